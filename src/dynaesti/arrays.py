@@ -1,0 +1,66 @@
+"""Array types, and users' numbers turned into checked float arrays."""
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from dynaesti.errors import InputError
+
+Array: TypeAlias = npt.NDArray[np.float64]
+Ints: TypeAlias = npt.NDArray[np.int64]
+Bools: TypeAlias = npt.NDArray[np.bool_]
+Numbers: TypeAlias = npt.ArrayLike | Sequence[Any]
+
+
+def as_numbers(values: Any, name: str) -> Array:
+    """A float64 array of any shape; text, None and objects that are no numbers are refused by name."""
+    raw = np.asarray(values)
+    if raw.dtype.kind not in "bifu":
+        if raw.dtype.kind in "mM":
+            raise InputError(f"{name}: dates where numbers belong (dtype {raw.dtype})")
+        try:
+            raw = raw.astype(np.float64)
+        except (TypeError, ValueError):
+            raise InputError(f"{name}: expected numbers, got {_first_stranger(raw)}") from None
+    return np.asarray(raw, dtype=np.float64, order="C")
+
+
+def as_vector(values: Any, name: str, length: int | None = None) -> Array:
+    """A finite one-dimensional float array; a single number is repeated when a length is given."""
+    vector = as_numbers(values, name)
+    if vector.ndim == 0:
+        vector = np.full(1 if length is None else length, float(vector))
+    if vector.ndim != 1:
+        raise InputError(f"{name}: expected one dimension, got an array of shape {vector.shape}")
+    if length is not None and vector.size != length:
+        raise InputError(f"{name}: {vector.size} values for {length} observations; give one each, or a single one for all")
+    refuse(~np.isfinite(vector), name, "not finite", "drop or repair them")
+    return vector
+
+
+def refuse(bad: Bools, name: str, what: str, remedy: str, error: type[InputError] = InputError) -> None:
+    """Raise when any entry is bad, telling how many, the first place and the remedy."""
+    where = np.flatnonzero(bad)
+    if where.size:
+        raise error(f"{name}: {where.size} of {bad.size} values are {what} (first: position {where[0]}); {remedy}")
+
+
+def positive_number(value: Any, name: str, *, infinite: bool = False) -> float:
+    """A number above zero; `infinite` admits inf."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        raise InputError(f"{name}: expected a positive number, got {value!r}")
+    number = float(value)
+    if not number > 0 or (np.isinf(number) and not infinite):
+        raise InputError(f"{name}: expected a positive number, got {value!r}")
+    return number
+
+
+def _first_stranger(raw: npt.NDArray[Any]) -> str:
+    for position, value in enumerate(raw.ravel()):
+        try:
+            float(value)
+        except (TypeError, ValueError):
+            return f"{value!r} at position {position}"
+    return f"dtype {raw.dtype}"

@@ -1,0 +1,130 @@
+"""One prior grafted onto the data: a component. A learned curve is a small mixture of them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from dynaesti.arrays import Array, Ints
+from dynaesti.grafting import Problem, graft
+from dynaesti.likelihood import Likelihood
+from dynaesti.observations import Observations
+from dynaesti.priors import Posterior, SolverName, assemble, choose, posterior
+from dynaesti.priors.kernels import Kernel
+
+MOST_FEATURES = 30_000_000  # doubles of features at a time
+
+
+@dataclass(frozen=True)
+class Component:
+    """A kernel and its settled sites on the groups it sees: one an instant, or a single one that holds every emission."""
+
+    kernel: Kernel
+    solver: SolverName
+    instants: Array
+    groups: Ints
+    precision: Array  # grafted sites
+    shift: Array
+    curve_precision: Array  # grafted and Gaussian sites together, as seen by the curve through the nugget
+    curve_shift: Array
+    cav_mean: Array  # latent, prior mean included
+    cav_var: Array
+    log_z: Array
+    log_evidence: float
+    log_partition: float  # log ∫ prior × curve sites
+    sweeps: int
+    converged: bool
+    residual: float
+
+    @cached_property
+    def posterior(self) -> Posterior:
+        """The curve given the sites, as deviation from the prior mean."""
+        return posterior(self.solver, self.kernel, self.instants, self.curve_precision, self.curve_shift)
+
+
+def merges_all(kernel: Kernel, observations: Observations) -> bool:
+    """Whether the curve is one number: then all emissions multiply into one group and quadrature over it is exact."""
+    return kernel.static and not callable(observations.mean)
+
+
+def graft_components(observations: Observations, kernels: Sequence[Kernel], solver: SolverName | None = None,
+                     starts: Sequence[tuple[Array, Array] | None] | None = None) -> list[Component]:
+    """Graft each kernel onto the observations, from given sites where there are any."""
+    starts = starts or [None] * len(kernels)
+    ends = observations.instants[[0, -1]]
+    offset = observations.mean_at(observations.instants)
+    ways = [(choose(kernel, observations.instants.size, solver), within_table(kernel, observations.likelihood, offset, ends))
+            for kernel in kernels]
+    found: dict[int, Component] = {}
+    for way in dict.fromkeys(ways):
+        mine = [k for k, other in enumerate(ways) if other == way]
+        for batch in _batches(mine, observations.instants.size):
+            made = _graft_batch(observations, *way, [kernels[k] for k in batch], [starts[k] for k in batch])
+            found.update(zip(batch, made, strict=True))
+    return [found[k] for k in range(len(kernels))]
+
+
+def _batches(jobs: list[int], count: int) -> list[list[int]]:
+    size = max(1, MOST_FEATURES // (20 * count))
+    return [jobs[a:a + size] for a in range(0, len(jobs), size)]
+
+
+def _graft_batch(obs: Observations, name: SolverName, tabulated: bool, kernels: list[Kernel],
+                 starts: list[tuple[Array, Array] | None]) -> list[Component]:
+    middle = np.array([0.5 * sum(obs.span)])
+    single = np.array([obs.instants.size])  # the group that holds every emission
+    every = np.arange(obs.instants.size)
+    merged = [merges_all(kernel, obs) for kernel in kernels]
+    instants = [middle if one else obs.instants for one in merged]
+    groups = [single if one else every for one in merged]
+    group = np.concatenate(groups)
+    offset = np.concatenate([obs.mean_at(t) for t in instants])
+    fixed = obs.fixed
+    instant_var = np.array([kernel.instant_var for kernel in kernels])
+    match = SiteMatch(obs.likelihood, group, offset, tabulated)
+    problem = Problem(assemble(name, kernels, instants), match, fixed.precision[group], fixed.shift[group], instant_var)
+    result = graft(problem, _starting_sites(groups, starts))
+    total, shift = fixed.precision[group] + result.precision, fixed.shift[group] + result.shift
+    bounds = problem.solver.site_start
+    thin = 1.0 + np.repeat(instant_var, np.diff(bounds)) * total
+    out = []
+    for k, kernel in enumerate(kernels):
+        s = slice(bounds[k], bounds[k + 1])
+        out.append(Component(
+            kernel, name, instants[k], groups[k], result.precision[s], result.shift[s], total[s] / thin[s], shift[s] / thin[s],
+            result.cav_mean[s] + offset[s], result.cav_var[s], result.log_z[s],
+            float(result.log_evidence[k] + fixed.constant[groups[k]].sum()), float(result.log_partition[k]),
+            int(result.sweeps[k]), bool(result.converged[k]), float(result.residual[k])))
+    return out
+
+
+@dataclass(frozen=True)
+class SiteMatch:
+    """Tilted moments for grafting, which knows sites but not what they observe: deviations from the prior mean, group by group."""
+
+    likelihood: Likelihood
+    group: Ints
+    offset: Array
+    tabulated: bool
+
+    def __call__(self, sites: Ints, cav_mean: Array, cav_var: Array, log_z: Array, mean: Array, var: Array) -> None:
+        if not self.offset.any():
+            return self.likelihood.match(sites, self.group, cav_mean, cav_var, log_z, mean, var, self.tabulated)
+        mean[sites] += self.offset[sites]
+        self.likelihood.match(sites, self.group, cav_mean + self.offset, cav_var, log_z, mean, var, self.tabulated)
+        mean[sites] -= self.offset[sites]
+        return None
+
+
+def within_table(kernel: Kernel, likelihood: Likelihood, offset: Array, times: Array) -> bool:
+    """Whether tabulated rows reach wherever this prior lets the curve go: five sds either side of its mean."""
+    away = float(np.abs(offset - likelihood.centre).max())
+    return bool(away + 5.0 * np.sqrt(kernel.cov(times, times).max()) <= likelihood.reach)
+
+
+def _starting_sites(groups: list[Ints], starts: list[tuple[Array, Array] | None]) -> tuple[Array, Array] | None:
+    if all(start is None for start in starts):
+        return None
+    pairs = [(np.zeros(g.size), np.zeros(g.size)) if start is None else start for g, start in zip(groups, starts, strict=True)]
+    return np.concatenate([p for p, _ in pairs]), np.concatenate([s for _, s in pairs])

@@ -1,0 +1,209 @@
+"""Grafting: parallel expectation propagation over many ragged curves.
+
+Each emission group f_i is replaced by a Gaussian site so that site × cavity has the mean and variance of f_i × cavity,
+where the cavity is the message from the prior and all other sites. All sites of all curves are refined at once, with full steps,
+until they settle. Negative site precisions are right where a likelihood is locally convex (lucky guesses) and are kept; only the
+whole posterior must stay proper. Curves that do not settle this way, few and hard, are handed one by one to `rescue`.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from dynaesti.arrays import Array, Bools, Ints
+from dynaesti.compiled import compiled
+from dynaesti.priors import Solver
+from dynaesti.rescue import settle
+
+TOLERANCE = 1e-7  # on tilted against posterior means (in sds) and variances (relative)
+MOST_SWEEPS = 200
+PATIENCE = 4  # sweeps before slow progress counts
+SLOW = 0.7  # residuals that shrink by less than this a sweep
+
+
+class Match(Protocol):
+    """Tilted moments of the chosen sites, written into log_z, mean and var (these two come in holding a guess)."""
+
+    def __call__(self, sites: Ints, cav_mean: Array, cav_var: Array, log_z: Array, mean: Array, var: Array) -> None: ...
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Many curves to graft. Gaussian emissions are in the fixed part; `instant_var` is each curve's nugget."""
+
+    solver: Solver
+    match: Match
+    fixed_precision: Array
+    fixed_shift: Array
+    instant_var: Array  # (jobs,)
+
+
+@dataclass(frozen=True)
+class Grafted:
+    """Sites at rest, with the cavities and tilted moments that belong to them."""
+
+    precision: Array
+    shift: Array
+    cav_mean: Array
+    cav_var: Array
+    log_z: Array  # log ∫ f·cavity: the leave-one-out density of each group
+    mean: Array  # tilted
+    var: Array
+    log_evidence: Array  # (jobs,), without the constants of Gaussian emissions
+    log_partition: Array  # (jobs,), log ∫ prior × sites as the curve sees them
+    sweeps: Ints
+    converged: Bools
+    residual: Array
+
+
+@compiled
+def _on_curve(jobs: Ints, site_start: Ints, instant_var: Array, fixed_precision: Array, fixed_shift: Array, precision: Array,
+              shift: Array, out_precision: Array, out_shift: Array, log_instant: Array) -> None:
+    """Sites on the emission's value as sites on the curve: the nugget between them is integrated out."""
+    for job in jobs:
+        eps, total = instant_var[job], 0.0
+        for i in range(site_start[job], site_start[job + 1]):
+            tau, nu = fixed_precision[i] + precision[i], fixed_shift[i] + shift[i]
+            thin = 1.0 + eps * tau
+            out_precision[i], out_shift[i] = tau / thin, nu / thin
+            total += -0.5 * np.log(thin) + 0.5 * eps * nu * nu / thin
+        log_instant[job] = total
+
+
+@compiled
+def _cavities(jobs: Ints, site_start: Ints, instant_var: Array, fixed_precision: Array, fixed_shift: Array,
+              on_precision: Array, on_shift: Array, curve_mean: Array, curve_var: Array, precision: Array, shift: Array,
+              cav_mean: Array, cav_var: Array, mean: Array, var: Array, proper: Bools) -> None:
+    """What the prior, the other groups and the group's own Gaussian members say of each emission value.
+
+    `mean` and `var` get the posterior, cavity × site: near the tilted moments, so where their nodes should lie.
+    A job with an improper cavity is flagged.
+    """
+    for job in jobs:
+        eps = instant_var[job]
+        for i in range(site_start[job], site_start[job + 1]):
+            left = 1.0 - on_precision[i] * curve_var[i]
+            if not left > 1e-13:
+                proper[job] = False
+                break
+            v = curve_var[i] / left + eps
+            m = (curve_mean[i] - curve_var[i] * on_shift[i]) / left
+            cav_var[i] = v / (1.0 + v * fixed_precision[i])
+            cav_mean[i] = cav_var[i] * (m / v + fixed_shift[i])
+            thin = 1.0 + precision[i] * cav_var[i]
+            if not thin > 0.0:
+                proper[job] = False
+                break
+            mean[i], var[i] = (cav_mean[i] + shift[i] * cav_var[i]) / thin, cav_var[i] / thin
+
+
+@compiled
+def _aim(jobs: Ints, site_start: Ints, cav_mean: Array, cav_var: Array, mean: Array, var: Array, precision: Array, shift: Array,
+         aim_precision: Array, aim_shift: Array, residual: Array) -> None:
+    """Where every site should move, tilted/cavity; the residual is how far tilted and posterior moments disagree."""
+    for job in jobs:
+        worst = 0.0
+        for i in range(site_start[job], site_start[job + 1]):
+            thin = 1.0 + precision[i] * cav_var[i]
+            post_mean, post_var = (cav_mean[i] + shift[i] * cav_var[i]) / thin, cav_var[i] / thin
+            worst = max(worst, max(abs(mean[i] - post_mean) / np.sqrt(var[i]), abs(post_var / var[i] - 1.0)))
+            aim_precision[i] = 1.0 / var[i] - 1.0 / cav_var[i]
+            aim_shift[i] = mean[i] / var[i] - cav_mean[i] / cav_var[i]
+        residual[job] = worst
+
+
+@compiled
+def _site_evidence(jobs: Ints, site_start: Ints, cav_mean: Array, cav_var: Array, precision: Array, shift: Array, log_z: Array,
+                   out: Array) -> None:
+    """Σ log of (∫ f·cavity)/(∫ site·cavity): what the scaled sites add to the Gaussian integral."""
+    for job in jobs:
+        total = 0.0
+        for i in range(site_start[job], site_start[job + 1]):
+            tau, nu, m, v = precision[i], shift[i], cav_mean[i], cav_var[i]
+            thin = 1.0 + tau * v
+            total += log_z[i] + 0.5 * np.log(thin) - (0.5 * nu * nu * v + nu * m - 0.5 * tau * m * m) / thin
+        out[job] = total
+
+
+class State:
+    """The sites of all jobs and everything that follows from them. `look` refreshes the rest for chosen jobs."""
+
+    def __init__(self, problem: Problem, start: tuple[Array, Array] | None) -> None:
+        self.problem, self.site_start = problem, problem.solver.site_start
+        self.jobs, n = np.arange(self.site_start.size - 1), int(self.site_start[-1])
+        self.precision, self.shift = (np.zeros(n), np.zeros(n)) if start is None else (start[0].copy(), start[1].copy())
+        self.aim_precision, self.aim_shift = np.zeros(n), np.zeros(n)
+        self.cav_mean, self.cav_var, self.log_z = np.zeros(n), np.ones(n), np.zeros(n)
+        self.mean, self.var = np.zeros(n), np.ones(n)
+        self.residual, self.proper = np.full(self.jobs.size, np.inf), np.ones(self.jobs.size, dtype=bool)
+        self.sweeps = np.zeros(self.jobs.size, dtype=np.int64)
+        self._on = np.empty((2, n))
+        self._curve = np.empty((2, n))
+        self.partition, self._instant = np.zeros(self.jobs.size), np.zeros(self.jobs.size)
+
+    def look(self, jobs: Ints) -> Bools:
+        """Posteriors, cavities, tilted moments and aims of the chosen jobs; False for those that are improper."""
+        p = self.problem
+        _on_curve(jobs, self.site_start, p.instant_var, p.fixed_precision, p.fixed_shift, self.precision, self.shift,
+                  self._on[0], self._on[1], self._instant)
+        p.solver.marginals(jobs, self._on[0], self._on[1], self._curve[0], self._curve[1], self.partition, self.proper)
+        jobs_left = jobs[self.proper[jobs]]
+        _cavities(jobs_left, self.site_start, p.instant_var, p.fixed_precision, p.fixed_shift, self._on[0], self._on[1],
+                  self._curve[0], self._curve[1], self.precision, self.shift, self.cav_mean, self.cav_var, self.mean, self.var,
+                  self.proper)
+        jobs_left = jobs_left[self.proper[jobs_left]]
+        p.match(self.sites(jobs_left), self.cav_mean, self.cav_var, self.log_z, self.mean, self.var)
+        _aim(jobs_left, self.site_start, self.cav_mean, self.cav_var, self.mean, self.var, self.precision, self.shift,
+             self.aim_precision, self.aim_shift, self.residual)
+        self.sweeps[jobs_left] += 1
+        return self.proper[jobs]
+
+    def sites(self, jobs: Ints) -> Ints:
+        """The sites of the chosen jobs."""
+        if jobs.size == self.jobs.size:
+            return np.arange(self.site_start[-1])
+        counts = self.site_start[jobs + 1] - self.site_start[jobs]
+        skip = np.repeat(self.site_start[jobs] - np.concatenate([[0], np.cumsum(counts)[:-1]]), counts)
+        return np.asarray(np.arange(counts.sum()) + skip)
+
+    def evidence(self) -> Array:
+        """Log evidence of every job at its present sites."""
+        out = np.zeros(self.jobs.size)
+        _site_evidence(self.jobs, self.site_start, self.cav_mean, self.cav_var, self.precision, self.shift, self.log_z, out)
+        return out + self.partition + self._instant
+
+
+def graft(problem: Problem, start: tuple[Array, Array] | None = None, tolerance: float = TOLERANCE,
+          most_sweeps: int = MOST_SWEEPS) -> Grafted:
+    """Settle the sites of all curves, from nothing or from given (precision, shift)."""
+    state = State(problem, start)
+    hard = _full_sweeps(state, tolerance, most_sweeps)
+    for job in hard:
+        settle(state, int(job), tolerance, most_sweeps)
+    converged = state.residual < tolerance
+    return Grafted(state.precision, state.shift, state.cav_mean, state.cav_var, state.log_z, state.mean, state.var,
+                   state.evidence(), state.partition, state.sweeps, converged, state.residual)
+
+
+def _full_sweeps(state: State, tolerance: float, most_sweeps: int) -> Ints:
+    """Parallel full steps; returns the jobs that turned improper or slow, at their last proper sites."""
+    active, hard = state.jobs, []
+    last_precision, last_shift = np.zeros_like(state.precision), np.zeros_like(state.shift)
+    previous = state.residual.copy()
+    for sweep in range(most_sweeps):
+        fine = state.look(active)
+        back = state.sites(active[~fine])
+        state.precision[back], state.shift[back] = last_precision[back], last_shift[back]
+        now = state.residual[active]
+        slow = ~fine | ((sweep >= PATIENCE) & (now > SLOW * previous[active]))
+        done = fine & (now < tolerance)
+        hard.append(active[slow & ~done])
+        previous[active] = now
+        active = active[~slow & ~done]
+        if active.size == 0:
+            break
+        sites = state.sites(active)
+        last_precision[sites], last_shift[sites] = state.precision[sites], state.shift[sites]
+        state.precision[sites], state.shift[sites] = state.aim_precision[sites], state.aim_shift[sites]
+    return np.concatenate([*hard, active])

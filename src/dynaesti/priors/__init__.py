@@ -1,0 +1,74 @@
+"""Gaussian-process priors over curves: kernels, and three solvers behind one interface.
+
+A solver holds the priors of many jobs (curves) at their sites. `marginals(jobs, precision, shift, mean, var, log_partition,
+proper)` fills, for the chosen jobs, the posterior mean and variance of each curve at its sites given Gaussian sites in natural
+form, and log ∫ prior × sites. `posterior` gives one curve's posterior at any times.
+"""
+
+from collections.abc import Sequence
+from typing import Literal, Protocol, TypeAlias
+
+import numpy as np
+
+from dynaesti.arrays import Array, Bools, Ints
+from dynaesti.errors import InputError
+from dynaesti.priors.features import Basis
+from dynaesti.priors.kernels import Kernel
+from dynaesti.priors.statespace import ChainPosterior, StateSpace, chain
+from dynaesti.priors.weights import Dense, LowRank, WeightPosterior, dense_basis, lowrank_basis, pack
+
+SolverName: TypeAlias = Literal["dense", "lowrank", "statespace"]
+SOLVERS: tuple[SolverName, ...] = ("dense", "lowrank", "statespace")
+
+
+class Solver(Protocol):
+    """The priors of many jobs at their sites."""
+
+    @property
+    def site_start(self) -> Ints:
+        """Where each job's sites begin."""
+
+    def marginals(self, jobs: Ints, precision: Array, shift: Array, mean: Array, var: Array,
+                  log_partition: Array, proper: Bools) -> None:
+        """Fill the posterior marginals at the sites of the chosen jobs."""
+
+
+Posterior: TypeAlias = WeightPosterior | ChainPosterior  # one curve given its sites: marginals, covariance, slopes, sample
+
+
+def choose(kernel: Kernel, count: int, forced: SolverName | None = None) -> SolverName:
+    """The cheapest solver that is exact for this kernel at so many instants, or the forced one if it can."""
+    if forced == "lowrank" and not kernel.low_rank:
+        raise InputError(f"solver: {kernel.describe()} has no low-rank form; use 'statespace' or 'dense'")
+    if forced is not None:
+        return forced
+    if kernel.low_rank:
+        return "lowrank"
+    return "dense" if count <= 24 else "statespace"
+
+
+def assemble(name: SolverName, kernels: Sequence[Kernel], instants: Sequence[Array]) -> Solver:
+    """One solver for many jobs of one kind."""
+    if name == "statespace":
+        counts = np.array([t.size for t in instants])
+        chains = [chain(k, t, (float(t.min()), float(t.max()))) for k, t in zip(kernels, instants, strict=True)]
+        return StateSpace(chains, np.concatenate([[0], np.cumsum(counts)]).astype(np.int64))
+    bases = [_basis(name, k, t).features(t) for k, t in zip(kernels, instants, strict=True)]
+    if name == "lowrank":
+        return pack(bases)
+    return Dense(bases, np.concatenate([[0], np.cumsum([t.size for t in instants])]).astype(np.int64))
+
+
+def posterior(name: SolverName, kernel: Kernel, instants: Array, precision: Array, shift: Array) -> Posterior:
+    """One curve's posterior given its sites on the curve."""
+    if name == "statespace":
+        return ChainPosterior(kernel, instants, precision, shift)
+    basis = _basis(name, kernel, instants)
+    return WeightPosterior(kernel, basis, basis.features(instants), precision, shift)
+
+
+def _basis(name: SolverName, kernel: Kernel, instants: Array) -> Basis:
+    return lowrank_basis(kernel, instants) if name == "lowrank" else dense_basis(kernel, instants)
+
+
+__all__ = ["SOLVERS", "Kernel", "LowRank", "Posterior", "Solver", "SolverName", "assemble", "choose", "pack", "posterior"]

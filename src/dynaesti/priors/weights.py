@@ -1,0 +1,241 @@
+"""Solvers in weight space: the curve is b(t)·w + rest with w ~ N(0, I) a priori, so the posterior of w is r × r.
+
+`LowRank` packs many ragged curves for one compiled call; `Dense` is one curve with as many features as instants, by LAPACK.
+Sites reach the solvers in natural form on the curve itself: exp(shift·g − ½·precision·g²).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve, cholesky, solve_triangular
+
+from dynaesti.arrays import Array, Bools, Ints
+from dynaesti.compiled import compiled
+from dynaesti.priors.features import Basis, DenseBasis, kernel_basis
+from dynaesti.priors.kernels import Kernel
+
+SITES = 256  # sites at a time: a feature's block stays in the fastest cache
+
+
+@compiled
+def _lowrank_marginals(jobs: Ints, features: Array, feature_start: Ints, ranks: Ints, site_start: Ints, precision: Array,
+                       shift: Array, mean: Array, var: Array, log_partition: Array, proper: Bools) -> None:
+    """Posterior mean and variance of the curve at every site of the chosen jobs, and log ∫ prior × sites.
+
+    A = I + BᵀTB is factored once a job; improper (not positive definite) jobs are flagged and left. Loops run along the sites of one
+    feature, so that vector units have long straight runs whatever the rank.
+    """
+    most = 0
+    for job in jobs:
+        most = max(most, ranks[job])
+    store, w, half, scaled = np.empty((most, most)), np.empty(most), np.empty(most), np.empty(SITES)
+    for job in jobs:
+        r, first, last = ranks[job], site_start[job], site_start[job + 1]
+        b = features[feature_start[job]:feature_start[job + 1]].reshape((r, last - first))
+        tau, nu, m, v = precision[first:last], shift[first:last], mean[first:last], var[first:last]
+        a = store[:r, :r]
+        a[:] = 0.0
+        for i in range(r):
+            a[i, i] = 1.0
+            w[i] = 0.0
+        for begin in range(0, last - first, SITES):
+            end = min(begin + SITES, last - first)
+            for i in range(r):
+                row, pull = b[i], 0.0
+                for s in range(begin, end):
+                    scaled[s - begin] = tau[s] * row[s]
+                    pull += nu[s] * row[s]
+                w[i] += pull
+                for k in range(i + 1):
+                    other, x = b[k], 0.0
+                    for s in range(begin, end):
+                        x += scaled[s - begin] * other[s]
+                    a[i, k] += x
+        proper[job] = _cholesky(a, r)
+        if not proper[job]:
+            continue
+        log_det = _invert_lower(a, r)
+        total = 0.0
+        for i in range(r):  # half = L⁻¹ c
+            x = 0.0
+            for k in range(i + 1):
+                x += a[i, k] * w[k]
+            half[i] = x
+            total += x * x
+        for k in range(r):  # w = L⁻ᵀ L⁻¹ c
+            x = 0.0
+            for i in range(k, r):
+                x += a[i, k] * half[i]
+            w[k] = x
+        log_partition[job] = 0.5 * total - log_det
+        m[:] = 0.0
+        v[:] = 0.0
+        for begin in range(0, last - first, SITES):
+            end = min(begin + SITES, last - first)
+            for i in range(r):
+                scaled[:] = 0.0
+                for k in range(i + 1):
+                    f, row = a[i, k], b[k]
+                    for s in range(begin, end):
+                        scaled[s - begin] += f * row[s]
+                f, row = w[i], b[i]
+                for s in range(begin, end):
+                    v[s] += scaled[s - begin] * scaled[s - begin]
+                    m[s] += f * row[s]
+
+
+@compiled
+def _cholesky(a: Array, r: int) -> bool:
+    """Factor the lower triangle in place; False when it is not positive definite."""
+    for j in range(r):
+        for k in range(j):
+            f = a[j, k]
+            for i in range(j, r):
+                a[i, j] -= a[i, k] * f
+        if not a[j, j] > 1e-14:
+            return False
+        root = np.sqrt(a[j, j])
+        for i in range(j, r):
+            a[i, j] /= root
+    return True
+
+
+@compiled
+def _invert_lower(a: Array, r: int) -> float:
+    """Invert a lower triangle in place; returns the log of its determinant (½ log |A|)."""
+    log_det = 0.0
+    for i in range(r):
+        log_det += np.log(a[i, i])
+    for j in range(r):
+        a[j, j] = 1.0 / a[j, j]
+        for i in range(j + 1, r):
+            x = 0.0
+            for k in range(j, i):
+                x += a[i, k] * a[k, j]
+            a[i, j] = -x / a[i, i]
+    return log_det
+
+
+@dataclass(frozen=True)
+class LowRank:
+    """Many curves' features in one flat array: curve j has features[feature_start[j]:feature_start[j+1]], feature by feature."""
+
+    features: Array
+    feature_start: Ints
+    ranks: Ints
+    site_start: Ints
+
+    def marginals(self, jobs: Ints, precision: Array, shift: Array, mean: Array, var: Array,
+                  log_partition: Array, proper: Bools) -> None:
+        """Fill the posterior marginals at the sites of the chosen jobs."""
+        _lowrank_marginals(jobs, self.features, self.feature_start, self.ranks, self.site_start, precision, shift, mean, var,
+                           log_partition, proper)
+
+
+def pack(features: list[Array]) -> LowRank:
+    """Curves with features (sites × rank) each."""
+    sizes = np.array([f.size for f in features], dtype=np.int64)
+    counts = np.array([len(f) for f in features], dtype=np.int64)
+    return LowRank(np.concatenate([f.T.ravel() for f in features]), _starts(sizes),
+                   np.array([f.shape[1] for f in features], dtype=np.int64), _starts(counts))
+
+
+def _starts(counts: Ints) -> Ints:
+    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+
+
+@dataclass(frozen=True)
+class Dense:
+    """Curves with one feature an instant: the oracle, and the way for kernels without a small form."""
+
+    features: list[Array]
+    site_start: Ints
+
+    def marginals(self, jobs: Ints, precision: Array, shift: Array, mean: Array, var: Array,
+                  log_partition: Array, proper: Bools) -> None:
+        """Fill the posterior marginals at the sites of the chosen jobs."""
+        for job in jobs:
+            where = slice(self.site_start[job], self.site_start[job + 1])
+            b, tau, nu = self.features[job], precision[where], shift[where]
+            try:
+                root = cholesky(np.eye(b.shape[1]) + b.T @ (tau[:, None] * b), lower=True)
+            except np.linalg.LinAlgError:
+                proper[job] = False
+                continue
+            half = solve_triangular(root, b.T, lower=True)
+            pull = half @ nu
+            mean[where], var[where] = half.T @ pull, np.einsum("ij,ij->j", half, half)
+            log_partition[job] = 0.5 * pull @ pull - np.log(np.diag(root)).sum()
+            proper[job] = True
+
+
+class WeightPosterior:
+    """The posterior curve of one component: weights N(mean, A⁻¹), and the rest that the data do not reach."""
+
+    def __init__(self, kernel: Kernel, basis: Basis, at_sites: Array, precision: Array, shift: Array) -> None:
+        self.kernel, self.basis = kernel, basis
+        self.factor = cho_factor(np.eye(basis.rank) + at_sites.T @ (precision[:, None] * at_sites), lower=True)
+        self.weights = cho_solve(self.factor, at_sites.T @ shift)
+        self.rank = basis.rank
+
+    def _spread(self, rows: Array) -> Array:
+        """L⁻¹bᵀ: its columns' inner products are posterior covariances."""
+        return solve_triangular(self.factor[0], rows.T, lower=True)
+
+    def marginals(self, t: Array) -> tuple[Array, Array]:
+        """Mean and variance of the curve at each time."""
+        b = self.basis.features(t)
+        spread = self._spread(b)
+        rest = np.maximum(_diagonal(self.kernel.cov, t) - np.einsum("ij,ij->i", b, b), 0.0)
+        return b @ self.weights, np.einsum("ij,ij->j", spread, spread) + rest
+
+    def covariance(self, t: Array) -> Array:
+        """Covariance of the curve between all pairs of times."""
+        b = self.basis.features(t)
+        spread = self._spread(b)
+        return spread.T @ spread + self._rest(t, b)
+
+    def _rest(self, t: Array, b: Array) -> Array:
+        return self.kernel.cov(t[:, None], t) - b @ b.T
+
+    def slopes(self, t: Array) -> tuple[Array, Array, Array]:
+        """Mean and variance of the slope, and its covariance with the value, at each time."""
+        b, d = self.basis.features(t), self.basis.slopes(t)
+        value, slope = self._spread(b), self._spread(d)
+        rest = np.maximum(_diagonal(self.kernel.cov_slopes, t) - np.einsum("ij,ij->i", d, d), 0.0)
+        cross = _diagonal(self.kernel.cov_slope, t) - np.einsum("ij,ij->i", d, b)
+        return (d @ self.weights, np.einsum("ij,ij->j", slope, slope) + rest,
+                np.einsum("ij,ij->j", slope, value) + cross)
+
+    def sample(self, t: Array, size: int, rng: np.random.Generator) -> Array:
+        """Joint draws of the curve at the times, one a row."""
+        b = self.basis.features(t)
+        z = rng.standard_normal((size, self.rank))
+        w = self.weights + solve_triangular(self.factor[0].T, z.T, lower=False).T
+        draws = w @ b.T
+        unknown = np.flatnonzero(_diagonal(self.kernel.cov, t) - np.einsum("ij,ij->i", b, b) > 1e-7 * _diagonal(self.kernel.cov, t))
+        if unknown.size:
+            root = symmetric_root(self._rest(t[unknown], b[unknown]))
+            draws[:, unknown] += rng.standard_normal((size, unknown.size)) @ root.T
+        return draws
+
+
+def symmetric_root(cov: Array) -> Array:
+    """R with RRᵀ = cov, for covariances that are singular to rounding."""
+    values, vectors = np.linalg.eigh(cov)
+    return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
+
+
+def _diagonal(cov: Callable[[Array, Array], Array], t: Array) -> Array:
+    return np.broadcast_to(cov(t, t), t.shape)
+
+
+def dense_basis(kernel: Kernel, instants: Array) -> Basis:
+    """Features at the instants themselves."""
+    return DenseBasis(kernel, instants)
+
+
+def lowrank_basis(kernel: Kernel, instants: Array) -> Basis:
+    """Few features over the instants' span."""
+    return kernel_basis(kernel, float(instants.min()), float(instants.max()))

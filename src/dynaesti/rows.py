@@ -1,0 +1,277 @@
+"""Tilted moments: (log Z, mean, variance) of f(x)·N(x; m, v), for likelihoods tabulated on an even grid or evaluated.
+
+The nodes follow the tilted distribution, not the cavity: a bracket around the last known tilted distribution is checked
+at both ends (low enough?), for resolution (enough nodes within a standard deviation?) and for smoothness (do half the
+nodes give the same answer?), and moved, zoomed or refined until all three hold. On even nodes the trapezoid rule converges
+exponentially, so agreement of half the nodes to 1e-4 means all of them are right to about 1e-8.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from dynaesti.arrays import Array, Ints
+from dynaesti.compiled import compiled
+
+NODES = 32  # a bracket starts with so many
+MOST_NODES = 2048  # counts are NODES times a power of two, so that brackets with equally many can share a block
+WIDTH = 7.0  # half a bracket, in tilted standard deviations
+EDGE = 18.0  # an end is low enough when its log density lies so far below the top
+HALF_AGREE = 1e-4
+ATTEMPTS = 80
+
+DONE, RETRY, HOPELESS = 0, 1, 2
+
+# ten-point Gauss–Hermite for a standard normal: enough where a row hardly bends within the cavity
+_HERMITE_X, _HERMITE_W = np.polynomial.hermite_e.hermegauss(10)
+_HERMITE_W = _HERMITE_W / np.sqrt(2 * np.pi)
+NARROW = 2.4  # cavities this many grid steps wide, or less, see a row as nearly straight
+
+
+class RowTable(NamedTuple):
+    """Rows log f on the even grid start + step·k. `lik` is exp(log_lik − top) for loops without exponentials."""
+
+    start: float
+    step: float
+    log_lik: Array  # (rows, grid)
+    lik: Array
+    top: Array  # (rows,)
+
+
+def row_table(start: float, step: float, log_lik: Array) -> RowTable:
+    """A table ready for the kernels."""
+    top = log_lik.max(axis=1)
+    return RowTable(start, step, np.ascontiguousarray(log_lik), np.exp(log_lik - top[:, None]), top)
+
+
+@compiled
+def _judge(log_w: Array, n: int, lo: float, step: float) -> tuple[int, float, float, int, float, float, float]:
+    """Judge a bracket of n nodes lo + step·k that carry log densities: (verdict, lo, hi, nodes, log Σ, mean, variance).
+
+    When the verdict is RETRY, lo, hi and nodes say what to try next.
+    """
+    hi = lo + step * (n - 1)
+    top = -np.inf
+    at = 0
+    for k in range(n):
+        if np.isnan(log_w[k]):
+            return HOPELESS, lo, hi, n, np.nan, np.nan, np.nan
+        if log_w[k] > top:
+            top = log_w[k]
+            at = k
+    if top == -np.inf:  # possible nowhere among these nodes: look wider and closer
+        if n >= MOST_NODES:
+            return HOPELESS, lo, hi, n, -np.inf, np.nan, np.nan
+        width = hi - lo
+        return RETRY, lo - 0.5 * width, hi + 0.5 * width, 4 * n, top, 0.0, 0.0
+    width = hi - lo
+    left, right = log_w[0] > top - EDGE, log_w[n - 1] > top - EDGE  # a high end means mass beyond it
+    if left or right:  # twice the nodes: a coarser step could lose a narrow top again
+        nodes = min(2 * n, 2 * MOST_NODES)
+        return RETRY, lo - (0.5 * width if left else 0.0), hi + (0.5 * width if right else 0.0), nodes, top, 0.0, 0.0
+    first, last = 0, n - 1
+    while log_w[first] < top - EDGE - 2.0:
+        first += 1
+    while log_w[last] < top - EDGE - 2.0:
+        last -= 1
+    if last - first + 2 < 0.4 * (n - 1):  # most nodes are wasted on empty ends: zoom in
+        nodes = NODES
+        while nodes < last - first + 3:
+            nodes *= 2
+        return RETRY, lo + step * (first - 1), lo + step * (last + 1), nodes, top, 0.0, 0.0
+    centre = lo + step * at
+    s0, s1, s2, h0, h1, h2 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    for k in range(n):
+        p = np.exp(log_w[k] - top)
+        d = (k - at) * step
+        s0 += p
+        s1 += p * d
+        s2 += p * d * d
+        if (k - at) % 2 == 0:
+            h0 += p
+            h1 += p * d
+            h2 += p * d * d
+    mean = s1 / s0
+    var = s2 / s0 - mean * mean
+    sd = np.sqrt(max(var, 0.0))
+    half_mean = h1 / h0
+    half_var = h2 / h0 - half_mean * half_mean
+    off = max(abs(2.0 * h0 / s0 - 1.0), abs(half_mean - mean) / sd, abs(half_var / var - 1.0)) if sd > 0 else 1.0
+    if not off < HALF_AGREE and n < MOST_NODES:
+        return RETRY, lo, hi, 2 * n, top, 0.0, 0.0
+    return DONE, lo, hi, n, top + np.log(s0 * step), centre + mean, var
+
+
+@compiled
+def judge_block(log_w: Array, lo: Array, hi: Array, nodes: Ints, mean: Array, var: Array, log_z: Array, verdict: Ints) -> None:
+    """Judge many brackets with equally many nodes; brackets, moments and verdicts are written into the arrays."""
+    n = log_w.shape[1]
+    for k in range(log_w.shape[0]):
+        step = (hi[k] - lo[k]) / (n - 1)
+        verdict[k], lo[k], hi[k], nodes[k], log_z[k], mean[k], var[k] = _judge(log_w[k], n, lo[k], step)
+
+
+@compiled
+def _interpolate(log_lik: Array, members: Ints, start: float, step: float, x: float) -> float:
+    """Σ over the member rows of log f(x): six-point Lagrange, straight lines beyond the grid and next to -inf."""
+    size = log_lik.shape[1]
+    u = (x - start) / step
+    if u < 0.0 or u > size - 1:
+        end, inner = (0, 1) if u < 0.0 else (size - 1, size - 2)
+        away = -u if u < 0.0 else u - (size - 1)
+        total = 0.0
+        for row in members:
+            total += log_lik[row, end] + (log_lik[row, end] - log_lik[row, inner]) * away
+        return total
+    k = min(max(int(u) - 2, 0), size - 6)
+    s = u - k
+    a, b, c, d, e, f = s, s - 1.0, s - 2.0, s - 3.0, s - 4.0, s - 5.0
+    w0, w1, w2 = b * c * d * e * f / -120.0, a * c * d * e * f / 24.0, a * b * d * e * f / -12.0
+    w3, w4, w5 = a * b * c * e * f / 12.0, a * b * c * d * f / -24.0, a * b * c * d * e / 120.0
+    total = 0.0
+    for row in members:
+        r = log_lik[row]
+        low = min(min(r[k], r[k + 1]), min(min(r[k + 2], r[k + 3]), min(r[k + 4], r[k + 5])))
+        if low > -1e4:
+            total += w0 * r[k] + w1 * r[k + 1] + w2 * r[k + 2] + w3 * r[k + 3] + w4 * r[k + 4] + w5 * r[k + 5]
+        else:
+            left = min(int(u), size - 2)
+            share = u - left
+            total += (1.0 - share) * r[left] + share * r[left + 1] if share > 0.0 else r[left]
+    return total
+
+
+@compiled
+def _careful(log_lik: Array, members: Ints, start: float, step: float, mean: float, var: float,
+             lo: float, hi: float, log_w: Array) -> tuple[int, float, float, float]:
+    """Tilted moments by judged brackets, with interpolated rows: (verdict, log Z, mean, variance)."""
+    n = NODES
+    verdict = RETRY
+    log_sum, m, v = 0.0, 0.0, 0.0
+    for _ in range(ATTEMPTS):
+        gap = (hi - lo) / (n - 1)
+        for k in range(n):
+            x = lo + gap * k
+            log_w[k] = _interpolate(log_lik, members, start, step, x) - 0.5 * (x - mean) ** 2 / var
+        verdict, lo, hi, n, log_sum, m, v = _judge(log_w, n, lo, gap)
+        if verdict != RETRY:
+            break
+    return verdict, log_sum - 0.5 * np.log(2.0 * np.pi * var), m, v
+
+
+@compiled
+def _quick(lik: Array, start: float, step: float, mean: float, var: float, centre: float, sd: float
+           ) -> tuple[bool, float, float, float]:
+    """Tilted moments on the row's own grid without an exponential in the loop: (trusted, Z, mean, variance).
+
+    Gaussian weights follow a recurrence. Declines (False) whatever the judged brackets should look at.
+    """
+    stride = max(1, int(2.0 * WIDTH * sd / (step * (NODES - 1))))
+    gap = stride * step
+    first = int(np.ceil((centre - WIDTH * sd - start) / step))
+    n = int(2.0 * WIDTH * sd / gap) + 1
+    last = first + stride * (n - 1)
+    if gap > 0.6 * sd or first < 0 or last >= lik.size:
+        return False, 0.0, 0.0, 0.0
+    x = start + step * first
+    exponent = -0.5 * (x - mean) ** 2 / var
+    if exponent < -600.0 or -0.5 * (x + gap * (n - 1) - mean) ** 2 / var < -600.0:
+        return False, 0.0, 0.0, 0.0
+    w = np.exp(exponent)
+    ratio = np.exp(-0.5 * gap * (2.0 * (x - mean) + gap) / var)
+    shrink = np.exp(-gap * gap / var)
+    d = x - centre
+    e0, e1, e2, o0, o1, o2 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    k = first
+    for _ in range(n // 2):
+        p = w * lik[k]
+        e0 += p
+        e1 += p * d
+        e2 += p * d * d
+        w *= ratio
+        ratio *= shrink
+        k += stride
+        d += gap
+        p = w * lik[k]
+        o0 += p
+        o1 += p * d
+        o2 += p * d * d
+        w *= ratio
+        ratio *= shrink
+        k += stride
+        d += gap
+    s0, s1, s2 = e0 + o0, e1 + o1, e2 + o2
+    used = 2 * (n // 2)
+    right = first + stride * (used - 1)
+    end = np.exp(-0.5 * (start + step * right - mean) ** 2 / var) * lik[right]
+    if not s0 > 1e-250 or np.exp(exponent) * lik[first] > 1e-8 * s0 or end > 1e-8 * s0:
+        return False, 0.0, 0.0, 0.0
+    m = s1 / s0
+    v = s2 / s0 - m * m
+    if not v > (gap / 0.6) ** 2:
+        return False, 0.0, 0.0, 0.0
+    half = e1 / e0
+    off = max(abs(e0 / o0 - 1.0), abs(half - m) / np.sqrt(v), abs((e2 / e0 - half * half) / v - 1.0))
+    return off < HALF_AGREE, s0 * gap / np.sqrt(2.0 * np.pi * var), centre + m, v
+
+
+@compiled
+def _narrow(log_lik: Array, members: Ints, start: float, step: float, mean: float, var: float) -> tuple[float, float, float]:
+    """(log Z, mean, variance) by Gauss–Hermite on the cavity, for cavities so narrow that the row is smooth within them."""
+    sd = np.sqrt(var)
+    base = _interpolate(log_lik, members, start, step, mean)
+    s0, s1, s2 = 0.0, 0.0, 0.0
+    for k in range(_HERMITE_X.size):
+        z = _HERMITE_X[k]
+        p = _HERMITE_W[k] * np.exp(_interpolate(log_lik, members, start, step, mean + sd * z) - base)
+        s0 += p
+        s1 += p * z
+        s2 += p * z * z
+    m = s1 / s0
+    return base + np.log(s0), mean + sd * m, var * (s2 / s0 - m * m)
+
+
+@compiled
+def match_table(sites: Ints, group: Ints, member_start: Ints, member_row: Ints, log_lik: Array, lik: Array, top: Array,
+                start: float, step: float, cav_mean: Array, cav_var: Array, log_z: Array, mean: Array, var: Array) -> int:
+    """Tilted moments of the chosen sites. On entry `mean` and `var` hold a guess, for the bracket to try first.
+
+    Returns the site that has no mass anywhere, or -1.
+    """
+    log_w = np.empty(4 * MOST_NODES)
+    for site in sites:
+        if not cav_var[site] > 0.0:
+            continue
+        g = group[site]
+        a, b = member_start[g], member_start[g + 1]
+        if a == b:
+            log_z[site], mean[site], var[site] = 0.0, cav_mean[site], cav_var[site]
+            continue
+        sd = np.sqrt(var[site])
+        if b - a == 1:
+            row = member_row[a]
+            if cav_var[site] < (NARROW * step) ** 2:
+                log_z[site], mean[site], var[site] = _narrow(log_lik, member_row[a:b], start, step, cav_mean[site], cav_var[site])
+                continue
+            trusted, z, m, v = _quick(lik[row], start, step, cav_mean[site], cav_var[site], mean[site], sd)
+            if trusted:
+                log_z[site], mean[site], var[site] = np.log(z) + top[row], m, v
+                continue
+        verdict, lz, m, v = _careful(log_lik, member_row[a:b], start, step, cav_mean[site], cav_var[site],
+                                     mean[site] - WIDTH * sd, mean[site] + WIDTH * sd, log_w)
+        if verdict == HOPELESS:
+            return int(site)
+        log_z[site], mean[site], var[site] = lz, m, v
+    return -1
+
+
+@compiled
+def sum_rows(log_lik: Array, rows: Ints, start: float, step: float, x: Array, out: Array) -> None:
+    """out[i] = Σ_k log f_{rows[k]}(x[i, k]): the likelihood of whole curves, for the audit."""
+    one = np.empty(1, dtype=np.int64)
+    for i in range(x.shape[0]):
+        total = 0.0
+        for k in range(x.shape[1]):
+            one[0] = rows[k]
+            total += _interpolate(log_lik, one, start, step, x[i, k])
+        out[i] = total

@@ -1,0 +1,90 @@
+"""The parts of a curve as headers and arrays, and back: every part named by its class, nothing pickled.
+
+A user's functions cannot be stored. Emission functions are tabulated on the latent scale around the curve; a link or mean function is
+asked for again when the file is opened.
+"""
+
+from dataclasses import asdict, fields
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from dynaesti.arrays import Array
+from dynaesti.components import Component
+from dynaesti.emissions import FAMILIES, Emissions, Functions, ItemResponses, Table, as_emissions, parts_of
+from dynaesti.errors import InputError
+from dynaesti.links import BUILT_IN, Link, Points, as_link
+from dynaesti.observations import Observations
+from dynaesti.priors.kernels import KERNELS, Kernel, as_kernel
+from dynaesti.times import TimeAxis
+
+Arrays: TypeAlias = dict[str, npt.NDArray[Any]]
+Header: TypeAlias = dict[str, Any]
+NUMBERS = ("log_evidence", "log_partition", "sweeps", "converged", "residual", "solver")
+VECTORS = ("instants", "groups", "precision", "shift", "curve_precision", "curve_shift", "cav_mean", "cav_var", "log_z")
+
+
+def observations_header(obs: Observations, arrays: Arrays, reach: Array) -> Header:
+    """Time axis, link, mean and emissions; functions are tabulated at the latent values `reach`."""
+    arrays["offsets"] = obs.offsets
+    parts = [_emission_header(part, f"emission{k}", arrays, obs.link, reach) for k, (part, _) in enumerate(parts_of(obs.emissions))]
+    return {"axis": asdict(obs.axis), "link": obs.link.name, "mean": None if callable(obs.mean) else float(obs.mean), "reach": obs.reach,
+            "emissions": parts}
+
+
+def read_observations(header: Header, arrays: Arrays, link: Any, mean: Any) -> Observations:
+    """The observations again; functions of the user's own must be given."""
+    if header["mean"] is None and mean is None:
+        raise InputError("mean: the curve was fitted with a function of time as its mean; pass it again: load(path, mean=…)")
+    if link is None and header["link"] not in BUILT_IN:
+        raise InputError("link: the curve was fitted with functions of your own; pass them again: load(path, link=(…, …))")
+    emissions = as_emissions([_read_emission(part, arrays) for part in header["emissions"]])
+    return Observations(TimeAxis(**header["axis"]), arrays["offsets"], emissions, as_link(header["link"] if link is None else link),
+                        float(header["mean"]) if mean is None else mean, header["reach"])
+
+
+def kernel_header(kernel: Kernel) -> list[Header]:
+    """Leaf by leaf: name and hyper-parameters."""
+    return [{"kernel": leaf.title, **{f.name: getattr(leaf, f.name) for f in fields(leaf)}} for leaf in kernel.leaves]
+
+
+def read_kernel(leaves: list[Header]) -> Kernel:
+    """The kernel again."""
+    return as_kernel(tuple(KERNELS[leaf["kernel"]](**{k: v for k, v in leaf.items() if k != "kernel"}) for leaf in leaves))
+
+
+def component_header(component: Component, name: str, arrays: Arrays) -> Header:
+    """Settled sites go to the arrays, single numbers to the header."""
+    arrays.update({f"{name}.{key}": getattr(component, key) for key in VECTORS})
+    return {key: getattr(component, key) for key in NUMBERS}
+
+
+def read_component(kernel: Kernel, header: Header, name: str, arrays: Arrays) -> Component:
+    """The component again."""
+    parts: dict[str, Any] = {key: header[key] for key in NUMBERS} | {key: arrays[f"{name}.{key}"] for key in VECTORS}
+    return Component(kernel=kernel, **parts)
+
+
+def _emission_header(part: Emissions, name: str, arrays: Arrays, link: Link, reach: Array) -> Header:
+    """The family's name; its numbers go to the arrays."""
+    if isinstance(part, Functions):
+        rows = np.arange(len(part))
+        with np.errstate(divide="ignore", over="ignore"):
+            part = Table(reach, part.log_prob(Points(np.tile(reach, (rows.size, 1)), link), rows), latent=True)
+    rest: Header = {}
+    if isinstance(part, ItemResponses):
+        columns = {"resp": part.resp, **dict(zip(part.model.params, part.params, strict=True))}
+        rest = {"model": part.model.name}
+    elif isinstance(part, Table):
+        columns, rest = {"grid": part.grid, "log_lik": part.log_lik}, {"latent": part.latent}
+    else:
+        columns = vars(part)
+    arrays.update({f"{name}.{key}": value for key, value in columns.items()})
+    return {"kind": part.kind, "name": name, "columns": list(columns), "rest": rest}
+
+
+def _read_emission(header: Header, arrays: Arrays) -> Emissions:
+    columns = {key: arrays[f"{header['name']}.{key}"] for key in header["columns"]}
+    family: Emissions = FAMILIES[header["kind"]](**columns, **header["rest"])
+    return family

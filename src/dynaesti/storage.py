@@ -1,0 +1,71 @@
+"""The one saved format: a zip of a JSON header and NumPy arrays. Nothing in it is a pickle, so opening a file runs no code.
+
+Files are written beside their target and moved into place, so an interrupted save leaves the old file whole.
+"""
+
+import json
+import os
+import tempfile
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dynaesti.errors import StorageError
+
+FORMAT, VERSION = "dynaesti", 1
+LARGEST = 1 << 36  # bytes an array may claim: a header that asks for more is damaged or hostile
+
+
+def write(path: str | os.PathLike[str], kind: str, header: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> Path:
+    """Save a header and arrays as one file of the given kind."""
+    target = Path(path)
+    text = json.dumps({"format": FORMAT, "version": VERSION, "kind": kind, **header}, allow_nan=True)
+    temporary = ""
+    try:
+        with tempfile.NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}.", delete=False) as file:
+            temporary = file.name
+            with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+                archive.writestr("header.json", text)
+                for name, array in arrays.items():
+                    with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
+                        np.lib.format.write_array(entry, np.ascontiguousarray(array), allow_pickle=False)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(temporary).replace(target)
+    except OSError as error:
+        if temporary:
+            Path(temporary).unlink(missing_ok=True)
+        raise StorageError(f"{target}: could not be written ({error.strerror or error}); nothing was changed") from error
+    return target
+
+
+def read(path: str | os.PathLike[str]) -> tuple[str, dict[str, Any], dict[str, npt.NDArray[Any]]]:
+    """(kind, header, arrays) of a saved file."""
+    source = Path(path)
+    if not source.is_file():
+        raise StorageError(f"{source}: no such file")
+    try:
+        with zipfile.ZipFile(source) as archive:
+            header = json.loads(archive.read("header.json"))
+            if not isinstance(header, dict) or header.get("format") != FORMAT:
+                raise StorageError(f"{source}: not a file saved by dynaesti")
+            if not isinstance(header.get("version"), int) or header["version"] > VERSION:
+                raise StorageError(f"{source}: written by a newer dynaesti (format {header.get('version')}, this one reads up to "
+                                   f"{VERSION}); upgrade dynaesti to open it")
+            arrays = {name[:-4]: _array(archive, name) for name in archive.namelist() if name.endswith(".npy")}
+    except StorageError:
+        raise
+    except (zipfile.BadZipFile, KeyError, ValueError, EOFError, OSError, zipfile.error) as error:
+        raise StorageError(f"{source}: damaged or not a file saved by dynaesti ({error})") from error
+    return str(header.get("kind")), header, arrays
+
+
+def _array(archive: zipfile.ZipFile, name: str) -> npt.NDArray[Any]:
+    if archive.getinfo(name).file_size > LARGEST:
+        raise StorageError(f"{name}: claims {archive.getinfo(name).file_size} bytes; the file is damaged")
+    with archive.open(name) as entry:
+        return np.asarray(np.lib.format.read_array(entry, allow_pickle=False))

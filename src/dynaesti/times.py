@@ -1,0 +1,110 @@
+"""Users' times (numbers or timestamps) to float64 offsets from an origin, and back.
+
+Offsets keep the precision that absolute times would lose: a clock of 1e9 seconds resolves 1e-7 s, its offsets 1e-16.
+"""
+
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dynaesti.arrays import Array, as_vector, refuse
+from dynaesti.errors import InputError
+
+DAY_NS = 86_400_000_000_000
+
+
+@dataclass(frozen=True)
+class TimeAxis:
+    """Where zero is and what one unit means. Timestamps are counted in days; numbers keep the user's own unit."""
+
+    origin: float  # for timestamps: nanoseconds since 1970-01-01 UTC (an integer, exact in `origin_ns`)
+    origin_ns: int
+    stamps: bool
+    zoned: bool
+
+    @property
+    def unit(self) -> str:
+        """What one unit of time is, in words."""
+        return "days" if self.stamps else "the unit of the times given"
+
+    def offsets(self, times: Any, name: str = "times") -> Array:
+        """Times as offsets from the origin, refused when they are of the other kind than the fit's."""
+        stamps = _stamps(times, name)
+        if (stamps is not None) != self.stamps:
+            kinds = ("numbers", "timestamps")
+            raise InputError(f"{name}: the curve was fitted on {kinds[self.stamps]}, these are {kinds[not self.stamps]}")
+        if stamps is None:
+            return as_vector(times, name) - self.origin
+        nanoseconds, zoned = stamps
+        if zoned != self.zoned:
+            raise InputError(f"{name}: the fit's timestamps {'have' if self.zoned else 'lack'} a time zone and these "
+                             f"{'have' if zoned else 'lack'} one; make them alike")
+        return (nanoseconds - self.origin_ns) / DAY_NS
+
+    def restore(self, offsets: Array) -> npt.NDArray[Any]:
+        """Offsets as the user's kind of time; timestamps come back in UTC, to the microsecond."""
+        if not self.stamps:
+            return offsets + self.origin
+        whole = np.floor(offsets)  # days and the rest apart: a product of both would lose the nanoseconds
+        ns = self.origin_ns + whole.astype(np.int64) * DAY_NS + np.rint((offsets - whole) * DAY_NS).astype(np.int64)
+        return ns.astype("datetime64[ns]")
+
+
+def read_times(times: Any, name: str = "times") -> tuple[TimeAxis, Array]:
+    """The axis that starts at the earliest time, and the offsets on it."""
+    stamps = _stamps(times, name)
+    if stamps is None:
+        numbers = as_vector(times, name)
+        _need_some(numbers.size, name)
+        axis = TimeAxis(float(numbers.min()), 0, stamps=False, zoned=False)
+    else:
+        nanoseconds, zoned = stamps
+        _need_some(nanoseconds.size, name)
+        first = int(nanoseconds.min())
+        axis = TimeAxis(float(first), first, stamps=True, zoned=zoned)
+    offsets = axis.offsets(times, name)
+    if np.ptp(offsets) > 0 and not np.isfinite(1.0 / np.ptp(offsets)):
+        raise InputError(f"{name}: they span only {np.ptp(offsets):g}; use a smaller unit")
+    return axis, offsets
+
+
+def _need_some(size: int, name: str) -> None:
+    if size == 0:
+        raise InputError(f"{name}: no observations; a curve needs at least one")
+
+
+def _stamps(times: Any, name: str) -> tuple[npt.NDArray[np.int64], bool] | None:
+    """Nanoseconds since 1970 UTC and whether a time zone was given; None when the times are not timestamps."""
+    zone = getattr(getattr(times, "dtype", None), "time_zone", None) or getattr(getattr(times, "dtype", None), "tz", None)
+    if hasattr(times, "to_numpy"):
+        times = times.to_numpy()
+    if isinstance(times, datetime | date | np.datetime64):
+        times = [times]
+    raw = np.asarray(times)
+    if raw.dtype.kind == "O" and raw.size and all(isinstance(value, date) for value in raw.ravel()):
+        zones = {isinstance(value, datetime) and value.tzinfo is not None for value in raw.ravel()}
+        if len(zones) > 1:
+            raise InputError(f"{name}: some timestamps have a time zone and some lack one; make them alike")
+        zoned = zones.pop()
+        utc = [value.astimezone(UTC).replace(tzinfo=None) if zoned else value for value in raw.ravel()]
+        return _nanoseconds(np.array(utc, dtype="datetime64[us]"), name), zoned
+    if raw.dtype.kind in "UT":
+        raise InputError(f"{name}: text such as {str(raw.ravel()[0])!r} where times belong; parse it into timestamps first")
+    if raw.dtype.kind == "m":
+        raise InputError(f"{name}: durations where times belong; divide by the unit you want to get numbers")
+    if raw.dtype.kind != "M":
+        return None
+    return _nanoseconds(raw, name), zone is not None
+
+
+def _nanoseconds(raw: npt.NDArray[Any], name: str) -> npt.NDArray[np.int64]:
+    if raw.ndim > 1:
+        raise InputError(f"{name}: expected one dimension, got an array of shape {raw.shape}")
+    raw = np.atleast_1d(raw)
+    refuse(np.isnat(raw), name, "missing (NaT)", "drop or repair them")
+    years = raw.astype("datetime64[Y]").astype(np.int64) + 1970
+    refuse((years < 1678) | (years > 2261), name, "outside the years 1678 to 2261", "use decimal years instead")
+    return raw.astype("datetime64[ns]").astype(np.int64)
