@@ -58,7 +58,7 @@ def positive_number(value: Any, name: str, *, infinite: bool = False) -> float:
 
 
 def _first_stranger(raw: npt.NDArray[Any]) -> str:
-    for position, value in enumerate(raw.ravel()):
+    for position, value in enumerate(raw.ravel().tolist()):
         try:
             float(value)
         except (TypeError, ValueError):

@@ -8,9 +8,9 @@ import numba
 P = ParamSpec("P")
 R = TypeVar("R")
 
-# Sums may be reordered and fused for vector units, but infinities and NaN keep their meaning:
-# an impossible response is -inf, and that must survive.
-_FAST = {"reassoc", "contract", "arcp", "nsz"}
+# Products and sums may be fused, but never reordered: compilers guard vector loops by checks on where arrays happen to lie in
+# memory, so reordered sums would differ from run to run. Infinities keep their meaning too: an impossible response is -inf.
+_FAST = {"contract"}
 
 
 def compiled(function: Callable[P, R]) -> Callable[P, R]:

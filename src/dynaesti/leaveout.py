@@ -11,7 +11,7 @@ import numpy as np
 from dynaesti.arrays import Array, Ints
 from dynaesti.components import Component
 from dynaesti.likelihood import BLOCK, Groups, Likelihood
-from dynaesti.rows import DONE, NODES, WIDTH, judge_block
+from dynaesti.rows import DONE, NODES, WIDTH, judge_block, spread_nodes
 
 ALONE = 24  # members up to which each gets nodes of its own
 
@@ -97,7 +97,7 @@ def _moments_without(likelihood: Likelihood, members: Ints, left_out: int | None
     lo, hi, nodes = np.array([mean - reach]), np.array([mean + reach]), np.array([NODES])
     m, v, log_z, verdict = np.empty(1), np.empty(1), np.empty(1), np.ones(1, dtype=np.int64)
     while verdict[0] != DONE:
-        x = np.linspace(lo[0], hi[0], int(nodes[0]))[None]
+        x = spread_nodes(lo, hi, int(nodes[0]))
         log_w = likelihood.group_values(np.array([0]), x, group) - 0.5 * (x - mean) ** 2 / var
         judge_block(log_w, lo, hi, nodes, m, v, log_z, verdict)
     return float(log_z[0] - 0.5 * np.log(2 * np.pi * var)), float(m[0]), float(v[0])

@@ -13,7 +13,7 @@ from dynaesti.arrays import Array, Ints
 from dynaesti.emissions import Emissions, parts_of
 from dynaesti.errors import EmissionError
 from dynaesti.links import Link, Points
-from dynaesti.rows import ATTEMPTS, DONE, HOPELESS, NODES, WIDTH, RowTable, judge_block, match_table, row_table
+from dynaesti.rows import ATTEMPTS, DONE, HOPELESS, NODES, WIDTH, RowTable, judge_block, match_table, row_table, spread_nodes
 
 REACH = 8.0  # of tabulated rows either side of their centre, for a prior of unit variance
 CELLS = (640, 1280, 2560)  # grid steps over the whole reach: the first count that resolves the rows is taken
@@ -178,7 +178,7 @@ class Likelihood:
             n = int(nodes[todo].min())
             now = todo[nodes[todo] == n]
             at, a, b, count = sites[now], lo[now], hi[now], nodes[now]
-            x = a[:, None] + (b - a)[:, None] * (np.arange(n) / (n - 1))
+            x = spread_nodes(a, b, n)
             log_w = self.group_values(group[at], x) - 0.5 * (x - cav_mean[at, None]) ** 2 / cav_var[at, None]
             m, v, lz, verdict = np.empty(now.size), np.empty(now.size), np.empty(now.size), np.empty(now.size, dtype=np.int64)
             judge_block(log_w, a, b, count, m, v, lz, verdict)

@@ -38,7 +38,7 @@ def _fit_tail(x: Array) -> tuple[float, float]:
     theta = 1 / x[-1] + (1 - np.sqrt(grid / (np.arange(1, grid + 1) - 0.5))) / (3 * quarter)
     k = np.log1p(-theta[:, None] * x).mean(axis=1)
     log_lik = n * (np.log(-theta / k) - k - 1)
-    share = 1 / np.exp(log_lik - log_lik[:, None]).sum(axis=1)
+    share = np.exp(log_lik - log_lik.max())
     best = float((theta * share).sum() / share.sum())
     shape = float(np.log1p(-best * x).mean())
     return (n * shape + 10 * 0.5) / (n + 10), -shape / best  # a weak prior pulls k towards 1/2

@@ -14,7 +14,7 @@ from dynaesti.arrays import Array, Bools, Ints
 DEPTH = 4  # sweeps that Anderson's extrapolation looks back on
 GROWTH = 1.5  # a residual this much larger takes an extrapolation back
 WARM_UP, REST = 6, 3  # plain sweeps before the first extrapolation, and after a failed one
-STALLED, LEAPS, LEAP = 10, 30, 16.0  # sweeps without progress before leaping, how many leaps, how long
+STALLED, LEAPS, LEAP = 10, 15, 16.0  # sweeps without progress before leaping, how many leaps, how long
 RETREATS, RESTARTS = 6, 4
 
 
@@ -115,7 +115,10 @@ class _Descent:
     def _extrapolate(self, plain: Array, scale: Array) -> Array:
         """Anderson: the combination of past sweeps whose pulls cancel best, in units of posterior sds."""
         xs, pulls = (np.diff(np.array(part), axis=0) for part in zip(*self.seen, strict=True))
-        share = np.linalg.lstsq((pulls * scale).T, self.seen[-1][1] * scale, rcond=1e-6)[0]
+        design = (pulls * scale).T
+        if not np.isfinite(design).all():
+            return plain
+        share = np.linalg.lstsq(design, self.seen[-1][1] * scale, rcond=1e-6)[0]
         return plain - share @ (xs + self.step * pulls)
 
 

@@ -16,7 +16,7 @@ from dynaesti.compiled import compiled
 NODES = 32  # a bracket starts with so many
 MOST_NODES = 2048  # counts are NODES times a power of two, so that brackets with equally many can share a block
 WIDTH = 7.0  # half a bracket, in tilted standard deviations
-EDGE = 18.0  # an end is low enough when its log density lies so far below the top
+EDGE = 25.0  # an end is low enough when its log density lies so far below the top: heavy tails still count at 18
 HALF_AGREE = 1e-4
 ATTEMPTS = 80
 
@@ -42,6 +42,16 @@ def row_table(start: float, step: float, log_lik: Array) -> RowTable:
     """A table ready for the kernels."""
     top = log_lik.max(axis=1)
     return RowTable(start, step, np.ascontiguousarray(log_lik), np.exp(log_lik - top[:, None]), top)
+
+
+@compiled
+def lattice(lo: float, hi: float, n: int) -> tuple[float, float]:
+    """(first node, step) of n nodes over about [lo, hi] that stay put when the bracket moves a little.
+
+    Nodes that followed every move would make the quadrature of a kinked likelihood jitter, and grafting could not settle on it.
+    """
+    step = 2.0 ** (np.ceil(8.0 * np.log2((hi - lo) / (n - 2))) / 8.0)
+    return np.floor(lo / step) * step, step
 
 
 @compiled
@@ -103,17 +113,28 @@ def _judge(log_w: Array, n: int, lo: float, step: float) -> tuple[int, float, fl
 
 
 @compiled
+def spread_nodes(lo: Array, hi: Array, n: int) -> Array:
+    """The nodes of many brackets, one a row."""
+    x = np.empty((lo.size, n))
+    for k in range(lo.size):
+        first, step = lattice(lo[k], hi[k], n)
+        for j in range(n):
+            x[k, j] = first + step * j
+    return x
+
+
+@compiled
 def judge_block(log_w: Array, lo: Array, hi: Array, nodes: Ints, mean: Array, var: Array, log_z: Array, verdict: Ints) -> None:
-    """Judge many brackets with equally many nodes; brackets, moments and verdicts are written into the arrays."""
+    """Judge many brackets with equally many nodes on their lattices; the next brackets, moments and verdicts are written."""
     n = log_w.shape[1]
     for k in range(log_w.shape[0]):
-        step = (hi[k] - lo[k]) / (n - 1)
+        lo[k], step = lattice(lo[k], hi[k], n)
         verdict[k], lo[k], hi[k], nodes[k], log_z[k], mean[k], var[k] = _judge(log_w[k], n, lo[k], step)
 
 
 @compiled
 def _interpolate(log_lik: Array, members: Ints, start: float, step: float, x: float) -> float:
-    """Σ over the member rows of log f(x): six-point Lagrange, straight lines beyond the grid and next to -inf."""
+    """Σ over the member rows of log f(x): six-point Lagrange, straight lines beyond the grid."""
     size = log_lik.shape[1]
     u = (x - start) / step
     if u < 0.0 or u > size - 1:
@@ -131,13 +152,7 @@ def _interpolate(log_lik: Array, members: Ints, start: float, step: float, x: fl
     total = 0.0
     for row in members:
         r = log_lik[row]
-        low = min(min(r[k], r[k + 1]), min(min(r[k + 2], r[k + 3]), min(r[k + 4], r[k + 5])))
-        if low > -1e4:
-            total += w0 * r[k] + w1 * r[k + 1] + w2 * r[k + 2] + w3 * r[k + 3] + w4 * r[k + 4] + w5 * r[k + 5]
-        else:
-            left = min(int(u), size - 2)
-            share = u - left
-            total += (1.0 - share) * r[left] + share * r[left + 1] if share > 0.0 else r[left]
+        total += w0 * r[k] + w1 * r[k + 1] + w2 * r[k + 2] + w3 * r[k + 3] + w4 * r[k + 4] + w5 * r[k + 5]
     return total
 
 
@@ -149,7 +164,7 @@ def _careful(log_lik: Array, members: Ints, start: float, step: float, mean: flo
     verdict = RETRY
     log_sum, m, v = 0.0, 0.0, 0.0
     for _ in range(ATTEMPTS):
-        gap = (hi - lo) / (n - 1)
+        lo, gap = lattice(lo, hi, n)
         for k in range(n):
             x = lo + gap * k
             log_w[k] = _interpolate(log_lik, members, start, step, x) - 0.5 * (x - mean) ** 2 / var
@@ -216,19 +231,25 @@ def _quick(lik: Array, start: float, step: float, mean: float, var: float, centr
 
 
 @compiled
-def _narrow(log_lik: Array, members: Ints, start: float, step: float, mean: float, var: float) -> tuple[float, float, float]:
-    """(log Z, mean, variance) by Gauss–Hermite on the cavity, for cavities so narrow that the row is smooth within them."""
+def _narrow(log_lik: Array, members: Ints, start: float, step: float, mean: float, var: float) -> tuple[bool, float, float, float]:
+    """(trusted, log Z, mean, variance) by Gauss–Hermite on the cavity, for cavities within which the row hardly bends.
+
+    Declines rows that change by more than a factor of e⁵ from the cavity's mean to the outermost node.
+    """
     sd = np.sqrt(var)
     base = _interpolate(log_lik, members, start, step, mean)
     s0, s1, s2 = 0.0, 0.0, 0.0
     for k in range(_HERMITE_X.size):
         z = _HERMITE_X[k]
-        p = _HERMITE_W[k] * np.exp(_interpolate(log_lik, members, start, step, mean + sd * z) - base)
+        change = _interpolate(log_lik, members, start, step, mean + sd * z) - base
+        if not abs(change) < 5.0:
+            return False, 0.0, 0.0, 0.0
+        p = _HERMITE_W[k] * np.exp(change)
         s0 += p
         s1 += p * z
         s2 += p * z * z
     m = s1 / s0
-    return base + np.log(s0), mean + sd * m, var * (s2 / s0 - m * m)
+    return True, base + np.log(s0), mean + sd * m, var * (s2 / s0 - m * m)
 
 
 @compiled
@@ -251,8 +272,10 @@ def match_table(sites: Ints, group: Ints, member_start: Ints, member_row: Ints, 
         if b - a == 1:
             row = member_row[a]
             if cav_var[site] < (NARROW * step) ** 2:
-                log_z[site], mean[site], var[site] = _narrow(log_lik, member_row[a:b], start, step, cav_mean[site], cav_var[site])
-                continue
+                trusted, lz, m, v = _narrow(log_lik, member_row[a:b], start, step, cav_mean[site], cav_var[site])
+                if trusted:
+                    log_z[site], mean[site], var[site] = lz, m, v
+                    continue
             trusted, z, m, v = _quick(lik[row], start, step, cav_mean[site], cav_var[site], mean[site], sd)
             if trusted:
                 log_z[site], mean[site], var[site] = np.log(z) + top[row], m, v

@@ -39,7 +39,7 @@ class TimeAxis:
         if stamps is None:
             return as_vector(times, name) - self.origin
         nanoseconds, zoned = stamps
-        if zoned != self.zoned:
+        if zoned is not None and zoned != self.zoned:
             raise InputError(f"{name}: the fit's timestamps {'have' if self.zoned else 'lack'} a time zone and these "
                              f"{'have' if zoned else 'lack'} one; make them alike")
         return (nanoseconds - self.origin_ns) / DAY_NS
@@ -64,7 +64,7 @@ def read_times(times: Any, name: str = "times") -> tuple[TimeAxis, Array]:
         nanoseconds, zoned = stamps
         _need_some(nanoseconds.size, name)
         first = int(nanoseconds.min())
-        axis = TimeAxis(float(first), first, stamps=True, zoned=zoned)
+        axis = TimeAxis(float(first), first, stamps=True, zoned=bool(zoned))
     offsets = axis.offsets(times, name)
     if np.ptp(offsets) > 0 and not np.isfinite(1.0 / np.ptp(offsets)):
         raise InputError(f"{name}: they span only {np.ptp(offsets):g}; use a smaller unit")
@@ -76,8 +76,12 @@ def _need_some(size: int, name: str) -> None:
         raise InputError(f"{name}: no observations; a curve needs at least one")
 
 
-def _stamps(times: Any, name: str) -> tuple[npt.NDArray[np.int64], bool] | None:
-    """Nanoseconds since 1970 UTC and whether a time zone was given; None when the times are not timestamps."""
+def _stamps(times: Any, name: str) -> tuple[npt.NDArray[np.int64], bool | None] | None:
+    """Nanoseconds since 1970 UTC and whether a time zone was given; None when the times are not timestamps.
+
+    NumPy's own timestamps cannot carry a zone: whether they have one is None, and they count as UTC.
+    """
+    silent = isinstance(times, np.ndarray | np.datetime64)
     zone = getattr(getattr(times, "dtype", None), "time_zone", None) or getattr(getattr(times, "dtype", None), "tz", None)
     if hasattr(times, "to_numpy"):
         times = times.to_numpy()
@@ -97,7 +101,7 @@ def _stamps(times: Any, name: str) -> tuple[npt.NDArray[np.int64], bool] | None:
         raise InputError(f"{name}: durations where times belong; divide by the unit you want to get numbers")
     if raw.dtype.kind != "M":
         return None
-    return _nanoseconds(raw, name), zone is not None
+    return _nanoseconds(raw, name), None if silent else zone is not None
 
 
 def _nanoseconds(raw: npt.NDArray[Any], name: str) -> npt.NDArray[np.int64]:

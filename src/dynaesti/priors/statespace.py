@@ -266,7 +266,16 @@ class ChainPosterior:
         """Mean and variance of the curve at each time."""
         link, precision, shift, place = self._weave(t)
         mean, var = self._run(link, link.seen, precision, shift)
-        return mean[place], var[place]
+        return mean[place], var[place] + np.diag(self._rest(t))
+
+    def _rest(self, t: Array) -> Array:
+        """Prior covariance that the features of constant states leave out: what a forecast does not know."""
+        rest = np.zeros((t.size, t.size))
+        for leaf in self.kernel.leaves:
+            if leaf.featured:
+                b = leaf_basis(leaf, *self.span).features(t)
+                rest += leaf.cov(t[:, None], t) - b @ b.T
+        return rest
 
     def covariance(self, t: Array) -> Array:
         """Covariance between all pairs of times: the mean's answer to a unit shift at each of them."""
@@ -276,7 +285,7 @@ class ChainPosterior:
             impulse = np.zeros(precision.size)
             impulse[place[j]] = 1.0
             cov[j] = self._run(link, link.seen, precision, impulse)[0][place]
-        return 0.5 * (cov + cov.T)
+        return 0.5 * (cov + cov.T) + self._rest(t)
 
     def slopes(self, t: Array) -> tuple[Array, Array, Array]:
         """Mean and variance of the slope, and its covariance with the value, at each time."""
@@ -290,7 +299,19 @@ class ChainPosterior:
         mean, var = self._run(link, slope, precision, shift)
         value_var = self._run(link, value, precision, shift)[1]
         sum_var = self._run(link, both, precision, shift)[1]
-        return mean[place], var[place], 0.5 * (sum_var - var - value_var)[place]
+        rest, cross = self._slope_rest(t)
+        return mean[place], var[place] + rest, 0.5 * (sum_var - var - value_var)[place] + cross
+
+    def _slope_rest(self, t: Array) -> tuple[Array, Array]:
+        """The same for slopes: their variance, and covariance with the value."""
+        var, cross = np.zeros(t.size), np.zeros(t.size)
+        for leaf in self.kernel.leaves:
+            if leaf.featured:
+                basis = leaf_basis(leaf, *self.span)
+                b, d = basis.features(t), basis.slopes(t)
+                var += leaf.cov_slopes(t, t) - np.einsum("ij,ij->i", d, d)
+                cross += leaf.cov_slope(t, t) - np.einsum("ij,ij->i", d, b)
+        return np.maximum(var, 0.0), cross
 
     def sample(self, t: Array, size: int, rng: np.random.Generator) -> Array:
         """Joint draws of the curve at the times, one a row."""

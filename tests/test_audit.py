@@ -1,0 +1,86 @@
+"""The audit: exact where it can be checked, honest where grafting is off, and what it does without a small form."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import dynaesti as dy
+from conftest import draw_curve, polling
+from dynaesti.pareto import smooth_weights
+
+
+def hard_case(a=8.0, b=1.0, c=0.5, seed=3, n=500):
+    rng = np.random.default_rng(seed)
+    x = np.linspace(0, 1, n)
+    theta = draw_curve(rng, x, 0.2)
+    right = (rng.random(n) < c + (1 - c) / (1 + np.exp(-a * (theta - b)))).astype(int)
+    return x, dy.ItemResponses(right, "3PL", a=a, b=b, c=c)
+
+
+def test_safe_on_polls():
+    x, _, votes = polling(1)
+    curve = dy.CurvFiFE().fit(x, dy.Bernoulli(votes))
+    audit = curve.audit()
+    assert audit.safe
+    assert audit.verdict.startswith("Safe")
+    assert audit.pareto_k < 0.5
+    assert audit.ess > 8000
+    assert abs(audit.log_evidence - curve.log_evidence) < 0.02
+    assert_allclose(audit.mean(x), curve.mean(x), atol=0.01)
+    assert_allclose(audit.quantile(x, [0.15, 0.85]), curve.interval(x, 0.7), atol=0.02)
+    assert_allclose(np.asarray(curve.exact(x)["sd"]), curve.sd(x), rtol=0.05)
+
+
+def test_exact_for_a_constant_under_a_beta_posterior():
+    votes = np.repeat([1, 0], [2, 0])
+    audit = dy.CurvFiFE(bandwidth=np.inf).fit([0.0, 1.0], dy.Bernoulli(votes)).audit(200_000)
+    assert audit.mean([0.5])[0] == pytest.approx(3 / 4, abs=3e-3)  # Beta(3, 1)
+    assert audit.sd([0.5])[0] == pytest.approx(np.sqrt(3 / 80), abs=3e-3)
+    assert audit.quantile([0.5], 0.1)[0] == pytest.approx(0.1 ** (1 / 3), abs=5e-3)
+    assert audit.log_evidence == pytest.approx(np.log(1 / 3), abs=5e-3)
+
+
+def test_gaussian_emissions_need_no_correction():
+    t = np.linspace(0, 1, 40)
+    audit = dy.CurvFiFE().fit(t, dy.Gaussian(np.sin(5 * t), 0.2)).audit()
+    assert audit.safe
+    assert audit.log_evidence == pytest.approx(audit.curve.log_evidence, abs=0.02)
+
+
+def test_hard_cases_are_flagged_and_corrected():
+    """Steep guessing: the grafted Gaussian is off by more than 0.1 sd; the corrected marginals agree with a run ten times as long."""
+    x, answers = hard_case()
+    curve = dy.CurvFiFE(bandwidth=0.2).fit(x, answers)
+    t = np.linspace(0, 1, 25)
+    audit, gold = curve.audit(20_000, seed=1), curve.audit(200_000, seed=2)
+    assert not audit.safe
+    assert audit.verdict.startswith("Not safe")
+    assert max(gold.off) > 0.1
+    rms = np.sqrt(np.mean(((audit.mean(t) - gold.mean(t)) / gold.sd(t)) ** 2))
+    assert rms < 0.05
+    assert_allclose(audit.sd(t), gold.sd(t), rtol=0.12)
+
+
+def test_without_a_small_form_it_says_what_it_did():
+    x, _, votes = polling(1, 60)
+    audit = dy.CurvFiFE(dy.Matern32(0.4)).fit(x, dy.Bernoulli(votes)).audit()
+    assert "has no small form" in audit.how
+    assert audit.safe
+    dense = dy.CurvFiFE(dy.Matern32(0.4)).fit(x[:12], dy.Bernoulli(votes[:12]))
+    assert_allclose(dense.audit(60_000).mean(x[:12]), dense.mean(x[:12]), atol=0.01)
+
+
+def test_formula_and_table_give_the_same_audit():
+    x, _, votes = polling(2, 40)
+    one = dy.CurvFiFE(bandwidth=0.3).fit(x, dy.Bernoulli(votes)).audit(4000, seed=5)
+    functions = [lambda y, v=v: np.log(np.maximum(y if v else 1 - y, 1e-300)) for v in votes]
+    two = dy.CurvFiFE(bandwidth=0.3, link="probit").fit(x, functions).audit(4000, seed=5)
+    assert one.log_evidence == pytest.approx(two.log_evidence, abs=1e-6)
+    assert_allclose(one.mean(x), two.mean(x), atol=1e-6)
+
+
+@pytest.mark.parametrize("k", [0.2, 0.6, 1.0])
+def test_pareto_k_recovers_the_tail(k):
+    raw = (np.random.default_rng(0).random(100_000) ** -k) if k else np.ones(10)
+    assert smooth_weights(np.log(raw))[1] == pytest.approx(k, abs=0.12)
+    assert smooth_weights(np.log(raw))[0].sum() == pytest.approx(1.0)

@@ -1,0 +1,124 @@
+"""Times of every kind, and bad input refused in words with nothing half-done."""
+
+from datetime import UTC, date, datetime, timedelta, timezone
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from numpy.testing import assert_allclose
+
+import dynaesti as dy
+
+VOTES = dy.Bernoulli([0, 1, 0, 1, 1, 1])
+DAYS = np.array([0.0, 1.0, 2.5, 4.0, 6.0, 7.0])
+
+
+def fit(times, emissions=VOTES, **options):
+    return dy.CurvFiFE(**options).fit(times, emissions)
+
+
+@pytest.mark.parametrize("kind", ["numpy", "datetime", "date", "pandas", "pandas_tz", "polars", "polars_tz"])
+def test_timestamps_of_every_kind_count_in_days(kind):
+    start = datetime(2024, 3, 30, 12)  # a change of daylight saving time lies within
+    stamps = [start + timedelta(days=d) for d in DAYS]
+    times = {
+        "numpy": lambda: np.array(stamps, dtype="datetime64[s]"), "datetime": lambda: stamps,
+        "date": lambda: [date(2024, 3, 30) + timedelta(days=int(np.ceil(d))) for d in DAYS], "pandas": lambda: pd.Series(stamps),
+        "pandas_tz": lambda: pd.Series(stamps).dt.tz_localize("UTC").dt.tz_convert("Europe/Berlin"), "polars": lambda: pl.Series(stamps),
+        "polars_tz": lambda: pl.Series([s.replace(tzinfo=UTC) for s in stamps]),
+    }[kind]()
+    curve = fit(times)
+    days = np.ceil(DAYS) if kind == "date" else DAYS
+    assert_allclose(curve.observations.offsets, days)
+    assert curve.observations.axis.unit == "days"
+    assert_allclose(curve.mean(times), fit(days).mean(days), atol=1e-12)
+    assert curve.grid(3).dtype.kind == "M"
+    assert len(curve.to_frame()) == 200
+
+
+def test_zones_must_agree():
+    naive, berlin = datetime(2024, 1, 1), datetime(2024, 1, 1, tzinfo=timezone(timedelta(hours=1)))
+    with pytest.raises(dy.InputError, match="some timestamps have a time zone"):
+        fit([naive, berlin], dy.Bernoulli([0, 1]))
+    curve = fit([naive, naive + timedelta(days=1)], dy.Bernoulli([0, 1]))
+    with pytest.raises(dy.InputError, match="lack a time zone"):
+        curve.mean([berlin])
+    with pytest.raises(dy.InputError, match="fitted on timestamps"):
+        curve.mean([1.0])
+    with pytest.raises(dy.InputError, match="fitted on numbers"):
+        fit(DAYS).mean([naive])
+
+
+def test_precision_of_far_and_tiny_clocks():
+    """1e9 seconds, spans of 1e-12, spans of 1e12: the curve is the same."""
+    t = np.linspace(0, 1, 6)
+    truth = fit(t).mean(t)
+    assert_allclose(fit(1e9 + 60 * t).mean(1e9 + 60 * t), truth, atol=1e-5)  # a double resolves 1e-7 s there
+    for scale in (1e-12, 1e-3, 1e6, 1e12):
+        assert_allclose(fit(scale * t).mean(scale * t), truth, atol=1e-9)
+
+
+@pytest.mark.parametrize(("times", "emissions", "says"), [
+    ([0, 1, np.nan, 3, 4, 5], VOTES, "times: 1 of 6 values are not finite \\(first: position 2\\)"),
+    ([0, 1, np.inf, 3, 4, 5], VOTES, "not finite"),
+    ([0, 1, 2], VOTES, "3 times, 6 emissions"),
+    ([], dy.Bernoulli([]), "no observations"),
+    (["a"] * 6, VOTES, "text such as 'a' where times belong"),
+    ([None] * 6, VOTES, "times"),
+    (np.zeros((2, 3)), VOTES, "one dimension"),
+    (pd.to_datetime(["2024-01-01", None, "2024-01-02"]), dy.Bernoulli([0, 1, 1]), "missing \\(NaT\\)"),
+    (pd.to_timedelta([1, 2, 3], unit="D"), dy.Bernoulli([0, 1, 1]), "durations"),
+    (np.ones(6), VOTES, "all times are equal"),
+    ([3.0], dy.Bernoulli([1]), "all times are equal"),
+    (DAYS, [0, 1, 0, 1, 1, 1], "entry 0 is int"),
+    (DAYS, np.ones(6), "expected a family"),
+    (DAYS, "010111", "expected a family"),
+    (DAYS, [lambda y: np.full_like(y, -np.inf)] * 6, "impossible"),
+    (DAYS, [lambda y: np.where(y > 0, np.nan, 0.0)] * 6, "log-likelihood is nan at y ="),
+    (DAYS, [lambda y: np.full_like(y, np.inf)] * 6, "log-likelihood is inf"),
+    (DAYS, [lambda y: y[:3]] * 6, "must work on arrays"),
+    (DAYS, [lambda y: 1 / 0] * 6, "emission 0: its function raised ZeroDivisionError"),
+])
+def test_bad_data_are_refused_in_words(times, emissions, says):
+    with pytest.raises(dy.InputError, match=says):
+        fit(times, emissions)
+
+
+@pytest.mark.parametrize(("options", "says"), [
+    ({"bandwidth": -1.0}, "positive number"), ({"bandwidth": 0}, "positive number"), ({"bandwidth": "auto"}, "none of learn"),
+    ({"bandwidth": [1, 2]}, "positive number"), ({"kernel": "rbf"}, "expected a kernel"), ({"link": "tan"}, "none of identity"),
+    ({"kernel": dy.RBF(), "bandwidth": 1.0}, "not both"), ({"solver": "magic"}, "none of dense"), ({"mean": "zero"}, "expected a number"),
+    ({"mean": np.nan}, "finite"), ({"folds": 1}, "at least 2"), ({"link": "identity"}, "need y to be numbers between 0 and 1"),
+    ({"kernel": dy.RBF("cv") + dy.Matern32("loo")}, "different methods"), ({"mean": lambda t: "x"}, "could not convert|mean"),
+])
+def test_bad_options_are_refused_in_words(options, says):
+    with pytest.raises((dy.InputError, ValueError), match=says):
+        fit(DAYS, **options)
+
+
+def test_one_observation_is_fine_with_a_given_bandwidth():
+    curve = fit([3.0], dy.Bernoulli([1]), bandwidth=2.0)
+    assert_allclose(curve.mean([3.0]), 2 / 3, atol=3e-3)  # Laplace's rule of succession
+    assert_allclose(fit(np.ones(3), dy.Bernoulli([1, 1, 0]), bandwidth=np.inf).mean([1.0]), 3 / 5, atol=2e-3)
+
+
+def test_emissions_name_their_links():
+    with pytest.raises(dy.InputError, match="suggest different links"):
+        fit(DAYS, [dy.Bernoulli([0, 1, 1]), dy.Poisson([1, 2, 3])])
+    assert fit(DAYS, dy.Poisson([1, 2, 3, 4, 5, 6])).link.name == "log"
+
+
+def test_bad_questions_are_refused_in_words():
+    curve = fit(DAYS)
+    for ask, says in [(lambda: curve.quantile([1.0], 1.5), "not between 0 and 1"), (lambda: curve.interval([1.0], 2), "not between 0 and 1"),
+                      (lambda: curve.mean([np.nan]), "not finite"), (lambda: curve.audit(draws=5), "too few"),
+                      (lambda: curve.update([1.0, 2.0], dy.Bernoulli([1])), "2 times, 1 emissions")]:
+        with pytest.raises(dy.InputError, match=says):
+            ask()
+
+
+def test_weight_at_the_shortest_bandwidth_is_told():
+    t = np.arange(60.0)
+    with pytest.warns(dy.BandwidthWarning, match="gap between neighbouring times"):
+        dy.CurvFiFE().fit(t, dy.Binomial(np.tile([1, 999], 30), 1000))

@@ -1,0 +1,121 @@
+"""Tilted moments against adaptive quadrature and closed forms, on tables and by formula."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.integrate import quad
+from scipy.special import ndtr
+from scipy.stats import norm
+
+from conftest import polling
+from dynaesti.emissions import Bernoulli, Binomial, Functions, Gaussian, ItemResponses, Poisson, StudentT
+from dynaesti.likelihood import Groups, Likelihood
+from dynaesti.links import BUILT_IN, Points
+
+pytestmark = pytest.mark.nojit
+
+
+def match(emissions, link, mean, var, members=None, tabulated=True, guess=None):
+    """Moments of one group (all emissions by default) under one cavity."""
+    members = np.arange(len(emissions)) if members is None else members
+    likelihood = Likelihood(emissions, BUILT_IN[link], Groups(np.array([0, members.size]), members))
+    log_z, m, v = np.zeros(1), np.array([mean if guess is None else guess[0]]), np.array([var if guess is None else guess[1]])
+    likelihood.match(np.array([0]), np.array([0]), np.array([float(mean)]), np.array([float(var)]), log_z, m, v, tabulated)
+    return log_z[0], m[0], v[0]
+
+
+def brute(emissions, link, mean, sd, lo=None, hi=None, points=()):
+    """The same by adaptive quadrature."""
+    rows = np.arange(len(emissions))
+
+    def log_f(x):
+        return float(emissions.log_prob(Points(np.full((rows.size, 1), x), BUILT_IN[link]), rows).sum())
+
+    lo, hi = (mean - 9 * sd if lo is None else lo), (mean + 9 * sd if hi is None else hi)
+    grid = np.linspace(lo, hi, 4001)
+    top = max(log_f(x) + norm.logpdf(x, mean, sd) for x in grid)
+
+    def moment(k, c=0.0):
+        return quad(lambda x: (x - c) ** k * np.exp(log_f(x) + norm.logpdf(x, mean, sd) - top), lo, hi, points=[*points, mean],
+                    epsabs=0, epsrel=1e-11, limit=500)[0]
+
+    z = moment(0)
+    m = moment(1) / z
+    return np.log(z) + top, m, moment(2, m) / z
+
+
+@pytest.mark.parametrize("tabulated", [True, False])
+@pytest.mark.parametrize("vote", [0, 1])
+@pytest.mark.parametrize(("mean", "sd"), [(0.0, 1.0), (-3.0, 0.5), (2.0, 0.05), (1.0, 0.01), (-5.0, 1.2)])
+def test_probit_votes_meet_the_closed_form(vote, mean, sd, tabulated):
+    sign = 2 * vote - 1
+    z = sign * mean / np.sqrt(1 + sd**2)
+    ratio = norm.pdf(z) / ndtr(z)
+    m = mean + sign * sd**2 * ratio / np.sqrt(1 + sd**2)
+    v = sd**2 - sd**4 * ratio * (z + ratio) / (1 + sd**2)
+    got = match(Bernoulli([vote]), "probit", mean, sd**2, tabulated=tabulated)
+    assert_allclose(got, (np.log(ndtr(z)), m, v), rtol=1e-8, atol=1e-9)
+
+
+@pytest.mark.parametrize("tabulated", [True, False])
+@pytest.mark.parametrize(("a", "b", "c"), [(1.0, 0.0, 0.2), (4.0, 1.0, 0.33), (8.0, 2.0, 0.5)])
+@pytest.mark.parametrize(("mean", "sd"), [(0.0, 1.0), (1.0, 0.3), (-2.0, 1.4)])
+def test_steep_guessing_items_meet_quadrature(a, b, c, mean, sd, tabulated):
+    item = ItemResponses([1], "3PL", a=a, b=b, c=c)
+    assert_allclose(match(item, "identity", mean, sd**2, tabulated=tabulated), brute(item, "identity", mean, sd, points=[b]), rtol=2e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize("tabulated", [True, False])
+def test_a_poll_of_1500_and_1500_votes_at_one_instant_are_exact(tabulated):
+    poll = Binomial([900], [1500])
+    truth = brute(poll, "probit", 0.0, 1.0, lo=-0.3, hi=0.8)
+    got = match(poll, "probit", 0.0, 1.0, tabulated=tabulated)
+    assert_allclose(got[1:], truth[1:], rtol=1e-7)
+    votes = Bernoulli(np.repeat([1, 0], [900, 600]))
+    merged = match(votes, "probit", 0.0, 1.0, tabulated=tabulated)
+    assert abs(merged[1] - truth[1]) < 1e-5 * np.sqrt(truth[2])
+    assert_allclose(merged[2], truth[2], rtol=1e-5)
+
+
+def test_counts_in_the_thousands_and_far_guesses_are_found():
+    count = Poisson([5000])
+    truth = brute(count, "log", 8.0, 1.0, lo=8.3, hi=8.7)
+    for guess in (None, (8.0, 1e-6), (12.0, 0.01), (2.0, 9.0)):
+        assert_allclose(match(count, "log", 8.0, 1.0, guess=guess, tabulated=False), truth, rtol=1e-8)
+
+
+@pytest.mark.parametrize(("mean", "sd", "scale"), [(0.0, 20.0, 0.3), (0.0, 1.0, 0.01), (-5.0, 1.0, 0.5)])
+def test_heavy_tails_within_wide_cavities(mean, sd, scale):
+    value = StudentT([3.0], scale)
+    near = [3.0 + k * scale for k in (-30, -8, -2, 0, 2, 8, 30)]
+    assert_allclose(match(value, "identity", mean, sd**2, tabulated=False), brute(value, "identity", mean, sd, points=near), rtol=5e-5)
+
+
+def test_a_sharp_function_is_found_within_a_wide_cavity():
+    sharp = Functions([lambda y: -0.5 * ((y - 0.777) / 1e-4) ** 2])
+    log_z, m, v = match(sharp, "identity", 0.0, 1.0)
+    prec = 1 + 1e8
+    assert_allclose((m, v), (0.777e8 / prec, 1 / prec), rtol=1e-8)
+    assert_allclose(log_z, norm.logpdf(0.777, 0, np.sqrt(1 + 1e-8)) + np.log(1e-4 * np.sqrt(2 * np.pi)), rtol=1e-8)
+
+
+def test_table_and_formula_agree_on_every_vote():
+    _, _, votes = polling(1)
+    emissions, n = Bernoulli(votes), 100
+    rng = np.random.default_rng(0)
+    mean, var = rng.normal(size=n), rng.uniform(1e-4, 1.5, n)
+    likelihood = Likelihood(emissions, BUILT_IN["probit"], Groups(np.arange(n + 1), np.arange(n)))
+    both = []
+    for tabulated in (True, False):
+        log_z, m, v = np.zeros(n), mean.copy(), var.copy()
+        likelihood.match(np.arange(n), np.arange(n), mean, var, log_z, m, v, tabulated)
+        both.append((log_z, m, v))
+    assert_allclose(both[0], both[1], rtol=1e-7, atol=1e-9)
+
+
+def test_gaussian_members_are_left_to_the_fixed_part():
+    likelihood = Likelihood(Gaussian([1.0, 3.0], [0.5, 1.0]), BUILT_IN["identity"], Groups(np.array([0, 2]), np.array([0, 1])))
+    fixed = likelihood.fixed(np.zeros(2))
+    assert_allclose([fixed.precision[0], fixed.shift[0]], [5.0, 7.0])
+    assert_allclose(fixed.constant[0], norm.logpdf(0, 1, 0.5) + norm.logpdf(0, 3, 1.0))
+    assert len(likelihood.inexact.members) == 0
