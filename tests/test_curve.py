@@ -40,7 +40,9 @@ def test_quantiles_pass_through_the_link_and_invert_the_mixture(curve):
     latent = curve.latent.quantile(T, q)
     assert_allclose(curve.quantile(T, q), norm.cdf(latent), atol=1e-12)
     mix = curve.mixture(T)
-    assert_allclose([(mix.weights * norm.cdf((row - mix.means) / mix.sds)).sum(axis=0) for row in latent], np.tile(q[:, None], (1, 5)), atol=1e-10)
+    assert_allclose(
+        [(mix.weights * norm.cdf((row - mix.means) / mix.sds)).sum(axis=0) for row in latent], np.tile(q[:, None], (1, 5)), atol=1e-10
+    )
     assert_allclose(curve.median(T), curve.quantile(T, 0.5))
     lower, upper = curve.interval(T, 0.4)
     assert_allclose([lower, upper], curve.quantile(T, [0.3, 0.7]))
@@ -56,7 +58,9 @@ def test_log_density_is_the_normal_s_with_the_link_s_jacobian(fixed):
     x = norm.ppf(y)
     expected = multivariate_normal.logpdf(x, fixed.latent.mean(t), fixed.covariance(t)) - norm.logpdf(x).sum()
     assert fixed.log_density(t, y) == pytest.approx(expected, abs=1e-6)
-    total = np.trapezoid([np.exp(fixed.log_density([0.5], [p])) for p in np.linspace(1e-6, 1 - 1e-6, 2001)], np.linspace(1e-6, 1 - 1e-6, 2001))
+    total = np.trapezoid(
+        [np.exp(fixed.log_density([0.5], [p])) for p in np.linspace(1e-6, 1 - 1e-6, 2001)], np.linspace(1e-6, 1 - 1e-6, 2001)
+    )
     assert total == pytest.approx(1.0, abs=1e-4)
     with pytest.raises(dy.InputError, match="between 0 and 1"):
         fixed.log_density([0.5], [1.5])
@@ -144,15 +148,22 @@ def test_nothing_mutates(curve):
     assert_allclose(curve.mean(T), before, rtol=0)
 
 
-@pytest.mark.parametrize("make", [
-    lambda t, n: dy.Bernoulli(n.integers(0, 2, t.size)), lambda t, n: dy.Binomial(n.integers(0, 5, t.size), 5),
-    lambda t, n: dy.Poisson(n.poisson(30, t.size), 2.0), lambda t, n: dy.NegativeBinomial(n.poisson(30, t.size), 3.0),
-    lambda t, n: dy.Gaussian(n.normal(size=t.size), 0.3), lambda t, n: dy.StudentT(n.normal(size=t.size), 0.3),
-    lambda t, n: dy.Ordinal(n.integers(0, 3, t.size), [-1, 1]), lambda t, n: dy.ItemResponses(n.integers(0, 3, t.size), "GRM", a=1.2, b=[-1, 1]),
-    lambda t, n: dy.Table(np.linspace(-3, 3, 50), -0.5 * (np.linspace(-3, 3, 50) - n.normal(size=(t.size, 1))) ** 2),
-    lambda t, n: [lambda y, k=k: -np.abs(y - k) for k in n.normal(size=t.size)],
-    lambda t, n: [dy.Gaussian(n.normal(size=4), 0.3), dy.Ordinal(n.integers(0, 3, t.size - 4), [-1, 1])],
-])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda t, n: dy.Bernoulli(n.integers(0, 2, t.size)),
+        lambda t, n: dy.Binomial(n.integers(0, 5, t.size), 5),
+        lambda t, n: dy.Poisson(n.poisson(30, t.size), 2.0),
+        lambda t, n: dy.NegativeBinomial(n.poisson(30, t.size), 3.0),
+        lambda t, n: dy.Gaussian(n.normal(size=t.size), 0.3),
+        lambda t, n: dy.StudentT(n.normal(size=t.size), 0.3),
+        lambda t, n: dy.Ordinal(n.integers(0, 3, t.size), [-1, 1]),
+        lambda t, n: dy.ItemResponses(n.integers(0, 3, t.size), "GRM", a=1.2, b=[-1, 1]),
+        lambda t, n: dy.Table(np.linspace(-3, 3, 50), -0.5 * (np.linspace(-3, 3, 50) - n.normal(size=(t.size, 1))) ** 2),
+        lambda t, n: [lambda y, k=k: -np.abs(y - k) for k in n.normal(size=t.size)],
+        lambda t, n: [dy.Gaussian(n.normal(size=4), 0.3), dy.Ordinal(n.integers(0, 3, t.size - 4), [-1, 1])],
+    ],
+)
 def test_saved_curves_come_back(make, tmp_path):
     t = np.linspace(0, 5, 12)
     curve = dy.CurvFiFE().fit(t, make(t, np.random.default_rng(0)))
@@ -161,7 +172,9 @@ def test_saved_curves_come_back(make, tmp_path):
     assert_allclose(again.quantile(at, [0.1, 0.5, 0.9]), curve.quantile(at, [0.1, 0.5, 0.9]), rtol=1e-12)
     assert again.log_evidence == curve.log_evidence
     assert_allclose(again.loo, curve.loo, atol=2e-3 if callable(getattr(curve.observations.emissions, "_call", None)) else 1e-9)
-    more = dy.Gaussian([0.5], 1.0) if curve.link.name == "identity" else (dy.Poisson([30]) if curve.link.name == "log" else dy.Bernoulli([1]))
+    more = (
+        dy.Gaussian([0.5], 1.0) if curve.link.name == "identity" else (dy.Poisson([30]) if curve.link.name == "log" else dy.Bernoulli([1]))
+    )
     assert_allclose(again.update([6.0], more).mean(at), curve.update([6.0], more).mean(at), rtol=1e-3)
 
 

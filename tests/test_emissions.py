@@ -45,8 +45,15 @@ def test_item_models_meet_their_definitions():
     assert_allclose(np.exp(log_prob(dy.ItemResponses(range(4), "GPCM", a=1.3, b=b))), (odds / odds.sum(axis=1, keepdims=True)).T)
 
 
-@pytest.mark.parametrize("family", [dy.ItemResponses([0, 1, 2], "GRM", a=2.0, b=[-1.0, 1.0]), dy.ItemResponses([0, 1, 2], "GPCM", a=2.0, b=[-1.0, 1.0]),
-                                    dy.ItemResponses([0, 1], "3PL", a=2.0, b=0.0, c=0.0), dy.Ordinal([0, 1, 2], [-1.0, 1.0])])
+@pytest.mark.parametrize(
+    "family",
+    [
+        dy.ItemResponses([0, 1, 2], "GRM", a=2.0, b=[-1.0, 1.0]),
+        dy.ItemResponses([0, 1, 2], "GPCM", a=2.0, b=[-1.0, 1.0]),
+        dy.ItemResponses([0, 1], "3PL", a=2.0, b=0.0, c=0.0),
+        dy.Ordinal([0, 1, 2], [-1.0, 1.0]),
+    ],
+)
 def test_categories_sum_to_one_even_far_out(family):
     far = np.array([-300.0, -40.0, 0.3, 40.0, 300.0])
     values = log_prob(family, x=far)
@@ -95,8 +102,11 @@ def test_kinds_may_be_mixed_in_one_fit():
     t = np.linspace(0, 1, 20)
     parts = [dy.Ordinal(np.tile([0, 1], 5), [0.0]), lambda y: -0.5 * (y - 1) ** 2, dy.Gaussian(np.ones(9), 0.4)]
     curve = dy.CurvFiFE(dy.RBF(0.3, amplitude=1.0), mean=0.0).fit(t, parts)
-    by_hand = [lambda y, g=g: -np.logaddexp(0, -y if g else y) for g in np.tile([0, 1], 5)] + [lambda y: -0.5 * (y - 1) ** 2] + \
-        [lambda y: -0.5 * ((y - 1) / 0.4) ** 2 - np.log(0.4 * np.sqrt(2 * np.pi))] * 9
+    by_hand = (
+        [lambda y, g=g: -np.logaddexp(0, -y if g else y) for g in np.tile([0, 1], 5)]
+        + [lambda y: -0.5 * (y - 1) ** 2]
+        + [lambda y: -0.5 * ((y - 1) / 0.4) ** 2 - np.log(0.4 * np.sqrt(2 * np.pi))] * 9
+    )
     other = dy.CurvFiFE(dy.RBF(0.3, amplitude=1.0), mean=0.0).fit(t, by_hand)
     assert_allclose(curve.mean(t), other.mean(t), atol=1e-7)
     assert curve.log_evidence == pytest.approx(other.log_evidence, abs=1e-6)
@@ -104,27 +114,30 @@ def test_kinds_may_be_mixed_in_one_fit():
     assert [part.kind for part, _ in parts_of(as_emissions(parts))] == ["ordinal", "functions", "gaussian"]
 
 
-@pytest.mark.parametrize(("make", "says"), [
-    (lambda: dy.Bernoulli([0, 2]), "1 of 2 values are neither 0 nor 1"),
-    (lambda: dy.Bernoulli([0, np.nan]), "not finite"),
-    (lambda: dy.Bernoulli(["yes", "no"]), "expected numbers, got 'yes' at position 0"),
-    (lambda: dy.Bernoulli([[0, 1]]), "one dimension"),
-    (lambda: dy.Binomial([5], [3]), "larger than their trials"),
-    (lambda: dy.Binomial([5, 1], [3, 3, 3]), "3 values for 2 observations"),
-    (lambda: dy.Poisson([1.5]), "whole numbers"),
-    (lambda: dy.Poisson([1], exposure=0.0), "not positive"),
-    (lambda: dy.Gaussian([1.0], sd=-1.0), "not positive"),
-    (lambda: dy.Ordinal([3], [0.0, 1.0]), "above the highest grade 2"),
-    (lambda: dy.Ordinal([1], [1.0, 0.0]), "not strictly rising"),
-    (lambda: dy.ItemResponses([1], "5PL"), "no item model '5PL'"),
-    (lambda: dy.ItemResponses([1], "3PL", a=1, b=0), "takes a, b, c"),
-    (lambda: dy.ItemResponses([1], "3PL", a=1, b=0, c=1.2), "outside 0 ≤ c < d ≤ 1"),
-    (lambda: dy.ItemResponses([4], "GRM", a=1, b=[0, 1]), "above the item's highest category 2"),
-    (lambda: dy.Table([0, 1, 2, 3], [[0, 0, np.nan, 0]]), "NaN or \\+inf"),
-    (lambda: dy.Table([0, 1, 2, 3], [[-np.inf] * 4]), "-inf everywhere"),
-    (lambda: dy.Table([0, 2, 1, 3], [[0] * 4]), "strictly rising"),
-    (lambda: dy.Table([0, 1, 2, 3], [[0] * 3]), "one row an emission"),
-])
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: dy.Bernoulli([0, 2]), "1 of 2 values are neither 0 nor 1"),
+        (lambda: dy.Bernoulli([0, np.nan]), "not finite"),
+        (lambda: dy.Bernoulli(["yes", "no"]), "expected numbers, got 'yes' at position 0"),
+        (lambda: dy.Bernoulli([[0, 1]]), "one dimension"),
+        (lambda: dy.Binomial([5], [3]), "larger than their trials"),
+        (lambda: dy.Binomial([5, 1], [3, 3, 3]), "3 values for 2 observations"),
+        (lambda: dy.Poisson([1.5]), "whole numbers"),
+        (lambda: dy.Poisson([1], exposure=0.0), "not positive"),
+        (lambda: dy.Gaussian([1.0], sd=-1.0), "not positive"),
+        (lambda: dy.Ordinal([3], [0.0, 1.0]), "above the highest grade 2"),
+        (lambda: dy.Ordinal([1], [1.0, 0.0]), "not strictly rising"),
+        (lambda: dy.ItemResponses([1], "5PL"), "no item model '5PL'"),
+        (lambda: dy.ItemResponses([1], "3PL", a=1, b=0), "takes a, b, c"),
+        (lambda: dy.ItemResponses([1], "3PL", a=1, b=0, c=1.2), "outside 0 ≤ c < d ≤ 1"),
+        (lambda: dy.ItemResponses([4], "GRM", a=1, b=[0, 1]), "above the item's highest category 2"),
+        (lambda: dy.Table([0, 1, 2, 3], [[0, 0, np.nan, 0]]), "NaN or \\+inf"),
+        (lambda: dy.Table([0, 1, 2, 3], [[-np.inf] * 4]), "-inf everywhere"),
+        (lambda: dy.Table([0, 2, 1, 3], [[0] * 4]), "strictly rising"),
+        (lambda: dy.Table([0, 1, 2, 3], [[0] * 3]), "one row an emission"),
+    ],
+)
 def test_bad_families_are_refused_in_words(make, says):
     with pytest.raises(dy.InputError, match=says):
         make()

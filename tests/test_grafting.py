@@ -151,7 +151,9 @@ def test_contradicting_and_near_deterministic_emissions_settle():
     assert_allclose(contradict.posterior.marginals(t)[0], 0.0, atol=0.02)
     sure = component(np.linspace(0, 1, 40), dy.ItemResponses(np.tile([0, 1], 20), "2PL", a=60.0, b=np.linspace(-1, 1, 40)), dy.RBF(0.5))
     assert sure.converged
-    steps = component(np.linspace(0, 1, 30), [lambda y, s=s: np.where(s * y > 0, 0.0, -30.0) for s in np.where(np.arange(30) < 15, -1, 1)], dy.RBF(0.3))
+    steps = component(
+        np.linspace(0, 1, 30), [lambda y, s=s: np.where(s * y > 0, 0.0, -30.0) for s in np.where(np.arange(30) < 15, -1, 1)], dy.RBF(0.3)
+    )
     assert steps.converged
     assert (steps.posterior.marginals(np.array([0.1, 0.9]))[0] * [-1, 1] > 0).all()
 
@@ -187,7 +189,9 @@ def test_failure_to_settle_is_told(monkeypatch):
     assert "NOT settle" in curve.summary()
 
 
-@pytest.mark.parametrize(("kind", "n"), [("polls", 100), ("polls", 2000), ("counts", 100), ("counts", 500), ("ordinal", 100), ("ordinal", 500)])
+@pytest.mark.parametrize(
+    ("kind", "n"), [("polls", 100), ("polls", 2000), ("counts", 100), ("counts", 500), ("ordinal", 100), ("ordinal", 500)]
+)
 def test_against_a_long_importance_sample(kind, n):
     """Errors below 0.02 sd and 1 % where the reference's own error is about 0.005; `make gold` measures finer."""
     rng = np.random.default_rng(n)

@@ -23,9 +23,12 @@ def test_timestamps_of_every_kind_count_in_days(kind):
     start = datetime(2024, 3, 30, 12)  # a change of daylight saving time lies within
     stamps = [start + timedelta(days=d) for d in DAYS]
     times = {
-        "numpy": lambda: np.array(stamps, dtype="datetime64[s]"), "datetime": lambda: stamps,
-        "date": lambda: [date(2024, 3, 30) + timedelta(days=int(np.ceil(d))) for d in DAYS], "pandas": lambda: pd.Series(stamps),
-        "pandas_tz": lambda: pd.Series(stamps).dt.tz_localize("UTC").dt.tz_convert("Europe/Berlin"), "polars": lambda: pl.Series(stamps),
+        "numpy": lambda: np.array(stamps, dtype="datetime64[s]"),
+        "datetime": lambda: stamps,
+        "date": lambda: [date(2024, 3, 30) + timedelta(days=int(np.ceil(d))) for d in DAYS],
+        "pandas": lambda: pd.Series(stamps),
+        "pandas_tz": lambda: pd.Series(stamps).dt.tz_localize("UTC").dt.tz_convert("Europe/Berlin"),
+        "polars": lambda: pl.Series(stamps),
         "polars_tz": lambda: pl.Series([s.replace(tzinfo=UTC) for s in stamps]),
     }[kind]()
     curve = fit(times)
@@ -59,39 +62,54 @@ def test_precision_of_far_and_tiny_clocks():
         assert_allclose(fit(scale * t).mean(scale * t), truth, atol=1e-9)
 
 
-@pytest.mark.parametrize(("times", "emissions", "says"), [
-    ([0, 1, np.nan, 3, 4, 5], VOTES, "times: 1 of 6 values are not finite \\(first: position 2\\)"),
-    ([0, 1, np.inf, 3, 4, 5], VOTES, "not finite"),
-    ([0, 1, 2], VOTES, "3 times, 6 emissions"),
-    ([], dy.Bernoulli([]), "no observations"),
-    (["a"] * 6, VOTES, "text such as 'a' where times belong"),
-    ([None] * 6, VOTES, "times"),
-    (np.zeros((2, 3)), VOTES, "one dimension"),
-    (pd.to_datetime(["2024-01-01", None, "2024-01-02"]), dy.Bernoulli([0, 1, 1]), "missing \\(NaT\\)"),
-    (pd.to_timedelta([1, 2, 3], unit="D"), dy.Bernoulli([0, 1, 1]), "durations"),
-    (np.ones(6), VOTES, "all times are equal"),
-    ([3.0], dy.Bernoulli([1]), "all times are equal"),
-    (DAYS, [0, 1, 0, 1, 1, 1], "entry 0 is int"),
-    (DAYS, np.ones(6), "expected a family"),
-    (DAYS, "010111", "expected a family"),
-    (DAYS, [lambda y: np.full_like(y, -np.inf)] * 6, "impossible"),
-    (DAYS, [lambda y: np.where(y > 0, np.nan, 0.0)] * 6, "log-likelihood is nan at y ="),
-    (DAYS, [lambda y: np.full_like(y, np.inf)] * 6, "log-likelihood is inf"),
-    (DAYS, [lambda y: y[:3]] * 6, "must work on arrays"),
-    (DAYS, [lambda y: 1 / 0] * 6, "emission 0: its function raised ZeroDivisionError"),
-])
+@pytest.mark.parametrize(
+    ("times", "emissions", "says"),
+    [
+        ([0, 1, np.nan, 3, 4, 5], VOTES, "times: 1 of 6 values are not finite \\(first: position 2\\)"),
+        ([0, 1, np.inf, 3, 4, 5], VOTES, "not finite"),
+        ([0, 1, 2], VOTES, "3 times, 6 emissions"),
+        ([], dy.Bernoulli([]), "no observations"),
+        (["a"] * 6, VOTES, "text such as 'a' where times belong"),
+        ([None] * 6, VOTES, "times"),
+        (np.zeros((2, 3)), VOTES, "one dimension"),
+        (pd.to_datetime(["2024-01-01", None, "2024-01-02"]), dy.Bernoulli([0, 1, 1]), "missing \\(NaT\\)"),
+        (pd.to_timedelta([1, 2, 3], unit="D"), dy.Bernoulli([0, 1, 1]), "durations"),
+        (np.ones(6), VOTES, "all times are equal"),
+        ([3.0], dy.Bernoulli([1]), "all times are equal"),
+        (DAYS, [0, 1, 0, 1, 1, 1], "entry 0 is int"),
+        (DAYS, np.ones(6), "expected a family"),
+        (DAYS, "010111", "expected a family"),
+        (DAYS, [lambda y: np.full_like(y, -np.inf)] * 6, "impossible"),
+        (DAYS, [lambda y: np.where(y > 0, np.nan, 0.0)] * 6, "log-likelihood is nan at y ="),
+        (DAYS, [lambda y: np.full_like(y, np.inf)] * 6, "log-likelihood is inf"),
+        (DAYS, [lambda y: y[:3]] * 6, "must work on arrays"),
+        (DAYS, [lambda y: 1 / 0] * 6, "emission 0: its function raised ZeroDivisionError"),
+    ],
+)
 def test_bad_data_are_refused_in_words(times, emissions, says):
     with pytest.raises(dy.InputError, match=says):
         fit(times, emissions)
 
 
-@pytest.mark.parametrize(("options", "says"), [
-    ({"bandwidth": -1.0}, "positive number"), ({"bandwidth": 0}, "positive number"), ({"bandwidth": "auto"}, "none of learn"),
-    ({"bandwidth": [1, 2]}, "positive number"), ({"kernel": "rbf"}, "expected a kernel"), ({"link": "tan"}, "none of identity"),
-    ({"kernel": dy.RBF(), "bandwidth": 1.0}, "not both"), ({"solver": "magic"}, "none of dense"), ({"mean": "zero"}, "expected a number"),
-    ({"mean": np.nan}, "finite"), ({"folds": 1}, "at least 2"), ({"link": "identity"}, "need y to be numbers between 0 and 1"),
-    ({"kernel": dy.RBF("cv") + dy.Matern32("loo")}, "different methods"), ({"mean": lambda t: "x"}, "could not convert|mean"),
-])
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"bandwidth": -1.0}, "positive number"),
+        ({"bandwidth": 0}, "positive number"),
+        ({"bandwidth": "auto"}, "none of learn"),
+        ({"bandwidth": [1, 2]}, "positive number"),
+        ({"kernel": "rbf"}, "expected a kernel"),
+        ({"link": "tan"}, "none of identity"),
+        ({"kernel": dy.RBF(), "bandwidth": 1.0}, "not both"),
+        ({"solver": "magic"}, "none of dense"),
+        ({"mean": "zero"}, "expected a number"),
+        ({"mean": np.nan}, "finite"),
+        ({"folds": 1}, "at least 2"),
+        ({"link": "identity"}, "need y to be numbers between 0 and 1"),
+        ({"kernel": dy.RBF("cv") + dy.Matern32("loo")}, "different methods"),
+        ({"mean": lambda t: "x"}, "could not convert|mean"),
+    ],
+)
 def test_bad_options_are_refused_in_words(options, says):
     with pytest.raises((dy.InputError, ValueError), match=says):
         fit(DAYS, **options)
@@ -111,9 +129,13 @@ def test_emissions_name_their_links():
 
 def test_bad_questions_are_refused_in_words():
     curve = fit(DAYS)
-    for ask, says in [(lambda: curve.quantile([1.0], 1.5), "not between 0 and 1"), (lambda: curve.interval([1.0], 2), "not between 0 and 1"),
-                      (lambda: curve.mean([np.nan]), "not finite"), (lambda: curve.audit(draws=5), "too few"),
-                      (lambda: curve.update([1.0, 2.0], dy.Bernoulli([1])), "2 times, 1 emissions")]:
+    for ask, says in [
+        (lambda: curve.quantile([1.0], 1.5), "not between 0 and 1"),
+        (lambda: curve.interval([1.0], 2), "not between 0 and 1"),
+        (lambda: curve.mean([np.nan]), "not finite"),
+        (lambda: curve.audit(draws=5), "too few"),
+        (lambda: curve.update([1.0, 2.0], dy.Bernoulli([1])), "2 times, 1 emissions"),
+    ]:
         with pytest.raises(dy.InputError, match=says):
             ask()
 

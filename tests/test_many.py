@@ -18,7 +18,9 @@ def classroom(people=12, seed=0):
     return who, when, (rng.random(sizes.sum()) < 0.6).astype(int)
 
 
-@pytest.mark.parametrize("kernel", [dy.RBF(0.7), dy.RBF(np.inf), dy.Matern32(0.5), 0.5 * dy.Level() + 0.5 * dy.RBF(0.4), dy.Trend() + dy.RBF(0.6)])
+@pytest.mark.parametrize(
+    "kernel", [dy.RBF(0.7), dy.RBF(np.inf), dy.Matern32(0.5), 0.5 * dy.Level() + 0.5 * dy.RBF(0.4), dy.Trend() + dy.RBF(0.6)]
+)
 def test_each_equals_its_own_fit(kernel):
     who, when, votes = classroom()
     curves = dy.CurvFiFE(kernel).fit_many(who, when, dy.Bernoulli(votes))

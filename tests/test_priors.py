@@ -10,9 +10,18 @@ from dynaesti.priors.features import kernel_basis
 
 T = np.sort(np.random.default_rng(3).uniform(0, 10, 40))
 KERNELS = {
-    "rbf": dy.RBF(1.5), "rbf_short": dy.RBF(0.3), "matern12": dy.Matern12(2.0), "matern32": dy.Matern32(2.0),
-    "matern52": dy.Matern52(2.0), "wiener": dy.Wiener(3.0), "level": dy.Level(), "trend": dy.Trend(2.0), "periodic": dy.Periodic(3.0, 0.8),
-    "sum": 0.5 * dy.Level() + 0.5 * dy.RBF(2.0), "mixed": dy.Matern32(1.0) + 2.0 * dy.RBF(4.0) + dy.Trend(), "two": dy.Matern12(1.0) + dy.Matern52(5.0),
+    "rbf": dy.RBF(1.5),
+    "rbf_short": dy.RBF(0.3),
+    "matern12": dy.Matern12(2.0),
+    "matern32": dy.Matern32(2.0),
+    "matern52": dy.Matern52(2.0),
+    "wiener": dy.Wiener(3.0),
+    "level": dy.Level(),
+    "trend": dy.Trend(2.0),
+    "periodic": dy.Periodic(3.0, 0.8),
+    "sum": 0.5 * dy.Level() + 0.5 * dy.RBF(2.0),
+    "mixed": dy.Matern32(1.0) + 2.0 * dy.RBF(4.0) + dy.Trend(),
+    "two": dy.Matern12(1.0) + dy.Matern52(5.0),
 }
 SMOOTH = [name for name in KERNELS if name not in ("matern12", "wiener", "two")]
 SOLVERS = ["dense", "lowrank", "statespace"]
@@ -110,7 +119,9 @@ def test_posteriors_at_any_time(name, solver, rng):
         slope_gain = np.linalg.solve(kernel.cov(T[:, None], T) + np.diag(1 / tau), kernel.cov_slope(t[:, None], T).T)
         slope, slope_var, cross = given.slopes(t)
         assert_allclose(slope, slope_gain.T @ (nu / tau), atol=2e-5)
-        assert_allclose(slope_var, np.diag(kernel.cov_slopes(t[:, None], t) - kernel.cov_slope(t[:, None], T) @ slope_gain), rtol=1e-3, atol=1e-5)
+        assert_allclose(
+            slope_var, np.diag(kernel.cov_slopes(t[:, None], t) - kernel.cov_slope(t[:, None], T) @ slope_gain), rtol=1e-3, atol=1e-5
+        )
         assert_allclose(cross, np.diag(kernel.cov_slope(t[:, None], t) - kernel.cov_slope(t[:, None], T) @ gain), atol=2e-5)
 
 

@@ -61,7 +61,7 @@ def test_a_flat_emission_inside_the_span_says_nothing(data, where):
     two = dy.CurvFiFE(bandwidth=0.3, link="probit").fit(np.concatenate([t, where]), [dy.Bernoulli(votes), *flat])
     assert_allclose(one.mean(AT), two.mean(AT), atol=1e-6)
     assert abs(one.log_evidence - two.log_evidence) < 1e-6
-    assert_allclose(two.loo[t.size:], 0.0, atol=1e-6)
+    assert_allclose(two.loo[t.size :], 0.0, atol=1e-6)
 
 
 @given(polls())

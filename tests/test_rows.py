@@ -36,8 +36,15 @@ def brute(emissions, link, mean, sd, lo=None, hi=None, points=()):
     top = max(log_f(x) + norm.logpdf(x, mean, sd) for x in grid)
 
     def moment(k, c=0.0):
-        return quad(lambda x: (x - c) ** k * np.exp(log_f(x) + norm.logpdf(x, mean, sd) - top), lo, hi, points=[*points, mean],
-                    epsabs=0, epsrel=1e-11, limit=500)[0]
+        return quad(
+            lambda x: (x - c) ** k * np.exp(log_f(x) + norm.logpdf(x, mean, sd) - top),
+            lo,
+            hi,
+            points=[*points, mean],
+            epsabs=0,
+            epsrel=1e-11,
+            limit=500,
+        )[0]
 
     z = moment(0)
     m = moment(1) / z
@@ -62,7 +69,9 @@ def test_probit_votes_meet_the_closed_form(vote, mean, sd, tabulated):
 @pytest.mark.parametrize(("mean", "sd"), [(0.0, 1.0), (1.0, 0.3), (-2.0, 1.4)])
 def test_steep_guessing_items_meet_quadrature(a, b, c, mean, sd, tabulated):
     item = ItemResponses([1], "3PL", a=a, b=b, c=c)
-    assert_allclose(match(item, "identity", mean, sd**2, tabulated=tabulated), brute(item, "identity", mean, sd, points=[b]), rtol=2e-7, atol=1e-9)
+    assert_allclose(
+        match(item, "identity", mean, sd**2, tabulated=tabulated), brute(item, "identity", mean, sd, points=[b]), rtol=2e-7, atol=1e-9
+    )
 
 
 @pytest.mark.parametrize("tabulated", [True, False])
