@@ -100,7 +100,8 @@ def steep() -> None:
             sweeps.append(fitted.sweeps)
             settled.append(fitted.converged)
     sweeps, settled = np.array(sweeps), np.array(settled)
-    line(f"steep guessing items, {sweeps.size} curves of 500: settled within 100 sweeps", f"{np.mean(settled & (sweeps <= 100)):.1%}", "all")
+    within = np.mean(settled & (sweeps <= 100))
+    line(f"steep guessing items, {sweeps.size} curves of 500: settled within 100 sweeps", f"{within:.1%}", "all")
     line("    settled within 200; median sweeps", f"{np.mean(settled):.1%}; {np.median(sweeps):.0f}")
 
 

@@ -199,7 +199,7 @@ def small_form(component: Component) -> WeightPosterior | None:
 
 def _sample(obs: Observations, component: Component, count: int, rng: np.random.Generator) -> tuple[Array, Array]:
     posterior = small_form(component)
-    exact = _ExactLikelihood(obs, component)
+    exact = ExactLikelihood(obs, component)
     if posterior is None:
         values = component.posterior.sample(component.instants, count, rng)
         sites = values @ component.curve_shift - 0.5 * values**2 @ component.curve_precision
@@ -236,7 +236,7 @@ def _student(centre: Array, root: Array, count: int, rng: np.random.Generator) -
     return centre + z @ root.T, constant - 0.5 * (TAILS + r) * np.log1p(np.einsum("ij,ij->i", z, z) / TAILS)
 
 
-class _ExactLikelihood:
+class ExactLikelihood:
     """log Π f̃_i of curve values at a component's sites, with each instant's nugget integrated out."""
 
     def __init__(self, obs: Observations, component: Component) -> None:

@@ -105,9 +105,9 @@ def _bandwidth_axis(k: int, leaf: Banded, span: float, gap: float) -> Axis:
 
 
 def first_nodes(space: Space) -> list[Array]:
-    """The grid before the data have spoken: from three prior sds below the centre to two and a half above."""
-    coarse = 0.5 if len(space.axes) == 1 else 1.0
-    nodes = [np.arange(-3.0, 2.51, coarse) * axis.sd + axis.centre for axis in space.axes]
+    """The grid before the data have spoken: two and a half prior sds either side of the centre."""
+    steps = np.arange(-2.5, 2.6, 0.5) if len(space.axes) == 1 else np.arange(-3.0, 2.1, 1.0)
+    nodes = [steps * axis.sd + axis.centre for axis in space.axes]
     return [np.unique(np.maximum(values, axis.lowest)) for values, axis in zip(nodes, space.axes, strict=True)]
 
 
@@ -194,17 +194,17 @@ def _promising(space: Space, nodes: list[Array], results: dict[tuple[float, ...]
 
 
 def _grow(axis: Axis, values: Array, share: Array, use_prior: bool) -> Array:
-    """New nodes: two beyond an end that carries weight, and midpoints while few nodes carry nearly all of it."""
+    """New nodes: one beyond an end that carries weight, and midpoints while few nodes carry nearly all of it."""
     if values.size == 1:
         return values
     gap = float(np.diff(values).min())
     best = int(share.argmax())
     new = list(values)
     if share[0] > NEGLIGIBLE and values[0] > axis.lowest:
-        new += [max(axis.lowest, values[0] - gap * k) for k in (1, 2)]
+        new.append(max(axis.lowest, values[0] - gap))
     if share[-1] > (NEGLIGIBLE if use_prior and axis.field == "amplitude" else 0.3):
-        new += [values[-1] + gap * k for k in (1, 2)]
-    wanted = 0.4 if use_prior else 0.999  # averaging needs a few nodes within the bulk; picking needs the top itself
+        new.append(values[-1] + gap)
+    wanted = 0.5 if use_prior else 0.999  # averaging needs a few nodes within the bulk; picking needs the top itself
     if share[best] > wanted or gap > 0.6 * axis.sd or (not use_prior and gap > axis.finest):
         for left, right, weight in zip(values[:-1], values[1:], np.maximum(share[:-1], share[1:]), strict=True):
             near = best in (int(np.searchsorted(values, left)), int(np.searchsorted(values, right)))
