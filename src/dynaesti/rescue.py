@@ -2,7 +2,7 @@
 
 Steep items with heavy guessing do this. The remedies, each tried only where the one before has failed: half steps; Anderson's
 extrapolation from the last few sweeps, taken back when the residual grows; long leaps where the sweeps drift steadily past the ghost
-of a fixed point; halfway retreats from improper posteriors; a fresh start with smaller steps.
+of a fixed point; bolder extrapolation after that; halfway retreats from improper posteriors; a fresh start with smaller steps.
 """
 
 from typing import Protocol
@@ -11,8 +11,7 @@ import numpy as np
 
 from dynaesti.arrays import Array, Bools, Ints
 
-DEPTH = 4  # sweeps that Anderson's extrapolation looks back on
-GROWTH = 1.5  # a residual this much larger takes an extrapolation back
+TIMID, BOLD = (4, 1.5), (8, 4.0)  # extrapolation: sweeps it looks back on, growth of the residual that takes it back
 WARM_UP, REST = 6, 3  # plain sweeps before the first extrapolation, and after a failed one
 STALLED, LEAPS, LEAP = 10, 15, 16.0  # sweeps without progress before leaping, how many leaps, how long
 RETREATS, RESTARTS = 6, 4
@@ -41,6 +40,7 @@ class _Descent:
         self.state, self.job = state, np.array([job])
         self.where = slice(int(state.site_start[job]), int(state.site_start[job + 1]))
         self.step, self.restarts = 0.5, 0
+        self.depth, self.growth = TIMID
         self.x = np.concatenate([state.precision[self.where], state.shift[self.where]])
         self._forget()
 
@@ -73,7 +73,7 @@ class _Descent:
 
     def move(self, residual: float) -> None:
         """The next x, given the residual of the sweep just made."""
-        if self.fallback is not None and residual > GROWTH * self.last:
+        if self.fallback is not None and residual > self.growth * self.last:
             self.x, self.fallback = self.fallback, None
             self.seen.clear()
             self.rest = REST
@@ -95,9 +95,10 @@ class _Descent:
             self.seen.clear()
             if self.stalled > STALLED + LEAPS:
                 self.stalled, self.best = 0, residual
+                self.depth, self.growth = BOLD
             self.x = self.x + (LEAP if steady else self.step) * pull
             return
-        self.seen = [*self.seen[-DEPTH:], (self.x, pull)]
+        self.seen = [*self.seen[-self.depth:], (self.x, pull)]
         plain = self.x + self.step * pull
         self.rest -= 1
         if len(self.seen) > 2 and self.rest <= 0:
