@@ -48,16 +48,16 @@ def test_gaussian_emissions_need_no_correction():
 
 
 def test_hard_cases_are_flagged_and_corrected():
-    """Steep guessing: the grafted Gaussian is off by more than 0.1 sd; the corrected marginals agree with a run ten times as long."""
+    """Steep guessing: the grafted Gaussian is off by more than 0.1 sd; the corrected marginals agree with a run five times as long."""
     x, answers = hard_case()
     curve = dy.CurvFiFE(bandwidth=0.2).fit(x, answers)
     t = np.linspace(0, 1, 25)
-    audit, gold = curve.audit(20_000, seed=1), curve.audit(200_000, seed=2)
+    audit, gold = curve.audit(20_000, seed=1), curve.audit(100_000, seed=2)
     assert not audit.safe
     assert audit.verdict.startswith("Not safe")
     assert max(gold.off) > 0.1
     rms = np.sqrt(np.mean(((audit.mean(t) - gold.mean(t)) / gold.sd(t)) ** 2))
-    assert rms < 0.05
+    assert rms < 0.04  # both runs have noise
     assert_allclose(audit.sd(t), gold.sd(t), rtol=0.12)
 
 
@@ -81,6 +81,6 @@ def test_formula_and_table_give_the_same_audit():
 
 @pytest.mark.parametrize("k", [0.2, 0.6, 1.0])
 def test_pareto_k_recovers_the_tail(k):
-    raw = (np.random.default_rng(0).random(100_000) ** -k) if k else np.ones(10)
+    raw = np.random.default_rng(0).random(100_000) ** -k
     assert smooth_weights(np.log(raw))[1] == pytest.approx(k, abs=0.12)
     assert smooth_weights(np.log(raw))[0].sum() == pytest.approx(1.0)

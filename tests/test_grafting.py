@@ -1,6 +1,7 @@
 """Grafting against brute force, exact regression, long importance sampling, and its own hard cases."""
 
 import warnings
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -187,6 +188,10 @@ def test_failure_to_settle_is_told(monkeypatch):
         curve = dy.CurvFiFE(bandwidth=0.2).fit(x, dy.Bernoulli(votes))
     assert not curve.converged
     assert "NOT settle" in curve.summary()
+    with pytest.warns(dy.ConvergenceWarning, match="did not settle"):
+        curve.update([0.5], dy.Bernoulli([1]))
+    with pytest.warns(dy.ConvergenceWarning, match="for 2 of 2 curves"):
+        dy.CurvFiFE(bandwidth=0.2).fit_many(np.repeat([1, 2], 50), x, dy.Bernoulli(votes))
 
 
 @pytest.mark.parametrize(
@@ -213,3 +218,29 @@ def test_warnings_stay_silent_on_ordinary_data():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         dy.CurvFiFE().fit(x, dy.Bernoulli(votes))
+
+
+@pytest.mark.parametrize("kernel", [dy.Matern12(0.4), dy.Matern32(0.4), dy.Matern52(0.4), dy.Wiener(1.0), dy.RBF(0.4)])
+@pytest.mark.parametrize("sd", [1e-2, 1e-4, 1e-6])
+def test_sharp_gaussians_settle_in_one_sweep(kernel, sd):
+    t = np.linspace(0, 1, 60)
+    y = np.sin(5 * t)
+    curve = dy.CurvFiFE(replace(kernel, amplitude=1.0), mean=0.0).fit(t, dy.Gaussian(y, sd))
+    assert curve.converged
+    assert curve.sweeps == 1
+    assert np.abs(curve.mean(t) - y).max() < 0.02
+    assert np.isfinite(curve.loo).all()
+
+
+def test_a_line_through_its_own_centre():
+    """The prior variance is 0 at the middle time: no crash, and a rising line for rising votes."""
+    curve = dy.CurvFiFE(dy.Trend()).fit([0, 1, 2, 3, 4], dy.Bernoulli([0, 0, 1, 1, 1]))
+    assert curve.median([0.0])[0] < 0.5 < curve.median([4.0])[0]
+    assert curve.median([2.0])[0] == pytest.approx(0.5, abs=1e-6)
+
+
+def test_a_narrow_window_is_found():
+    """A likelihood that is possible only within 0.03 of a point."""
+    window = [lambda y: np.where(np.abs(y - 0.4) < 0.03, 0.0, -np.inf)]
+    c = component([0.0], window, dy.RBF(1.0))
+    assert c.posterior.marginals(np.zeros(1))[0][0] == pytest.approx(0.4, abs=0.01)

@@ -47,6 +47,9 @@ def test_zones_must_agree():
     curve = fit([naive, naive + timedelta(days=1)], dy.Bernoulli([0, 1]))
     with pytest.raises(dy.InputError, match="lack a time zone"):
         curve.mean([berlin])
+    zoned = fit(pd.Series(pd.date_range("2024-03-01", periods=6, tz="Europe/Berlin")))
+    assert_allclose(zoned.mean(zoned.to_frame()["time"]), zoned.mean(zoned.grid()), rtol=0)  # what a frame says can be asked again
+    assert_allclose(zoned.mean(pd.Timestamp("2024-03-03", tz="Europe/Berlin")), zoned.mean([datetime(2024, 3, 2, 23)]), rtol=0)
     with pytest.raises(dy.InputError, match="fitted on timestamps"):
         curve.mean([1.0])
     with pytest.raises(dy.InputError, match="fitted on numbers"):
@@ -74,8 +77,8 @@ def test_precision_of_far_and_tiny_clocks():
         (np.zeros((2, 3)), VOTES, "one dimension"),
         (pd.to_datetime(["2024-01-01", None, "2024-01-02"]), dy.Bernoulli([0, 1, 1]), "missing \\(NaT\\)"),
         (pd.to_timedelta([1, 2, 3], unit="D"), dy.Bernoulli([0, 1, 1]), "durations"),
-        (np.ones(6), VOTES, "all times are equal"),
-        ([3.0], dy.Bernoulli([1]), "all times are equal"),
+        (np.ones(6), VOTES, "no time scale to learn"),
+        ([3.0], dy.Bernoulli([1]), "no time scale to learn"),
         (DAYS, [0, 1, 0, 1, 1, 1], "entry 0 is int"),
         (DAYS, np.ones(6), "expected a family"),
         (DAYS, "010111", "expected a family"),
@@ -104,15 +107,58 @@ def test_bad_data_are_refused_in_words(times, emissions, says):
         ({"solver": "magic"}, "none of dense"),
         ({"mean": "zero"}, "expected a number"),
         ({"mean": np.nan}, "finite"),
-        ({"folds": 1}, "at least 2"),
+        ({"folds": 1}, "folds: expected a whole number"),
         ({"link": "identity"}, "need y to be numbers between 0 and 1"),
         ({"kernel": dy.RBF("cv") + dy.Matern32("loo")}, "different methods"),
-        ({"mean": lambda t: "x"}, "could not convert|mean"),
+        ({"mean": lambda t: "x"}, "mean: the function raised"),
     ],
 )
 def test_bad_options_are_refused_in_words(options, says):
-    with pytest.raises((dy.InputError, ValueError), match=says):
+    with pytest.raises(dy.InputError, match=says):
         fit(DAYS, **options)
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: dy.Bernoulli(np.ma.array([0, 1, 1], mask=[0, 1, 0])), "1 values are masked"),
+        (lambda: dy.Bernoulli(np.array([0, 1j])), "complex"),
+        (lambda: dy.Bernoulli([[0], [1, 1]]), "different lengths"),
+        (lambda: dy.Gaussian([10**400], 1.0), "expected numbers"),
+        (lambda: dy.Ordinal([0, 0], []), "give \\(K,\\) or"),
+        (lambda: dy.ItemResponses([1], "GRM", a=-1.0, b=[0.0, 1.0]), "positive slope"),
+        (lambda: fit(DAYS, dy.Bernoulli), "Bernoulli is a class"),
+        (lambda: fit([datetime(2024, 1, 1), None], dy.Bernoulli([0, 1])), "1 of 2 values are missing"),
+        (lambda: fit([pd.Timestamp("2024-01-01"), pd.NaT], dy.Bernoulli([0, 1])), "1 of 2 values are missing"),
+        (lambda: fit(DAYS, dy.Poisson([1] * 6), link="logit"), "need y to be positive"),
+        (lambda: fit(DAYS, dy.Table(np.linspace(-1, 1, 9), np.zeros((6, 9))), link="probit"), "4 of 9 values are not numbers between"),
+        (lambda: fit(DAYS, dy.Gaussian(np.ones(6), 1e-200)), "too extreme|positive"),
+        (lambda: dy.load(5), "expected a file name"),
+        (lambda: fit(DAYS).sample([1.0], 0), "size: expected"),
+        (lambda: fit(DAYS).sample([1.0], 2, seed="a"), "seed: expected"),
+        (lambda: fit(DAYS).interval([1.0], "0.7"), "level"),
+        (lambda: fit(DAYS).grid(-1), "points: expected"),
+        (lambda: fit(DAYS).audit().quantile([1.0], 2.0), "not between 0 and 1"),
+        (lambda: dy.CurvFiFE(seed="a"), "seed: expected"),
+        (lambda: dy.CurvFiFE(link=(lambda x: 1 / 0, lambda y: y)), None),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_other_bad_input(make, says):
+    if says is None:
+        with pytest.raises(dy.InputError, match="link: a function raised"):
+            dy.CurvFiFE(link=(lambda x: 1 / 0, lambda y: y)).fit(DAYS, VOTES)
+        return
+    with pytest.raises(dy.InputError, match=says):
+        make()
+
+
+def test_what_happens_to_an_array_later_does_not_reach_the_fit():
+    votes = np.array([0.0, 1, 0, 1, 1, 1])
+    curve = fit(DAYS, dy.Bernoulli(votes))
+    before = curve.loo.copy()
+    votes[:] = 1 - votes
+    assert_allclose(fit(DAYS, curve.observations.emissions).loo, before, rtol=0)
 
 
 def test_one_observation_is_fine_with_a_given_bandwidth():
@@ -133,7 +179,7 @@ def test_bad_questions_are_refused_in_words():
         (lambda: curve.quantile([1.0], 1.5), "not between 0 and 1"),
         (lambda: curve.interval([1.0], 2), "not between 0 and 1"),
         (lambda: curve.mean([np.nan]), "not finite"),
-        (lambda: curve.audit(draws=5), "too few"),
+        (lambda: curve.audit(draws=5), "too little"),
         (lambda: curve.update([1.0, 2.0], dy.Bernoulli([1])), "2 times, 1 emissions"),
     ]:
         with pytest.raises(dy.InputError, match=says):
@@ -142,5 +188,5 @@ def test_bad_questions_are_refused_in_words():
 
 def test_weight_at_the_shortest_bandwidth_is_told():
     t = np.arange(60.0)
-    with pytest.warns(dy.BandwidthWarning, match="gap between neighbouring times"):
+    with pytest.warns(dy.BandwidthWarning, match="shortest that these times can show"):
         dy.CurvFiFE().fit(t, dy.Binomial(np.tile([1, 999], 30), 1000))

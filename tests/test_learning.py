@@ -21,6 +21,19 @@ def test_the_grid_follows_the_evidence():
     assert weights[0] < 0.02
 
 
+@pytest.mark.parametrize("h", [0.01, 0.02])
+def test_short_bandwidths_are_found(h):
+    """Far below the first grid: the ends move out before anything is refined."""
+    rng = np.random.default_rng(2)
+    x = np.linspace(0, 1, 400)
+    emissions = dy.Binomial(rng.binomial(50, ndtr(draw_curve(rng, x, h))), 50)
+    for method in ("learn", "evidence"):
+        assert 0.7 * h < dy.CurvFiFE(bandwidth=method).fit(x, emissions).bandwidth < 1.4 * h
+    many = dy.CurvFiFE().fit_many(np.repeat([1, 2], 200), np.tile(x[:200], 2), emissions)
+    typical = np.exp(many.weights[:, 0] @ np.log([min(f.kernel.bandwidth, 1.0) for f in many.fits]))
+    assert 0.6 * h < typical < 1.7 * h
+
+
 @pytest.mark.parametrize("method", ["evidence", "loo", "cv"])
 def test_picking_finds_the_best_on_a_fine_grid(method):
     x, _, votes = polling(3)
@@ -30,8 +43,10 @@ def test_picking_finds_the_best_on_a_fine_grid(method):
     fits = [dy.CurvFiFE(bandwidth=h).fit(x, dy.Bernoulli(votes)) for h in np.geomspace(0.03, 2, 60)]
     if method == "evidence":
         assert picked.log_evidence > max(f.log_evidence for f in fits) - 0.02
-    if method == "loo":
+    elif method == "loo":
         assert picked.loo.sum() > max(f.loo.sum() for f in fits) - 0.05
+    else:
+        assert picked.loo.sum() > max(f.loo.sum() for f in fits) - 1.5  # another criterion, but near the same place
 
 
 def test_cross_validation_is_held_out_likelihood():
@@ -59,6 +74,16 @@ def test_counts_near_500_find_their_level_and_amplitude():
     assert_allclose(curve.latent.mean(x), truth, atol=0.06)
     assert np.all(curve.mean(x) > 300)
     assert curve.audit().safe
+
+
+def test_a_gross_outlier_does_not_set_the_scale():
+    rng = np.random.default_rng(0)
+    x = np.sort(rng.uniform(0, 10, 40))
+    y = np.sin(x) + 0.1 * rng.normal(size=40)
+    y[7] = 1e4
+    curve = dy.CurvFiFE().fit(x, dy.StudentT(y, 0.1))
+    rest = np.delete(np.arange(40), 7)
+    assert np.abs(curve.median(x[rest]) - np.sin(x[rest])).max() < 0.4
 
 
 def test_scaled_sums_learn_both_bandwidths():

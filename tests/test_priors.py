@@ -126,11 +126,14 @@ def test_posteriors_at_any_time(name, solver, rng):
 
 
 def test_the_fit_picks_a_solver_by_cost():
-    assert choose(dy.RBF(1.0), 10**6) == "lowrank"
-    assert choose(dy.Matern32(1.0), 10**6) == "statespace"
-    assert choose(dy.Matern32(1.0), 5) == "dense"
+    assert choose(dy.RBF(1.0), 10**6, 10.0) == "lowrank"
+    assert choose(dy.Matern32(1.0), 10**6, 10.0) == "statespace"
+    assert choose(dy.Matern32(1.0), 5, 10.0) == "dense"
+    assert choose(dy.RBF(0.1), 100, 10.0) == "dense"  # as many features as instants
+    with pytest.raises(dy.InputError, match="too short"):
+        choose(dy.RBF(1e-9), 10**6, 10.0)
     with pytest.raises(dy.InputError, match="no low-rank form"):
-        choose(dy.Matern32(1.0), 5, "lowrank")
+        choose(dy.Matern32(1.0), 5, 10.0, "lowrank")
 
 
 def test_long_series_in_state_space_keep_their_digits():

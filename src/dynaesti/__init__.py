@@ -1,7 +1,6 @@
 """dynaesti: curves from probabilistic observations.
 
-The two doors of the method: `CurvFiFE` fits a smooth curve to anything with a likelihood. Names are loaded when first used, so that
-`import dynaesti` stays light.
+`CurvFiFE` fits a smooth curve to anything with a likelihood. Names are loaded when first used, so that `import dynaesti` stays light.
 """
 
 from importlib import import_module

@@ -1,6 +1,5 @@
 """Array types, and users' numbers turned into checked float arrays."""
 
-from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -11,20 +10,28 @@ from dynaesti.errors import InputError
 Array: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]
 Bools: TypeAlias = npt.NDArray[np.bool_]
-Numbers: TypeAlias = npt.ArrayLike | Sequence[Any]
 
 
 def as_numbers(values: Any, name: str) -> Array:
     """A float64 array of any shape; text, None and objects that are no numbers are refused by name."""
-    raw = np.asarray(values)
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        raise InputError(f"{name}: {int(np.ma.getmaskarray(values).sum())} values are masked; drop them (with .compressed()) first")
+    try:
+        raw = np.asarray(values)
+    except ValueError:
+        raise InputError(f"{name}: rows of different lengths; give one value an observation") from None
+    if raw.dtype.kind == "c":
+        raise InputError(f"{name}: complex numbers; give real ones")
+    if raw.dtype.kind in "UST" and raw.size:
+        raise InputError(f"{name}: expected numbers, got {_first_stranger(raw.astype(object))}")
     if raw.dtype.kind not in "bifu":
         if raw.dtype.kind in "mM":
             raise InputError(f"{name}: dates where numbers belong (dtype {raw.dtype})")
         try:
             raw = raw.astype(np.float64)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise InputError(f"{name}: expected numbers, got {_first_stranger(raw)}") from None
-    return np.asarray(raw, dtype=np.float64, order="C")
+    return np.array(raw, dtype=np.float64, order="C")  # a copy: what the user does to the array later must not reach a fit
 
 
 def as_vector(values: Any, name: str, length: int | None = None) -> Array:
@@ -47,6 +54,14 @@ def refuse(bad: Bools, name: str, what: str, remedy: str, error: type[InputError
         raise error(f"{name}: {where.size} of {bad.size} values are {what} (first: position {where[0]}); {remedy}")
 
 
+def generator(seed: Any) -> np.random.Generator:
+    """A random generator from a seed, a generator or None."""
+    try:
+        return np.random.default_rng(seed)
+    except (TypeError, ValueError):
+        raise InputError(f"seed: expected a whole number of at least 0, got {seed!r}") from None
+
+
 def positive_number(value: Any, name: str, *, infinite: bool = False) -> float:
     """A number above zero; `infinite` admits inf."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
@@ -60,7 +75,10 @@ def positive_number(value: Any, name: str, *, infinite: bool = False) -> float:
 def _first_stranger(raw: npt.NDArray[Any]) -> str:
     for position, value in enumerate(raw.ravel().tolist()):
         try:
-            float(value)
-        except (TypeError, ValueError):
-            return f"{value!r} at position {position}"
+            if not isinstance(value, str):
+                float(value)
+                continue
+        except (TypeError, ValueError, OverflowError):
+            pass
+        return f"{value!r} at position {position}"
     return f"dtype {raw.dtype}"

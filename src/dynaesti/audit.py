@@ -17,11 +17,12 @@ import numpy.typing as npt
 from scipy.linalg import solve_triangular
 from scipy.special import gammaln, logsumexp
 
-from dynaesti.arrays import Array, Ints, as_vector
+from dynaesti.arrays import Array, Ints, as_vector, generator, refuse
 from dynaesti.components import Component, within_table
 from dynaesti.errors import InputError
 from dynaesti.frames import make_frame
 from dynaesti.links import Link
+from dynaesti.mixtures import check_level
 from dynaesti.observations import Observations
 from dynaesti.pareto import smooth_weights
 from dynaesti.priors.weights import WeightPosterior, symmetric_root
@@ -111,7 +112,7 @@ class Audit:
     @property
     def safe(self) -> bool:
         """Whether the grafted bands can be used as they are."""
-        return self.reliable and max(self.off) <= OFF + 3 / np.sqrt(self.ess)
+        return self.reliable and max(self.off) <= OFF
 
     @property
     def reliable(self) -> bool:
@@ -157,11 +158,14 @@ class Audit:
 
     def quantile(self, t: Any, q: Any) -> Array:
         """Corrected quantiles; for several q one row each."""
-        rows = _weighted_quantiles(self.curve.link.value(self._latent(t)), self.weights, as_vector(q, "q"))
+        levels = as_vector(q, "q")
+        refuse((levels <= 0) | (levels >= 1), "q", "not between 0 and 1", "give probabilities")
+        rows = _weighted_quantiles(self.curve.link.value(self._latent(t)), self.weights, levels)
         return rows[0] if np.ndim(q) == 0 else rows
 
     def to_frame(self, t: Any = None, level: float = 0.7) -> Any:
         """Corrected marginals: time, mean, sd, lower, median, upper."""
+        check_level(level)
         times = self.curve.grid(200) if t is None else t
         y = self.curve.link.value(self._latent(times))
         mean = self.weights @ y
@@ -175,9 +179,9 @@ class Audit:
 
 def audit(curve: Audited, draws: int, seed: int) -> Audit:
     """Reweight draws of the grafted mixture by the exact posterior."""
-    if draws < 200:
-        raise InputError(f"draws: {draws} are too few to tell anything; give at least 200")
-    rng = np.random.default_rng(seed)
+    if not isinstance(draws, int | np.integer) or draws < 200:
+        raise InputError(f"draws: {draws!r} is too little to tell anything; give a whole number of at least 200")
+    rng = generator(seed)
     shares, log_priors, components = curve.weighted_components()
     counts = np.maximum(np.rint(draws * shares).astype(int), 30)  # in proportion; light components need a few for their evidence too
     parts, logs = [], []

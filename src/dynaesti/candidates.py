@@ -21,9 +21,10 @@ R = TypeVar("R")
 BANDWIDTH_CENTRE, BANDWIDTH_SD = 0.3, 0.7  # of log h, in spans
 AMPLITUDE_SD = 1.0
 STATIC_PRIOR = 0.05
+MOST_WAVES = 400  # shortest bandwidth that is tried for kernels with features, in fractions of the span
 NEGLIGIBLE = 1e-2  # weight at an end of an axis that may be ignored
-HOPELESS = 12.0  # a neighbour's log evidence this far behind the best excuses a grid point from evaluation
-ROUNDS = 8
+HOPELESS = 1e-6  # a neighbour with so small a share of the best one's weight excuses a grid point from evaluation
+ROUNDS = 14
 
 
 @dataclass(frozen=True)
@@ -44,11 +45,12 @@ class Axis:
 
 @dataclass(frozen=True)
 class Evaluated(Generic[R]):
-    """A prior, its result, and its log weight in the average (prior mass + criterion)."""
+    """A prior, its result, its log prior mass in the list, and its place on the axes (None for a constant curve)."""
 
     kernel: Kernel
     result: R
-    log_weight: float
+    log_mass: float
+    point: tuple[float, ...] | None
 
 
 @dataclass(frozen=True)
@@ -89,7 +91,7 @@ def open_space(kernel: Kernel, span: float, gap: float, unit_prior: bool, spread
     if scaled:
         axes.append(Axis(scaled, "amplitude", float(np.log(spread)), AMPLITUDE_SD, -np.inf, finest=0.2))
     open_bands = [leaves[k] for axis in axes if axis.field == "bandwidth" for k in axis.leaves]
-    return Space(kernel, tuple(axes), bool(open_bands) and all(hasattr(leaf, "constant") and _may_be_constant(leaf) for leaf in open_bands))
+    return Space(kernel, tuple(axes), bool(open_bands) and all(_may_be_constant(leaf) for leaf in open_bands))
 
 
 def _may_be_constant(leaf: Leaf) -> bool:
@@ -100,25 +102,49 @@ def _bandwidth_axis(k: int, leaf: Banded, span: float, gap: float) -> Axis:
     if isinstance(leaf, Periodic):  # counted within the period
         return Axis((k,), "bandwidth", 0.0, BANDWIDTH_SD, float(np.log(0.1)))
     if span <= 0:
-        raise InputError("bandwidth: all times are equal, so there is no time scale to learn; give a number, or inf for a constant")
-    return Axis((k,), "bandwidth", float(np.log(BANDWIDTH_CENTRE * span)), BANDWIDTH_SD, float(np.log(gap)))
+        raise InputError("bandwidth: no time scale to learn, since all times (of every curve) are equal; "
+                         "give a number, or inf for a constant")
+    shortest = max(gap, span / MOST_WAVES) if leaf.featured else gap  # features cost the square of span/h
+    return Axis((k,), "bandwidth", float(np.log(BANDWIDTH_CENTRE * span)), BANDWIDTH_SD, float(np.log(shortest)))
 
 
 def first_nodes(space: Space) -> list[Array]:
-    """The grid before the data have spoken: two and a half prior sds either side of the centre."""
+    """The grid before the data have spoken, in prior sds around the centre; coarser where several axes multiply."""
     steps = np.arange(-2.5, 2.6, 0.5) if len(space.axes) == 1 else np.arange(-3.0, 2.1, 1.0)
-    nodes = [steps * axis.sd + axis.centre for axis in space.axes]
-    return [np.unique(np.maximum(values, axis.lowest)) for values, axis in zip(nodes, space.axes, strict=True)]
+    return [np.unique(np.maximum(steps * axis.sd + axis.centre, axis.lowest)) for axis in space.axes]
 
 
-def grid(space: Space) -> tuple[list[Kernel], Array]:
-    """The first grid as it stands, with log prior masses: for many curves, which share it."""
+def explore(space: Space, evaluate: Callable[[list[Kernel]], list[R]], weigh: Callable[[list[R], Array], Array],
+            pick: bool = False) -> list[Evaluated[R]]:
+    """Evaluate the space's priors, growing and refining the grid by the weights that `weigh(results, log masses)` gives them.
+
+    Ends that carry weight are pushed out first, faster each round; nodes are added between others only once the best lies inside. With
+    `pick` the grid is refined to the finest step around the best.
+    """
     nodes = first_nodes(space)
+    known: dict[Kernel, R] = {}
+    for growth in range(ROUNDS):
+        found = _evaluate_all(space, nodes, known, evaluate, weigh)
+        shares = weigh([e.result for e in found], np.array([e.log_mass for e in found]))
+        grown = [_grow(axis, values, _marginal(found, shares, d, values), pick, growth)
+                 for d, (axis, values) in enumerate(zip(space.axes, nodes, strict=True))]
+        if all(new.size == old.size for new, old in zip(grown, nodes, strict=True)):
+            break
+        nodes = grown
+    return found
+
+
+def _evaluate_all(space: Space, nodes: list[Array], known: dict[Kernel, R], evaluate: Callable[[list[Kernel]], list[R]],
+                  weigh: Callable[[list[R], Array], Array]) -> list[Evaluated[R]]:
+    """Every promising point of the grid and the constants beside it, with their prior masses; only new ones are evaluated."""
     keep = STATIC_PRIOR if space.static else 0.0
-    points, others = list(product(*nodes)), _constant_points(space, nodes)
-    masses = [np.log1p(-keep) + _log_mass(space, nodes, p) for p in points]
-    masses += [np.log(keep) + _log_mass(space, nodes, p, skip="bandwidth") for p in others]
-    return [space.at(p) for p in points] + [space.constant(p) for p in others], np.array(masses)
+    listed: list[tuple[Kernel, float, tuple[float, ...] | None]] = [
+        (space.at(p), float(np.log1p(-keep)) + _log_mass(space, nodes, p), p) for p in _promising(space, nodes, known, weigh)]
+    listed += [(space.constant(p), float(np.log(keep)) + _log_mass(space, nodes, p, skip="bandwidth"), None)
+               for p in _constant_points(space, nodes)]
+    missing = [kernel for kernel, _, _ in listed if kernel not in known]
+    known.update(zip(missing, evaluate(missing), strict=True))
+    return [Evaluated(kernel, known[kernel], mass, point) for kernel, mass, point in listed]
 
 
 def _constant_points(space: Space, nodes: list[Array]) -> list[tuple[float, ...]]:
@@ -128,34 +154,18 @@ def _constant_points(space: Space, nodes: list[Array]) -> list[tuple[float, ...]
     return list(product(*[values[:1] if axis.field == "bandwidth" else values for values, axis in zip(nodes, space.axes, strict=True)]))
 
 
-def explore(space: Space, evaluate: Callable[[list[Kernel]], list[R]], score: Callable[[R], float],
-            use_prior: bool) -> list[Evaluated[R]]:
-    """Evaluate the space's priors, growing and refining the grid.
-
-    With `use_prior` the log weights are prior mass × score; without it they are scores alone, for picking the best.
-    """
-    nodes = first_nodes(space)
-    results: dict[tuple[float, ...], R] = {}
-    constants: dict[tuple[float, ...], R] = {}
-    for _ in range(ROUNDS):
-        points, others = _promising(space, nodes, results, score), _constant_points(space, nodes)
-        missing, missing_others = [p for p in points if p not in results], [p for p in others if p not in constants]
-        fresh = evaluate([space.at(p) for p in missing] + [space.constant(p) for p in missing_others])
-        results.update(zip(missing, fresh, strict=False))
-        constants.update(zip(missing_others, fresh[len(missing):], strict=True))
-        weights = np.array([score(results[p]) + (_log_mass(space, nodes, p) if use_prior else 0.0) for p in points])
-        shares = np.exp(weights - np.logaddexp.reduce(weights))
-        grown = [_grow(axis, values, _marginal(points, shares, d, values), use_prior)
-                 for d, (axis, values) in enumerate(zip(space.axes, nodes, strict=True))]
-        if all(new.size == old.size for new, old in zip(grown, nodes, strict=True)):
-            break
-        nodes = grown
-    keep = STATIC_PRIOR if space.static else 0.0
-    found = [Evaluated(space.at(p), results[p], float(w) + (np.log1p(-keep) if use_prior else 0.0))
-             for p, w in zip(points, weights, strict=True)]
-    found += [Evaluated(space.constant(p), constants[p], score(constants[p]) +
-                        (np.log(keep) + _log_mass(space, nodes, p, skip="bandwidth") if use_prior else 0.0)) for p in others]
-    return found
+def _promising(space: Space, nodes: list[Array], known: dict[Kernel, R],
+               weigh: Callable[[list[R], Array], Array]) -> list[tuple[float, ...]]:
+    """Grid points whose nearest evaluated point is not hopelessly behind the best; all of them on a single axis."""
+    points = list(product(*nodes))
+    seen = [p for p in points if space.at(p) in known]
+    if not seen or len(space.axes) == 1:
+        return points
+    weights = weigh([known[space.at(p)] for p in seen], np.zeros(len(seen)))
+    scale = np.array([axis.sd for axis in space.axes])
+    places = np.array(seen) / scale
+    near = [weights[((places - np.array(p) / scale) ** 2).sum(axis=1).argmin()] for p in points]
+    return [p for p, w in zip(points, near, strict=True) if w > HOPELESS * weights.max()]
 
 
 def _log_mass(space: Space, nodes: list[Array], point: tuple[float, ...], skip: str = "") -> float:
@@ -175,39 +185,36 @@ def _cells(values: Array) -> Array:
     return 0.5 * (np.append(gaps, gaps[-1]) + np.insert(gaps, 0, gaps[0]))
 
 
-def _marginal(points: list[tuple[float, ...]], shares: Array, axis: int, values: Array) -> Array:
-    """Weight of each node of one axis."""
-    at = np.searchsorted(values, [p[axis] for p in points])
-    return np.bincount(at, weights=shares, minlength=values.size).astype(np.float64)
+def _marginal(found: list[Evaluated[R]], shares: Array, axis: int, values: Array) -> Array:
+    """Weight of each node of one axis; constants do not count."""
+    on_grid = [(e.point[axis], share) for e, share in zip(found, shares, strict=True) if e.point is not None]
+    at = np.searchsorted(values, [place for place, _ in on_grid])
+    weight = np.bincount(at, weights=[share for _, share in on_grid], minlength=values.size).astype(np.float64)
+    return weight / max(float(weight.sum()), 1e-300)
 
 
-def _promising(space: Space, nodes: list[Array], results: dict[tuple[float, ...], R],
-               score: Callable[[R], float]) -> list[tuple[float, ...]]:
-    """Grid points whose nearest evaluated point is not hopelessly behind the best."""
-    points = list(product(*nodes))
-    if not results or len(space.axes) == 1:
-        return points
-    known = np.array(list(results)) / [axis.sd for axis in space.axes]
-    scores = np.array([score(result) for result in results.values()])
-    near = [scores[((known - np.array(p) / [axis.sd for axis in space.axes]) ** 2).sum(axis=1).argmin()] for p in points]
-    return [p for p, s in zip(points, near, strict=True) if p in results or s > scores.max() - HOPELESS]
-
-
-def _grow(axis: Axis, values: Array, share: Array, use_prior: bool) -> Array:
-    """New nodes: one beyond an end that carries weight, and midpoints while few nodes carry nearly all of it."""
+def _grow(axis: Axis, values: Array, share: Array, pick: bool, growth: int) -> Array:
+    """New nodes of one axis: beyond an end that carries weight, else between the nodes that carry nearly all of it."""
     if values.size == 1:
         return values
-    gap = float(np.diff(values).min())
-    best = int(share.argmax())
-    new = list(values)
+    best, stride = int(share.argmax()), 0.5 * axis.sd
+    out = [stride * k for k in range(1, 2 + growth)]
+    new: list[float] = []
     if share[0] > NEGLIGIBLE and values[0] > axis.lowest:
-        new.append(max(axis.lowest, values[0] - gap))
-    if share[-1] > (NEGLIGIBLE if use_prior and axis.field == "amplitude" else 0.3):
-        new.append(values[-1] + gap)
-    wanted = 0.5 if use_prior else 0.999  # averaging needs a few nodes within the bulk; picking needs the top itself
-    if share[best] > wanted or gap > 0.6 * axis.sd or (not use_prior and gap > axis.finest):
-        for left, right, weight in zip(values[:-1], values[1:], np.maximum(share[:-1], share[1:]), strict=True):
-            near = best in (int(np.searchsorted(values, left)), int(np.searchsorted(values, right)))
-            if right - left > axis.finest * 1.5 and (near or (use_prior and weight > 0.01)):
-                new.append(0.5 * (left + right))
-    return np.unique(np.array(new))
+        new += [max(axis.lowest, values[0] - away) for away in out]
+    # the prior itself fades towards long bandwidths, and the constant curve stands behind them
+    if share[-1] > (NEGLIGIBLE if axis.field == "amplitude" else 0.3) and values[-1] < axis.centre + 8 * axis.sd:
+        new += [values[-1] + away for away in out]
+    if new:
+        return np.unique(np.append(values, new))
+    gaps = np.diff(values)
+    for k, gap in enumerate(gaps):
+        near = best in (k, k + 1)
+        if pick:
+            wanted = near and gap > axis.finest
+        else:
+            heavy = share[best] > 0.5 or gap > 0.6 * axis.sd
+            wanted = heavy and (near or max(share[k], share[k + 1]) > NEGLIGIBLE) and gap > 1.5 * axis.finest
+        if wanted:
+            new.append(float(0.5 * (values[k] + values[k + 1])))
+    return np.unique(np.append(values, new))

@@ -28,7 +28,7 @@ class Component:
     shift: Array
     curve_precision: Array  # grafted and Gaussian sites together, as seen by the curve through the nugget
     curve_shift: Array
-    cav_mean: Array  # latent, prior mean included
+    cav_mean: Array  # what all other groups say of each group's latent value, prior mean included
     cav_var: Array
     log_z: Array
     log_evidence: float
@@ -54,7 +54,8 @@ def graft_components(observations: Observations, kernels: Sequence[Kernel], solv
     starts = starts or [None] * len(kernels)
     ends = observations.instants[[0, -1]]
     offset = observations.mean_at(observations.instants)
-    ways = [(choose(kernel, observations.instants.size, solver), within_table(kernel, observations.likelihood, offset, ends))
+    span = observations.span[1] - observations.span[0]
+    ways = [(choose(kernel, observations.instants.size, span, solver), within_table(kernel, observations.likelihood, offset, ends))
             for kernel in kernels]
     found: dict[int, Component] = {}
     for way in dict.fromkeys(ways):
@@ -83,7 +84,8 @@ def _graft_batch(obs: Observations, name: SolverName, tabulated: bool, kernels: 
     fixed = obs.fixed
     instant_var = np.array([kernel.instant_var for kernel in kernels])
     match = SiteMatch(obs.likelihood, group, offset, tabulated)
-    problem = Problem(assemble(name, kernels, instants), match, fixed.precision[group], fixed.shift[group], instant_var)
+    problem = Problem(assemble(name, kernels, instants), match, fixed.precision[group], fixed.shift[group], instant_var,
+                      obs.likelihood.bent[group])
     result = graft(problem, _starting_sites(groups, starts))
     total, shift = fixed.precision[group] + result.precision, fixed.shift[group] + result.shift
     bounds = problem.solver.site_start
@@ -93,7 +95,7 @@ def _graft_batch(obs: Observations, name: SolverName, tabulated: bool, kernels: 
         s = slice(bounds[k], bounds[k + 1])
         out.append(Component(
             kernel, name, instants[k], groups[k], result.precision[s], result.shift[s], total[s] / thin[s], shift[s] / thin[s],
-            result.cav_mean[s] + offset[s], result.cav_var[s], result.log_z[s],
+            result.bare_mean[s] + offset[s], result.bare_var[s], result.log_z[s],
             float(result.log_evidence[k] + fixed.constant[groups[k]].sum()), float(result.log_partition[k]),
             int(result.sweeps[k]), bool(result.converged[k]), float(result.residual[k])))
     return out

@@ -30,8 +30,5 @@ def _predictive(component: Component, held: Observations) -> float:
     log_z, m, v = np.zeros(count), mean.copy(), var.copy()
     likelihood.match(np.arange(count), np.arange(count), mean, var, log_z, m, v, tabulated=False)
     exact = likelihood.is_gaussian
-    if exact.any():
-        values, precision = likelihood.gaussian_values()
-        spread = var[exact] + 1.0 / precision[exact]
-        log_z[exact] = -0.5 * np.log(2 * np.pi * spread) - 0.5 * (values[exact] - mean[exact]) ** 2 / spread
+    log_z[exact] = likelihood.gaussian_log_density(np.flatnonzero(exact), mean[exact], var[exact])
     return float(log_z.sum())

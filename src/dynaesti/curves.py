@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 from functools import cached_property
 from os import PathLike
@@ -12,13 +13,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr
 
-from dynaesti.arrays import Array, as_vector, refuse
+from dynaesti.arrays import Array, as_vector, generator, refuse
 from dynaesti.components import Component, graft_components
-from dynaesti.errors import InputError
+from dynaesti.errors import ConvergenceWarning, InputError
 from dynaesti.frames import frame_kind, make_frame
 from dynaesti.leaveout import LeftOut, leave_out
 from dynaesti.links import BUILT_IN, REAL, UNIT, Link
-from dynaesti.mixtures import HERMITE_WEIGHTS, HERMITE_X, Mixture
+from dynaesti.mixtures import HERMITE_WEIGHTS, HERMITE_X, Mixture, check_level
 from dynaesti.observations import Observations
 from dynaesti.priors import SolverName
 from dynaesti.priors.kernels import Banded, Kernel
@@ -49,7 +50,7 @@ class Prior:
     weight: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Curve:
     """A fitted curve. Values are on the link's scale; `curve.latent` is the same curve before the link."""
 
@@ -129,7 +130,7 @@ class Curve:
         return Mixture(weights[:, None], base + np.array([m for m, _ in pairs]), np.sqrt(np.maximum([v for _, v in pairs], 1e-300)))
 
     def mean(self, t: Any) -> Array:
-        """Mean of the curve at each time."""
+        """Mean of the curve at each time. Under the log link few data leave a heavy tail above: the median is steadier there."""
         return self.mixture(t).mean(self.link)
 
     def sd(self, t: Any) -> Array:
@@ -147,8 +148,7 @@ class Curve:
 
     def interval(self, t: Any, level: float = 0.7) -> tuple[Array, Array]:
         """Equal-tailed band of the given probability: (lower, upper)."""
-        if not 0 < level < 1:
-            raise InputError(f"level: {level!r} is not between 0 and 1")
+        check_level(level)
         lower, upper = self.quantile(t, [0.5 - level / 2, 0.5 + level / 2])
         return lower, upper
 
@@ -163,7 +163,9 @@ class Curve:
 
     def sample(self, t: Any, size: int = 1, seed: int | np.random.Generator | None = None) -> Array:
         """Whole curves drawn jointly: (size, times). Each draw picks its component."""
-        rng = np.random.default_rng(seed)
+        if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
+            raise InputError(f"size: expected a whole number of curves, at least 1, got {size!r}")
+        rng = generator(seed)
         offsets = self._offsets(t)
         weights, components = self._kept
         counts = rng.multinomial(size, weights)
@@ -179,6 +181,7 @@ class Curve:
             outside = (values <= 0) | ((values >= 1) & (self.link.range == UNIT))
             refuse(outside, "y", f"not {self.link.range}", "give values on the link's scale")
         x = self.link.latent(values)
+        refuse(~np.isfinite(x), "y", "outside the link's range", "give values that the curve can take")
         weights, components = self._kept
         means = self.mixture(t).means
         logs = [np.log(w) + _log_normal(x - m, c.posterior.covariance(offsets))
@@ -243,7 +246,8 @@ class Curve:
         grown = self.observations.joined(times, emissions)
         starts = [None if c is None else _moved_sites(c, self.observations, grown) for c in self.components]
         made = graft_components(grown, [p.kernel for p in self.priors], self.solver, starts)
-        return from_components(grown, made, [p.log_prior for p in self.priors], self.method, self.frame, self.solver)
+        curve = from_components(grown, made, [p.log_prior for p in self.priors], self.method, self.frame, self.solver)
+        return told(replace(curve, shown_link=self.shown_link))
 
     def audit(self, draws: int = 20_000, seed: int = 0) -> Audit:
         """Importance sampling against the exact posterior: is the Gaussian safe here, and what would be right?"""
@@ -259,6 +263,8 @@ class Curve:
 
     def grid(self, points: int = 200) -> npt.NDArray[Any]:
         """Evenly spaced times over the data's span."""
+        if isinstance(points, bool) or not isinstance(points, int | np.integer) or points < 1:
+            raise InputError(f"points: expected a whole number of at least 1, got {points!r}")
         first, last = self.observations.span
         return self.observations.axis.restore(np.linspace(first, last, points))
 
@@ -291,13 +297,14 @@ class Curve:
         priors = [{"kernel": kernel_header(p.kernel), "log_prior": p.log_prior, "log_evidence": p.log_evidence, "weight": p.weight}
                   for p in self.priors]
         header = {"observations": observations_header(obs, arrays, self._latent_reach()), "priors": priors, "components": components,
-                  "method": self.method, "frame": self.frame, "solver": self.solver}
+                  "method": self.method, "frame": self.frame, "solver": self.solver, "latent": self.shown_link is not None}
         return write(path, "curve", header, arrays)
 
     def _latent_reach(self) -> Array:
         """Latent values that the curve can take, for tabulating a user's functions."""
         means = self.mixture(self.grid(50)).means
-        reach = 8 * max(float(np.sqrt(c.kernel.cov(c.instants[:1], c.instants[:1]).max())) for c in self._kept[1])
+        ends = np.array(self.observations.span)
+        reach = 8 * max(float(np.sqrt(c.kernel.cov(ends, ends).max())) for c in self._kept[1])
         return np.linspace(float(means.min()) - reach, float(means.max()) + reach, 2001)
 
     def summary(self) -> str:
@@ -328,17 +335,38 @@ def open_curve(header: dict[str, Any], arrays: Arrays, link: Any, mean: Any) -> 
     components = tuple(None if c is None else read_component(p.kernel, c, f"component{k}", arrays)
                        for k, (c, p) in enumerate(zip(header["components"], priors, strict=True)))
     observations = read_observations(header["observations"], arrays, link, mean)
-    return Curve(observations, priors, components, header["method"], header["frame"], None, header["solver"])
+    shown = BUILT_IN["identity"] if header["latent"] else None
+    return Curve(observations, priors, components, header["method"], header["frame"], shown, header["solver"])
 
 
 def from_components(observations: Observations, components: list[Component], log_priors: list[float], method: str,
                     frame: str | None, solver: SolverName | None) -> Curve:
     """A curve from grafted priors, weighted by evidence × prior mass."""
-    logs = np.array([c.log_evidence + p for c, p in zip(components, log_priors, strict=True)])
-    weights = np.exp(logs - np.logaddexp.reduce(logs))
+    if not all(np.isfinite(c.log_evidence) for c in components):
+        odd = next(c for c in components if not np.isfinite(c.log_evidence))
+        raise InputError(f"the evidence of {odd.kernel.describe()} is {odd.log_evidence}: values, sds or times are too extreme for double "
+                         "precision; bring them to a common scale")
+    weights = softmax(np.array([c.log_evidence + p for c, p in zip(components, log_priors, strict=True)]))
     priors = tuple(Prior(c.kernel, p, c.log_evidence, float(w)) for c, p, w in zip(components, log_priors, weights, strict=True))
     return Curve(observations, priors, tuple(c if w > 0.01 * KEEP else None for c, w in zip(components, weights, strict=True)),
                  method, frame, None, solver)
+
+
+def softmax(logs: Array) -> Array:
+    """exp(logs), normalised."""
+    return np.asarray(np.exp(logs - np.logaddexp.reduce(logs)))
+
+
+def told(curve: Curve) -> Curve:
+    """The curve, after a warning when a component that counts did not settle."""
+    components = curve.weighted_components()[2]
+    loose = [c for c in components if not c.converged]
+    if loose:
+        worst = max(loose, key=lambda c: c.residual)
+        warnings.warn(f"grafting did not settle for {len(loose)} of {len(components)} priors within {worst.sweeps} sweeps "
+                      f"(largest residual {worst.residual:.1e} sd, {worst.kernel.describe()}); curve.audit() tells how far off the "
+                      "bands are", ConvergenceWarning, stacklevel=4)
+    return curve
 
 
 def _moved_sites(component: Component, old: Observations, new: Observations) -> tuple[Array, Array]:

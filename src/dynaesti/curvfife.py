@@ -1,23 +1,24 @@
 """CurvFiFE: curve fitting from emissions. Options checked, the parts put together."""
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from dynaesti.candidates import explore, grid, open_space
+from dynaesti.arrays import Array
+from dynaesti.candidates import Space, explore, open_space
 from dynaesti.components import Component, graft_components
 from dynaesti.crossvalidation import cross_validated
-from dynaesti.curves import Curve, from_components
-from dynaesti.errors import BandwidthWarning, ConvergenceWarning, InputError
+from dynaesti.curves import Curve, from_components, softmax, told
+from dynaesti.errors import BandwidthWarning, InputError
 from dynaesti.frames import frame_kind
 from dynaesti.leaveout import leave_out
-from dynaesti.many import Curves, Ragged, graft_many, population_weights, ragged
+from dynaesti.many import Curves, ManyGrafted, Ragged, graft_many, population_weights, ragged, told_many
 from dynaesti.observations import Observations, observe, rough_scale, unit_scale
 from dynaesti.priors import SOLVERS, SolverName
-from dynaesti.priors.kernels import METHODS, RBF, Banded, Kernel, Level, as_kernel
+from dynaesti.priors.kernels import METHODS, RBF, Banded, Kernel, Level, Periodic, as_kernel
 
 LEVEL_REACH = 3.0  # a learned mean may lie so many spreads from the rough one
 TABLE_REACH = 24.0  # spreads either side of it that tabulated rows cover
@@ -42,12 +43,11 @@ class CurvFiFE:
             raise InputError(f"kernel: expected a kernel such as RBF(), got {type(kernel).__name__}")
         if solver is not None and solver not in SOLVERS:
             raise InputError(f"solver: {solver!r} is none of {', '.join(SOLVERS)}")
-        if mean is not None and mean != "learn" and not callable(mean) and not np.isfinite(_number(mean, "mean")):
+        learned = isinstance(mean, str) and mean == "learn"
+        if mean is not None and not learned and not callable(mean) and not np.isfinite(_number(mean, "mean")):
             raise InputError(f"mean: {mean!r} is not a finite number, a function of time, or 'learn'")
-        if folds < 2:
-            raise InputError(f"folds: cross-validation needs at least 2, got {folds}")
         self.kernel: Kernel = RBF("learn" if bandwidth is None else bandwidth) if kernel is None else kernel
-        self.link, self.mean, self.solver, self.folds, self.seed = link, mean, solver, int(folds), seed
+        self.link, self.mean, self.solver, self.folds, self.seed = link, mean, solver, _whole(folds, "folds", 2), _whole(seed, "seed", 0)
         self.method = _method(self.kernel)
 
     def fit(self, times: Any, emissions: Any) -> Curve:
@@ -65,10 +65,17 @@ class CurvFiFE:
         space = open_space(kernel, *_typical(data), unit, spread)
         if space.axes and self.method != "learn":
             raise InputError(f"bandwidth: {self.method!r} picks for a single curve; for many give a number or 'learn'")
-        kernels, log_prior = grid(space)
-        fits = tuple(graft_many(data, k, self.solver, threads) for k in kernels)
-        weights, population = population_weights(np.array([fit.log_evidence for fit in fits]), log_prior, pool and len(fits) > 1)
-        return Curves(data, fits, weights, population, "learn" if space.axes else "given", frame_kind(groups, times), self.solver)
+        workers = None if threads is None else _whole(threads, "threads", 1)
+
+        def weigh(fits: list[ManyGrafted], log_mass: Array) -> Array:
+            return population_weights(np.array([fit.log_evidence for fit in fits]), log_mass, pool)[1]
+
+        found = explore(space, lambda kernels: [graft_many(data, k, self.solver, workers) for k in kernels], weigh)
+        fits, masses = tuple(e.result for e in found), np.array([e.log_mass for e in found])
+        weights, population = population_weights(np.array([fit.log_evidence for fit in fits]), masses, pool)
+        warn_at_edge(space, [fit.kernel for fit in fits], population)
+        method = "learn" if space.axes else "given"
+        return told_many(Curves(data, fits, weights, population, method, frame_kind(groups, times), self.solver))
 
     def _fit(self, observations: Observations, frame: str | None) -> Curve:
         observations, kernel, spread, unit = self._settle_scale(observations)
@@ -77,34 +84,42 @@ class CurvFiFE:
         space = open_space(kernel, last - first, observations.typical_gap(), unit, spread)
         if not space.axes:
             component = graft_components(observations, [kernel], self.solver)
-            return _told(from_components(observations, component, [0.0], "given", frame, self.solver))
-        if self.method == "learn":
-            return _told(self._average(observations, space, frame))
-        return _told(self._pick(observations, space, frame))
+            curve = from_components(observations, component, [0.0], "given", frame, self.solver)
+        elif self.method == "learn":
+            curve = self._average(observations, space, frame)
+        else:
+            curve = self._pick(observations, space, frame)
+        return told(curve)
 
     def _settle_scale(self, observations: Observations) -> tuple[Observations, Kernel, float, bool]:
         """Mean and amplitude: 0 and 1 where the paper's argument holds, else a wide level around a rough location."""
         unit = unit_scale(observations)
         wanted = ("learn" if not unit else 0.0) if self.mean is None else self.mean
-        location, spread = rough_scale(observations) if not unit or wanted == "learn" else (0.0, 1.0)
-        if wanted != "learn":
+        learned = isinstance(wanted, str)
+        location, spread = rough_scale(observations) if learned or not unit else (0.0, 1.0)
+        if not learned:
             mean = wanted if callable(wanted) else _number(wanted, "mean")
             return replace(observations, mean=mean), self.kernel, spread, unit
         level = Level(amplitude=LEVEL_REACH * max(spread, 1e-6 * abs(location), 1e-12))
         return replace(observations, mean=location, reach=TABLE_REACH * spread), as_kernel((*self.kernel.leaves, level)), spread, unit
 
-    def _average(self, observations: Observations, space: Any, frame: str | None) -> Curve:
-        found = explore(space, lambda kernels: graft_components(observations, kernels, self.solver),
-                               lambda component: component.log_evidence, use_prior=True)
-        curve = from_components(observations, [e.result for e in found], [e.log_weight - e.result.log_evidence for e in found],
-                                "learn", frame, self.solver)
-        _warn_at_edge(space, curve)
+    def _average(self, observations: Observations, space: Space, frame: str | None) -> Curve:
+        def weigh(components: list[Component], log_mass: Array) -> Array:
+            return softmax(log_mass + np.array([c.log_evidence for c in components]))
+
+        found = explore(space, lambda kernels: graft_components(observations, kernels, self.solver), weigh)
+        curve = from_components(observations, [e.result for e in found], [e.log_mass for e in found], "learn", frame, self.solver)
+        warn_at_edge(space, [p.kernel for p in curve.priors], np.array([p.weight for p in curve.priors]))
         return curve
 
-    def _pick(self, observations: Observations, space: Any, frame: str | None) -> Curve:
-        found = explore(space, lambda kernels: self._scored(observations, kernels), lambda scored: scored[1], use_prior=False)
-        best = max(found, key=lambda e: e.log_weight).result[0]
-        return from_components(observations, [best], [0.0], self.method, frame, self.solver)
+    def _pick(self, observations: Observations, space: Space, frame: str | None) -> Curve:
+        def weigh(scored: list[tuple[Component, float]], _: Array) -> Array:
+            return softmax(np.array([score for _, score in scored]))
+
+        found = explore(space, lambda kernels: self._scored(observations, kernels), weigh, pick=True)
+        weights = weigh([e.result for e in found], np.zeros(0))
+        warn_at_edge(space, [e.kernel for e in found], weights)
+        return from_components(observations, [found[int(weights.argmax())].result[0]], [0.0], self.method, frame, self.solver)
 
     def _scored(self, observations: Observations, kernels: list[Kernel]) -> list[tuple[Component, float]]:
         """Each kernel grafted, with the criterion that picks among them."""
@@ -142,26 +157,22 @@ def _method(kernel: Kernel) -> str:
     return words.pop() if words else "learn"
 
 
-def _told(curve: Curve) -> Curve:
-    """Warn when a component that counts did not settle."""
-    loose = [c for c in curve._kept[1] if not c.converged]
-    if loose:
-        worst = max(loose, key=lambda c: c.residual)
-        warnings.warn(f"grafting did not settle for {len(loose)} of {len(curve._kept[1])} priors within {worst.sweeps} sweeps "
-                      f"(largest residual {worst.residual:.1e} sd, {worst.kernel.describe()}); curve.audit() tells how far off the "
-                      "bands are", ConvergenceWarning, stacklevel=4)
-    return curve
+def _whole(value: Any, name: str, least: int) -> int:
+    """A whole number of at least `least`."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise InputError(f"{name}: expected a whole number of at least {least}, got {value!r}")
+    return int(value)
 
 
-def _warn_at_edge(space: Any, curve: Curve) -> None:
-    """Tell when the weight piles up at the shortest bandwidth that the gaps between instants allow."""
+def warn_at_edge(space: Space, kernels: Sequence[Kernel], weights: Array) -> None:
+    """Tell when the weight piles up at the shortest bandwidth that was tried."""
     for axis in space.axes:
-        if axis.field != "bandwidth" or not np.isfinite(axis.lowest):
+        if axis.field != "bandwidth" or isinstance(space.kernel.leaves[axis.leaves[0]], Periodic):  # the latter counts within its period
             continue
-        leaf = axis.leaves[0]
-        at_edge = sum(p.weight for p in curve.priors
-                      if p.kernel.leaves[leaf].number("bandwidth") <= np.exp(axis.lowest) * 1.0001)
+        bandwidths = np.array([kernel.leaves[axis.leaves[0]].number("bandwidth") for kernel in kernels])
+        shortest = bandwidths.min()
+        at_edge = float(weights[bandwidths <= 1.0001 * shortest].sum())
         if at_edge > 0.5:
-            warnings.warn(f"bandwidth: {at_edge:.0%} of the weight lies at {np.exp(axis.lowest):.3g}, the gap between neighbouring times; "
-                          "the curve changes faster than these times can show, or emissions nearby depend on each other",
+            warnings.warn(f"bandwidth: {at_edge:.0%} of the weight lies at {shortest:.3g}, the shortest that these times can show; "
+                          "the curve changes faster than that, or emissions nearby depend on each other",
                           BandwidthWarning, stacklevel=5)

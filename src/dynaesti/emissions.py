@@ -6,6 +6,7 @@ observations at points of shape (rows, anything). A list of families, or of func
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -67,16 +68,19 @@ class ArrayEmissions(Emissions):
         return type(self)(**chosen)
 
     def distinct(self) -> Ints | None:
-        table = np.column_stack([value.reshape(len(self), -1) for value in self._columns().values() if isinstance(value, np.ndarray)])
-        if table.shape[1] == 1:
-            _, first, inverse = np.unique(table[:, 0], return_index=True, return_inverse=True)
-        else:
-            _, first, inverse = np.unique(table, axis=0, return_index=True, return_inverse=True)
-        return first[inverse].astype(np.int64)
+        return _first_alike([value.reshape(len(self), -1) for value in self._columns().values() if isinstance(value, np.ndarray)])
 
     def _set(self, **values: Any) -> None:
         for key, value in values.items():
             object.__setattr__(self, key, value)
+
+
+def _first_alike(columns: list[Array]) -> Ints:
+    """For each row of a table the first row that equals it."""
+    table = np.column_stack(columns)
+    by = table[:, 0] if table.shape[1] == 1 else table  # sorting numbers is far cheaper than sorting rows
+    _, first, inverse = np.unique(by, axis=0, return_index=True, return_inverse=True)
+    return first[inverse].astype(np.int64)
 
 
 def _column(values: Array, rows: Ints, at: Points) -> Array:
@@ -96,7 +100,7 @@ def _positive(values: Any, name: str, length: int) -> Array:
     return vector
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Bernoulli(ArrayEmissions):
     """Yes/no answers: 1 with probability y."""
 
@@ -118,7 +122,7 @@ class Bernoulli(ArrayEmissions):
         return self.votes
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Binomial(ArrayEmissions):
     """`successes` out of `trials`, each with probability y."""
 
@@ -148,7 +152,7 @@ class Binomial(ArrayEmissions):
         return self.successes / self.trials
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Poisson(ArrayEmissions):
     """Counts with mean y · exposure."""
 
@@ -172,7 +176,7 @@ class Poisson(ArrayEmissions):
         return self.counts / self.exposure
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class NegativeBinomial(ArrayEmissions):
     """Counts with mean μ = y · exposure and variance μ + μ²/size: Poisson in the limit of a large size."""
 
@@ -199,7 +203,7 @@ class NegativeBinomial(ArrayEmissions):
         return self.counts / self.exposure
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Gaussian(ArrayEmissions):
     """Values with their own standard deviations: exact sites, never tabulated."""
 
@@ -228,7 +232,7 @@ class Gaussian(ArrayEmissions):
         return self.values
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class StudentT(ArrayEmissions):
     """Values with heavy-tailed noise: scale and degrees of freedom each."""
 
@@ -254,7 +258,7 @@ class StudentT(ArrayEmissions):
         return self.values
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Ordinal(ArrayEmissions):
     """Ordered grades 0…K with cut points: P(grade ≥ k) = σ(y − cut_k). Cuts are shared (K,) or per observation (n, K)."""
 
@@ -265,8 +269,8 @@ class Ordinal(ArrayEmissions):
     def __post_init__(self) -> None:
         grades = _counts(self.grades, "Ordinal grades")
         cuts = as_numbers(self.cuts, "Ordinal cuts")
-        cuts = np.ascontiguousarray(np.broadcast_to(cuts, (grades.size, cuts.shape[-1])) if cuts.ndim == 1 else cuts)
-        if cuts.ndim != 2 or len(cuts) != grades.size:
+        cuts = np.array(np.broadcast_to(cuts, (grades.size, cuts.size)) if cuts.ndim == 1 else cuts)
+        if cuts.ndim != 2 or len(cuts) != grades.size or cuts.shape[1] == 0:
             raise InputError(f"Ordinal cuts: shape {cuts.shape} for {grades.size} grades; give (K,) or (n, K)")
         rising = np.asarray(np.isfinite(cuts).all(axis=1) & (np.diff(cuts, axis=1) > 0).all(axis=1))
         refuse(~rising, "Ordinal cuts", "not strictly rising", "sort the cut points")
@@ -314,6 +318,7 @@ class ItemResponses(Emissions):
             bad = np.asarray(~np.isfinite(params["b"]).all(axis=1))
             if self.model.name == "GRM":
                 bad |= (np.diff(params["b"], axis=1) <= 0).any(axis=1)
+                refuse(params["a"] <= 0, "ItemResponses a", "not positive", "a graded item needs a positive slope")
             refuse(bad, "ItemResponses b", "not finite rising thresholds", "sort the thresholds")
         if "c" in params:
             upper = params.get("d", np.ones(len(self)))
@@ -329,9 +334,7 @@ class ItemResponses(Emissions):
         return self.model.log_prob(at.y, _column(self.resp, rows, at), item)
 
     def distinct(self) -> Ints:
-        table = np.column_stack([self.resp, *self.params])
-        _, first, inverse = np.unique(table, axis=0, return_index=True, return_inverse=True)
-        return first[inverse].astype(np.int64)
+        return _first_alike([self.resp, *self.params])
 
     def take(self, rows: Ints) -> "ItemResponses":
         chosen = dict(zip(self.model.params, (p[rows] for p in self.params), strict=True))
@@ -377,13 +380,14 @@ class Table(Emissions):
     """log f_i tabulated: `Table(grid, log_lik)`, grid rising on the link's scale (or latent), log_lik one row an emission.
 
     Between grid points the table is interpolated (cubic spline of log f on the latent scale); beyond them log f goes
-    on in a straight line.
+    on in a straight line, unless the table says -inf there.
     """
 
     kind = "table"
 
     def __init__(self, grid: Any, log_lik: Any, latent: bool = False) -> None:
         self.latent = latent
+        self._built: dict[str, tuple[int, list[Callable[[Array], Array]]]] = {}
         self.grid = as_vector(grid, "Table grid")
         rows = np.atleast_2d(as_numbers(log_lik, "Table log_lik"))
         if self.grid.size < 4 or not np.all(np.diff(self.grid) > 0):
@@ -400,10 +404,20 @@ class Table(Emissions):
         return len(self.log_lik)
 
     def log_prob(self, at: Points, rows: Ints) -> Array:
-        knots, sign = self._knots(at.link)
-        keep = np.concatenate([[True], np.diff(knots) > 0])
+        sign, splines = self._splines(at.link)
         x = at.x * sign
-        return np.stack([_spline(knots[keep], self.log_lik[row][keep], x[k]) for k, row in enumerate(rows)])
+        return np.stack([splines[row](x[k]) for k, row in enumerate(rows)])
+
+    def _splines(self, link: Link) -> tuple[int, list[Callable[[Array], Array]]]:
+        """One interpolating function a row, built once for each link."""
+        if link.name not in self._built:
+            knots, sign = self._knots(link)
+            keep = np.concatenate([[True], np.diff(knots) > 0])
+            self._built[link.name] = sign, [_spline(knots[keep], row[keep]) for row in self.log_lik]
+        return self._built[link.name]
+
+    def distinct(self) -> Ints:
+        return np.arange(len(self))
 
     def _knots(self, link: Link) -> tuple[Array, int]:
         """The grid on the latent scale, rising after multiplication with the sign."""
@@ -420,16 +434,33 @@ class Table(Emissions):
         return Table(self.grid, self.log_lik[rows], self.latent)
 
 
-def _spline(knots: Array, values: Array, x: Array) -> Array:
+def _spline(knots: Array, values: Array) -> Callable[[Array], Array]:
+    """A cubic through the possible knots and straight lines beyond them; -inf where the table says so.
+
+    A single -inf at the very end of the grid is a limit (log 0 at y = 0), not a region: the line goes on there.
+    """
     from scipy.interpolate import make_interp_spline
 
-    inside = np.clip(x, knots[0], knots[-1])
-    if np.isneginf(values).any():  # a spline cannot pass through -inf: straight lines, impossible next to impossible
-        with np.errstate(invalid="ignore"):
-            return np.nan_to_num(np.interp(x, knots, values), nan=-np.inf, neginf=-np.inf)
-    spline = make_interp_spline(knots, values, k=3)
-    beyond = (x - inside) * spline(inside, nu=1)
-    return np.asarray(spline(inside) + beyond)
+    possible = np.flatnonzero(np.isfinite(values))
+    first, last = int(possible[0]), int(possible[-1])
+    if possible.size < 4 or possible.size < last - first + 1:  # gaps within: straight lines, impossible next to impossible
+        return partial(_broken_line, knots, values)
+    inner = knots[first:last + 1]
+    spline = make_interp_spline(inner, values[first:last + 1], k=3)
+    low = -np.inf if first <= 1 else knots[first - 1]
+    high = np.inf if last >= knots.size - 2 else knots[last + 1]
+
+    def log_lik(x: Array) -> Array:
+        inside = np.clip(x, inner[0], inner[-1])
+        line = spline(inside) + (x - inside) * spline(inside, nu=1)
+        return np.where((x <= low) | (x >= high), -np.inf, line)
+
+    return log_lik
+
+
+def _broken_line(knots: Array, values: Array, x: Array) -> Array:
+    with np.errstate(invalid="ignore"):
+        return np.nan_to_num(np.interp(x, knots, values), nan=-np.inf, neginf=-np.inf)
 
 
 class Mixed(Emissions):
@@ -481,6 +512,8 @@ def as_emissions(given: Any) -> Emissions:
     """Emissions from a family, a function, or a list of either (laid end to end)."""
     if isinstance(given, Emissions):
         return given
+    if isinstance(given, type):
+        raise InputError(f"emissions: {given.__name__} is a class; give it the observations: {given.__name__}(…)")
     if callable(given):
         return Functions([given])
     if not isinstance(given, Sequence) or isinstance(given, str | bytes):

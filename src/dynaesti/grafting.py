@@ -37,19 +37,18 @@ class Problem:
     fixed_precision: Array
     fixed_shift: Array
     instant_var: Array  # (jobs,)
+    bent: Bools  # sites with something to match; the others are Gaussian and need no cavity
 
 
 @dataclass(frozen=True)
 class Grafted:
-    """Sites at rest, with the cavities and tilted moments that belong to them."""
+    """Sites at rest, with the cavities that belong to them."""
 
     precision: Array
     shift: Array
-    cav_mean: Array
-    cav_var: Array
+    bare_mean: Array  # cavities without the groups' own Gaussian members
+    bare_var: Array
     log_z: Array  # log ∫ f·cavity: the leave-one-out density of each group
-    mean: Array  # tilted
-    var: Array
     log_evidence: Array  # (jobs,), without the constants of Gaussian emissions
     log_partition: Array  # (jobs,), log ∫ prior × sites as the curve sees them
     sweeps: Ints
@@ -74,8 +73,9 @@ def _on_curve(jobs: Ints, site_start: Ints, instant_var: Array, fixed_precision:
 @compiled
 def _cavities(jobs: Ints, site_start: Ints, instant_var: Array, fixed_precision: Array, fixed_shift: Array,
               on_precision: Array, on_shift: Array, curve_mean: Array, curve_var: Array, precision: Array, shift: Array,
-              cav_mean: Array, cav_var: Array, mean: Array, var: Array, proper: Bools) -> None:
-    """What the prior, the other groups and the group's own Gaussian members say of each emission value.
+              bent: Bools, bare_mean: Array, bare_var: Array, cav_mean: Array, cav_var: Array, mean: Array, var: Array,
+              proper: Bools) -> None:
+    """What the prior and the other groups say of each emission value (bare), and the group's own Gaussian members with them.
 
     `mean` and `var` get the posterior, cavity × site: near the tilted moments, so where their nodes should lie.
     A job with an improper cavity is flagged.
@@ -85,10 +85,13 @@ def _cavities(jobs: Ints, site_start: Ints, instant_var: Array, fixed_precision:
         for i in range(site_start[job], site_start[job + 1]):
             left = 1.0 - on_precision[i] * curve_var[i]
             if not left > 1e-13:
-                proper[job] = False
-                break
+                if bent[i]:
+                    proper[job] = False
+                    break
+                left = 1e-13  # a Gaussian so sharp that its own cavity is lost to rounding: nothing is matched there
             v = curve_var[i] / left + eps
             m = (curve_mean[i] - curve_var[i] * on_shift[i]) / left
+            bare_mean[i], bare_var[i] = m, v
             cav_var[i] = v / (1.0 + v * fixed_precision[i])
             cav_mean[i] = cav_var[i] * (m / v + fixed_shift[i])
             thin = 1.0 + precision[i] * cav_var[i]
@@ -136,6 +139,7 @@ class State:
         self.aim_precision, self.aim_shift = np.zeros(n), np.zeros(n)
         self.cav_mean, self.cav_var, self.log_z = np.zeros(n), np.ones(n), np.zeros(n)
         self.mean, self.var = np.zeros(n), np.ones(n)
+        self.bare_mean, self.bare_var = np.zeros(n), np.ones(n)
         self.residual, self.proper = np.full(self.jobs.size, np.inf), np.ones(self.jobs.size, dtype=bool)
         self.sweeps = np.zeros(self.jobs.size, dtype=np.int64)
         self._on = np.empty((2, n))
@@ -150,8 +154,8 @@ class State:
         p.solver.marginals(jobs, self._on[0], self._on[1], self._curve[0], self._curve[1], self.partition, self.proper)
         jobs_left = jobs[self.proper[jobs]]
         _cavities(jobs_left, self.site_start, p.instant_var, p.fixed_precision, p.fixed_shift, self._on[0], self._on[1],
-                  self._curve[0], self._curve[1], self.precision, self.shift, self.cav_mean, self.cav_var, self.mean, self.var,
-                  self.proper)
+                  self._curve[0], self._curve[1], self.precision, self.shift, p.bent, self.bare_mean, self.bare_var, self.cav_mean,
+                  self.cav_var, self.mean, self.var, self.proper)
         jobs_left = jobs_left[self.proper[jobs_left]]
         p.match(self.sites(jobs_left), self.cav_mean, self.cav_var, self.log_z, self.mean, self.var)
         _aim(jobs_left, self.site_start, self.cav_mean, self.cav_var, self.mean, self.var, self.precision, self.shift,
@@ -182,8 +186,8 @@ def graft(problem: Problem, start: tuple[Array, Array] | None = None, tolerance:
     for job in hard:
         settle(state, int(job), tolerance, most_sweeps)
     converged = state.residual < tolerance
-    return Grafted(state.precision, state.shift, state.cav_mean, state.cav_var, state.log_z, state.mean, state.var,
-                   state.evidence(), state.partition, state.sweeps, converged, state.residual)
+    return Grafted(state.precision, state.shift, state.bare_mean, state.bare_var, state.log_z, state.evidence(),
+                   state.partition, state.sweeps, converged, state.residual)
 
 
 def _full_sweeps(state: State, tolerance: float, most_sweeps: int) -> Ints:

@@ -13,7 +13,7 @@ from dynaesti.arrays import Array
 
 
 class ItemModel:
-    """One family of items; `params` names its parameters in order, `scalars` how many of them are single numbers."""
+    """One family of items; `params` names its parameters in order."""
 
     name: ClassVar[str]
     params: ClassVar[tuple[str, ...]]

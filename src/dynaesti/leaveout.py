@@ -11,7 +11,7 @@ import numpy as np
 from dynaesti.arrays import Array, Ints
 from dynaesti.components import Component
 from dynaesti.likelihood import BLOCK, Groups, Likelihood
-from dynaesti.rows import DONE, NODES, WIDTH, judge_block, spread_nodes
+from dynaesti.rows import ATTEMPTS, DONE, NODES, WIDTH, judge_block, spread_nodes
 
 ALONE = 24  # members up to which each gets nodes of its own
 
@@ -38,22 +38,16 @@ def leave_out(likelihood: Likelihood, component: Component) -> LeftOut:
 
 def _single(likelihood: Likelihood, component: Component, sites: Ints, out: LeftOut) -> None:
     members = likelihood.groups.members[likelihood.groups.start[component.groups[sites]]]
-    mean, var, log_z = component.cav_mean[sites].copy(), component.cav_var[sites].copy(), component.log_z[sites].copy()
+    mean, var, log_z = component.cav_mean[sites], component.cav_var[sites], component.log_z[sites].copy()
     exact = likelihood.is_gaussian[members]
-    if exact.any():  # a Gaussian emission is part of its own cavity here: divide it out again
-        values, precision = (part[members[exact]] for part in likelihood.gaussian_values())
-        before = 1.0 / (1.0 / var[exact] - precision)
-        mean[exact] = before * (mean[exact] / var[exact] - precision * values)
-        var[exact] = before
-        spread = before + 1.0 / precision
-        log_z[exact] = -0.5 * np.log(2 * np.pi * spread) - 0.5 * (values - mean[exact]) ** 2 / spread
+    log_z[exact] = likelihood.gaussian_log_density(members[exact], mean[exact], var[exact])
     out.log_density[members], out.mean[members], out.var[members] = log_z, mean, var
 
 
 def _several(likelihood: Likelihood, component: Component, site: int, out: LeftOut) -> None:
     """One group with many members: log Z with all of them minus log Z without each."""
     members = likelihood.groups.of(int(component.groups[site]))
-    bare_mean, bare_var = _bare_cavity(likelihood, component, site)
+    bare_mean, bare_var = float(component.cav_mean[site]), float(component.cav_var[site])
     total_z, mean, var = _moments_without(likelihood, members, None, bare_mean, bare_var)
     if members.size <= ALONE:
         for member in members:
@@ -68,7 +62,8 @@ def _several(likelihood: Likelihood, component: Component, site: int, out: LeftO
     log_w = log_w + likelihood.group_values(np.array([0]), x[None], every)[0]
     for a in range(0, members.size, max(1, BLOCK // x.size)):
         rows = members[a:a + max(1, BLOCK // x.size)]
-        rest = log_w - likelihood.evaluate(rows, np.broadcast_to(x, (rows.size, x.size)))
+        own = likelihood.evaluate(rows, np.broadcast_to(x, (rows.size, x.size)))
+        rest = log_w - np.where(np.isfinite(own), own, 0.0)
         top = rest.max(axis=1, keepdims=True)
         p = np.exp(rest - top)
         mass = p.sum(axis=1)
@@ -76,17 +71,10 @@ def _several(likelihood: Likelihood, component: Component, site: int, out: LeftO
         out.var[rows] = np.einsum("ij,ij->i", p, (x - out.mean[rows, None]) ** 2) / mass
         log_z = top[:, 0] + np.log(mass * (x[1] - x[0])) - 0.5 * np.log(2 * np.pi * bare_var)
         out.log_density[rows] = total_z - log_z
-        for row in rows[(rest[:, [0, -1]] > top - 12).any(axis=1)]:  # not wide enough after all
+        # where an emission forbids nodes, or the nodes are not wide enough without it, it gets nodes of its own
+        for row in rows[(rest[:, [0, -1]] > top - 12).any(axis=1) | ~np.isfinite(own).all(axis=1)]:
             log_one, out.mean[row], out.var[row] = _moments_without(likelihood, members, int(row), bare_mean, bare_var)
             out.log_density[row] = total_z - log_one
-
-
-def _bare_cavity(likelihood: Likelihood, component: Component, site: int) -> tuple[float, float]:
-    """The cavity without the group's own Gaussian members."""
-    members = likelihood.groups.of(int(component.groups[site]))
-    values, precision = (part[members] for part in likelihood.gaussian_values())
-    var = 1.0 / (1.0 / component.cav_var[site] - precision.sum())
-    return float(var * (component.cav_mean[site] / component.cav_var[site] - (precision * values).sum())), float(var)
 
 
 def _moments_without(likelihood: Likelihood, members: Ints, left_out: int | None, mean: float, var: float) -> tuple[float, float, float]:
@@ -96,8 +84,10 @@ def _moments_without(likelihood: Likelihood, members: Ints, left_out: int | None
     reach = WIDTH * np.sqrt(var)
     lo, hi, nodes = np.array([mean - reach]), np.array([mean + reach]), np.array([NODES])
     m, v, log_z, verdict = np.empty(1), np.empty(1), np.empty(1), np.ones(1, dtype=np.int64)
-    while verdict[0] != DONE:
+    for _ in range(ATTEMPTS):
         x = spread_nodes(lo, hi, int(nodes[0]))
         log_w = likelihood.group_values(np.array([0]), x, group) - 0.5 * (x - mean) ** 2 / var
         judge_block(log_w, lo, hi, nodes, m, v, log_z, verdict)
+        if verdict[0] == DONE:
+            break
     return float(log_z[0] - 0.5 * np.log(2 * np.pi * var)), float(m[0]), float(v[0])

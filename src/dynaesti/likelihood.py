@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from dynaesti.arrays import Array, Ints
+from dynaesti.arrays import Array, Bools, Ints
 from dynaesti.emissions import Emissions, parts_of
 from dynaesti.errors import EmissionError
 from dynaesti.links import Link, Points
@@ -44,14 +44,12 @@ class Groups:
         return np.where(np.diff(self.start) > 0, np.add.reduceat(padded, self.start[:-1].clip(max=len(self.members))), 0.0)
 
 
-def group_by_instant(times: Array, with_all: bool = True) -> tuple[Array, Groups]:
+def group_by_instant(times: Array) -> tuple[Array, Groups]:
     """Distinct times, rising, and the groups of emissions at each; the last group holds every emission (a static curve)."""
     instants, inverse = np.unique(times, return_inverse=True)
     order = np.argsort(inverse, kind="stable").astype(np.int64)
     start = np.concatenate([[0], np.cumsum(np.bincount(inverse, minlength=instants.size))]).astype(np.int64)
-    if with_all:
-        start, order = np.append(start, 2 * times.size), np.concatenate([order, np.arange(times.size)])
-    return instants, Groups(start, order)
+    return instants, Groups(np.append(start, 2 * times.size), np.concatenate([order, np.arange(times.size)]))
 
 
 @dataclass(frozen=True)
@@ -74,7 +72,7 @@ class Likelihood:
     reach: float = REACH
 
     @cached_property
-    def is_gaussian(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    def is_gaussian(self) -> Bools:
         """Which emissions are exactly Gaussian in the latent value."""
         exact = np.zeros(len(self.emissions), dtype=bool)
         for part, where in parts_of(self.emissions):
@@ -89,6 +87,12 @@ class Likelihood:
             if exact is not None and self.is_gaussian[where].all():
                 values[where], precision[where] = exact[0], exact[1] ** -2
         return values, precision
+
+    def gaussian_log_density(self, rows: Ints, mean: Array, var: Array) -> Array:
+        """Log predictive density of Gaussian emissions whose latent values have the given means and variances."""
+        values, precision = (part[rows] for part in self.gaussian_values())
+        spread = var + 1.0 / precision
+        return np.asarray(-0.5 * np.log(2 * np.pi * spread) - 0.5 * (values - mean) ** 2 / spread)
 
     def fixed(self, offset: Array) -> Fixed:
         """The Gaussian part of every group, for x counted from `offset` (one an emission), which keeps digits."""
@@ -106,6 +110,11 @@ class Likelihood:
         keep = ~self.is_gaussian[self.groups.members]
         counts = np.concatenate([[0], np.cumsum(keep)])
         return Groups(counts[self.groups.start].astype(np.int64), self.groups.members[keep])
+
+    @cached_property
+    def bent(self) -> Bools:
+        """Which groups have members that are not Gaussian."""
+        return np.asarray(np.diff(self.inexact.start) > 0)
 
     @cached_property
     def table(self) -> tuple[RowTable, Ints] | None:
@@ -174,7 +183,7 @@ class Likelihood:
         lo, hi = mean[sites] - reach, mean[sites] + reach
         nodes = np.full(sites.size, NODES)
         todo = np.arange(sites.size)
-        for _ in range(ATTEMPTS):
+        for _ in range(8 * ATTEMPTS):  # a pass serves the brackets with equally many nodes
             n = int(nodes[todo].min())
             now = todo[nodes[todo] == n]
             at, a, b, count = sites[now], lo[now], hi[now], nodes[now]

@@ -125,17 +125,22 @@ class Custom(Link):
     def __init__(self, value: Callable[[Array], Any], latent: Callable[[Array], Any]) -> None:
         self._value, self._latent = value, latent
         x = np.linspace(-4.0, 4.0, 81)
-        y = self.value(x)
+        try:
+            y, back = self.value(x), self.latent(self.value(x))
+        except Exception as error:  # whatever the user's functions raised
+            raise InputError(f"link: a function raised {type(error).__name__}: {error}") from error
         if y.shape != x.shape or not np.all(np.isfinite(y)):
             raise InputError("link: the first function must turn an array of latent values into as many finite values")
         rises = np.diff(y)
         if not (np.all(rises > 0) or np.all(rises < 0)):
             raise InputError("link: the first function is not strictly monotone between -4 and 4")
-        if not np.allclose(self.latent(y), x, rtol=1e-6, atol=1e-6):
+        if back.shape != x.shape or not np.allclose(back, x, rtol=1e-6, atol=1e-6):
             raise InputError("link: the second function does not undo the first between -4 and 4")
         self.sign = 1 if rises[0] > 0 else -1
-        inside = bool(np.all(y > 0)), bool(np.all(y < 1))
-        self.range = UNIT if all(inside) else POSITIVE if inside[0] else REAL
+        with np.errstate(all="ignore"):
+            far = self.value(np.array([-30.0, 30.0]))
+        above, below = bool(np.all(y > 0) and np.all(far >= 0)), bool(np.all(y < 1) and np.all(far <= 1))
+        self.range = UNIT if above and below else POSITIVE if above else REAL
 
     def value(self, x: Array) -> Array:
         return np.asarray(self._value(x), dtype=np.float64)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -15,8 +16,8 @@ import numpy.typing as npt
 
 from dynaesti.arrays import Array, Bools, Ints, as_vector
 from dynaesti.components import SiteMatch, graft_components, merges_all, within_table
-from dynaesti.curves import KEEP, Curve, from_components
-from dynaesti.errors import InputError
+from dynaesti.curves import KEEP, Curve, from_components, softmax
+from dynaesti.errors import ConvergenceWarning, InputError
 from dynaesti.frames import make_frame
 from dynaesti.grafting import Problem, graft
 from dynaesti.likelihood import Groups, Likelihood
@@ -77,7 +78,11 @@ def ragged(labels: Any, observations: Observations) -> Ragged:
         raise InputError(f"groups: {names.size} labels for {len(observations.emissions)} emissions; give one each")
     if names.dtype.kind == "f" and np.isnan(names).any():
         raise InputError(f"groups: {int(np.isnan(names).sum())} labels are missing (first: position {int(np.isnan(names).argmax())})")
-    unique, code = np.unique(names, return_inverse=True)
+    try:
+        unique, code = np.unique(names, return_inverse=True)
+    except TypeError:
+        kinds = sorted({type(name).__name__ for name in names.tolist()})
+        raise InputError(f"groups: labels of different kinds ({', '.join(kinds)}) cannot be told apart; make them alike") from None
     order = np.lexsort((observations.offsets, code)).astype(np.int64)
     code, times = code[order], observations.offsets[order]
     first = np.flatnonzero(np.concatenate([[True], (np.diff(code) > 0) | (np.diff(times) > 0)]))
@@ -106,7 +111,7 @@ class ManyGrafted:
 def _solver_for(data: Ragged, kernel: Kernel, curves: Ints, forced: SolverName | None, times: Array, starts: Ints) -> Solver:
     """The prior of the chosen curves at `times` (starts[k]:starts[k+1] for the k-th), its features spanning the curves' own data."""
     first, last = data.spans()
-    name = choose(kernel, int(np.diff(starts).max()), forced)
+    name = choose(kernel, int(np.diff(starts).max()), float((last - first)[curves].max()), forced)
     placed = [kernel.place(float(first[c]), float(last[c])) for c in curves] if _needs_place(kernel) else None
     if name == "lowrank" and placed is None:
         return LowRank(*ragged_features(kernel, times, starts, first[curves], last[curves]))
@@ -135,7 +140,7 @@ def graft_many(data: Ragged, kernel: Kernel, solver: SolverName | None, threads:
         starts = data.site_start[curves[0]:curves[-1] + 2] - a
         match = SiteMatch(data.likelihood, sites, offset[where], tabulated)
         problem = Problem(_solver_for(data, kernel, curves, solver, data.times[where], starts), match, fixed.precision[where],
-                          fixed.shift[where], np.full(curves.size, kernel.instant_var))
+                          fixed.shift[where], np.full(curves.size, kernel.instant_var), data.likelihood.bent[where])
         result = graft(problem)
         precision[where], shift[where] = result.precision, result.shift
         converged[curves] = result.converged
@@ -171,23 +176,24 @@ def population_weights(log_evidence: Array, log_prior: Array, pool: bool) -> tup
 
     With `pool` the population's distribution over priors is learned by EM, the list's own prior counting as one curve more.
     """
-    share = np.exp(log_prior - np.logaddexp.reduce(log_prior))
-    base = share
-    for _ in range(POPULATION_ROUNDS if pool else 1):
-        with np.errstate(divide="ignore"):
-            logs = np.log(share)[:, None] + log_evidence
-        weights = np.exp(logs - np.logaddexp.reduce(logs, axis=0))
-        if not pool:
-            break
+    base = share = softmax(log_prior)
+    for _ in range(POPULATION_ROUNDS if pool and share.size > 1 else 0):
+        weights = _curve_weights(share, log_evidence)
         new = (base + weights.sum(axis=1)) / (1 + weights.shape[1])
         done = np.abs(new - share).max() < 1e-9
         share = new
         if done:
             break
-    return weights, share
+    return _curve_weights(share, log_evidence), share
 
 
-@dataclass(frozen=True)
+def _curve_weights(share: Array, log_evidence: Array) -> Array:
+    with np.errstate(divide="ignore"):
+        logs = np.log(share)[:, None] + log_evidence
+    return np.asarray(np.exp(logs - np.logaddexp.reduce(logs, axis=0)))
+
+
+@dataclass(frozen=True, eq=False)
 class Curves:
     """Many fitted curves. `curves[label]` is a Curve; `mean`, `sd`, `quantile` answer for all of them at once."""
 
@@ -210,8 +216,11 @@ class Curves:
     def __iter__(self) -> Iterator[Curve]:
         return (self._curve(k) for k in range(len(self)))
 
+    def __contains__(self, label: Any) -> bool:
+        return bool(np.any(self.labels == label))
+
     def __getitem__(self, label: Any) -> Curve:
-        found = np.flatnonzero(self.labels == label)
+        found = np.flatnonzero(self.labels == label) if np.ndim(label) == 0 else np.zeros(0)
         if not found.size:
             raise InputError(f"no curve labelled {label!r} among {len(self)} (such as {', '.join(map(repr, self.labels[:3].tolist()))})")
         return self._curve(int(found[0]))
@@ -284,6 +293,15 @@ class Curves:
         return f"{len(self.data.observations.emissions)} emissions at {self.data.times.size} instants"
 
 
+def told_many(curves: Curves) -> Curves:
+    """The curves, after a warning when some did not settle."""
+    loose = np.flatnonzero(~curves.converged)
+    if loose.size:
+        warnings.warn(f"grafting did not settle for {loose.size} of {len(curves)} curves (first: {curves.labels[loose[0]]!r}); "
+                      "curves[label].audit() tells how far off their bands are", ConvergenceWarning, stacklevel=3)
+    return curves
+
+
 def _predict(fit: ManyGrafted, offsets: Array, solver: SolverName | None) -> tuple[Array, Array]:
     """Means and variances of every curve at the times."""
     data = fit.data
@@ -294,7 +312,7 @@ def _predict(fit: ManyGrafted, offsets: Array, solver: SolverName | None) -> tup
             where = fit.sites(curve)
             times = data.times[where]
             kernel = fit.kernel.place(float(times[0]), float(times[-1]))
-            name = choose(kernel, times.size, solver)
+            name = choose(kernel, times.size, float(times[-1] - times[0]), solver)
             given = posterior(name, kernel, times, fit.curve_precision[where], fit.curve_shift[where])
             means[curve], variances[curve] = given.marginals(offsets)
 

@@ -6,10 +6,17 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from dynaesti.arrays import Array, refuse
+from dynaesti.errors import InputError
 from dynaesti.links import Link
 
 HERMITE_X, HERMITE_WEIGHTS = np.polynomial.hermite_e.hermegauss(48)
 HERMITE_WEIGHTS = HERMITE_WEIGHTS / np.sqrt(2 * np.pi)
+
+
+def check_level(level: float) -> None:
+    """Refuse what is no probability of a band."""
+    if not isinstance(level, int | float) or not 0 < level < 1:
+        raise InputError(f"level: {level!r} is not between 0 and 1")
 
 
 @dataclass(frozen=True)

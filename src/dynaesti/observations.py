@@ -7,11 +7,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from dynaesti.arrays import Array, Ints
-from dynaesti.emissions import Emissions, as_emissions, parts_of
+from dynaesti.arrays import Array, Ints, refuse
+from dynaesti.emissions import Emissions, Table, as_emissions, parts_of
 from dynaesti.errors import InputError
 from dynaesti.likelihood import REACH, Fixed, Groups, Likelihood, group_by_instant
-from dynaesti.links import REAL, UNIT, Link, as_link
+from dynaesti.links import POSITIVE, REAL, UNIT, Link, as_link
 from dynaesti.times import TimeAxis, read_times
 
 MeanFunction: TypeAlias = float | Callable[[Any], Any]
@@ -56,7 +56,10 @@ class Observations:
         """The prior mean of the latent curve."""
         if not callable(self.mean):
             return np.full(offsets.shape, float(self.mean))
-        values = np.asarray(self.mean(self.axis.restore(offsets)), dtype=np.float64)
+        try:
+            values = np.asarray(self.mean(self.axis.restore(offsets)), dtype=np.float64)
+        except Exception as error:  # whatever the user's function raised
+            raise InputError(f"mean: the function raised {type(error).__name__}: {error}") from error
         if values.shape not in ((), offsets.shape) or not np.all(np.isfinite(values)):
             raise InputError("mean: the function must return one finite number for each time it is given")
         return np.broadcast_to(values, offsets.shape)
@@ -108,7 +111,10 @@ def default_link(emissions: Emissions) -> str:
 def check_support(emissions: Emissions, link: Link) -> None:
     """Refuse emissions that the link's values can step outside of."""
     for part, _ in parts_of(emissions):
-        if part.support not in (REAL, link.range) and link.range != UNIT:
+        if isinstance(part, Table) and not part.latent:
+            low, high = {UNIT: (0.0, 1.0), POSITIVE: (0.0, np.inf)}.get(link.range, (-np.inf, np.inf))
+            refuse((part.grid < low) | (part.grid > high), "Table grid", f"not {link.range}", f"the {link.name} link cannot reach them")
+        if part.support not in (REAL, link.range):
             raise InputError(f"link: {part.kind} emissions need y to be {part.support}, but under the {link.name} link y is "
                              f"{link.range}; use {part.link!r}")
 
@@ -126,7 +132,10 @@ def rough_scale(observations: Observations) -> tuple[float, float]:
     if not rough:
         return 0.0, 1.0
     values = np.concatenate(rough)
-    location, spread = float(np.median(values)), float(np.std(values))
+    location, quarter = float(np.median(values)), float(np.subtract(*np.percentile(values, [75, 25]))) / 1.35
+    spread = quarter if quarter > 0 else float(np.std(values))  # quartiles: an outlier must not set the scale
+    if observations.link.name == "log":
+        return location, float(np.clip(spread, 0.3, 3.0))  # rates that vary by e^3 and more are not learned from a few counts
     return location, spread if spread > 1e-12 * max(1.0, abs(location)) else max(abs(location), 1.0)
 
 

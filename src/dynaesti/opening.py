@@ -11,6 +11,8 @@ from dynaesti.storage import read
 
 def load(path: str | PathLike[str], *, link: Any = None, mean: Callable[[Any], Any] | None = None) -> Curve:
     """Open a saved curve. `link` and `mean` are needed again where they were functions of the user's own."""
+    if not isinstance(path, str | PathLike):
+        raise InputError(f"path: expected a file name, got {path!r}")
     kind, header, arrays = read(path)
     if kind != "curve":
         raise StorageError(f"{path}: holds a {kind!r}, which this version cannot open")

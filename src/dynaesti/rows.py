@@ -69,11 +69,10 @@ def _judge(log_w: Array, n: int, lo: float, step: float) -> tuple[int, float, fl
         if log_w[k] > top:
             top = log_w[k]
             at = k
-    if top == -np.inf:  # possible nowhere among these nodes: look wider and closer
+    if top == -np.inf:  # possible nowhere among these nodes: look closer
         if n >= MOST_NODES:
             return HOPELESS, lo, hi, n, -np.inf, np.nan, np.nan
-        width = hi - lo
-        return RETRY, lo - 0.5 * width, hi + 0.5 * width, 4 * n, top, 0.0, 0.0
+        return RETRY, lo, hi, 4 * n, top, 0.0, 0.0
     width = hi - lo
     left, right = log_w[0] > top - EDGE, log_w[n - 1] > top - EDGE  # a high end means mass beyond it
     if left or right:  # twice the nodes: a coarser step could lose a narrow top again
@@ -257,7 +256,7 @@ def match_table(sites: Ints, group: Ints, member_start: Ints, member_row: Ints, 
                 start: float, step: float, cav_mean: Array, cav_var: Array, log_z: Array, mean: Array, var: Array) -> int:
     """Tilted moments of the chosen sites. On entry `mean` and `var` hold a guess, for the bracket to try first.
 
-    Returns the site that has no mass anywhere, or -1.
+    Returns the site that cannot be integrated, or -1.
     """
     log_w = np.empty(4 * MOST_NODES)
     for site in sites:
@@ -282,7 +281,7 @@ def match_table(sites: Ints, group: Ints, member_start: Ints, member_row: Ints, 
                 continue
         verdict, lz, m, v = _careful(log_lik, member_row[a:b], start, step, cav_mean[site], cav_var[site],
                                      mean[site] - WIDTH * sd, mean[site] + WIDTH * sd, log_w)
-        if verdict == HOPELESS:
+        if verdict != DONE:
             return int(site)
         log_z[site], mean[site], var[site] = lz, m, v
     return -1

@@ -5,8 +5,8 @@ Files are written beside their target and moved into place, so an interrupted sa
 
 import json
 import os
-import tempfile
 import zipfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -17,17 +17,15 @@ import numpy.typing as npt
 from dynaesti.errors import StorageError
 
 FORMAT, VERSION = "dynaesti", 1
-LARGEST = 1 << 36  # bytes an array may claim: a header that asks for more is damaged or hostile
 
 
 def write(path: str | os.PathLike[str], kind: str, header: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> Path:
     """Save a header and arrays as one file of the given kind."""
     target = Path(path)
-    text = json.dumps({"format": FORMAT, "version": VERSION, "kind": kind, **header}, allow_nan=True)
-    temporary = ""
+    text = json.dumps({"format": FORMAT, "version": VERSION, "kind": kind, **header}, default=lambda number: number.item())
+    temporary = Path(f"{target}.{os.getpid()}.part")
     try:
-        with tempfile.NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}.", delete=False) as file:
-            temporary = file.name
+        with temporary.open("wb") as file:
             with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
                 archive.writestr("header.json", text)
                 for name, array in arrays.items():
@@ -35,11 +33,11 @@ def write(path: str | os.PathLike[str], kind: str, header: Mapping[str, Any], ar
                         np.lib.format.write_array(entry, np.ascontiguousarray(array), allow_pickle=False)
             file.flush()
             os.fsync(file.fileno())
-        Path(temporary).replace(target)
+        temporary.replace(target)
     except OSError as error:
-        if temporary:
-            Path(temporary).unlink(missing_ok=True)
         raise StorageError(f"{target}: could not be written ({error.strerror or error}); nothing was changed") from error
+    finally:
+        temporary.unlink(missing_ok=True)
     return target
 
 
@@ -47,7 +45,7 @@ def read(path: str | os.PathLike[str]) -> tuple[str, dict[str, Any], dict[str, n
     """(kind, header, arrays) of a saved file."""
     source = Path(path)
     if not source.is_file():
-        raise StorageError(f"{source}: no such file")
+        raise StorageError(f"{source}: {'a folder, not a file' if source.is_dir() else 'no such file'}")
     try:
         with zipfile.ZipFile(source) as archive:
             header = json.loads(archive.read("header.json"))
@@ -59,13 +57,18 @@ def read(path: str | os.PathLike[str]) -> tuple[str, dict[str, Any], dict[str, n
             arrays = {name[:-4]: _array(archive, name) for name in archive.namelist() if name.endswith(".npy")}
     except StorageError:
         raise
-    except (zipfile.BadZipFile, KeyError, ValueError, EOFError, OSError, zipfile.error) as error:
+    except (zipfile.BadZipFile, zlib.error, KeyError, ValueError, EOFError, OSError, NotImplementedError, RecursionError) as error:
         raise StorageError(f"{source}: damaged or not a file saved by dynaesti ({error})") from error
     return str(header.get("kind")), header, arrays
 
 
 def _array(archive: zipfile.ZipFile, name: str) -> npt.NDArray[Any]:
-    if archive.getinfo(name).file_size > LARGEST:
-        raise StorageError(f"{name}: claims {archive.getinfo(name).file_size} bytes; the file is damaged")
+    """One array, after its header has been held against what the archive really holds: a false one must not cost memory."""
+    with archive.open(name) as entry:
+        version = np.lib.format.read_magic(entry)
+        reader = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        shape, _, dtype = reader(entry)
+        if dtype.hasobject or int(np.prod(shape, dtype=object)) * dtype.itemsize > archive.getinfo(name).file_size:
+            raise ValueError(f"{name} claims what it does not hold")
     with archive.open(name) as entry:
         return np.asarray(np.lib.format.read_array(entry, allow_pickle=False))

@@ -39,13 +39,12 @@ class TimeAxis:
         if stamps is None:
             return as_vector(times, name) - self.origin
         nanoseconds, zoned = stamps
-        if zoned is not None and zoned != self.zoned:
-            raise InputError(f"{name}: the fit's timestamps {'have' if self.zoned else 'lack'} a time zone and these "
-                             f"{'have' if zoned else 'lack'} one; make them alike")
+        if zoned and not self.zoned:
+            raise InputError(f"{name}: the fit's timestamps lack a time zone and these have one; make them alike")
         return (nanoseconds - self.origin_ns) / DAY_NS
 
     def restore(self, offsets: Array) -> npt.NDArray[Any]:
-        """Offsets as the user's kind of time; timestamps come back in UTC, to the microsecond."""
+        """Offsets as the user's kind of time; timestamps come back in UTC, without a zone."""
         if not self.stamps:
             return offsets + self.origin
         whole = np.floor(offsets)  # days and the rest apart: a product of both would lose the nanoseconds
@@ -64,7 +63,7 @@ def read_times(times: Any, name: str = "times") -> tuple[TimeAxis, Array]:
         nanoseconds, zoned = stamps
         _need_some(nanoseconds.size, name)
         first = int(nanoseconds.min())
-        axis = TimeAxis(float(first), first, stamps=True, zoned=bool(zoned))
+        axis = TimeAxis(float(first), first, stamps=True, zoned=zoned)
     offsets = axis.offsets(times, name)
     if np.ptp(offsets) > 0 and not np.isfinite(1.0 / np.ptp(offsets)):
         raise InputError(f"{name}: they span only {np.ptp(offsets):g}; use a smaller unit")
@@ -76,19 +75,21 @@ def _need_some(size: int, name: str) -> None:
         raise InputError(f"{name}: no observations; a curve needs at least one")
 
 
-def _stamps(times: Any, name: str) -> tuple[npt.NDArray[np.int64], bool | None] | None:
+def _stamps(times: Any, name: str) -> tuple[npt.NDArray[np.int64], bool] | None:
     """Nanoseconds since 1970 UTC and whether a time zone was given; None when the times are not timestamps.
 
-    NumPy's own timestamps cannot carry a zone: whether they have one is None, and they count as UTC.
+    Timestamps without a zone count as UTC beside ones that have it, so what a curve's frames say can be asked again.
     """
-    silent = isinstance(times, np.ndarray | np.datetime64)
-    zone = getattr(getattr(times, "dtype", None), "time_zone", None) or getattr(getattr(times, "dtype", None), "tz", None)
-    if hasattr(times, "to_numpy"):
-        times = times.to_numpy()
     if isinstance(times, datetime | date | np.datetime64):
         times = [times]
+    kind = getattr(times, "dtype", getattr(times, "type", None))  # pandas and polars, or pyarrow
+    zone = getattr(kind, "time_zone", None) or getattr(kind, "tz", None)
+    if hasattr(times, "to_numpy"):
+        times = times.to_numpy(zero_copy_only=False) if type(times).__module__.startswith("pyarrow") else times.to_numpy()
     raw = np.asarray(times)
-    if raw.dtype.kind == "O" and raw.size and all(isinstance(value, date) for value in raw.ravel()):
+    if raw.dtype.kind == "O" and raw.size and any(isinstance(value, date) for value in raw.ravel()):
+        # missing ones come as None, NaN or NaT (which calls itself a date)
+        refuse(np.array([not isinstance(v, date) or v != v for v in raw.ravel()]), name, "missing or no timestamps", "drop or repair them")
         zones = {isinstance(value, datetime) and value.tzinfo is not None for value in raw.ravel()}
         if len(zones) > 1:
             raise InputError(f"{name}: some timestamps have a time zone and some lack one; make them alike")
@@ -101,7 +102,7 @@ def _stamps(times: Any, name: str) -> tuple[npt.NDArray[np.int64], bool | None] 
         raise InputError(f"{name}: durations where times belong; divide by the unit you want to get numbers")
     if raw.dtype.kind != "M":
         return None
-    return _nanoseconds(raw, name), None if silent else zone is not None
+    return _nanoseconds(raw, name), zone is not None
 
 
 def _nanoseconds(raw: npt.NDArray[Any], name: str) -> npt.NDArray[np.int64]:

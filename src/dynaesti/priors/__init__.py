@@ -12,12 +12,13 @@ import numpy as np
 
 from dynaesti.arrays import Array, Bools, Ints
 from dynaesti.errors import InputError
-from dynaesti.priors.features import Basis
+from dynaesti.priors.features import Basis, DenseBasis, expected_rank
 from dynaesti.priors.kernels import Kernel
 from dynaesti.priors.statespace import ChainPosterior, StateSpace, chain
-from dynaesti.priors.weights import Dense, LowRank, WeightPosterior, dense_basis, lowrank_basis, pack
+from dynaesti.priors.weights import Dense, LowRank, WeightPosterior, lowrank_basis, pack
 
 SolverName: TypeAlias = Literal["dense", "lowrank", "statespace"]
+MOST_RANK = 3000
 SOLVERS: tuple[SolverName, ...] = ("dense", "lowrank", "statespace")
 
 
@@ -36,14 +37,18 @@ class Solver(Protocol):
 Posterior: TypeAlias = WeightPosterior | ChainPosterior  # one curve given its sites: marginals, covariance, slopes, sample
 
 
-def choose(kernel: Kernel, count: int, forced: SolverName | None = None) -> SolverName:
-    """The cheapest solver that is exact for this kernel at so many instants, or the forced one if it can."""
+def choose(kernel: Kernel, count: int, span: float, forced: SolverName | None = None) -> SolverName:
+    """The cheapest solver that is exact for this kernel at so many instants over a span, or the forced one if it can."""
     if forced == "lowrank" and not kernel.low_rank:
         raise InputError(f"solver: {kernel.describe()} has no low-rank form; use 'statespace' or 'dense'")
     if forced is not None:
         return forced
-    if kernel.low_rank:
-        return "lowrank"
+    if kernel.low_rank and count > 4000 and expected_rank(kernel, span) > MOST_RANK:
+        raise InputError(f"bandwidth: {kernel.describe()} is too short for times that span {span:.3g} (about "
+                         f"{expected_rank(kernel, span):.0f} features, {MOST_RANK} at most); give a longer one, or use Matern32, "
+                         "whose cost does not depend on it")
+    if kernel.low_rank:  # as many features as instants are no gain over the instants themselves
+        return "dense" if 10 < count <= 4000 and expected_rank(kernel, span) > 0.8 * count else "lowrank"
     return "dense" if count <= 24 else "statespace"
 
 
@@ -68,7 +73,7 @@ def posterior(name: SolverName, kernel: Kernel, instants: Array, precision: Arra
 
 
 def _basis(name: SolverName, kernel: Kernel, instants: Array) -> Basis:
-    return lowrank_basis(kernel, instants) if name == "lowrank" else dense_basis(kernel, instants)
+    return lowrank_basis(kernel, instants) if name == "lowrank" else DenseBasis(kernel, instants)
 
 
 __all__ = ["SOLVERS", "Kernel", "LowRank", "Posterior", "Solver", "SolverName", "assemble", "choose", "pack", "posterior"]

@@ -74,7 +74,16 @@ class FourierBasis:
         return np.hstack([-speed * sine, (speed * cosine)[:, 1:]])
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=256)
+def _cached_points(length: float) -> tuple[Array, Array]:
+    return _rbf_points(length)
+
+
+def expected_rank(kernel: Kernel, span: float) -> float:
+    """Roughly how many features a low-rank kernel takes over a span."""
+    return sum(2.0 * span / leaf.number("bandwidth") + 6 if isinstance(leaf, RBF) and not leaf.constant else 1 for leaf in kernel.leaves)
+
+
 def _rbf_points(length: float) -> tuple[Array, Array]:
     """Chebyshev points on [0, length] (in bandwidths) and the whitening matrix (points × rank) of a unit RBF there."""
     count = int(3.2 * length + 16)
@@ -96,14 +105,15 @@ class RbfBasis:
         self.h, self.sd = leaf.number("bandwidth"), float(np.sqrt(leaf.variance))
         length = grown((last - first) / self.h)
         self.origin = 0.5 * (first + last) - 0.5 * length * self.h
-        self.z, self.whiten = _rbf_points(length)
+        self.z, self.whiten = (_cached_points if length < 50 else _rbf_points)(length)
         self.rank = self.whiten.shape[1]
 
     def _away(self, t: Array) -> Array:
         return ((t - self.origin) / self.h)[:, None] - self.z
 
     def features(self, t: Array) -> Array:
-        return np.asarray(np.exp(-0.5 * self._away(t) ** 2) @ (self.sd * self.whiten))
+        with np.errstate(over="ignore"):  # forecasts at 1e200: nothing is left of the data
+            return np.asarray(np.exp(-0.5 * self._away(t) ** 2) @ (self.sd * self.whiten))
 
     def slopes(self, t: Array) -> Array:
         away = self._away(t)
@@ -144,7 +154,7 @@ class SideBySide:
 def leaf_basis(leaf: Leaf, first: float, last: float) -> Basis:
     """The features of one low-rank leaf over a span of times."""
     if leaf.constant:
-        return LineBasis(Level(amplitude=float(float(np.sqrt(leaf.variance)))))
+        return LineBasis(Level(amplitude=float(np.sqrt(leaf.variance))))
     if isinstance(leaf, RBF):
         return RbfBasis(leaf, first, last)
     if isinstance(leaf, Periodic):

@@ -18,6 +18,7 @@ Method: TypeAlias = Literal["learn", "evidence", "loo", "cv"]
 Bandwidth: TypeAlias = float | Method
 Amplitude: TypeAlias = float | Literal["learn"] | None  # None: 1 where unit variance is a fair prior, else learned
 METHODS: tuple[Method, ...] = ("learn", "evidence", "loo", "cv")
+FAINT = 1e-10  # a nugget for rounding's sake only: sharper emissions than 1e-5 of the amplitude would cost all digits of their cavities
 SQRT3, SQRT5 = float(np.sqrt(3.0)), float(np.sqrt(5.0))
 
 
@@ -203,7 +204,7 @@ class RBF(Banded):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.nugget != 0:
-            positive_number(self.nugget, "RBF nugget")
+            object.__setattr__(self, "nugget", positive_number(self.nugget, "RBF nugget"))
 
     @property
     def jitter(self) -> float:
@@ -234,6 +235,10 @@ class Matern(Banded):
     @property
     def featured(self) -> bool:
         return self.constant
+
+    @property
+    def jitter(self) -> float:
+        return FAINT
 
 
 @dataclass(frozen=True)
@@ -295,13 +300,13 @@ class Wiener(Banded):
     bandwidth: Bandwidth = "learn"
     amplitude: Amplitude = None
     start: float = 1.0
-    origin: float | None = None
+    origin: float | None = field(default=None, kw_only=True)  # filled in by the fit, on its own time axis
 
     order: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        positive_number(self.start, "Wiener start")
+        object.__setattr__(self, "start", positive_number(self.start, "Wiener start"))
 
     def place_leaf(self, first: float, last: float) -> Leaf:  # noqa: ARG002
         return replace(self, origin=first) if self.origin is None else self
@@ -309,6 +314,10 @@ class Wiener(Banded):
     @property
     def featured(self) -> bool:
         return False
+
+    @property
+    def jitter(self) -> float:
+        return FAINT
 
     def walked(self, t: Array) -> Array:
         """Variance gathered since the origin."""
@@ -343,19 +352,20 @@ class Level(Leaf):
 
 @dataclass(frozen=True)
 class Trend(Leaf):
-    """A straight line through 0 at `centre` with standard deviation `amplitude` at `reach` from it.
-
-    Left out, the centre is the middle of the data's span and the reach half the span.
-    """
+    """A straight line through 0 in the middle of the data's span, with standard deviation `amplitude` at its ends."""
 
     amplitude: Amplitude = None
-    centre: float | None = None
-    reach: float | None = None
+    centre: float | None = field(default=None, kw_only=True)  # filled in by the fit, on its own time axis
+    reach: float | None = field(default=None, kw_only=True)
 
     def place_leaf(self, first: float, last: float) -> Leaf:
-        centre = 0.5 * (first + last) if self.centre is None else float(self.centre)
-        reach = (0.5 * (last - first) or 1.0) if self.reach is None else positive_number(self.reach, "Trend reach")
-        return replace(self, centre=centre, reach=reach)
+        if self.centre is not None:
+            return self
+        return replace(self, centre=0.5 * (first + last), reach=0.5 * (last - first) or 1.0)
+
+    @property
+    def jitter(self) -> float:
+        return FAINT  # the line's variance is 0 at its centre: an emission there needs something to see
 
     def line(self, t: Array) -> Array:
         """The line's value at each time for unit amplitude."""

@@ -21,7 +21,7 @@ from dynaesti.priors.weights import symmetric_root
 class Chain:
     """A curve at rising instants as a Markov chain: x_k = A_k x_{k−1} + noise Q_k, curve = H_k x_k.
 
-    The first `moving` states follow A (n, d, d) and Q; the others are constants. `start` is the covariance at the first instant.
+    The first d states follow A (n, d, d) and Q; the others are constants. `start` is the covariance at the first instant.
     """
 
     transition: Array
@@ -266,16 +266,12 @@ class ChainPosterior:
         """Mean and variance of the curve at each time."""
         link, precision, shift, place = self._weave(t)
         mean, var = self._run(link, link.seen, precision, shift)
-        return mean[place], var[place] + np.diag(self._rest(t))
+        rest = sum((leaf.cov(t, t) - np.einsum("ij,ij->i", b, b) for leaf, b in self._featured(t)), np.zeros(t.size))
+        return mean[place], var[place] + np.maximum(rest, 0.0)
 
-    def _rest(self, t: Array) -> Array:
-        """Prior covariance that the features of constant states leave out: what a forecast does not know."""
-        rest = np.zeros((t.size, t.size))
-        for leaf in self.kernel.leaves:
-            if leaf.featured:
-                b = leaf_basis(leaf, *self.span).features(t)
-                rest += leaf.cov(t[:, None], t) - b @ b.T
-        return rest
+    def _featured(self, t: Array) -> list[tuple[Leaf, Array]]:
+        """Leaves that are constant states, with their features: what these leave out, a forecast does not know."""
+        return [(leaf, leaf_basis(leaf, *self.span).features(t)) for leaf in self.kernel.leaves if leaf.featured]
 
     def covariance(self, t: Array) -> Array:
         """Covariance between all pairs of times: the mean's answer to a unit shift at each of them."""
@@ -285,7 +281,7 @@ class ChainPosterior:
             impulse = np.zeros(precision.size)
             impulse[place[j]] = 1.0
             cov[j] = self._run(link, link.seen, precision, impulse)[0][place]
-        return 0.5 * (cov + cov.T) + self._rest(t)
+        return 0.5 * (cov + cov.T) + sum((leaf.cov(t[:, None], t) - b @ b.T for leaf, b in self._featured(t)), np.zeros(cov.shape))
 
     def slopes(self, t: Array) -> tuple[Array, Array, Array]:
         """Mean and variance of the slope, and its covariance with the value, at each time."""
@@ -305,12 +301,10 @@ class ChainPosterior:
     def _slope_rest(self, t: Array) -> tuple[Array, Array]:
         """The same for slopes: their variance, and covariance with the value."""
         var, cross = np.zeros(t.size), np.zeros(t.size)
-        for leaf in self.kernel.leaves:
-            if leaf.featured:
-                basis = leaf_basis(leaf, *self.span)
-                b, d = basis.features(t), basis.slopes(t)
-                var += leaf.cov_slopes(t, t) - np.einsum("ij,ij->i", d, d)
-                cross += leaf.cov_slope(t, t) - np.einsum("ij,ij->i", d, b)
+        for leaf, b in self._featured(t):
+            d = leaf_basis(leaf, *self.span).slopes(t)
+            var += leaf.cov_slopes(t, t) - np.einsum("ij,ij->i", d, d)
+            cross += leaf.cov_slope(t, t) - np.einsum("ij,ij->i", d, b)
         return np.maximum(var, 0.0), cross
 
     def sample(self, t: Array, size: int, rng: np.random.Generator) -> Array:

@@ -12,7 +12,7 @@ from scipy.linalg import cho_factor, cho_solve, cholesky, solve_triangular
 
 from dynaesti.arrays import Array, Bools, Ints
 from dynaesti.compiled import compiled
-from dynaesti.priors.features import Basis, DenseBasis, kernel_basis
+from dynaesti.priors.features import Basis, kernel_basis
 from dynaesti.priors.kernels import Kernel
 
 
@@ -246,11 +246,6 @@ def symmetric_root(cov: Array) -> Array:
 
 def _diagonal(cov: Callable[[Array, Array], Array], t: Array) -> Array:
     return np.broadcast_to(cov(t, t), t.shape)
-
-
-def dense_basis(kernel: Kernel, instants: Array) -> Basis:
-    """Features at the instants themselves."""
-    return DenseBasis(kernel, instants)
 
 
 def lowrank_basis(kernel: Kernel, instants: Array) -> Basis:
