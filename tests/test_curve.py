@@ -194,6 +194,14 @@ def test_saved_curves_come_back(make, tmp_path):
     assert_allclose(again.update([6.0], more).mean(at), curve.update([6.0], more).mean(at), rtol=1e-3)
 
 
+def test_functions_too_sharp_for_the_file_are_told(tmp_path):
+    sharp = [lambda y, k=k: -0.5 * ((y - k) / 1e-3) ** 2 - np.abs(y - k) / 1e-3 for k in (0.1, 0.2, 0.3)]
+    curve = dy.CurvFiFE(bandwidth=1.0).fit([0.0, 1.0, 2.0], sharp)
+    with pytest.warns(dy.DynaestiWarning, match="3 of 3 emission functions are sharper"):
+        path = curve.save(tmp_path / "sharp.dyn")
+    assert_allclose(dy.load(path).mean(T), curve.mean(T), rtol=1e-12)
+
+
 def test_functions_of_the_user_are_asked_for_again(tmp_path):
     from scipy.special import ndtr, ndtri
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +30,7 @@ from dynaesti.rows import RowTable, sum_rows
 
 HIGHEST_RANK = 50
 TAILS = 7.0  # degrees of freedom of the proposal
+ROUNDS, CLUSTERS = 3, 4  # refits of a proposal that fits badly, and the humps it may have
 OFF = 0.1  # sds that mean or sd may be off before the Gaussian is called unsafe
 RELIABLE_K = 0.7
 BLOCK = 2_000_000  # likelihood values at a time
@@ -215,29 +216,57 @@ def _sample(obs: Observations, component: Component, count: int, rng: np.random.
         prior = -0.5 * np.einsum("ij,ij->i", points, points) - 0.5 * points.shape[1] * np.log(2 * np.pi)
         return np.asarray(prior + exact(points @ at_sites.T) - log_proposal)
 
-    points, log_proposal = _student(posterior.weights, root, count, rng)
-    log_weights = weigh(points, log_proposal)
-    for _ in range(3):  # a proposal that fits badly is fitted to what it found
-        p = np.exp(log_weights - logsumexp(log_weights))
-        if 1.0 / np.sum(p**2) > 0.4 * count or count < 20 * posterior.rank:
-            break
-        p, _ = smooth_weights(log_weights)
-        mean = p @ points
-        away = points - mean
-        cov = (p[:, None] * away).T @ away + 0.02 * root @ root.T
-        points, log_proposal = _student(mean, symmetric_root(cov), count, rng)
+    proposal = [(1.0, posterior.weights, root)]
+    for attempt in range(ROUNDS + 1):
+        points, log_proposal = _draw(proposal, count, rng)
         log_weights = weigh(points, log_proposal)
+        p, _ = smooth_weights(log_weights)
+        if attempt == ROUNDS or 1.0 / np.sum(p**2) > 0.5 * count or count < 40 * posterior.rank:
+            break
+        # a proposal that fits badly is fitted to what it found, with a share of the first one kept for what it missed
+        proposal = [(0.1, posterior.weights, root), *_fit_clusters(points, p, root, rng)]
     return points, log_weights
 
 
-def _student(centre: Array, root: Array, count: int, rng: np.random.Generator) -> tuple[Array, Array]:
-    """Draws of a multivariate t with scale root·rootᵀ, and their log densities."""
-    r = centre.size
-    z = rng.standard_normal((count, r))
-    z *= np.sqrt(TAILS / rng.chisquare(TAILS, count))[:, None]
-    log_det = np.linalg.slogdet(root)[1]
-    constant = gammaln((TAILS + r) / 2) - gammaln(TAILS / 2) - 0.5 * r * np.log(TAILS * np.pi) - log_det
-    return centre + z @ root.T, constant - 0.5 * (TAILS + r) * np.log1p(np.einsum("ij,ij->i", z, z) / TAILS)
+Proposal: TypeAlias = list[tuple[float, Array, Array]]  # (share, centre, root of the scale matrix) of multivariate t's
+
+
+def _draw(proposal: Proposal, count: int, rng: np.random.Generator) -> tuple[Array, Array]:
+    """Draws of a mixture of multivariate t's, and their log densities."""
+    shares = np.array([share for share, _, _ in proposal])
+    sizes = rng.multinomial(count, shares / shares.sum())
+    r = proposal[0][1].size
+    tails = np.sqrt(TAILS / rng.chisquare(TAILS, count))[:, None]
+    centres = np.repeat([centre for _, centre, _ in proposal], sizes, axis=0)
+    z = rng.standard_normal((count, r)) * tails
+    pieces = np.split(z, np.cumsum(sizes)[:-1])
+    points = centres + np.concatenate([piece @ root.T for piece, (_, _, root) in zip(pieces, proposal, strict=True)])
+    constant = gammaln((TAILS + r) / 2) - gammaln(TAILS / 2) - 0.5 * r * np.log(TAILS * np.pi)
+    logs = []
+    for share, centre, root in proposal:
+        away = np.linalg.solve(root, (points - centre).T)
+        distance = np.einsum("ij,ij->j", away, away)
+        log_det = np.linalg.slogdet(root)[1]
+        logs.append(np.log(share / shares.sum()) + constant - log_det - 0.5 * (TAILS + r) * np.log1p(distance / TAILS))
+    return points, np.asarray(logsumexp(logs, axis=0))
+
+
+def _fit_clusters(points: Array, p: Array, root: Array, rng: np.random.Generator) -> Proposal:
+    """T's fitted to weighted draws: a few clusters (k-means in the first proposal's units), since hard posteriors have several humps."""
+    chosen = rng.choice(p.size, size=4000, p=p)
+    flat = np.linalg.solve(root, points[chosen].T).T
+    centres = flat[rng.choice(4000, size=CLUSTERS, replace=False)]
+    for _ in range(10):
+        owner = ((flat[:, None] - centres) ** 2).sum(axis=2).argmin(axis=1)
+        centres = np.array([flat[owner == k].mean(axis=0) if np.any(owner == k) else centres[k] for k in range(CLUSTERS)])
+    overall = np.cov(points[chosen].T).reshape(root.shape)
+    fitted = []
+    for k in range(CLUSTERS):
+        mine = points[chosen[owner == k]]
+        if len(mine) > 5 * root.shape[0]:  # enough to shape a covariance, leant on the overall one
+            cov = 0.8 * np.cov(mine.T).reshape(root.shape) + 0.2 * overall
+            fitted.append((0.9 * len(mine) / 4000, mine.mean(axis=0), symmetric_root(cov + 1e-3 * root @ root.T)))
+    return fitted or [(0.9, points[chosen].mean(axis=0), symmetric_root(overall + 1e-3 * root @ root.T))]
 
 
 class ExactLikelihood:

@@ -4,6 +4,7 @@ A user's functions cannot be stored. Emission functions are tabulated on the lat
 asked for again when the file is opened.
 """
 
+import warnings
 from dataclasses import asdict, fields
 from typing import Any, TypeAlias
 
@@ -13,7 +14,7 @@ import numpy.typing as npt
 from dynaesti.arrays import Array
 from dynaesti.components import Component
 from dynaesti.emissions import FAMILIES, Emissions, Functions, ItemResponses, Table, as_emissions, parts_of
-from dynaesti.errors import InputError
+from dynaesti.errors import DynaestiWarning, InputError
 from dynaesti.links import BUILT_IN, Link, Points, as_link
 from dynaesti.observations import Observations
 from dynaesti.priors.kernels import KERNELS, Kernel, as_kernel
@@ -69,9 +70,7 @@ def read_component(kernel: Kernel, header: Header, name: str, arrays: Arrays) ->
 def _emission_header(part: Emissions, name: str, arrays: Arrays, link: Link, reach: Array) -> Header:
     """The family's name; its numbers go to the arrays."""
     if isinstance(part, Functions):
-        rows = np.arange(len(part))
-        with np.errstate(divide="ignore", over="ignore"):
-            part = Table(reach, part.log_prob(Points(np.tile(reach, (rows.size, 1)), link), rows), latent=True)
+        part = _tabulated(part, link, reach)
     rest: Header = {}
     if isinstance(part, ItemResponses):
         columns = {"resp": part.resp, **dict(zip(part.model.params, part.params, strict=True))}
@@ -82,6 +81,24 @@ def _emission_header(part: Emissions, name: str, arrays: Arrays, link: Link, rea
         columns = vars(part)
     arrays.update({f"{name}.{key}": value for key, value in columns.items()})
     return {"kind": part.kind, "name": name, "columns": list(columns), "rest": rest}
+
+
+def _tabulated(part: Functions, link: Link, reach: Array) -> Table:
+    """Functions as a table on the latent scale; told when they are sharper than it."""
+    rows = np.arange(len(part))
+    middle = 0.5 * (reach[1:] + reach[:-1])
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        table = Table(reach, part.log_prob(Points(np.tile(reach, (rows.size, 1)), link), rows), latent=True)
+        at = Points(np.tile(middle, (rows.size, 1)), link)
+        truth = part.log_prob(at, rows)
+        off = np.abs(table.log_prob(at, rows) - truth)
+    off[~(truth > truth.max(axis=1, keepdims=True) - 20)] = 0.0
+    blunt = int(np.sum(~(off.max(axis=1) < 1e-2)))
+    if blunt:
+        warnings.warn(f"saving: {blunt} of {len(part)} emission functions are sharper than the table of {reach.size} points that "
+                      "stands for them in the file; the curve itself is saved exactly, but updates and audits of the opened one will be off",
+                      DynaestiWarning, stacklevel=5)
+    return table
 
 
 def _read_emission(header: Header, arrays: Arrays) -> Emissions:
