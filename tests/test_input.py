@@ -179,7 +179,7 @@ def test_bad_questions_are_refused_in_words():
         (lambda: curve.quantile([1.0], 1.5), "not between 0 and 1"),
         (lambda: curve.interval([1.0], 2), "not between 0 and 1"),
         (lambda: curve.mean([np.nan]), "not finite"),
-        (lambda: curve.audit(draws=5), "too little"),
+        (lambda: curve.audit(draws=5), "draws: expected a whole number of at least 200"),
         (lambda: curve.update([1.0, 2.0], dy.Bernoulli([1])), "2 times, 1 emissions"),
     ]:
         with pytest.raises(dy.InputError, match=says):

@@ -62,6 +62,13 @@ def generator(seed: Any) -> np.random.Generator:
         raise InputError(f"seed: expected a whole number of at least 0, got {seed!r}") from None
 
 
+def whole_number(value: Any, name: str, least: int) -> int:
+    """A whole number of at least `least`."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise InputError(f"{name}: expected a whole number of at least {least}, got {value!r}")
+    return int(value)
+
+
 def positive_number(value: Any, name: str, *, infinite: bool = False) -> float:
     """A number above zero; `infinite` admits inf."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):

@@ -17,9 +17,8 @@ import numpy.typing as npt
 from scipy.linalg import solve_triangular
 from scipy.special import gammaln, logsumexp
 
-from dynaesti.arrays import Array, Ints, as_vector, generator, refuse
+from dynaesti.arrays import Array, Ints, as_vector, generator, refuse, whole_number
 from dynaesti.components import Component, within_table
-from dynaesti.errors import InputError
 from dynaesti.frames import make_frame
 from dynaesti.links import Link
 from dynaesti.mixtures import check_level
@@ -29,6 +28,7 @@ from dynaesti.priors.weights import WeightPosterior, symmetric_root
 from dynaesti.rows import RowTable, sum_rows
 
 HIGHEST_RANK = 50
+FEWEST = 200  # draws that can tell anything
 TAILS = 7.0  # degrees of freedom of the proposal
 ROUNDS, CLUSTERS = 3, 4  # refits of a proposal that fits badly, and the humps it may have
 OFF = 0.1  # sds that mean or sd may be off before the Gaussian is called unsafe
@@ -180,9 +180,7 @@ class Audit:
 
 def audit(curve: Audited, draws: int, seed: int) -> Audit:
     """Reweight draws of the grafted mixture by the exact posterior."""
-    if not isinstance(draws, int | np.integer) or draws < 200:
-        raise InputError(f"draws: {draws!r} is too little to tell anything; give a whole number of at least 200")
-    rng = generator(seed)
+    draws, rng = whole_number(draws, "draws", FEWEST), generator(seed)
     shares, log_priors, components = curve.weighted_components()
     counts = np.maximum(np.rint(draws * shares).astype(int), 30)  # in proportion; light components need a few for their evidence too
     parts, logs = [], []

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr
 
-from dynaesti.arrays import Array, as_vector, generator, refuse
+from dynaesti.arrays import Array, as_vector, generator, refuse, whole_number
 from dynaesti.components import Component, graft_components
 from dynaesti.errors import ConvergenceWarning, InputError
 from dynaesti.frames import frame_kind, make_frame
@@ -163,9 +163,7 @@ class Curve:
 
     def sample(self, t: Any, size: int = 1, seed: int | np.random.Generator | None = None) -> Array:
         """Whole curves drawn jointly: (size, times). Each draw picks its component."""
-        if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
-            raise InputError(f"size: expected a whole number of curves, at least 1, got {size!r}")
-        rng = generator(seed)
+        size, rng = whole_number(size, "size", 1), generator(seed)
         offsets = self._offsets(t)
         weights, components = self._kept
         counts = rng.multinomial(size, weights)
@@ -263,10 +261,8 @@ class Curve:
 
     def grid(self, points: int = 200) -> npt.NDArray[Any]:
         """Evenly spaced times over the data's span."""
-        if isinstance(points, bool) or not isinstance(points, int | np.integer) or points < 1:
-            raise InputError(f"points: expected a whole number of at least 1, got {points!r}")
         first, last = self.observations.span
-        return self.observations.axis.restore(np.linspace(first, last, points))
+        return self.observations.axis.restore(np.linspace(first, last, whole_number(points, "points", 1)))
 
     def to_frame(self, t: Any = None, level: float = 0.7, kind: str | None = None) -> Any:
         """A frame of time, mean, sd, lower, median, upper (default: 200 times over the span)."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dynaesti.arrays import Array
+from dynaesti.arrays import Array, whole_number
 from dynaesti.candidates import Space, explore, open_space
 from dynaesti.components import Component, graft_components
 from dynaesti.crossvalidation import cross_validated
@@ -47,7 +47,8 @@ class CurvFiFE:
         if mean is not None and not learned and not callable(mean) and not np.isfinite(_number(mean, "mean")):
             raise InputError(f"mean: {mean!r} is not a finite number, a function of time, or 'learn'")
         self.kernel: Kernel = RBF("learn" if bandwidth is None else bandwidth) if kernel is None else kernel
-        self.link, self.mean, self.solver, self.folds, self.seed = link, mean, solver, _whole(folds, "folds", 2), _whole(seed, "seed", 0)
+        self.link, self.mean, self.solver = link, mean, solver
+        self.folds, self.seed = whole_number(folds, "folds", 2), whole_number(seed, "seed", 0)
         self.method = _method(self.kernel)
 
     def fit(self, times: Any, emissions: Any) -> Curve:
@@ -65,10 +66,10 @@ class CurvFiFE:
         space = open_space(kernel, *_typical(data), unit, spread)
         if space.axes and self.method != "learn":
             raise InputError(f"bandwidth: {self.method!r} picks for a single curve; for many give a number or 'learn'")
-        workers = None if threads is None else _whole(threads, "threads", 1)
+        workers = None if threads is None else whole_number(threads, "threads", 1)
 
         def weigh(fits: list[ManyGrafted], log_mass: Array) -> Array:
-            return population_weights(np.array([fit.log_evidence for fit in fits]), log_mass, pool)[1]
+            return np.asarray(population_weights(np.array([fit.log_evidence for fit in fits]), log_mass, pool)[0].mean(axis=1))
 
         found = explore(space, lambda kernels: [graft_many(data, k, self.solver, workers) for k in kernels], weigh)
         fits, masses = tuple(e.result for e in found), np.array([e.log_mass for e in found])
@@ -155,13 +156,6 @@ def _method(kernel: Kernel) -> str:
         raise InputError(f"bandwidth: the kernels ask for different methods ({', '.join(sorted(words))}); "
                          f"choose one of {', '.join(METHODS)}")
     return words.pop() if words else "learn"
-
-
-def _whole(value: Any, name: str, least: int) -> int:
-    """A whole number of at least `least`."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise InputError(f"{name}: expected a whole number of at least {least}, got {value!r}")
-    return int(value)
 
 
 def warn_at_edge(space: Space, kernels: Sequence[Kernel], weights: Array) -> None:

@@ -96,8 +96,8 @@ def _tabulated(part: Functions, link: Link, reach: Array) -> Table:
     blunt = int(np.sum(~(off.max(axis=1) < 1e-2)))
     if blunt:
         warnings.warn(f"saving: {blunt} of {len(part)} emission functions are sharper than the table of {reach.size} points that "
-                      "stands for them in the file; the curve itself is saved exactly, but updates and audits of the opened one will be off",
-                      DynaestiWarning, stacklevel=5)
+                      "stands for them in the file; the curve itself is saved exactly, but updates and audits of the opened one "
+                      "will be off", DynaestiWarning, stacklevel=5)
     return table
 
 
