@@ -11,7 +11,7 @@ import numpy as np
 
 from dynaesti.arrays import Array, Bools, Ints
 
-TIMID, BOLD = (4, 1.5), (8, 4.0)  # extrapolation: sweeps it looks back on, growth of the residual that takes it back
+TIMID, BOLD = (12, 2.0), (8, 4.0)  # extrapolation: sweeps it looks back on, growth of the residual that takes it back
 WARM_UP, REST = 6, 3  # plain sweeps before the first extrapolation, and after a failed one
 STALLED, LEAPS, LEAP = 10, 15, 16.0  # sweeps without progress before leaping, how many leaps, how long
 RETREATS, RESTARTS = 6, 4
