@@ -307,7 +307,11 @@ def _predict(fit: ManyGrafted, offsets: Array, solver: SolverName | None) -> tup
     data = fit.data
     means, variances = np.empty((len(data), offsets.size)), np.empty((len(data), offsets.size))
 
-    def run(curves: Ints) -> None:
+    first, last = data.spans()
+    largest, longest = int(np.diff(data.site_start).max()), float((last - first).max())
+    packed = not _needs_place(fit.kernel) and choose(fit.kernel, largest, longest, solver) == "lowrank"
+
+    def one_by_one(curves: Ints) -> None:
         for curve in curves:
             where = fit.sites(curve)
             times = data.times[where]
@@ -316,5 +320,21 @@ def _predict(fit: ManyGrafted, offsets: Array, solver: SolverName | None) -> tup
             given = posterior(name, kernel, times, fit.curve_precision[where], fit.curve_shift[where])
             means[curve], variances[curve] = given.marginals(offsets)
 
+    def together(curves: Ints) -> None:
+        """The times asked for join each curve's sites as ones that say nothing."""
+        begin, end = data.site_start[curves[0]], data.site_start[curves[-1] + 1]
+        starts = data.site_start[curves[0]:curves[-1] + 2] - begin + offsets.size * np.arange(curves.size + 1)
+        asked = (starts[1:, None] - offsets.size + np.arange(offsets.size)).ravel()
+        seen = np.setdiff1d(np.arange(starts[-1]), asked)
+        times, precision, shift = np.empty(starts[-1]), np.zeros(starts[-1]), np.zeros(starts[-1])
+        times[asked], times[seen] = np.tile(offsets, curves.size), data.times[begin:end]
+        precision[seen], shift[seen] = fit.curve_precision[begin:end], fit.curve_shift[begin:end]
+        prior = LowRank(*ragged_features(fit.kernel, times, starts, first[curves], last[curves]))
+        mean, var, size = np.empty(starts[-1]), np.empty(starts[-1]), np.empty(curves.size)
+        prior.marginals(np.arange(curves.size), precision, shift, mean, var, size, np.ones(curves.size, dtype=bool))
+        rest = fit.kernel.cov(offsets, offsets) - prior.squares()[asked].reshape(curves.size, -1)
+        means[curves], variances[curves] = mean[asked].reshape(rest.shape), var[asked].reshape(rest.shape) + np.maximum(rest, 0.0)
+
+    run = together if packed else one_by_one
     in_threads(run, _chunks(data.site_start), None)
     return means.ravel(), variances.ravel()

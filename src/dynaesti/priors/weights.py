@@ -149,6 +149,12 @@ class LowRank:
         _lowrank_marginals(jobs, self.features, self.feature_start, self.ranks, self.site_start, precision, shift, mean, var,
                            log_partition, proper)
 
+    def squares(self) -> Array:
+        """|b|² at every site: the prior variance that the features carry."""
+        bounds = zip(self.feature_start[:-1], self.feature_start[1:], self.ranks, strict=True)
+        parts = [self.features[a:b].reshape(rank, -1) for a, b, rank in bounds]
+        return np.concatenate([np.einsum("ij,ij->j", part, part) for part in parts])
+
 
 def pack(features: list[Array]) -> LowRank:
     """Curves with features (sites × rank) each."""
