@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from dynaesti.arrays import Array, Ints
-from dynaesti.grafting import Problem, graft
+from dynaesti.grafting import Problem, graft, seen_by_curve
 from dynaesti.likelihood import Likelihood
 from dynaesti.observations import Observations
 from dynaesti.priors import Posterior, SolverName, assemble, choose, posterior
@@ -87,14 +87,14 @@ def _graft_batch(obs: Observations, name: SolverName, tabulated: bool, kernels: 
     problem = Problem(assemble(name, kernels, instants), match, fixed.precision[group], fixed.shift[group], instant_var,
                       obs.likelihood.bent[group])
     result = graft(problem, _starting_sites(groups, starts))
-    total, shift = fixed.precision[group] + result.precision, fixed.shift[group] + result.shift
     bounds = problem.solver.site_start
-    thin = 1.0 + np.repeat(instant_var, np.diff(bounds)) * total
+    precision, shift = seen_by_curve(fixed.precision[group] + result.precision, fixed.shift[group] + result.shift,
+                                     np.repeat(instant_var, np.diff(bounds)))
     out = []
     for k, kernel in enumerate(kernels):
         s = slice(bounds[k], bounds[k + 1])
         out.append(Component(
-            kernel, name, instants[k], groups[k], result.precision[s], result.shift[s], total[s] / thin[s], shift[s] / thin[s],
+            kernel, name, instants[k], groups[k], result.precision[s], result.shift[s], precision[s], shift[s],
             result.bare_mean[s] + offset[s], result.bare_var[s], result.log_z[s],
             float(result.log_evidence[k] + fixed.constant[groups[k]].sum()), float(result.log_partition[k]),
             int(result.sweeps[k]), bool(result.converged[k]), float(result.residual[k])))

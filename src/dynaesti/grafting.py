@@ -129,6 +129,12 @@ def _site_evidence(jobs: Ints, site_start: Ints, cav_mean: Array, cav_var: Array
         out[job] = total
 
 
+def seen_by_curve(precision: Array, shift: Array, instant_var: Array | float) -> tuple[Array, Array]:
+    """Gaussian sites on emission values as sites on the curve, the nugget between them integrated out."""
+    thin = 1.0 + instant_var * precision
+    return precision / thin, shift / thin
+
+
 class State:
     """The sites of all jobs and everything that follows from them. `look` refreshes the rest for chosen jobs."""
 

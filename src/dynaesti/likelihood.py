@@ -169,7 +169,6 @@ class Likelihood:
             if hopeless >= 0:
                 self._refuse(int(group[hopeless]))
             return
-        sites = sites[cav_var[sites] > 0]
         empty = np.diff(self.inexact.start)[group[sites]] == 0
         flat = sites[empty]
         log_z[flat], mean[flat], var[flat] = 0.0, cav_mean[flat], cav_var[flat]

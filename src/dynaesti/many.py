@@ -19,7 +19,7 @@ from dynaesti.components import SiteMatch, graft_components, merges_all, within_
 from dynaesti.curves import KEEP, Curve, from_components, softmax
 from dynaesti.errors import ConvergenceWarning, InputError
 from dynaesti.frames import make_frame
-from dynaesti.grafting import Problem, graft
+from dynaesti.grafting import Problem, graft, seen_by_curve
 from dynaesti.likelihood import Groups, Likelihood
 from dynaesti.mixtures import Mixture
 from dynaesti.observations import Observations
@@ -147,9 +147,8 @@ def graft_many(data: Ragged, kernel: Kernel, solver: SolverName | None, threads:
         evidence[curves] = result.log_evidence + np.add.reduceat(fixed.constant[where], starts[:-1])
 
     in_threads(run, _chunks(data.site_start), threads)
-    total, total_shift = fixed.precision + precision, fixed.shift + shift
-    thin = 1.0 + kernel.instant_var * total
-    return ManyGrafted(data, kernel, precision, shift, total / thin, total_shift / thin, evidence, converged)
+    on_curve = seen_by_curve(fixed.precision + precision, fixed.shift + shift, kernel.instant_var)
+    return ManyGrafted(data, kernel, precision, shift, *on_curve, evidence, converged)
 
 
 def in_threads(run: Callable[[Ints], None], chunks: Sequence[Ints], threads: int | None) -> None:
@@ -286,11 +285,8 @@ class Curves:
 
     def __repr__(self) -> str:
         loose = int((~self.converged).sum())
-        return f"<Curves: {len(self)} curves, {self.groups_text()}{f'; {loose} did not settle' if loose else ''}>"
-
-    def groups_text(self) -> str:
-        """Sizes in words."""
-        return f"{len(self.data.observations.emissions)} emissions at {self.data.times.size} instants"
+        sizes = f"{len(self.data.observations.emissions)} emissions at {self.data.times.size} instants"
+        return f"<Curves: {len(self)} curves, {sizes}{f'; {loose} did not settle' if loose else ''}>"
 
 
 def told_many(curves: Curves) -> Curves:

@@ -260,8 +260,6 @@ def match_table(sites: Ints, group: Ints, member_start: Ints, member_row: Ints, 
     """
     log_w = np.empty(4 * MOST_NODES)
     for site in sites:
-        if not cav_var[site] > 0.0:
-            continue
         g = group[site]
         a, b = member_start[g], member_start[g + 1]
         if a == b:
