@@ -14,7 +14,7 @@ from scipy.special import gammaln
 
 from dynaesti.arrays import Array, Ints, as_numbers, as_vector, refuse
 from dynaesti.errors import EmissionError, InputError
-from dynaesti.items import MODELS, ItemModel, log_between
+from dynaesti.items import item_model, log_between
 from dynaesti.links import POSITIVE, REAL, UNIT, Link, Points
 
 
@@ -282,6 +282,9 @@ class Ordinal(ArrayEmissions):
         return log_between(at.y[..., None] - cuts, _column(self.grades, rows, at))
 
 
+KNOWN_ITEMS = {"2PL": ("a", "b"), "3PL": ("a", "b", "c"), "4PL": ("a", "b", "c", "d"), "GRM": ("a", "b"), "GPCM": ("a", "b")}
+
+
 class ItemResponses(Emissions):
     """Responses to items with known parameters: `ItemResponses(resp, "3PL", a=…, b=…, c=…)`.
 
@@ -292,20 +295,24 @@ class ItemResponses(Emissions):
     kind = "item_responses"
 
     def __init__(self, resp: Any, model: str, **params: Any) -> None:
-        if model not in MODELS:
-            raise InputError(f"ItemResponses: no item model {model!r}; there are {', '.join(MODELS)}")
-        self.model: type[ItemModel] = MODELS[model]
-        if set(params) != set(self.model.params):
-            raise InputError(f"ItemResponses: a {model} item takes {', '.join(self.model.params)}; got {', '.join(params) or 'none'}")
+        if model not in KNOWN_ITEMS:
+            raise InputError(f"ItemResponses: no item model {model!r}; there are {', '.join(KNOWN_ITEMS)}")
+        self.name, self.names = model, KNOWN_ITEMS[model]
+        self.thresholds = model in ("GRM", "GPCM")
+        if set(params) != set(self.names):
+            raise InputError(f"ItemResponses: a {model} item takes {', '.join(self.names)}; got {', '.join(params) or 'none'}")
         self.resp = _counts(resp, "ItemResponses resp")
-        self.params = tuple(self._parameter(name, params[name]) for name in self.model.params)
-        top = self.params[-1].shape[1] if self.model.thresholds else 1
+        self.params = tuple(self._parameter(name, params[name]) for name in self.names)
+        top = self.params[-1].shape[1] if self.thresholds else 1
         refuse(self.resp > top, "ItemResponses resp", f"above the item's highest category {top}", "recode from 0")
-        self._check_bounds(dict(zip(self.model.params, self.params, strict=True)))
+        self._check_bounds(dict(zip(self.names, self.params, strict=True)))
+        self.model = item_model(model, signed=True)
+        steps = {f"b{k + 1}": self.params[1][:, k] for k in range(top)} if self.thresholds else {}
+        self.u = self.model.recover(dict(zip(self.names, self.params, strict=True)) | steps, top + 1)
 
     def _parameter(self, name: str, value: Any) -> Array:
         label, n = f"ItemResponses {name}", len(self)
-        if name != "b" or not self.model.thresholds:
+        if name != "b" or not self.thresholds:
             return as_vector(value, label, n)
         matrix = as_numbers(value, label)
         matrix = np.broadcast_to(matrix, (n, matrix.shape[-1])) if matrix.ndim == 1 else matrix
@@ -314,9 +321,9 @@ class ItemResponses(Emissions):
         return np.ascontiguousarray(matrix)
 
     def _check_bounds(self, params: dict[str, Array]) -> None:
-        if self.model.thresholds:
+        if self.thresholds:
             bad = np.asarray(~np.isfinite(params["b"]).all(axis=1))
-            if self.model.name == "GRM":
+            if self.name == "GRM":
                 bad |= (np.diff(params["b"], axis=1) <= 0).any(axis=1)
                 refuse(params["a"] <= 0, "ItemResponses a", "not positive", "a graded item needs a positive slope")
             refuse(bad, "ItemResponses b", "not finite rising thresholds", "sort the thresholds")
@@ -329,16 +336,16 @@ class ItemResponses(Emissions):
         return self.resp.size
 
     def log_prob(self, at: Points, rows: Ints) -> Array:
-        tail = (1,) * (at.x.ndim - 1)
-        item = tuple(p[rows].reshape((-1, *tail, *p.shape[1:])) for p in self.params)
-        return self.model.log_prob(at.y, _column(self.resp, rows, at), item)
+        theta = np.asarray(at.y).reshape(rows.size, -1)
+        every = self.model.rows(self.u[rows], theta)
+        return every[np.arange(rows.size), self.resp[rows].astype(np.int64)].reshape(np.shape(at.y))
 
     def distinct(self) -> Ints:
         return _first_alike([self.resp, *self.params])
 
     def take(self, rows: Ints) -> "ItemResponses":
-        chosen = dict(zip(self.model.params, (p[rows] for p in self.params), strict=True))
-        return ItemResponses(self.resp[rows], self.model.name, **chosen)
+        chosen = dict(zip(self.names, (p[rows] for p in self.params), strict=True))
+        return ItemResponses(self.resp[rows], self.name, **chosen)
 
 
 class Functions(Emissions):

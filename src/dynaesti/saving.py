@@ -73,8 +73,8 @@ def _emission_header(part: Emissions, name: str, arrays: Arrays, link: Link, rea
         part = _tabulated(part, link, reach)
     rest: Header = {}
     if isinstance(part, ItemResponses):
-        columns = {"resp": part.resp, **dict(zip(part.model.params, part.params, strict=True))}
-        rest = {"model": part.model.name}
+        columns = {"resp": part.resp, **dict(zip(part.names, part.params, strict=True))}
+        rest = {"model": part.name}
     elif isinstance(part, Table):
         columns, rest = {"grid": part.grid, "log_lik": part.log_lik}, {"latent": part.latent}
     else:

@@ -1,0 +1,180 @@
+"""Responses that are amounts: counts, measurements, and shares between 0 and 1."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import betaln, expit, gammaln
+
+from dynaesti.arrays import Array, Bools
+from dynaesti.items.base import (
+    DIFFICULTY,
+    INTERCEPT,
+    LOG_SLOPE,
+    SLOPE,
+    AmountModel,
+    Weak,
+    columns,
+    described_line,
+    line,
+    line_slopes,
+    log_odds,
+    recovered_line,
+)
+
+WIDE = Weak(0.0, 10.0)  # measurements and counts have a location and spread of their own
+
+
+@dataclass(frozen=True)
+class PoissonItem(AmountModel):
+    """Counts: log mean = a(θ − b)."""
+
+    name = "poisson"
+
+    def names(self, size: int) -> tuple[str, ...]:
+        return ("slope", "intercept") if self.signed else ("log_a", "b")
+
+    def priors(self, size: int) -> tuple[Weak, ...]:
+        return (SLOPE, WIDE) if self.signed else (Weak(-0.7, 0.7), WIDE)
+
+    def start(self, share: Array, slope: Array, reverse: Bools) -> Array:
+        """`share` holds each item's mean and sd of the responses."""
+        rate = np.log(np.maximum(share[:, 0], 0.05))
+        a = 0.5 * slope
+        return np.stack([np.where(reverse, -a, a), rate] if self.signed else [np.log(a), -rate / a], axis=1)
+
+    def describe(self, u: Array, scale: float = 1.0, shift: float = 0.0) -> dict[str, Array]:
+        return described_line(u, self.signed, scale, shift)
+
+    def recover(self, table: Mapping[str, Array], size: int) -> Array:
+        return np.stack(recovered_line(table, self.signed), axis=1)
+
+    def slope_sign(self, u: Array) -> Array:
+        return line(u, self.signed)[0]
+
+    def reversed(self, u: Array) -> Array:
+        return np.concatenate([-u[:, :1], u[:, 1:]], axis=1)
+
+    def row_count(self, size: int) -> int:
+        return 2
+
+    def terms(self, code: Array) -> tuple[Array, Array]:
+        return np.stack([code, np.ones_like(code)], axis=1), -gammaln(code + 1)
+
+    def _predictor(self, u: Array, theta: Array) -> Array:
+        slope, intercept = line(u, self.signed)
+        return np.clip(slope[:, None] * theta + intercept[:, None], -200.0, 200.0)  # e^200 is no count; keeps rows finite
+
+    def rows(self, u: Array, theta: Array) -> Array:
+        t = self._predictor(u, theta)
+        return np.stack([t, -np.exp(t)], axis=1)
+
+    def slopes(self, u: Array, theta: Array) -> Array:
+        by_line = np.stack(line_slopes(u, theta, self.signed), axis=1)
+        return np.stack([by_line, -np.exp(self._predictor(u, theta))[:, None] * by_line], axis=2)
+
+    def expected(self, u: Array, theta: Array, values: Array) -> Array:
+        return np.exp(self._predictor(u, theta))
+
+
+@dataclass(frozen=True)
+class GaussianItem(AmountModel):
+    """Measurements: y = a(θ − b) + noise of standard deviation sigma."""
+
+    name = "gaussian"
+
+    def names(self, size: int) -> tuple[str, ...]:
+        return (*(("slope", "intercept") if self.signed else ("log_a", "b")), "log_sigma")
+
+    def priors(self, size: int) -> tuple[Weak, ...]:
+        return (*((WIDE, Weak(0.0, 1e3)) if self.signed else (Weak(0.0, 5.0), Weak(0.0, 1e3))), Weak(0.0, 5.0))
+
+    def start(self, share: Array, slope: Array, reverse: Bools) -> Array:
+        """`share` holds each item's mean and sd of the responses: half the variance is ability's to begin with."""
+        mean, sd = share[:, 0], np.maximum(share[:, 1], 1e-6)
+        a = np.sqrt(0.5) * sd
+        first = [np.where(reverse, -a, a), mean] if self.signed else [np.log(a), -mean / a]
+        return np.stack([*first, np.log(np.sqrt(0.5) * sd)], axis=1)
+
+    def describe(self, u: Array, scale: float = 1.0, shift: float = 0.0) -> dict[str, Array]:
+        return described_line(u, self.signed, scale, shift) | {"sigma": np.exp(u[:, 2])}
+
+    def recover(self, table: Mapping[str, Array], size: int) -> Array:
+        return np.concatenate([np.stack(recovered_line(table, self.signed), axis=1), np.log(columns(table, ["sigma"]))], axis=1)
+
+    def slope_sign(self, u: Array) -> Array:
+        return line(u, self.signed)[0] / np.exp(u[:, 2])
+
+    def reversed(self, u: Array) -> Array:
+        return np.concatenate([-u[:, :1], u[:, 1:]], axis=1)
+
+    def row_count(self, size: int) -> int:
+        return 3
+
+    def terms(self, code: Array) -> tuple[Array, Array]:
+        return np.stack([code**2, code, np.ones_like(code)], axis=1), np.full(code.shape, -0.5 * np.log(2 * np.pi))
+
+    def rows(self, u: Array, theta: Array) -> Array:
+        slope, intercept = line(u, self.signed)
+        t, precision = slope[:, None] * theta + intercept[:, None], np.exp(-2 * u[:, 2:3])
+        flat = np.broadcast_to(-0.5 * precision, t.shape)
+        return np.stack([flat, precision * t, -0.5 * precision * t**2 - u[:, 2:3]], axis=1)
+
+    def slopes(self, u: Array, theta: Array) -> Array:
+        slope, intercept = line(u, self.signed)
+        t, precision = slope[:, None] * theta + intercept[:, None], np.exp(-2 * u[:, 2:3])
+        parts = [np.stack([np.zeros_like(t), precision * d, -precision * t * d], axis=1) for d in line_slopes(u, theta, self.signed)]
+        spread = np.stack([np.broadcast_to(precision, t.shape), -2 * precision * t, precision * t**2 - 1], axis=1)
+        return np.stack([*parts, spread], axis=1)
+
+    def expected(self, u: Array, theta: Array, values: Array) -> Array:
+        slope, intercept = line(u, self.signed)
+        return np.asarray(slope[:, None] * theta + intercept[:, None])
+
+
+@dataclass(frozen=True)
+class BetaItem(AmountModel):
+    """Shares strictly between 0 and 1: a beta distribution with mean σ(a(θ − b)) and precision phi."""
+
+    name = "beta"
+
+    def names(self, size: int) -> tuple[str, ...]:
+        return (*(("slope", "intercept") if self.signed else ("log_a", "b")), "log_phi")
+
+    def priors(self, size: int) -> tuple[Weak, ...]:
+        return (*((SLOPE, INTERCEPT) if self.signed else (LOG_SLOPE, DIFFICULTY)), Weak(2.0, 1.5))
+
+    def start(self, share: Array, slope: Array, reverse: Bools) -> Array:
+        """`share` holds each item's mean and sd of the responses."""
+        odds, a = log_odds(share[:, 0]), 0.7 * slope
+        first = [np.where(reverse, -a, a), odds] if self.signed else [np.log(a), np.clip(-odds / a, -4, 4)]
+        return np.stack([*first, np.full(len(share), 1.5)], axis=1)
+
+    def describe(self, u: Array, scale: float = 1.0, shift: float = 0.0) -> dict[str, Array]:
+        return described_line(u, self.signed, scale, shift) | {"phi": np.exp(u[:, 2])}
+
+    def recover(self, table: Mapping[str, Array], size: int) -> Array:
+        return np.concatenate([np.stack(recovered_line(table, self.signed), axis=1), np.log(columns(table, ["phi"]))], axis=1)
+
+    def slope_sign(self, u: Array) -> Array:
+        return line(u, self.signed)[0]
+
+    def reversed(self, u: Array) -> Array:
+        return np.concatenate([-u[:, :1], u[:, 1:]], axis=1)
+
+    def row_count(self, size: int) -> int:
+        return 3
+
+    def terms(self, code: Array) -> tuple[Array, Array]:
+        low, high = np.log(code), np.log1p(-code)
+        return np.stack([low, high, np.ones_like(code)], axis=1), -low - high
+
+    def rows(self, u: Array, theta: Array) -> Array:
+        slope, intercept = line(u, self.signed)
+        t, phi = slope[:, None] * theta + intercept[:, None], np.exp(u[:, 2:3])
+        up, down = phi * np.maximum(expit(t), 1e-12), phi * np.maximum(expit(-t), 1e-12)
+        return np.stack([up, down, -betaln(up, down)], axis=1)
+
+    def expected(self, u: Array, theta: Array, values: Array) -> Array:
+        slope, intercept = line(u, self.signed)
+        return np.asarray(expit(slope[:, None] * theta + intercept[:, None]))

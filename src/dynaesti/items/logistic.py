@@ -1,0 +1,190 @@
+"""Right or wrong: logistic items with one to four parameters."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit, log_expit
+
+from dynaesti.arrays import Array, Bools
+from dynaesti.items.base import (
+    DIFFICULTY,
+    INTERCEPT,
+    LOG_SLOPE,
+    SLOPE,
+    ItemModel,
+    Weak,
+    columns,
+    described_line,
+    line,
+    line_slopes,
+    log_odds,
+    recovered_line,
+)
+
+GUESS, SLIP = Weak(-2.0, 0.8), Weak(-3.0, 0.8)  # logits
+
+
+@dataclass(frozen=True)
+class TwoPL(ItemModel):
+    """Two-parameter logistic item: P(1 | θ) = σ(a(θ − b))."""
+
+    name, binary = "2PL", True
+
+    def names(self, size: int) -> tuple[str, ...]:
+        return ("slope", "intercept") if self.signed else ("log_a", "b")
+
+    def priors(self, size: int) -> tuple[Weak, ...]:
+        return (SLOPE, INTERCEPT) if self.signed else (LOG_SLOPE, DIFFICULTY)
+
+    def start(self, share: Array, slope: Array, reverse: Bools) -> Array:
+        odds = log_odds(share[:, 1]) * np.sqrt(1 + slope**2 / 3)  # averaging over abilities flattens the curve
+        if self.signed:
+            return np.stack([np.where(reverse, -slope, slope), odds], axis=1)
+        return np.stack([np.log(slope), np.clip(-odds / slope, -4.0, 4.0)], axis=1)
+
+    def describe(self, u: Array, scale: float = 1.0, shift: float = 0.0) -> dict[str, Array]:
+        return described_line(u, self.signed, scale, shift)
+
+    def recover(self, table: Mapping[str, Array], size: int) -> Array:
+        return np.stack(recovered_line(table, self.signed), axis=1)
+
+    def slope_sign(self, u: Array) -> Array:
+        return line(u, self.signed)[0]
+
+    def reversed(self, u: Array) -> Array:
+        return np.concatenate([-u[:, :1], u[:, 1:]], axis=1)
+
+    def rows(self, u: Array, theta: Array) -> Array:
+        slope, intercept = line(u, self.signed)
+        t = slope[:, None] * theta + intercept[:, None]
+        return np.stack([log_expit(-t), log_expit(t)], axis=1)
+
+    def slopes(self, u: Array, theta: Array) -> Array:
+        slope, intercept = line(u, self.signed)
+        right = expit(slope[:, None] * theta + intercept[:, None])
+        by_line = np.stack(line_slopes(u, theta, self.signed), axis=1)
+        return np.stack([-right[:, None] * by_line, (1 - right[:, None]) * by_line], axis=2)
+
+
+@dataclass(frozen=True)
+class OnePL(ItemModel):
+    """Rasch item: P(1 | θ) = σ(θ − b), one slope for all; the abilities' variance is free instead."""
+
+    name, binary, fixes_slope = "1PL", True, True
+
+    def names(self, size: int) -> tuple[str, ...]:
+        return ("b",)
+
+    def priors(self, size: int) -> tuple[Weak, ...]:
+        return (DIFFICULTY,)
+
+    def start(self, share: Array, slope: Array, reverse: Bools) -> Array:
+        return -1.15 * log_odds(share[:, 1])[:, None]
+
+    def describe(self, u: Array, scale: float = 1.0, shift: float = 0.0) -> dict[str, Array]:
+        return described_line(_with_unit_slope(u), False, scale, shift)
+
+    def recover(self, table: Mapping[str, Array], size: int) -> Array:
+        return columns(table, ["b"])
+
+    def slope_sign(self, u: Array) -> Array:
+        return np.ones(len(u))
+
+    def rows(self, u: Array, theta: Array) -> Array:
+        return _TWO.rows(_with_unit_slope(u), theta)
+
+    def slopes(self, u: Array, theta: Array) -> Array:
+        return _TWO.slopes(_with_unit_slope(u), theta)[:, 1:]
+
+
+def _with_unit_slope(u: Array) -> Array:
+    return np.concatenate([np.zeros_like(u[:, :1]), u], axis=1)
+
+
+@dataclass(frozen=True)
+class FourPL(ItemModel):
+    """Four-parameter logistic item: P(1 | θ) = c + (d − c) σ(a(θ − b)), c the chance of a lucky guess, 1 − d that of a slip.
+
+    The three probabilities guess, slip and neither are a softmax of (guess, slip, 0), so that c < d always.
+    """
+
+    name, binary = "4PL", True
+    slips = True
+
+    def names(self, size: int) -> tuple[str, ...]:
+        return (*_TWO_NAMES[self.signed], "guess", *(("slip",) if self.slips else ()))
+
+    def priors(self, size: int) -> tuple[Weak, ...]:
+        first = (SLOPE, INTERCEPT) if self.signed else (LOG_SLOPE, DIFFICULTY)
+        return (*first, GUESS, *((SLIP,) if self.slips else ()))
+
+    def start(self, share: Array, slope: Array, reverse: Bools) -> Array:
+        first = TwoPL(self.signed).start(share, slope, reverse)
+        ends = [GUESS.mean, SLIP.mean][:1 + self.slips]
+        return np.concatenate([first, np.tile(ends, (len(share), 1))], axis=1)
+
+    def _ends(self, u: Array) -> tuple[Array, Array]:
+        """Chances of a guess and of a slip, (items, 1) each."""
+        guess = u[:, 2:3]
+        slip = u[:, 3:4] if self.slips else np.full_like(guess, -np.inf)
+        top = np.maximum(np.maximum(guess, slip), 0.0)
+        whole = np.exp(guess - top) + np.exp(slip - top) + np.exp(-top)
+        return np.exp(guess - top) / whole, np.exp(slip - top) / whole
+
+    def describe(self, u: Array, scale: float = 1.0, shift: float = 0.0) -> dict[str, Array]:
+        guess, slip = self._ends(u)
+        out = described_line(u, self.signed, scale, shift) | {"c": guess[:, 0]}
+        return out | ({"d": 1 - slip[:, 0]} if self.slips else {})
+
+    def recover(self, table: Mapping[str, Array], size: int) -> Array:
+        ends = columns(table, ["c", "d"] if self.slips else ["c"])
+        guess, slip = ends[:, 0], (1 - ends[:, 1]) if self.slips else np.zeros(len(ends))
+        with np.errstate(divide="ignore"):
+            logits = [np.log(guess / (1 - guess - slip)), np.log(slip / (1 - guess - slip))]
+        return np.stack([*recovered_line(table, self.signed), *logits[:1 + self.slips]], axis=1)
+
+    def slope_sign(self, u: Array) -> Array:
+        return line(u, self.signed)[0]
+
+    def reversed(self, u: Array) -> Array:
+        return np.concatenate([-u[:, :1], u[:, 1:]], axis=1)
+
+    def rows(self, u: Array, theta: Array) -> Array:
+        slope, intercept = line(u, self.signed)
+        t = slope[:, None] * theta + intercept[:, None]
+        guess, slip = self._ends(u)
+        up, down = np.exp(log_expit(t)), np.exp(log_expit(-t))
+        between = 1 - guess - slip
+        with np.errstate(divide="ignore"):
+            right = np.where(guess > 0, np.log(guess + between * up), np.log(between) + log_expit(t))
+            wrong = np.where(slip > 0, np.log(slip + between * down), np.log(1 - guess) + log_expit(-t))
+        return np.stack([wrong, right], axis=1)
+
+    def slopes(self, u: Array, theta: Array) -> Array:
+        slope, intercept = line(u, self.signed)
+        t = slope[:, None] * theta + intercept[:, None]
+        up, down = expit(t), expit(-t)
+        guess, slip = self._ends(u)
+        between = 1 - guess - slip
+        right, wrong = guess + between * up, slip + between * down
+        by_t = between * up * down
+        # softmax: d(guess)/d(its logit) = guess·(1 − guess), d(between) = −between·guess, and so on
+        parts = [by_t * d for d in line_slopes(u, theta, self.signed)]
+        parts.append(guess * (1 - right))
+        if self.slips:
+            parts.append(-slip * right)
+        d = np.stack(parts, axis=1)
+        return np.stack([-d / wrong[:, None], d / right[:, None]], axis=2)
+
+
+@dataclass(frozen=True)
+class ThreePL(FourPL):
+    """Three-parameter logistic item: P(1 | θ) = c + (1 − c) σ(a(θ − b)), c the chance of a lucky guess."""
+
+    name = "3PL"
+    slips = False
+
+
+_TWO = TwoPL()
+_TWO_NAMES = {False: ("log_a", "b"), True: ("slope", "intercept")}

@@ -1,0 +1,352 @@
+"""Several categories: graded, partial credit, rating scale, nominal, and partial credit built outward from par."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit, log_expit, logsumexp
+
+from dynaesti.arrays import Array, Bools
+from dynaesti.items.base import (
+    DIFFICULTY,
+    INTERCEPT,
+    LOG_GAP,
+    LOG_SLOPE,
+    SLOPE,
+    ItemModel,
+    Weak,
+    columns,
+    log_odds,
+    numbered,
+)
+
+
+def log_between(above: Array, y: Array) -> Array:
+    """log(σ(u_y) − σ(u_{y+1})) for falling u = logit P(Y ≥ k), k = 1…K, with u_0 = ∞ and u_{K+1} = −∞."""
+    ends = np.full((*above.shape[:-1], 1), np.inf)
+    padded = np.concatenate([ends, above, -ends], axis=-1)
+    chosen = np.broadcast_to(y, above.shape[:-1]).astype(np.int64)[..., None]
+    upper = np.take_along_axis(padded, chosen, axis=-1)[..., 0]
+    lower = np.take_along_axis(padded, chosen + 1, axis=-1)[..., 0]
+    # σ(u) − σ(l) = σ(u) σ(−l) (1 − e^{l−u}): each factor keeps its digits in both tails
+    return np.asarray(log_expit(upper) + log_expit(-lower) + np.log(-np.expm1(lower - upper)))
+
+
+def _tail_shares(share: Array) -> Array:
+    """Shares of the answers at or above each category but the lowest, kept apart."""
+    smooth = (share + 0.01) / (share + 0.01).sum(axis=1, keepdims=True)
+    return np.asarray(smooth[:, ::-1].cumsum(axis=1)[:, ::-1][:, 1:])
+
+
+@dataclass(frozen=True)
+class Graded(ItemModel):
+    """Samejima's graded response: P(y ≥ k | θ) = σ(a(θ − b_k)), thresholds b rising.
+
+    Unconstrained: log a, b₁ and the logs of the gaps between thresholds; when signed, the slope and the same for a·b_k.
+    """
+
+    name = "GRM"
+
+    def names(self, size: int) -> tuple[str, ...]:
+        first = ("slope", "threshold1") if self.signed else ("log_a", "b1")
+        return (*first, *(f"log_gap{k}" for k in range(2, size)))
+
+    def priors(self, size: int) -> tuple[Weak, ...]:
+        first = (SLOPE, INTERCEPT) if self.signed else (LOG_SLOPE, DIFFICULTY)
+        return (*first, *(LOG_GAP,) * (size - 2))
+
+    def start(self, share: Array, slope: Array, reverse: Bools) -> Array:
+        slope = slope * (1.0 if not self.signed else np.where(reverse, -1.0, 1.0))
+        flat = np.sqrt(1 + slope**2 / 3)
+        at = -log_odds(_tail_shares(share)) * flat[:, None] / (1.0 if self.signed else slope[:, None])
+        gaps = np.log(np.maximum(np.diff(at, axis=1), 0.05))
+        return np.concatenate([(slope if self.signed else np.log(slope))[:, None], at[:, :1], gaps], axis=1)
+
+    def _line(self, u: Array) -> tuple[Array, Array]:
+        """Slope (items,) and thresholds (items, K) on the logit scale: P(y ≥ k) = σ(slope·θ − threshold)."""
+        at = np.concatenate([u[:, 1:2], u[:, 1:2] + np.cumsum(np.exp(u[:, 2:]), axis=1)], axis=1)
+        if self.signed:
+            return u[:, 0], at
+        slope = np.exp(u[:, 0])
+        return slope, slope[:, None] * at
+
+    def describe(self, u: Array, scale: float = 1.0, shift: float = 0.0) -> dict[str, Array]:
+        slope, at = self._line(u)
+        a, intercepts = slope / scale, -(at + (slope * shift / scale)[:, None])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return {"a": a, **numbered("b", -intercepts / a[:, None]), **numbered("intercept", intercepts)}
+
+    def recover(self, table: Mapping[str, Array], size: int) -> Array:
+        a, b = columns(table, ["a"]), columns(table, [f"b{k}" for k in range(1, size)])
+        at = a * b if self.signed else b
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.concatenate([a if self.signed else np.log(a), at[:, :1], np.log(np.diff(at, axis=1))], axis=1)
+
+    def slope_sign(self, u: Array) -> Array:
+        return self._line(u)[0]
+
+    def reversed(self, u: Array) -> Array:
+        return np.concatenate([-u[:, :1], u[:, 1:]], axis=1)
+
+    def rows(self, u: Array, theta: Array) -> Array:
+        slope, at = self._line(u)
+        above = (slope[:, None] * theta)[..., None] - at[:, None, :]
+        return np.stack([log_between(above, np.asarray(k)) for k in range(at.shape[1] + 1)], axis=1)
+
+    def slopes(self, u: Array, theta: Array) -> Array:
+        slope, at = self._line(u)
+        above = (slope[:, None] * theta)[:, None, :] - at[:, :, None]  # (items, K, points)
+        density = expit(above) * expit(-above)
+        empty = np.zeros_like(density[:, :1])
+        # P_k = F_k − F_{k+1}; each parameter moves the predictors of all F by `move`
+        unit = np.ones(len(u)) if self.signed else slope
+        steps = np.exp(u[:, 2:])
+        by_slope = np.broadcast_to(np.atleast_2d(theta)[:, None, :], above.shape) if self.signed else above
+        moves = [by_slope, np.broadcast_to(-unit[:, None, None], above.shape)]
+        for k in range(steps.shape[1]):
+            later = (np.arange(at.shape[1]) > k)[None, :, None]
+            moves.append(np.broadcast_to(-(unit * steps[:, k])[:, None, None] * later, above.shape))
+        log_p = self.rows(u, theta)
+        out = []
+        for move in moves:
+            d = density * move
+            out.append((np.concatenate([empty, d], axis=1) - np.concatenate([d, empty], axis=1)) / np.exp(log_p))
+        return np.stack(out, axis=1)
+
+
+@dataclass(frozen=True)
+class Softmax(ItemModel):
+    """Categories with log odds that are straight lines in θ: P(k | θ) ∝ exp(α_k θ + δ_k)."""
+
+    def lines(self, u: Array) -> tuple[Array, Array]:
+        """α and δ, (items, categories) each."""
+        raise NotImplementedError
+
+    def line_jacobian(self, u: Array) -> tuple[Array, Array]:
+        """Derivatives of α and δ by each parameter: (items, parameters, categories) each. Lines are smooth and cheap: by differences."""
+        d_alpha, d_delta = [], []
+        for p in range(u.shape[1]):
+            step = 1e-6
+            ahead, behind = u.copy(), u.copy()
+            ahead[:, p] += step
+            behind[:, p] -= step
+            (a1, d1), (a0, d0) = self.lines(ahead), self.lines(behind)
+            d_alpha.append((a1 - a0) / (2 * step))
+            d_delta.append((d1 - d0) / (2 * step))
+        return np.stack(d_alpha, axis=1), np.stack(d_delta, axis=1)
+
+    def rows(self, u: Array, theta: Array) -> Array:
+        alpha, delta = self.lines(u)
+        z = alpha[:, :, None] * np.atleast_2d(theta)[:, None, :] + delta[:, :, None]
+        return np.asarray(z - logsumexp(z, axis=1, keepdims=True))
+
+    def slopes(self, u: Array, theta: Array) -> Array:
+        p = np.exp(self.rows(u, theta))
+        d_alpha, d_delta = self.line_jacobian(u)
+        dz = d_alpha[..., None] * np.atleast_2d(theta)[:, None, None, :] + d_delta[..., None]
+        return np.asarray(dz - np.einsum("iprg,irg->ipg", dz, p)[:, :, None, :])
+
+    def slope_sign(self, u: Array) -> Array:
+        alpha = self.lines(u)[0]
+        return np.asarray((alpha * (np.arange(alpha.shape[1]) - (alpha.shape[1] - 1) / 2)).sum(axis=1) / alpha.shape[1])
+
+
+def _step_odds(share: Array) -> Array:
+    """log of each category's share over the one below."""
+    smooth = share + 0.005
+    return np.asarray(np.diff(np.log(smooth), axis=1))
+
+
+@dataclass(frozen=True)
+class GeneralPartialCredit(Softmax):
+    """Muraki's generalised partial credit: P(k | θ) ∝ exp Σ_{v≤k} a(θ − b_v)."""
+
+    name = "GPCM"
+
+    def names(self, size: int) -> tuple[str, ...]:
+        if self.signed:
+            return ("slope", *(f"intercept{k}" for k in range(1, size)))
+        return ("log_a", *(f"b{k}" for k in range(1, size)))
+
+    def priors(self, size: int) -> tuple[Weak, ...]:
+        return (SLOPE, *(INTERCEPT,) * (size - 1)) if self.signed else (LOG_SLOPE, *(DIFFICULTY,) * (size - 1))
+
+    def start(self, share: Array, slope: Array, reverse: Bools) -> Array:
+        odds = np.clip(_step_odds(share), -4.0, 4.0)
+        slope = slope / np.sqrt(share.shape[1] - 1)
+        if self.signed:
+            return np.concatenate([np.where(reverse, -slope, slope)[:, None], odds], axis=1)
+        return np.concatenate([np.log(slope)[:, None], np.clip(-odds / slope[:, None], -4, 4)], axis=1)
+
+    def _steps(self, u: Array) -> tuple[Array, Array]:
+        """Slope and the intercept of every step."""
+        if self.signed:
+            return u[:, 0], u[:, 1:]
+        slope = np.exp(u[:, 0])
+        return slope, -slope[:, None] * u[:, 1:]
+
+    def lines(self, u: Array) -> tuple[Array, Array]:
+        slope, steps = self._steps(u)
+        return slope[:, None] * np.arange(steps.shape[1] + 1), _from_zero(steps)
+
+    def describe(self, u: Array, scale: float = 1.0, shift: float = 0.0) -> dict[str, Array]:
+        slope, steps = self._steps(u)
+        a, intercepts = slope / scale, steps - (slope * shift / scale)[:, None]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return {"a": a, **numbered("b", -intercepts / a[:, None]), **numbered("intercept", intercepts)}
+
+    def recover(self, table: Mapping[str, Array], size: int) -> Array:
+        a, b = columns(table, ["a"]), columns(table, [f"b{k}" for k in range(1, size)])
+        return np.concatenate([a, -a * b] if self.signed else [np.log(a), b], axis=1)
+
+    def reversed(self, u: Array) -> Array:
+        return np.concatenate([-u[:, :1], u[:, 1:]], axis=1)
+
+
+def _from_zero(steps: Array) -> Array:
+    """Running sums that begin with 0."""
+    return np.concatenate([np.zeros_like(steps[:, :1]), np.cumsum(steps, axis=1)], axis=1)
+
+
+@dataclass(frozen=True)
+class PartialCredit(Softmax):
+    """Masters' partial credit: slope 1 for every item, the abilities' variance is free instead."""
+
+    name, fixes_slope = "PCM", True
+
+    def names(self, size: int) -> tuple[str, ...]:
+        return tuple(f"b{k}" for k in range(1, size))
+
+    def priors(self, size: int) -> tuple[Weak, ...]:
+        return (DIFFICULTY,) * (size - 1)
+
+    def start(self, share: Array, slope: Array, reverse: Bools) -> Array:
+        return np.clip(-_step_odds(share), -4.0, 4.0)
+
+    def lines(self, u: Array) -> tuple[Array, Array]:
+        return np.tile(np.arange(u.shape[1] + 1.0), (len(u), 1)), _from_zero(-u)
+
+    def describe(self, u: Array, scale: float = 1.0, shift: float = 0.0) -> dict[str, Array]:
+        a = np.full(len(u), 1 / scale)
+        b = u * scale + shift
+        return {"a": a, **numbered("b", b), **numbered("intercept", -b / scale)}
+
+    def recover(self, table: Mapping[str, Array], size: int) -> Array:
+        return columns(table, [f"b{k}" for k in range(1, size)])
+
+
+@dataclass(frozen=True)
+class RatingScale(PartialCredit):
+    """Andrich's rating scale: partial credit whose steps are a difficulty of the item's own plus thresholds shared by all items.
+
+    The shared thresholds sum to zero. Each item still carries its steps b_k = b + τ_k; the fit keeps them in this form.
+    """
+
+    name, shared = "RSM", True
+
+    def describe(self, u: Array, scale: float = 1.0, shift: float = 0.0) -> dict[str, Array]:
+        whole = super().describe(u, scale, shift)
+        b = u * scale + shift
+        return {"a": whole["a"], "b": b.mean(axis=1), **whole, **numbered("tau", b - b.mean(axis=1, keepdims=True))}
+
+
+@dataclass(frozen=True)
+class Nominal(Softmax):
+    """Bock's nominal response: P(k | θ) ∝ exp(α_k θ + δ_k), the lowest category at 0; order is not assumed."""
+
+    name = "NRM"
+
+    def names(self, size: int) -> tuple[str, ...]:
+        return (*(f"alpha{k}" for k in range(1, size)), *(f"delta{k}" for k in range(1, size)))
+
+    def priors(self, size: int) -> tuple[Weak, ...]:
+        return (SLOPE,) * (size - 1) + (INTERCEPT,) * (size - 1)
+
+    def start(self, share: Array, slope: Array, reverse: Bools) -> Array:
+        signs = np.where(reverse, -1.0, 1.0) if self.signed else np.ones(len(share))
+        rise = (slope * signs / np.sqrt(share.shape[1] - 1))[:, None] * np.arange(1, share.shape[1])
+        return np.concatenate([rise, _from_zero(_step_odds(share))[:, 1:]], axis=1)
+
+    def lines(self, u: Array) -> tuple[Array, Array]:
+        half = u.shape[1] // 2
+        zero = np.zeros((len(u), 1))
+        return np.concatenate([zero, u[:, :half]], axis=1), np.concatenate([zero, u[:, half:]], axis=1)
+
+    def describe(self, u: Array, scale: float = 1.0, shift: float = 0.0) -> dict[str, Array]:
+        half = u.shape[1] // 2
+        alpha, delta = u[:, :half] / scale, u[:, half:] - u[:, :half] * shift / scale
+        return {**numbered("alpha", alpha), **numbered("delta", delta)}
+
+    def recover(self, table: Mapping[str, Array], size: int) -> Array:
+        steps = range(1, size)
+        return columns(table, [*(f"alpha{k}" for k in steps), *(f"delta{k}" for k in steps)])
+
+    def reversed(self, u: Array) -> Array:
+        half = u.shape[1] // 2
+        return np.concatenate([-u[:, :half], u[:, half:]], axis=1)
+
+
+@dataclass(frozen=True)
+class Golf(Softmax):
+    """Partial credit built outward from a pivot (par): each step away from it has a slope a > 0 and a difficulty b of its own.
+
+    log odds against the pivot: ω_s = sgn(s) Σ a_v (θ − b_v) over the steps v between it and s. `par` gives each item's pivot response
+    (by default its most frequent one). Higher responses are worse (strokes) unless `descending` is False.
+    """
+
+    par: Mapping[object, float] | None = None
+    descending: bool = True
+    pivot: int = 0  # category of the pivot, filled in when items are grouped
+
+    name = "golf"
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.signed, self.descending, self.pivot))
+
+    def _sides(self, size: int) -> Array:
+        """The other categories with signs: −1 below the pivot, +1 above."""
+        k = np.delete(np.arange(size), self.pivot)
+        return np.sign(k - self.pivot).astype(np.float64)
+
+    def _labels(self, size: int) -> list[str]:
+        k = np.delete(np.arange(size), self.pivot) - self.pivot
+        return [f"{'p' if s > 0 else 'm'}{abs(s)}" for s in k]
+
+    def names(self, size: int) -> tuple[str, ...]:
+        labels = self._labels(size)
+        return (*(f"log_a_{s}" for s in labels), *(f"b_{s}" for s in labels))
+
+    def priors(self, size: int) -> tuple[Weak, ...]:
+        return (Weak(-0.7, 0.7),) * (size - 1) + (Weak(0.0, 4.0),) * (size - 1)
+
+    def start(self, share: Array, slope: Array, reverse: Bools) -> Array:
+        size = share.shape[1]
+        smooth = np.log(share + 0.002)
+        k = np.delete(np.arange(size), self.pivot)
+        toward = k - np.sign(k - self.pivot)
+        odds = smooth[:, k] - smooth[:, toward]
+        a = np.tile(0.5 * slope[:, None], (1, size - 1))
+        return np.concatenate([np.log(a), np.clip(-self._sides(size) * odds / a, -6.0, 6.0)], axis=1)
+
+    def lines(self, u: Array) -> tuple[Array, Array]:
+        half = u.shape[1] // 2
+        size, a, b = half + 1, np.exp(u[:, :half]), u[:, half:]
+        alpha, delta = np.zeros((len(u), size)), np.zeros((len(u), size))
+        for k in range(self.pivot + 1, size):
+            alpha[:, k] = alpha[:, k - 1] + a[:, k - 1]
+            delta[:, k] = delta[:, k - 1] - a[:, k - 1] * b[:, k - 1]
+        for k in range(self.pivot - 1, -1, -1):
+            alpha[:, k] = alpha[:, k + 1] - a[:, k]
+            delta[:, k] = delta[:, k + 1] + a[:, k] * b[:, k]
+        return alpha, delta
+
+    def describe(self, u: Array, scale: float = 1.0, shift: float = 0.0) -> dict[str, Array]:
+        half = u.shape[1] // 2
+        labels = self._labels(half + 1)
+        a, b = np.exp(u[:, :half]) / scale, u[:, half:] * scale + shift
+        return {f"a_{s}": a[:, k] for k, s in enumerate(labels)} | {f"b_{s}": b[:, k] for k, s in enumerate(labels)}
+
+    def recover(self, table: Mapping[str, Array], size: int) -> Array:
+        labels = self._labels(size)
+        a, b = columns(table, [f"a_{s}" for s in labels]), columns(table, [f"b_{s}" for s in labels])
+        return np.concatenate([np.log(a), b], axis=1)
