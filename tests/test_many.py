@@ -59,9 +59,9 @@ def test_learning_pools_the_population():
 
 
 def test_threads_and_order_do_not_matter(monkeypatch):
-    from dynaesti import many
+    from dynaesti import threads
 
-    monkeypatch.setattr(many, "CHUNK", 60)
+    monkeypatch.setattr(threads, "CHUNK", 60)
     who, when, votes = classroom(30, 2)
     one = dy.CurvFiFE(bandwidth=0.5).fit_many(who, when, dy.Bernoulli(votes), threads=1)
     two = dy.CurvFiFE(bandwidth=0.5).fit_many(who, when, dy.Bernoulli(votes), threads=2)

@@ -14,11 +14,15 @@ _HOMES = {
     "many": ("Curves",),
     "audit": ("Audit",),
     "opening": ("load",),
+    "dynaesti": ("DynAEsti",),
+    "results": ("Fit",),
+    "responses": ("Responses",),
+    "items": ("Golf", "ItemModel", "OwnModel"),
     "emissions": ("Bernoulli", "Binomial", "Emissions", "Gaussian", "ItemResponses", "NegativeBinomial", "Ordinal", "Poisson",
                   "StudentT", "Table"),
     "priors.kernels": ("RBF", "Kernel", "Level", "Matern12", "Matern32", "Matern52", "Periodic", "Trend", "Wiener"),
-    "errors": ("BandwidthWarning", "ConvergenceWarning", "DynaestiError", "DynaestiWarning", "EmissionError", "InputError",
-               "MissingExtraError", "StorageError"),
+    "errors": ("BandwidthWarning", "ConvergenceWarning", "DynaestiError", "DynaestiWarning", "EmissionError", "HealthWarning",
+               "InputError", "MissingExtraError", "ResponseError", "StorageError"),
 }
 _WHERE = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -26,6 +30,7 @@ if TYPE_CHECKING:
     from dynaesti.audit import Audit
     from dynaesti.curves import Curve
     from dynaesti.curvfife import CurvFiFE
+    from dynaesti.dynaesti import DynAEsti
     from dynaesti.emissions import (
         Bernoulli,
         Binomial,
@@ -44,18 +49,24 @@ if TYPE_CHECKING:
         DynaestiError,
         DynaestiWarning,
         EmissionError,
+        HealthWarning,
         InputError,
         MissingExtraError,
+        ResponseError,
         StorageError,
     )
+    from dynaesti.items import Golf, ItemModel, OwnModel
     from dynaesti.many import Curves
     from dynaesti.opening import load
     from dynaesti.priors.kernels import RBF, Kernel, Level, Matern12, Matern32, Matern52, Periodic, Trend, Wiener
+    from dynaesti.responses import Responses
+    from dynaesti.results import Fit
 
 __all__ = [
-    "RBF", "Audit", "BandwidthWarning", "Bernoulli", "Binomial", "ConvergenceWarning", "CurvFiFE", "Curve", "Curves", "DynaestiError",
-    "DynaestiWarning", "EmissionError", "Emissions", "Gaussian", "InputError", "ItemResponses", "Kernel", "Level", "Matern12",
-    "Matern32", "Matern52", "MissingExtraError", "NegativeBinomial", "Ordinal", "Periodic", "Poisson", "StorageError", "StudentT",
+    "RBF", "Audit", "BandwidthWarning", "Bernoulli", "Binomial", "ConvergenceWarning", "CurvFiFE", "Curve", "Curves", "DynAEsti",
+    "DynaestiError", "DynaestiWarning", "EmissionError", "Emissions", "Fit", "Gaussian", "Golf", "HealthWarning", "InputError",
+    "ItemModel", "ItemResponses", "Kernel", "Level", "Matern12", "Matern32", "Matern52", "MissingExtraError", "NegativeBinomial",
+    "Ordinal", "OwnModel", "Periodic", "Poisson", "ResponseError", "Responses", "StorageError", "StudentT",
     "Table", "Trend", "Wiener", "__version__", "load",
 ]
 

@@ -20,6 +20,8 @@ R = TypeVar("R")
 
 BANDWIDTH_CENTRE, BANDWIDTH_SD = 0.3, 0.7  # of log h, in spans
 AMPLITUDE_SD = 1.0
+POPULATION_FINEST = 0.3  # of log h: a population mixes what lies between
+SHARE_SD = 0.8  # of the log ratio of two leaves' amplitudes
 STATIC_PRIOR = 0.05
 MOST_WAVES = 400  # shortest bandwidth that is tried for kernels with features, in fractions of the span
 NEGLIGIBLE = 1e-2  # weight at an end of an axis that may be ignored
@@ -77,6 +79,39 @@ class Space:
                 for k in axis.leaves:
                     leaves[k] = replace(leaves[k], **{axis.field: np.inf})
         return as_kernel(tuple(leaves))
+
+
+@dataclass(frozen=True)
+class UnitSpace(Space):
+    """A space whose kernels are scaled to total variance 1: amplitudes then say how the variance is shared."""
+
+    def at(self, point: tuple[float, ...]) -> Kernel:
+        return _of_unit_variance(super().at(point))
+
+
+def _of_unit_variance(kernel: Kernel) -> Kernel:
+    total = sum(leaf.variance for leaf in kernel.leaves)
+    return as_kernel(tuple(_scaled(leaf, leaf.variance / total) for leaf in kernel.leaves))
+
+
+def _scaled(leaf: Leaf, weight: float) -> Leaf:
+    """The leaf with unit amplitude and a weight: every kernel has the field, but not the class they share."""
+    return replace(leaf, **{"weight": weight, "amplitude": 1.0})
+
+
+def unit_space(kernel: Kernel, span: float, gap: float) -> UnitSpace:
+    """The axes of a kernel of total variance 1: open bandwidths, and the shares of leaves whose amplitude is to be learned."""
+    leaves = kernel.leaves
+    axes = [replace(_bandwidth_axis(k, leaf, span, gap), finest=POPULATION_FINEST) for k, leaf in enumerate(leaves)
+            if isinstance(leaf, Banded) and isinstance(leaf.bandwidth, str)]
+    shared = [k for k, leaf in enumerate(leaves) if leaf.amplitude == "learn"]
+    last = shared[-1] if shared else -1
+    fixed = as_kernel(tuple(_scaled(leaf, leaf.weight) if k == last else leaf for k, leaf in enumerate(leaves)))
+    axes += [Axis((k,), "amplitude", 0.0, SHARE_SD, -3.0, finest=0.3) for k in shared[:-1]]
+    open_bands = [leaves[k] for axis in axes if axis.field == "bandwidth" for k in axis.leaves]
+    others = [leaf for leaf in leaves if not any(leaf is band for band in open_bands)]
+    static = bool(open_bands) and all(_may_be_constant(leaf) for leaf in open_bands) and all(leaf.constant for leaf in others)
+    return UnitSpace(fixed, tuple(axes), static)
 
 
 def open_space(kernel: Kernel, span: float, gap: float, unit_prior: bool, spread: float) -> Space:

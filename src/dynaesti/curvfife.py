@@ -15,8 +15,9 @@ from dynaesti.curves import Curve, from_components, softmax, told
 from dynaesti.errors import BandwidthWarning, InputError
 from dynaesti.frames import frame_kind
 from dynaesti.leaveout import leave_out
-from dynaesti.many import Curves, ManyGrafted, Ragged, graft_many, population_weights, ragged, told_many
+from dynaesti.many import Curves, ManyGrafted, Ragged, graft_many, ragged, told_many
 from dynaesti.observations import Observations, observe, rough_scale, unit_scale
+from dynaesti.population import population_weights
 from dynaesti.priors import SOLVERS, SolverName
 from dynaesti.priors.kernels import METHODS, RBF, Banded, Kernel, Level, Periodic, as_kernel
 

@@ -31,3 +31,11 @@ class ConvergenceWarning(DynaestiWarning):
 
 class BandwidthWarning(DynaestiWarning):
     """The best bandwidth lies at the edge of what these times can show."""
+
+
+class ResponseError(InputError):
+    """A table of responses that cannot be used as it is: a column missing, text where numbers belong, ids or times missing."""
+
+
+class HealthWarning(DynaestiWarning):
+    """The data can be fitted, but something about them deserves a look."""

@@ -186,7 +186,10 @@ class State:
 
 def graft(problem: Problem, start: tuple[Array, Array] | None = None, tolerance: float = TOLERANCE,
           most_sweeps: int = MOST_SWEEPS) -> Grafted:
-    """Settle the sites of all curves, from nothing or from given (precision, shift)."""
+    """Settle the sites of all curves, from nothing or from given (precision, shift).
+
+    Warm sites that have become improper (their items have moved on) start from nothing.
+    """
     state = State(problem, start)
     hard = _full_sweeps(state, tolerance, most_sweeps)
     for job in hard:

@@ -127,6 +127,10 @@ class Likelihood:
         assert self.table is not None
         return self.table[1][self.inexact.members]
 
+    @cached_property
+    def _unit_coefs(self) -> Array:
+        return np.ones(self.inexact.members.size)
+
     def evaluate(self, rows: Ints, x: Array) -> Array:
         """Log f of emissions `rows` at latent x (rows, nodes); NaN and +inf are refused by position."""
         with np.errstate(divide="ignore", over="ignore", under="ignore"):
@@ -164,8 +168,8 @@ class Likelihood:
         """
         if tabulated and self.table is not None:
             table = self.table[0]
-            hopeless = match_table(sites, group, self.inexact.start, self._member_rows, table.log_lik, table.lik, table.top,
-                                   table.start, table.step, cav_mean, cav_var, log_z, mean, var)
+            hopeless = match_table(sites, group, self.inexact.start, self._member_rows, self._unit_coefs, table.log_lik, table.lik,
+                                   table.top, table.start, table.step, cav_mean, cav_var, log_z, mean, var)
             if hopeless >= 0:
                 self._refuse(int(group[hopeless]))
             return

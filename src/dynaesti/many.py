@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -16,20 +13,17 @@ import numpy.typing as npt
 
 from dynaesti.arrays import Array, Bools, Ints, as_vector
 from dynaesti.components import SiteMatch, graft_components, merges_all, within_table
-from dynaesti.curves import KEEP, Curve, from_components, softmax
+from dynaesti.curves import KEEP, Curve, from_components
 from dynaesti.errors import ConvergenceWarning, InputError
 from dynaesti.frames import make_frame
 from dynaesti.grafting import Problem, graft, seen_by_curve
 from dynaesti.likelihood import Groups, Likelihood
 from dynaesti.mixtures import Mixture
 from dynaesti.observations import Observations
-from dynaesti.priors import Solver, SolverName, assemble, choose, posterior
-from dynaesti.priors.features import ragged_features
+from dynaesti.priors import SolverName, assemble_many
 from dynaesti.priors.kernels import Kernel
-from dynaesti.priors.weights import LowRank
-
-CHUNK = 20_000  # sites that one thread takes at a time: fixed, so that results do not depend on the number of threads
-POPULATION_ROUNDS = 200
+from dynaesti.queries import marginals_at
+from dynaesti.threads import chunks, in_threads
 
 
 @dataclass(frozen=True)
@@ -108,21 +102,6 @@ class ManyGrafted:
         return slice(int(self.data.site_start[curve]), int(self.data.site_start[curve + 1]))
 
 
-def _solver_for(data: Ragged, kernel: Kernel, curves: Ints, forced: SolverName | None, times: Array, starts: Ints) -> Solver:
-    """The prior of the chosen curves at `times` (starts[k]:starts[k+1] for the k-th), its features spanning the curves' own data."""
-    first, last = data.spans()
-    name = choose(kernel, int(np.diff(starts).max()), float((last - first)[curves].max()), forced)
-    placed = [kernel.place(float(first[c]), float(last[c])) for c in curves] if _needs_place(kernel) else None
-    if name == "lowrank" and placed is None:
-        return LowRank(*ragged_features(kernel, times, starts, first[curves], last[curves]))
-    pieces = [times[a:b] for a, b in pairwise(starts)]
-    return assemble(name, placed or [kernel] * curves.size, pieces)
-
-
-def _needs_place(kernel: Kernel) -> bool:
-    return kernel.place(0.0, 1.0) != kernel
-
-
 def graft_many(data: Ragged, kernel: Kernel, solver: SolverName | None, threads: int | None) -> ManyGrafted:
     """Graft one prior onto all curves, chunk by chunk over threads."""
     if merges_all(kernel, data.observations):
@@ -132,6 +111,7 @@ def graft_many(data: Ragged, kernel: Kernel, solver: SolverName | None, threads:
     evidence, converged = np.zeros(len(data)), np.zeros(len(data), dtype=bool)
     offset = data.observations.mean_at(data.times)
     ends = np.array([data.times.min(), data.times.max()])
+    first, last = data.spans()
     tabulated = within_table(kernel.place(*ends), data.likelihood, offset, ends) and data.likelihood.table is not None  # before threads
 
     def run(curves: Ints) -> None:
@@ -139,57 +119,17 @@ def graft_many(data: Ragged, kernel: Kernel, solver: SolverName | None, threads:
         where, sites = slice(a, b), np.arange(a, b)
         starts = data.site_start[curves[0]:curves[-1] + 2] - a
         match = SiteMatch(data.likelihood, sites, offset[where], tabulated)
-        problem = Problem(_solver_for(data, kernel, curves, solver, data.times[where], starts), match, fixed.precision[where],
-                          fixed.shift[where], np.full(curves.size, kernel.instant_var), data.likelihood.bent[where])
+        prior = assemble_many(kernel, data.times[where], starts, first[curves], last[curves], solver)
+        problem = Problem(prior, match, fixed.precision[where], fixed.shift[where], np.full(curves.size, kernel.instant_var),
+                          data.likelihood.bent[where])
         result = graft(problem)
         precision[where], shift[where] = result.precision, result.shift
         converged[curves] = result.converged
         evidence[curves] = result.log_evidence + np.add.reduceat(fixed.constant[where], starts[:-1])
 
-    in_threads(run, _chunks(data.site_start), threads)
+    in_threads(run, chunks(data.site_start), threads)
     on_curve = seen_by_curve(fixed.precision + precision, fixed.shift + shift, kernel.instant_var)
     return ManyGrafted(data, kernel, precision, shift, *on_curve, evidence, converged)
-
-
-def in_threads(run: Callable[[Ints], None], chunks: Sequence[Ints], threads: int | None) -> None:
-    """Run every chunk; errors surface here."""
-    workers = min(threads or os.cpu_count() or 1, len(chunks))
-    if workers <= 1:
-        for chunk in chunks:
-            run(chunk)
-        return
-    with ThreadPoolExecutor(workers) as pool:
-        for future in [pool.submit(run, chunk) for chunk in chunks]:
-            future.result()
-
-
-def _chunks(site_start: Ints) -> list[Ints]:
-    """Runs of whole curves with about CHUNK sites each."""
-    cuts = np.unique(np.searchsorted(site_start, np.arange(0, site_start[-1], CHUNK)))
-    bounds = np.append(cuts, site_start.size - 1)
-    return [np.arange(a, b) for a, b in pairwise(bounds) if b > a]
-
-
-def population_weights(log_evidence: Array, log_prior: Array, pool: bool) -> tuple[Array, Array]:
-    """(weights of each curve (priors, curves), population's prior weights).
-
-    With `pool` the population's distribution over priors is learned by EM, the list's own prior counting as one curve more.
-    """
-    base = share = softmax(log_prior)
-    for _ in range(POPULATION_ROUNDS if pool and share.size > 1 else 0):
-        weights = _curve_weights(share, log_evidence)
-        new = (base + weights.sum(axis=1)) / (1 + weights.shape[1])
-        done = np.abs(new - share).max() < 1e-9
-        share = new
-        if done:
-            break
-    return _curve_weights(share, log_evidence), share
-
-
-def _curve_weights(share: Array, log_evidence: Array) -> Array:
-    with np.errstate(divide="ignore"):
-        logs = np.log(share)[:, None] + log_evidence
-    return np.asarray(np.exp(logs - np.logaddexp.reduce(logs, axis=0)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -301,36 +241,6 @@ def told_many(curves: Curves) -> Curves:
 def _predict(fit: ManyGrafted, offsets: Array, solver: SolverName | None) -> tuple[Array, Array]:
     """Means and variances of every curve at the times."""
     data = fit.data
-    means, variances = np.empty((len(data), offsets.size)), np.empty((len(data), offsets.size))
-
-    first, last = data.spans()
-    largest, longest = int(np.diff(data.site_start).max()), float((last - first).max())
-    packed = not _needs_place(fit.kernel) and choose(fit.kernel, largest, longest, solver) == "lowrank"
-
-    def one_by_one(curves: Ints) -> None:
-        for curve in curves:
-            where = fit.sites(curve)
-            times = data.times[where]
-            kernel = fit.kernel.place(float(times[0]), float(times[-1]))
-            name = choose(kernel, times.size, float(times[-1] - times[0]), solver)
-            given = posterior(name, kernel, times, fit.curve_precision[where], fit.curve_shift[where])
-            means[curve], variances[curve] = given.marginals(offsets)
-
-    def together(curves: Ints) -> None:
-        """The times asked for join each curve's sites as ones that say nothing."""
-        begin, end = data.site_start[curves[0]], data.site_start[curves[-1] + 1]
-        starts = data.site_start[curves[0]:curves[-1] + 2] - begin + offsets.size * np.arange(curves.size + 1)
-        asked = (starts[1:, None] - offsets.size + np.arange(offsets.size)).ravel()
-        seen = np.setdiff1d(np.arange(starts[-1]), asked)
-        times, precision, shift = np.empty(starts[-1]), np.zeros(starts[-1]), np.zeros(starts[-1])
-        times[asked], times[seen] = np.tile(offsets, curves.size), data.times[begin:end]
-        precision[seen], shift[seen] = fit.curve_precision[begin:end], fit.curve_shift[begin:end]
-        prior = LowRank(*ragged_features(fit.kernel, times, starts, first[curves], last[curves]))
-        mean, var, size = np.empty(starts[-1]), np.empty(starts[-1]), np.empty(curves.size)
-        prior.marginals(np.arange(curves.size), precision, shift, mean, var, size, np.ones(curves.size, dtype=bool))
-        rest = fit.kernel.cov(offsets, offsets) - prior.squares()[asked].reshape(curves.size, -1)
-        means[curves], variances[curves] = mean[asked].reshape(rest.shape), var[asked].reshape(rest.shape) + np.maximum(rest, 0.0)
-
-    run = together if packed else one_by_one
-    in_threads(run, _chunks(data.site_start), None)
-    return means.ravel(), variances.ravel()
+    asked, asked_start = np.tile(offsets, len(data)), offsets.size * np.arange(len(data) + 1)
+    return marginals_at(fit.kernel, data.times, data.site_start, data.spans(), fit.curve_precision, fit.curve_shift, asked, asked_start,
+                        solver)

@@ -132,45 +132,84 @@ def judge_block(log_w: Array, lo: Array, hi: Array, nodes: Ints, mean: Array, va
 
 
 @compiled
-def _interpolate(log_lik: Array, members: Ints, start: float, step: float, x: float) -> float:
-    """Σ over the member rows of log f(x): six-point Lagrange, straight lines beyond the grid."""
+def _interpolate(log_lik: Array, members: Ints, coefs: Array, start: float, step: float, x: float) -> float:
+    """Σ over the member rows of coefficient · log f(x): six-point Lagrange, straight lines beyond the grid."""
     size = log_lik.shape[1]
     u = (x - start) / step
     if u < 0.0 or u > size - 1:
         end, inner = (0, 1) if u < 0.0 else (size - 1, size - 2)
         away = -u if u < 0.0 else u - (size - 1)
         total = 0.0
-        for row in members:
-            total += log_lik[row, end] + (log_lik[row, end] - log_lik[row, inner]) * away
+        for j in range(members.size):
+            row = members[j]
+            total += coefs[j] * (log_lik[row, end] + (log_lik[row, end] - log_lik[row, inner]) * away)
         return total
-    k = min(max(int(u) - 2, 0), size - 6)
-    s = u - k
-    a, b, c, d, e, f = s, s - 1.0, s - 2.0, s - 3.0, s - 4.0, s - 5.0
-    w0, w1, w2 = b * c * d * e * f / -120.0, a * c * d * e * f / 24.0, a * b * d * e * f / -12.0
-    w3, w4, w5 = a * b * c * e * f / 12.0, a * b * c * d * f / -24.0, a * b * c * d * e / 120.0
+    k, w0, w1, w2, w3, w4, w5 = lagrange(u, size)
     total = 0.0
-    for row in members:
-        r = log_lik[row]
-        total += w0 * r[k] + w1 * r[k + 1] + w2 * r[k + 2] + w3 * r[k + 3] + w4 * r[k + 4] + w5 * r[k + 5]
+    for j in range(members.size):
+        r = log_lik[members[j]]
+        total += coefs[j] * (w0 * r[k] + w1 * r[k + 1] + w2 * r[k + 2] + w3 * r[k + 3] + w4 * r[k + 4] + w5 * r[k + 5])
     return total
 
 
 @compiled
-def _careful(log_lik: Array, members: Ints, start: float, step: float, mean: float, var: float,
-             lo: float, hi: float, log_w: Array) -> tuple[int, float, float, float]:
-    """Tilted moments by judged brackets, with interpolated rows: (verdict, log Z, mean, variance)."""
+def lagrange(u: float, size: int) -> tuple[int, float, float, float, float, float, float]:
+    """First of six grid points around place u (in steps from the grid's start), and their weights."""
+    k = min(max(int(u) - 2, 0), size - 6)
+    s = u - k
+    a, b, c, d, e, f = s, s - 1.0, s - 2.0, s - 3.0, s - 4.0, s - 5.0
+    return (k, b * c * d * e * f / -120.0, a * c * d * e * f / 24.0, a * b * d * e * f / -12.0,
+            a * b * c * e * f / 12.0, a * b * c * d * f / -24.0, a * b * c * d * e / 120.0)
+
+
+@compiled
+def careful(log_lik: Array, members: Ints, coefs: Array, start: float, step: float, mean: float, var: float,
+            lo: float, hi: float, log_w: Array) -> tuple[int, float, float, float, float, float, int]:
+    """Tilted moments by judged brackets, with interpolated rows: (verdict, log Z, mean, variance, first node, gap, nodes).
+
+    `log_w` is left holding the log densities at the nodes.
+    """
     n = NODES
     verdict = RETRY
-    log_sum, m, v = 0.0, 0.0, 0.0
+    log_sum, m, v, gap = 0.0, 0.0, 0.0, 0.0
     for _ in range(ATTEMPTS):
         lo, gap = lattice(lo, hi, n)
         for k in range(n):
             x = lo + gap * k
-            log_w[k] = _interpolate(log_lik, members, start, step, x) - 0.5 * (x - mean) ** 2 / var
+            log_w[k] = _interpolate(log_lik, members, coefs, start, step, x) - 0.5 * (x - mean) ** 2 / var
         verdict, lo, hi, n, log_sum, m, v = _judge(log_w, n, lo, gap)
         if verdict != RETRY:
             break
-    return verdict, log_sum - 0.5 * np.log(2.0 * np.pi * var), m, v
+    return verdict, log_sum - 0.5 * np.log(2.0 * np.pi * var), m, v, lo, gap, n
+
+
+@compiled
+def on_grid(log_lik: Array, members: Ints, coefs: Array, start: float, step: float, mean: float, var: float,
+            centre: float, sd: float, log_w: Array) -> tuple[bool, float, float, float, int, int, int]:
+    """Tilted moments of several members on the table's own grid: (trusted, log Z, mean, variance, first, stride, nodes).
+
+    Member rows are added where the guess (centre, sd) says the tilted distribution lies; whatever a judged bracket would not pass at
+    once is declined. `log_w` is left holding the log densities at the nodes.
+    """
+    stride = max(1, int(2.0 * WIDTH * sd / (step * (NODES - 1))))
+    gap = stride * step
+    first = int(np.ceil((centre - WIDTH * sd - start) / step))
+    n = min(int(2.0 * WIDTH * sd / gap) + 1, log_w.size)
+    if gap > 0.6 * sd or first < 0 or first + stride * (n - 1) >= log_lik.shape[1]:
+        return False, 0.0, 0.0, 0.0, 0, 0, 0
+    x0 = start + step * first
+    half = 0.5 / var
+    for k in range(n):
+        d = x0 + gap * k - mean
+        log_w[k] = -half * d * d
+    for j in range(members.size):
+        r, c = log_lik[members[j]], coefs[j]
+        i = first
+        for k in range(n):
+            log_w[k] += c * r[i]
+            i += stride
+    verdict, _, _, _, log_sum, m, v = _judge(log_w, n, x0, gap)
+    return verdict == DONE, log_sum - 0.5 * np.log(2.0 * np.pi * var), m, v, first, stride, n
 
 
 @compiled
@@ -230,17 +269,18 @@ def _quick(lik: Array, start: float, step: float, mean: float, var: float, centr
 
 
 @compiled
-def _narrow(log_lik: Array, members: Ints, start: float, step: float, mean: float, var: float) -> tuple[bool, float, float, float]:
+def _narrow(log_lik: Array, members: Ints, coefs: Array, start: float, step: float, mean: float, var: float
+            ) -> tuple[bool, float, float, float]:
     """(trusted, log Z, mean, variance) by Gauss–Hermite on the cavity, for cavities within which the row hardly bends.
 
     Declines rows that change by more than a factor of e⁵ from the cavity's mean to the outermost node.
     """
     sd = np.sqrt(var)
-    base = _interpolate(log_lik, members, start, step, mean)
+    base = _interpolate(log_lik, members, coefs, start, step, mean)
     s0, s1, s2 = 0.0, 0.0, 0.0
     for k in range(_HERMITE_X.size):
         z = _HERMITE_X[k]
-        change = _interpolate(log_lik, members, start, step, mean + sd * z) - base
+        change = _interpolate(log_lik, members, coefs, start, step, mean + sd * z) - base
         if not abs(change) < 5.0:
             return False, 0.0, 0.0, 0.0
         p = _HERMITE_W[k] * np.exp(change)
@@ -252,8 +292,8 @@ def _narrow(log_lik: Array, members: Ints, start: float, step: float, mean: floa
 
 
 @compiled
-def match_table(sites: Ints, group: Ints, member_start: Ints, member_row: Ints, log_lik: Array, lik: Array, top: Array,
-                start: float, step: float, cav_mean: Array, cav_var: Array, log_z: Array, mean: Array, var: Array) -> int:
+def match_table(sites: Ints, group: Ints, member_start: Ints, member_row: Ints, member_coef: Array, log_lik: Array, lik: Array,
+                top: Array, start: float, step: float, cav_mean: Array, cav_var: Array, log_z: Array, mean: Array, var: Array) -> int:
     """Tilted moments of the chosen sites. On entry `mean` and `var` hold a guess, for the bracket to try first.
 
     Returns the site that cannot be integrated, or -1.
@@ -265,20 +305,28 @@ def match_table(sites: Ints, group: Ints, member_start: Ints, member_row: Ints, 
         if a == b:
             log_z[site], mean[site], var[site] = 0.0, cav_mean[site], cav_var[site]
             continue
+        members, coefs = member_row[a:b], member_coef[a:b]
         sd = np.sqrt(var[site])
         if b - a == 1:
-            row = member_row[a]
             if cav_var[site] < (NARROW * step) ** 2:
-                trusted, lz, m, v = _narrow(log_lik, member_row[a:b], start, step, cav_mean[site], cav_var[site])
+                trusted, lz, m, v = _narrow(log_lik, members, coefs, start, step, cav_mean[site], cav_var[site])
                 if trusted:
                     log_z[site], mean[site], var[site] = lz, m, v
                     continue
-            trusted, z, m, v = _quick(lik[row], start, step, cav_mean[site], cav_var[site], mean[site], sd)
+            row = members[0]
+            if coefs[0] == 1.0:
+                trusted, z, m, v = _quick(lik[row], start, step, cav_mean[site], cav_var[site], mean[site], sd)
+                if trusted:
+                    log_z[site], mean[site], var[site] = np.log(z) + top[row], m, v
+                    continue
+        else:
+            trusted, lz, m, v, _, _, _ = on_grid(log_lik, members, coefs, start, step, cav_mean[site], cav_var[site],
+                                                 mean[site], sd, log_w)
             if trusted:
-                log_z[site], mean[site], var[site] = np.log(z) + top[row], m, v
+                log_z[site], mean[site], var[site] = lz, m, v
                 continue
-        verdict, lz, m, v = _careful(log_lik, member_row[a:b], start, step, cav_mean[site], cav_var[site],
-                                     mean[site] - WIDTH * sd, mean[site] + WIDTH * sd, log_w)
+        verdict, lz, m, v, _, _, _ = careful(log_lik, members, coefs, start, step, cav_mean[site], cav_var[site],
+                                             mean[site] - WIDTH * sd, mean[site] + WIDTH * sd, log_w)
         if verdict != DONE:
             return int(site)
         log_z[site], mean[site], var[site] = lz, m, v
@@ -288,10 +336,10 @@ def match_table(sites: Ints, group: Ints, member_start: Ints, member_row: Ints, 
 @compiled
 def sum_rows(log_lik: Array, rows: Ints, start: float, step: float, x: Array, out: Array) -> None:
     """out[i] = Σ_k log f_{rows[k]}(x[i, k]): the likelihood of whole curves, for the audit."""
-    one = np.empty(1, dtype=np.int64)
+    one, unit = np.empty(1, dtype=np.int64), np.ones(1)
     for i in range(x.shape[0]):
         total = 0.0
         for k in range(x.shape[1]):
             one[0] = rows[k]
-            total += _interpolate(log_lik, one, start, step, x[i, k])
+            total += _interpolate(log_lik, one, unit, start, step, x[i, k])
         out[i] = total

@@ -69,7 +69,7 @@ def read_component(kernel: Kernel, header: Header, name: str, arrays: Arrays) ->
 
 def _emission_header(part: Emissions, name: str, arrays: Arrays, link: Link, reach: Array) -> Header:
     """The family's name; its numbers go to the arrays."""
-    if isinstance(part, Functions):
+    if isinstance(part, Functions) or part.kind not in FAMILIES:
         part = _tabulated(part, link, reach)
     rest: Header = {}
     if isinstance(part, ItemResponses):
@@ -83,7 +83,7 @@ def _emission_header(part: Emissions, name: str, arrays: Arrays, link: Link, rea
     return {"kind": part.kind, "name": name, "columns": list(columns), "rest": rest}
 
 
-def _tabulated(part: Functions, link: Link, reach: Array) -> Table:
+def _tabulated(part: Emissions, link: Link, reach: Array) -> Table:
     """Functions as a table on the latent scale; told when they are sharper than it."""
     rows = np.arange(len(part))
     middle = 0.5 * (reach[1:] + reach[:-1])

@@ -8,7 +8,7 @@ Parameters are kept unconstrained (log slope, difficulty, logit guessing, …) i
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -39,7 +39,7 @@ class ItemModel:
     `signed` lets slopes be negative: the first parameter is then the slope itself and locations are intercepts.
     """
 
-    signed: bool = False
+    signed: bool = field(default=False, kw_only=True)
 
     name: ClassVar[str]
     categorical: ClassVar[bool] = True
@@ -99,12 +99,11 @@ class ItemModel:
         """Mean response (items, points); `values` are the categories' values (items, size)."""
         return np.asarray(np.einsum("ikg,ik->ig", np.exp(self.rows(u, theta)), values))
 
-    def curvature(self, u: Array, theta: Array, counts: Array, slopes: Array) -> Array:
+    def curvature(self, u: Array, theta: Array, counts: Array, rows: Array, slopes: Array) -> Array:
         """Negative Hessian of Σ counts × rows, or its expectation: (items, parameters, parameters).
 
         For categories the expected one, which is never indefinite: Σ over abilities of their number × Fisher information.
         """
-        rows = self.rows(u, theta)
         weight = np.exp(rows) * np.maximum(counts.sum(axis=1, keepdims=True), 0.0)
         return np.asarray(np.einsum("iprg,iqrg->ipq", slopes * weight[:, None], slopes, optimize=True))
 
@@ -114,7 +113,7 @@ class AmountModel(ItemModel):
 
     categorical = False
 
-    def curvature(self, u: Array, theta: Array, counts: Array, slopes: Array) -> Array:
+    def curvature(self, u: Array, theta: Array, counts: Array, rows: Array, slopes: Array) -> Array:
         """By central differences of the gradient."""
         width = u.shape[1]
         out = np.empty((len(u), width, width))
@@ -169,7 +168,8 @@ def recovered_line(table: Mapping[str, Array], signed: bool) -> list[Array]:
     intercept = np.asarray(table.get("intercept", np.full(some.shape, np.nan)))
     b = np.asarray(table.get("b", -intercept / a))
     if not signed and np.any(a <= 0):
-        raise InputError(f"item parameters: {int(np.sum(a <= 0))} slopes a are not positive; use direction='free' for items that run backwards")
+        raise InputError(f"item parameters: {int(np.sum(a <= 0))} slopes a are not positive; use direction='free' for items that "
+                         "run backwards")
     return [a, np.where(np.isnan(intercept), -a * b, intercept)] if signed else [np.log(a), b]
 
 
@@ -185,6 +185,6 @@ def columns(table: Mapping[str, Array], names: Sequence[str]) -> Array:
 
 
 def log_odds(share: Array) -> Array:
-    """log p/(1 − p), kept finite."""
+    """Log p/(1 − p), kept finite."""
     p = np.clip(share, 0.01, 0.99)
     return np.asarray(np.log(p / (1 - p)))

@@ -120,7 +120,7 @@ class FourPL(ItemModel):
         return (*first, GUESS, *((SLIP,) if self.slips else ()))
 
     def start(self, share: Array, slope: Array, reverse: Bools) -> Array:
-        first = TwoPL(self.signed).start(share, slope, reverse)
+        first = TwoPL(signed=self.signed).start(share, slope, reverse)
         ends = [GUESS.mean, SLIP.mean][:1 + self.slips]
         return np.concatenate([first, np.tile(ends, (len(share), 1))], axis=1)
 
@@ -154,12 +154,7 @@ class FourPL(ItemModel):
         slope, intercept = line(u, self.signed)
         t = slope[:, None] * theta + intercept[:, None]
         guess, slip = self._ends(u)
-        up, down = np.exp(log_expit(t)), np.exp(log_expit(-t))
-        between = 1 - guess - slip
-        with np.errstate(divide="ignore"):
-            right = np.where(guess > 0, np.log(guess + between * up), np.log(between) + log_expit(t))
-            wrong = np.where(slip > 0, np.log(slip + between * down), np.log(1 - guess) + log_expit(-t))
-        return np.stack([wrong, right], axis=1)
+        return np.stack([_log_mixed(slip, 1 - guess - slip, -t), _log_mixed(guess, 1 - guess - slip, t)], axis=1)
 
     def slopes(self, u: Array, theta: Array) -> Array:
         slope, intercept = line(u, self.signed)
@@ -176,6 +171,16 @@ class FourPL(ItemModel):
             parts.append(-slip * right)
         d = np.stack(parts, axis=1)
         return np.stack([-d / wrong[:, None], d / right[:, None]], axis=2)
+
+
+def _log_mixed(floor: Array, between: Array, t: Array) -> Array:
+    """log(floor + between · σ(t)), with all digits where the floor is 0."""
+    bare = floor[:, 0] == 0
+    if bare.all():
+        return np.asarray(np.log(between) + log_expit(t))
+    out = np.log(np.where(bare[:, None], 1.0, floor) + between * expit(t))
+    out[bare] = np.log(between[bare]) + log_expit(t[bare])
+    return out
 
 
 @dataclass(frozen=True)

@@ -152,7 +152,7 @@ class Softmax(ItemModel):
 
 
 def _step_odds(share: Array) -> Array:
-    """log of each category's share over the one below."""
+    """Log of each category's share over the one below."""
     smooth = share + 0.005
     return np.asarray(np.diff(np.log(smooth), axis=1))
 

@@ -22,8 +22,8 @@ class OwnModel(AmountModel):
     abilities, one response and a tuple of numbers, and returns log Pr[resp | θ] (a log density for continuous responses).
     """
 
-    log_prob: Callable[[Array, float, tuple[float, ...]], Any] = lambda theta, resp, params: np.zeros_like(theta)
-    params: Mapping[str, tuple[float, float, float]] = None  # type: ignore[assignment]
+    log_prob: Callable[[Array, float, tuple[float, ...]], Any]
+    params: Mapping[str, tuple[float, float, float]]
     label: str = "own"
     values: tuple[float, ...] = ()  # distinct responses, filled in when the data are known
 

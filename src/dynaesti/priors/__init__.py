@@ -6,13 +6,14 @@ form, and log ∫ prior × sites. `posterior` gives one curve's posterior at any
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Literal, Protocol, TypeAlias
 
 import numpy as np
 
 from dynaesti.arrays import Array, Bools, Ints
 from dynaesti.errors import InputError
-from dynaesti.priors.features import Basis, DenseBasis, expected_rank
+from dynaesti.priors.features import Basis, DenseBasis, expected_rank, ragged_features
 from dynaesti.priors.kernels import Kernel
 from dynaesti.priors.statespace import ChainPosterior, StateSpace, chain
 from dynaesti.priors.weights import Dense, LowRank, WeightPosterior, lowrank_basis, pack
@@ -64,6 +65,20 @@ def assemble(name: SolverName, kernels: Sequence[Kernel], instants: Sequence[Arr
     return Dense(bases, np.concatenate([[0], np.cumsum([t.size for t in instants])]).astype(np.int64))
 
 
+def assemble_many(kernel: Kernel, times: Array, starts: Ints, first: Array, last: Array, forced: SolverName | None = None) -> Solver:
+    """One kernel on many curves: curve j has times[starts[j]:starts[j + 1]], its features span its own data, first[j] to last[j]."""
+    name = choose(kernel, int(np.diff(starts).max()), float((last - first).max()), forced)
+    if name == "lowrank" and not needs_place(kernel):
+        return LowRank(*ragged_features(kernel, times, starts, first, last))
+    kernels = [kernel.place(float(a), float(b)) for a, b in zip(first, last, strict=True)]
+    return assemble(name, kernels, [times[a:b] for a, b in pairwise(starts)])
+
+
+def needs_place(kernel: Kernel) -> bool:
+    """Whether the kernel depends on where a curve's data lie."""
+    return kernel.place(0.0, 1.0) != kernel
+
+
 def posterior(name: SolverName, kernel: Kernel, instants: Array, precision: Array, shift: Array) -> Posterior:
     """One curve's posterior given its sites on the curve."""
     if name == "statespace":
@@ -76,4 +91,5 @@ def _basis(name: SolverName, kernel: Kernel, instants: Array) -> Basis:
     return lowrank_basis(kernel, instants) if name == "lowrank" else DenseBasis(kernel, instants)
 
 
-__all__ = ["SOLVERS", "Kernel", "LowRank", "Posterior", "Solver", "SolverName", "assemble", "choose", "pack", "posterior"]
+__all__ = ["SOLVERS", "Kernel", "LowRank", "Posterior", "Solver", "SolverName", "assemble", "assemble_many",
+           "choose", "needs_place", "pack", "posterior"]

@@ -1,0 +1,341 @@
+"""The item bank: all items of a fit in blocks of one model each; their rows on the ability grid, and the M-step from counts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from dynaesti.arrays import Array, Bools, Ints
+from dynaesti.items import ItemModel
+from dynaesti.items.base import STEP
+
+NEWTON_STEPS = 10
+SETTLED = 3e-5  # largest step of an item at rest
+LONGEST = 1.5  # a step's largest move of any parameter
+FARTHEST = 30.0  # without priors a slope or difficulty may run away; there it stays
+BATCH = 4_000_000  # slopes at a time
+HYPER_WEIGHT, HYPER_ITEMS = 3.0, 5  # the weak prior counts as so many items; fewer items than this share no distribution
+
+
+@dataclass(frozen=True)
+class Metric:
+    """Abilities in the items' metric: θ = location + scale · z, with z of unit variance.
+
+    The location is free where some item's difficulty is anchored, the scale where some item's slope is (Rasch, anchors).
+    """
+
+    location: float = 0.0
+    log_scale: float = 0.0
+    free_location: bool = False
+    free_scale: bool = False
+
+    @property
+    def scale(self) -> float:
+        """Standard deviation of the abilities."""
+        return float(np.exp(self.log_scale))
+
+    def theta(self, z: Array) -> Array:
+        """Grid of abilities in the items' metric."""
+        return self.location + self.scale * z
+
+
+@dataclass(frozen=True)
+class Block:
+    """Items of one model with equally many categories, and where their rows begin."""
+
+    model: ItemModel
+    size: int
+    items: Ints
+    first_row: int
+    u: Array  # (items, parameters), unconstrained
+    free: Bools
+    values: Array  # (items, size): the responses that the categories stand for
+    prior_mean: Array  # (parameters,)
+    prior_sd: Array  # infinite where there is no prior
+
+    @property
+    def depth(self) -> int:
+        """Rows an item has."""
+        return self.model.row_count(self.size)
+
+    @property
+    def end_row(self) -> int:
+        """One past the block's last row."""
+        return self.first_row + self.depth * len(self.items)
+
+    def log_prior(self) -> float:
+        """Log density of the items' parameters under their normal priors (a constant left out, as is everything fixed)."""
+        away = (self.u - self.prior_mean) / self.prior_sd
+        logs = -0.5 * away**2 - np.log(np.where(np.isfinite(self.prior_sd), self.prior_sd, 1.0))
+        return float(logs[self.free].sum())
+
+    def rows(self, theta: Array) -> Array:
+        """All rows of the block, flat: (rows, points)."""
+        return np.concatenate([self.model.rows(self.u[part], theta).reshape(-1, theta.size) for part in self._batches(theta.size)])
+
+    def slopes(self, theta: Array) -> Array:
+        """Derivatives of the rows by the item's own parameters: (rows, parameters, points)."""
+        parts = [self.model.slopes(self.u[part], theta).transpose(0, 2, 1, 3) for part in self._batches(theta.size)]
+        return np.concatenate([part.reshape(-1, self.u.shape[1], theta.size) for part in parts])
+
+    def _batches(self, points: int) -> list[slice]:
+        size = max(1, BATCH // (self.u.shape[1] * self.depth * points))
+        return [slice(a, a + size) for a in range(0, len(self.u), size)]
+
+    def improved(self, counts: Array, theta: Array) -> tuple[Block, Array]:
+        """The block at the maximum of expected log-likelihood + log prior, and each item's curvature there."""
+        shaped = counts.reshape(len(self.u), self.depth, -1)
+        if self.model.shared:
+            return _improve_shared(self, shaped, theta)
+        u, curvature = self.u.copy(), np.empty((len(self.u), self.u.shape[1], self.u.shape[1]))
+        for part in self._batches(theta.size):
+            u[part], curvature[part] = _newton(self, self.u[part], self.free[part], shaped[part], theta)
+        return replace(self, u=u), curvature
+
+
+def _value(block: Block, u: Array, counts: Array, theta: Array) -> tuple[Array, Array]:
+    """Expected log-likelihood + log prior of each item, and its rows."""
+    prior = -0.5 * (((u - block.prior_mean) / block.prior_sd) ** 2).sum(axis=1)
+    rows = block.model.rows(u, theta)
+    return np.asarray(np.einsum("irg,irg->i", counts, rows) + prior), rows
+
+
+def _gradient(block: Block, u: Array, counts: Array, theta: Array, rows: Array) -> tuple[Array, Array]:
+    """Gradient (items, parameters) and curvature (items, parameters, parameters), priors included."""
+    slopes = block.model.slopes(u, theta)
+    gradient = np.einsum("iprg,irg->ip", slopes, counts) - (u - block.prior_mean) / block.prior_sd**2
+    curvature = block.model.curvature(u, theta, counts, rows, slopes) + np.diag(block.prior_sd**-2.0)
+    return gradient, curvature
+
+
+def _newton(block: Block, start: Array, free: Bools, counts: Array, theta: Array) -> tuple[Array, Array]:
+    """Damped Newton steps for a batch of items; those at rest drop out."""
+    u = start.copy()
+    value, rows = _value(block, u, counts, theta)
+    curvature = np.empty((len(u), u.shape[1], u.shape[1]))
+    active = np.arange(len(u))
+    for _ in range(NEWTON_STEPS):
+        gradient, curvature[active] = _gradient(block, u[active], counts[active], theta, rows[active])
+        step = _solve_free(curvature[active], gradient, free[active])
+        largest = np.abs(step).max(axis=1, initial=0.0)
+        step *= np.minimum(1.0, LONGEST / np.maximum(largest, 1e-300))[:, None]
+        trial, value[active], rows[active] = _halved(block, u[active], step, value[active], rows[active], counts[active], theta)
+        moved = np.abs(trial - u[active]).max(axis=1, initial=0.0)
+        u[active] = trial
+        active = active[moved > SETTLED]
+        if active.size == 0:
+            break
+    return u, curvature
+
+
+def _halved(block: Block, u: Array, step: Array, value: Array, rows: Array, counts: Array, theta: Array) -> tuple[Array, Array, Array]:
+    """Each item after its step, which is halved until it does not make things worse; the values and rows there."""
+    trial, best, rows = np.clip(u + step, -FARTHEST, FARTHEST), value.copy(), rows.copy()
+    todo = np.arange(len(u))
+    for _ in range(12):
+        found, there = _value(block, trial[todo], counts[todo], theta)
+        fine = found >= value[todo] - 1e-12 * np.abs(value[todo])
+        best[todo[fine]], rows[todo[fine]] = found[fine], there[fine]
+        todo = todo[~fine]
+        if todo.size == 0:
+            return trial, best, rows
+        step[todo] *= 0.5
+        trial[todo] = np.clip(u[todo] + step[todo], -FARTHEST, FARTHEST)
+    trial[todo] = u[todo]
+    return trial, best, rows
+
+
+def _solve_free(curvature: Array, gradient: Array, free: Bools) -> Array:
+    """Newton's step in the free parameters; directions without positive curvature are taken by their size, so it climbs."""
+    both = free[:, :, None] & free[:, None, :]
+    inner = np.where(both, curvature, 0.0)
+    values, vectors = np.linalg.eigh(inner)
+    floor = 1e-8 * np.maximum(np.abs(values).max(axis=1, keepdims=True), 1e-8)
+    along = np.einsum("ipq,ip->iq", vectors, np.where(free, gradient, 0.0)) / np.maximum(np.abs(values), floor)
+    return np.where(free, np.einsum("ipq,iq->ip", vectors, along), 0.0)
+
+
+def _improve_shared(block: Block, counts: Array, theta: Array) -> tuple[Block, Array]:
+    """Rating scales: steps u = own difficulty + thresholds shared by all items, which sum to zero."""
+    count, steps = block.u.shape
+    own, tau = block.u.mean(axis=1), (block.u - block.u.mean(axis=1, keepdims=True)).mean(axis=0)
+    basis = np.linalg.svd(np.ones((1, steps)))[2][1:].T  # of thresholds that sum to zero
+    value = -np.inf
+    curvature = np.empty((count, steps, steps))
+    for _ in range(NEWTON_STEPS):
+        u = own[:, None] + tau
+        gradient, curvature = _gradient(block, u, counts, theta, block.model.rows(u, theta))
+        h_own, cross = curvature.sum(axis=(1, 2)), curvature.sum(axis=1) @ basis
+        g_own, g_tau = gradient.sum(axis=1), basis.T @ gradient.sum(axis=0)
+        schur = basis.T @ curvature.sum(axis=0) @ basis - (cross.T / h_own) @ cross
+        d_tau = np.linalg.solve(schur, g_tau - cross.T @ (g_own / h_own)) if steps > 1 else np.zeros(0)
+        d_own = (g_own - cross @ d_tau) / h_own
+        length = min(1.0, LONGEST / max(np.abs(d_own).max(), np.abs(d_tau).max(initial=0.0), 1e-300))
+        while True:
+            trial_own, trial_tau = own + length * d_own, tau + length * basis @ d_tau
+            found = float(_value(block, trial_own[:, None] + trial_tau, counts, theta)[0].sum())
+            if found >= value - 1e-10 * abs(value) or length < 1e-4:
+                break
+            length *= 0.5
+        moved = max(np.abs(trial_own - own).max(), np.abs(trial_tau - tau).max())
+        own, tau, value = trial_own, trial_tau, found
+        if moved < SETTLED:
+            break
+    return replace(block, u=own[:, None] + tau), curvature
+
+
+@dataclass(frozen=True)
+class Bank:
+    """All items. Rows of a block's k-th item begin at first_row + k · depth."""
+
+    blocks: tuple[Block, ...]
+    metric: Metric
+    hierarchical: bool = False
+
+    @cached_property
+    def row_count(self) -> int:
+        """Rows of all items."""
+        return self.blocks[-1].end_row
+
+    @cached_property
+    def item_count(self) -> int:
+        """Number of items."""
+        return sum(len(block.items) for block in self.blocks)
+
+    def rows(self, z: Array) -> Array:
+        """Basis rows of all items at abilities z: (rows, points)."""
+        theta = self.metric.theta(z)
+        return np.concatenate([block.rows(theta) for block in self.blocks])
+
+    def log_prior(self) -> float:
+        """Log prior of all items."""
+        return sum(block.log_prior() for block in self.blocks)
+
+    def improved(self, counts: Array, z: Array) -> tuple[Bank, Array]:
+        """The M-step: every item, then the metric, then the priors' own parameters, from expected counts.
+
+        With it the weight of each free parameter: the root of its information, so that weighted moves are in standard errors.
+        """
+        seen = np.flatnonzero(np.abs(counts).max(axis=0) > 1e-14)  # nobody is at the grid's ends
+        counts, z = np.ascontiguousarray(counts[:, seen[0]:seen[-1] + 1]), z[seen[0]:seen[-1] + 1]
+        theta = self.metric.theta(z)
+        moved = [block.improved(counts[block.first_row:block.end_row], theta) for block in self.blocks]
+        blocks = [block for block, _ in moved]
+        if self.hierarchical:
+            blocks = _learn_priors(blocks, [curvature for _, curvature in moved])
+        weights = [np.sqrt(np.maximum(np.diagonal(curvature, axis1=1, axis2=2), 0.0))[block.free]
+                   for block, curvature in moved]
+        world = [np.sqrt(counts.shape[0])] * (self.metric.free_location + self.metric.free_scale)
+        return (replace(self, blocks=tuple(blocks), metric=_improved_metric(blocks, self.metric, counts, z)),
+                np.concatenate([*weights, world]))
+
+    # --- as one vector, for acceleration --------------------------------------------------------------
+
+    def vector(self) -> Array:
+        """Everything free, as one vector."""
+        parts = [block.u[block.free] for block in self.blocks]
+        metric = self.metric
+        return np.concatenate([*parts, [metric.location] * metric.free_location, [metric.log_scale] * metric.free_scale])
+
+    def at(self, vector: Array) -> Bank:
+        """The bank with another vector."""
+        blocks, used = [], 0
+        for block in self.blocks:
+            u, size = block.u.copy(), int(block.free.sum())
+            u[block.free] = np.clip(vector[used:used + size], -FARTHEST, FARTHEST)
+            blocks.append(replace(block, u=u))
+            used += size
+        metric = self.metric
+        if metric.free_location:
+            metric, used = replace(metric, location=float(vector[used])), used + 1
+        if metric.free_scale:
+            metric = replace(metric, log_scale=float(vector[used]))
+        return replace(self, blocks=tuple(blocks), metric=metric)
+
+    def mirrored(self) -> Bank:
+        """The same items on the scale θ → −θ."""
+        blocks = tuple(replace(block, u=block.model.reversed(block.u)) for block in self.blocks)
+        return replace(self, blocks=blocks, metric=replace(self.metric, location=-self.metric.location))
+
+    def slopes(self, z: Array) -> Array:
+        """Derivatives of all rows by their item's parameters, padded to the widest item: (rows, parameters, points)."""
+        theta = self.metric.theta(z)
+        width = max(block.u.shape[1] for block in self.blocks)
+        out = np.zeros((self.row_count, width, z.size))
+        for block in self.blocks:
+            out[block.first_row:block.end_row, :block.u.shape[1]] = block.slopes(theta)
+        return out
+
+    def item_of_rows(self) -> Ints:
+        """The item that each row belongs to."""
+        return np.concatenate([np.repeat(block.items, block.depth) for block in self.blocks])
+
+    def place_of_items(self) -> tuple[Ints, Ints]:
+        """Block and place within it, for every item."""
+        block_of, place = np.empty(self.item_count, dtype=np.int64), np.empty(self.item_count, dtype=np.int64)
+        for k, block in enumerate(self.blocks):
+            block_of[block.items], place[block.items] = k, np.arange(len(block.items))
+        return block_of, place
+
+    def steepness(self) -> float:
+        """The steepest predictor per unit of z: how fine a grid the rows need."""
+        z = np.array([-1e-4, 1e-4])
+        return float(max((np.abs(np.diff(block.rows(self.metric.theta(z)), axis=1)).max() for block in self.blocks), default=1.0) / 2e-4)
+
+
+def _learn_priors(blocks: Sequence[Block], curvatures: Sequence[Array]) -> list[Block]:
+    """Means and sds of each parameter over the items of one model; each item's own variance is added, else the sds collapse."""
+    out = []
+    for block, curvature in zip(blocks, curvatures, strict=True):
+        weak = block.model.priors(block.size)
+        if len(block.items) < HYPER_ITEMS:
+            out.append(block)
+            continue
+        own = np.linalg.inv(curvature + 1e-9 * np.eye(curvature.shape[1]))
+        centre, sd = np.array([w.mean for w in weak]), np.array([w.sd for w in weak])
+        count = len(block.items)
+        mean = (centre + block.u.sum(axis=0)) / (1 + count)
+        square = ((block.u - mean) ** 2 + np.diagonal(own, axis1=1, axis2=2)).sum(axis=0)
+        out.append(replace(block, prior_mean=mean, prior_sd=np.sqrt((HYPER_WEIGHT * sd**2 + square) / (HYPER_WEIGHT + count))))
+    return out
+
+
+def _improved_metric(blocks: Sequence[Block], metric: Metric, counts: Array, z: Array) -> Metric:
+    """Location and scale of the abilities by Newton steps on the expected log-likelihood, the items held."""
+    if not (metric.free_location or metric.free_scale):
+        return metric
+
+    def value(location: float, log_scale: float) -> float:
+        theta = replace(metric, location=location, log_scale=log_scale).theta(z)
+        return float(sum((block.rows(theta) * counts[block.first_row:block.end_row]).sum() for block in blocks))
+
+    x = np.array([metric.location, metric.log_scale])
+    open_axes = [k for k, free in enumerate((metric.free_location, metric.free_scale)) if free]
+    step = 10 * STEP * 3
+    for _ in range(4):
+        here = value(*x)
+        gradient, hessian = np.zeros(len(open_axes)), np.zeros((len(open_axes), len(open_axes)))
+        for i, p in enumerate(open_axes):
+            ep = step * np.eye(2)[p]
+            ahead, behind = value(*(x + ep)), value(*(x - ep))
+            gradient[i], hessian[i, i] = (ahead - behind) / (2 * step), (ahead - 2 * here + behind) / step**2
+            for j, q in enumerate(open_axes[:i]):
+                eq = step * np.eye(2)[q]
+                mixed = value(*(x + ep + eq)) - value(*(x + ep - eq)) - value(*(x - ep + eq)) + value(*(x - ep - eq))
+                hessian[i, j] = hessian[j, i] = mixed / (4 * step**2)
+        move = np.clip(_solve_free(-hessian[None], gradient[None], np.ones((1, len(open_axes)), dtype=bool))[0], -0.5, 0.5)
+        while value(*_moved(x, open_axes, move)) < here and np.abs(move).max() > 1e-7:
+            move = 0.5 * move
+        x = _moved(x, open_axes, move)
+        if np.abs(move).max() < 1e-6:
+            break
+    return replace(metric, location=float(x[0]), log_scale=float(x[1]))
+
+
+def _moved(x: Array, axes: list[int], move: Array) -> Array:
+    out = x.copy()
+    out[axes] += move
+    return out

@@ -1,0 +1,287 @@
+"""From responses to rows: each item's categories, its block in the bank, its starting values, and everyone's answers as sites."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from dynaesti.arrays import Array, Bools, Ints
+from dynaesti.bank import Bank, Block, Metric
+from dynaesti.errors import InputError, ResponseError
+from dynaesti.expectation import Answers
+from dynaesti.items import MOST_VALUES, AmountModel, Golf, ItemModel, OwnModel, item_model
+from dynaesti.labels import find
+from dynaesti.responses import Responses
+
+MOST_CATEGORIES = 60
+START_SLOPE = 1.0
+
+
+@dataclass(frozen=True)
+class Coding:
+    """How responses become categories: (item, value) → category; −1 for amounts. Kept to code further answers alike."""
+
+    values: Array  # distinct values of categorical responses, rising
+    table: Ints  # (items, values): category, −1 where the item never had the value
+    models: tuple[ItemModel, ...]  # one an item
+    merged: tuple[str, ...]  # what was merged, in words
+
+    def code(self, responses: Responses, items: Ints) -> Array:
+        """Category of each answer (its amount for models without categories); `items` are numbers in the bank."""
+        amount = np.array([not model.categorical and not isinstance(model, OwnModel) for model in self.models])[items]
+        place = np.clip(np.searchsorted(self.values, responses.resp), 0, max(self.values.size - 1, 0))
+        known = np.zeros(len(responses), dtype=bool) if not self.values.size else self.values[place] == responses.resp
+        code = np.where(known & ~amount, self.table[items, place] if self.values.size else -1, -1).astype(np.float64)
+        bad = ~amount & (code < 0)
+        if bad.any():
+            k = int(bad.argmax())
+            raise ResponseError(f"resp: {int(bad.sum())} of {len(responses)} answers are outside their item's categories (first: "
+                                f"{responses.resp[k]:g} to item {responses.items[responses.item[k]]!r}); recode or drop them")
+        return np.where(amount, responses.resp, code)
+
+
+def models_of(model: Any, responses: Responses, signed: bool) -> tuple[ItemModel, ...]:
+    """One model an item: the same for all, from a mapping by item, or named in the data."""
+    if responses.models is not None:
+        return tuple(item_model(name, signed) for name in responses.models.tolist())
+    if isinstance(model, Mapping):
+        missing = [label for label in responses.items.tolist() if label not in model]
+        if missing:
+            raise InputError(f"model: {len(missing)} of {responses.items.size} items have none, first {missing[0]!r}; give every item one")
+        return tuple(item_model(model[label], signed) for label in responses.items.tolist())
+    return (item_model(model, signed),) * responses.items.size
+
+
+def build_coding(responses: Responses, models: tuple[ItemModel, ...], rare: int) -> Coding:
+    """Categories of every item, rare ones merged."""
+    amount = np.array([not m.categorical and not isinstance(m, OwnModel) for m in models])
+    mine = ~amount[responses.item]
+    values = np.unique(responses.resp[mine])
+    needed = values.size if values.size else 0
+    kinds = {type(m) for m, a in zip(models, amount, strict=True) if not a}
+    if needed > (MOST_VALUES if kinds <= {OwnModel} else MOST_CATEGORIES):
+        raise ResponseError(f"resp: {needed} distinct values for models with categories; recode them, or use poisson, gaussian or beta")
+    counts = np.zeros((responses.items.size, values.size))
+    np.add.at(counts, (responses.item[mine], np.searchsorted(values, responses.resp[mine])), 1.0)
+    table, merged = np.full(counts.shape, -1, dtype=np.int64), []
+    shared = _shared_levels(models, counts)
+    full = list(models)
+    for i, model in enumerate(models):
+        if amount[i]:
+            _check_amounts(model, responses, i)
+            continue
+        label = responses.items.tolist()[i]
+        if model.binary:
+            table[i] = _binary(values, counts[i], label)
+            continue
+        if isinstance(model, OwnModel):
+            table[i] = np.arange(values.size)
+            full[i] = replace(model, values=tuple(values.tolist()))
+            continue
+        seen = shared[type(model)] if model.shared else counts[i] > 0
+        if seen.sum() < 2:  # everybody gave one answer: a neighbour that nobody chose completes the item
+            others = np.flatnonzero((counts.sum(axis=0) > 0) & ~seen)
+            if not others.size:
+                raise ResponseError(f"item {label!r} has one category only, and so has every other; nothing can be learned from it")
+            seen = seen.copy()
+            seen[others[np.abs(others - int(np.flatnonzero(seen)[0])).argmin()]] = True
+        groups = _merge(counts[i][seen], rare if not model.shared else 1)
+        if groups.max() + 1 < seen.sum():
+            merged.append(f"item {label!r}: {int(seen.sum())} categories became {groups.max() + 1}")
+        codes = groups if not isinstance(model, Golf) or not model.descending else groups.max() - groups
+        table[i, seen] = codes
+        if isinstance(model, Golf):
+            full[i] = _pivoted(model, label, values, table[i], counts[i])
+    return Coding(values, table, tuple(full), tuple(merged))
+
+
+def _shared_levels(models: tuple[ItemModel, ...], counts: Array) -> dict[type, Bools]:
+    out = {}
+    for kind in {type(m) for m in models if m.shared}:
+        mine = np.array([type(m) is kind for m in models])
+        out[kind] = counts[mine].sum(axis=0) > 0
+    return out
+
+
+def _binary(values: Array, counts: Array, label: Any) -> Ints:
+    odd = [value for value, n in zip(values.tolist(), counts, strict=True) if n and value not in (0.0, 1.0)]
+    if odd:
+        raise ResponseError(f"resp: item {label!r} has the response {odd[0]:g}, but its model takes 0 and 1 only; use GRM or GPCM for "
+                            "several categories, or recode")
+    return np.where(values == 0.0, 0, np.where(values == 1.0, 1, -1))
+
+
+def _check_amounts(model: ItemModel, responses: Responses, item: int) -> None:
+    y = responses.resp[responses.item == item]
+    bad = {"poisson": (y < 0) | (y != np.floor(y)), "beta": (y <= 0) | (y >= 1)}.get(model.name, np.zeros(y.size, dtype=bool))
+    if bad.any():
+        wants = {"poisson": "whole numbers from 0", "beta": "values strictly between 0 and 1"}[model.name]
+        raise ResponseError(f"resp: {int(bad.sum())} answers to item {responses.items.tolist()[item]!r} are no {wants} (first: "
+                            f"{y[int(bad.argmax())]:g}), which the {model.name} model needs")
+
+
+def _merge(counts: Array, rare: int) -> Ints:
+    """Group numbers of an item's categories: those below `rare` join the neighbour nearer to the most frequent one."""
+    groups = [[k] for k in range(counts.size)]
+    sizes = counts.tolist()
+    while len(groups) > 2 and min(sizes) < rare:
+        k, top = int(np.argmin(sizes)), int(np.argmax(sizes))
+        into = k + 1 if k < top else k - 1
+        low = min(k, into)
+        groups[low:low + 2] = [groups[low] + groups[low + 1]]
+        sizes[low:low + 2] = [sizes[low] + sizes[low + 1]]
+    out = np.empty(counts.size, dtype=np.int64)
+    for number, group in enumerate(groups):
+        out[group] = number
+    return out
+
+
+def _pivoted(model: Golf, label: Any, values: Array, codes: Ints, counts: Array) -> Golf:
+    """The model with its pivot's category filled in."""
+    if model.par is None:
+        sums = np.bincount(codes[codes >= 0], counts[codes >= 0])
+        return replace(model, par=None, pivot=int(sums.argmax()))
+    if label not in model.par:
+        raise InputError(f"par: none for item {label!r}; give every item one, or leave par out for the most frequent response")
+    at = np.flatnonzero((values == model.par[label]) & (codes >= 0))
+    if not at.size:
+        raise InputError(f"par: {model.par[label]:g} of item {label!r} never occurs among its responses")
+    return replace(model, par=None, pivot=int(codes[at[0]]))
+
+
+def build_bank(responses: Responses, coding: Coding, priors: str | None, fixed: Mapping[Any, Mapping[str, float]],
+               starts: Mapping[Any, Mapping[str, float]]) -> Bank:
+    """All items in blocks at their starting values."""
+    code = coding.code(responses, responses.item)
+    loading = first_component(responses, code) if any(m.signed for m in coding.models) else np.ones(responses.items.size)
+    sizes = coding.table.max(axis=1, initial=-1) + 1
+    sizes = np.where([m.binary for m in coding.models], 2, sizes)
+    keys: dict[tuple[ItemModel, int], list[int]] = {}
+    for i, model in enumerate(coding.models):
+        keys.setdefault((model, int(sizes[i]) if model.categorical else 0), []).append(i)
+    blocks, first_row = [], 0
+    for (model, size), members in keys.items():
+        items = np.array(members, dtype=np.int64)
+        share = _shares(responses, code, items, model, size)
+        u = model.start(share, np.full(items.size, START_SLOPE), loading[items] < 0)
+        weak = model.priors(size)
+        sd = np.array([w.sd for w in weak]) if priors is not None else np.full(len(weak), np.inf)
+        values = _level_values(coding, items, size, model)
+        free = np.ones(u.shape, dtype=bool)
+        labels = responses.items[items].tolist()
+        u, _ = _placed(model, size, labels, u, free, starts)
+        u, free = _placed(model, size, labels, u, free, fixed)
+        block = Block(model, size, items, first_row, u, free, values, np.array([w.mean for w in weak]), sd)
+        if model.shared:
+            block = replace(block, u=u.mean(axis=1, keepdims=True) + (u - u.mean(axis=1, keepdims=True)).mean(axis=0))
+        blocks.append(block)
+        first_row = block.end_row
+    slope_fixed = any((b.model.fixes_slope or not b.free[:, 0].all()) for b in blocks if not isinstance(b.model, OwnModel))
+    place_fixed = any(not b.free.all() for b in blocks)
+    return Bank(tuple(blocks), Metric(free_location=place_fixed, free_scale=slope_fixed), priors == "hierarchical")
+
+
+def _level_values(coding: Coding, items: Ints, size: int, model: ItemModel) -> Array:
+    """The response that each category stands for: the lowest of those merged into it."""
+    if isinstance(model, AmountModel):
+        return np.zeros((items.size, 0))
+    out = np.full((items.size, size), np.nan)
+    for row, item in enumerate(items):
+        for k in range(coding.values.size - 1, -1, -1):
+            if coding.table[item, k] >= 0:
+                out[row, coding.table[item, k]] = coding.values[k]
+    if model.binary:
+        out[:] = [0.0, 1.0]
+    return out
+
+
+def _shares(responses: Responses, code: Array, items: Ints, model: ItemModel, size: int) -> Array:
+    """Share of each category among an item's answers, or the mean and sd of amounts."""
+    place = np.full(responses.items.size, -1, dtype=np.int64)
+    place[items] = np.arange(items.size)
+    mine = np.flatnonzero(place[responses.item] >= 0)
+    at, y = place[responses.item[mine]], code[mine]
+    n = np.maximum(np.bincount(at, minlength=items.size), 1)
+    if not model.categorical:
+        mean = np.bincount(at, y, items.size) / n
+        return np.stack([mean, np.sqrt(np.maximum(np.bincount(at, y**2, items.size) / n - mean**2, 0.0))], axis=1)
+    out = np.zeros((items.size, size))
+    np.add.at(out, (at, y.astype(np.int64)), 1.0)
+    return (out + 0.5 / size) / (n[:, None] + 0.5)
+
+
+def _placed(model: ItemModel, size: int, labels: list[Any], u: Array, free: Bools,
+            given: Mapping[Any, Mapping[str, float]]) -> tuple[Array, Bools]:
+    """Starting values or fixed ones put in place of u; what is not given stays."""
+    if not given:
+        return u, free
+    names = sorted({name for label in labels if label in given for name in given[label]})
+    if not names:
+        return u, free
+    known = set(model.describe(u)) | {"intercept"}
+    odd = [name for name in names if name not in known]
+    if odd:
+        raise InputError(f"item parameters: a {model.name} item has no {odd[0]!r}; it has {', '.join(sorted(known))}")
+    table = {name: np.array([float(given.get(label, {}).get(name, np.nan)) for label in labels]) for name in names}
+    found = model.recover(table, size)
+    return np.where(np.isnan(found), u, found), free & np.isnan(found)
+
+
+def first_component(responses: Responses, code: Array) -> Array:
+    """Each item's loading on the first principal component of the standardised answers: which items run with it, which against."""
+    n = np.maximum(np.bincount(responses.item, minlength=responses.items.size), 1)
+    mean = np.bincount(responses.item, code, responses.items.size) / n
+    sd = np.sqrt(np.maximum(np.bincount(responses.item, code**2, responses.items.size) / n - mean**2, 1e-12))
+    score = (code - mean[responses.item]) / sd[responses.item]
+    matrix = csr_array((score, (responses.person, responses.item)), shape=(responses.people.size, responses.items.size))
+    loading = np.asarray(matrix.T @ (matrix @ np.eye(1, responses.items.size, int(n.argmax()))[0]))
+    for _ in range(60):
+        new = np.asarray(matrix.T @ (matrix @ loading))
+        norm = float(np.linalg.norm(new))
+        if norm == 0:
+            break
+        new = new / norm
+        done = np.abs(new - loading).max() < 1e-9
+        loading = new
+        if done:
+            break
+    return loading if loading.sum() >= 0 else -loading
+
+
+def build_answers(responses: Responses, coding: Coding, bank: Bank, items: Ints | None = None) -> Answers:
+    """Everyone's answers as sites with members (row, coefficient). `items` translates the responses' items to the bank's."""
+    item = responses.item if items is None else items[responses.item]
+    code = coding.code(responses, item)
+    block_of, place = bank.place_of_items()
+    weight = np.ones(len(responses)) if responses.weight is None else responses.weight
+    depth = np.array([1 if b.model.categorical or isinstance(b.model, OwnModel) else b.depth for b in bank.blocks])
+    counts = depth[block_of[item]]
+    begin = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    rows, coefs = np.empty(begin[-1], dtype=np.int64), np.empty(begin[-1])
+    constant = np.zeros(len(responses))
+    for k, block in enumerate(bank.blocks):
+        mine = np.flatnonzero(block_of[item] == k)
+        first = block.first_row + place[item[mine]] * block.depth
+        if depth[k] == 1:
+            rows[begin[mine]], coefs[begin[mine]] = first + code[mine].astype(np.int64), weight[mine]
+            continue
+        terms, constant[mine] = block.model.terms(code[mine])
+        constant[mine] *= weight[mine]
+        for r in range(block.depth):
+            rows[begin[mine] + r], coefs[begin[mine] + r] = first + r, terms[:, r] * weight[mine]
+    times = responses.clock_times
+    new = np.concatenate([[True], (np.diff(responses.person) > 0) | (np.diff(times) > 0)])
+    first_answer = np.flatnonzero(new)
+    site_start = np.searchsorted(responses.person[first_answer], np.arange(responses.people.size + 1)).astype(np.int64)
+    return Answers(times[first_answer], site_start, begin[np.append(first_answer, len(responses))], rows, coefs,
+                   np.repeat(np.arange(len(responses)), counts),
+                   np.bincount(responses.person, constant, responses.people.size).astype(np.float64))
+
+
+def translate(responses: Responses, labels: Any) -> Ints:
+    """The responses' items as numbers among known labels."""
+    return find(labels, responses.items.tolist(), "item")

@@ -1,0 +1,142 @@
+"""Expected counts: what the tilted distributions say about every row at every ability, for the M-step and for standard errors.
+
+The tilted distribution of a site is cavity × (all its rows); under it the gradient of the evidence by a row's value at a grid point is
+the expected number of answers there times their coefficient. Where a site's nodes lie off the grid, their weights go to the six
+grid points around them, by the transpose of the interpolation that grafting uses: so the gradient is exact, not near.
+"""
+
+import numpy as np
+
+from dynaesti.arrays import Array, Ints
+from dynaesti.compiled import compiled
+from dynaesti.rows import DONE, MOST_NODES, NODES, WIDTH, careful, lagrange, on_grid
+
+
+@compiled
+def _quick_weights(lik: Array, start: float, step: float, mean: float, var: float, centre: float, sd: float, p: Array
+                   ) -> tuple[int, int, int]:
+    """Weights of cavity × one row on the grid without an exponential in the loop: (nodes, first, stride); no nodes: declined."""
+    stride = max(1, int(2.0 * WIDTH * sd / (step * (NODES - 1))))
+    gap = stride * step
+    first = int(np.ceil((centre - WIDTH * sd - start) / step))
+    n = int(2.0 * WIDTH * sd / gap) + 1
+    if gap > 0.6 * sd or first < 0 or first + stride * (n - 1) >= lik.size:
+        return 0, 0, 0
+    x = start + step * first
+    exponent = -0.5 * (x - mean) ** 2 / var
+    if exponent < -600.0 or -0.5 * (x + gap * (n - 1) - mean) ** 2 / var < -600.0:
+        return 0, 0, 0
+    w = np.exp(exponent)
+    ratio = np.exp(-0.5 * gap * (2.0 * (x - mean) + gap) / var)
+    shrink = np.exp(-gap * gap / var)
+    total = 0.0
+    i = first
+    for k in range(n):
+        p[k] = w * lik[i]
+        total += p[k]
+        w *= ratio
+        ratio *= shrink
+        i += stride
+    if not total > 1e-250 or p[0] > 1e-8 * total or p[n - 1] > 1e-8 * total:
+        return 0, 0, 0
+    scale = 1.0 / total
+    for k in range(n):
+        p[k] *= scale
+    return n, first, stride
+
+
+@compiled
+def _tilted_weights(log_lik: Array, lik: Array, members: Ints, coefs: Array, start: float, step: float, cav_mean: float, cav_var: float,
+                    mean: float, sd: float, p: Array) -> tuple[int, int, int, float, float]:
+    """Normalised weights p at the nodes of one tilted distribution: (nodes, first, stride, lowest node, gap).
+
+    A stride of 0 says that the nodes are off the grid, at lowest node + gap · k; no nodes mean that the site defies integration.
+    """
+    if members.size == 1 and coefs[0] == 1.0:
+        n, first, stride = _quick_weights(lik[members[0]], start, step, cav_mean, cav_var, mean, sd, p)
+        if n > 0:
+            return n, first, stride, 0.0, 0.0
+    trusted, _, _, _, first, stride, n = on_grid(log_lik, members, coefs, start, step, cav_mean, cav_var, mean, sd, p)
+    lo, gap = 0.0, 0.0
+    if not trusted:
+        verdict, _, _, _, lo, gap, n = careful(log_lik, members, coefs, start, step, cav_mean, cav_var,
+                                               mean - WIDTH * sd, mean + WIDTH * sd, p)
+        first, stride = 0, 0
+        if verdict != DONE:
+            return 0, 0, 0, 0.0, 0.0
+    top = p[0]
+    for k in range(1, n):
+        top = max(top, p[k])
+    total = 0.0
+    for k in range(n):
+        p[k] = np.exp(p[k] - top)
+        total += p[k]
+    for k in range(n):
+        p[k] /= total
+    return n, first, stride, lo, gap
+
+
+@compiled
+def add_counts(jobs: Ints, weight: Array, site_start: Ints, member_start: Ints, member_row: Ints, member_coef: Array,
+               log_lik: Array, lik: Array, start: float, step: float, cav_mean: Array, cav_var: Array,
+               mean: Array, var: Array, counts: Array) -> None:
+    """Add every answer's tilted distribution, times its coefficient and its person's weight, to its row of `counts`."""
+    p = np.empty(4 * MOST_NODES)
+    size = log_lik.shape[1]
+    for job in jobs:
+        w = weight[job]
+        if w < 1e-9:
+            continue
+        for site in range(site_start[job], site_start[job + 1]):
+            a, b = member_start[site], member_start[site + 1]
+            members, coefs = member_row[a:b], member_coef[a:b]
+            n, first, stride, lo, gap = _tilted_weights(log_lik, lik, members, coefs, start, step, cav_mean[site],
+                                                        cav_var[site], mean[site], np.sqrt(var[site]), p)
+            for j in range(members.size):
+                out, c = counts[members[j]], w * coefs[j]
+                if stride > 0:
+                    i = first
+                    for k in range(n):
+                        out[i] += c * p[k]
+                        i += stride
+                    continue
+                for k in range(n):
+                    u = min(max((lo + gap * k - start) / step, 0.0), size - 1.0)
+                    i, w0, w1, w2, w3, w4, w5 = lagrange(u, size)
+                    q = c * p[k]
+                    out[i] += q * w0
+                    out[i + 1] += q * w1
+                    out[i + 2] += q * w2
+                    out[i + 3] += q * w3
+                    out[i + 4] += q * w4
+                    out[i + 5] += q * w5
+
+
+@compiled
+def add_scores(jobs: Ints, weight: Array, site_start: Ints, member_start: Ints, member_row: Ints, member_coef: Array,
+               log_lik: Array, lik: Array, start: float, step: float, cav_mean: Array, cav_var: Array,
+               mean: Array, var: Array, slopes: Array, out: Array) -> None:
+    """Add to out[member] the expected score of every answer's terms: tilted mean of coefficient × slopes[row, parameter]."""
+    p = np.empty(4 * MOST_NODES)
+    size, width = log_lik.shape[1], slopes.shape[1]
+    for job in jobs:
+        w = weight[job]
+        if w < 1e-9:
+            continue
+        for site in range(site_start[job], site_start[job + 1]):
+            a, b = member_start[site], member_start[site + 1]
+            members, coefs = member_row[a:b], member_coef[a:b]
+            n, first, stride, lo, gap = _tilted_weights(log_lik, lik, members, coefs, start, step, cav_mean[site],
+                                                        cav_var[site], mean[site], np.sqrt(var[site]), p)
+            for j in range(members.size):
+                for d in range(width):
+                    s, total = slopes[members[j], d], 0.0
+                    if stride > 0:
+                        for k in range(n):
+                            total += p[k] * s[first + stride * k]
+                    else:
+                        for k in range(n):
+                            u = min(max((lo + gap * k - start) / step, 0.0), size - 1.0)
+                            i, w0, w1, w2, w3, w4, w5 = lagrange(u, size)
+                            total += p[k] * (w0 * s[i] + w1 * s[i + 1] + w2 * s[i + 2] + w3 * s[i + 3] + w4 * s[i + 4] + w5 * s[i + 5])
+                    out[a + j, d] += w * coefs[j] * total

@@ -1,0 +1,147 @@
+"""DynAEsti: dynamic ability estimation. Options checked, the parts put together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from dynaesti.arrays import positive_number, whole_number
+from dynaesti.bank import Bank
+from dynaesti.coding import build_answers, build_bank, build_coding, models_of
+from dynaesti.em import Listener
+from dynaesti.errors import ConvergenceWarning, InputError
+from dynaesti.fitting import Fitted, default_kernel, fit_items
+from dynaesti.labels import find
+from dynaesti.priors.kernels import RBF, Kernel
+from dynaesti.responses import Responses
+from dynaesti.results import Fit
+
+SCALES, DIRECTIONS, PRIORS = ("abilities", "items"), ("positive", "free"), ("weak", "hierarchical", None)
+
+
+class DynAEsti:
+    """Item response theory in which each person's ability is a curve over time.
+
+    `model`: 1PL, 2PL, 3PL, 4PL, GRM, PCM, GPCM, RSM, NRM, golf, poisson, gaussian, beta, an OwnModel, or a mapping from item to model.
+    `kernel`: prior of the curves, of total variance 1 (default: RBF, its bandwidth's distribution over people learned); `bandwidth`
+    is shorthand for a lone RBF, inf for static abilities. `scale`: "abilities" (unit variance) or "items" (geometric-mean slope 1).
+    `direction="free"` lets items run backwards; `orient={"item": label}` or `{"id": label}` then says what lies on the upper
+    side. `priors` on items: "weak", "hierarchical" or None. `clock`: "calendar" or "person" (time since each one's first answer).
+    `rare`: categories with fewer answers join a neighbour. `fixed` and `start`: item → {parameter: value} (or a frame with an item
+    column), held or only begun from; fixed parameters anchor the scale. `tolerance`: stop when no parameter moves by more than this part
+    of its standard error.
+    """
+
+    def __init__(self, model: Any = "2PL", *, kernel: Kernel | None = None, bandwidth: Any = None, scale: str = "abilities",
+                 direction: str = "positive", orient: Mapping[str, Any] | None = None, priors: str | None = "weak",
+                 clock: str = "calendar", unit: str | None = None, rare: int = 1, fixed: Any = None, start: Any = None,
+                 iterations: int = 200, tolerance: float = 0.01, standard_errors: bool = True, threads: int | None = None,
+                 progress: Listener | None = None) -> None:
+        if kernel is not None and bandwidth is not None:
+            raise InputError("bandwidth: the kernel owns it; give one of both")
+        if kernel is not None and not isinstance(kernel, Kernel):
+            raise InputError(f"kernel: expected a kernel such as RBF(), got {type(kernel).__name__}")
+        for name, value, allowed in (("scale", scale, SCALES), ("direction", direction, DIRECTIONS), ("priors", priors, PRIORS)):
+            if value not in allowed:
+                raise InputError(f"{name}: {value!r} is none of {', '.join(map(repr, allowed))}")
+        if orient is not None and (not isinstance(orient, Mapping) or set(orient) - {"item", "id"} or len(orient) != 1):
+            raise InputError("orient: give {'item': label} or {'id': label}: what lies on the upper side of the scale")
+        self.model, self.scale, self.direction, self.orient, self.priors = model, scale, direction, orient, priors
+        self.kernel = kernel if kernel is not None else default_kernel() if bandwidth is None else RBF(bandwidth)
+        self.clock, self.unit, self.fixed, self.start = clock, unit, fixed, start
+        self.rare, self.iterations = whole_number(rare, "rare", 1), whole_number(iterations, "iterations", 1)
+        self.tolerance = positive_number(tolerance, "tolerance")
+        self.standard_errors = bool(standard_errors)
+        self.threads = None if threads is None else whole_number(threads, "threads", 1)
+        self.progress = progress
+
+    def fit(self, data: Any, *, id: str | None = None, item: str | None = None, resp: str | None = None,  # noqa: A002
+            time: str | None = None, weight: str | None = None, model: str | None = None) -> Fit:
+        """Fit to answers: a frame, a CSV or Parquet path, an iterable of dicts, or `Responses`; columns by keyword.
+
+        `weight` names a column of response weights, `model` one that names each item's model.
+        """
+        responses = Responses.read(data, id=id, item=item, resp=resp, time=time, weight=weight, model=model, unit=self.unit,
+                                   clock=self.clock, timeless=self.kernel.static)
+        models = models_of(self.model, responses, self.direction == "free")
+        coding = build_coding(responses, models, self.rare)
+        bank = build_bank(responses, coding, self.priors, _by_item(self.fixed, "fixed"), _by_item(self.start, "start"))
+        answers = build_answers(responses, coding, bank)
+        fitted = fit_items(answers, bank, self.kernel, iterations=self.iterations, tolerance=self.tolerance, threads=self.threads,
+                           listen=self.progress)
+        options = {"scale": self.scale, "direction": self.direction, "priors": self.priors, "threads": self.threads,
+                   "rare": self.rare, "tolerance": self.tolerance}
+        made = _assembled(responses, coding, fitted, options, self.standard_errors)
+        made = made if self._upright(made) else _mirrored(made)
+        if not made.converged:
+            import warnings
+
+            warnings.warn(f"the fit did not come to rest within {self.iterations} steps (last change {made.trace[-1].change:.2g} standard "
+                          "errors); raise iterations, or look at fit.history", ConvergenceWarning, stacklevel=2)
+        return made
+
+    def _upright(self, fit: Fit) -> bool:
+        """Whether the scale points the way it should."""
+        free = all(block.model.signed or block.model.name == "NRM" for block in fit.bank.blocks)
+        if not free or fit.bank.metric.free_location:
+            return True
+        signs = np.empty(fit.responses.items.size)
+        for block in fit.bank.blocks:
+            signs[block.items] = block.model.slope_sign(block.u)
+        if self.orient is None:
+            return bool(signs.mean() >= 0)
+        if "item" in self.orient:
+            return bool(signs[find(fit.responses.items, [self.orient["item"]], "orient")[0]] >= 0)
+        who = find(fit.responses.people, [self.orient["id"]], "orient")
+        person, offsets = fit._asked(None, [self.orient["id"]])
+        mix = fit.mixture(person, offsets)
+        return bool((mix.weights * mix.means).sum(axis=0).mean() >= 0 and who.size)
+
+
+def _assembled(responses: Responses, coding: Any, fitted: Fitted, options: dict[str, Any], errors: bool) -> Fit:
+    expected = fitted.point.expected
+    return Fit(responses, coding, fitted.point.bank, fitted.kernels, expected.population, expected.grafted, expected.weights,
+               fitted.information if errors else None, fitted.trace, fitted.converged, options)
+
+
+def _mirrored(fit: Fit) -> Fit:
+    """The same fit on the scale turned round."""
+    bank: Bank = fit.bank.mirrored()
+    grafts = tuple(replace(g, shift=-g.shift, cav_mean=-g.cav_mean) for g in fit.grafts)
+    information = None
+    if fit.information is not None:
+        flips = [np.sign(_flip(block)) for block in fit.bank.blocks]
+        information = tuple(info * flip[:, None] * flip for info, flip in zip(fit.information, flips, strict=True))
+    return replace(fit, bank=bank, grafts=grafts, information=information)
+
+
+def _flip(block: Any) -> Any:
+    """+1 for parameters that stay, −1 for those that turn, when the scale is turned round."""
+    one = np.ones((1, block.u.shape[1]))
+    return block.model.reversed(one)[0]
+
+
+def _by_item(given: Any, name: str) -> Mapping[Any, Mapping[str, float]]:
+    """Item parameters from a mapping, or a frame with an item column."""
+    if given is None:
+        return {}
+    if isinstance(given, Mapping):
+        if not all(isinstance(value, Mapping) for value in given.values()):
+            raise InputError(f"{name}: expected item → {{parameter: value}}")
+        return given
+    import narwhals as nw
+
+    try:
+        frame = nw.from_native(given, eager_only=True)
+    except TypeError:
+        raise InputError(f"{name}: expected a mapping or a frame with an item column, got {type(given).__name__}") from None
+    if "item" not in frame.columns:
+        raise InputError(f"{name}: the frame has no column 'item'; it has {', '.join(frame.columns)}")
+    skip = {"item", "model", "n"} | {column for column in frame.columns if column.startswith("se_")}
+    out = {}
+    for row in frame.iter_rows(named=True):
+        out[row["item"]] = {k: float(v) for k, v in row.items() if k not in skip and v is not None and np.isfinite(float(v))}
+    return out

@@ -1,0 +1,175 @@
+"""The loop over people and items: E-steps, M-steps, and the extrapolation between them.
+
+Plain EM crawls: whatever the curves hide from the items (their level, their scale, a drift shared by everyone) takes hundreds of
+steps. Such slow movements are extrapolated from the last few steps: the combination whose pulls cancel (Anderson's; SQUAREM is the
+same from the last two, and takes three times the steps here). A jump is kept only if the penalised evidence, which every E-step
+yields for free, has not fallen. Grafting must be settled well within the items' own steps, else the pulls carry the past along.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+
+import numpy as np
+
+from dynaesti.arrays import Array
+from dynaesti.bank import Bank
+from dynaesti.expectation import Expectation, Expected, ability_grid, item_information
+from dynaesti.population import log_list_prior
+from dynaesti.priors.kernels import Kernel
+from dynaesti.rows import RowTable
+
+DEPTH = 12  # steps that an extrapolation looks back on
+FARTHEST_JUMP = 0.7  # in standard errors
+WARM_UP = 2  # plain EM steps before the first one
+LOOSE, TIGHT = 2e-3, 1e-7  # tolerance of grafting: a small part of the items' own step
+PART = 2e-3
+FALL = 0.1  # nats that a jump may lose: grafting is not exact before the end
+IDLE, PRUNING = 2e-2, (1, 3, 6, 12, 24)  # weight in the population below which a prior leaves, and after which steps
+
+
+@dataclass(frozen=True)
+class Step:
+    """One line of the trace."""
+
+    iteration: int
+    stage: str
+    objective: float  # log evidence + log prior of the items
+    log_evidence: float
+    change: float  # largest step of a parameter, in its standard errors
+    seconds: float
+    rows_per_second: float
+
+
+@dataclass(frozen=True)
+class Point:
+    """Items, and the E-step made with them."""
+
+    bank: Bank
+    expected: Expected
+    objective: float
+    counts: Array
+    table: RowTable
+
+    @property
+    def grid(self) -> Array:
+        """The ability grid of the counts."""
+        return np.asarray(self.table.start + self.table.step * np.arange(self.counts.shape[1]))
+
+
+Listener = Callable[[Step], None]
+
+
+@dataclass
+class Loop:
+    """EM over fixed people and a fixed list of priors. `sites` are kept between E-steps."""
+
+    expectation: Expectation
+    kernels: list[Kernel]
+    log_mass: Array
+    stage: str = "fit"
+    listen: Listener | None = None
+    trace: list[Step] = field(default_factory=list)
+    sites: list[tuple[Array, Array] | None] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        if not self.sites:
+            self.sites = [None] * len(self.kernels)
+        self._began = time.perf_counter()
+
+    def look(self, bank: Bank, tolerance: float) -> Point:
+        """The E-step at a bank."""
+        expected, table = self.expectation.run(bank, ability_grid(bank), self.kernels, self.log_mass, self.sites, tolerance)
+        self.sites = list(expected.sites)
+        counts = self.expectation.counts(self.kernels, expected, table)
+        objective = expected.log_evidence + bank.log_prior() + log_list_prior(expected.population, self.log_mass)
+        return Point(bank, expected, objective, counts, table)
+
+    def information(self, point: Point) -> list[Array]:
+        """What the answers say of each item's parameters."""
+        scores = self.expectation.scores(self.kernels, point.expected, point.table, point.bank.slopes(point.grid))
+        return item_information(point.bank, self.expectation.answers, scores)
+
+    def _pruned(self, point: Point) -> Point:
+        """Without the priors that hardly anyone uses: they cost time."""
+        busy = np.flatnonzero(point.expected.population > IDLE)
+        if busy.size == len(self.kernels):
+            return point
+        self.kernels, self.sites = [self.kernels[k] for k in busy], [self.sites[k] for k in busy]
+        self.log_mass = self.log_mass[busy]
+        self.expectation.forget(self.kernels)
+        old = point.expected
+        weights = old.weights[busy] / old.weights[busy].sum(axis=0)
+        kept = replace(old, grafted=tuple(old.grafted[k] for k in busy), weights=weights,
+                       population=old.population[busy] / old.population[busy].sum())
+        return replace(point, expected=kept)
+
+    def _note(self, point: Point, change: float) -> None:
+        now = time.perf_counter() - self._began
+        done = len(self.trace) + 1
+        rows = self.expectation.answers.member_row.size
+        self.trace.append(Step(done, self.stage, point.objective, point.expected.log_evidence, change, now, rows * done / max(now, 1e-9)))
+        if self.listen is not None:
+            self.listen(self.trace[-1])
+
+    def run(self, bank: Bank, most: int, tolerance: float) -> tuple[Point, bool]:
+        """EM until it is at rest twice in a row.
+
+        At rest: no parameter moves by more than 10 × `tolerance` of its standard error in a step, and the evidence by no more than
+        0.1 × `tolerance` nats times the root of the number of parameters. Returns the last E-step, with grafting settled tightly,
+        and whether the loop came to rest.
+        """
+        here, jumps = self.look(bank, LOOSE), Extrapolation()
+        best, plain, settle, quiet = -np.inf, bank, LOOSE, 0
+        step = -1
+        while True:
+            step += 1
+            if here.objective < best - FALL and jumps.jumped:
+                jumps.forget()
+                here = self.look(plain, settle)  # the plain step from where the jump began
+            if step in PRUNING:
+                here = self._pruned(here)
+            plain, weights = here.bank.improved(here.counts, here.grid)
+            pull = plain.vector() - here.bank.vector()
+            change = float(np.abs(pull * weights).max(initial=0.0))
+            gain, best = here.objective - best, max(here.objective, best)
+            self._note(here, change)
+            quiet = quiet + 1 if change < 10 * tolerance and abs(gain) < 0.1 * tolerance * np.sqrt(pull.size + 1) else 0
+            if quiet >= 2 or len(self.trace) >= most:
+                return self.look(plain, TIGHT), quiet >= 2
+            settle = float(np.clip(PART * change, 10 * TIGHT, LOOSE))
+            target = plain.vector()
+            if step >= WARM_UP:
+                target = jumps.next(here.bank.vector(), pull, weights)
+            here = self.look(plain.at(target), settle)
+
+
+class Extrapolation:
+    """Where the last few steps are heading."""
+
+    def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin anew."""
+        self.seen: list[tuple[Array, Array]] = []  # places, and the pulls there
+        self.jumped = False
+
+    def next(self, x: Array, pull: Array, weights: Array) -> Array:
+        """The next place, given the pull at x; weights bring the parameters to one scale."""
+        self.seen = [*self.seen[-DEPTH:], (x, pull)]
+        self.jumped = len(self.seen) > 1
+        if not self.jumped:
+            return x + pull
+        moves = np.stack([b[0] - a[0] for a, b in pairwise(self.seen)], axis=1)
+        changes = np.stack([b[1] - a[1] for a, b in pairwise(self.seen)], axis=1)
+        scaled = weights[:, None] * changes
+        gram = scaled.T @ scaled
+        ridge = 1e-10 * np.trace(gram) * np.eye(len(gram))
+        gamma = np.linalg.solve(gram + ridge + 1e-300 * np.eye(len(gram)), scaled.T @ (weights * pull))
+        jump = -(moves + changes) @ gamma
+        far = FARTHEST_JUMP / np.maximum(weights, 1e-300)  # one item must not be thrown out of its valley by what all do together
+        return np.asarray(x + pull + np.clip(jump, -far, far))

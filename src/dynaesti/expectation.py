@@ -1,0 +1,252 @@
+"""The E-step: every person's curve grafted onto the items' rows, under each prior of the population's list; and the counts that follow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from dynaesti.arrays import Array, Bools, Ints
+from dynaesti.bank import Bank
+from dynaesti.counts import add_counts, add_scores
+from dynaesti.errors import InputError
+from dynaesti.grafting import Problem, graft
+from dynaesti.population import population_weights
+from dynaesti.priors import Solver, assemble_many
+from dynaesti.priors.kernels import Kernel
+from dynaesti.rows import RowTable, match_table, row_table
+from dynaesti.threads import chunks, in_threads
+
+REACH = 8.0  # of the ability grid, in standard deviations
+CELLS = (320, 640, 1280, 2560)
+RESOLVED = 0.35  # log units that the steepest row may change by within a cell
+LANES = 8  # counts are added up in so many fixed parts, at most
+MOST_COUNTS = 40_000_000  # numbers in all lanes together
+MOST_FEATURES = 60_000_000  # numbers of features kept between E-steps
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Everyone's answers as sites: people in order, a site for each instant, members (row, coefficient) of each site."""
+
+    times: Array  # (sites,)
+    site_start: Ints  # (people + 1,)
+    member_start: Ints  # (sites + 1,)
+    member_row: Ints
+    member_coef: Array
+    member_answer: Ints  # which answer (of the responses) a member belongs to
+    constant: Array  # (people,): log-likelihood that no ability can change
+
+    @property
+    def people(self) -> int:
+        """How many people."""
+        return self.site_start.size - 1
+
+    @cached_property
+    def spans(self) -> tuple[Array, Array]:
+        """First and last instant of each person."""
+        return self.times[self.site_start[:-1]], self.times[self.site_start[1:] - 1]
+
+    @cached_property
+    def merged(self) -> Answers:
+        """All answers of a person in one site: exact where abilities are constant."""
+        first, last = self.spans
+        return Answers(0.5 * (first + last), np.arange(self.people + 1), self.member_start[self.site_start], self.member_row,
+                       self.member_coef, self.member_answer, self.constant)
+
+    def take(self, people: Ints) -> Answers:
+        """Some of the people."""
+        sites = _runs(self.site_start, people)
+        members = _runs(self.member_start, sites)
+        counts = self.member_start[sites + 1] - self.member_start[sites]
+        return Answers(self.times[sites], _starts(self.site_start[people + 1] - self.site_start[people]), _starts(counts),
+                       self.member_row[members], self.member_coef[members], self.member_answer[members], self.constant[people])
+
+    def for_kernel(self, kernel: Kernel) -> Answers:
+        """The sites that a kernel sees."""
+        return self.merged if kernel.static else self
+
+
+def _runs(start: Ints, chosen: Ints) -> Ints:
+    """Indices start[c] … start[c + 1] of all chosen c, one run after the other."""
+    counts = start[chosen + 1] - start[chosen]
+    return np.asarray(np.arange(counts.sum()) + np.repeat(start[chosen] - (np.cumsum(counts) - counts), counts))
+
+
+def _starts(counts: Ints) -> Ints:
+    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+
+
+@dataclass(frozen=True)
+class Grafts:
+    """One prior's grafted sites for everyone, with the cavities that belong to them."""
+
+    precision: Array
+    shift: Array
+    cav_mean: Array
+    cav_var: Array
+    log_evidence: Array  # (people,)
+    converged: Bools
+    log_z: Array
+
+
+@dataclass(frozen=True)
+class Expected:
+    """An E-step: grafted curves under every prior, the population's weights, and the evidence."""
+
+    grafted: tuple[Grafts, ...]
+    weights: Array  # (priors, people)
+    population: Array  # (priors,)
+    log_evidence: float
+
+    @property
+    def sites(self) -> list[tuple[Array, Array]]:
+        """Sites to start the next one from."""
+        return [(g.precision, g.shift) for g in self.grafted]
+
+
+def ability_grid(bank: Bank) -> Array:
+    """An even grid fine enough for the steepest item."""
+    steep = bank.steepness()
+    cells = next((c for c in CELLS if steep * 2 * REACH / c <= RESOLVED), CELLS[-1])
+    return np.linspace(-REACH, REACH, cells + 1)
+
+
+@dataclass
+class Expectation:
+    """E-steps over the same people again and again; features are kept while they fit into memory."""
+
+    answers: Answers
+    threads: int | None = None
+    _features: dict[tuple[Kernel, int], Solver] = field(default_factory=dict)
+    _kept: int = 0
+
+    def __post_init__(self) -> None:
+        self._chunks = {False: chunks(self.answers.site_start), True: chunks(self.answers.merged.member_start)}
+
+    def graft(self, kernel: Kernel, table: RowTable, start: tuple[Array, Array] | None, tolerance: float) -> Grafts:
+        """Everyone's curve under one prior."""
+        data = self.answers.for_kernel(kernel)
+        everyone = np.arange(data.times.size)
+        out = {name: np.zeros(everyone.size) for name in ("precision", "shift", "cav_mean", "cav_var", "log_z")}
+        evidence, converged = np.zeros(data.people), np.zeros(data.people, dtype=bool)
+
+        def run(number: int) -> None:
+            people = self._chunks[kernel.static][number]
+            a, b = int(data.site_start[people[0]]), int(data.site_start[people[-1] + 1])
+            where = slice(a, b)
+
+            def match(sites: Ints, cav_mean: Array, cav_var: Array, log_z: Array, mean: Array, var: Array) -> None:
+                bad = match_table(sites, everyone[where], data.member_start, data.member_row, data.member_coef, table.log_lik,
+                                  table.lik, table.top, table.start, table.step, cav_mean, cav_var, log_z, mean, var)
+                if bad >= 0:
+                    raise InputError(f"the answers at one instant (site {a + bad}) are impossible at every ability; "
+                                     "check the responses and the item parameters that were given")
+
+            flat = np.zeros(b - a)
+            problem = Problem(self._solver(kernel, number), match, flat, flat, np.full(people.size, kernel.instant_var),
+                              np.ones(b - a, dtype=bool))
+            found = graft(problem, None if start is None else (start[0][where], start[1][where]), tolerance)
+            out["precision"][where], out["shift"][where] = found.precision, found.shift
+            out["cav_mean"][where], out["cav_var"][where] = found.bare_mean, found.bare_var
+            out["log_z"][where] = found.log_z
+            evidence[people] = found.log_evidence + data.constant[people]
+            converged[people] = found.converged
+
+        in_threads(run, range(len(self._chunks[kernel.static])), self.threads)
+        return Grafts(log_evidence=evidence, converged=converged, **out)
+
+    def _solver(self, kernel: Kernel, number: int) -> Solver:
+        found = self._features.get((kernel, number))
+        if found is not None:
+            return found
+        data, people = self.answers.for_kernel(kernel), self._chunks[kernel.static][number]
+        a, b = data.site_start[people[0]], data.site_start[people[-1] + 1]
+        first, last = self.answers.spans
+        made = assemble_many(kernel, data.times[a:b], data.site_start[people[0]:people[-1] + 2] - a, first[people], last[people])
+        size = getattr(made, "features", np.zeros(0))
+        if isinstance(size, np.ndarray) and self._kept + size.size <= MOST_FEATURES:
+            self._kept += size.size
+            self._features[kernel, number] = made
+        return made
+
+    def forget(self, kernels: list[Kernel]) -> None:
+        """Drop the features of all but the given priors."""
+        self._features = {key: value for key, value in self._features.items() if key[0] in kernels}
+        self._kept = sum(getattr(value, "features", np.zeros(0)).size for value in self._features.values())
+
+    def run(self, bank: Bank, z: Array, kernels: list[Kernel], log_mass: Array, starts: list[tuple[Array, Array] | None],
+            tolerance: float) -> tuple[Expected, RowTable]:
+        """Graft everyone under every prior and weigh the priors."""
+        table = row_table(float(z[0]), float(z[1] - z[0]), bank.rows(z))
+        grafted = tuple(self.graft(kernel, table, start, tolerance) for kernel, start in zip(kernels, starts, strict=True))
+        logs = np.array([g.log_evidence for g in grafted])
+        weights, population = population_weights(logs, log_mass, pool=True)
+        with np.errstate(divide="ignore"):
+            total = float(np.logaddexp.reduce(np.log(population)[:, None] + logs, axis=0).sum())
+        return Expected(grafted, weights, population, total), table
+
+    def counts(self, kernels: list[Kernel], expected: Expected, table: RowTable) -> Array:
+        """Expected counts on the grid: (rows, points). Added up in fixed lanes, so threads do not change a bit."""
+        tasks = [(k, number) for k, kernel in enumerate(kernels) for number in range(len(self._chunks[kernel.static]))]
+        lanes = max(1, min(LANES, len(tasks), MOST_COUNTS // table.log_lik.size))
+        parts = [np.zeros(table.log_lik.shape) for _ in range(lanes)]
+        moments = [tilted_moments(g) for g in expected.grafted]
+
+        def run(lane: int) -> None:
+            for k, number in tasks[lane::lanes]:
+                data, g = self.answers.for_kernel(kernels[k]), expected.grafted[k]
+                mean, var = moments[k]
+                add_counts(self._chunks[kernels[k].static][number], expected.weights[k], data.site_start, data.member_start,
+                           data.member_row, data.member_coef, table.log_lik, table.lik, table.start, table.step,
+                           g.cav_mean, g.cav_var, mean, var, parts[lane])
+
+        in_threads(run, range(lanes), self.threads)
+        total = parts[0]
+        for part in parts[1:]:
+            total += part
+        return total
+
+    def scores(self, kernels: list[Kernel], expected: Expected, table: RowTable, slopes: Array) -> Array:
+        """Expected score of every member's term by its item's parameters: (members, parameters)."""
+        out = np.zeros((self.answers.member_row.size, slopes.shape[1]))
+        for k, kernel in enumerate(kernels):
+            data, g = self.answers.for_kernel(kernel), expected.grafted[k]
+            mean, var = tilted_moments(g)
+
+            def run(number: int) -> None:
+                add_scores(self._chunks[kernel.static][number], expected.weights[k], data.site_start, data.member_start,  # noqa: B023
+                           data.member_row, data.member_coef, table.log_lik, table.lik, table.start, table.step, g.cav_mean, g.cav_var,  # noqa: B023
+                           mean, var, slopes, out)  # noqa: B023
+
+            in_threads(run, range(len(self._chunks[kernel.static])), self.threads)
+        return out
+
+
+def item_information(bank: Bank, answers: Answers, scores: Array) -> list[Array]:
+    """Σ over answers of the outer product of their expected scores, item by item: what the answers alone say of each item.
+
+    This is the diagonal block of the cross-product estimate of the observed information; what it leaves out is that other items are
+    uncertain too.
+    """
+    width = scores.shape[1]
+    per_answer = scores
+    if answers.member_answer.size and answers.member_answer.max() + 1 < answers.member_answer.size:
+        per_answer = np.zeros((int(answers.member_answer.max()) + 1, width))
+        np.add.at(per_answer, answers.member_answer, scores)
+        item = np.zeros(len(per_answer), dtype=np.int64)
+        item[answers.member_answer] = bank.item_of_rows()[answers.member_row]
+    else:
+        item = bank.item_of_rows()[answers.member_row]
+    total = np.zeros((bank.item_count, width, width))
+    for p in range(width):
+        for q in range(p + 1):
+            total[:, p, q] = total[:, q, p] = np.bincount(item, per_answer[:, p] * per_answer[:, q], minlength=bank.item_count)
+    return [total[block.items][:, :block.u.shape[1], :block.u.shape[1]] for block in bank.blocks]
+
+
+def tilted_moments(g: Grafts) -> tuple[Array, Array]:
+    """Mean and variance of the sites' tilted distributions: at rest those of cavity × site."""
+    thin = 1.0 + g.precision * g.cav_var
+    return (g.cav_mean + g.shift * g.cav_var) / thin, g.cav_var / thin

@@ -1,0 +1,135 @@
+"""The stages of a fit: a first look at some people, the list of priors, then everyone; and the standard errors."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+
+from dynaesti.arrays import Array, Ints
+from dynaesti.bank import Bank
+from dynaesti.candidates import UnitSpace, explore, unit_space
+from dynaesti.em import Listener, Loop, Point, Step
+from dynaesti.errors import BandwidthWarning, InputError
+from dynaesti.expectation import Answers, Expectation, ability_grid
+from dynaesti.population import population_weights
+from dynaesti.priors.kernels import RBF, Kernel
+from dynaesti.rows import row_table
+
+SOME, FEW = 60_000, 20_000  # sites of the first look, and of the search for priors
+ANSWERS = 300  # answers an item has in the first look, on average: fewer would mislead more than they save
+FIRST_LOOK = 4  # EM steps before the search
+LIKELY, MISSED, MOST_PRIORS = 0.05, 0.5, 6  # weights relative to the heaviest prior's to be kept, or added late; how many at most
+LOOSER = 10.0  # the first look may stop at so many times the tolerance
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """What the stages leave: the last E-step, the priors, the trace, and each item's information."""
+
+    point: Point
+    kernels: tuple[Kernel, ...]
+    log_mass: Array
+    trace: tuple[Step, ...]
+    converged: bool
+    information: tuple[Array, ...]  # a block each: (items, parameters, parameters), priors included
+
+
+def typical_times(answers: Answers) -> tuple[float, float]:
+    """Median span of the people who have any, and the typical gap between their answers."""
+    first, last = answers.spans
+    spans = (last - first)[last > first]
+    if not spans.size:
+        return 0.0, 1.0
+    inner = np.ones(answers.times.size, dtype=bool)
+    inner[answers.site_start[:-1]] = False
+    gaps = np.diff(answers.times, prepend=0.0)[inner]
+    return float(np.median(spans)), float(min(np.median(gaps), np.median(spans) / 20))
+
+
+def some_people(answers: Answers, sites: int) -> Ints:
+    """People spread evenly over sizes and times, with about so many sites together; labels and order do not matter."""
+    if answers.times.size <= 1.5 * sites:
+        return np.arange(answers.people)
+    counts = np.diff(answers.site_start)
+    first, last = answers.spans
+    middle = np.add.reduceat(answers.times, answers.site_start[:-1]) / counts
+    order = np.lexsort((middle, last, first, counts))
+    wanted = max(20, round(answers.people * sites / answers.times.size))
+    return np.sort(order[np.unique(np.linspace(0, answers.people - 1, min(wanted, answers.people)).round().astype(np.int64))])
+
+
+def fit_items(answers: Answers, bank: Bank, kernel: Kernel, *, iterations: int, tolerance: float, threads: int | None,
+              listen: Listener | None) -> Fitted:
+    """All stages."""
+    trace: list[Step] = []
+    span, gap = typical_times(answers)
+    if not kernel.static and span <= 0:
+        raise InputError("time: everybody answered at one instant, so nothing can be seen of change; use bandwidth=inf")
+    space = unit_space(kernel, span, gap) if not kernel.static else None
+    kernels, log_mass = [kernel if space is None else space.at(tuple(axis.centre for axis in space.axes))], np.zeros(1)
+    some = some_people(answers, max(SOME, ANSWERS * bank.item_count))
+    some = some if some.size < 0.4 * answers.people else np.arange(answers.people)
+    few = Expectation(answers.take(some_people(answers, FEW)), threads)
+    if space is not None and space.axes:
+        first = Loop(Expectation(answers.take(some), threads), kernels, log_mass, "first look", listen, trace)
+        bank = first.run(bank, min(iterations, FIRST_LOOK), LOOSER * tolerance)[0].bank
+        kernels, log_mass = search(few, bank, space, LIKELY)
+    if some.size < answers.people and len(trace) < iterations:
+        look = Loop(Expectation(answers.take(some), threads), kernels, log_mass, "some people", listen, trace)
+        bank = look.run(bank, min(iterations, len(trace) + 20), LOOSER * tolerance)[0].bank
+        kernels, log_mass = look.kernels, look.log_mass
+    loop = Loop(Expectation(answers, threads), kernels, log_mass, "everyone", listen, trace)
+    point, converged = loop.run(bank, max(iterations, len(trace) + 1), tolerance)
+    if space is not None and space.axes and len(trace) < iterations:
+        found, mass = search(few, point.bank, space, MISSED)
+        if not set(found) <= set(kernels):  # the items have moved, and with them what the curves look like
+            both = dict(zip(loop.kernels, loop.log_mass.tolist(), strict=True)) | dict(zip(found, mass.tolist(), strict=True))
+            known = dict(zip(loop.kernels, loop.sites, strict=True))
+            sites = [known.get(k) for k in both]
+            loop = Loop(loop.expectation, list(both), np.array(list(both.values())), "everyone", listen, trace, sites)
+            point, converged = loop.run(point.bank, max(iterations, len(trace) + 1), tolerance)
+    information = loop.information(point)
+    blocks = zip(point.bank.blocks, information, strict=True)
+    return Fitted(point, tuple(loop.kernels), loop.log_mass, tuple(trace), converged,
+                  tuple(info + np.diag(block.prior_sd**-2.0) for block, info in blocks))
+
+
+def search(few: Expectation, bank: Bank, space: UnitSpace, likely: float) -> tuple[list[Kernel], Array]:
+    """The priors that the population uses, and their log masses in the list, from a look at few people."""
+    z = ability_grid(bank)
+    table = row_table(float(z[0]), float(z[1] - z[0]), bank.rows(z))
+
+    def evidence(kernels: list[Kernel]) -> list[Array]:
+        return [few.graft(kernel, table, None, 1e-3).log_evidence for kernel in kernels]
+
+    def weigh(results: list[Array], log_mass: Array) -> Array:
+        return population_weights(np.array(results), log_mass, pool=True)[1]
+
+    found = explore(space, evidence, weigh)
+    mass = np.array([e.log_mass for e in found])
+    share = weigh([e.result for e in found], mass)
+    keep = np.sort(np.argsort(-share, kind="stable")[:MOST_PRIORS])
+    keep = keep[share[keep] > likely * share.max()]
+    _tell_edge(space, [found[k].kernel for k in keep], share[keep])
+    few.forget([])
+    return [found[k].kernel for k in keep], mass[keep]
+
+
+def _tell_edge(space: UnitSpace, kernels: list[Kernel], share: Array) -> None:
+    """Weight that piles up at the shortest bandwidth means misfit or local dependence, not learning."""
+    for axis in space.axes:
+        if axis.field != "bandwidth":
+            continue
+        at = [np.log(kernel.leaves[axis.leaves[0]].number("bandwidth")) for kernel in kernels]
+        edge = float(share[np.array(at) <= axis.lowest + 1e-9].sum())
+        if edge > 0.3:
+            warnings.warn(f"bandwidth: {edge:.0%} of the population's weight lies at {np.exp(axis.lowest):.3g}, the shortest that these "
+                          "times can show; that is rather misfit or answers that depend on each other than change of ability",
+                          BandwidthWarning, stacklevel=6)
+
+
+def default_kernel() -> Kernel:
+    """The paper's: RBF of unit variance, its bandwidth learned."""
+    return RBF()

@@ -1,0 +1,76 @@
+"""The item table: parameters on the reported scale, both metrics, with standard errors."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dynaesti.arrays import Array, Ints
+from dynaesti.bank import Bank, Block
+from dynaesti.items.base import STEP
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Reported abilities: gain · θ + shift, with θ in the items' metric."""
+
+    name: str
+    gain: float
+    shift: float
+
+
+def reported_scale(bank: Bank, wanted: str) -> Scale:
+    """"abilities": unit variance. "items": geometric-mean slope 1. Anchored items keep their own metric whatever is wanted."""
+    metric = bank.metric
+    if metric.free_location:
+        return Scale("anchors", 1.0, 0.0)
+    if wanted == "abilities":
+        return Scale("abilities", 1 / metric.scale, -metric.location / metric.scale)
+    slopes = [block.model.describe(block.u)["a"] for block in bank.blocks if "a" in block.model.describe(block.u[:1])]
+    if not slopes:
+        return Scale("abilities", 1 / metric.scale, -metric.location / metric.scale)
+    size = np.abs(np.concatenate(slopes))
+    return Scale("items", float(np.exp(np.log(np.maximum(size, 1e-6)).mean())), 0.0)
+
+
+def covariances(block: Block, information: Array) -> Array:
+    """Covariance of each item's parameters from its information; what is fixed has none."""
+    both = block.free[:, :, None] & block.free[:, None, :]
+    eye = np.eye(block.u.shape[1])
+    held = np.where(both, information, 0.0) + np.where(block.free, 0.0, 1.0)[:, :, None] * eye
+    inverse = np.linalg.pinv(held + 1e-12 * eye, hermitian=True)
+    return np.where(both, inverse, 0.0)
+
+
+def standard_errors(block: Block, information: Array, scale: Scale) -> dict[str, Array]:
+    """Of the reported parameters, by the delta method."""
+    cov = covariances(block, information)
+    step = STEP * np.eye(block.u.shape[1])
+    slopes: dict[str, list[Array]] = {}
+    for row in step:
+        ahead, behind = (block.model.describe(block.u + sign * row, scale.gain, scale.shift) for sign in (1, -1))
+        for name in ahead:
+            slopes.setdefault(name, []).append((ahead[name] - behind[name]) / (2 * STEP))
+    out = {}
+    for name, parts in slopes.items():
+        j = np.stack(parts, axis=1)
+        with np.errstate(invalid="ignore"):
+            out[name] = np.sqrt(np.maximum(np.einsum("ip,ipq,iq->i", j, cov, j), 0.0))
+    return out
+
+
+def item_columns(bank: Bank, labels: npt.NDArray[Any], counts: Ints, information: tuple[Array, ...] | None, scale: Scale) -> dict[str, Any]:
+    """Columns item, model, n, the parameters and their standard errors (se_…), in the items' order."""
+    size = labels.size
+    model = np.empty(size, dtype=object)
+    values: dict[str, Array] = {}
+    errors: dict[str, Array] = {}
+    for k, block in enumerate(bank.blocks):
+        model[block.items] = getattr(block.model, "label", block.model.name)
+        for name, column in block.model.describe(block.u, scale.gain, scale.shift).items():
+            values.setdefault(name, np.full(size, np.nan))[block.items] = column
+        if information is not None:
+            for name, column in standard_errors(block, information[k], scale).items():
+                errors.setdefault(f"se_{name}", np.full(size, np.nan))[block.items] = column
+    return {"item": labels.tolist(), "model": model.tolist(), "n": counts, **values, **errors}

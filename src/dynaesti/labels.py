@@ -1,0 +1,54 @@
+"""Ids and item names of any type: numbered for the computation, and given back as they came."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dynaesti.arrays import Ints
+from dynaesti.errors import InputError
+
+
+def encode(values: npt.NDArray[Any], name: str) -> tuple[npt.NDArray[Any], Ints]:
+    """Distinct labels in order, and each value's number. Labels of one type sort by value; of several, by type, then value."""
+    if values.dtype.kind in "iufbM":
+        labels, codes = np.unique(values, return_inverse=True)
+        return labels, codes.astype(np.int64)
+    seen: dict[Any, int] = {}
+    try:
+        first = np.array([seen.setdefault(value, len(seen)) for value in values.tolist()], dtype=np.int64)
+    except TypeError:
+        raise InputError(f"{name}: labels must be numbers, text or dates, not {type(values.tolist()[0]).__name__}") from None
+    found = list(seen)
+    try:
+        order = sorted(range(len(found)), key=found.__getitem__)
+    except TypeError:
+        order = sorted(range(len(found)), key=lambda k: (type(found[k]).__name__, str(found[k])))
+    place = np.empty(len(found), dtype=np.int64)
+    place[order] = np.arange(len(found))
+    return as_labels([found[k] for k in order]), place[first]
+
+
+def as_labels(values: list[Any]) -> npt.NDArray[Any]:
+    """Labels as an array that keeps their types."""
+    out = np.empty(len(values), dtype=object)
+    out[:] = values
+    return out
+
+
+def find(labels: npt.NDArray[Any], wanted: list[Any], name: str) -> Ints:
+    """Numbers of the wanted labels; unknown ones are refused with the nearest known."""
+    index = {label: k for k, label in enumerate(labels.tolist())}
+    numbers = [index.get(_plain(label), -1) for label in wanted]
+    unknown = [label for label, k in zip(wanted, numbers, strict=True) if k < 0]
+    if unknown:
+        from difflib import get_close_matches
+
+        near = get_close_matches(str(unknown[0]), [str(label) for label in labels.tolist()], n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else f" (there are {labels.size}, such as {labels.tolist()[0]!r})"
+        raise InputError(f"{name}: {len(unknown)} of {len(wanted)} were never seen, first {unknown[0]!r}{hint}")
+    return np.array(numbers, dtype=np.int64)
+
+
+def _plain(label: Any) -> Any:
+    return label.item() if isinstance(label, np.generic) else label

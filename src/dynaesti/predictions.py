@@ -1,0 +1,112 @@
+"""What is expected of answers: chances of each category under what is known of abilities, and items' information."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dynaesti.arrays import Array, Ints
+from dynaesti.bank import Bank
+from dynaesti.coding import Coding
+from dynaesti.items import OwnModel
+from dynaesti.mixtures import Mixture
+from dynaesti.responses import Responses
+
+NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(31)
+WEIGHTS = WEIGHTS / np.sqrt(2 * np.pi)
+BLOCK = 4000  # answers at a time
+MOST_COLUMNS = 12
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """Row by row: mean response, its variance, chance (or density) of the response given, chances of the categories (NaN beyond them)."""
+
+    expected: Array
+    variance: Array
+    given: Array  # NaN where no response was given
+    chances: Array  # (answers, most categories)
+
+    def columns(self, more: Responses, order: Ints) -> dict[str, Any]:
+        """Columns of a frame, rows in the given order."""
+        people, items = more.people.tolist(), more.items.tolist()
+        out: dict[str, Any] = {"id": [people[k] for k in more.person[order]], "item": [items[k] for k in more.item[order]]}
+        if more.columns.get("time"):
+            out["time"] = more.axis.restore(more.offsets[order])
+        out["expected"] = self.expected[order]
+        if np.isfinite(more.resp).any():
+            out["resp"], out["p"] = more.resp[order], self.given[order]
+        shown = min(self.chances.shape[1], MOST_COLUMNS)
+        return out | {f"p{k}": self.chances[order, k] for k in range(shown)}
+
+
+def predicted(bank: Bank, coding: Coding, item: Ints, more: Responses, z: Mixture) -> Predictions:
+    """Chances of answers whose ability z has the mixture's distribution."""
+    block_of, place = bank.place_of_items()
+    widest = max([b.size for b in bank.blocks if b.model.categorical] or [0])
+    n = item.size
+    out = Predictions(np.full(n, np.nan), np.full(n, np.nan), np.full(n, np.nan), np.full((n, widest), np.nan))
+    answered = np.isfinite(more.resp)
+    for k, block in enumerate(bank.blocks):
+        for part in _parts(np.flatnonzero(block_of[item] == k)):
+            u, values = block.u[place[item[part]]], block.values[place[item[part]]]
+            rows_mean = np.zeros((part.size, block.depth)) if block.model.categorical else np.zeros((part.size, 0))
+            mean, square, chance = np.zeros(part.size), np.zeros(part.size), np.zeros(part.size)
+            for c in range(len(z.weights)):
+                weight = z.weights[c, part]
+                theta = bank.metric.theta(z.means[c, part][:, None] + z.sds[c, part][:, None] * NODES)
+                basis = block.model.rows(u, theta)
+                if block.model.categorical:
+                    p = np.exp(basis) @ WEIGHTS
+                    rows_mean += weight[:, None] * p
+                    continue
+                level = block.model.expected(u, theta, values)
+                mean += weight * (level @ WEIGHTS)
+                square += weight * (level**2 @ WEIGHTS)
+                chance += weight * (np.exp(_own_terms(block, coding, item[part], more.resp[part], basis)) @ WEIGHTS)
+            if block.model.categorical:
+                out.chances[part, :block.size] = rows_mean
+                mean, square = (rows_mean * values).sum(axis=1), (rows_mean * values**2).sum(axis=1)
+                code = _codes(coding, item[part], more.resp[part])
+                chance = np.where(code >= 0, rows_mean[np.arange(part.size), np.maximum(code, 0)], 0.0)
+            out.expected[part], out.variance[part] = mean, np.maximum(square - mean**2, 0.0)
+            out.given[part] = np.where(answered[part], chance, np.nan)
+    return out
+
+
+def _parts(rows: Ints) -> list[Ints]:
+    return [rows[a:a + BLOCK] for a in range(0, rows.size, BLOCK)]
+
+
+def _codes(coding: Coding, item: Ints, resp: Array) -> Ints:
+    """Category of each response, −1 where it has none."""
+    at = np.clip(np.searchsorted(coding.values, np.nan_to_num(resp)), 0, coding.values.size - 1)
+    return np.where(coding.values[at] == resp, coding.table[item, at], -1)
+
+
+def _own_terms(block: Any, coding: Coding, item: Ints, resp: Array, basis: Array) -> Array:
+    """Log-likelihood of amounts at the nodes: (answers, nodes)."""
+    if isinstance(block.model, OwnModel):
+        return np.asarray(basis[np.arange(item.size), np.maximum(_codes(coding, item, resp), 0)])
+    filler = 0.5 if block.model.name == "beta" else 0.0
+    terms, constant = block.model.terms(np.where(np.isfinite(resp), resp, filler))
+    return np.asarray(np.einsum("nr,nrg->ng", terms, basis) + constant[:, None])
+
+
+def expected_rows(bank: Bank, z: Array) -> Array:
+    """Fisher information of each item about z: (items, points)."""
+    step = 1e-4
+    out = np.empty((bank.item_count, z.size))
+    for block in bank.blocks:
+        theta = [bank.metric.theta(z + d) for d in (-step, 0.0, step)]
+        low, mid, high = (block.model.rows(block.u, t) for t in theta)
+        slope = (high - low) / (2 * step)
+        if block.model.categorical or isinstance(block.model, OwnModel):
+            out[block.items] = (np.exp(mid) * slope**2).sum(axis=1)
+        else:  # of a family in its mean: (dμ/dz)² / variance
+            mean = block.model.expected(block.u, theta[1], block.values)
+            ends = [block.model.expected(block.u, t, block.values) for t in (theta[0], theta[2])]
+            rise = (ends[1] - ends[0]) / (2 * step)
+            spread = {"poisson": mean, "gaussian": np.exp(2 * block.u[:, -1:]), "beta": mean * (1 - mean) / (1 + np.exp(block.u[:, -1:]))}
+            out[block.items] = rise**2 / spread[block.model.name]
+    return out

@@ -1,0 +1,57 @@
+"""Marginals of many grafted curves at any times: each curve may be asked at times of its own."""
+
+import numpy as np
+
+from dynaesti.arrays import Array, Ints
+from dynaesti.priors import SolverName, assemble_many, choose, needs_place, posterior
+from dynaesti.priors.kernels import Kernel
+from dynaesti.priors.weights import LowRank
+from dynaesti.threads import chunks, in_threads
+
+
+def marginals_at(kernel: Kernel, times: Array, starts: Ints, span: tuple[Array, Array], precision: Array, shift: Array, asked: Array,
+                 asked_start: Ints, solver: SolverName | None = None, threads: int | None = None) -> tuple[Array, Array]:
+    """Mean and variance of curve j at asked[asked_start[j]:asked_start[j + 1]], for all j, flat.
+
+    Curve j has sites (precision, shift) as seen by the curve at times[starts[j]:starts[j + 1]]; its data span first[j] to last[j].
+    """
+    first, last = span
+    means, variances = np.empty(asked.size), np.empty(asked.size)
+    packed = not needs_place(kernel) and choose(kernel, int(np.diff(starts).max()), float((last - first).max()), solver) == "lowrank"
+
+    def one_by_one(curves: Ints) -> None:
+        for c in curves:
+            want, have = slice(asked_start[c], asked_start[c + 1]), slice(starts[c], starts[c + 1])
+            if asked_start[c] == asked_start[c + 1]:
+                continue
+            placed = kernel.place(float(first[c]), float(last[c]))
+            name = choose(placed, int(starts[c + 1] - starts[c]), float(last[c] - first[c]), solver)
+            given = posterior(name, placed, times[have], precision[have], shift[have])
+            means[want], variances[want] = given.marginals(asked[want])
+
+    def together(curves: Ints) -> None:
+        """The times asked for join each curve's sites as ones that say nothing."""
+        a, b = curves[0], curves[-1] + 1
+        have, want = np.diff(starts[a:b + 1]), np.diff(asked_start[a:b + 1])
+        joint = np.concatenate([[0], np.cumsum(have + want)]).astype(np.int64)
+        is_asked = np.zeros(joint[-1], dtype=bool)
+        is_asked[_last_of(joint, want)] = True
+        t, tau, nu = np.empty(joint[-1]), np.zeros(joint[-1]), np.zeros(joint[-1])
+        mine, seen = slice(asked_start[a], asked_start[b]), slice(starts[a], starts[b])
+        t[is_asked], t[~is_asked] = asked[mine], times[seen]
+        tau[~is_asked], nu[~is_asked] = precision[seen], shift[seen]
+        prior = assemble_many(kernel, t, joint, first[curves], last[curves], "lowrank")
+        assert isinstance(prior, LowRank)
+        mean, var, size = np.empty(joint[-1]), np.empty(joint[-1]), np.empty(curves.size)
+        prior.marginals(np.arange(curves.size), tau, nu, mean, var, size, np.ones(curves.size, dtype=bool))
+        rest = np.broadcast_to(kernel.cov(asked[mine], asked[mine]), asked[mine].shape) - prior.squares()[is_asked]
+        means[mine], variances[mine] = mean[is_asked], var[is_asked] + np.maximum(rest, 0.0)
+
+    in_threads(together if packed else one_by_one, chunks(starts + asked_start), threads)
+    return means, variances
+
+
+def _last_of(joint: Ints, want: Ints) -> Ints:
+    """Places of the last want[j] entries of each run joint[j]:joint[j + 1]."""
+    begin = joint[1:] - want
+    return np.asarray(np.arange(want.sum()) + np.repeat(begin - (np.cumsum(want) - want), want))

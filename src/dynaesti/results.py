@@ -1,0 +1,440 @@
+"""Fit: what a user holds after DynAEsti. Items, everyone's ability at any time, predictions, updates; nothing mutates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtr
+
+from dynaesti.arrays import Array, Ints, as_vector, generator, whole_number
+from dynaesti.bank import Bank
+from dynaesti.coding import Coding, build_answers, translate
+from dynaesti.components import graft_components
+from dynaesti.curves import Curve, from_components
+from dynaesti.em import Step
+from dynaesti.errors import InputError, ResponseError
+from dynaesti.expectation import Answers, Expectation, Expected, Grafts, ability_grid
+from dynaesti.frames import frame_kind, make_frame
+from dynaesti.grafting import seen_by_curve
+from dynaesti.itemtable import Scale, covariances, item_columns, reported_scale
+from dynaesti.known import BankAnswers
+from dynaesti.labels import find
+from dynaesti.links import BUILT_IN
+from dynaesti.mixtures import Mixture, check_level
+from dynaesti.observations import Observations
+from dynaesti.predictions import Predictions, expected_rows, predicted
+from dynaesti.priors.kernels import Kernel
+from dynaesti.queries import marginals_at
+from dynaesti.responses import Responses
+from dynaesti.rows import row_table
+from dynaesti.times import TimeAxis
+
+TIGHT = 1e-7
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """A fitted DynAEsti. Abilities are on the reported scale (`scale`): ability = shift + gain · z, z of unit variance a priori."""
+
+    responses: Responses
+    coding: Coding
+    bank: Bank
+    kernels: tuple[Kernel, ...]
+    population: Array  # weight of each prior in the population
+    grafts: tuple[Grafts, ...]
+    weights: Array  # (priors, people)
+    information: tuple[Array, ...] | None
+    trace: tuple[Step, ...]
+    converged: bool
+    options: Mapping[str, Any]
+
+    # --- scales and parts -------------------------------------------------------------------------------
+
+    @cached_property
+    def scale(self) -> Scale:
+        """The scale that abilities and items are reported on."""
+        return reported_scale(self.bank, self.options["scale"])
+
+    @property
+    def gain(self) -> float:
+        """Reported ability per unit of z."""
+        return self.scale.gain * self.bank.metric.scale
+
+    @property
+    def shift(self) -> float:
+        """Reported ability at z = 0."""
+        return self.scale.gain * self.bank.metric.location + self.scale.shift
+
+    @cached_property
+    def answers(self) -> Answers:
+        """Everyone's answers as sites."""
+        return build_answers(self.responses, self.coding, self.bank)
+
+    @property
+    def ids(self) -> list[Any]:
+        """The people's labels."""
+        return list(self.responses.people.tolist())
+
+    @property
+    def log_evidence(self) -> float:
+        """Log probability of all answers, curves integrated out."""
+        return float(self.person_evidence.sum())
+
+    @cached_property
+    def person_evidence(self) -> Array:
+        """Log probability of each person's answers."""
+        with np.errstate(divide="ignore"):
+            logs = np.log(self.population)[:, None] + np.array([g.log_evidence for g in self.grafts])
+        return np.asarray(np.logaddexp.reduce(logs, axis=0))
+
+    @property
+    def frame(self) -> str | None:
+        """The kind of frames that came in, and go out."""
+        return self.responses.frame
+
+    @cached_property
+    def items(self) -> Any:
+        """A frame: item, model, n, the parameters and their standard errors."""
+        counts = np.bincount(self.responses.item, minlength=self.responses.items.size)
+        return make_frame(item_columns(self.bank, self.responses.items, counts, self.information, self.scale), self.frame)
+
+    @cached_property
+    def history(self) -> Any:
+        """The trace of the fit as a frame."""
+        names = ("iteration", "stage", "objective", "log_evidence", "change", "seconds")
+        return make_frame({name: [getattr(step, name) for step in self.trace] for name in names}, self.frame)
+
+    @property
+    def bandwidths(self) -> Any:
+        """The priors and their weights in the population, as a frame."""
+        return make_frame({"kernel": [kernel.describe() for kernel in self.kernels], "weight": self.population}, self.frame)
+
+    # --- abilities ----------------------------------------------------------------------------------------
+
+    def _offsets(self, times: Any) -> Array:
+        """Users' times on the fit's clock."""
+        if self.responses.clock == "person" or not self.responses.axis.stamps:
+            values = as_vector(times, "at")
+            return values if self.responses.clock == "person" else values - self.responses.axis.origin
+        return self.responses.axis.offsets(times, "at")
+
+    def _restored(self, offsets: Array) -> Any:
+        return offsets if self.responses.clock == "person" else self.responses.axis.restore(offsets)
+
+    def mixture(self, person: Ints, offsets: Array) -> Mixture:
+        """Reported ability of each (person, time) pair; −1 is someone never seen."""
+        order = np.argsort(person, kind="stable")
+        who, when = person[order], offsets[order]
+        known = np.unique(who[who >= 0])
+        means, variances = np.zeros((len(self.kernels), who.size)), np.ones((len(self.kernels), who.size))
+        weights = np.repeat(self.population[:, None], who.size, axis=1)
+        first = int(np.searchsorted(who, 0))
+        if known.size:
+            asked_start = np.append(np.searchsorted(who, known), who.size) - first
+            for k, (kernel, g) in enumerate(zip(self.kernels, self.grafts, strict=True)):
+                data = self.answers.for_kernel(kernel)
+                sites = _runs(data.site_start, known)
+                starts = np.concatenate([[0], np.cumsum(data.site_start[known + 1] - data.site_start[known])]).astype(np.int64)
+                span = tuple(edge[known] for edge in self.answers.spans)
+                precision, shift = seen_by_curve(g.precision[sites], g.shift[sites], kernel.instant_var)
+                means[k, first:], variances[k, first:] = marginals_at(kernel, data.times[sites], starts, (span[0], span[1]), precision,
+                                                                       shift, when[first:], asked_start, None, self.options["threads"])
+            weights[:, first:] = self.weights[:, who[first:]]
+        back = np.empty_like(order)
+        back[order] = np.arange(order.size)
+        sds = np.sqrt(np.maximum(variances, 1e-300))
+        return Mixture(weights[:, back], self.shift + self.gain * means[:, back], self.gain * sds[:, back])
+
+    def _asked(self, at: Any, ids: Any) -> tuple[Ints, Array]:
+        """(person, offset) pairs: everyone at every time, or everyone at the instants of their own answers."""
+        people = np.arange(self.responses.people.size) if ids is None else find(self.responses.people, _listed(ids), "ids")
+        if at is not None:
+            offsets = self._offsets(at)
+            return np.repeat(people, offsets.size), np.tile(offsets, people.size)
+        sites = _runs(self.answers.site_start, people)
+        return np.repeat(people, np.diff(self.answers.site_start)[people]), self.answers.times[sites]
+
+    def ability(self, at: Any = None, ids: Any = None, *, level: float = 0.7, quantiles: Any = None) -> Any:
+        """A frame: id, time, mean, sd, lower, upper (a band of probability `level`), and further quantiles on request.
+
+        `at`: times, past, between or future (default: the instants of each person's own answers). `ids`: some people (default: all).
+        """
+        check_level(level)
+        person, offsets = self._asked(at, ids)
+        mix, link = self.mixture(person, offsets), BUILT_IN["identity"]
+        extra = np.zeros(0) if quantiles is None else as_vector(quantiles, "quantiles")
+        rows = mix.quantiles(np.concatenate([[0.5 - level / 2, 0.5 + level / 2], extra]), link)
+        labels = self.responses.people.tolist()
+        return make_frame({"id": [labels[p] for p in person], "time": self._restored(offsets), "mean": mix.mean(link), "sd": mix.sd(link),
+                           "lower": rows[0], "upper": rows[1], **{f"q{q:g}": row for q, row in zip(extra, rows[2:], strict=True)}},
+                          frame_kind(at) or self.frame)
+
+    def above(self, cut: float, at: Any, ids: Any = None) -> Any:
+        """Pr[ability > cut] of everyone (or some) at the times: a frame with id, time, probability."""
+        person, offsets = self._asked(at, ids)
+        mix = self.mixture(person, offsets)
+        probability = (mix.weights * ndtr((mix.means - float(cut)) / mix.sds)).sum(axis=0)
+        labels = self.responses.people.tolist()
+        return make_frame({"id": [labels[p] for p in person], "time": self._restored(offsets), "probability": probability},
+                          frame_kind(at) or self.frame)
+
+    def curve(self, id: Any, *, until: Any = None) -> Curve:  # noqa: A002
+        """One person's curve. `until` keeps the answers up to a time only: filtered, what was known then."""
+        who = find(self.responses.people, [id], "id")
+        return self._curve(who, None if until is None else float(self._offsets([until])[0]))
+
+    def _curve(self, who: Ints, until: float | None, bank: Bank | None = None) -> Curve:
+        one = self.responses.take(who)
+        rows = np.arange(len(one)) if until is None else np.flatnonzero(one.clock_times <= until)
+        if not rows.size:
+            raise InputError("until: no answers up to then; the curve would be the prior")
+        weight = np.ones(len(one)) if one.weight is None else one.weight
+        code = self.coding.code(one, one.item)
+        emissions = BankAnswers(bank or self.bank, one.item[rows], code[rows], weight[rows], self.gain, self.shift)
+        axis = self.responses.axis if self.responses.clock == "calendar" else TimeAxis(0.0, 0, stamps=False, zoned=False)
+        observations = Observations(axis, one.clock_times[rows], emissions, BUILT_IN["identity"], self.shift, 8.0 * self.gain)
+        kernels = [(self.gain**2 * kernel).place(*observations.span) for kernel in self.kernels]
+        made = graft_components(observations, kernels)
+        with np.errstate(divide="ignore"):
+            return from_components(observations, made, np.log(self.population).tolist(), "learn", self.frame, None)
+
+    def change(self, id: Any, t0: Any, t1: Any) -> Change:  # noqa: A002
+        """How a person's ability changed from t0 to t1: the difference, its sd, and Pr[it rose]."""
+        curve = self.curve(id)
+        offsets = self._offsets([t0, t1])
+        weights, _, components = curve.weighted_components()
+        difference, variance = np.empty(weights.size), np.empty(weights.size)
+        for k, component in enumerate(components):
+            mean, cov = component.posterior.marginals(offsets)[0], component.posterior.covariance(offsets)
+            difference[k], variance[k] = mean[1] - mean[0], max(cov[0, 0] + cov[1, 1] - 2 * cov[0, 1], 1e-300)
+        average = float(weights @ difference)
+        sd = float(np.sqrt(weights @ (variance + (difference - average) ** 2)))
+        return Change(id, t0, t1, average, sd, float(weights @ ndtr(difference / np.sqrt(variance))))
+
+    def plausible(self, id: Any, at: Any, size: int = 20, seed: int | None = 0) -> Array:  # noqa: A002
+        """Whole curves drawn from a person's posterior, for analyses that need plausible values: (size, times)."""
+        return self.curve(id).sample(self._restored(self._offsets(at)), size, seed)
+
+    def uncertain(self, id: Any, at: Any, *, draws: int = 30, level: float = 0.7, seed: int = 0) -> Any:  # noqa: A002
+        """One person's ability with the items' uncertainty in it: curves averaged over items drawn from their own."""
+        if self.information is None:
+            raise InputError("the items' standard errors were not computed; fit with standard_errors=True")
+        who, rng, link = find(self.responses.people, [id], "id"), generator(seed), BUILT_IN["identity"]
+        offsets = self._offsets(at)
+        parts = []
+        for _ in range(whole_number(draws, "draws", 2)):
+            blocks = []
+            for block, information in zip(self.bank.blocks, self.information, strict=True):
+                root = np.linalg.cholesky(covariances(block, information) + 1e-12 * np.eye(block.u.shape[1]))
+                blocks.append(replace(block, u=block.u + np.einsum("ipq,iq->ip", root, rng.standard_normal(block.u.shape))))
+            parts.append(self._curve(who, None, replace(self.bank, blocks=tuple(blocks))).mixture(self._restored(offsets)))
+        mix = Mixture(np.concatenate([p.weights for p in parts]) / draws, np.concatenate([p.means for p in parts]),
+                      np.concatenate([p.sds for p in parts]))
+        lower, upper = mix.quantiles(np.array([0.5 - level / 2, 0.5 + level / 2]), link)
+        return make_frame({"id": [id] * offsets.size, "time": self._restored(offsets), "mean": mix.mean(link), "sd": mix.sd(link),
+                           "lower": lower, "upper": upper}, self.frame)
+
+    # --- predictions ------------------------------------------------------------------------------------
+
+    def _read(self, data: Any, unanswered: bool = False) -> tuple[Responses, Ints, Ints]:
+        """Further data on the fit's terms: responses, their people (−1 if new) and items in the fit."""
+        columns = {key: name for key, name in self.responses.columns.items() if name is not None and key != "model"}
+        more = _read_like(data, columns, self.responses, unanswered)
+        index = {label: k for k, label in enumerate(self.responses.people.tolist())}
+        people = np.array([index.get(label, -1) for label in more.people.tolist()], dtype=np.int64)
+        return more, people, translate(more, self.responses.items)
+
+    def _clock(self, more: Responses, people: Ints) -> Array:
+        """Times of further data on the fit's clock; known people keep their own start."""
+        offsets = self.responses.axis.offsets(more.axis.restore(more.offsets)) if more.columns.get("time") else more.offsets
+        if self.responses.clock == "calendar":
+            return offsets
+        start = np.full(more.people.size, np.inf)
+        np.minimum.at(start, more.person, offsets)
+        start = np.where(people >= 0, self.responses.origin[np.maximum(people, 0)], start)
+        return np.asarray(offsets - start[more.person])
+
+    def predict(self, data: Any) -> Any:
+        """Chances of each response at its time, for known people (their curves) and new ones (the population's prior).
+
+        A frame in the data's order: id, item, time, expected response, `p` (chance of the response given, where there is one),
+        and p0, p1, … for the categories.
+        """
+        more, people, items = self._read(data, unanswered=True)
+        found = self.predictions(more, people, items)
+        back = np.argsort(more.row, kind="stable")
+        return make_frame(found.columns(more, back), more.frame or self.frame)
+
+    def predictions(self, more: Responses, people: Ints, items: Ints) -> Predictions:
+        """Predictive chances of further answers, row by row."""
+        mix = self.mixture(people[more.person], self._clock(more, people))
+        inner = Mixture(mix.weights, (mix.means - self.shift) / self.gain, mix.sds / self.gain)
+        return predicted(self.bank, self.coding, items[more.item], more, inner)
+
+    def score(self, data: Any, *, at: Any = None, level: float = 0.7) -> Any:
+        """Abilities of new people, or of new answers, with the items frozen: an ability frame.
+
+        `at`: times (default: the instants of the answers).
+        """
+        more, _, items = self._read(data)
+        return self._scored(more, items).ability(at, level=level)
+
+    def _scored(self, more: Responses, items: Ints) -> Fit:
+        """A fit of other people with these items and priors."""
+        moved = replace(more, items=self.responses.items, item=items[more.item], models=self.responses.models, axis=self.responses.axis,
+                        offsets=self.responses.axis.offsets(more.axis.restore(more.offsets)) if more.columns.get("time") else more.offsets,
+                        unit=self.responses.unit, clock=self.responses.clock)
+        return self._grafted(moved, None)
+
+    def _grafted(self, responses: Responses, starts: list[tuple[Array, Array] | None] | None) -> Fit:
+        answers = build_answers(responses, self.coding, self.bank)
+        expected = self._expect(answers, starts or [None] * len(self.kernels))
+        return replace(self, responses=responses, grafts=expected.grafted, weights=expected.weights)
+
+    def _expect(self, answers: Answers, starts: list[tuple[Array, Array] | None]) -> Expected:
+        """An E-step with items and priors frozen."""
+        table = self._table
+        engine = Expectation(answers, self.options["threads"])
+        grafted = tuple(engine.graft(kernel, table, start, TIGHT) for kernel, start in zip(self.kernels, starts, strict=True))
+        return Expected(grafted, person_weights(self.population, grafted), self.population, 0.0)
+
+    @cached_property
+    def _table(self) -> Any:
+        z = ability_grid(self.bank)
+        return row_table(float(z[0]), float(z[1] - z[0]), self.bank.rows(z))
+
+    def update(self, data: Any) -> Fit:
+        """The fit with more answers of known people (or of new ones): their curves move, the items stay."""
+        more, _, items = self._read(data)
+        moved = replace(more, items=self.responses.items, item=items[more.item], models=self.responses.models)
+        joined = self.responses.joined(moved)
+        touched = find(joined.people, more.people.tolist(), "id")
+        known = find(joined.people, self.responses.people.tolist(), "id")
+        part = joined.take(touched)
+        answers = build_answers(joined, self.coding, self.bank)
+        expected = self._expect(build_answers(part, self.coding, self.bank), [None] * len(self.kernels))
+        grafts = []
+        for kernel, old, new in zip(self.kernels, self.grafts, expected.grafted, strict=True):
+            grafts.append(_merged_grafts(answers.for_kernel(kernel), self.answers.for_kernel(kernel), known, old, touched, new))
+        whole = tuple(grafts)
+        return replace(self, responses=joined, grafts=whole, weights=person_weights(self.population, whole))
+
+    # --- information --------------------------------------------------------------------------------------
+
+    def information_at(self, ability: Any, items: Any = None) -> Array:
+        """Fisher information of each item about ability, on the reported scale: (items, abilities)."""
+        theta = (as_vector(ability, "ability") - self.shift) / self.gain
+        chosen = np.arange(self.responses.items.size) if items is None else find(self.responses.items, _listed(items), "items")
+        return expected_rows(self.bank, theta)[chosen] / self.gain**2
+
+    def test_information(self, ability: Any, items: Any = None) -> Any:
+        """Information of a whole test over ability, with the standard error of measurement: a frame."""
+        values = as_vector(ability, "ability")
+        total = self.information_at(values, items).sum(axis=0)
+        with np.errstate(divide="ignore"):
+            return make_frame({"ability": values, "information": total, "se": 1 / np.sqrt(total)}, self.frame)
+
+    def next_item(self, id: Any, at: Any, *, exclude: Any = (), count: int = 5) -> Any:  # noqa: A002
+        """The most informative items for a person at a time, averaged over what is known of their ability: a frame."""
+        who = find(self.responses.people, [id], "id")
+        mix = self.mixture(who, self._offsets([at]))
+        z = np.linspace(-5, 5, 81)
+        ability = self.shift + self.gain * z
+        density = (mix.weights / mix.sds * np.exp(-0.5 * ((ability[:, None, None] - mix.means) / mix.sds) ** 2)).sum(axis=1)[:, 0]
+        value = self.information_at(ability) @ (density / density.sum())
+        barred = find(self.responses.items, _listed(exclude), "exclude") if len(_listed(exclude)) else np.zeros(0, dtype=np.int64)
+        value[barred] = -np.inf
+        best = np.argsort(-value, kind="stable")[:whole_number(count, "count", 1)]
+        labels = self.responses.items.tolist()
+        return make_frame({"item": [labels[k] for k in best], "information": value[best]}, self.frame)
+
+    def reliability(self, at: Any = None) -> float:
+        """Share of the variance of ability that the answers explain, averaged over people and times."""
+        person, offsets = self._asked(at, None)
+        mix = self.mixture(person, offsets)
+        error = float((mix.sd(BUILT_IN["identity"]) ** 2).mean())
+        return 1.0 - error / self.gain**2
+
+    def summary(self) -> str:
+        """The fit in a few sentences."""
+        r, heavy = self.responses, int(np.argmax(self.population))
+        models = sorted({block.model.name for block in self.bank.blocks})
+        loose = int(sum((~g.converged & (w > 1e-3)).sum() for g, w in zip(self.grafts, self.weights, strict=True)))
+        verdict = "The fit came to rest" if self.converged else "The fit did NOT come to rest (raise iterations)"
+        first, last = r.axis.restore(np.array([r.offsets.min(), r.offsets.max()]))
+        return (f"{len(r):,} answers of {r.people.size:,} people to {r.items.size:,} items ({', '.join(models)}), from {first} to {last} "
+                f"({r.unit}{', counted from each start' if r.clock == 'person' else ''}). {verdict} after {len(self.trace)} steps; log "
+                f"evidence {self.log_evidence:.2f}. Scale: {self.scale.name}. Priors: {self.kernels[heavy].describe()} carries "
+                f"{self.population[heavy]:.0%} of the population, {len(self.kernels)} in all."
+                + (f" Grafting did not settle for {loose} curves." if loose else "")
+                + (f" {r.dropped:,} rows without a response were dropped." if r.dropped else "")
+                + (f" {len(self.coding.merged)} items had rare categories merged." if self.coding.merged else ""))
+
+    def __repr__(self) -> str:
+        return f"<Fit: {self.summary()}>"
+
+
+@dataclass(frozen=True)
+class Change:
+    """How an ability changed between two times."""
+
+    id: Any
+    t0: Any
+    t1: Any
+    mean: float
+    sd: float
+    rose: float  # Pr[ability rose]
+
+
+def person_weights(population: Array, grafts: tuple[Grafts, ...]) -> Array:
+    """Each person's weights of the priors."""
+    with np.errstate(divide="ignore"):
+        logs = np.log(population)[:, None] + np.array([g.log_evidence for g in grafts])
+    return np.asarray(np.exp(logs - np.logaddexp.reduce(logs, axis=0)))
+
+
+def _merged_grafts(new_data: Answers, old_data: Answers, known: Ints, old: Grafts, touched: Ints, new: Grafts) -> Grafts:
+    """Everyone's sites after some people's were grafted anew."""
+    sites = new_data.times.size
+    untouched = ~np.isin(known, touched)
+    place_old, place_new = _runs(new_data.site_start, known[untouched]), _runs(new_data.site_start, touched)
+    from_old = _runs(old_data.site_start, np.flatnonzero(untouched))
+
+    def site_wise(name: str) -> Array:
+        out = np.zeros(sites)
+        out[place_old], out[place_new] = getattr(old, name)[from_old], getattr(new, name)
+        return out
+
+    evidence, converged = np.zeros(new_data.people), np.zeros(new_data.people, dtype=bool)
+    evidence[known], converged[known] = old.log_evidence, old.converged
+    evidence[touched], converged[touched] = new.log_evidence, new.converged
+    return Grafts(log_evidence=evidence, converged=converged,
+                  **{name: site_wise(name) for name in ("precision", "shift", "cav_mean", "cav_var", "log_z")})
+
+
+def _runs(start: Ints, chosen: Ints) -> Ints:
+    """Indices start[c] … start[c + 1] of all chosen c, one run after the other."""
+    counts = start[chosen + 1] - start[chosen]
+    return np.asarray(np.arange(counts.sum()) + np.repeat(start[chosen] - (np.cumsum(counts) - counts), counts))
+
+
+def _listed(values: Any) -> list[Any]:
+    """One label, or several, as a list."""
+    if isinstance(values, str | bytes) or not hasattr(values, "__len__"):
+        return [values]
+    return list(values.tolist()) if hasattr(values, "tolist") else list(values)
+
+
+def _read_like(data: Any, columns: dict[str, str], like: Responses, unanswered: bool) -> Responses:
+    """Read with the columns of the fit where the data have them, else by their usual names."""
+    timeless = "time" not in columns
+    try:
+        return Responses.read(data, **columns, unit=like.unit, clock=like.clock, timeless=timeless, unanswered=unanswered)
+    except ResponseError as error:
+        if "no column" not in str(error):
+            raise
+        return Responses.read(data, unit=like.unit, clock=like.clock, timeless=timeless, unanswered=unanswered)
