@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from dynaesti.arrays import Array, Bools, Ints
-from dynaesti.items import ItemModel
+from dynaesti.items import ItemModel, OwnModel
 from dynaesti.items.base import STEP
 
 NEWTON_STEPS = 10
@@ -17,6 +17,7 @@ SETTLED = 3e-5  # largest step of an item at rest
 LONGEST = 1.5  # a step's largest move of any parameter
 FARTHEST = 30.0  # without priors a slope or difficulty may run away; there it stays
 BATCH = 4_000_000  # slopes at a time
+WIDER = 1.5  # weak priors are so much wider than the items' own spread
 HYPER_WEIGHT, HYPER_ITEMS = 3.0, 5  # the weak prior counts as so many items; fewer items than this share no distribution
 
 
@@ -67,10 +68,11 @@ class Block:
         return self.first_row + self.depth * len(self.items)
 
     def log_prior(self) -> float:
-        """Log density of the items' parameters under their normal priors (a constant left out, as is everything fixed)."""
-        away = (self.u - self.prior_mean) / self.prior_sd
-        logs = -0.5 * away**2 - np.log(np.where(np.isfinite(self.prior_sd), self.prior_sd, 1.0))
-        return float(logs[self.free].sum())
+        """Log density of the free parameters under their normal priors, each in units of its prior's spread.
+
+        So it does not depend on the unit of ability, and spreads that are learned do not collapse.
+        """
+        return float(-0.5 * (((self.u - self.prior_mean) / self.prior_sd) ** 2)[self.free].sum())
 
     def rows(self, theta: Array) -> Array:
         """All rows of the block, flat: (rows, points)."""
@@ -193,7 +195,7 @@ class Bank:
 
     blocks: tuple[Block, ...]
     metric: Metric
-    hierarchical: bool = False
+    priors: str | None = "weak"  # "weak", "sparse" (weak, where items have few answers), "hierarchical" or None
 
     @cached_property
     def row_count(self) -> int:
@@ -204,6 +206,11 @@ class Bank:
     def item_count(self) -> int:
         """Number of items."""
         return sum(len(block.items) for block in self.blocks)
+
+    @property
+    def needs_unit(self) -> bool:
+        """Whether priors bear on so many thin items that they must be kept from deciding the unit of ability."""
+        return self.priors in ("sparse", "hierarchical")
 
     def rows(self, z: Array) -> Array:
         """Basis rows of all items at abilities z: (rows, points)."""
@@ -224,8 +231,8 @@ class Bank:
         theta = self.metric.theta(z)
         moved = [block.improved(counts[block.first_row:block.end_row], theta) for block in self.blocks]
         blocks = [block for block, _ in moved]
-        if self.hierarchical:
-            blocks = _learn_priors(blocks, [curvature for _, curvature in moved])
+        if self.priors in ("sparse", "hierarchical"):
+            blocks = [_with_learned_prior(block, curvature, self.priors == "hierarchical") for block, curvature in moved]
         weights = [np.sqrt(np.maximum(np.diagonal(curvature, axis1=1, axis2=2), 0.0))[block.free]
                    for block, curvature in moved]
         world = [np.sqrt(counts.shape[0])] * (self.metric.free_location + self.metric.free_scale)
@@ -254,6 +261,15 @@ class Bank:
         if metric.free_scale:
             metric = replace(metric, log_scale=float(vector[used]))
         return replace(self, blocks=tuple(blocks), metric=metric)
+
+    def remetred(self, location: float, log_scale: float) -> Bank:
+        """The same items for abilities counted anew, so that location + scale · z becomes z; where nothing holds the metric."""
+        if self.metric.free_location or self.metric.free_scale or any(isinstance(block.model, OwnModel) for block in self.blocks):
+            return self
+        gain = float(np.exp(-log_scale))
+        blocks = [replace(block, u=block.model.recover(block.model.describe(block.u, gain, -gain * location), block.size))
+                  for block in self.blocks]
+        return replace(self, blocks=tuple(blocks))
 
     def mirrored(self) -> Bank:
         """The same items on the scale θ → −θ."""
@@ -286,21 +302,26 @@ class Bank:
         return float(max((np.abs(np.diff(block.rows(self.metric.theta(z)), axis=1)).max() for block in self.blocks), default=1.0) / 2e-4)
 
 
-def _learn_priors(blocks: Sequence[Block], curvatures: Sequence[Array]) -> list[Block]:
-    """Means and sds of each parameter over the items of one model; each item's own variance is added, else the sds collapse."""
-    out = []
-    for block, curvature in zip(blocks, curvatures, strict=True):
-        weak = block.model.priors(block.size)
-        if len(block.items) < HYPER_ITEMS:
-            out.append(block)
-            continue
-        own = np.linalg.inv(curvature + 1e-9 * np.eye(curvature.shape[1]))
-        centre, sd = np.array([w.mean for w in weak]), np.array([w.sd for w in weak])
-        count = len(block.items)
-        mean = (centre + block.u.sum(axis=0)) / (1 + count)
-        square = ((block.u - mean) ** 2 + np.diagonal(own, axis1=1, axis2=2)).sum(axis=0)
-        out.append(replace(block, prior_mean=mean, prior_sd=np.sqrt((HYPER_WEIGHT * sd**2 + square) / (HYPER_WEIGHT + count))))
-    return out
+def _with_learned_prior(block: Block, curvature: Array, hierarchical: bool) -> Block:
+    """Centres and spreads of the priors from the block's own items.
+
+    Hierarchical: all of them. Else only what depends on the unit of ability, spreads kept wide. Each item's own variance is added to
+    a spread, else it collapses.
+    """
+    count = len(block.items)
+    if count < HYPER_ITEMS or not np.isfinite(block.prior_sd).all():
+        return block
+    weak = block.model.priors(block.size)
+    own = np.diagonal(np.linalg.inv(curvature + 1e-9 * np.eye(curvature.shape[1])), axis1=1, axis2=2)
+    mean, sd = block.prior_mean.copy(), block.prior_sd.copy()
+    for p, w in enumerate(weak):
+        if w.unit in ("log", "place") or (hierarchical and w.unit != "slope"):
+            mean[p] = (w.mean * (w.unit == "") + block.u[:, p].sum()) / ((w.unit == "") + count)
+        if w.unit in ("slope", "place") or hierarchical:
+            square = float(((block.u[:, p] - mean[p]) ** 2 + own[:, p]).sum())
+            learned = square / count if w.unit in ("slope", "place") else (HYPER_WEIGHT * w.sd**2 + square) / (HYPER_WEIGHT + count)
+            sd[p] = np.sqrt(learned) * (1.0 if hierarchical else WIDER)
+    return replace(block, prior_mean=mean, prior_sd=sd)
 
 
 def _improved_metric(blocks: Sequence[Block], metric: Metric, counts: Array, z: Array) -> Metric:

@@ -96,7 +96,8 @@ def _of_unit_variance(kernel: Kernel) -> Kernel:
 
 def _scaled(leaf: Leaf, weight: float) -> Leaf:
     """The leaf with unit amplitude and a weight: every kernel has the field, but not the class they share."""
-    return replace(leaf, **{"weight": weight, "amplitude": 1.0})
+    changes = {"weight": weight, "amplitude": 1.0}
+    return replace(leaf, **changes)
 
 
 def unit_space(kernel: Kernel, span: float, gap: float) -> UnitSpace:

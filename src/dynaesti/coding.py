@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from dynaesti.arrays import Array, Bools, Ints
-from dynaesti.bank import Bank, Block, Metric
+from dynaesti.bank import HYPER_ITEMS, Bank, Block, Metric
 from dynaesti.errors import InputError, ResponseError
 from dynaesti.expectation import Answers
 from dynaesti.items import MOST_VALUES, AmountModel, Golf, ItemModel, OwnModel, item_model
@@ -19,6 +19,7 @@ from dynaesti.responses import Responses
 
 MOST_CATEGORIES = 60
 START_SLOPE = 1.0
+THIN = 50  # answers of the middle item below which items count as sparse
 
 
 @dataclass(frozen=True)
@@ -157,7 +158,8 @@ def build_bank(responses: Responses, coding: Coding, priors: str | None, fixed: 
                starts: Mapping[Any, Mapping[str, float]]) -> Bank:
     """All items in blocks at their starting values."""
     code = coding.code(responses, responses.item)
-    loading = first_component(responses, code) if any(m.signed for m in coding.models) else np.ones(responses.items.size)
+    signed = any(m.signed for m in coding.models)
+    slope = component_slopes(responses, code) if signed else np.full(responses.items.size, START_SLOPE)
     sizes = coding.table.max(axis=1, initial=-1) + 1
     sizes = np.where([m.binary for m in coding.models], 2, sizes)
     keys: dict[tuple[ItemModel, int], list[int]] = {}
@@ -167,7 +169,7 @@ def build_bank(responses: Responses, coding: Coding, priors: str | None, fixed: 
     for (model, size), members in keys.items():
         items = np.array(members, dtype=np.int64)
         share = _shares(responses, code, items, model, size)
-        u = model.start(share, np.full(items.size, START_SLOPE), loading[items] < 0)
+        u = model.start(share, np.abs(slope[items]), slope[items] < 0)
         weak = model.priors(size)
         sd = np.array([w.sd for w in weak]) if priors is not None else np.full(len(weak), np.inf)
         values = _level_values(coding, items, size, model)
@@ -182,7 +184,9 @@ def build_bank(responses: Responses, coding: Coding, priors: str | None, fixed: 
         first_row = block.end_row
     slope_fixed = any((b.model.fixes_slope or not b.free[:, 0].all()) for b in blocks if not isinstance(b.model, OwnModel))
     place_fixed = any(not b.free.all() for b in blocks)
-    return Bank(tuple(blocks), Metric(free_location=place_fixed, free_scale=slope_fixed), priors == "hierarchical")
+    thin = np.median(np.bincount(responses.item, minlength=responses.items.size)) < THIN
+    kind = "sparse" if priors == "weak" and thin and responses.items.size >= HYPER_ITEMS else priors
+    return Bank(tuple(blocks), Metric(free_location=place_fixed, free_scale=slope_fixed), kind)
 
 
 def _level_values(coding: Coding, items: Ints, size: int, model: ItemModel) -> Array:
@@ -231,8 +235,8 @@ def _placed(model: ItemModel, size: int, labels: list[Any], u: Array, free: Bool
     return np.where(np.isnan(found), u, found), free & np.isnan(found)
 
 
-def first_component(responses: Responses, code: Array) -> Array:
-    """Each item's loading on the first principal component of the standardised answers: which items run with it, which against."""
+def component_slopes(responses: Responses, code: Array) -> Array:
+    """Rough signed slopes from the first principal component of the standardised answers: which items run with it, which against."""
     n = np.maximum(np.bincount(responses.item, minlength=responses.items.size), 1)
     mean = np.bincount(responses.item, code, responses.items.size) / n
     sd = np.sqrt(np.maximum(np.bincount(responses.item, code**2, responses.items.size) / n - mean**2, 1e-12))
@@ -249,7 +253,14 @@ def first_component(responses: Responses, code: Array) -> Array:
         loading = new
         if done:
             break
-    return loading if loading.sum() >= 0 else -loading
+    person = np.asarray(matrix @ loading) / np.sqrt(np.maximum(np.asarray((matrix != 0) @ loading**2), 1e-12))
+    person = (person - person.mean()) / max(float(person.std()), 1e-12)
+    together = np.bincount(responses.item, score * person[responses.person], responses.items.size) / n
+    spread = np.bincount(responses.item, person[responses.person] ** 2, responses.items.size) / n
+    r = np.clip(together / np.sqrt(np.maximum(spread, 1e-6)), -0.9, 0.9)
+    rough = 1.7 * r / np.sqrt(1 - r**2)  # of a logistic item, were the component the ability
+    rough = np.sign(rough) * np.clip(np.abs(rough), 0.2, 2.5)
+    return np.where(rough == 0, 0.2, rough) * (1.0 if rough.sum() >= 0 else -1.0)
 
 
 def build_answers(responses: Responses, coding: Coding, bank: Bank, items: Ints | None = None) -> Answers:

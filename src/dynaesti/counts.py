@@ -140,3 +140,40 @@ def add_scores(jobs: Ints, weight: Array, site_start: Ints, member_start: Ints, 
                             i, w0, w1, w2, w3, w4, w5 = lagrange(u, size)
                             total += p[k] * (w0 * s[i] + w1 * s[i + 1] + w2 * s[i + 2] + w3 * s[i + 3] + w4 * s[i + 4] + w5 * s[i + 5])
                     out[a + j, d] += w * coefs[j] * total
+
+
+@compiled
+def leave_each_out(site_start: int, site_end: int, member_start: Ints, member_row: Ints, member_coef: Array, member_answer: Ints,
+                   log_lik: Array, lik: Array, start: float, step: float, cav_mean: Array, cav_var: Array, mean: Array, var: Array,
+                   out_mean: Array, out_var: Array) -> None:
+    """Mean and variance of z at each answer's instant without that answer: cavity × the other answers of the instant."""
+    p, q = np.empty(4 * MOST_NODES), np.empty(4 * MOST_NODES)
+    size = log_lik.shape[1]
+    for site in range(site_start, site_end):
+        a, b = member_start[site], member_start[site + 1]
+        if member_answer[a] == member_answer[b - 1]:  # the only answer of its instant
+            out_mean[member_answer[a]], out_var[member_answer[a]] = cav_mean[site], cav_var[site]
+            continue
+        # a wide look: without one answer the distribution is wider than with all of them
+        n, first, stride, lo, gap = _tilted_weights(log_lik, lik, member_row[a:b], member_coef[a:b], start, step, cav_mean[site],
+                                                    cav_var[site], mean[site], np.sqrt(var[site]), p)
+        j = a
+        while j < b:
+            end = j
+            while end < b and member_answer[end] == member_answer[j]:
+                end += 1
+            total, s1, s2 = 0.0, 0.0, 0.0
+            for k in range(n):
+                place = first + stride * k if stride > 0 else min(max(int((lo + gap * k - start) / step + 0.5), 0), size - 1)
+                x = start + step * place if stride > 0 else lo + gap * k
+                log_f = 0.0
+                for m in range(j, end):
+                    log_f += member_coef[m] * log_lik[member_row[m], place]
+                q[k] = p[k] * np.exp(-log_f)
+                total += q[k]
+                s1 += q[k] * x
+                s2 += q[k] * x * x
+            centre = s1 / total
+            out_mean[member_answer[j]] = centre
+            out_var[member_answer[j]] = max(s2 / total - centre * centre, 1e-12)
+            j = end

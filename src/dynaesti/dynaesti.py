@@ -13,12 +13,15 @@ from dynaesti.bank import Bank
 from dynaesti.coding import build_answers, build_bank, build_coding, models_of
 from dynaesti.em import Listener
 from dynaesti.errors import ConvergenceWarning, InputError
+from dynaesti.expectation import farthest_ability
 from dynaesti.fitting import Fitted, default_kernel, fit_items
 from dynaesti.labels import find
 from dynaesti.priors.kernels import RBF, Kernel
 from dynaesti.responses import Responses
 from dynaesti.results import Fit
 
+OPTIONS = ("kernel", "scale", "direction", "orient", "priors", "clock", "unit", "rare", "fixed", "start", "iterations", "tolerance",
+           "standard_errors", "threads", "progress")
 SCALES, DIRECTIONS, PRIORS = ("abilities", "items"), ("positive", "free"), ("weak", "hierarchical", None)
 
 
@@ -73,7 +76,7 @@ class DynAEsti:
         fitted = fit_items(answers, bank, self.kernel, iterations=self.iterations, tolerance=self.tolerance, threads=self.threads,
                            listen=self.progress)
         options = {"scale": self.scale, "direction": self.direction, "priors": self.priors, "threads": self.threads,
-                   "rare": self.rare, "tolerance": self.tolerance}
+                   "rare": self.rare, "tolerance": self.tolerance, "farthest": farthest_ability(fitted.point.expected)}
         made = _assembled(responses, coding, fitted, options, self.standard_errors)
         made = made if self._upright(made) else _mirrored(made)
         if not made.converged:
@@ -82,6 +85,13 @@ class DynAEsti:
             warnings.warn(f"the fit did not come to rest within {self.iterations} steps (last change {made.trace[-1].change:.2g} standard "
                           "errors); raise iterations, or look at fit.history", ConvergenceWarning, stacklevel=2)
         return made
+
+    def with_options(self, **changes: Any) -> DynAEsti:
+        """The same estimator with some options changed; a bandwidth takes the place of the kernel."""
+        kept = {name: getattr(self, name) for name in OPTIONS}
+        if "bandwidth" in changes:
+            kept.pop("kernel")
+        return DynAEsti(self.model, **{**kept, **changes})
 
     def _upright(self, fit: Fit) -> bool:
         """Whether the scale points the way it should."""

@@ -17,13 +17,14 @@ import numpy as np
 
 from dynaesti.arrays import Array
 from dynaesti.bank import Bank
-from dynaesti.expectation import Expectation, Expected, ability_grid, item_information
+from dynaesti.expectation import Expectation, Expected, ability_grid, farthest_ability, item_information, unit_pull
 from dynaesti.population import log_list_prior
 from dynaesti.priors.kernels import Kernel
 from dynaesti.rows import RowTable
 
 DEPTH = 12  # steps that an extrapolation looks back on
 FARTHEST_JUMP = 0.7  # in standard errors
+UNIT_PART = 1.0
 WARM_UP = 2  # plain EM steps before the first one
 LOOSE, TIGHT = 2e-3, 1e-7  # tolerance of grafting: a small part of the items' own step
 PART = 2e-3
@@ -39,7 +40,7 @@ class Step:
     stage: str
     objective: float  # log evidence + log prior of the items
     log_evidence: float
-    change: float  # largest step of a parameter, in its standard errors
+    change: float  # step of the parameters in their standard errors, root mean square
     seconds: float
     rows_per_second: float
 
@@ -79,10 +80,16 @@ class Loop:
         if not self.sites:
             self.sites = [None] * len(self.kernels)
         self._began = time.perf_counter()
+        self._farthest = 0.0
 
     def look(self, bank: Bank, tolerance: float) -> Point:
         """The E-step at a bank."""
-        expected, table = self.expectation.run(bank, ability_grid(bank), self.kernels, self.log_mass, self.sites, tolerance)
+        while True:
+            z = ability_grid(bank, self._farthest)
+            expected, table = self.expectation.run(bank, z, self.kernels, self.log_mass, self.sites, tolerance)
+            self._farthest = max(self._farthest, min(farthest_ability(expected), 2 * z[-1]))
+            if ability_grid(bank, self._farthest).size == z.size:
+                break  # else someone is beyond the grid: look again on a wider one
         self.sites = list(expected.sites)
         counts = self.expectation.counts(self.kernels, expected, table)
         objective = expected.log_evidence + bank.log_prior() + log_list_prior(expected.population, self.log_mass)
@@ -107,6 +114,11 @@ class Loop:
                        population=old.population[busy] / old.population[busy].sum())
         return replace(point, expected=kept)
 
+    def _unit_step(self, point: Point) -> tuple[float, float]:
+        """Location and scale that the abilities ask for, which the items' priors must not decide: a part of Newton's step."""
+        pull = unit_pull(self.expectation.answers, self.kernels, point.expected)
+        return float(np.clip(UNIT_PART * pull[0], -0.2, 0.2)), float(np.clip(UNIT_PART * pull[1], -0.2, 0.2))
+
     def _note(self, point: Point, change: float) -> None:
         now = time.perf_counter() - self._began
         done = len(self.trace) + 1
@@ -118,8 +130,8 @@ class Loop:
     def run(self, bank: Bank, most: int, tolerance: float) -> tuple[Point, bool]:
         """EM until it is at rest twice in a row.
 
-        At rest: no parameter moves by more than 10 × `tolerance` of its standard error in a step, and the evidence by no more than
-        0.1 × `tolerance` nats times the root of the number of parameters. Returns the last E-step, with grafting settled tightly,
+        At rest: a step moves the parameters by less than `tolerance` of their standard errors (root mean square), and the evidence by
+        no more than 0.1 × `tolerance` nats times the root of the number of parameters. Returns the last E-step, with grafting settled tightly,
         and whether the loop came to rest.
         """
         here, jumps = self.look(bank, LOOSE), Extrapolation()
@@ -133,14 +145,16 @@ class Loop:
             if step in PRUNING:
                 here = self._pruned(here)
             plain, weights = here.bank.improved(here.counts, here.grid)
+            if here.bank.needs_unit:
+                plain = plain.remetred(*self._unit_step(here))
             pull = plain.vector() - here.bank.vector()
-            change = float(np.abs(pull * weights).max(initial=0.0))
+            change = float(np.sqrt(np.mean((pull * weights) ** 2))) if pull.size else 0.0
             gain, best = here.objective - best, max(here.objective, best)
             self._note(here, change)
-            quiet = quiet + 1 if change < 10 * tolerance and abs(gain) < 0.1 * tolerance * np.sqrt(pull.size + 1) else 0
+            quiet = quiet + 1 if change < tolerance and abs(gain) < 0.1 * tolerance * np.sqrt(pull.size + 1) else 0
             if quiet >= 2 or len(self.trace) >= most:
                 return self.look(plain, TIGHT), quiet >= 2
-            settle = float(np.clip(PART * change, 10 * TIGHT, LOOSE))
+            settle = float(np.clip(PART * np.abs(pull * weights).max(initial=0.0), 10 * TIGHT, LOOSE))
             target = plain.vector()
             if step >= WARM_UP:
                 target = jumps.next(here.bank.vector(), pull, weights)

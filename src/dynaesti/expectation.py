@@ -9,7 +9,7 @@ import numpy as np
 
 from dynaesti.arrays import Array, Bools, Ints
 from dynaesti.bank import Bank
-from dynaesti.counts import add_counts, add_scores
+from dynaesti.counts import add_counts, add_scores, leave_each_out
 from dynaesti.errors import InputError
 from dynaesti.grafting import Problem, graft
 from dynaesti.population import population_weights
@@ -18,8 +18,9 @@ from dynaesti.priors.kernels import Kernel
 from dynaesti.rows import RowTable, match_table, row_table
 from dynaesti.threads import chunks, in_threads
 
-REACH = 8.0  # of the ability grid, in standard deviations
-CELLS = (320, 640, 1280, 2560)
+REACH = (8.0, 16.0, 32.0, 64.0)  # of the ability grid, in standard deviations: wider ones where someone needs them
+ROOM = 1.5  # kept free between the farthest ability (three sds included) and the grid's end
+CELLS = (20, 40, 80, 160)  # grid steps to a standard deviation
 RESOLVED = 0.35  # log units that the steepest row may change by within a cell
 LANES = 8  # counts are added up in so many fixed parts, at most
 MOST_COUNTS = 40_000_000  # numbers in all lanes together
@@ -106,11 +107,41 @@ class Expected:
         return [(g.precision, g.shift) for g in self.grafted]
 
 
-def ability_grid(bank: Bank) -> Array:
-    """An even grid fine enough for the steepest item."""
+def ability_grid(bank: Bank, farthest: float = 0.0) -> Array:
+    """An even grid fine enough for the steepest item, and wide enough for the farthest ability."""
     steep = bank.steepness()
-    cells = next((c for c in CELLS if steep * 2 * REACH / c <= RESOLVED), CELLS[-1])
-    return np.linspace(-REACH, REACH, cells + 1)
+    cells = next((c for c in CELLS if steep / c <= RESOLVED), CELLS[-1])
+    reach = next((r for r in REACH if farthest + ROOM <= r), REACH[-1])
+    return np.linspace(-reach, reach, int(2 * reach * cells) + 1)
+
+
+def unit_pull(answers: Answers, kernels: list[Kernel], expected: Expected) -> tuple[float, float]:
+    """How the abilities ask to be shifted and stretched: (Δ location, Δ log scale), zero where the evidence is stationary in both.
+
+    By the sites' (τ, ν) and the posterior (m, v) at them, the evidence's gradient by the prior's mean is Σ ν − τm, by the log of its
+    scale Σ νm − τ(m² + v); divided by the information that the answers hold, they are Newton steps.
+    """
+    slope = np.zeros(2)
+    size = np.full(2, 1e-9)
+    for k, kernel in enumerate(kernels):
+        data, g = answers.for_kernel(kernel), expected.grafted[k]
+        mean, var = tilted_moments(g)
+        weight = np.repeat(expected.weights[k], np.diff(data.site_start))
+        left = g.shift - g.precision * mean
+        slope += float((weight * left).sum()), float((weight * (left * mean - g.precision * var)).sum())
+        held = float((weight * g.precision * var).sum())
+        size += held, 2.0 * held
+    return float(slope[0] / size[0]), float(slope[1] / size[1])
+
+
+def farthest_ability(expected: Expected) -> float:
+    """How far from 0 anybody's curve goes under a prior that counts for them, three standard deviations included."""
+    far = 0.0
+    for g, weight in zip(expected.grafted, expected.weights, strict=True):
+        mean, var = tilted_moments(g)
+        if weight.max(initial=0.0) > 1e-3:
+            far = max(far, float((np.abs(mean) + 3 * np.sqrt(var)).max()))
+    return far
 
 
 @dataclass
@@ -222,6 +253,16 @@ class Expectation:
 
             in_threads(run, range(len(self._chunks[kernel.static])), self.threads)
         return out
+
+
+def without_each(answers: Answers, kernel: Kernel, grafts: Grafts, table: RowTable, count: int) -> tuple[Array, Array]:
+    """Mean and variance of z at each of `count` answers' instants without that answer, under one prior."""
+    data = answers.for_kernel(kernel)
+    mean, var = tilted_moments(grafts)
+    out_mean, out_var = np.zeros(count), np.ones(count)
+    leave_each_out(0, data.times.size, data.member_start, data.member_row, data.member_coef, data.member_answer, table.log_lik, table.lik,
+                   table.start, table.step, grafts.cav_mean, grafts.cav_var, mean, var, out_mean, out_var)
+    return out_mean, out_var
 
 
 def item_information(bank: Bank, answers: Answers, scores: Array) -> list[Array]:

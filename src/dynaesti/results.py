@@ -17,7 +17,7 @@ from dynaesti.components import graft_components
 from dynaesti.curves import Curve, from_components
 from dynaesti.em import Step
 from dynaesti.errors import InputError, ResponseError
-from dynaesti.expectation import Answers, Expectation, Expected, Grafts, ability_grid
+from dynaesti.expectation import Answers, Expectation, Expected, Grafts, ability_grid, without_each
 from dynaesti.frames import frame_kind, make_frame
 from dynaesti.grafting import seen_by_curve
 from dynaesti.itemtable import Scale, covariances, item_columns, reported_scale
@@ -275,6 +275,15 @@ class Fit:
         inner = Mixture(mix.weights, (mix.means - self.shift) / self.gain, mix.sds / self.gain)
         return predicted(self.bank, self.coding, items[more.item], more, inner)
 
+    def without_each(self) -> tuple[Predictions, Array]:
+        """Every answer predicted without itself, and the (reported) ability it was predicted from."""
+        r = self.responses
+        pairs = [without_each(self.answers, kernel, g, self._table, len(r)) for kernel, g in zip(self.kernels, self.grafts, strict=True)]
+        means, sds = np.array([m for m, _ in pairs]), np.sqrt(np.array([v for _, v in pairs]))
+        weights = self.weights[:, r.person]
+        found = predicted(self.bank, self.coding, r.item, r, Mixture(weights, means, sds))
+        return found, self.shift + self.gain * (weights * means).sum(axis=0)
+
     def score(self, data: Any, *, at: Any = None, level: float = 0.7) -> Any:
         """Abilities of new people, or of new answers, with the items frozen: an ability frame.
 
@@ -304,7 +313,7 @@ class Fit:
 
     @cached_property
     def _table(self) -> Any:
-        z = ability_grid(self.bank)
+        z = ability_grid(self.bank, self.options["farthest"])
         return row_table(float(z[0]), float(z[1] - z[0]), self.bank.rows(z))
 
     def update(self, data: Any) -> Fit:

@@ -35,7 +35,7 @@ class PoissonItem(AmountModel):
         return ("slope", "intercept") if self.signed else ("log_a", "b")
 
     def priors(self, size: int) -> tuple[Weak, ...]:
-        return (SLOPE, WIDE) if self.signed else (Weak(-0.7, 0.7), WIDE)
+        return (SLOPE, WIDE) if self.signed else (Weak(-0.7, 0.7, "log"), WIDE)
 
     def start(self, share: Array, slope: Array, reverse: Bools) -> Array:
         """`share` holds each item's mean and sd of the responses."""

@@ -21,15 +21,21 @@ STEP = 1e-5  # of central differences
 
 @dataclass(frozen=True)
 class Weak:
-    """A weak normal prior of one unconstrained parameter."""
+    """A weak normal prior of one unconstrained parameter.
+
+    `unit` says how the parameter depends on the unit of ability. Thousands of items with few answers each would drag that unit along
+    (smaller slopes are likelier, so abilities would grow without end), so there what depends on it gets its centre or its spread
+    from the items themselves: "log" (logs of slopes and gaps: the centre), "slope" (the spread around 0), "place" (both).
+    """
 
     mean: float
     sd: float
+    unit: str = ""
 
 
-LOG_SLOPE, SLOPE = Weak(0.0, 0.5), Weak(0.0, 1.5)
-DIFFICULTY, INTERCEPT = Weak(0.0, 2.0), Weak(0.0, 3.0)
-LOG_GAP = Weak(-0.2, 1.0)
+LOG_SLOPE, SLOPE = Weak(0.0, 0.5, "log"), Weak(0.0, 1.5, "slope")
+DIFFICULTY, INTERCEPT = Weak(0.0, 2.0, "place"), Weak(0.0, 3.0)
+LOG_GAP = Weak(-0.2, 1.0, "log")
 
 
 @dataclass(frozen=True)

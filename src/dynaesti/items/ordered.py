@@ -52,8 +52,9 @@ class Graded(ItemModel):
         return (*first, *(f"log_gap{k}" for k in range(2, size)))
 
     def priors(self, size: int) -> tuple[Weak, ...]:
-        first = (SLOPE, INTERCEPT) if self.signed else (LOG_SLOPE, DIFFICULTY)
-        return (*first, *(LOG_GAP,) * (size - 2))
+        if self.signed:
+            return (SLOPE, INTERCEPT, *(Weak(0.0, 1.0),) * (size - 2))
+        return (LOG_SLOPE, DIFFICULTY, *(LOG_GAP,) * (size - 2))
 
     def start(self, share: Array, slope: Array, reverse: Bools) -> Array:
         slope = slope * (1.0 if not self.signed else np.where(reverse, -1.0, 1.0))
@@ -317,7 +318,7 @@ class Golf(Softmax):
         return (*(f"log_a_{s}" for s in labels), *(f"b_{s}" for s in labels))
 
     def priors(self, size: int) -> tuple[Weak, ...]:
-        return (Weak(-0.7, 0.7),) * (size - 1) + (Weak(0.0, 4.0),) * (size - 1)
+        return (Weak(-0.7, 0.7, "log"),) * (size - 1) + (Weak(0.0, 4.0, "place"),) * (size - 1)
 
     def start(self, share: Array, slope: Array, reverse: Bools) -> Array:
         size = share.shape[1]

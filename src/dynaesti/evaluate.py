@@ -1,0 +1,206 @@
+"""How good predictions are: proper scores, calibration, fit of items and persons, comparisons; on held-out answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.stats import rankdata
+
+from dynaesti.arrays import Array, Ints, as_vector, generator
+from dynaesti.dynaesti import DynAEsti
+from dynaesti.errors import InputError
+from dynaesti.frames import make_frame
+from dynaesti.responses import Responses
+from dynaesti.results import Fit
+
+EDGE = 1e-12
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Scores of predicted chances. Lower is better for log loss and Brier, higher for AUC; IMV is against the base rate."""
+
+    n: int
+    log_loss: float
+    brier: float
+    auc: float  # NaN when not binary
+    imv: float  # NaN when not binary
+
+    def __str__(self) -> str:
+        return f"n {self.n:,}, log loss {self.log_loss:.4f}, Brier {self.brier:.4f}, AUC {self.auc:.4f}, IMV {self.imv:.4f}"
+
+
+def binary_scores(p: Any, y: Any, baseline: Any = None) -> Scores:
+    """Scores of chances p of y = 1. `baseline` (default: the mean of y) is what the InterModel Vigorish is counted against."""
+    chance, seen = np.clip(as_vector(p, "p"), EDGE, 1 - EDGE), as_vector(y, "y")
+    if chance.size != seen.size or not np.isin(seen, (0, 1)).all():
+        raise InputError("scores: p and y must be of one length, y of 0 and 1")
+    base = np.full(seen.size, seen.mean()) if baseline is None else np.clip(as_vector(baseline, "baseline", seen.size), EDGE, 1 - EDGE)
+    return Scores(seen.size, float(-_log_chance(chance, seen).mean()), float(((chance - seen) ** 2).mean()), auc(chance, seen),
+                  imv(base, chance, seen))
+
+
+def _log_chance(p: Array, y: Array) -> Array:
+    return np.where(y == 1, np.log(np.maximum(p, EDGE)), np.log(np.maximum(1 - p, EDGE)))
+
+
+def auc(p: Array, y: Array) -> float:
+    """Chance that a success was given a higher probability than a failure."""
+    good = int(y.sum())
+    if good in (0, y.size):
+        return float("nan")
+    return float((rankdata(p)[y == 1].sum() - good * (good + 1) / 2) / (good * (y.size - good)))
+
+
+def imv(base: Array, p: Array, y: Array) -> float:
+    """InterModel Vigorish: the gain of p over a baseline in terms of a weighted coin (Domingue et al. 2021)."""
+    coins = [_coin(float(_log_chance(q, y).mean())) for q in (base, p)]
+    return (coins[1] - coins[0]) / coins[0]
+
+
+def _coin(mean_log: float) -> float:
+    """w ≥ ½ with w log w + (1 − w) log(1 − w) = the mean log-likelihood."""
+    if mean_log <= np.log(0.5):
+        return 0.5
+    return float(brentq(lambda w: w * np.log(w) + (1 - w) * np.log1p(-w) - mean_log, 0.5, 1 - 1e-15))
+
+
+def held_out(fit: Fit, data: Any) -> Scores:
+    """Scores of a fit's predictions of answers it has not seen; for several categories log loss and a multi-category Brier score."""
+    more, people, items = fit._read(data)
+    return scores_of(fit, more, people, items)
+
+
+def scores_of(fit: Fit, more: Responses, people: Ints, items: Ints) -> Scores:
+    """The same for responses already read."""
+    found = fit.predictions(more, people, items)
+    if found.chances.shape[1] == 2 and np.isin(more.resp, (0, 1)).all():
+        return binary_scores(found.chances[:, 1], more.resp)
+    loss = -np.log(np.maximum(found.given, EDGE))
+    chances = np.nan_to_num(found.chances)
+    brier = float("nan")
+    if chances.shape[1]:
+        brier = float(((chances**2).sum(axis=1) - 2 * found.given + 1).mean())
+    return Scores(len(more), float(loss.mean()), brier, float("nan"), float("nan"))
+
+
+def calibration(fit: Fit, data: Any, bins: int = 10) -> Any:
+    """Predicted against observed mean responses in bins of equal size, with a standard error: a frame."""
+    more, people, items = fit._read(data)
+    found = fit.predictions(more, people, items)
+    order = np.argsort(found.expected, kind="stable")
+    parts = np.array_split(order, min(bins, order.size))
+    return make_frame({"predicted": [float(found.expected[k].mean()) for k in parts],
+                       "observed": [float(more.resp[k].mean()) for k in parts],
+                       "se": [float(np.sqrt(found.variance[k].mean() / k.size)) for k in parts], "n": [k.size for k in parts]}, fit.frame)
+
+
+def split(data: Any, share: float = 0.2, *, by: str = "random", seed: int = 0, **columns: Any) -> tuple[Responses, Responses]:
+    """(training, held-out) answers: a random share of the cells, or `by="last"`: each person's last ones."""
+    responses = Responses.read(data, **columns)
+    if not 0 < share < 1:
+        raise InputError(f"share: {share!r} is not between 0 and 1")
+    if by == "random":
+        out = generator(seed).uniform(size=len(responses)) < share
+    elif by == "last":
+        sizes = np.diff(responses.person_start)
+        place = np.arange(len(responses)) - np.repeat(responses.person_start[:-1], sizes)
+        out = place >= np.ceil((1 - share) * np.repeat(sizes, sizes))
+    else:
+        raise InputError(f"by: {by!r} is neither 'random' nor 'last'")
+    return part_of(responses, np.flatnonzero(~out)), part_of(responses, np.flatnonzero(out))
+
+
+def part_of(responses: Responses, rows: Ints) -> Responses:
+    """Some of the answers; people and items keep their labels, and those without answers left are dropped."""
+    people, person = np.unique(responses.person[rows], return_inverse=True)
+    items, item = np.unique(responses.item[rows], return_inverse=True)
+    return replace(responses, people=responses.people[people], items=responses.items[items], person=person.astype(np.int64),
+                   item=item.astype(np.int64), resp=responses.resp[rows], offsets=responses.offsets[rows],
+                   weight=None if responses.weight is None else responses.weight[rows], origin=responses.origin[people], dropped=0,
+                   models=None if responses.models is None else responses.models[items], row=responses.row[rows])
+
+
+def item_fit(fit: Fit, by: str | None = None, bins: int = 5) -> Any:
+    """Infit and outfit mean squares of each item: about 1 where the model holds. `by`: "ability" or "time" splits the residuals.
+
+    Each answer is predicted without itself (its cavity), so sparse data do not look better than they are.
+    """
+    r = fit.responses
+    z = _standardised(fit)
+    labels = r.items.tolist()
+    if by is None:
+        outfit, infit = _mean_squares(r.item, r.items.size, z)
+        return make_frame({"item": labels, "infit": infit, "outfit": outfit, "n": np.bincount(r.item, minlength=r.items.size)}, fit.frame)
+    if by not in ("ability", "time"):
+        raise InputError(f"by: {by!r} is neither 'ability' nor 'time'")
+    value = r.clock_times if by == "time" else z.ability
+    edges = np.quantile(value, np.linspace(0, 1, bins + 1)[1:-1])
+    cell = r.item * bins + np.searchsorted(edges, value)
+    n = np.bincount(cell, minlength=r.items.size * bins)
+    raw = np.bincount(cell, z.residual, r.items.size * bins)
+    var = np.bincount(cell, z.variance, r.items.size * bins)
+    middle = [float(np.median(value[np.searchsorted(edges, value) == b])) for b in range(bins)]
+    keep = n > 0
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return make_frame({"item": [labels[k // bins] for k in np.flatnonzero(keep)], by: np.tile(middle, r.items.size)[keep],
+                           "residual": (raw / n)[keep], "z": (raw / np.sqrt(var))[keep], "n": n[keep]}, fit.frame)
+
+
+def person_fit(fit: Fit) -> Any:
+    """Infit and outfit of each person: large values mean answers that do not fit their curve."""
+    r = fit.responses
+    outfit, infit = _mean_squares(r.person, r.people.size, _standardised(fit))
+    return make_frame({"id": r.people.tolist(), "infit": infit, "outfit": outfit, "n": np.bincount(r.person, minlength=r.people.size)},
+                      fit.frame)
+
+
+@dataclass(frozen=True)
+class Residuals:
+    """Each answer against its prediction without itself."""
+
+    residual: Array
+    variance: Array
+    ability: Array
+
+
+def _standardised(fit: Fit) -> Residuals:
+    r = fit.responses
+    found, ability = fit.without_each()
+    return Residuals(r.resp - found.expected, np.maximum(found.variance, EDGE), ability)
+
+
+def _mean_squares(group: Ints, size: int, z: Residuals) -> tuple[Array, Array]:
+    n = np.maximum(np.bincount(group, minlength=size), 1)
+    outfit = np.bincount(group, z.residual**2 / z.variance, size) / n
+    infit = np.bincount(group, z.residual**2, size) / np.maximum(np.bincount(group, z.variance, size), EDGE)
+    return outfit, infit
+
+
+def compare(first: Fit, second: Fit, data: Any = None) -> Any:
+    """Two fits side by side: evidence, number of parameters, and scores on held-out answers where given: a frame."""
+    rows = []
+    for fit in (first, second):
+        scores = None if data is None else held_out(fit, data)
+        free = sum(int(block.free.sum()) for block in fit.bank.blocks)
+        rows.append({"log_evidence": fit.log_evidence, "parameters": free, "log_loss": scores.log_loss if scores else np.nan,
+                     "brier": scores.brier if scores else np.nan, "auc": scores.auc if scores else np.nan})
+    return make_frame({"fit": ["first", "second"], **{key: [row[key] for row in rows] for key in rows[0]}}, first.frame)
+
+
+def dynamic_against_static(estimator: DynAEsti, data: Any, *, share: float = 0.2, by: str = "random", seed: int = 0,
+                           **columns: Any) -> Any:
+    """Fit with moving and with constant abilities on the same part of the data, and score both on the rest: a frame."""
+    train, test = split(data, share, by=by, seed=seed, **columns)
+    still = estimator.with_options(bandwidth=np.inf)
+    rows = {}
+    for name, chosen in (("dynamic", estimator), ("static", still)):
+        fit = chosen.fit(train)
+        seen = np.isin(test.items, train.items)
+        rows[name] = (fit.log_evidence, held_out(fit, part_of(test, np.flatnonzero(seen[test.item]))))
+    return make_frame({"abilities": list(rows), "log_evidence": [e for e, _ in rows.values()],
+                       "log_loss": [s.log_loss for _, s in rows.values()], "brier": [s.brier for _, s in rows.values()],
+                       "auc": [s.auc for _, s in rows.values()], "imv": [s.imv for _, s in rows.values()]}, train.frame)

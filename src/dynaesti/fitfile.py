@@ -1,0 +1,117 @@
+"""A Fit as a header and arrays, and back: one file, nothing pickled, no refitting."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, fields
+from datetime import date, datetime
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dynaesti.bank import Bank, Block, Metric
+from dynaesti.coding import Coding
+from dynaesti.em import Step
+from dynaesti.errors import InputError
+from dynaesti.expectation import Grafts
+from dynaesti.items import MODELS, Golf, ItemModel, OwnModel
+from dynaesti.labels import as_labels
+from dynaesti.responses import Responses
+from dynaesti.results import Fit
+from dynaesti.saving import Arrays, Header, kernel_header, read_kernel
+from dynaesti.times import TimeAxis
+
+ROWS = ("person", "item", "resp", "offsets", "origin", "row")
+BLOCK = ("items", "u", "free", "values", "prior_mean", "prior_sd")
+SITES = tuple(f.name for f in fields(Grafts))
+
+
+def fit_header(fit: Fit, arrays: Arrays) -> Header:
+    """Small things in the header, arrays beside it."""
+    r = fit.responses
+    arrays.update({f"responses.{name}": getattr(r, name) for name in ROWS})
+    if r.weight is not None:
+        arrays["responses.weight"] = r.weight
+    arrays.update({"coding.values": fit.coding.values, "coding.table": fit.coding.table, "population": fit.population,
+                   "weights": fit.weights})
+    for k, block in enumerate(fit.bank.blocks):
+        arrays.update({f"block{k}.{name}": getattr(block, name) for name in BLOCK})
+        if fit.information is not None:
+            arrays[f"block{k}.information"] = fit.information[k]
+    for k, grafts in enumerate(fit.grafts):
+        arrays.update({f"prior{k}.{name}": getattr(grafts, name) for name in SITES})
+    return {"people": _labels_header(r.people, "people", arrays), "items": _labels_header(r.items, "items", arrays),
+            "models": None if r.models is None else r.models.tolist(),
+            "responses": {"axis": asdict(r.axis), "unit": r.unit, "clock": r.clock, "dropped": r.dropped, "frame": r.frame,
+                          "notes": list(r.notes), "columns": dict(r.columns)},
+            "blocks": [{"model": _model_header(b.model), "size": b.size, "first_row": b.first_row} for b in fit.bank.blocks],
+            "metric": asdict(fit.bank.metric), "priors": fit.bank.priors, "merged": list(fit.coding.merged),
+            "errors": fit.information is not None, "kernels": [kernel_header(kernel) for kernel in fit.kernels],
+            "trace": [asdict(step) for step in fit.trace], "converged": fit.converged, "options": dict(fit.options)}
+
+
+def read_fit(header: Header, arrays: Arrays, models: Mapping[str, ItemModel] | None) -> Fit:
+    """The fit again; models of the user's own are needed again, by label."""
+    people, items = (_read_labels(header[name], name, arrays) for name in ("people", "items"))
+    told = header["responses"]
+    rows = {name: arrays[f"responses.{name}"] for name in ROWS}
+    responses = Responses(people=people, items=items, weight=arrays.get("responses.weight"), axis=TimeAxis(**told["axis"]),
+                          unit=told["unit"], clock=told["clock"], dropped=told["dropped"], frame=told["frame"],
+                          notes=tuple(told["notes"]), columns=told["columns"],
+                          models=None if header["models"] is None else as_labels(header["models"]), **rows)
+    blocks = tuple(Block(model=_read_model(b["model"], models or {}), size=b["size"], first_row=b["first_row"],
+                         **{name: arrays[f"block{k}.{name}"] for name in BLOCK}) for k, b in enumerate(header["blocks"]))
+    per_item: list[ItemModel] = [blocks[0].model] * items.size
+    for block in blocks:
+        for item in block.items:
+            per_item[item] = block.model
+    bank = Bank(blocks, Metric(**header["metric"]), header["priors"])
+    grafts = tuple(Grafts(**{name: arrays[f"prior{k}.{name}"] for name in SITES}) for k in range(len(header["kernels"])))
+    information = tuple(arrays[f"block{k}.information"] for k in range(len(blocks))) if header["errors"] else None
+    coding = Coding(arrays["coding.values"], arrays["coding.table"], tuple(per_item), tuple(header["merged"]))
+    return Fit(responses, coding, bank, tuple(read_kernel(k) for k in header["kernels"]), arrays["population"], grafts, arrays["weights"],
+               information, tuple(Step(**step) for step in header["trace"]), header["converged"], header["options"])
+
+
+def _labels_header(labels: npt.NDArray[Any], name: str, arrays: Arrays) -> list[Any] | None:
+    """Labels of one number type are an array; others are listed with their types."""
+    if labels.dtype.kind in "iufbM":
+        arrays[f"labels.{name}"] = labels
+        return None
+    return [_tagged(label, name) for label in labels.tolist()]
+
+
+def _tagged(label: Any, name: str) -> Any:
+    if isinstance(label, str) or (isinstance(label, int | float) and not isinstance(label, bool)):
+        return label
+    if isinstance(label, bool):
+        return {"bool": label}
+    if isinstance(label, datetime):
+        return {"datetime": label.isoformat()}
+    if isinstance(label, date):
+        return {"date": label.isoformat()}
+    raise InputError(f"{name}: a label of type {type(label).__name__} cannot be saved; use numbers, text or dates")
+
+
+def _read_labels(listed: list[Any] | None, name: str, arrays: Arrays) -> npt.NDArray[Any]:
+    if listed is None:
+        return arrays[f"labels.{name}"]
+    readers: dict[str, Any] = {"bool": bool, "datetime": datetime.fromisoformat, "date": date.fromisoformat}
+    return as_labels([next(readers[kind](value) for kind, value in label.items()) if isinstance(label, dict) else label for label in listed])
+
+
+def _model_header(model: ItemModel) -> Header:
+    if isinstance(model, OwnModel):
+        return {"name": "own", "label": model.label, "values": list(model.values)}
+    rest = {"pivot": model.pivot, "descending": model.descending} if isinstance(model, Golf) else {}
+    return {"name": model.name, "signed": model.signed, **rest}
+
+
+def _read_model(header: Header, given: Mapping[str, ItemModel]) -> ItemModel:
+    rest = {key: value for key, value in header.items() if key != "name"}
+    if header["name"] != "own":
+        return MODELS[header["name"]](**rest)
+    found = given.get(header["label"])
+    if not isinstance(found, OwnModel):
+        raise InputError(f"models: the fit uses an item model of your own, {header['label']!r}; pass it again: "
+                         f"load(path, models={{{header['label']!r}: OwnModel(…)}})")
+    return OwnModel(found.log_prob, found.params, found.label, tuple(header["values"]))

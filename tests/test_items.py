@@ -1,0 +1,141 @@
+"""Item models: formulas, derivatives, parameters there and back."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.special import expit
+from scipy.stats import beta, norm, poisson
+
+from dynaesti.bank import Bank, Block, Metric
+from dynaesti.errors import InputError
+from dynaesti.items import MODELS, OwnModel, item_model
+from dynaesti.items.base import central_slopes
+
+THETA = np.linspace(-4, 4, 9)
+CASES = [(name, signed, size) for name, cls in MODELS.items() for signed in (False, True) for size in ((2,) if cls.binary else (3, 5))]
+
+
+def draw(name, signed, size, items=3):
+    model = item_model(name, signed)
+    return model, np.random.default_rng(0).normal(0, 0.5, (items, len(model.names(size))))
+
+
+@pytest.mark.nojit
+@pytest.mark.parametrize("name, signed, size", CASES)
+def test_slopes_are_the_rows_derivatives(name, signed, size):
+    model, u = draw(name, signed, size)
+    slopes = central_slopes(model, u, THETA)
+    assert_allclose(model.slopes(u, THETA), slopes, rtol=1e-6, atol=1e-8 * np.abs(slopes).max())
+
+
+@pytest.mark.parametrize("name, signed, size", CASES)
+def test_parameters_come_back_and_chances_add_up(name, signed, size):
+    model, u = draw(name, signed, size)
+    assert_allclose(model.recover(model.describe(u), size), u, atol=1e-12)
+    assert len(model.priors(size)) == u.shape[1]
+    if model.categorical:
+        assert_allclose(np.exp(model.rows(u, THETA)).sum(axis=1), 1.0, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name, signed, size", CASES)
+def test_a_change_of_scale_leaves_the_chances(name, signed, size):
+    """Parameters told on the scale 2θ + 0.5 mean the same items there."""
+    model, u = draw(name, signed, size)
+    if model.fixes_slope:
+        return  # their slope on another scale is not 1, which they cannot say
+    moved = model.recover(model.describe(u, 2.0, 0.5), size)
+    assert_allclose(model.rows(moved, 2 * THETA + 0.5), model.rows(u, THETA), rtol=1e-9, atol=1e-9)
+
+
+def test_formulas_by_hand():
+    a, b, c = 1.3, 0.4, 0.2
+    three = item_model("3PL")
+    u = three.recover({"a": np.array([a]), "b": np.array([b]), "c": np.array([c])}, 2)
+    assert_allclose(np.exp(three.rows(u, THETA))[0, 1], c + (1 - c) * expit(a * (THETA - b)), rtol=1e-12)
+    grm = item_model("GRM")
+    u = grm.recover({"a": np.array([a]), "b1": np.array([-1.0]), "b2": np.array([0.5])}, 3)
+    up = expit(a * (THETA - np.array([[-1.0], [0.5]])))
+    assert_allclose(np.exp(grm.rows(u, THETA))[0], [1 - up[0], up[0] - up[1], up[1]], rtol=1e-10)
+    gpcm = item_model("GPCM")
+    u = gpcm.recover({"a": np.array([a]), "b1": np.array([-1.0]), "b2": np.array([0.5])}, 3)
+    odds = np.exp(np.array([0 * THETA, a * (THETA + 1), a * (THETA + 1) + a * (THETA - 0.5)]))
+    assert_allclose(np.exp(gpcm.rows(u, THETA))[0], odds / odds.sum(axis=0), rtol=1e-10)
+
+
+def test_the_golf_model_is_built_outward_from_par():
+    """ω_s = sgn(s) Σ a_v (θ − b_v): two steps up from par, one down."""
+    golf = MODELS["golf"](pivot=1)
+    u = np.log(np.array([[0.5, 0.7, 1.1, 1, 1, 1]]))
+    u[0, 3:] = -1.0, 0.3, 0.9
+    low = -0.5 * (THETA + 1.0)
+    one = 0.7 * (THETA - 0.3)
+    two = one + 1.1 * (THETA - 0.9)
+    odds = np.exp(np.array([low, 0 * THETA, one, two]))
+    assert_allclose(np.exp(golf.rows(u, THETA))[0], odds / odds.sum(axis=0), rtol=1e-10)
+
+
+@pytest.mark.parametrize("name", ["poisson", "gaussian", "beta"])
+def test_amounts_are_sums_of_terms(name):
+    model, u = draw(name, False, 0)
+    y = {"poisson": 3.0, "gaussian": 0.7, "beta": 0.3}[name]
+    terms, constant = model.terms(np.array([y]))
+    ours = np.einsum("r,irg->ig", terms[0], model.rows(u, THETA)) + constant[0]
+    t = np.exp(u[:, :1]) * (THETA - u[:, 1:2])
+    scale = np.exp(u[:, -1:])
+    truth = {"poisson": lambda: poisson.logpmf(y, np.exp(t)), "gaussian": lambda: norm.logpdf(y, t, scale),
+             "beta": lambda: beta.logpdf(y, scale * expit(t), scale * expit(-t))}[name]()
+    assert_allclose(ours, truth, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("name, signed, size", [c for c in CASES if c[2] in (0, 2, 3)])
+def test_the_m_step_finds_the_maximum(name, signed, size):
+    """Counts that come from known parameters give these back, and the gradient vanishes."""
+    model, truth = draw(name, signed, size)
+    if isinstance(model, OwnModel):
+        return
+    z = np.linspace(-5, 5, 101)
+    weight = 1e4 * np.exp(-0.5 * z**2)
+    if model.categorical:
+        counts = np.exp(model.rows(truth, z)) * weight
+    else:
+        y = np.random.default_rng(1).uniform(0.1, 0.9, 50).round(2)
+        counts = model.terms(y)[0].sum(axis=0)[None, :, None] * weight * np.ones((3, 1, 1)) * 1e-2
+    free = np.ones(truth.shape, dtype=bool)
+    block = Block(model, size, np.arange(3), 0, truth + 0.3, free, np.zeros((3, size)), np.zeros(truth.shape[1]),
+                  np.full(truth.shape[1], np.inf))
+    if model.shared:
+        block = Block(model, size, np.arange(3), 0, np.zeros(truth.shape), free, np.zeros((3, size)), np.zeros(truth.shape[1]),
+                      np.full(truth.shape[1], np.inf))
+        truth = truth.mean(axis=1, keepdims=True) + (truth - truth.mean(axis=1, keepdims=True)).mean(axis=0)
+        counts = np.exp(model.rows(truth, z)) * weight
+    flat = counts.reshape(-1, z.size)
+    for _ in range(30):
+        block, _ = block.improved(flat, z)
+    if model.categorical:
+        assert_allclose(np.exp(model.rows(block.u, z)), np.exp(model.rows(truth, z)), atol=2e-4)
+    elif name != "gaussian":  # constant responses leave no noise to estimate
+        gradient = np.einsum("iprg,irg->ip", model.slopes(block.u, z), counts)
+        assert np.abs(gradient).max() < 1e-2 * np.abs(counts).sum()
+
+
+def test_spreads_of_learned_priors_do_not_collapse():
+    model = item_model("2PL")
+    rng = np.random.default_rng(0)
+    u = np.stack([rng.normal(0, 0.3, 400), rng.normal(0, 1, 400)], axis=1)
+    z = np.linspace(-5, 5, 101)
+    counts = (np.exp(model.rows(u, z)) * 0.2 * np.exp(-0.5 * z**2)).reshape(-1, z.size)  # five answers an item or so
+    weak = model.priors(2)
+    block = Block(model, 2, np.arange(400), 0, np.zeros_like(u), np.ones(u.shape, dtype=bool), np.tile([0.0, 1.0], (400, 1)),
+                  np.array([w.mean for w in weak]), np.array([w.sd for w in weak]))
+    bank = Bank((block,), Metric(), "hierarchical")
+    for _ in range(200):
+        bank, _ = bank.improved(counts, z)
+    assert bank.blocks[0].prior_sd.min() > 0.05
+    assert np.abs(bank.blocks[0].u).max() < 5
+
+
+def test_an_own_model_is_checked():
+    with pytest.raises(InputError, match="start, lower, upper"):
+        OwnModel(lambda theta, resp, params: theta, {"a": (1.0, 2.0, 3.0)})
+    with pytest.raises(InputError, match="no item model '5PL'"):
+        item_model("5PL")
