@@ -21,14 +21,14 @@ def draw(name, signed, size, items=3):
 
 
 @pytest.mark.nojit
-@pytest.mark.parametrize("name, signed, size", CASES)
+@pytest.mark.parametrize(("name", "signed", "size"), CASES)
 def test_slopes_are_the_rows_derivatives(name, signed, size):
     model, u = draw(name, signed, size)
     slopes = central_slopes(model, u, THETA)
     assert_allclose(model.slopes(u, THETA), slopes, rtol=1e-6, atol=1e-8 * np.abs(slopes).max())
 
 
-@pytest.mark.parametrize("name, signed, size", CASES)
+@pytest.mark.parametrize(("name", "signed", "size"), CASES)
 def test_parameters_come_back_and_chances_add_up(name, signed, size):
     model, u = draw(name, signed, size)
     assert_allclose(model.recover(model.describe(u), size), u, atol=1e-12)
@@ -37,7 +37,7 @@ def test_parameters_come_back_and_chances_add_up(name, signed, size):
         assert_allclose(np.exp(model.rows(u, THETA)).sum(axis=1), 1.0, rtol=1e-12)
 
 
-@pytest.mark.parametrize("name, signed, size", CASES)
+@pytest.mark.parametrize(("name", "signed", "size"), CASES)
 def test_a_change_of_scale_leaves_the_chances(name, signed, size):
     """Parameters told on the scale 2θ + 0.5 mean the same items there."""
     model, u = draw(name, signed, size)
@@ -87,7 +87,7 @@ def test_amounts_are_sums_of_terms(name):
     assert_allclose(ours, truth, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("name, signed, size", [c for c in CASES if c[2] in (0, 2, 3)])
+@pytest.mark.parametrize(("name", "signed", "size"), [c for c in CASES if c[2] in (0, 2, 3)])
 def test_the_m_step_finds_the_maximum(name, signed, size):
     """Counts that come from known parameters give these back, and the gradient vanishes."""
     model, truth = draw(name, signed, size)

@@ -21,6 +21,7 @@ R = TypeVar("R")
 BANDWIDTH_CENTRE, BANDWIDTH_SD = 0.3, 0.7  # of log h, in spans
 AMPLITUDE_SD = 1.0
 POPULATION_FINEST = 0.3  # of log h: a population mixes what lies between
+POPULATION_WAVES = 50  # shortest bandwidth tried for a population, in fractions of the typical span: features cost its square
 SHARE_SD = 0.8  # of the log ratio of two leaves' amplitudes
 STATIC_PRIOR = 0.05
 MOST_WAVES = 400  # shortest bandwidth that is tried for kernels with features, in fractions of the span
@@ -103,8 +104,8 @@ def _scaled(leaf: Leaf, weight: float) -> Leaf:
 def unit_space(kernel: Kernel, span: float, gap: float) -> UnitSpace:
     """The axes of a kernel of total variance 1: open bandwidths, and the shares of leaves whose amplitude is to be learned."""
     leaves = kernel.leaves
-    axes = [replace(_bandwidth_axis(k, leaf, span, gap), finest=POPULATION_FINEST) for k, leaf in enumerate(leaves)
-            if isinstance(leaf, Banded) and isinstance(leaf.bandwidth, str)]
+    axes = [replace(_bandwidth_axis(k, leaf, span, max(gap, span / POPULATION_WAVES)), finest=POPULATION_FINEST)
+            for k, leaf in enumerate(leaves) if isinstance(leaf, Banded) and isinstance(leaf.bandwidth, str)]
     shared = [k for k, leaf in enumerate(leaves) if leaf.amplitude == "learn"]
     last = shared[-1] if shared else -1
     fixed = as_kernel(tuple(_scaled(leaf, leaf.weight) if k == last else leaf for k, leaf in enumerate(leaves)))

@@ -253,7 +253,7 @@ def component_slopes(responses: Responses, code: Array) -> Array:
         loading = new
         if done:
             break
-    person = np.asarray(matrix @ loading) / np.sqrt(np.maximum(np.asarray((matrix != 0) @ loading**2), 1e-12))
+    person = np.asarray(matrix @ loading) / np.sqrt(np.maximum(np.asarray(abs(matrix) @ loading**2), 1e-12))
     person = (person - person.mean()) / max(float(person.std()), 1e-12)
     together = np.bincount(responses.item, score * person[responses.person], responses.items.size) / n
     spread = np.bincount(responses.item, person[responses.person] ** 2, responses.items.size) / n

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -17,6 +18,7 @@ from dynaesti.expectation import farthest_ability
 from dynaesti.fitting import Fitted, default_kernel, fit_items
 from dynaesti.labels import find
 from dynaesti.priors.kernels import RBF, Kernel
+from dynaesti.progress import LiveLine
 from dynaesti.responses import Responses
 from dynaesti.results import Fit
 
@@ -42,7 +44,7 @@ class DynAEsti:
                  direction: str = "positive", orient: Mapping[str, Any] | None = None, priors: str | None = "weak",
                  clock: str = "calendar", unit: str | None = None, rare: int = 1, fixed: Any = None, start: Any = None,
                  iterations: int = 200, tolerance: float = 0.01, standard_errors: bool = True, threads: int | None = None,
-                 progress: Listener | None = None) -> None:
+                 progress: bool | Listener = False) -> None:
         if kernel is not None and bandwidth is not None:
             raise InputError("bandwidth: the kernel owns it; give one of both")
         if kernel is not None and not isinstance(kernel, Kernel):
@@ -59,6 +61,8 @@ class DynAEsti:
         self.tolerance = positive_number(tolerance, "tolerance")
         self.standard_errors = bool(standard_errors)
         self.threads = None if threads is None else whole_number(threads, "threads", 1)
+        if not isinstance(progress, bool) and not callable(progress):
+            raise InputError(f"progress: expected True, False or a function of a step, got {progress!r}")
         self.progress = progress
 
     def fit(self, data: Any, *, id: str | None = None, item: str | None = None, resp: str | None = None,  # noqa: A002
@@ -73,15 +77,16 @@ class DynAEsti:
         coding = build_coding(responses, models, self.rare)
         bank = build_bank(responses, coding, self.priors, _by_item(self.fixed, "fixed"), _by_item(self.start, "start"))
         answers = build_answers(responses, coding, bank)
+        listen = LiveLine(self.tolerance) if self.progress is True else self.progress or None
         fitted = fit_items(answers, bank, self.kernel, iterations=self.iterations, tolerance=self.tolerance, threads=self.threads,
-                           listen=self.progress)
+                           listen=listen)
         options = {"scale": self.scale, "direction": self.direction, "priors": self.priors, "threads": self.threads,
                    "rare": self.rare, "tolerance": self.tolerance, "farthest": farthest_ability(fitted.point.expected)}
         made = _assembled(responses, coding, fitted, options, self.standard_errors)
         made = made if self._upright(made) else _mirrored(made)
+        if isinstance(listen, LiveLine):
+            listen.close(made.summary())
         if not made.converged:
-            import warnings
-
             warnings.warn(f"the fit did not come to rest within {self.iterations} steps (last change {made.trace[-1].change:.2g} standard "
                           "errors); raise iterations, or look at fit.history", ConvergenceWarning, stacklevel=2)
         return made

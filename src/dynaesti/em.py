@@ -131,11 +131,12 @@ class Loop:
         """EM until it is at rest twice in a row.
 
         At rest: a step moves the parameters by less than `tolerance` of their standard errors (root mean square), and the evidence by
-        no more than 0.1 × `tolerance` nats times the root of the number of parameters. Returns the last E-step, with grafting settled tightly,
-        and whether the loop came to rest.
+        no more than 0.1 × `tolerance` nats times the root of the number of parameters.
+        Returns the last E-step, with grafting settled tightly, and whether the loop came to rest.
         """
         here, jumps = self.look(bank, LOOSE), Extrapolation()
-        best, plain, settle, quiet = -np.inf, bank, LOOSE, 0
+        best = last = -np.inf
+        plain, settle, quiet = bank, LOOSE, 0
         step = -1
         while True:
             step += 1
@@ -149,7 +150,7 @@ class Loop:
                 plain = plain.remetred(*self._unit_step(here))
             pull = plain.vector() - here.bank.vector()
             change = float(np.sqrt(np.mean((pull * weights) ** 2))) if pull.size else 0.0
-            gain, best = here.objective - best, max(here.objective, best)
+            gain, last, best = here.objective - last, here.objective, max(here.objective, best)
             self._note(here, change)
             quiet = quiet + 1 if change < tolerance and abs(gain) < 0.1 * tolerance * np.sqrt(pull.size + 1) else 0
             if quiet >= 2 or len(self.trace) >= most:

@@ -62,7 +62,7 @@ def imv(base: Array, p: Array, y: Array) -> float:
 
 
 def _coin(mean_log: float) -> float:
-    """w ≥ ½ with w log w + (1 − w) log(1 − w) = the mean log-likelihood."""
+    """W ≥ ½ with w log w + (1 − w) log(1 − w) = the mean log-likelihood."""
     if mean_log <= np.log(0.5):
         return 0.5
     return float(brentq(lambda w: w * np.log(w) + (1 - w) * np.log1p(-w) - mean_log, 0.5, 1 - 1e-15))

@@ -1,13 +1,13 @@
 """A Fit as a header and arrays, and back: one file, nothing pickled, no refitting."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict, dataclass, fields
 from datetime import date, datetime
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
+from dynaesti.arrays import Array
 from dynaesti.bank import Bank, Block, Metric
 from dynaesti.coding import Coding
 from dynaesti.em import Step
@@ -15,8 +15,8 @@ from dynaesti.errors import InputError
 from dynaesti.expectation import Grafts
 from dynaesti.items import MODELS, Golf, ItemModel, OwnModel
 from dynaesti.labels import as_labels
+from dynaesti.priors.kernels import Kernel
 from dynaesti.responses import Responses
-from dynaesti.results import Fit
 from dynaesti.saving import Arrays, Header, kernel_header, read_kernel
 from dynaesti.times import TimeAxis
 
@@ -25,7 +25,24 @@ BLOCK = ("items", "u", "free", "values", "prior_mean", "prior_sd")
 SITES = tuple(f.name for f in fields(Grafts))
 
 
-def fit_header(fit: Fit, arrays: Arrays) -> Header:
+@dataclass(frozen=True)
+class FitParts:
+    """Everything a Fit consists of."""
+
+    responses: Responses
+    coding: Coding
+    bank: Bank
+    kernels: tuple[Kernel, ...]
+    population: Array  # weight of each prior in the population
+    grafts: tuple[Grafts, ...]
+    weights: Array  # (priors, people)
+    information: tuple[Array, ...] | None
+    trace: tuple[Step, ...]
+    converged: bool
+    options: Mapping[str, Any]
+
+
+def fit_header(fit: FitParts, arrays: Arrays) -> Header:
     """Small things in the header, arrays beside it."""
     r = fit.responses
     arrays.update({f"responses.{name}": getattr(r, name) for name in ROWS})
@@ -49,8 +66,8 @@ def fit_header(fit: Fit, arrays: Arrays) -> Header:
             "trace": [asdict(step) for step in fit.trace], "converged": fit.converged, "options": dict(fit.options)}
 
 
-def read_fit(header: Header, arrays: Arrays, models: Mapping[str, ItemModel] | None) -> Fit:
-    """The fit again; models of the user's own are needed again, by label."""
+def read_fit(header: Header, arrays: Arrays, models: Mapping[str, ItemModel] | None) -> FitParts:
+    """The parts again; models of the user's own are needed again, by label."""
     people, items = (_read_labels(header[name], name, arrays) for name in ("people", "items"))
     told = header["responses"]
     rows = {name: arrays[f"responses.{name}"] for name in ROWS}
@@ -68,8 +85,8 @@ def read_fit(header: Header, arrays: Arrays, models: Mapping[str, ItemModel] | N
     grafts = tuple(Grafts(**{name: arrays[f"prior{k}.{name}"] for name in SITES}) for k in range(len(header["kernels"])))
     information = tuple(arrays[f"block{k}.information"] for k in range(len(blocks))) if header["errors"] else None
     coding = Coding(arrays["coding.values"], arrays["coding.table"], tuple(per_item), tuple(header["merged"]))
-    return Fit(responses, coding, bank, tuple(read_kernel(k) for k in header["kernels"]), arrays["population"], grafts, arrays["weights"],
-               information, tuple(Step(**step) for step in header["trace"]), header["converged"], header["options"])
+    return FitParts(responses, coding, bank, tuple(read_kernel(k) for k in header["kernels"]), arrays["population"], grafts,
+                    arrays["weights"], information, tuple(Step(**step) for step in header["trace"]), header["converged"], header["options"])
 
 
 def _labels_header(labels: npt.NDArray[Any], name: str, arrays: Arrays) -> list[Any] | None:
@@ -96,7 +113,7 @@ def _read_labels(listed: list[Any] | None, name: str, arrays: Arrays) -> npt.NDA
     if listed is None:
         return arrays[f"labels.{name}"]
     readers: dict[str, Any] = {"bool": bool, "datetime": datetime.fromisoformat, "date": date.fromisoformat}
-    return as_labels([next(readers[kind](value) for kind, value in label.items()) if isinstance(label, dict) else label for label in listed])
+    return as_labels([readers[next(iter(label))](next(iter(label.values()))) if isinstance(label, dict) else label for label in listed])
 
 
 def _model_header(model: ItemModel) -> Header:

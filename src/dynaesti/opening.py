@@ -21,7 +21,7 @@ def load(path: str | PathLike[str], *, link: Any = None, mean: Callable[[Any], A
     if kind not in ("curve", "fit"):
         raise StorageError(f"{path}: holds a {kind!r}, which this version cannot open")
     try:
-        return open_curve(header, arrays, link, mean) if kind == "curve" else read_fit(header, arrays, models)
+        return open_curve(header, arrays, link, mean) if kind == "curve" else Fit(**vars(read_fit(header, arrays, models)))
     except InputError as error:
         if str(error).startswith(("link:", "mean:", "models:")):
             raise

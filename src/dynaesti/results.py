@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,14 +13,15 @@ from scipy.special import ndtr
 
 from dynaesti.arrays import Array, Ints, as_vector, generator, whole_number
 from dynaesti.bank import Bank
-from dynaesti.coding import Coding, build_answers, translate
+from dynaesti.coding import build_answers, translate
 from dynaesti.components import graft_components
 from dynaesti.curves import Curve, from_components
-from dynaesti.em import Step
 from dynaesti.errors import InputError, ResponseError
 from dynaesti.expectation import Answers, Expectation, Expected, Grafts, ability_grid, without_each
+from dynaesti.fitfile import FitParts, fit_header
 from dynaesti.frames import frame_kind, make_frame
 from dynaesti.grafting import seen_by_curve
+from dynaesti.health import Health, examine
 from dynaesti.itemtable import Scale, covariances, item_columns, reported_scale
 from dynaesti.known import BankAnswers
 from dynaesti.labels import find
@@ -31,26 +33,16 @@ from dynaesti.priors.kernels import Kernel
 from dynaesti.queries import marginals_at
 from dynaesti.responses import Responses
 from dynaesti.rows import row_table
+from dynaesti.saving import Arrays
+from dynaesti.storage import write
 from dynaesti.times import TimeAxis
 
 TIGHT = 1e-7
 
 
 @dataclass(frozen=True, eq=False)
-class Fit:
+class Fit(FitParts):
     """A fitted DynAEsti. Abilities are on the reported scale (`scale`): ability = shift + gain · z, z of unit variance a priori."""
-
-    responses: Responses
-    coding: Coding
-    bank: Bank
-    kernels: tuple[Kernel, ...]
-    population: Array  # weight of each prior in the population
-    grafts: tuple[Grafts, ...]
-    weights: Array  # (priors, people)
-    information: tuple[Array, ...] | None
-    trace: tuple[Step, ...]
-    converged: bool
-    options: Mapping[str, Any]
 
     # --- scales and parts -------------------------------------------------------------------------------
 
@@ -323,14 +315,44 @@ class Fit:
         joined = self.responses.joined(moved)
         touched = find(joined.people, more.people.tolist(), "id")
         known = find(joined.people, self.responses.people.tolist(), "id")
-        part = joined.take(touched)
+        part = build_answers(joined.take(touched), self.coding, self.bank)
         answers = build_answers(joined, self.coding, self.bank)
-        expected = self._expect(build_answers(part, self.coding, self.bank), [None] * len(self.kernels))
+        before = np.full(joined.people.size, -1, dtype=np.int64)
+        before[known] = np.arange(known.size)
+        expected = self._expect(part, [self._warm(kernel, g, part, before[touched]) for kernel, g in
+                                       zip(self.kernels, self.grafts, strict=True)])
         grafts = []
         for kernel, old, new in zip(self.kernels, self.grafts, expected.grafted, strict=True):
             grafts.append(_merged_grafts(answers.for_kernel(kernel), self.answers.for_kernel(kernel), known, old, touched, new))
         whole = tuple(grafts)
         return replace(self, responses=joined, grafts=whole, weights=person_weights(self.population, whole))
+
+    def _warm(self, kernel: Kernel, g: Grafts, part: Answers, before: Ints) -> tuple[Array, Array]:
+        """Settled sites of people (their numbers in this fit, −1 if new) at the instants of their grown answers."""
+        new, old = part.for_kernel(kernel), self.answers.for_kernel(kernel)
+        precision, shift = np.zeros(new.times.size), np.zeros(new.times.size)
+        for k, person in enumerate(before):
+            if person < 0:
+                continue
+            had, has = slice(old.site_start[person], old.site_start[person + 1]), slice(new.site_start[k], new.site_start[k + 1])
+            at = new.site_start[k] + (np.zeros(1, dtype=np.int64) if kernel.static else np.searchsorted(new.times[has], old.times[had]))
+            precision[at], shift[at] = g.precision[had], g.shift[had]
+        return precision, shift
+
+    def save(self, path: str | PathLike[str]) -> Path:
+        """Save as one file without pickles; `dynaesti.load` opens it without refitting."""
+        arrays: Arrays = {}
+        return write(path, "fit", fit_header(self, arrays), arrays)
+
+    @property
+    def plot(self) -> FitPlots:
+        """Figures: `plot.curves(ids)`, `plot.item(label)`, `plot.information()`; each returns its axes."""
+        return FitPlots(self)
+
+    @cached_property
+    def health(self) -> Health:
+        """What the data look like, in words."""
+        return examine(self.responses)
 
     # --- information --------------------------------------------------------------------------------------
 
@@ -385,6 +407,57 @@ class Fit:
 
     def __repr__(self) -> str:
         return f"<Fit: {self.summary()}>"
+
+
+@dataclass(frozen=True)
+class FitPlots:
+    """Figures of a fit; `…_data` gives what they draw."""
+
+    fit: Fit
+
+    def curves_data(self, ids: Any, at: Any = None, level: float = 0.7) -> Any:
+        """Abilities over time: the frame that `curves` draws."""
+        fit = self.fit
+        if at is None:
+            low, high = fit.responses.clock_times.min(), fit.responses.clock_times.max()
+            at = fit._restored(np.linspace(low, high, 200))
+        return fit.ability(at, ids, level=level)
+
+    def curves(self, ids: Any, at: Any = None, level: float = 0.7, ax: Any = None) -> Any:
+        """Ability curves of some people with their bands."""
+        from dynaesti.plots import plot_curves
+
+        return plot_curves(self.curves_data(ids, at, level), level, ax)
+
+    def item_data(self, item: Any, points: int = 200) -> dict[str, Any]:
+        """Chances of each category over ability, as `item` draws them (the mean response for amounts)."""
+        fit, number = self.fit, find(self.fit.responses.items, [item], "item")
+        ability = np.linspace(fit.shift - 3.5 * fit.gain, fit.shift + 3.5 * fit.gain, points)
+        theta = fit.bank.metric.theta((ability - fit.shift) / fit.gain)
+        block_of, place = fit.bank.place_of_items()
+        block = fit.bank.blocks[int(block_of[number[0]])]
+        u, values = block.u[place[number]], block.values[place[number]]
+        if not block.model.categorical:
+            return {"ability": ability, "expected": block.model.expected(u, theta, values)[0], "item": item}
+        chances = np.exp(block.model.rows(u, theta))[0]
+        return {"ability": ability, "item": item, **{f"{value:g}": chances[k] for k, value in enumerate(values[0])}}
+
+    def item(self, item: Any, ax: Any = None) -> Any:
+        """An item's response curves."""
+        from dynaesti.plots import plot_item
+
+        return plot_item(self.item_data(item), ax)
+
+    def information_data(self, points: int = 200) -> Any:
+        """Test information over ability: the frame that `information` draws."""
+        fit = self.fit
+        return fit.test_information(np.linspace(fit.shift - 3.5 * fit.gain, fit.shift + 3.5 * fit.gain, points))
+
+    def information(self, ax: Any = None) -> Any:
+        """Information of all items together over ability."""
+        from dynaesti.plots import plot_information
+
+        return plot_information(self.information_data(), ax)
 
 
 @dataclass(frozen=True)

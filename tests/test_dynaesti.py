@@ -1,0 +1,364 @@
+"""DynAEsti against closed forms, brute force, finite differences, simulation and itself."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose
+from scipy.integrate import quad
+from scipy.special import expit
+from scipy.stats import multivariate_normal, norm
+
+import dynaesti as dy
+from dynaesti.coding import build_answers, build_bank, build_coding, models_of
+from dynaesti.expectation import Expectation, ability_grid
+from dynaesti.population import log_list_prior
+from dynaesti.priors.kernels import RBF
+from dynaesti.responses import Responses
+from dynaesti.simulate import curves
+
+
+def classroom(people=60, items=12, answers=30, seed=0, model="2PL", bandwidth=0.4, truth=False):
+    """A long table of answers by people whose abilities move; the truth behind it on request."""
+    rng = np.random.default_rng(seed)
+    grid = np.linspace(0, 1, 101)
+    ability = curves(grid, bandwidth, people, seed=rng)
+    a, b = np.exp(rng.normal(0, 0.3, items)), rng.normal(0, 1, items)
+    rows = []
+    for p in range(people):
+        t = np.sort(rng.uniform(0, 1, answers))
+        item = rng.integers(0, items, answers)
+        theta = np.interp(t, grid, ability[p])
+        u = a[item] * (theta - b[item])
+        if model == "2PL":
+            y = rng.uniform(size=answers) < expit(u)
+        elif model == "GRM":
+            y = (rng.logistic(size=answers) < u + 1).astype(int) + (rng.logistic(size=answers) < u - 1)
+        elif model == "poisson":
+            y = rng.poisson(np.exp(0.5 * u))
+        elif model == "gaussian":
+            y = u + rng.normal(0, 0.7, answers)
+        else:
+            y = np.clip(rng.beta(6 * expit(u), 6 * expit(-u)), 1e-3, 1 - 1e-3)
+        rows.append(pd.DataFrame({"id": f"p{p:03d}", "item": [f"i{k:02d}" for k in item], "resp": np.asarray(y) * 1.0, "date": t}))
+    table = pd.concat(rows, ignore_index=True)
+    return (table, {"a": a, "b": b, "ability": ability, "grid": grid}) if truth else table
+
+
+def parts(table, model="2PL", priors="weak", rare=1):
+    responses = Responses.read(table)
+    coding = build_coding(responses, models_of(model, responses, False), rare)
+    bank = build_bank(responses, coding, priors, {}, {})
+    return responses, coding, bank, build_answers(responses, coding, bank)
+
+
+def evidence(bank, answers, kernels, z=None):
+    grid = ability_grid(bank) if z is None else z
+    expected, table = Expectation(answers, 1).run(bank, grid, kernels, np.zeros(len(kernels)), [None] * len(kernels), 1e-10)
+    return expected, table
+
+
+@pytest.mark.parametrize("model", ["2PL", "3PL", "GRM", "GPCM", "poisson", "gaussian", "beta"])
+def test_the_gradient_of_the_m_step_is_that_of_the_evidence(model):
+    """Expected counts under the tilted distributions × slopes = finite differences of the (EP) evidence, mixture of priors included."""
+    kind = {"3PL": "2PL", "GPCM": "GRM"}.get(model, model)
+    table = classroom(12, 4, 15, model=kind)
+    table.loc[::5, "date"] = table.loc[::5, "date"].round(1)  # some answers share an instant
+    _, _, bank, answers = parts(table, model)
+    kernels = [RBF(0.3), RBF(1.0)]
+    z = ability_grid(bank)
+    expected, rows = evidence(bank, answers, kernels, z)
+    engine = Expectation(answers, 1)
+    counts = engine.counts(kernels, expected, rows)
+    ours = np.concatenate([np.einsum("rpg,rg->rp", b.slopes(b_theta), counts[b.first_row : b.end_row])
+                           .reshape(len(b.items), b.depth, -1).sum(axis=1).ravel()
+                           for b in bank.blocks for b_theta in [bank.metric.theta(z)]])  # fmt: skip
+    x = bank.vector()
+    rng = np.random.default_rng(1)
+    for _ in range(3):
+        d = rng.normal(size=x.size)
+        step = 1e-4
+        both = [evidence(bank.at(x + s * step * d), answers, kernels, z)[0] for s in (1, -1)]
+        ahead, behind = (e.log_evidence + log_list_prior(e.population, np.zeros(2)) for e in both)  # what the weights maximise
+        assert_allclose((ahead - behind) / (2 * step), ours @ d, rtol=2e-5, atol=2e-4)
+
+
+def test_static_abilities_are_exact_quadrature():
+    table = classroom(20, 6, 12)
+    fit = dy.DynAEsti("3PL", bandwidth=np.inf).fit(table)
+    r = fit.responses
+    u = fit.bank.blocks[0].describe if False else fit.bank.blocks[0].u
+    model = fit.bank.blocks[0].model
+    for p in range(4):
+        mine = r.person == p
+
+        def posterior(x, k=0, mine=mine):
+            chance = np.exp(model.rows(u[r.item[mine]], np.array([x])))[np.arange(mine.sum()), r.resp[mine].astype(int), 0]
+            return x**k * norm.pdf(x) * chance.prod()
+
+        z = quad(posterior, -9, 9, epsabs=0, epsrel=1e-12, limit=200)[0]
+        mean = quad(posterior, -9, 9, args=(1,), epsabs=1e-14 * z, epsrel=1e-12, limit=200)[0] / z
+        assert_allclose(fit.person_evidence[p], np.log(z), atol=1e-8)
+        assert_allclose(fit.ability([0.5], [r.people[p]])["mean"], mean, atol=1e-7)
+
+
+def test_gaussian_items_are_closed_form():
+    """Evidence and curves of one person equal Gaussian-process regression."""
+    table = classroom(15, 4, 20, model="gaussian")
+    fit = dy.DynAEsti("gaussian", bandwidth=0.4).fit(table)
+    items = fit.items.set_index("item")
+    one = table[table.id == "p003"].sort_values("date")
+    a, b, sigma = (items.loc[one["item"], name].to_numpy() for name in ("a", "b", "sigma"))
+    t, y = one["date"].to_numpy(), one["resp"].to_numpy()
+    k = np.exp(-0.5 * ((t[:, None] - t) / 0.4) ** 2)
+    cov = a[:, None] * (k + 1e-4 * np.eye(t.size)) * a + np.diag(sigma**2)
+    who = fit.ids.index("p003")
+    assert_allclose(fit.person_evidence[who], multivariate_normal(-a * b, cov).logpdf(y), atol=1e-5)
+    at = np.array([0.2, 0.5, 1.3])
+    cross = np.exp(-0.5 * ((at[:, None] - t) / 0.4) ** 2) * a
+    mean = cross @ np.linalg.solve(cov, y + a * b)
+    var = 1 - np.einsum("ij,ji->i", cross, np.linalg.solve(cov, cross.T))
+    found = fit.ability(at, ["p003"])
+    assert_allclose(found["mean"], mean, atol=2e-5)
+    assert_allclose(found["sd"], np.sqrt(var), rtol=2e-5)
+
+
+def test_one_person_with_frozen_items_is_a_curvfife_curve():
+    table = classroom()
+    fit = dy.DynAEsti("2PL", bandwidth=0.4).fit(table)
+    items = fit.items.set_index("item")
+    one = table[table.id == "p007"]
+    a, b = (items.loc[one["item"], name].to_numpy() for name in ("a", "b"))
+    curve = dy.CurvFiFE(bandwidth=0.4).fit(one["date"], dy.ItemResponses(one["resp"], "2PL", a=a, b=b))
+    at = [0.1, 0.5, 0.9, 1.5]
+    found = fit.ability(at, ["p007"])
+    assert_allclose(found["mean"], curve.mean(at), atol=1e-5)
+    assert_allclose(found["sd"], curve.sd(at), rtol=1e-5)
+    assert_allclose(fit.curve("p007").mean(at), curve.mean(at), atol=1e-5)
+    assert_allclose(fit.person_evidence[fit.ids.index("p007")], curve.log_evidence, atol=1e-5)
+
+
+def test_learned_items_and_abilities_come_back():
+    table, real = classroom(300, 15, 40, seed=3, truth=True)
+    fit = dy.DynAEsti("2PL").fit(table)
+    assert fit.converged
+    assert np.corrcoef(fit.items["b"], real["b"])[0, 1] > 0.98
+    assert np.corrcoef(np.log(fit.items["a"]), np.log(real["a"]))[0, 1] > 0.8
+    grid = np.linspace(0.05, 0.95, 10)
+    found = fit.ability(grid)
+    theta = np.array([np.interp(grid, real["grid"], row) for row in real["ability"]]).ravel()
+    assert np.corrcoef(found["mean"], theta)[0, 1] > 0.75
+    inside = (theta > found["lower"]) & (theta < found["upper"])
+    assert 0.64 < inside.mean() < 0.76
+
+
+@pytest.mark.parametrize(("model", "simulated"), [("4PL", "2PL"), ("1PL", "2PL"), ("GRM", "GRM"), ("PCM", "GRM"), ("GPCM", "GRM"),
+                                              ("RSM", "GRM"), ("NRM", "GRM"), ("poisson", "poisson"), ("beta", "beta"),
+                                              (dy.Golf(descending=False), "GRM")])  # fmt: skip
+def test_every_model_fits_and_orders_the_items(model, simulated):
+    table = classroom(150, 8, 30, model=simulated, seed=5)
+    fit = dy.DynAEsti(model, bandwidth=0.4).fit(table)
+    assert fit.converged
+    assert np.isfinite(fit.log_evidence)
+    shown = fit.predict(table)
+    mean = pd.DataFrame({"item": table["item"], "seen": table["resp"], "said": shown["expected"]}).groupby("item").mean()
+    assert np.corrcoef(mean["seen"], mean["said"])[0, 1] > 0.9
+    errors = [c for c in fit.items.columns if c.startswith("se_")]
+    assert errors
+    assert (fit.items[errors].to_numpy()[np.isfinite(fit.items[errors])] >= 0).all()
+
+
+def test_an_own_model_equals_the_built_in_one():
+    table = classroom(40, 5, 20)
+    own = dy.OwnModel(lambda theta, resp, p: -np.logaddexp(0.0, -(2 * resp - 1) * p[0] * (theta - p[1])),
+                      {"a": (1.0, 0.0, np.inf), "b": (0.0, -np.inf, np.inf)}, "mine")  # fmt: skip
+    mine = dy.DynAEsti(own, bandwidth=0.4, priors=None).fit(table)
+    built_in = dy.DynAEsti("2PL", bandwidth=0.4, priors=None).fit(table)
+    assert_allclose(mine.log_evidence, built_in.log_evidence, atol=1e-2)
+    assert_allclose(mine.items["b"], built_in.items["b"], atol=0.05)
+
+
+def test_models_can_differ_by_item_and_weights_repeat_answers():
+    table = classroom(40, 6, 20)
+    kinds = {f"i{k:02d}": "2PL" if k < 3 else "3PL" for k in range(6)}
+    fit = dy.DynAEsti(kinds, bandwidth=0.4).fit(table)
+    assert fit.items.set_index("item").loc["i00", "model"] == "2PL"
+    table["kind"] = table["item"].map(kinds)
+    assert_allclose(dy.DynAEsti(bandwidth=0.4).fit(table, model="kind").log_evidence, fit.log_evidence, rtol=1e-9)
+    twice = pd.concat([table, table.iloc[:100]])
+    weighted = table.assign(w=np.where(np.arange(len(table)) < 100, 2.0, 1.0))
+    one, two = dy.DynAEsti(bandwidth=0.4, tolerance=1e-4).fit(twice), dy.DynAEsti(bandwidth=0.4, tolerance=1e-4).fit(weighted, weight="w")
+    assert_allclose(one.log_evidence, two.log_evidence, atol=1e-4)
+    assert_allclose(one.items["b"], two.items["b"], atol=1e-3)
+
+
+def test_order_labels_and_threads_do_not_matter(monkeypatch):
+    from dynaesti import threads
+
+    monkeypatch.setattr(threads, "CHUNK", 200)
+    table = classroom(40, 6, 20)
+    one = dy.DynAEsti(threads=1, iterations=12).fit(table)
+    two = dy.DynAEsti(threads=3, iterations=12).fit(table)
+    assert np.array_equal(one.bank.vector(), two.bank.vector())
+    assert np.array_equal(one.ability([0.5])["mean"], two.ability([0.5])["mean"])
+    shuffled = table.sample(frac=1, random_state=0)
+    shuffled["id"] = shuffled["id"].map(lambda label: hash(label) % 10**9)
+    shuffled["item"] = shuffled["item"].map(lambda label: "z" + label[::-1])
+    three = dy.DynAEsti(threads=2, iterations=12).fit(shuffled)
+    mine, theirs = one.items.set_index("item"), three.items.assign(item=lambda f: f["item"].str[1:].str[::-1]).set_index("item")
+    assert_allclose(theirs.loc[mine.index, "b"], mine["b"], atol=1e-6)
+
+
+def test_updates_equal_scoring_the_whole_person():
+    table = classroom(40, 6, 30)
+    late = (table["id"] == "p002") & (table["date"] > 0.8)
+    fit = dy.DynAEsti(bandwidth=0.4).fit(table[~late])
+    grown = fit.update(table[late])
+    whole = fit.score(table[table["id"] == "p002"], at=[0.3, 0.9, 1.2])
+    assert_allclose(grown.ability([0.3, 0.9, 1.2], ["p002"])["mean"], whole["mean"], atol=1e-6)
+    assert_allclose(grown.ability([0.3], ["p005"])["mean"], fit.ability([0.3], ["p005"])["mean"], atol=1e-12)
+    assert len(grown.responses) == len(table)
+    assert grown.items.equals(fit.items) or np.allclose(grown.items["b"], fit.items["b"])
+
+
+def test_what_a_fit_can_tell(tmp_path):
+    table = classroom(40, 6, 20)
+    fit = dy.DynAEsti(scale="items").fit(table)
+    assert_allclose(np.log(fit.items["a"]).mean(), 0.0, atol=1e-9)
+    change = fit.change("p001", 0.1, 0.9)
+    both = fit.ability([0.1, 0.9], ["p001"])["mean"].to_numpy()
+    assert_allclose(change.mean, both[1] - both[0], atol=1e-4)
+    assert 0 <= change.rose <= 1
+    above = fit.above(0.0, [0.5], ["p001"])
+    assert 0 <= above["probability"][0] <= 1
+    best = fit.next_item("p001", 0.5, exclude=["i00"], count=3)
+    assert "i00" not in list(best["item"])
+    assert 0 < fit.reliability() < 1
+    assert fit.plausible("p001", [0.1, 0.5], 7).shape == (7, 2)
+    filtered = fit.curve("p001", until=0.5)
+    assert filtered.sd([1.0])[0] > fit.curve("p001").sd([1.0])[0]
+    wide = fit.uncertain("p001", [0.5], draws=40)
+    assert wide["sd"][0] > 0.98 * fit.ability([0.5], ["p001"])["sd"][0]
+    new = fit.predict([{"id": "nobody", "item": "i00", "date": 0.5}])
+    assert_allclose(new["p0"][0] + new["p1"][0], 1.0)
+    assert "40 people" in fit.summary()
+    path = fit.save(tmp_path / "run.dyn")
+    again = dy.load(path)
+    assert isinstance(again, dy.Fit)
+    assert_allclose(again.ability([0.5])["mean"], fit.ability([0.5])["mean"], rtol=1e-12)
+    assert again.items.equals(fit.items)
+    path.write_bytes(path.read_bytes()[:2000])
+    with pytest.raises(dy.StorageError):
+        dy.load(path)
+
+
+def test_items_that_run_backwards():
+    table = classroom(80, 10, 30)
+    flip = table["item"].isin(["i01", "i04", "i07"])
+    table.loc[flip, "resp"] = 1 - table.loc[flip, "resp"]
+    fit = dy.DynAEsti(direction="free", bandwidth=0.4).fit(table)
+    slopes = fit.items.set_index("item")["a"]
+    assert (slopes[["i01", "i04", "i07"]] < 0).all()
+    assert (slopes.drop(["i01", "i04", "i07"]) > 0).all()
+    turned = dy.DynAEsti(direction="free", bandwidth=0.4, orient={"item": "i01"}).fit(table)
+    assert_allclose(turned.items["a"], -fit.items["a"], atol=1e-9)
+    assert_allclose(turned.ability([0.5])["mean"], -fit.ability([0.5])["mean"], atol=1e-9)
+    assert "run against the rest" in str(dy.DynAEsti(bandwidth=0.4).fit(table).health)
+
+
+def test_anchors_free_the_population():
+    """Items known from elsewhere: the population's mean and spread are found on their scale."""
+    rng = np.random.default_rng(2)
+    people, items = 400, 12
+    a, b = np.ones(items), np.linspace(-2, 2, items)
+    theta = 0.7 + 1.5 * rng.standard_normal(people)
+    y = rng.uniform(size=(people, items)) < expit(a * (theta[:, None] - b))
+    responses = Responses.from_matrices(y * 1.0, np.zeros((1, items)))
+    anchors = {k: {"a": 1.0, "b": float(b[k])} for k in range(6)}
+    fit = dy.DynAEsti("2PL", bandwidth=np.inf, fixed=anchors).fit(responses)
+    assert fit.scale.name == "anchors"
+    assert_allclose(fit.bank.metric.location, 0.7, atol=0.2)
+    assert_allclose(fit.bank.metric.scale, 1.5, atol=0.25)
+    assert_allclose(fit.items["b"][:6], b[:6], atol=1e-12)
+    assert_allclose(fit.items["b"][6:], b[6:], atol=0.4)
+
+
+def test_rasch_learns_the_spread():
+    rng = np.random.default_rng(3)
+    theta = 1.4 * rng.standard_normal(500)
+    b = np.linspace(-2, 2, 15)
+    y = rng.uniform(size=(500, 15)) < expit(theta[:, None] - b)
+    fit = dy.DynAEsti("Rasch", bandwidth=np.inf, scale="items").fit(Responses.from_matrices(y * 1.0, np.zeros((1, 15))))
+    assert_allclose(fit.gain, 1.4, atol=0.15)
+    assert_allclose(fit.items["a"], 1.0)
+    assert_allclose(fit.items["b"], b, atol=0.35)
+
+
+def test_sparse_items_get_sensible_values():
+    table = classroom(60, 80, 8, seed=4)
+    fit = dy.DynAEsti().fit(table)
+    assert fit.items["a"].between(0.1, 10).all()
+    assert fit.items["b"].abs().max() < 8
+    assert fit.items["se_b"].median() > 0.3
+
+
+@pytest.mark.parametrize(("change", "message"), [
+    (lambda t: t.rename(columns={"resp": "rsp"}), "no column for resp.*did you mean resp='rsp'"),
+    (lambda t: t.assign(resp=t["resp"] + 2), "its model takes 0 and 1 only"),
+    (lambda t: t.assign(resp="yes"), "text where numbers belong, such as 'yes'"),
+    (lambda t: t.assign(date=np.nan), "rows have no time"),
+    (lambda t: t.assign(id=None), "rows have none"),
+    (lambda t: t.iloc[:0], "no rows"),
+    (lambda t: t.assign(date=0.0), "everybody answered at one instant"),
+])  # fmt: skip
+def test_bad_tables_are_refused_in_words(change, message):
+    with pytest.raises(dy.InputError, match=message):
+        dy.DynAEsti().fit(change(classroom(5, 3, 4)))
+
+
+def test_bad_options_and_questions_are_refused_in_words():
+    for options, message in (({"scale": "z"}, "scale"), ({"direction": "up"}, "direction"), ({"priors": "flat"}, "priors"),
+                             ({"kernel": 3}, "kernel"), ({"iterations": 0}, "iterations"), ({"orient": "x"}, "orient")):  # fmt: skip
+        with pytest.raises(dy.InputError, match=message):
+            dy.DynAEsti(**options)
+    with pytest.raises(dy.InputError, match="no item model '9PL'"):
+        dy.DynAEsti("9PL").fit(classroom(5, 3, 4))
+    fit = dy.DynAEsti(bandwidth=0.5).fit(classroom(10, 3, 8))
+    with pytest.raises(dy.InputError, match="never seen, first 'p01'; did you mean 'p001'"):
+        fit.ability([0.5], ["p01"])
+    with pytest.raises(dy.InputError, match="outside their item's categories"):
+        fit.score([{"id": "x", "item": "i00", "resp": 5, "date": 0.1}])
+    with pytest.raises(dy.InputError, match="item: 1 of 1 were never seen"):
+        fit.predict([{"id": "x", "item": "nope", "date": 0.1}])
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow", "csv", "parquet", "dicts"])
+def test_any_table_goes_in_and_the_same_kind_comes_out(kind, tmp_path):
+    import polars as pl
+    import pyarrow as pa
+
+    table = classroom(8, 3, 6)
+    data = {"pandas": lambda: table, "polars": lambda: pl.from_pandas(table), "pyarrow": lambda: pa.Table.from_pandas(table),
+            "csv": lambda: table.to_csv(tmp_path / "t.csv", index=False) or tmp_path / "t.csv",
+            "parquet": lambda: table.to_parquet(tmp_path / "t.parquet") or str(tmp_path / "t.parquet"),
+            "dicts": lambda: table.to_dict("records")}[kind]()  # fmt: skip
+    fit = dy.DynAEsti(bandwidth=0.5).fit(data)
+    assert len(fit.responses) == len(table)
+    if kind in ("pandas", "polars", "pyarrow"):
+        assert type(fit.ability([0.5])).__module__.split(".")[0] == kind
+    assert fit.ids == sorted(table["id"].unique())
+
+
+def test_timestamps_synonyms_and_missing_answers():
+    table = classroom(8, 3, 10)
+    table["timestamp"] = pd.Timestamp("2024-01-01") + pd.to_timedelta(table["date"] * 100, unit="D")
+    odd = table.rename(columns={"id": "student", "item": "problem", "resp": "correct"}).drop(columns="date")
+    odd.loc[3, "correct"] = np.nan
+    fit = dy.DynAEsti(bandwidth=30.0).fit(odd)
+    assert fit.responses.dropped == 1
+    assert fit.responses.unit == "days"
+    assert any("student" in note for note in fit.responses.notes)
+    out = fit.ability([pd.Timestamp("2024-02-01")], ["p000"])
+    assert out["time"][0] == pd.Timestamp("2024-02-01")
+    own = dy.DynAEsti(bandwidth=30.0, clock="person").fit(odd)
+    assert np.isfinite(own.ability([0.0, 50.0], ["p000"])["mean"]).all()
+    assert np.isfinite(own.predict(odd)["expected"]).all()
