@@ -362,3 +362,35 @@ def test_timestamps_synonyms_and_missing_answers():
     own = dy.DynAEsti(bandwidth=30.0, clock="person").fit(odd)
     assert np.isfinite(own.ability([0.0, 50.0], ["p000"])["mean"]).all()
     assert np.isfinite(own.predict(odd)["expected"]).all()
+
+
+@pytest.mark.parametrize("stop", [2, 6, 9])
+def test_an_interrupted_fit_goes_on_to_the_same_answer(tmp_path, stop):
+    table = classroom(40, 6, 20)
+    path = tmp_path / "fit.ckpt"
+
+    def interrupt(step):
+        if step.iteration == stop:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        dy.DynAEsti(checkpoint=path, every=0.0, progress=interrupt).fit(table)
+    assert path.exists()
+    resumed = dy.DynAEsti(checkpoint=path, every=0.0).fit(table)
+    straight = dy.DynAEsti().fit(table)
+    assert np.array_equal(resumed.bank.vector(), straight.bank.vector())
+    assert len(resumed.trace) == len(straight.trace)
+    assert not path.exists()
+
+
+def test_a_checkpoint_of_other_data_is_refused(tmp_path):
+    path = tmp_path / "fit.ckpt"
+
+    def interrupt(step):
+        if step.iteration == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        dy.DynAEsti(checkpoint=path, every=0.0, progress=interrupt).fit(classroom(40, 6, 20))
+    with pytest.raises(dy.StorageError, match="other data or options"):
+        dy.DynAEsti(checkpoint=path).fit(classroom(40, 6, 20, seed=1))

@@ -5,17 +5,19 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
+from os import PathLike
 from typing import Any
 
 import numpy as np
 
 from dynaesti.arrays import positive_number, whole_number
 from dynaesti.bank import Bank
+from dynaesti.checkpoints import Checkpoint
 from dynaesti.coding import build_answers, build_bank, build_coding, models_of
 from dynaesti.em import Listener
 from dynaesti.errors import ConvergenceWarning, InputError
 from dynaesti.expectation import farthest_ability
-from dynaesti.fitting import Fitted, default_kernel, fit_items
+from dynaesti.fitting import Fitted, Stages, default_kernel
 from dynaesti.labels import find
 from dynaesti.priors.kernels import RBF, Kernel
 from dynaesti.progress import LiveLine
@@ -23,7 +25,7 @@ from dynaesti.responses import Responses
 from dynaesti.results import Fit
 
 OPTIONS = ("kernel", "scale", "direction", "orient", "priors", "clock", "unit", "rare", "fixed", "start", "iterations", "tolerance",
-           "standard_errors", "threads", "progress")
+           "standard_errors", "threads", "progress", "checkpoint", "every")
 SCALES, DIRECTIONS, PRIORS = ("abilities", "items"), ("positive", "free"), ("weak", "hierarchical", None)
 
 
@@ -36,15 +38,16 @@ class DynAEsti:
     `direction="free"` lets items run backwards; `orient={"item": label}` or `{"id": label}` then says what lies on the upper
     side. `priors` on items: "weak", "hierarchical" or None. `clock`: "calendar" or "person" (time since each one's first answer).
     `rare`: categories with fewer answers join a neighbour. `fixed` and `start`: item → {parameter: value} (or a frame with an item
-    column), held or only begun from; fixed parameters anchor the scale. `tolerance`: stop when no parameter moves by more than this part
-    of its standard error.
+    column), held or only begun from; fixed parameters anchor the scale. `tolerance`: stop when a step moves the parameters by less than
+    this part of their standard errors. `progress=True` shows a live line. `checkpoint` names a file written every so many seconds
+    (`every`), from which an interrupted fit of the same data and options goes on to the same answer.
     """
 
     def __init__(self, model: Any = "2PL", *, kernel: Kernel | None = None, bandwidth: Any = None, scale: str = "abilities",
                  direction: str = "positive", orient: Mapping[str, Any] | None = None, priors: str | None = "weak",
                  clock: str = "calendar", unit: str | None = None, rare: int = 1, fixed: Any = None, start: Any = None,
                  iterations: int = 200, tolerance: float = 0.01, standard_errors: bool = True, threads: int | None = None,
-                 progress: bool | Listener = False) -> None:
+                 progress: bool | Listener = False, checkpoint: str | PathLike[str] | None = None, every: float = 20.0) -> None:
         if kernel is not None and bandwidth is not None:
             raise InputError("bandwidth: the kernel owns it; give one of both")
         if kernel is not None and not isinstance(kernel, Kernel):
@@ -63,7 +66,7 @@ class DynAEsti:
         self.threads = None if threads is None else whole_number(threads, "threads", 1)
         if not isinstance(progress, bool) and not callable(progress):
             raise InputError(f"progress: expected True, False or a function of a step, got {progress!r}")
-        self.progress = progress
+        self.progress, self.checkpoint, self.every = progress, checkpoint, every
 
     def fit(self, data: Any, *, id: str | None = None, item: str | None = None, resp: str | None = None,  # noqa: A002
             time: str | None = None, weight: str | None = None, model: str | None = None) -> Fit:
@@ -78,8 +81,10 @@ class DynAEsti:
         bank = build_bank(responses, coding, self.priors, _by_item(self.fixed, "fixed"), _by_item(self.start, "start"))
         answers = build_answers(responses, coding, bank)
         listen = LiveLine(self.tolerance) if self.progress is True else self.progress or None
-        fitted = fit_items(answers, bank, self.kernel, iterations=self.iterations, tolerance=self.tolerance, threads=self.threads,
-                           listen=listen)
+        saved = None if self.checkpoint is None else Checkpoint(self.checkpoint, responses, {
+            name: repr(getattr(self, name)) for name in OPTIONS if name not in ("threads", "progress", "checkpoint")}, self.every)
+        stages = Stages(answers, self.kernel, self.iterations, self.tolerance, self.threads, listen, saved)
+        fitted = stages.run(bank)
         options = {"scale": self.scale, "direction": self.direction, "priors": self.priors, "threads": self.threads,
                    "rare": self.rare, "tolerance": self.tolerance, "farthest": farthest_ability(fitted.point.expected)}
         made = _assembled(responses, coding, fitted, options, self.standard_errors)

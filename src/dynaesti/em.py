@@ -74,6 +74,7 @@ class Loop:
     stage: str = "fit"
     listen: Listener | None = None
     trace: list[Step] = field(default_factory=list)
+    mark: Callable[[Mark], None] | None = None  # told after every step
     sites: list[tuple[Array, Array] | None] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -127,51 +128,69 @@ class Loop:
         if self.listen is not None:
             self.listen(self.trace[-1])
 
-    def run(self, bank: Bank, most: int, tolerance: float) -> tuple[Point, bool]:
-        """EM until it is at rest twice in a row.
+    def run(self, bank: Bank, most: int, tolerance: float, resume: Mark | None = None) -> tuple[Point, bool]:
+        """EM until it is at rest twice in a row, or from where a mark was set.
 
         At rest: a step moves the parameters by less than `tolerance` of their standard errors (root mean square), and the evidence by
         no more than 0.1 × `tolerance` nats times the root of the number of parameters.
         Returns the last E-step, with grafting settled tightly, and whether the loop came to rest.
         """
-        here, jumps = self.look(bank, LOOSE), Extrapolation()
-        best = last = -np.inf
-        plain, settle, quiet = bank, LOOSE, 0
-        step = -1
+        s = resume or Mark(self.stage, 0, bank, bank, LOOSE, 0, -np.inf, -np.inf, (), False, self._farthest, (), (), np.zeros(0), ())
+        if resume is not None:
+            self.kernels, self.log_mass, self.sites = list(s.kernels), s.log_mass, list(s.sites)
+            self.trace[:], self._farthest = s.trace, s.farthest
+        jumps = Extrapolation(s.seen, s.jumped)
         while True:
-            step += 1
-            if here.objective < best - FALL and jumps.jumped:
-                jumps.forget()
-                here = self.look(plain, settle)  # the plain step from where the jump began
-            if step in PRUNING:
+            here = self.look(s.bank, s.settle)
+            if here.objective < s.best - FALL and jumps.jumped:
+                jumps = Extrapolation()
+                here = self.look(s.plain, s.settle)  # the plain step from where the jump began
+            if s.step in PRUNING:
                 here = self._pruned(here)
             plain, weights = here.bank.improved(here.counts, here.grid)
             if here.bank.needs_unit:
                 plain = plain.remetred(*self._unit_step(here))
             pull = plain.vector() - here.bank.vector()
             change = float(np.sqrt(np.mean((pull * weights) ** 2))) if pull.size else 0.0
-            gain, last, best = here.objective - last, here.objective, max(here.objective, best)
             self._note(here, change)
-            quiet = quiet + 1 if change < tolerance and abs(gain) < 0.1 * tolerance * np.sqrt(pull.size + 1) else 0
-            if quiet >= 2 or len(self.trace) >= most:
-                return self.look(plain, TIGHT), quiet >= 2
+            still = change < tolerance and abs(here.objective - s.last) < 0.1 * tolerance * np.sqrt(pull.size + 1)
+            if (still and s.quiet >= 1) or len(self.trace) >= most:
+                return self.look(plain, TIGHT), bool(still and s.quiet >= 1)
             settle = float(np.clip(PART * np.abs(pull * weights).max(initial=0.0), 10 * TIGHT, LOOSE))
-            target = plain.vector()
-            if step >= WARM_UP:
-                target = jumps.next(here.bank.vector(), pull, weights)
-            here = self.look(plain.at(target), settle)
+            target = jumps.next(here.bank.vector(), pull, weights) if s.step >= WARM_UP else plain.vector()
+            s = Mark(self.stage, s.step + 1, plain.at(target), plain, settle, s.quiet + 1 if still else 0,
+                     max(here.objective, s.best), here.objective, tuple(jumps.seen), jumps.jumped, self._farthest,
+                     tuple(self.kernels), tuple(self.sites), self.log_mass, tuple(self.trace))
+            if self.mark is not None:
+                self.mark(s)
+
+
+@dataclass(frozen=True)
+class Mark:
+    """Everything needed to go on from the end of a step: set before the next E-step, so that resuming gives the same bits."""
+
+    stage: str
+    step: int
+    bank: Bank  # where to look next
+    plain: Bank  # where a plain step would go
+    settle: float
+    quiet: int
+    best: float
+    last: float
+    seen: tuple[tuple[Array, Array], ...]
+    jumped: bool
+    farthest: float
+    kernels: tuple[Kernel, ...]
+    sites: tuple[tuple[Array, Array] | None, ...]
+    log_mass: Array
+    trace: tuple[Step, ...]
 
 
 class Extrapolation:
     """Where the last few steps are heading."""
 
-    def __init__(self) -> None:
-        self.forget()
-
-    def forget(self) -> None:
-        """Begin anew."""
-        self.seen: list[tuple[Array, Array]] = []  # places, and the pulls there
-        self.jumped = False
+    def __init__(self, seen: tuple[tuple[Array, Array], ...] = (), jumped: bool = False) -> None:
+        self.seen, self.jumped = list(seen), jumped  # places, and the pulls there
 
     def next(self, x: Array, pull: Array, weights: Array) -> Array:
         """The next place, given the pull at x; weights bring the parameters to one scale."""

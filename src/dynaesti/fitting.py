@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from dynaesti.arrays import Array, Ints
 from dynaesti.bank import Bank
 from dynaesti.candidates import UnitSpace, explore, unit_space
+from dynaesti.checkpoints import Checkpoint
 from dynaesti.em import Listener, Loop, Point, Step
 from dynaesti.errors import BandwidthWarning, InputError
 from dynaesti.expectation import Answers, Expectation, ability_grid
@@ -21,6 +22,7 @@ SOME, FEW = 60_000, 20_000  # sites of the first look, and of the search for pri
 ANSWERS = 300  # answers an item has in the first look, on average: fewer would mislead more than they save
 FIRST_LOOK = 4  # EM steps before the search
 LIKELY, MISSED, MOST_PRIORS = 0.05, 0.5, 6  # weights relative to the heaviest prior's to be kept, or added late; how many at most
+STAGES = ("first look", "some people", "everyone", "everyone, with priors missed before")
 LOOSER = 10.0  # the first look may stop at so many times the tolerance
 
 
@@ -60,40 +62,76 @@ def some_people(answers: Answers, sites: int) -> Ints:
     return np.sort(order[np.unique(np.linspace(0, answers.people - 1, min(wanted, answers.people)).round().astype(np.int64))])
 
 
-def fit_items(answers: Answers, bank: Bank, kernel: Kernel, *, iterations: int, tolerance: float, threads: int | None,
-              listen: Listener | None) -> Fitted:
-    """All stages."""
-    trace: list[Step] = []
-    span, gap = typical_times(answers)
-    if not kernel.static and span <= 0:
-        raise InputError("time: everybody answered at one instant, so nothing can be seen of change; use bandwidth=inf")
-    space = unit_space(kernel, span, gap) if not kernel.static else None
-    kernels, log_mass = [kernel if space is None else space.at(tuple(axis.centre for axis in space.axes))], np.zeros(1)
-    some = some_people(answers, max(SOME, ANSWERS * bank.item_count))
-    some = some if some.size < 0.4 * answers.people else np.arange(answers.people)
-    few = Expectation(answers.take(some_people(answers, FEW)), threads)
-    if space is not None and space.axes:
-        first = Loop(Expectation(answers.take(some), threads), kernels, log_mass, "first look", listen, trace)
-        bank = first.run(bank, min(iterations, FIRST_LOOK), LOOSER * tolerance)[0].bank
-        kernels, log_mass = search(few, bank, space, LIKELY)
-    if some.size < answers.people and len(trace) < iterations:
-        look = Loop(Expectation(answers.take(some), threads), kernels, log_mass, "some people", listen, trace)
-        bank = look.run(bank, min(iterations, len(trace) + 20), LOOSER * tolerance)[0].bank
-        kernels, log_mass = look.kernels, look.log_mass
-    loop = Loop(Expectation(answers, threads), kernels, log_mass, "everyone", listen, trace)
-    point, converged = loop.run(bank, max(iterations, len(trace) + 1), tolerance)
-    if space is not None and space.axes and len(trace) < iterations:
-        found, mass = search(few, point.bank, space, MISSED)
-        if not set(found) <= set(kernels):  # the items have moved, and with them what the curves look like
-            both = dict(zip(loop.kernels, loop.log_mass.tolist(), strict=True)) | dict(zip(found, mass.tolist(), strict=True))
-            known = dict(zip(loop.kernels, loop.sites, strict=True))
-            sites = [known.get(k) for k in both]
-            loop = Loop(loop.expectation, list(both), np.array(list(both.values())), "everyone", listen, trace, sites)
-            point, converged = loop.run(point.bank, max(iterations, len(trace) + 1), tolerance)
-    information = loop.information(point)
-    blocks = zip(point.bank.blocks, information, strict=True)
-    return Fitted(point, tuple(loop.kernels), loop.log_mass, tuple(trace), converged,
-                  tuple(info + np.diag(block.prior_sd**-2.0) for block, info in blocks))
+@dataclass
+class Stages:
+    """The stages of one fit, run one after the other; a mark resumes in the midst of one."""
+
+    answers: Answers
+    kernel: Kernel
+    iterations: int
+    tolerance: float
+    threads: int | None = None
+    listen: Listener | None = None
+    checkpoint: Checkpoint | None = None
+    trace: list[Step] = field(default_factory=list)
+
+    def run(self, bank: Bank) -> Fitted:
+        """All of them."""
+        answers, tolerance = self.answers, self.tolerance
+        resume = None if self.checkpoint is None else self.checkpoint.resume(bank)
+        span, gap = typical_times(answers)
+        if not self.kernel.static and span <= 0:
+            raise InputError("time: everybody answered at one instant, so nothing can be seen of change; use bandwidth=inf")
+        space = unit_space(self.kernel, span, gap) if not self.kernel.static else None
+        learns = space is not None and bool(space.axes)
+        kernels, mass = [self.kernel if space is None else space.at(tuple(axis.centre for axis in space.axes))], np.zeros(1)
+        some = some_people(answers, max(SOME, ANSWERS * bank.item_count))
+        some = some if some.size < 0.4 * answers.people else np.arange(answers.people)
+        begin = 0 if resume is None else STAGES.index(resume.stage)
+        few = Expectation(answers.take(some_people(answers, FEW)), self.threads)
+        if learns and begin <= 0:
+            first = self._loop(0, answers.take(some), kernels, mass)
+            bank = first.run(bank, min(self.iterations, FIRST_LOOK), LOOSER * tolerance, resume)[0].bank
+            resume = None
+            kernels, mass = search(few, bank, _space(space), LIKELY)
+        if some.size < answers.people and begin <= 1 and len(self.trace) < self.iterations:
+            look = self._loop(1, answers.take(some), kernels, mass)
+            bank = look.run(bank, min(self.iterations, len(self.trace) + 20), LOOSER * tolerance, resume)[0].bank
+            resume, kernels, mass = None, look.kernels, look.log_mass
+        loop = self._loop(2, answers, kernels, mass)
+        if begin <= 2:
+            point, converged = loop.run(bank, max(self.iterations, len(self.trace) + 1), tolerance, resume)
+            resume = None
+        missed: list[Kernel] = []
+        if resume is None and learns and len(self.trace) < self.iterations:
+            missed = self._add_missed(loop, few, point.bank, _space(space))
+        if resume is not None or missed:
+            loop = replace(loop, stage=STAGES[3])
+            start = bank if resume is not None else point.bank
+            point, converged = loop.run(start, max(self.iterations, len(self.trace) + 1), tolerance, resume)
+        information = loop.information(point)
+        blocks = zip(point.bank.blocks, information, strict=True)
+        if self.checkpoint is not None:
+            self.checkpoint.done()
+        return Fitted(point, tuple(loop.kernels), loop.log_mass, tuple(self.trace), converged,
+                      tuple(info + np.diag(block.prior_sd**-2.0) for block, info in blocks))
+
+    def _loop(self, stage: int, answers: Answers, kernels: list[Kernel], mass: Array) -> Loop:
+        return Loop(Expectation(answers, self.threads), kernels, mass, STAGES[stage], self.listen, self.trace, self.checkpoint)
+
+    def _add_missed(self, loop: Loop, few: Expectation, bank: Bank, space: UnitSpace) -> list[Kernel]:
+        """Priors that the population uses now that the items have moved, but the loop does not have: they join it."""
+        found, mass = search(few, bank, space, MISSED)
+        missed = [kernel for kernel in found if kernel not in loop.kernels]
+        loop.kernels = [*loop.kernels, *missed]
+        loop.log_mass = np.append(loop.log_mass, [m for kernel, m in zip(found, mass, strict=True) if kernel in missed])
+        loop.sites = [*loop.sites, *[None] * len(missed)]
+        return missed
+
+
+def _space(space: UnitSpace | None) -> UnitSpace:
+    assert space is not None
+    return space
 
 
 def search(few: Expectation, bank: Bank, space: UnitSpace, likely: float) -> tuple[list[Kernel], Array]:

@@ -1,0 +1,84 @@
+"""Interrupted fits: marks on disk, from which a fit goes on and gives the same answer."""
+
+import time
+import zlib
+from dataclasses import asdict, replace
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dynaesti.bank import Bank, Metric
+from dynaesti.em import Mark, Step
+from dynaesti.errors import StorageError
+from dynaesti.responses import Responses
+from dynaesti.saving import Arrays, Header, kernel_header, read_kernel
+from dynaesti.storage import read, write
+
+NUMBERS = ("stage", "step", "settle", "quiet", "best", "last", "jumped", "farthest")
+BLOCK = ("u", "prior_mean", "prior_sd")
+
+
+class Checkpoint:
+    """A file that holds a fit's last mark, written at most every so many seconds."""
+
+    def __init__(self, path: str | PathLike[str], responses: Responses, options: dict[str, Any], every: float = 20.0) -> None:
+        self.path, self.every, self.written = Path(path), every, time.monotonic()
+        self.print = _fingerprint(responses, options)
+
+    def __call__(self, mark: Mark) -> None:
+        """Write the mark, if the last one is old enough."""
+        if time.monotonic() - self.written < self.every:
+            return
+        arrays: Arrays = {"log_mass": mark.log_mass}
+        for name, bank in (("bank", mark.bank), ("plain", mark.plain)):
+            for k, block in enumerate(bank.blocks):
+                arrays.update({f"{name}{k}.{part}": getattr(block, part) for part in BLOCK})
+        for k, pair in enumerate(mark.seen):
+            arrays[f"seen{k}"] = np.stack(pair)
+        for k, sites in enumerate(mark.sites):
+            if sites is not None:
+                arrays[f"sites{k}"] = np.stack(sites)
+        header = {name: getattr(mark, name) for name in NUMBERS}
+        write(self.path, "checkpoint", {**header, "print": self.print, "metrics": [asdict(mark.bank.metric), asdict(mark.plain.metric)],
+                                        "kernels": [kernel_header(kernel) for kernel in mark.kernels], "seen": len(mark.seen),
+                                        "trace": [asdict(step) for step in mark.trace]}, arrays)
+        self.written = time.monotonic()
+
+    def resume(self, template: Bank) -> Mark | None:
+        """The mark on disk, None where there is none; one of other data or options is refused."""
+        if not self.path.exists():
+            return None
+        kind, header, arrays = read(self.path)
+        if kind != "checkpoint" or header.get("print") != self.print:
+            raise StorageError(f"{self.path}: a checkpoint of other data or options (or no checkpoint); remove it, or name another file")
+        try:
+            return _read_mark(header, arrays, template)
+        except (KeyError, TypeError, ValueError, IndexError) as error:
+            raise StorageError(f"{self.path}: damaged, a part is missing or malformed ({error}); remove it to start anew") from error
+
+    def done(self) -> None:
+        """The fit is over: the file goes."""
+        self.path.unlink(missing_ok=True)
+
+
+def _read_mark(header: Header, arrays: Arrays, template: Bank) -> Mark:
+    banks = []
+    for name, metric in zip(("bank", "plain"), header["metrics"], strict=True):
+        blocks = [replace(block, u=arrays[f"{name}{k}.u"], prior_mean=arrays[f"{name}{k}.prior_mean"],
+                          prior_sd=arrays[f"{name}{k}.prior_sd"]) for k, block in enumerate(template.blocks)]
+        banks.append(replace(template, blocks=tuple(blocks), metric=Metric(**metric)))
+    kernels = tuple(read_kernel(kernel) for kernel in header["kernels"])
+    seen = tuple((arrays[f"seen{k}"][0], arrays[f"seen{k}"][1]) for k in range(header["seen"]))
+    sites = tuple((arrays[f"sites{k}"][0], arrays[f"sites{k}"][1]) if f"sites{k}" in arrays else None for k in range(len(kernels)))
+    return Mark(bank=banks[0], plain=banks[1], seen=seen, kernels=kernels, sites=sites, log_mass=arrays["log_mass"],
+                trace=tuple(Step(**step) for step in header["trace"]), **{name: header[name] for name in NUMBERS})
+
+
+def _fingerprint(responses: Responses, options: dict[str, Any]) -> str:
+    total = zlib.crc32(repr(sorted(options.items(), key=lambda pair: pair[0])).encode())
+    for part in (responses.person, responses.item, responses.resp, responses.offsets, responses.weight):
+        if part is not None:
+            total = zlib.crc32(np.ascontiguousarray(part).tobytes(), total)
+    return f"{total:08x}"
