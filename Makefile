@@ -8,6 +8,7 @@ READY := $(VENV)/.ready
 
 demo: $(READY)
 	$(BIN)/python examples/polling.py
+	$(BIN)/python examples/learning.py
 
 test: lint types contract tests nojit
 
@@ -29,6 +30,7 @@ nojit: $(READY)
 bench: $(READY)
 	$(BIN)/pip install -q -e '.[bench]'
 	$(BIN)/python benchmarks/curvfife.py
+	$(BIN)/python benchmarks/abilities.py
 
 gold: $(READY)
 	$(BIN)/python benchmarks/gold.py

@@ -45,6 +45,16 @@ class Coding:
         return np.where(amount, responses.resp, code)
 
 
+    def code_one(self, item: int, resp: float) -> float:
+        """Category (or amount) of one answer."""
+        if not self.models[item].categorical and not isinstance(self.models[item], OwnModel):
+            return resp
+        at = int(np.searchsorted(self.values, resp))
+        if at >= self.values.size or self.values[at] != resp or self.table[item, at] < 0:
+            raise ResponseError(f"resp: {resp:g} is outside the item's categories; recode it")
+        return float(self.table[item, at])
+
+
 def models_of(model: Any, responses: Responses, signed: bool) -> tuple[ItemModel, ...]:
     """One model an item: the same for all, from a mapping by item, or named in the data."""
     if responses.models is not None:

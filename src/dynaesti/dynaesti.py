@@ -83,11 +83,12 @@ class DynAEsti:
         listen = LiveLine(self.tolerance) if self.progress is True else self.progress or None
         saved = None if self.checkpoint is None else Checkpoint(self.checkpoint, responses, {
             name: repr(getattr(self, name)) for name in OPTIONS if name not in ("threads", "progress", "checkpoint")}, self.every)
-        stages = Stages(answers, self.kernel, self.iterations, self.tolerance, self.threads, listen, saved)
+        stages = Stages(answers, self.kernel, self.iterations, self.tolerance, self.threads, listen, saved,
+                        self.standard_errors)
         fitted = stages.run(bank)
         options = {"scale": self.scale, "direction": self.direction, "priors": self.priors, "threads": self.threads,
                    "rare": self.rare, "tolerance": self.tolerance, "farthest": farthest_ability(fitted.point.expected)}
-        made = _assembled(responses, coding, fitted, options, self.standard_errors)
+        made = _assembled(responses, coding, fitted, options)
         made = made if self._upright(made) else _mirrored(made)
         if isinstance(listen, LiveLine):
             listen.close(made.summary())
@@ -121,21 +122,21 @@ class DynAEsti:
         return bool((mix.weights * mix.means).sum(axis=0).mean() >= 0 and who.size)
 
 
-def _assembled(responses: Responses, coding: Any, fitted: Fitted, options: dict[str, Any], errors: bool) -> Fit:
+def _assembled(responses: Responses, coding: Any, fitted: Fitted, options: dict[str, Any]) -> Fit:
     expected = fitted.point.expected
     return Fit(responses, coding, fitted.point.bank, fitted.kernels, expected.population, expected.grafted, expected.weights,
-               fitted.information if errors else None, fitted.trace, fitted.converged, options)
+               fitted.covariance, fitted.trace, fitted.converged, options)
 
 
 def _mirrored(fit: Fit) -> Fit:
     """The same fit on the scale turned round."""
     bank: Bank = fit.bank.mirrored()
     grafts = tuple(replace(g, shift=-g.shift, cav_mean=-g.cav_mean) for g in fit.grafts)
-    information = None
-    if fit.information is not None:
+    covariance = None
+    if fit.covariance is not None:
         flips = [np.sign(_flip(block)) for block in fit.bank.blocks]
-        information = tuple(info * flip[:, None] * flip for info, flip in zip(fit.information, flips, strict=True))
-    return replace(fit, bank=bank, grafts=grafts, information=information)
+        covariance = tuple(cov * flip[:, None] * flip for cov, flip in zip(fit.covariance, flips, strict=True))
+    return replace(fit, bank=bank, grafts=grafts, covariance=covariance)
 
 
 def _flip(block: Any) -> Any:

@@ -17,7 +17,7 @@ import numpy as np
 
 from dynaesti.arrays import Array
 from dynaesti.bank import Bank
-from dynaesti.expectation import Expectation, Expected, ability_grid, farthest_ability, item_information, unit_pull
+from dynaesti.expectation import Expectation, Expected, ability_grid, farthest_ability, unit_pull
 from dynaesti.population import log_list_prior
 from dynaesti.priors.kernels import Kernel
 from dynaesti.rows import RowTable
@@ -95,11 +95,6 @@ class Loop:
         counts = self.expectation.counts(self.kernels, expected, table)
         objective = expected.log_evidence + bank.log_prior() + log_list_prior(expected.population, self.log_mass)
         return Point(bank, expected, objective, counts, table)
-
-    def information(self, point: Point) -> list[Array]:
-        """What the answers say of each item's parameters."""
-        scores = self.expectation.scores(self.kernels, point.expected, point.table, point.bank.slopes(point.grid))
-        return item_information(point.bank, self.expectation.answers, scores)
 
     def _pruned(self, point: Point) -> Point:
         """Without the priors that hardly anyone uses: they cost time."""

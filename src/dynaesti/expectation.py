@@ -11,7 +11,7 @@ from dynaesti.arrays import Array, Bools, Ints
 from dynaesti.bank import Bank
 from dynaesti.counts import add_counts, add_scores, leave_each_out
 from dynaesti.errors import InputError
-from dynaesti.grafting import Problem, graft
+from dynaesti.grafting import Problem, graft, seen_by_curve
 from dynaesti.population import population_weights
 from dynaesti.priors import Solver, assemble_many
 from dynaesti.priors.kernels import Kernel
@@ -239,6 +239,20 @@ class Expectation:
             total += part
         return total
 
+    def responses_to(self, kernel: Kernel, tau: Array) -> Array:
+        """How far everyone's curve moves at each site when all sites move by 1."""
+        data = self.answers.for_kernel(kernel)
+        mean, var = np.zeros(tau.size), np.zeros(tau.size)
+
+        def run(number: int) -> None:
+            people = self._chunks[kernel.static][number]
+            where = slice(int(data.site_start[people[0]]), int(data.site_start[people[-1] + 1]))
+            size, fine = np.zeros(people.size), np.ones(people.size, dtype=bool)
+            self._solver(kernel, number).marginals(np.arange(people.size), tau[where], tau[where], mean[where], var[where], size, fine)
+
+        in_threads(run, range(len(self._chunks[kernel.static])), self.threads)
+        return mean
+
     def scores(self, kernels: list[Kernel], expected: Expected, table: RowTable, slopes: Array) -> Array:
         """Expected score of every member's term by its item's parameters: (members, parameters)."""
         out = np.zeros((self.answers.member_row.size, slopes.shape[1]))
@@ -265,26 +279,21 @@ def without_each(answers: Answers, kernel: Kernel, grafts: Grafts, table: RowTab
     return out_mean, out_var
 
 
-def item_information(bank: Bank, answers: Answers, scores: Array) -> list[Array]:
-    """Σ over answers of the outer product of their expected scores, item by item: what the answers alone say of each item.
+def unit_information(engine: Expectation, kernels: list[Kernel], expected: Expected) -> Array:
+    """Information that the people hold about where the abilities' zero lies and how long their unit is (log): (2, 2).
 
-    This is the diagonal block of the cross-product estimate of the observed information; what it leaves out is that other items are
-    uncertain too.
+    About the zero it is Σ over people of 1ᵀ(K + T⁻¹)⁻¹1 = Σ τ(1 − dm), where dm is how far the curve follows when all sites move
+    by 1; about the unit twice the number of effective parameters, Σ τv.
     """
-    width = scores.shape[1]
-    per_answer = scores
-    if answers.member_answer.size and answers.member_answer.max() + 1 < answers.member_answer.size:
-        per_answer = np.zeros((int(answers.member_answer.max()) + 1, width))
-        np.add.at(per_answer, answers.member_answer, scores)
-        item = np.zeros(len(per_answer), dtype=np.int64)
-        item[answers.member_answer] = bank.item_of_rows()[answers.member_row]
-    else:
-        item = bank.item_of_rows()[answers.member_row]
-    total = np.zeros((bank.item_count, width, width))
-    for p in range(width):
-        for q in range(p + 1):
-            total[:, p, q] = total[:, q, p] = np.bincount(item, per_answer[:, p] * per_answer[:, q], minlength=bank.item_count)
-    return [total[block.items][:, :block.u.shape[1], :block.u.shape[1]] for block in bank.blocks]
+    out = np.diag([1e-9, 1e-9])
+    for k, kernel in enumerate(kernels):
+        data, g = engine.answers.for_kernel(kernel), expected.grafted[k]
+        tau, _ = seen_by_curve(g.precision, g.shift, kernel.instant_var)
+        moved = engine.responses_to(kernel, tau)
+        _, var = tilted_moments(g)
+        weight = np.repeat(expected.weights[k], np.diff(data.site_start))
+        out += np.diag([float((weight * tau * (1.0 - moved)).sum()), float(2.0 * (weight * g.precision * var).sum())])
+    return out
 
 
 def tilted_moments(g: Grafts) -> tuple[Array, Array]:

@@ -36,7 +36,7 @@ class FitParts:
     population: Array  # weight of each prior in the population
     grafts: tuple[Grafts, ...]
     weights: Array  # (priors, people)
-    information: tuple[Array, ...] | None
+    covariance: tuple[Array, ...] | None  # of the items' parameters, block by block
     trace: tuple[Step, ...]
     converged: bool
     options: Mapping[str, Any]
@@ -52,8 +52,8 @@ def fit_header(fit: FitParts, arrays: Arrays) -> Header:
                    "weights": fit.weights})
     for k, block in enumerate(fit.bank.blocks):
         arrays.update({f"block{k}.{name}": getattr(block, name) for name in BLOCK})
-        if fit.information is not None:
-            arrays[f"block{k}.information"] = fit.information[k]
+        if fit.covariance is not None:
+            arrays[f"block{k}.covariance"] = fit.covariance[k]
     for k, grafts in enumerate(fit.grafts):
         arrays.update({f"prior{k}.{name}": getattr(grafts, name) for name in SITES})
     return {"people": _labels_header(r.people, "people", arrays), "items": _labels_header(r.items, "items", arrays),
@@ -62,7 +62,7 @@ def fit_header(fit: FitParts, arrays: Arrays) -> Header:
                           "notes": list(r.notes), "columns": dict(r.columns)},
             "blocks": [{"model": _model_header(b.model), "size": b.size, "first_row": b.first_row} for b in fit.bank.blocks],
             "metric": asdict(fit.bank.metric), "priors": fit.bank.priors, "merged": list(fit.coding.merged),
-            "errors": fit.information is not None, "kernels": [kernel_header(kernel) for kernel in fit.kernels],
+            "errors": fit.covariance is not None, "kernels": [kernel_header(kernel) for kernel in fit.kernels],
             "trace": [asdict(step) for step in fit.trace], "converged": fit.converged, "options": dict(fit.options)}
 
 
@@ -83,10 +83,10 @@ def read_fit(header: Header, arrays: Arrays, models: Mapping[str, ItemModel] | N
             per_item[item] = block.model
     bank = Bank(blocks, Metric(**header["metric"]), header["priors"])
     grafts = tuple(Grafts(**{name: arrays[f"prior{k}.{name}"] for name in SITES}) for k in range(len(header["kernels"])))
-    information = tuple(arrays[f"block{k}.information"] for k in range(len(blocks))) if header["errors"] else None
+    covariance = tuple(arrays[f"block{k}.covariance"] for k in range(len(blocks))) if header["errors"] else None
     coding = Coding(arrays["coding.values"], arrays["coding.table"], tuple(per_item), tuple(header["merged"]))
     return FitParts(responses, coding, bank, tuple(read_kernel(k) for k in header["kernels"]), arrays["population"], grafts,
-                    arrays["weights"], information, tuple(Step(**step) for step in header["trace"]), header["converged"], header["options"])
+                    arrays["weights"], covariance, tuple(Step(**step) for step in header["trace"]), header["converged"], header["options"])
 
 
 def _labels_header(labels: npt.NDArray[Any], name: str, arrays: Arrays) -> list[Any] | None:

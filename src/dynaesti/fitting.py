@@ -17,25 +17,26 @@ from dynaesti.expectation import Answers, Expectation, ability_grid
 from dynaesti.population import population_weights
 from dynaesti.priors.kernels import RBF, Kernel
 from dynaesti.rows import row_table
+from dynaesti.uncertainty import item_covariances
 
 SOME, FEW = 60_000, 20_000  # sites of the first look, and of the search for priors
 ANSWERS = 300  # answers an item has in the first look, on average: fewer would mislead more than they save
 FIRST_LOOK = 4  # EM steps before the search
-LIKELY, MISSED, MOST_PRIORS = 0.05, 0.5, 6  # weights relative to the heaviest prior's to be kept, or added late; how many at most
+LIKELY, MISSED, MOST_PRIORS = 0.05, 0.5, 4  # weights relative to the heaviest prior's to be kept, or added late; how many at most
 STAGES = ("first look", "some people", "everyone", "everyone, with priors missed before")
 LOOSER = 10.0  # the first look may stop at so many times the tolerance
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """What the stages leave: the last E-step, the priors, the trace, and each item's information."""
+    """What the stages leave: the last E-step, the priors, the trace, and the items' standard errors."""
 
     point: Point
     kernels: tuple[Kernel, ...]
     log_mass: Array
     trace: tuple[Step, ...]
     converged: bool
-    information: tuple[Array, ...]  # a block each: (items, parameters, parameters), priors included
+    covariance: tuple[Array, ...] | None  # of the items' parameters, a block each: (items, parameters, parameters)
 
 
 def typical_times(answers: Answers) -> tuple[float, float]:
@@ -73,6 +74,7 @@ class Stages:
     threads: int | None = None
     listen: Listener | None = None
     checkpoint: Checkpoint | None = None
+    errors: bool = True
     trace: list[Step] = field(default_factory=list)
 
     def run(self, bank: Bank) -> Fitted:
@@ -109,12 +111,10 @@ class Stages:
             loop = replace(loop, stage=STAGES[3])
             start = bank if resume is not None else point.bank
             point, converged = loop.run(start, max(self.iterations, len(self.trace) + 1), tolerance, resume)
-        information = loop.information(point)
-        blocks = zip(point.bank.blocks, information, strict=True)
+        spread = item_covariances(loop, point) if self.errors else None
         if self.checkpoint is not None:
             self.checkpoint.done()
-        return Fitted(point, tuple(loop.kernels), loop.log_mass, tuple(self.trace), converged,
-                      tuple(info + np.diag(block.prior_sd**-2.0) for block, info in blocks))
+        return Fitted(point, tuple(loop.kernels), loop.log_mass, tuple(self.trace), converged, spread)
 
     def _loop(self, stage: int, answers: Answers, kernels: list[Kernel], mass: Array) -> Loop:
         return Loop(Expectation(answers, self.threads), kernels, mass, STAGES[stage], self.listen, self.trace, self.checkpoint)

@@ -34,18 +34,8 @@ def reported_scale(bank: Bank, wanted: str) -> Scale:
     return Scale("items", float(np.exp(np.log(np.maximum(size, 1e-6)).mean())), 0.0)
 
 
-def covariances(block: Block, information: Array) -> Array:
-    """Covariance of each item's parameters from its information; what is fixed has none."""
-    both = block.free[:, :, None] & block.free[:, None, :]
-    eye = np.eye(block.u.shape[1])
-    held = np.where(both, information, 0.0) + np.where(block.free, 0.0, 1.0)[:, :, None] * eye
-    inverse = np.linalg.pinv(held + 1e-12 * eye, hermitian=True)
-    return np.where(both, inverse, 0.0)
-
-
-def standard_errors(block: Block, information: Array, scale: Scale) -> dict[str, Array]:
+def standard_errors(block: Block, cov: Array, scale: Scale) -> dict[str, Array]:
     """Of the reported parameters, by the delta method."""
-    cov = covariances(block, information)
     step = STEP * np.eye(block.u.shape[1])
     slopes: dict[str, list[Array]] = {}
     for row in step:
@@ -60,7 +50,7 @@ def standard_errors(block: Block, information: Array, scale: Scale) -> dict[str,
     return out
 
 
-def item_columns(bank: Bank, labels: npt.NDArray[Any], counts: Ints, information: tuple[Array, ...] | None, scale: Scale) -> dict[str, Any]:
+def item_columns(bank: Bank, labels: npt.NDArray[Any], counts: Ints, covariance: tuple[Array, ...] | None, scale: Scale) -> dict[str, Any]:
     """Columns item, model, n, the parameters and their standard errors (se_…), in the items' order."""
     size = labels.size
     model = np.empty(size, dtype=object)
@@ -70,7 +60,7 @@ def item_columns(bank: Bank, labels: npt.NDArray[Any], counts: Ints, information
         model[block.items] = getattr(block.model, "label", block.model.name)
         for name, column in block.model.describe(block.u, scale.gain, scale.shift).items():
             values.setdefault(name, np.full(size, np.nan))[block.items] = column
-        if information is not None:
-            for name, column in standard_errors(block, information[k], scale).items():
+        if covariance is not None:
+            for name, column in standard_errors(block, covariance[k], scale).items():
                 errors.setdefault(f"se_{name}", np.full(size, np.nan))[block.items] = column
     return {"item": labels.tolist(), "model": model.tolist(), "n": counts, **values, **errors}

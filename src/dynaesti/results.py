@@ -22,17 +22,18 @@ from dynaesti.fitfile import FitParts, fit_header
 from dynaesti.frames import frame_kind, make_frame
 from dynaesti.grafting import seen_by_curve
 from dynaesti.health import Health, examine
-from dynaesti.itemtable import Scale, covariances, item_columns, reported_scale
+from dynaesti.itemtable import Scale, item_columns, reported_scale
 from dynaesti.known import BankAnswers
 from dynaesti.labels import find
 from dynaesti.links import BUILT_IN
+from dynaesti.live import Live, live_person
 from dynaesti.mixtures import Mixture, check_level
 from dynaesti.observations import Observations
 from dynaesti.predictions import Predictions, expected_rows, predicted
 from dynaesti.priors.kernels import Kernel
 from dynaesti.queries import marginals_at
 from dynaesti.responses import Responses
-from dynaesti.rows import row_table
+from dynaesti.rows import RowTable, row_table
 from dynaesti.saving import Arrays
 from dynaesti.storage import write
 from dynaesti.times import TimeAxis
@@ -92,7 +93,7 @@ class Fit(FitParts):
     def items(self) -> Any:
         """A frame: item, model, n, the parameters and their standard errors."""
         counts = np.bincount(self.responses.item, minlength=self.responses.items.size)
-        return make_frame(item_columns(self.bank, self.responses.items, counts, self.information, self.scale), self.frame)
+        return make_frame(item_columns(self.bank, self.responses.items, counts, self.covariance, self.scale), self.frame)
 
     @cached_property
     def history(self) -> Any:
@@ -213,15 +214,15 @@ class Fit(FitParts):
 
     def uncertain(self, id: Any, at: Any, *, draws: int = 30, level: float = 0.7, seed: int = 0) -> Any:  # noqa: A002
         """One person's ability with the items' uncertainty in it: curves averaged over items drawn from their own."""
-        if self.information is None:
+        if self.covariance is None:
             raise InputError("the items' standard errors were not computed; fit with standard_errors=True")
         who, rng, link = find(self.responses.people, [id], "id"), generator(seed), BUILT_IN["identity"]
         offsets = self._offsets(at)
         parts = []
         for _ in range(whole_number(draws, "draws", 2)):
             blocks = []
-            for block, information in zip(self.bank.blocks, self.information, strict=True):
-                root = np.linalg.cholesky(covariances(block, information) + 1e-12 * np.eye(block.u.shape[1]))
+            for block, cov in zip(self.bank.blocks, self.covariance, strict=True):
+                root = np.linalg.cholesky(cov + 1e-12 * np.eye(block.u.shape[1]))
                 blocks.append(replace(block, u=block.u + np.einsum("ipq,iq->ip", root, rng.standard_normal(block.u.shape))))
             parts.append(self._curve(who, None, replace(self.bank, blocks=tuple(blocks))).mixture(self._restored(offsets)))
         mix = Mixture(np.concatenate([p.weights for p in parts]) / draws, np.concatenate([p.means for p in parts]),
@@ -270,7 +271,7 @@ class Fit(FitParts):
     def without_each(self) -> tuple[Predictions, Array]:
         """Every answer predicted without itself, and the (reported) ability it was predicted from."""
         r = self.responses
-        pairs = [without_each(self.answers, kernel, g, self._table, len(r)) for kernel, g in zip(self.kernels, self.grafts, strict=True)]
+        pairs = [without_each(self.answers, kernel, g, self.row_table, len(r)) for kernel, g in zip(self.kernels, self.grafts, strict=True)]
         means, sds = np.array([m for m, _ in pairs]), np.sqrt(np.array([v for _, v in pairs]))
         weights = self.weights[:, r.person]
         found = predicted(self.bank, self.coding, r.item, r, Mixture(weights, means, sds))
@@ -298,13 +299,14 @@ class Fit(FitParts):
 
     def _expect(self, answers: Answers, starts: list[tuple[Array, Array] | None]) -> Expected:
         """An E-step with items and priors frozen."""
-        table = self._table
+        table = self.row_table
         engine = Expectation(answers, self.options["threads"])
         grafted = tuple(engine.graft(kernel, table, start, TIGHT) for kernel, start in zip(self.kernels, starts, strict=True))
         return Expected(grafted, person_weights(self.population, grafted), self.population, 0.0)
 
     @cached_property
-    def _table(self) -> Any:
+    def row_table(self) -> RowTable:
+        """All items' rows on the ability grid."""
         z = ability_grid(self.bank, self.options["farthest"])
         return row_table(float(z[0]), float(z[1] - z[0]), self.bank.rows(z))
 
@@ -326,6 +328,15 @@ class Fit(FitParts):
             grafts.append(_merged_grafts(answers.for_kernel(kernel), self.answers.for_kernel(kernel), known, old, touched, new))
         whole = tuple(grafts)
         return replace(self, responses=joined, grafts=whole, weights=person_weights(self.population, whole))
+
+    def live(self, id: Any) -> Live:  # noqa: A002
+        """One known person, ready for further answers one by one: `live.add(time, item, resp)`, `live.mixture(times)`."""
+        return live_person(self, int(find(self.responses.people, [id], "id")[0]))
+
+    @cached_property
+    def item_places(self) -> tuple[Ints, Ints]:
+        """Block and place within it, for every item."""
+        return self.bank.place_of_items()
 
     def _warm(self, kernel: Kernel, g: Grafts, part: Answers, before: Ints) -> tuple[Array, Array]:
         """Settled sites of people (their numbers in this fit, −1 if new) at the instants of their grown answers."""

@@ -1,0 +1,173 @@
+"""What DynAEsti must show: recovery, coverage, speed. `python benchmarks/abilities.py [section …]`, one thread unless said."""
+
+import os
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import resource
+import sys
+import time
+from dataclasses import replace
+
+import numpy as np
+from scipy.special import expit, ndtr, ndtri
+
+import dynaesti as dy
+from dynaesti.links import BUILT_IN
+from dynaesti.simulate import Synthetic, curves, paper
+
+THETA = np.linspace(0.001, 0.999, 999)
+
+
+def cpu(start: float) -> float:
+    return time.process_time() - start
+
+
+def recovery(fit: dy.Fit, truth: Synthetic) -> dict[str, float]:
+    """The paper's metrics: RMS RMISE of item curves and abilities, correspondence, cover of the bands."""
+    people, items = truth.responses.shape
+    block = fit.bank.blocks[0]
+    at = fit.bank.metric.theta((ndtri(THETA) - fit.shift) / fit.gain)
+    irf = np.exp(block.model.rows(block.u, at))[:, 1]
+    mix = fit.mixture(np.repeat(np.arange(people), items), truth.times.ravel())
+    q = mix.quantiles(np.array([0.5, 0.15, 0.85, 0.025, 0.975]), BUILT_IN["identity"]).reshape(5, people, items)
+    median = ndtr(q[0])
+    slope, real = np.gradient(median, axis=1), np.gradient(truth.ability, axis=1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        alike = (slope * real).sum(axis=1) / np.sqrt((slope**2).sum(axis=1) * (real**2).sum(axis=1))
+    return {"irf": float(np.sqrt(((irf - truth.curves(THETA)) ** 2).mean())),
+            "ability": float(np.sqrt(((median - truth.ability) ** 2).mean())), "correspondence": float(alike.mean()),
+            "over 0.6": float((alike > 0.6).mean()), "70 %": float(((truth.latent > q[1]) & (truth.latent < q[2])).mean()),
+            "95 %": float(((truth.latent > q[3]) & (truth.latent < q[4])).mean())}
+
+
+def told(rows: list[dict[str, float]]) -> str:
+    return ", ".join(f"{key} {np.mean([row[key] for row in rows]):.4f}" for key in rows[0])
+
+
+def synthetic() -> None:
+    """The paper's synthetic experiment, five seeds."""
+    by_scale: dict[str, list[dict[str, float]]] = {"items": [], "abilities": []}
+    times = []
+    for seed in range(5):
+        truth = paper(500, 500, seed=seed)
+        begin = time.process_time()
+        fit = dy.DynAEsti("3PL", scale="items", threads=1).fit(dy.Responses.from_matrices(truth.responses, truth.times))
+        times.append(cpu(begin))
+        for scale, rows in by_scale.items():
+            rows.append(recovery(replace(fit, options={**fit.options, "scale": scale}), truth))
+    for scale, rows in by_scale.items():
+        print(f"synthetic, scale {scale!r}: {told(rows)}")
+    print(f"synthetic: CPU {', '.join(f'{t:.1f}' for t in times)} s")
+
+
+def static() -> None:
+    """The same without change, five seeds."""
+    rows = []
+    for seed in range(5):
+        truth = paper(500, 500, static=True, seed=seed)
+        fit = dy.DynAEsti("3PL", scale="items", bandwidth=np.inf, threads=1).fit(dy.Responses.from_matrices(truth.responses, truth.times))
+        rows.append({key: value for key, value in recovery(fit, truth).items() if key in ("irf", "ability")})
+    print(f"static synthetic, scale 'items': {told(rows)}")
+
+
+def drawn(model: str, people: int, items: int, answers: int, seed: int) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+    """Answers to items drawn from the weak priors by people with moving abilities; and the truth."""
+    rng = np.random.default_rng(seed)
+    grid = np.linspace(0, 1, 101)
+    ability = curves(grid, 0.4, people, seed=rng)
+    t = np.sort(rng.uniform(0, 1, (people, answers)), axis=1)
+    item = np.array([rng.permutation(np.arange(answers) % items) for _ in range(people)])
+    theta = np.array([np.interp(t[p], grid, ability[p]) for p in range(people)])
+    a, c = np.exp(rng.normal(0, 0.5, items)), expit(rng.normal(-2, 0.8, items))
+    b = rng.normal(0, 2.0 if model == "GPCM" else 1.0, (items, 2))
+    u = rng.uniform(size=theta.shape)
+    if model == "GPCM":
+        steps = a[item][..., None] * (theta[..., None] - b[item])
+        odds = np.exp(np.concatenate([np.zeros((*theta.shape, 1)), steps.cumsum(axis=-1)], axis=-1))
+        y = (u[..., None] > (odds / odds.sum(axis=-1, keepdims=True)).cumsum(axis=-1)).sum(axis=-1)
+    else:
+        p = expit(a[item] * (theta - b[item, 0]))
+        y = u < (p if model == "2PL" else c[item] + (1 - c[item]) * p)
+    table = {"id": np.repeat(np.arange(people), answers), "item": item.ravel(), "resp": y.ravel() * 1.0, "date": t.ravel()}
+    real = {"log a": np.log(a), "b1" if model == "GPCM" else "b": b[:, 0]}
+    return table, real | ({"b2": b[:, 1]} if model == "GPCM" else {"logit c": np.log(c / (1 - c))} if model == "3PL" else {})
+
+
+def intervals(replications: int = 200) -> None:
+    """Cover of the items' 95 % intervals."""
+    for model, people in (("2PL", 400), ("GPCM", 400), ("3PL", 400)):
+        inside: dict[str, list[float]] = {}
+        for seed in range(replications):
+            table, real = drawn(model, people, 16, 24, seed)
+            fit = dy.DynAEsti(model, bandwidth=0.4).fit(table)
+            for block, cov in zip(fit.bank.blocks, fit.covariance, strict=True):
+                names = block.model.names(block.size)
+                if model == "GPCM" and block.size < 3:
+                    continue  # a category that nobody chose leaves another item than the one that was drawn
+                for name, truth in real.items():
+                    k = names.index({"log a": "log_a", "logit c": "guess"}.get(name, name))
+                    away = (block.u[:, k] - truth[block.items]) / np.sqrt(cov[:, k, k])
+                    inside.setdefault(name, []).extend((np.abs(away) < 1.96).tolist())
+        print(f"95 % intervals, {model}, {people * 24 // 16} answers an item, {replications} replications: "
+              + ", ".join(f"{name} {np.mean(hits):.3f}" for name, hits in inside.items()))
+
+
+def responses_of(people: int, seed: int = 0) -> dict[str, np.ndarray]:
+    """People × 50 answers to 200 2PL items at irregular times."""
+    rng = np.random.default_rng(seed)
+    t = np.sort(rng.uniform(0, 1, (people, 50)), axis=1) + rng.uniform(0, 2, (people, 1))
+    grid = np.linspace(0, 3, 301)
+    ability = curves(grid, 0.4, people, seed=1)
+    theta = np.array([np.interp(t[p], grid, ability[p]) for p in range(people)])
+    a, b, item = np.exp(0.3 * rng.standard_normal(200)), rng.standard_normal(200), rng.integers(0, 200, (people, 50))
+    y = rng.uniform(size=theta.shape) < expit(a[item] * (theta - b[item]))
+    return {"id": np.repeat(np.arange(people), 50), "item": item.ravel(), "resp": y.ravel() * 1.0, "date": t.ravel()}
+
+
+def growth() -> None:
+    """CPU against the number of answers; both cores."""
+    for people in (2_000, 8_000, 20_000, 80_000):
+        table = responses_of(people)
+        begin = time.process_time()
+        fit = dy.DynAEsti("2PL").fit(table)
+        used = cpu(begin)
+        print(f"{50 * people:>9,} answers: {used:6.1f} CPU s, {1e6 * used / (50 * people):.1f} µs an answer, {len(fit.trace)} steps, "
+              f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6:.2f} GB at most so far")
+
+
+def update() -> None:
+    """A new answer of a person with 500."""
+    truth = paper(100, 500, seed=0)
+    responses = dy.Responses.from_matrices(truth.responses, truth.times)
+    fit = dy.DynAEsti("3PL", threads=1, iterations=15).fit(responses)
+    spent = []
+    for person in range(30):
+        live = fit.live(person)
+        begin = time.process_time()
+        live.add(1.01, 7, 1.0)
+        spent.append(cpu(begin))
+    print(f"update, 500 answers, {len(fit.kernels)} priors: {1e3 * np.median(spent):.2f} ms")
+
+
+def girth_race() -> None:
+    """2PL on 50,000 × 100 beside girth, one run."""
+    from girth import twopl_mml
+
+    rng = np.random.default_rng(0)
+    a, b = np.exp(0.3 * rng.standard_normal(100)), rng.standard_normal(100)
+    y = rng.uniform(size=(50_000, 100)) < expit(a * (rng.standard_normal(50_000)[:, None] - b))
+    begin = time.process_time()
+    fit = dy.DynAEsti("2PL", bandwidth=np.inf, priors=None, threads=1).fit(dy.Responses.from_matrices(y * 1.0, np.zeros((1, 100))))
+    ours = cpu(begin)
+    begin = time.process_time()
+    theirs = twopl_mml(y.T.astype(int))
+    print(f"2PL, 50,000 × 100: dynaesti {ours:.1f} CPU s, girth {cpu(begin):.1f} CPU s; RMSE of b "
+          f"{np.sqrt(((fit.items['b'].to_numpy() - b) ** 2).mean()):.4f} and {np.sqrt(((theirs['Difficulty'] - b) ** 2).mean()):.4f}")
+
+
+SECTIONS = {f.__name__: f for f in (synthetic, static, update, growth, girth_race, intervals)}
+
+if __name__ == "__main__":
+    for name in sys.argv[1:] or SECTIONS:
+        SECTIONS[name]()

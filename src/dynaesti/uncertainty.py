@@ -1,0 +1,129 @@
+"""Standard errors of the items: the observed information as a cross-product of expected scores.
+
+By Fisher's identity the gradient of a person's log evidence by an item's parameters is the sum of expected scores of their answers to it
+under the tilted distributions. Their cross-product over people estimates the information about all items together; its inverse
+counts what the items do not know of each other. Where parameters outnumber people it is singular, so there each item has its own
+block (what its answers say, other items held) and the uncertainty that all items share is added: where the abilities' zero lies and how
+long their unit is.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dynaesti.arrays import Array
+from dynaesti.bank import Bank, Block
+from dynaesti.em import Loop, Point
+from dynaesti.expectation import Answers, unit_information
+from dynaesti.items import OwnModel
+from dynaesti.items.base import STEP
+
+PEOPLE_EACH = 4  # people a parameter for the joint estimate
+MOST_WORK = 3e10  # of the joint estimate: people × parameters²
+CHUNK = 2000
+
+
+def item_covariances(loop: Loop, point: Point) -> tuple[Array, ...]:
+    """Covariance of each item's parameters, block by block: (items, parameters, parameters), zero where fixed."""
+    bank, answers = point.bank, loop.expectation.answers
+    scores = loop.expectation.scores(loop.kernels, point.expected, point.table, _slopes(bank, point.grid))
+    free = bank.vector().size
+    people = answers.people
+    if people >= PEOPLE_EACH * free and people * free**2 <= MOST_WORK and not any(b.model.shared for b in bank.blocks):
+        return _joint(bank, answers, scores)
+    return tuple(_own_block(block, information) + _shared(block, bank, loop, point)
+                 for block, information in zip(bank.blocks, _informations(bank, answers, scores), strict=True))
+
+
+def _slopes(bank: Bank, z: Array) -> Array:
+    """Derivatives of the rows by their item's parameters, and by the metric's free ones in the last columns."""
+    own = bank.slopes(z)
+    metric = bank.metric
+    if not (metric.free_location or metric.free_scale):
+        return own
+    step = 1e-4
+    rise = (bank.rows(z + step) - bank.rows(z - step)) / (2 * step) / metric.scale  # by θ
+    parts = [rise] * metric.free_location + [rise * metric.scale * z] * metric.free_scale
+    return np.concatenate([own, np.stack(parts, axis=1)], axis=1)
+
+
+def _positions(bank: Bank) -> Array:
+    """Place of each item's parameters in the bank's vector, −1 where fixed: (items, widest)."""
+    width = max(block.u.shape[1] for block in bank.blocks)
+    out, used = np.full((bank.item_count, width), -1, dtype=np.int64), 0
+    for block in bank.blocks:
+        place = np.full(block.u.shape, -1, dtype=np.int64)
+        place[block.free] = used + np.arange(int(block.free.sum()))
+        out[block.items, :block.u.shape[1]] = place
+        used += int(block.free.sum())
+    return out
+
+
+def _joint(bank: Bank, answers: Answers, scores: Array) -> tuple[Array, ...]:
+    """All items together."""
+    size, places = bank.vector().size, _positions(bank)
+    width = places.shape[1]
+    item = bank.item_of_rows()[answers.member_row]
+    extra = scores.shape[1] - width
+    total = np.zeros((size, size))
+    bounds = answers.member_start[answers.site_start]
+    for a in range(0, answers.people, CHUNK):
+        b = min(a + CHUNK, answers.people)
+        mine = slice(int(bounds[a]), int(bounds[b]))
+        person = np.repeat(np.arange(b - a), np.diff(bounds[a:b + 1]))
+        table = np.zeros((b - a, size))
+        for p in range(width):
+            at = places[item[mine], p]
+            known = at >= 0
+            np.add.at(table, (person[known], at[known]), scores[mine, p][known])
+        for k in range(extra):
+            table[:, size - extra + k] = np.bincount(person, scores[mine, width + k], b - a)
+        total += table.T @ table
+    for block in bank.blocks:
+        at = places[block.items, :block.u.shape[1]]
+        known = at >= 0
+        total[at[known], at[known]] += np.broadcast_to(block.prior_sd**-2.0, block.u.shape)[known]
+    cov = np.linalg.pinv(total, hermitian=True)
+    out = []
+    for block in bank.blocks:
+        at = places[block.items, :block.u.shape[1]]
+        both = (at[:, :, None] >= 0) & (at[:, None, :] >= 0)
+        out.append(np.where(both, cov[at[:, :, None], at[:, None, :]], 0.0))
+    return tuple(out)
+
+
+def _informations(bank: Bank, answers: Answers, scores: Array) -> list[Array]:
+    """Σ over answers of the outer product of their expected scores, item by item, block by block."""
+    width = max(block.u.shape[1] for block in bank.blocks)
+    item = bank.item_of_rows()[answers.member_row]
+    own = scores[:, :width]
+    if answers.member_answer[-1] + 1 < answers.member_answer.size:  # amounts have several terms an answer
+        first = np.flatnonzero(np.diff(answers.member_answer, prepend=-1))
+        own, item = np.add.reduceat(own, first, axis=0), item[first]
+    total = np.zeros((bank.item_count, width, width))
+    for p in range(width):
+        for q in range(p + 1):
+            total[:, p, q] = total[:, q, p] = np.bincount(item, own[:, p] * own[:, q], minlength=bank.item_count)
+    return [total[block.items][:, :block.u.shape[1], :block.u.shape[1]] for block in bank.blocks]
+
+
+def _own_block(block: Block, information: Array) -> Array:
+    """Inverse of the free part of each item's information, priors included."""
+    both = block.free[:, :, None] & block.free[:, None, :]
+    eye = np.eye(block.u.shape[1])
+    held = np.where(both, information + np.diag(block.prior_sd**-2.0), 0.0) + np.where(block.free, 0.0, 1.0)[:, :, None] * eye
+    return np.where(both, np.linalg.pinv(held + 1e-12 * eye, hermitian=True), 0.0)
+
+
+def _shared(block: Block, bank: Bank, loop: Loop, point: Point) -> Array:
+    """What the uncertain zero and unit of the abilities add, where nothing anchors them."""
+    none = np.zeros((len(block.u), block.u.shape[1], block.u.shape[1]))
+    if bank.metric.free_location or bank.metric.free_scale or isinstance(block.model, OwnModel) or block.model.fixes_slope:
+        return none
+    spread = np.linalg.inv(unit_information(loop.expectation, loop.kernels, point.expected))
+    moves = []
+    for scale, shift in ((1.0, STEP), (float(np.exp(STEP)), 0.0)):
+        moved = block.model.recover(block.model.describe(block.u, scale, shift), block.size)
+        moves.append((moved - block.u) / STEP)
+    j = np.where(block.free[..., None], np.stack(moves, axis=2), 0.0)
+    return np.asarray(np.einsum("ipa,ab,iqb->ipq", j, spread, j))
