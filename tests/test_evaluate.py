@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from test_dynaesti import classroom
 
 import dynaesti as dy
 from dynaesti import evaluate
+from simulated import classroom
 
 
 def test_binary_scores_by_hand():

@@ -51,7 +51,8 @@ def test_demo_runs(tmp_path):
 
 
 def test_the_learning_demo_runs(tmp_path):
-    done = subprocess.run([sys.executable, str(ROOT / "examples" / "learning.py")], cwd=tmp_path, capture_output=True, text=True, check=True)
+    script = str(ROOT / "examples" / "learning.py")
+    done = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert "rose with probability" in done.stdout
     assert (tmp_path / "demo" / "abilities.png").stat().st_size > 20_000
     again = dy.load(tmp_path / "demo" / "learning.dyn")
