@@ -233,19 +233,33 @@ class Bank:
         blocks = [block for block, _ in moved]
         if self.priors in ("sparse", "hierarchical"):
             blocks = [_with_learned_prior(block, curvature, self.priors == "hierarchical") for block, curvature in moved]
-        weights = [np.sqrt(np.maximum(np.diagonal(curvature, axis1=1, axis2=2), 0.0))[block.free]
-                   for block, curvature in moved]
-        world = [np.sqrt(counts.shape[0])] * (self.metric.free_location + self.metric.free_scale)
-        return (replace(self, blocks=tuple(blocks), metric=_improved_metric(blocks, self.metric, counts, z)),
-                np.concatenate([*weights, world]))
+        improved = replace(self, blocks=tuple(blocks), metric=_improved_metric(blocks, self.metric, counts, z))
+        return improved, improved._weights([curvature for _, curvature in moved])
 
     # --- as one vector, for acceleration --------------------------------------------------------------
 
+    @property
+    def free_count(self) -> int:
+        """Free parameters of the items and the metric."""
+        return sum(int(block.free.sum()) for block in self.blocks) + self.metric.free_location + self.metric.free_scale
+
     def vector(self) -> Array:
-        """Everything free, as one vector."""
+        """Everything that an EM step moves, as one vector: free parameters, the metric, the priors' own where they are learned."""
         parts = [block.u[block.free] for block in self.blocks]
+        if self.needs_unit:
+            parts += [np.concatenate([block.prior_mean, np.log(block.prior_sd)]) for block in self.blocks]
         metric = self.metric
         return np.concatenate([*parts, [metric.location] * metric.free_location, [metric.log_scale] * metric.free_scale])
+
+    def _weights(self, curvatures: Sequence[Array]) -> Array:
+        """Root of the information about each entry of the vector."""
+        parts = [np.sqrt(np.maximum(np.diagonal(curvature, axis1=1, axis2=2), 0.0))[block.free]
+                 for block, curvature in zip(self.blocks, curvatures, strict=True)]
+        if self.needs_unit:
+            parts += [np.sqrt(len(block.items)) * np.concatenate([1 / block.prior_sd, np.full(block.prior_sd.size, np.sqrt(2.0))])
+                      for block in self.blocks]
+        world = [np.sqrt(self.row_count)] * (self.metric.free_location + self.metric.free_scale)
+        return np.concatenate([*parts, world])
 
     def at(self, vector: Array) -> Bank:
         """The bank with another vector."""
@@ -255,6 +269,12 @@ class Bank:
             u[block.free] = np.clip(vector[used:used + size], -FARTHEST, FARTHEST)
             blocks.append(replace(block, u=u))
             used += size
+        if self.needs_unit:
+            for k, block in enumerate(blocks):
+                width = block.prior_mean.size
+                mean, log_sd = vector[used:used + width], vector[used + width:used + 2 * width]
+                blocks[k] = replace(block, prior_mean=mean, prior_sd=np.exp(log_sd))
+                used += 2 * width
         metric = self.metric
         if metric.free_location:
             metric, used = replace(metric, location=float(vector[used])), used + 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from dynaesti.arrays import Array, Ints
 from dynaesti.bank import Bank
 from dynaesti.candidates import UnitSpace, explore, unit_space
 from dynaesti.checkpoints import Checkpoint
-from dynaesti.em import Listener, Loop, Point, Step
+from dynaesti.em import Listener, Loop, Mark, Point, Step
 from dynaesti.errors import BandwidthWarning, InputError
 from dynaesti.expectation import Answers, Expectation, ability_grid
 from dynaesti.population import population_weights
@@ -76,62 +76,73 @@ class Stages:
     checkpoint: Checkpoint | None = None
     errors: bool = True
     trace: list[Step] = field(default_factory=list)
+    resume: Mark | None = None
 
     def run(self, bank: Bank) -> Fitted:
         """All of them."""
-        answers, tolerance = self.answers, self.tolerance
-        resume = None if self.checkpoint is None else self.checkpoint.resume(bank)
-        span, gap = typical_times(answers)
-        if not self.kernel.static and span <= 0:
-            raise InputError("time: everybody answered at one instant, so nothing can be seen of change; use bandwidth=inf")
-        space = unit_space(self.kernel, span, gap) if not self.kernel.static else None
+        self.resume = None if self.checkpoint is None else self.checkpoint.resume(bank)
+        space = self._space()
+        kernels = [self.kernel if space is None else space.at(tuple(axis.centre for axis in space.axes))]
+        mass = np.zeros(1)
         learns = space is not None and bool(space.axes)
-        kernels, mass = [self.kernel if space is None else space.at(tuple(axis.centre for axis in space.axes))], np.zeros(1)
-        some = some_people(answers, max(SOME, ANSWERS * bank.item_count))
-        some = some if some.size < 0.4 * answers.people else np.arange(answers.people)
-        begin = 0 if resume is None else STAGES.index(resume.stage)
-        few = Expectation(answers.take(some_people(answers, FEW)), self.threads)
-        if learns and begin <= 0:
-            first = self._loop(0, answers.take(some), kernels, mass)
-            bank = first.run(bank, min(self.iterations, FIRST_LOOK), LOOSER * tolerance, resume)[0].bank
-            resume = None
-            kernels, mass = search(few, bank, _space(space), LIKELY)
-        if some.size < answers.people and begin <= 1 and len(self.trace) < self.iterations:
-            look = self._loop(1, answers.take(some), kernels, mass)
-            bank = look.run(bank, min(self.iterations, len(self.trace) + 20), LOOSER * tolerance, resume)[0].bank
-            resume, kernels, mass = None, look.kernels, look.log_mass
-        loop = self._loop(2, answers, kernels, mass)
-        if begin <= 2:
-            point, converged = loop.run(bank, max(self.iterations, len(self.trace) + 1), tolerance, resume)
-            resume = None
-        missed: list[Kernel] = []
-        if resume is None and learns and len(self.trace) < self.iterations:
-            missed = self._add_missed(loop, few, point.bank, _space(space))
-        if resume is not None or missed:
-            loop = replace(loop, stage=STAGES[3])
-            start = bank if resume is not None else point.bank
-            point, converged = loop.run(start, max(self.iterations, len(self.trace) + 1), tolerance, resume)
+        some = some_people(self.answers, max(SOME, ANSWERS * bank.item_count))
+        some = some if some.size < 0.4 * self.answers.people else np.arange(self.answers.people)
+        few = Expectation(self.answers.take(some_people(self.answers, FEW)), self.threads)
+        if space is not None and learns and not self._past(0):
+            first = self._loop(0, self.answers.take(some), kernels, mass)
+            bank = first.run(bank, min(self.iterations, FIRST_LOOK), LOOSER * self.tolerance, self._taken(0))[0].bank
+            kernels, mass = search(few, bank, space, LIKELY)
+        if some.size < self.answers.people and not self._past(1) and len(self.trace) < self.iterations:
+            look = self._loop(1, self.answers.take(some), kernels, mass)
+            bank = look.run(bank, min(self.iterations, len(self.trace) + 20), LOOSER * self.tolerance, self._taken(1))[0].bank
+            kernels, mass = look.kernels, look.log_mass
+        loop, point, converged = self._loop(2, self.answers, kernels, mass), None, False
+        if not self._past(2):
+            point, converged = loop.run(bank, self._most(), self.tolerance, self._taken(2))
+            bank = point.bank
+        again = self._past(2) or (space is not None and learns and len(self.trace) < self.iterations
+                                  and self._add_missed(loop, few, bank, space))
+        if point is None or again:
+            loop.stage = STAGES[3]
+            point, converged = loop.run(bank, self._most(), self.tolerance, self._taken(3))
         spread = item_covariances(loop, point) if self.errors else None
         if self.checkpoint is not None:
             self.checkpoint.done()
         return Fitted(point, tuple(loop.kernels), loop.log_mass, tuple(self.trace), converged, spread)
 
+    def _space(self) -> UnitSpace | None:
+        """The priors to choose from; none for constant abilities."""
+        if self.kernel.static:
+            return None
+        span, gap = typical_times(self.answers)
+        if span <= 0:
+            raise InputError("time: everybody answered at one instant, so nothing can be seen of change; use bandwidth=inf")
+        return unit_space(self.kernel, span, gap)
+
+    def _past(self, stage: int) -> bool:
+        """Whether the mark lies beyond a stage."""
+        return self.resume is not None and STAGES.index(self.resume.stage) > stage
+
+    def _taken(self, stage: int) -> Mark | None:
+        """The mark, if it lies in this stage; it serves once."""
+        found = self.resume if self.resume is not None and STAGES.index(self.resume.stage) == stage else None
+        self.resume = None if found is not None else self.resume
+        return found
+
+    def _most(self) -> int:
+        return max(self.iterations, len(self.trace) + 1)
+
     def _loop(self, stage: int, answers: Answers, kernels: list[Kernel], mass: Array) -> Loop:
         return Loop(Expectation(answers, self.threads), kernels, mass, STAGES[stage], self.listen, self.trace, self.checkpoint)
 
-    def _add_missed(self, loop: Loop, few: Expectation, bank: Bank, space: UnitSpace) -> list[Kernel]:
-        """Priors that the population uses now that the items have moved, but the loop does not have: they join it."""
+    def _add_missed(self, loop: Loop, few: Expectation, bank: Bank, space: UnitSpace) -> bool:
+        """Priors that the population uses now that the items have moved join the loop; whether there are any."""
         found, mass = search(few, bank, space, MISSED)
         missed = [kernel for kernel in found if kernel not in loop.kernels]
         loop.kernels = [*loop.kernels, *missed]
         loop.log_mass = np.append(loop.log_mass, [m for kernel, m in zip(found, mass, strict=True) if kernel in missed])
         loop.sites = [*loop.sites, *[None] * len(missed)]
-        return missed
-
-
-def _space(space: UnitSpace | None) -> UnitSpace:
-    assert space is not None
-    return space
+        return bool(missed)
 
 
 def search(few: Expectation, bank: Bank, space: UnitSpace, likely: float) -> tuple[list[Kernel], Array]:

@@ -27,7 +27,7 @@ def item_covariances(loop: Loop, point: Point) -> tuple[Array, ...]:
     """Covariance of each item's parameters, block by block: (items, parameters, parameters), zero where fixed."""
     bank, answers = point.bank, loop.expectation.answers
     scores = loop.expectation.scores(loop.kernels, point.expected, point.table, _slopes(bank, point.grid))
-    free = bank.vector().size
+    free = bank.free_count
     people = answers.people
     if people >= PEOPLE_EACH * free and people * free**2 <= MOST_WORK and not any(b.model.shared for b in bank.blocks):
         return _joint(bank, answers, scores)
@@ -61,7 +61,7 @@ def _positions(bank: Bank) -> Array:
 
 def _joint(bank: Bank, answers: Answers, scores: Array) -> tuple[Array, ...]:
     """All items together."""
-    size, places = bank.vector().size, _positions(bank)
+    size, places = bank.free_count, _positions(bank)
     width = places.shape[1]
     item = bank.item_of_rows()[answers.member_row]
     extra = scores.shape[1] - width
