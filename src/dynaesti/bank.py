@@ -316,6 +316,11 @@ class Bank:
             block_of[block.items], place[block.items] = k, np.arange(len(block.items))
         return block_of, place
 
+    def log_slope(self) -> float:
+        """Log of the root mean square slope: what the items say of the unit of ability."""
+        slopes = np.concatenate([block.model.slope_sign(block.u) for block in self.blocks])
+        return float(0.5 * np.log(np.mean(slopes**2) + 1e-300))
+
     def steepness(self) -> float:
         """The steepest predictor per unit of z: how fine a grid the rows need."""
         z = np.array([-1e-4, 1e-4])
@@ -337,7 +342,7 @@ def _with_learned_prior(block: Block, curvature: Array, hierarchical: bool) -> B
     for p, w in enumerate(weak):
         if w.unit in ("log", "place") or (hierarchical and w.unit != "slope"):
             mean[p] = (w.mean * (w.unit == "") + block.u[:, p].sum()) / ((w.unit == "") + count)
-        if w.unit in ("slope", "place") or hierarchical:
+        if w.unit == "place" or hierarchical:
             square = float(((block.u[:, p] - mean[p]) ** 2 + own[:, p]).sum())
             learned = square / count if w.unit in ("slope", "place") else (HYPER_WEIGHT * w.sd**2 + square) / (HYPER_WEIGHT + count)
             sd[p] = np.sqrt(learned) * (1.0 if hierarchical else WIDER)

@@ -24,7 +24,6 @@ from dynaesti.rows import RowTable
 
 DEPTH = 12  # steps that an extrapolation looks back on
 FARTHEST_JUMP = 0.7  # in standard errors
-UNIT_PART = 1.0
 WARM_UP = 2  # plain EM steps before the first one
 LOOSE, TIGHT = 2e-3, 1e-7  # tolerance of grafting: a small part of the items' own step
 PART = 2e-3
@@ -110,10 +109,15 @@ class Loop:
                        population=old.population[busy] / old.population[busy].sum())
         return replace(point, expected=kept)
 
-    def _unit_step(self, point: Point) -> tuple[float, float]:
-        """Location and scale that the abilities ask for, which the items' priors must not decide: a part of Newton's step."""
-        pull = unit_pull(self.expectation.answers, self.kernels, point.expected)
-        return float(np.clip(UNIT_PART * pull[0], -0.2, 0.2)), float(np.clip(UNIT_PART * pull[1], -0.2, 0.2))
+    def _unit_step(self, point: Point, plain: Bank) -> Bank:
+        """The bank after an M-step, its unit set by the abilities alone.
+
+        Priors on thousands of thin items shrink their slopes a little at every M-step, and abilities would grow in answer: that part of
+        the step is taken back, and the unit moves as far as the evidence asks for.
+        """
+        location, log_scale = unit_pull(self.expectation.answers, self.kernels, point.expected)
+        drift = plain.log_slope() - point.bank.log_slope()
+        return plain.remetred(float(np.clip(location, -0.3, 0.3)), float(np.clip(log_scale, -0.3, 0.3)) - drift)
 
     def _note(self, point: Point, change: float) -> None:
         now = time.perf_counter() - self._began
@@ -144,7 +148,7 @@ class Loop:
                 here = self._pruned(here)
             plain, weights = here.bank.improved(here.counts, here.grid)
             if here.bank.needs_unit:
-                plain = plain.remetred(*self._unit_step(here))
+                plain = self._unit_step(here, plain)
             pull = plain.vector() - here.bank.vector()
             change = float(np.sqrt(np.mean((pull * weights) ** 2))) if pull.size else 0.0
             self._note(here, change)
