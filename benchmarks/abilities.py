@@ -63,12 +63,15 @@ def synthetic() -> None:
 
 def static() -> None:
     """The same without change, five seeds."""
-    rows = []
+    by_scale: dict[str, list[dict[str, float]]] = {"abilities": [], "items": []}
     for seed in range(5):
         truth = paper(500, 500, static=True, seed=seed)
-        fit = dy.DynAEsti("3PL", scale="items", bandwidth=np.inf, threads=1).fit(dy.Responses.from_matrices(truth.responses, truth.times))
-        rows.append({key: value for key, value in recovery(fit, truth).items() if key in ("irf", "ability")})
-    print(f"static synthetic, scale 'items': {told(rows)}")
+        fit = dy.DynAEsti("3PL", bandwidth=np.inf, threads=1).fit(dy.Responses.from_matrices(truth.responses, truth.times))
+        for scale, rows in by_scale.items():
+            found = recovery(replace(fit, options={**fit.options, "scale": scale}), truth)
+            rows.append({key: found[key] for key in ("irf", "ability", "70 %", "95 %")})
+    for scale, rows in by_scale.items():
+        print(f"static synthetic, scale {scale!r}: {told(rows)}")
 
 
 def drawn(model: str, people: int, items: int, answers: int, seed: int) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:

@@ -17,7 +17,6 @@ SETTLED = 3e-5  # largest step of an item at rest
 LONGEST = 1.5  # a step's largest move of any parameter
 FARTHEST = 30.0  # without priors a slope or difficulty may run away; there it stays
 BATCH = 4_000_000  # slopes at a time
-WIDER = 1.5  # weak priors are so much wider than the items' own spread
 HYPER_WEIGHT, HYPER_ITEMS = 3.0, 5  # the weak prior counts as so many items; fewer items than this share no distribution
 
 
@@ -231,7 +230,7 @@ class Bank:
         theta = self.metric.theta(z)
         moved = [block.improved(counts[block.first_row:block.end_row], theta) for block in self.blocks]
         blocks = [block for block, _ in moved]
-        if self.priors in ("sparse", "hierarchical"):
+        if self.needs_unit:
             blocks = [_with_learned_prior(block, curvature, self.priors == "hierarchical") for block, curvature in moved]
         improved = replace(self, blocks=tuple(blocks), metric=_improved_metric(blocks, self.metric, counts, z))
         return improved, improved._weights([curvature for _, curvature in moved])
@@ -330,8 +329,8 @@ class Bank:
 def _with_learned_prior(block: Block, curvature: Array, hierarchical: bool) -> Block:
     """Centres and spreads of the priors from the block's own items.
 
-    Hierarchical: all of them. Else only what depends on the unit of ability, spreads kept wide. Each item's own variance is added to
-    a spread, else it collapses.
+    Hierarchical: all of them. Else only what depends on the unit of ability (but not the spread of signed slopes: with a handful of
+    answers each it would be their noise). Each item's own variance is added to a spread, else it collapses.
     """
     count = len(block.items)
     if count < HYPER_ITEMS or not np.isfinite(block.prior_sd).all():
@@ -342,10 +341,9 @@ def _with_learned_prior(block: Block, curvature: Array, hierarchical: bool) -> B
     for p, w in enumerate(weak):
         if w.unit in ("log", "place") or (hierarchical and w.unit != "slope"):
             mean[p] = (w.mean * (w.unit == "") + block.u[:, p].sum()) / ((w.unit == "") + count)
-        if w.unit == "place" or hierarchical:
+        if w.unit in ("log", "place") or hierarchical:
             square = float(((block.u[:, p] - mean[p]) ** 2 + own[:, p]).sum())
-            learned = square / count if w.unit in ("slope", "place") else (HYPER_WEIGHT * w.sd**2 + square) / (HYPER_WEIGHT + count)
-            sd[p] = np.sqrt(learned) * (1.0 if hierarchical else WIDER)
+            sd[p] = np.sqrt(square / count if w.unit in ("slope", "place") else (HYPER_WEIGHT * w.sd**2 + square) / (HYPER_WEIGHT + count))
     return replace(block, prior_mean=mean, prior_sd=sd)
 
 

@@ -19,7 +19,7 @@ from dynaesti.responses import Responses
 
 MOST_CATEGORIES = 60
 START_SLOPE = 1.0
-THIN = 50  # answers of the middle item below which items count as sparse
+THIN, CROWDED = 50, 2  # items count as sparse below so many answers of the middle one, or above so many to a person
 
 
 @dataclass(frozen=True)
@@ -194,7 +194,8 @@ def build_bank(responses: Responses, coding: Coding, priors: str | None, fixed: 
         first_row = block.end_row
     slope_fixed = any((b.model.fixes_slope or not b.free[:, 0].all()) for b in blocks if not isinstance(b.model, OwnModel))
     place_fixed = any(not b.free.all() for b in blocks)
-    thin = np.median(np.bincount(responses.item, minlength=responses.items.size)) < THIN
+    thin = (np.median(np.bincount(responses.item, minlength=responses.items.size)) < THIN
+            or responses.items.size > CROWDED * responses.people.size)
     kind = "sparse" if priors == "weak" and thin and responses.items.size >= HYPER_ITEMS else priors
     return Bank(tuple(blocks), Metric(free_location=place_fixed, free_scale=slope_fixed), kind)
 

@@ -27,6 +27,7 @@ FARTHEST_JUMP = 0.7  # in standard errors
 WARM_UP = 2  # plain EM steps before the first one
 LOOSE, TIGHT = 2e-3, 1e-7  # tolerance of grafting: a small part of the items' own step
 PART = 2e-3
+GROWN = 2.0  # times that a step after a jump may be longer than the one before
 FALL = 0.1  # nats that a jump may lose: grafting is not exact before the end
 IDLE, PRUNING = 2e-2, (1, 3, 6, 12, 24)  # weight in the population below which a prior leaves, and after which steps
 
@@ -109,6 +110,14 @@ class Loop:
                        population=old.population[busy] / old.population[busy].sum())
         return replace(point, expected=kept)
 
+    def _step(self, here: Point) -> tuple[Bank, Array, Array, float]:
+        """An M-step: the bank after it, the pull, its weights, and the change in standard errors."""
+        plain, weights = here.bank.improved(here.counts, here.grid)
+        if here.bank.needs_unit:
+            plain = self._unit_step(here, plain)
+        pull = plain.vector() - here.bank.vector()
+        return plain, pull, weights, float(np.sqrt(np.mean((pull * weights) ** 2))) if pull.size else 0.0
+
     def _unit_step(self, point: Point, plain: Bank) -> Bank:
         """The bank after an M-step, its unit set by the abilities alone.
 
@@ -134,30 +143,29 @@ class Loop:
         no more than 0.1 × `tolerance` nats times the root of the number of parameters.
         Returns the last E-step, with grafting settled tightly, and whether the loop came to rest.
         """
-        s = resume or Mark(self.stage, 0, bank, bank, LOOSE, 0, -np.inf, -np.inf, (), False, self._farthest, (), (), np.zeros(0), ())
+        s = resume or Mark(self.stage, 0, bank, bank, LOOSE, 0, np.inf, -np.inf, -np.inf, (), False, self._farthest, (), (), np.zeros(0), ())
         if resume is not None:
             self.kernels, self.log_mass, self.sites = list(s.kernels), s.log_mass, list(s.sites)
             self.trace[:], self._farthest = s.trace, s.farthest
         jumps = Extrapolation(s.seen, s.jumped)
         while True:
             here = self.look(s.bank, s.settle)
-            if here.objective < s.best - FALL and jumps.jumped:
+            plain, pull, weights, change = self._step(here)
+            # where priors are learned along, no one quantity grows at every step; there a jump must not make the next step longer
+            failed = change > GROWN * s.change if here.bank.needs_unit else here.objective < s.best - FALL
+            if jumps.jumped and failed:
                 jumps = Extrapolation()
                 here = self.look(s.plain, s.settle)  # the plain step from where the jump began
+                plain, pull, weights, change = self._step(here)
             if s.step in PRUNING:
                 here = self._pruned(here)
-            plain, weights = here.bank.improved(here.counts, here.grid)
-            if here.bank.needs_unit:
-                plain = self._unit_step(here, plain)
-            pull = plain.vector() - here.bank.vector()
-            change = float(np.sqrt(np.mean((pull * weights) ** 2))) if pull.size else 0.0
             self._note(here, change)
             still = change < tolerance and abs(here.objective - s.last) < 0.1 * tolerance * np.sqrt(pull.size + 1)
             if (still and s.quiet >= 1) or len(self.trace) >= most:
                 return self.look(plain, TIGHT), bool(still and s.quiet >= 1)
             settle = float(np.clip(PART * np.abs(pull * weights).max(initial=0.0), 10 * TIGHT, LOOSE))
             target = jumps.next(here.bank.vector(), pull, weights) if s.step >= WARM_UP else plain.vector()
-            s = Mark(self.stage, s.step + 1, plain.at(target), plain, settle, s.quiet + 1 if still else 0,
+            s = Mark(self.stage, s.step + 1, plain.at(target), plain, settle, s.quiet + 1 if still else 0, change,
                      max(here.objective, s.best), here.objective, tuple(jumps.seen), jumps.jumped, self._farthest,
                      tuple(self.kernels), tuple(self.sites), self.log_mass, tuple(self.trace))
             if self.mark is not None:
@@ -174,6 +182,7 @@ class Mark:
     plain: Bank  # where a plain step would go
     settle: float
     quiet: int
+    change: float
     best: float
     last: float
     seen: tuple[tuple[Array, Array], ...]
