@@ -17,7 +17,7 @@ SETTLED = 3e-5  # largest step of an item at rest
 LONGEST = 1.5  # a step's largest move of any parameter
 FARTHEST = 30.0  # without priors a slope or difficulty may run away; there it stays
 BATCH = 4_000_000  # slopes at a time
-HYPER_WEIGHT, HYPER_ITEMS = 3.0, 5  # the weak prior counts as so many items; fewer items than this share no distribution
+HYPER_WEIGHT, HYPER_ITEMS = 3.0, 20  # the weak prior counts as so many items; fewer items than this share no distribution
 
 
 @dataclass(frozen=True)

@@ -140,10 +140,12 @@ class Loop:
         """EM until it is at rest twice in a row, or from where a mark was set.
 
         At rest: a step moves the parameters by less than `tolerance` of their standard errors (root mean square), and the evidence by
-        no more than 0.1 × `tolerance` nats times the root of the number of parameters.
+        no more than 0.1 × `tolerance` nats times the root of the number of parameters (where priors are learned along: a third of
+        the first, and the second does not count).
         Returns the last E-step, with grafting settled tightly, and whether the loop came to rest.
         """
-        s = resume or Mark(self.stage, 0, bank, bank, LOOSE, 0, np.inf, -np.inf, -np.inf, (), False, self._farthest, (), (), np.zeros(0), ())
+        s = resume or Mark(self.stage, 0, bank, bank, LOOSE, 0, np.inf, -np.inf, -np.inf, (), False, self._farthest, (), (),
+                           np.zeros(0), ())
         if resume is not None:
             self.kernels, self.log_mass, self.sites = list(s.kernels), s.log_mass, list(s.sites)
             self.trace[:], self._farthest = s.trace, s.farthest
@@ -160,7 +162,8 @@ class Loop:
             if s.step in PRUNING:
                 here = self._pruned(here)
             self._note(here, change)
-            still = change < tolerance and abs(here.objective - s.last) < 0.1 * tolerance * np.sqrt(pull.size + 1)
+            still = (change < 0.3 * tolerance if here.bank.needs_unit else
+                     change < tolerance and abs(here.objective - s.last) < 0.1 * tolerance * np.sqrt(pull.size + 1))
             if (still and s.quiet >= 1) or len(self.trace) >= most:
                 return self.look(plain, TIGHT), bool(still and s.quiet >= 1)
             settle = float(np.clip(PART * np.abs(pull * weights).max(initial=0.0), 10 * TIGHT, LOOSE))
