@@ -17,6 +17,7 @@ NODES = 32  # a bracket starts with so many
 MOST_NODES = 2048  # counts are NODES times a power of two, so that brackets with equally many can share a block
 WIDTH = 7.0  # half a bracket, in tilted standard deviations
 EDGE = 25.0  # an end is low enough when its log density lies so far below the top: heavy tails still count at 18
+GRID_EDGE = 18.4  # on a table's own grid: e^-18.4 is 1e-8
 HALF_AGREE = 1e-4
 ATTEMPTS = 80
 
@@ -188,8 +189,8 @@ def on_grid(log_lik: Array, members: Ints, coefs: Array, start: float, step: flo
             centre: float, sd: float, log_w: Array) -> tuple[bool, float, float, float, int, int, int]:
     """Tilted moments of several members on the table's own grid: (trusted, log Z, mean, variance, first, stride, nodes).
 
-    Member rows are added where the guess (centre, sd) says the tilted distribution lies; whatever a judged bracket would not pass at
-    once is declined. `log_w` is left holding the log densities at the nodes.
+    Member rows are added where the guess (centre, sd) says the tilted distribution lies; ends that are not low enough, too few nodes
+    or halves that disagree are declined. `log_w` is left holding the log densities at the nodes.
     """
     stride = max(1, int(2.0 * WIDTH * sd / (step * (NODES - 1))))
     gap = stride * step
@@ -208,8 +209,29 @@ def on_grid(log_lik: Array, members: Ints, coefs: Array, start: float, step: flo
         for k in range(n):
             log_w[k] += c * r[i]
             i += stride
-    verdict, _, _, _, log_sum, m, v = _judge(log_w, n, x0, gap)
-    return verdict == DONE, log_sum - 0.5 * np.log(2.0 * np.pi * var), m, v, first, stride, n
+    top = log_w[0]
+    for k in range(1, n):
+        top = max(top, log_w[k])
+    if not top > -np.inf or log_w[0] > top - GRID_EDGE or log_w[n - 1] > top - GRID_EDGE:
+        return False, 0.0, 0.0, 0.0, 0, 0, 0
+    s0, s1, s2, h0, h1, h2 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    for k in range(n):
+        p = np.exp(log_w[k] - top)
+        d = x0 + gap * k - centre
+        s0 += p
+        s1 += p * d
+        s2 += p * d * d
+        if k % 2 == 0:
+            h0 += p
+            h1 += p * d
+            h2 += p * d * d
+    m, half = s1 / s0, h1 / h0
+    v = s2 / s0 - m * m
+    if not v > (gap / 0.6) ** 2:
+        return False, 0.0, 0.0, 0.0, 0, 0, 0
+    off = max(abs(2.0 * h0 / s0 - 1.0), abs(half - m) / np.sqrt(v), abs((h2 / h0 - half * half) / v - 1.0))
+    log_z = top + np.log(s0 * gap) - 0.5 * np.log(2.0 * np.pi * var)
+    return off < HALF_AGREE, log_z, centre + m, v, first, stride, n
 
 
 @compiled
