@@ -9,6 +9,7 @@ from scipy.special import expit
 from scipy.stats import multivariate_normal, norm
 
 import dynaesti as dy
+from dynaesti import evaluate
 from dynaesti.coding import build_answers, build_bank, build_coding, models_of
 from dynaesti.expectation import Expectation, ability_grid
 from dynaesti.population import log_list_prior
@@ -367,3 +368,84 @@ def test_a_checkpoint_of_other_data_is_refused(tmp_path):
         dy.DynAEsti(checkpoint=path, every=0.0, progress=interrupt).fit(classroom(40, 6, 20))
     with pytest.raises(dy.StorageError, match="other data or options"):
         dy.DynAEsti(checkpoint=path).fit(classroom(40, 6, 20, seed=1))
+
+
+def test_amounts_far_from_zero():
+    """Measurements near 1000 and counts near e⁵ keep their own zero and unit; their fit statistics are about 1."""
+    rng = np.random.default_rng(0)
+    theta = rng.normal(0, 1, 150)
+    table = pd.DataFrame([(i, j, 0.0) for i in range(150) for j in range(8)], columns=["id", "item", "date"])
+    table["resp"] = 1000 + 10 * theta[table["id"]] + rng.normal(0, 10, len(table))
+    for direction in ("positive", "free"):
+        fit = dy.DynAEsti("gaussian", bandwidth=np.inf, direction=direction).fit(table)
+        assert fit.converged
+        assert_allclose(fit.items[["a", "intercept", "sigma"]].mean(), [10, 1000, 10], rtol=0.15)
+        assert 0.9 < evaluate.item_fit(fit)["infit"].mean() < 1.1
+    table["resp"] = rng.poisson(np.exp(5 + 0.1 * theta[table["id"]]))
+    counts = dy.DynAEsti("poisson", bandwidth=np.inf).fit(table)
+    assert_allclose(counts.items["a"].mean(), 0.1, atol=0.02)
+    assert 0.9 < evaluate.item_fit(counts)["infit"].mean() < 1.1
+
+
+def test_scoring_on_each_persons_own_clock():
+    table = classroom(40, 6, 20)
+    away = dict(zip(table["id"].unique(), np.random.default_rng(1).uniform(0, 50, 40), strict=True))
+    table["date"] += table["id"].map(away)
+    fit = dy.DynAEsti(bandwidth=0.4, clock="person").fit(table)
+    one = table[table["id"] == "p003"]
+    assert_allclose(fit.score(one, at=[0.5])["mean"], fit.ability([0.5], ["p003"])["mean"], atol=1e-6)
+    stranger = one.assign(id="new", date=one["date"] + 1000.0)
+    first = one["date"].min()
+    assert_allclose(fit.score(stranger)["time"].min(), 0.0, atol=1e-9)
+    assert first > 0
+
+
+@pytest.mark.parametrize("people", [1, 2, 4])
+def test_few_people_leave_the_items_sensible(people):
+    table = classroom(people, 8, 25)
+    fit = dy.DynAEsti(bandwidth=0.4).fit(table)
+    assert fit.converged
+    assert fit.items["a"].between(0.3, 3).all()
+
+
+def test_the_scale_is_freed_only_by_what_is_fixed():
+    table = classroom(40, 6, 20)
+    slope = dy.DynAEsti(bandwidth=0.4, fixed={"i03": {"a": 1.0}}).fit(table)
+    assert slope.bank.metric.free_scale
+    assert not slope.bank.metric.free_location
+    assert_allclose(slope.items.set_index("item").loc["i03", "a"], 1.0)
+    guess = dy.DynAEsti("3PL", bandwidth=0.4, fixed={"i03": {"c": 0.2}}).fit(table)
+    assert guess.scale.name == "abilities"
+    assert_allclose(guess.items.set_index("item").loc["i03", "c"], 0.2)
+
+
+@pytest.mark.parametrize(("model", "fixed"), [("2PL", {"i00": {"intercept": 0.4}}), ("2PL", {"nope": {"a": 1.0}}),
+                                              ("3PL", {"i00": {"c": 1.5}}), ("2PL", {"i00": {"q": 1.0}})])  # fmt: skip
+def test_parameters_that_cannot_be_used_are_refused(model, fixed):
+    with pytest.raises(dy.InputError, match=r"item parameters|fixed"):
+        dy.DynAEsti(model, bandwidth=0.4, fixed=fixed).fit(classroom(10, 3, 8))
+
+
+def test_columns_of_ones_own_names_and_labels_of_mixed_types():
+    table = classroom(25, 4, 12).rename(columns={"id": "kid", "item": "thing", "resp": "ok", "date": "t0"})
+    fit = dy.DynAEsti(bandwidth=0.4).fit(table, id="kid", item="thing", resp="ok", time="t0")
+    assert "p" not in fit.predict([{"kid": "p000", "thing": "i01", "t0": 0.5, "value": 77}]).columns
+    table["kid"] = [int(k[1:]) if int(k[1:]) < 12 else k for k in table["kid"]]
+    mixed = dy.DynAEsti(bandwidth=0.4).fit(table[table["t0"] < 0.8], id="kid", item="thing", resp="ok", time="t0")
+    late = table[(table["t0"] >= 0.8) & table["kid"].isin([2, 10])]
+    grown = mixed.update(late)
+    whole = mixed.score(table[table["kid"] == 10], at=[0.5])
+    assert_allclose(grown.ability([0.5], [10])["mean"], whole["mean"], atol=1e-6)
+
+
+def test_a_checkpoint_of_another_model_is_refused(tmp_path):
+    table, path = classroom(40, 4, 20, model="GRM"), tmp_path / "fit.ckpt"
+
+    def interrupt(step):
+        if step.iteration == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        dy.DynAEsti("GRM", bandwidth=0.4, checkpoint=path, every=0.0, progress=interrupt).fit(table)
+    with pytest.raises(dy.StorageError, match="other data or options"):
+        dy.DynAEsti("GPCM", bandwidth=0.4, checkpoint=path).fit(table)

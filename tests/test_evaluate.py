@@ -68,7 +68,7 @@ def test_static_answers_are_predicted_without_themselves():
     found, ability = fit.without_each()
     r, k = fit.responses, 7
     rest = evaluate.part_of(r, np.flatnonzero((r.person == r.person[k]) & (np.arange(len(r)) != k)))
-    mean = fit._scored(rest, np.searchsorted(r.items, rest.items)).ability([0.0])["mean"][0]
+    mean = fit._scored(rest, np.full(rest.people.size, -1), np.searchsorted(r.items, rest.items)).ability([0.0])["mean"][0]
     assert_allclose(ability[k], mean, atol=1e-3)
     assert 0 < found.expected[k] < 1
 

@@ -80,7 +80,8 @@ def test_amounts_are_sums_of_terms(name):
     y = {"poisson": 3.0, "gaussian": 0.7, "beta": 0.3}[name]
     terms, constant = model.terms(np.array([y]))
     ours = np.einsum("r,irg->ig", terms[0], model.rows(u, THETA)) + constant[0]
-    t = np.exp(u[:, :1]) * (THETA - u[:, 1:2])
+    told = model.describe(u)
+    t = told["a"][:, None] * (THETA - told["b"][:, None])
     scale = np.exp(u[:, -1:])
     truth = {"poisson": lambda: poisson.logpmf(y, np.exp(t)), "gaussian": lambda: norm.logpdf(y, t, scale),
              "beta": lambda: beta.logpdf(y, scale * expit(t), scale * expit(-t))}[name]()

@@ -14,8 +14,6 @@ from dynaesti.items.base import STEP
 
 NEWTON_STEPS = 10
 SETTLED = 3e-5  # largest step of an item at rest
-LONGEST = 1.5  # a step's largest move of any parameter
-FARTHEST = 30.0  # without priors a slope or difficulty may run away; there it stays
 BATCH = 4_000_000  # slopes at a time
 HYPER_WEIGHT, HYPER_ITEMS = 3.0, 20  # the weak prior counts as so many items; fewer items than this share no distribution
 
@@ -82,6 +80,10 @@ class Block:
         parts = [self.model.slopes(self.u[part], theta).transpose(0, 2, 1, 3) for part in self._batches(theta.size)]
         return np.concatenate([part.reshape(-1, self.u.shape[1], theta.size) for part in parts])
 
+    def clipped(self, u: Array) -> Array:
+        """Parameters kept from running away."""
+        return np.clip(u, -self.model.farthest, self.model.farthest)
+
     def _batches(self, points: int) -> list[slice]:
         size = max(1, BATCH // (self.u.shape[1] * self.depth * points))
         return [slice(a, a + size) for a in range(0, len(self.u), size)]
@@ -122,7 +124,7 @@ def _newton(block: Block, start: Array, free: Bools, counts: Array, theta: Array
         gradient, curvature[active] = _gradient(block, u[active], counts[active], theta, rows[active])
         step = _solve_free(curvature[active], gradient, free[active])
         largest = np.abs(step).max(axis=1, initial=0.0)
-        step *= np.minimum(1.0, LONGEST / np.maximum(largest, 1e-300))[:, None]
+        step *= np.minimum(1.0, block.model.longest / np.maximum(largest, 1e-300))[:, None]
         trial, value[active], rows[active] = _halved(block, u[active], step, value[active], rows[active], counts[active], theta)
         moved = np.abs(trial - u[active]).max(axis=1, initial=0.0)
         u[active] = trial
@@ -134,7 +136,7 @@ def _newton(block: Block, start: Array, free: Bools, counts: Array, theta: Array
 
 def _halved(block: Block, u: Array, step: Array, value: Array, rows: Array, counts: Array, theta: Array) -> tuple[Array, Array, Array]:
     """Each item after its step, which is halved until it does not make things worse; the values and rows there."""
-    trial, best, rows = np.clip(u + step, -FARTHEST, FARTHEST), value.copy(), rows.copy()
+    trial, best, rows = block.clipped(u + step), value.copy(), rows.copy()
     todo = np.arange(len(u))
     for _ in range(12):
         found, there = _value(block, trial[todo], counts[todo], theta)
@@ -144,7 +146,7 @@ def _halved(block: Block, u: Array, step: Array, value: Array, rows: Array, coun
         if todo.size == 0:
             return trial, best, rows
         step[todo] *= 0.5
-        trial[todo] = np.clip(u[todo] + step[todo], -FARTHEST, FARTHEST)
+        trial[todo] = block.clipped(u[todo] + step[todo])
     trial[todo] = u[todo]
     return trial, best, rows
 
@@ -174,7 +176,7 @@ def _improve_shared(block: Block, counts: Array, theta: Array) -> tuple[Block, A
         schur = basis.T @ curvature.sum(axis=0) @ basis - (cross.T / h_own) @ cross
         d_tau = np.linalg.solve(schur, g_tau - cross.T @ (g_own / h_own)) if steps > 1 else np.zeros(0)
         d_own = (g_own - cross @ d_tau) / h_own
-        length = min(1.0, LONGEST / max(np.abs(d_own).max(), np.abs(d_tau).max(initial=0.0), 1e-300))
+        length = min(1.0, block.model.longest / max(np.abs(d_own).max(), np.abs(d_tau).max(initial=0.0), 1e-300))
         while True:
             trial_own, trial_tau = own + length * d_own, tau + length * basis @ d_tau
             found = float(_value(block, trial_own[:, None] + trial_tau, counts, theta)[0].sum())
@@ -265,7 +267,7 @@ class Bank:
         blocks, used = [], 0
         for block in self.blocks:
             u, size = block.u.copy(), int(block.free.sum())
-            u[block.free] = np.clip(vector[used:used + size], -FARTHEST, FARTHEST)
+            u[block.free] = block.clipped(vector[used:used + size])
             blocks.append(replace(block, u=u))
             used += size
         if self.needs_unit:

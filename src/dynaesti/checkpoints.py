@@ -78,6 +78,8 @@ def _read_mark(header: Header, arrays: Arrays, template: Bank) -> Mark:
 
 def _fingerprint(responses: Responses, options: dict[str, Any]) -> str:
     total = zlib.crc32(repr(sorted(options.items(), key=lambda pair: pair[0])).encode())
+    for labels in (responses.people, responses.items, responses.models):
+        total = zlib.crc32(repr(None if labels is None else labels.tolist()).encode(), total)
     for part in (responses.person, responses.item, responses.resp, responses.offsets, responses.weight):
         if part is not None:
             total = zlib.crc32(np.ascontiguousarray(part).tobytes(), total)

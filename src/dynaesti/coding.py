@@ -19,6 +19,7 @@ from dynaesti.responses import Responses
 
 MOST_CATEGORIES = 60
 START_SLOPE = 1.0
+HYPER_PEOPLE = 10  # fewer people say too little of the unit of ability for items to be left to themselves
 THIN, CROWDED = 50, 2  # items count as sparse below so many answers of the middle one, or above so many to a person
 
 
@@ -42,12 +43,14 @@ class Coding:
             k = int(bad.argmax())
             raise ResponseError(f"resp: {int(bad.sum())} of {len(responses)} answers are outside their item's categories (first: "
                                 f"{responses.resp[k]:g} to item {responses.items[responses.item[k]]!r}); recode or drop them")
+        for i in np.unique(items[amount]):
+            check_amounts(self.models[i], responses.resp[items == i], responses.items.tolist()[int(responses.item[items == i][0])])
         return np.where(amount, responses.resp, code)
-
 
     def code_one(self, item: int, resp: float) -> float:
         """Category (or amount) of one answer."""
         if not self.models[item].categorical and not isinstance(self.models[item], OwnModel):
+            check_amounts(self.models[item], np.array([resp]), item)
             return resp
         at = int(np.searchsorted(self.values, resp))
         if at >= self.values.size or self.values[at] != resp or self.table[item, at] < 0:
@@ -83,7 +86,6 @@ def build_coding(responses: Responses, models: tuple[ItemModel, ...], rare: int)
     full = list(models)
     for i, model in enumerate(models):
         if amount[i]:
-            _check_amounts(model, responses, i)
             continue
         label = responses.items.tolist()[i]
         if model.binary:
@@ -126,13 +128,13 @@ def _binary(values: Array, counts: Array, label: Any) -> Ints:
     return np.where(values == 0.0, 0, np.where(values == 1.0, 1, -1))
 
 
-def _check_amounts(model: ItemModel, responses: Responses, item: int) -> None:
-    y = responses.resp[responses.item == item]
+def check_amounts(model: ItemModel, y: Array, label: Any) -> None:
+    """Refuse amounts that an item's model cannot have given."""
     bad = {"poisson": (y < 0) | (y != np.floor(y)), "beta": (y <= 0) | (y >= 1)}.get(model.name, np.zeros(y.size, dtype=bool))
     if bad.any():
         wants = {"poisson": "whole numbers from 0", "beta": "values strictly between 0 and 1"}[model.name]
-        raise ResponseError(f"resp: {int(bad.sum())} answers to item {responses.items.tolist()[item]!r} are no {wants} (first: "
-                            f"{y[int(bad.argmax())]:g}), which the {model.name} model needs")
+        raise ResponseError(f"resp: {int(bad.sum())} answers to item {label!r} are no {wants} (first: {y[int(bad.argmax())]:g}), which the "
+                            f"{model.name} model needs")
 
 
 def _merge(counts: Array, rare: int) -> Ints:
@@ -160,13 +162,15 @@ def _pivoted(model: Golf, label: Any, values: Array, codes: Ints, counts: Array)
         raise InputError(f"par: none for item {label!r}; give every item one, or leave par out for the most frequent response")
     at = np.flatnonzero((values == model.par[label]) & (codes >= 0))
     if not at.size:
-        raise InputError(f"par: {model.par[label]:g} of item {label!r} never occurs among its responses")
+        raise InputError(f"par: {model.par[label]!r} of item {label!r} never occurs among its responses")
     return replace(model, par=None, pivot=int(codes[at[0]]))
 
 
 def build_bank(responses: Responses, coding: Coding, priors: str | None, fixed: Mapping[Any, Mapping[str, float]],
                starts: Mapping[Any, Mapping[str, float]]) -> Bank:
     """All items in blocks at their starting values."""
+    for name, table in (("fixed", fixed), ("start", starts)):
+        find(responses.items, list(table), name)
     code = coding.code(responses, responses.item)
     signed = any(m.signed for m in coding.models)
     slope = component_slopes(responses, code) if signed else np.full(responses.items.size, START_SLOPE)
@@ -192,12 +196,21 @@ def build_bank(responses: Responses, coding: Coding, priors: str | None, fixed: 
             block = replace(block, u=u.mean(axis=1, keepdims=True) + (u - u.mean(axis=1, keepdims=True)).mean(axis=0))
         blocks.append(block)
         first_row = block.end_row
-    slope_fixed = any((b.model.fixes_slope or not b.free[:, 0].all()) for b in blocks if not isinstance(b.model, OwnModel))
-    place_fixed = any(not b.free.all() for b in blocks)
+    slope_fixed = any(b.model.fixes_slope or _holds(b, ("log_a", "slope", "alpha")) for b in blocks)
+    place_fixed = any(_holds(b, ("b", "intercept", "threshold", "delta")) for b in blocks)
     thin = (np.median(np.bincount(responses.item, minlength=responses.items.size)) < THIN
             or responses.items.size > CROWDED * responses.people.size)
-    kind = "sparse" if priors == "weak" and thin and responses.items.size >= HYPER_ITEMS else priors
+    enough = responses.items.size >= HYPER_ITEMS and responses.people.size >= HYPER_PEOPLE
+    kind = "sparse" if priors == "weak" and thin and enough else priors
     return Bank(tuple(blocks), Metric(free_location=place_fixed, free_scale=slope_fixed), kind)
+
+
+def _holds(block: Block, kinds: tuple[str, ...]) -> bool:
+    """Whether some item's parameter of these kinds is fixed; a user's own formula says nothing of kinds."""
+    if isinstance(block.model, OwnModel):
+        return False
+    mine = [k for k, name in enumerate(block.model.names(block.size)) if name.startswith(kinds)]
+    return not block.free[:, mine].all()
 
 
 def _level_values(coding: Coding, items: Ints, size: int, model: ItemModel) -> Array:
@@ -242,8 +255,18 @@ def _placed(model: ItemModel, size: int, labels: list[Any], u: Array, free: Bool
     if odd:
         raise InputError(f"item parameters: a {model.name} item has no {odd[0]!r}; it has {', '.join(sorted(known))}")
     table = {name: np.array([float(given.get(label, {}).get(name, np.nan)) for label in labels]) for name in names}
-    found = model.recover(table, size)
-    return np.where(np.isnan(found), u, found), free & np.isnan(found)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        found = model.recover(table, size)
+    placed = np.where(np.isnan(found), u, found)
+    told = model.describe(placed)
+    for name, values in table.items():
+        lost = ~np.isnan(values) & ~(np.abs(told.get(name, np.full(values.shape, np.nan)) - values) < 1e-6 * (1 + np.abs(values)))
+        if lost.any() or (model.shared and np.isfinite(values).any()):
+            k = int(lost.argmax())
+            raise InputError(f"item parameters: {name} = {values[k]:g} of item {labels[k]!r} cannot be used by itself in a {model.name} "
+                             f"item, or is out of its range; give all of {', '.join(told)}, or leave it out"
+                             + (" (rating scales share their steps)" if model.shared else ""))
+    return placed, free & np.isnan(found)
 
 
 def component_slopes(responses: Responses, code: Array) -> Array:
@@ -274,9 +297,9 @@ def component_slopes(responses: Responses, code: Array) -> Array:
     return np.where(rough == 0, 0.2, rough) * (1.0 if rough.sum() >= 0 else -1.0)
 
 
-def build_answers(responses: Responses, coding: Coding, bank: Bank, items: Ints | None = None) -> Answers:
-    """Everyone's answers as sites with members (row, coefficient). `items` translates the responses' items to the bank's."""
-    item = responses.item if items is None else items[responses.item]
+def build_answers(responses: Responses, coding: Coding, bank: Bank) -> Answers:
+    """Everyone's answers as sites with members (row, coefficient)."""
+    item = responses.item
     code = coding.code(responses, item)
     block_of, place = bank.place_of_items()
     weight = np.ones(len(responses)) if responses.weight is None else responses.weight

@@ -162,17 +162,21 @@ def leave_each_out(site_start: int, site_end: int, member_start: Ints, member_ro
             end = j
             while end < b and member_answer[end] == member_answer[j]:
                 end += 1
-            total, s1, s2 = 0.0, 0.0, 0.0
+            top = -np.inf
             for k in range(n):
                 place = first + stride * k if stride > 0 else min(max(int((lo + gap * k - start) / step + 0.5), 0), size - 1)
-                x = start + step * place if stride > 0 else lo + gap * k
                 log_f = 0.0
                 for m in range(j, end):
                     log_f += member_coef[m] * log_lik[member_row[m], place]
-                q[k] = p[k] * np.exp(-log_f)
-                total += q[k]
-                s1 += q[k] * x
-                s2 += q[k] * x * x
+                q[k] = np.log(max(p[k], 1e-300)) - log_f
+                top = max(top, q[k])
+            total, s1, s2 = 0.0, 0.0, 0.0
+            for k in range(n):
+                x = start + step * (first + stride * k) if stride > 0 else lo + gap * k
+                weight = np.exp(q[k] - top)
+                total += weight
+                s1 += weight * x
+                s2 += weight * x * x
             centre = s1 / total
             out_mean[member_answer[j]] = centre
             out_var[member_answer[j]] = max(s2 / total - centre * centre, 1e-12)

@@ -19,13 +19,14 @@ from dynaesti.errors import ConvergenceWarning, InputError
 from dynaesti.expectation import farthest_ability
 from dynaesti.fitting import Fitted, Stages, default_kernel
 from dynaesti.labels import find
-from dynaesti.priors.kernels import RBF, Kernel
+from dynaesti.priors.kernels import RBF, Banded, Kernel
 from dynaesti.progress import LiveLine
 from dynaesti.responses import Responses
 from dynaesti.results import Fit
 
 OPTIONS = ("kernel", "scale", "direction", "orient", "priors", "clock", "unit", "rare", "fixed", "start", "iterations", "tolerance",
            "standard_errors", "threads", "progress", "checkpoint", "every")
+CLOCKS = ("calendar", "person")
 SCALES, DIRECTIONS, PRIORS = ("abilities", "items"), ("positive", "free"), ("weak", "hierarchical", None)
 
 
@@ -55,10 +56,19 @@ class DynAEsti:
         for name, value, allowed in (("scale", scale, SCALES), ("direction", direction, DIRECTIONS), ("priors", priors, PRIORS)):
             if value not in allowed:
                 raise InputError(f"{name}: {value!r} is none of {', '.join(map(repr, allowed))}")
+        if clock not in CLOCKS:
+            raise InputError(f"clock: {clock!r} is none of {', '.join(map(repr, CLOCKS))}")
+        if not isinstance(every, int | float) or every < 0:
+            raise InputError(f"every: expected seconds between checkpoints, got {every!r}")
+        if orient is not None and direction != "free" and model != "NRM":
+            raise InputError("orient: it says which way up a scale with direction='free' goes; other scales have no choice")
         if orient is not None and (not isinstance(orient, Mapping) or set(orient) - {"item", "id"} or len(orient) != 1):
             raise InputError("orient: give {'item': label} or {'id': label}: what lies on the upper side of the scale")
         self.model, self.scale, self.direction, self.orient, self.priors = model, scale, direction, orient, priors
         self.kernel = kernel if kernel is not None else default_kernel() if bandwidth is None else RBF(bandwidth)
+        words = [leaf.bandwidth for leaf in self.kernel.leaves if isinstance(leaf, Banded) and isinstance(leaf.bandwidth, str)]
+        if any(word != "learn" for word in words):
+            raise InputError(f"bandwidth: {words[0]!r} picks for a single curve; for a population give a number, inf or 'learn'")
         self.clock, self.unit, self.fixed, self.start = clock, unit, fixed, start
         self.rare, self.iterations = whole_number(rare, "rare", 1), whole_number(iterations, "iterations", 1)
         self.tolerance = positive_number(tolerance, "tolerance")
@@ -77,12 +87,16 @@ class DynAEsti:
         responses = Responses.read(data, id=id, item=item, resp=resp, time=time, weight=weight, model=model, unit=self.unit,
                                    clock=self.clock, timeless=self.kernel.static)
         models = models_of(self.model, responses, self.direction == "free")
+        stiff = {m.name for m in models if not m.turnable}
+        if self.direction == "free" and stiff:
+            raise InputError(f"direction: {', '.join(sorted(stiff))} items have no signed slopes; use 2PL, GRM, GPCM or NRM, or 'positive'")
         coding = build_coding(responses, models, self.rare)
         bank = build_bank(responses, coding, self.priors, _by_item(self.fixed, "fixed"), _by_item(self.start, "start"))
         answers = build_answers(responses, coding, bank)
         listen = LiveLine(self.tolerance) if self.progress is True else self.progress or None
         saved = None if self.checkpoint is None else Checkpoint(self.checkpoint, responses, {
-            name: repr(getattr(self, name)) for name in OPTIONS if name not in ("threads", "progress", "checkpoint")}, self.every)
+            name: repr(getattr(self, name)) for name in ("model", *OPTIONS) if name not in ("threads", "progress", "checkpoint", "every")},
+            self.every)
         stages = Stages(answers, self.kernel, self.iterations, self.tolerance, self.threads, listen, saved,
                         self.standard_errors)
         fitted = stages.run(bank)
@@ -116,10 +130,9 @@ class DynAEsti:
             return bool(signs.mean() >= 0)
         if "item" in self.orient:
             return bool(signs[find(fit.responses.items, [self.orient["item"]], "orient")[0]] >= 0)
-        who = find(fit.responses.people, [self.orient["id"]], "orient")
         person, offsets = fit._asked(None, [self.orient["id"]])
         mix = fit.mixture(person, offsets)
-        return bool((mix.weights * mix.means).sum(axis=0).mean() >= 0 and who.size)
+        return bool((mix.weights * mix.means).sum(axis=0).mean() >= 0)
 
 
 def _assembled(responses: Responses, coding: Any, fitted: Fitted, options: dict[str, Any]) -> Fit:
@@ -164,5 +177,6 @@ def _by_item(given: Any, name: str) -> Mapping[Any, Mapping[str, float]]:
     skip = {"item", "model", "n"} | {column for column in frame.columns if column.startswith("se_")}
     out = {}
     for row in frame.iter_rows(named=True):
-        out[row["item"]] = {k: float(v) for k, v in row.items() if k not in skip and v is not None and np.isfinite(float(v))}
+        numbers = {k: v for k, v in row.items() if k not in skip and isinstance(v, int | float) and np.isfinite(v)}
+        out[row["item"]] = {k: float(v) for k, v in numbers.items()}
     return out

@@ -81,7 +81,7 @@ class Loop:
         if not self.sites:
             self.sites = [None] * len(self.kernels)
         self._began = time.perf_counter()
-        self._farthest = 0.0
+        self._farthest, self._steps = 0.0, 0
 
     def look(self, bank: Bank, tolerance: float) -> Point:
         """The E-step at a bank."""
@@ -130,9 +130,10 @@ class Loop:
 
     def _note(self, point: Point, change: float) -> None:
         now = time.perf_counter() - self._began
-        done = len(self.trace) + 1
-        rows = self.expectation.answers.member_row.size
-        self.trace.append(Step(done, self.stage, point.objective, point.expected.log_evidence, change, now, rows * done / max(now, 1e-9)))
+        done, self._steps = len(self.trace) + 1, self._steps + 1
+        rows = self.expectation.answers.member_answer[-1] + 1
+        speed = float(rows * self._steps / max(now, 1e-9))
+        self.trace.append(Step(done, self.stage, point.objective, point.expected.log_evidence, change, now, speed))
         if self.listen is not None:
             self.listen(self.trace[-1])
 

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.stats import rankdata
 
-from dynaesti.arrays import Array, Ints, as_vector, generator
+from dynaesti.arrays import Array, Ints, as_vector, generator, whole_number
 from dynaesti.dynaesti import DynAEsti
 from dynaesti.errors import InputError
 from dynaesti.frames import make_frame
@@ -36,6 +36,8 @@ class Scores:
 def binary_scores(p: Any, y: Any, baseline: Any = None) -> Scores:
     """Scores of chances p of y = 1. `baseline` (default: the mean of y) is what the InterModel Vigorish is counted against."""
     chance, seen = np.clip(as_vector(p, "p"), EDGE, 1 - EDGE), as_vector(y, "y")
+    if not seen.size:
+        raise InputError("scores: no answers to score")
     if chance.size != seen.size or not np.isin(seen, (0, 1)).all():
         raise InputError("scores: p and y must be of one length, y of 0 and 1")
     base = np.full(seen.size, seen.mean()) if baseline is None else np.clip(as_vector(baseline, "baseline", seen.size), EDGE, 1 - EDGE)
@@ -65,6 +67,8 @@ def _coin(mean_log: float) -> float:
     """W ≥ ½ with w log w + (1 − w) log(1 − w) = the mean log-likelihood."""
     if mean_log <= np.log(0.5):
         return 0.5
+    if mean_log >= -1e-12:
+        return 1.0
     return float(brentq(lambda w: w * np.log(w) + (1 - w) * np.log1p(-w) - mean_log, 0.5, 1 - 1e-15))
 
 
@@ -77,12 +81,12 @@ def held_out(fit: Fit, data: Any) -> Scores:
 def scores_of(fit: Fit, more: Responses, people: Ints, items: Ints) -> Scores:
     """The same for responses already read."""
     found = fit.predictions(more, people, items)
-    if found.chances.shape[1] == 2 and np.isin(more.resp, (0, 1)).all():
+    if found.chances.shape[1] == 2 and np.isfinite(found.chances).all() and np.isin(more.resp, (0, 1)).all():
         return binary_scores(found.chances[:, 1], more.resp)
     loss = -np.log(np.maximum(found.given, EDGE))
     chances = np.nan_to_num(found.chances)
     brier = float("nan")
-    if chances.shape[1]:
+    if chances.shape[1] and np.isfinite(found.chances[:, 0]).all():
         brier = float(((chances**2).sum(axis=1) - 2 * found.given + 1).mean())
     return Scores(len(more), float(loss.mean()), brier, float("nan"), float("nan"))
 
@@ -92,6 +96,7 @@ def calibration(fit: Fit, data: Any, bins: int = 10) -> Any:
     more, people, items = fit._read(data)
     found = fit.predictions(more, people, items)
     order = np.argsort(found.expected, kind="stable")
+    bins = whole_number(bins, "bins", 1)
     parts = np.array_split(order, min(bins, order.size))
     return make_frame({"predicted": [float(found.expected[k].mean()) for k in parts],
                        "observed": [float(more.resp[k].mean()) for k in parts],

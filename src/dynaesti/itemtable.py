@@ -23,7 +23,8 @@ class Scale:
 def reported_scale(bank: Bank, wanted: str) -> Scale:
     """"abilities": unit variance. "items": geometric-mean slope 1. Anchored items keep their own metric whatever is wanted."""
     metric = bank.metric
-    if metric.free_location:
+    anchored = metric.free_scale and any(not block.free.all() for block in bank.blocks)
+    if metric.free_location or anchored:
         return Scale("anchors", 1.0, 0.0)
     if wanted == "abilities":
         return Scale("abilities", 1 / metric.scale, -metric.location / metric.scale)

@@ -9,10 +9,12 @@ import numpy as np
 
 from dynaesti.arrays import Array, Ints
 from dynaesti.errors import InputError
+from dynaesti.frames import make_frame
 from dynaesti.grafting import Problem, graft, seen_by_curve
 from dynaesti.items import OwnModel
 from dynaesti.labels import find
-from dynaesti.mixtures import Mixture
+from dynaesti.links import BUILT_IN
+from dynaesti.mixtures import Mixture, check_level
 from dynaesti.priors import needs_place
 from dynaesti.priors.features import Basis, kernel_basis
 from dynaesti.priors.weights import WeightPosterior, pack
@@ -43,6 +45,8 @@ class Live:
     def add(self, time: Any, item: Any, resp: float, weight: float = 1.0) -> Live:
         """One answer more."""
         offset = float(self.fit._offsets([time])[0])
+        if not isinstance(resp, int | float | np.number) or not isinstance(weight, int | float | np.number) or not weight >= 0:
+            raise InputError(f"live: expected a number as response and a weight of at least 0, got {resp!r} and {weight!r}")
         rows, coefs = member_terms(self.fit, item, resp, weight)
         known = np.flatnonzero(self.times == offset)
         if known.size:  # joins the answers of that instant
@@ -90,6 +94,14 @@ class Live:
         with np.errstate(divide="ignore"):
             logs = np.log(self.fit.population) + self.log_evidence
         return np.asarray(np.exp(logs - np.logaddexp.reduce(logs)))
+
+    def ability(self, at: Any, level: float = 0.7) -> Any:
+        """A frame: time, mean, sd, lower, upper."""
+        check_level(level)
+        mix, link = self.mixture(at), BUILT_IN["identity"]
+        lower, upper = mix.quantiles(np.array([0.5 - level / 2, 0.5 + level / 2]), link)
+        return make_frame({"time": self.fit._restored(self.fit._offsets(at)), "mean": mix.mean(link), "sd": mix.sd(link), "lower": lower,
+                           "upper": upper}, self.fit.frame)
 
     def mixture(self, at: Any) -> Mixture:
         """Reported ability at the times."""

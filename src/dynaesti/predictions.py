@@ -62,7 +62,7 @@ def predicted(bank: Bank, coding: Coding, item: Ints, more: Responses, z: Mixtur
                     continue
                 level = block.model.expected(u, theta, values)
                 mean += weight * (level @ WEIGHTS)
-                square += weight * (level**2 @ WEIGHTS)
+                square += weight * ((level**2 + block.model.variance(u, theta, values)) @ WEIGHTS)
                 chance += weight * (np.exp(_own_terms(block, coding, item[part], more.resp[part], basis)) @ WEIGHTS)
             if block.model.categorical:
                 out.chances[part, :block.size] = rows_mean
@@ -93,7 +93,7 @@ def _own_terms(block: Any, coding: Coding, item: Ints, resp: Array, basis: Array
     return np.asarray(np.einsum("nr,nrg->ng", terms, basis) + constant[:, None])
 
 
-def expected_rows(bank: Bank, z: Array) -> Array:
+def item_information(bank: Bank, z: Array) -> Array:
     """Fisher information of each item about z: (items, points)."""
     step = 1e-4
     out = np.empty((bank.item_count, z.size))
@@ -104,9 +104,6 @@ def expected_rows(bank: Bank, z: Array) -> Array:
         if block.model.categorical or isinstance(block.model, OwnModel):
             out[block.items] = (np.exp(mid) * slope**2).sum(axis=1)
         else:  # of a family in its mean: (dμ/dz)² / variance
-            mean = block.model.expected(block.u, theta[1], block.values)
             ends = [block.model.expected(block.u, t, block.values) for t in (theta[0], theta[2])]
-            rise = (ends[1] - ends[0]) / (2 * step)
-            spread = {"poisson": mean, "gaussian": np.exp(2 * block.u[:, -1:]), "beta": mean * (1 - mean) / (1 + np.exp(block.u[:, -1:]))}
-            out[block.items] = rise**2 / spread[block.model.name]
+            out[block.items] = ((ends[1] - ends[0]) / (2 * step)) ** 2 / block.model.variance(block.u, theta[1], block.values)
     return out

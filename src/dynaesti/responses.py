@@ -27,6 +27,7 @@ SYNONYMS = {
     "resp": ("resp", "response", "correct", "score", "answer", "is_correct", "outcome", "result", "vote", "y", "value"),
     "time": ("date", "time", "timestamp", "ts", "when", "datetime", "day", "days", "year", "start_time", "wave"),
 }
+ABSENT = "\0"  # no column can be called so
 WORDS = {"true": 1.0, "false": 0.0}
 READERS = {".csv": "csv", ".tsv": "tsv", ".txt": "csv", ".parquet": "parquet", ".pq": "parquet"}
 
@@ -61,6 +62,16 @@ class Responses:
         """Where each person's answers begin."""
         return np.searchsorted(self.person, np.arange(self.people.size + 1)).astype(np.int64)
 
+    def on_clock(self, clock: str) -> Responses:
+        """The same on the calendar, or with time counted from each person's first answer."""
+        if clock == self.clock:
+            return self
+        origin = np.zeros(self.people.size)
+        if clock == "person":
+            origin = np.full(self.people.size, np.inf)
+            np.minimum.at(origin, self.person, self.offsets)
+        return replace(self, clock=clock, origin=origin)
+
     @property
     def clock_times(self) -> Array:
         """Times as the curves see them: on the calendar, or since each person's start."""
@@ -69,21 +80,27 @@ class Responses:
     @classmethod
     def read(cls, data: Any, *, id: str | None = None, item: str | None = None, resp: str | None = None,  # noqa: A002
              time: str | None = None, weight: str | None = None, model: str | None = None, unit: str | None = None,
-             clock: str = "calendar", timeless: bool = False, unanswered: bool = False) -> Responses:
+             clock: str = "calendar", timeless: bool = False, unanswered: bool = False, known: bool = False) -> Responses:
         """From a frame (pandas, polars, pyarrow), a CSV or Parquet path, a mapping of columns or an iterable of dicts.
 
-        `timeless` admits a table without times; `unanswered` one without responses (to be predicted), which then are NaN.
+        `timeless` admits a table without times; `unanswered` one without responses (to be predicted), which then are NaN; `known` says
+        that the names are those of an earlier table, whose responses and weights this one may lack.
         """
         if isinstance(data, Responses):
-            return data
-        if clock not in ("calendar", "person"):
-            raise InputError(f"clock: {clock!r} is neither 'calendar' nor 'person'")
+            named_here = [name for name in (id, item, resp, time, weight, model) if name is not None]
+            if named_here and not known:
+                raise InputError(f"column {named_here[0]!r}: the data are Responses already, whose columns have been read")
+            return data.on_clock(clock)
         table, kind = _table(data)
         if not len(table):
             raise ResponseError("the table has no rows")
         notes: list[str] = []
         optional = {"time": timeless, "resp": unanswered}
-        named = {key: _column(table, key, given, notes, optional.get(key, False))
+        if known and weight not in table.columns:
+            weight = None
+        if known and unanswered and resp not in table.columns:
+            optional["resp"], resp = True, ABSENT
+        named = {key: None if given is ABSENT else _column(table, key, given, notes, optional.get(key, False))
                  for key, given in (("id", id), ("item", item), ("resp", resp), ("time", time))}
         extra = {key: _column(table, key, given, notes) for key, given in (("weight", weight), ("model", model)) if given is not None}
         return _build(table, {**named, **extra}, notes, kind, unit, clock, unanswered)
@@ -239,6 +256,8 @@ def _build(table: nw.DataFrame[Any], named: Mapping[str, str | None], notes: lis
         axis, offsets = TimeAxis(0.0, 0, stamps=False, zoned=False), np.zeros(keep.size)
     else:
         axis, offsets = _times(table[named["time"]], keep, named["time"])
+    if axis.stamps and unit not in (None, "days"):
+        raise InputError(f"unit: timestamps are counted in days, not {unit!r}; convert them to numbers to use another unit")
     read = _sorted(ids, names, resp[keep], offsets, weight, models, axis, unit or axis.unit, clock, int(missing.sum()), kind, tuple(notes))
     return replace(read, row=keep[read.row], columns=named)
 

@@ -29,7 +29,7 @@ from dynaesti.links import BUILT_IN
 from dynaesti.live import Live, live_person
 from dynaesti.mixtures import Mixture, check_level
 from dynaesti.observations import Observations
-from dynaesti.predictions import Predictions, expected_rows, predicted
+from dynaesti.predictions import Predictions, item_information, predicted
 from dynaesti.priors.kernels import Kernel
 from dynaesti.queries import marginals_at
 from dynaesti.responses import Responses
@@ -216,6 +216,7 @@ class Fit(FitParts):
         """One person's ability with the items' uncertainty in it: curves averaged over items drawn from their own."""
         if self.covariance is None:
             raise InputError("the items' standard errors were not computed; fit with standard_errors=True")
+        check_level(level)
         who, rng, link = find(self.responses.people, [id], "id"), generator(seed), BUILT_IN["identity"]
         offsets = self._offsets(at)
         parts = []
@@ -243,7 +244,7 @@ class Fit(FitParts):
 
     def _clock(self, more: Responses, people: Ints) -> Array:
         """Times of further data on the fit's clock; known people keep their own start."""
-        offsets = self.responses.axis.offsets(more.axis.restore(more.offsets)) if more.columns.get("time") else more.offsets
+        offsets = self._on_axis(more)
         if self.responses.clock == "calendar":
             return offsets
         start = np.full(more.people.size, np.inf)
@@ -282,20 +283,22 @@ class Fit(FitParts):
 
         `at`: times (default: the instants of the answers).
         """
-        more, _, items = self._read(data)
-        return self._scored(more, items).ability(at, level=level)
+        more, people, items = self._read(data)
+        return self._scored(more, people, items).ability(at, level=level)
 
-    def _scored(self, more: Responses, items: Ints) -> Fit:
+    def _scored(self, more: Responses, people: Ints, items: Ints) -> Fit:
         """A fit of other people with these items and priors."""
+        offsets, clock = self._on_axis(more), self._clock(more, people)
+        origin = np.zeros(more.people.size)
+        origin[more.person] = offsets - clock
         moved = replace(more, items=self.responses.items, item=items[more.item], models=self.responses.models, axis=self.responses.axis,
-                        offsets=self.responses.axis.offsets(more.axis.restore(more.offsets)) if more.columns.get("time") else more.offsets,
-                        unit=self.responses.unit, clock=self.responses.clock)
-        return self._grafted(moved, None)
+                        offsets=offsets, origin=origin, unit=self.responses.unit, clock=self.responses.clock)
+        expected = self._expect(build_answers(moved, self.coding, self.bank), [None] * len(self.kernels))
+        return replace(self, responses=moved, grafts=expected.grafted, weights=expected.weights)
 
-    def _grafted(self, responses: Responses, starts: list[tuple[Array, Array] | None] | None) -> Fit:
-        answers = build_answers(responses, self.coding, self.bank)
-        expected = self._expect(answers, starts or [None] * len(self.kernels))
-        return replace(self, responses=responses, grafts=expected.grafted, weights=expected.weights)
+    def _on_axis(self, more: Responses) -> Array:
+        """Times of further data on the fit's axis."""
+        return self.responses.axis.offsets(more.axis.restore(more.offsets)) if more.columns.get("time") else more.offsets
 
     def _expect(self, answers: Answers, starts: list[tuple[Array, Array] | None]) -> Expected:
         """An E-step with items and priors frozen."""
@@ -315,7 +318,7 @@ class Fit(FitParts):
         more, _, items = self._read(data)
         moved = replace(more, items=self.responses.items, item=items[more.item], models=self.responses.models)
         joined = self.responses.joined(moved)
-        touched = find(joined.people, more.people.tolist(), "id")
+        touched = np.sort(find(joined.people, more.people.tolist(), "id"))
         known = find(joined.people, self.responses.people.tolist(), "id")
         part = build_answers(joined.take(touched), self.coding, self.bank)
         answers = build_answers(joined, self.coding, self.bank)
@@ -371,7 +374,7 @@ class Fit(FitParts):
         """Fisher information of each item about ability, on the reported scale: (items, abilities)."""
         theta = (as_vector(ability, "ability") - self.shift) / self.gain
         chosen = np.arange(self.responses.items.size) if items is None else find(self.responses.items, _listed(items), "items")
-        return expected_rows(self.bank, theta)[chosen] / self.gain**2
+        return item_information(self.bank, theta)[chosen] / self.gain**2
 
     def test_information(self, ability: Any, items: Any = None) -> Any:
         """Information of a whole test over ability, with the standard error of measurement: a frame."""
@@ -384,13 +387,13 @@ class Fit(FitParts):
         """The most informative items for a person at a time, averaged over what is known of their ability: a frame."""
         who = find(self.responses.people, [id], "id")
         mix = self.mixture(who, self._offsets([at]))
-        z = np.linspace(-5, 5, 81)
-        ability = self.shift + self.gain * z
+        middle = float((mix.weights * mix.means).sum())
+        ability = middle + 5 * float(mix.sd(BUILT_IN["identity"])[0]) * np.linspace(-1, 1, 81)
         density = (mix.weights / mix.sds * np.exp(-0.5 * ((ability[:, None, None] - mix.means) / mix.sds) ** 2)).sum(axis=1)[:, 0]
         value = self.information_at(ability) @ (density / density.sum())
         barred = find(self.responses.items, _listed(exclude), "exclude") if len(_listed(exclude)) else np.zeros(0, dtype=np.int64)
         value[barred] = -np.inf
-        best = np.argsort(-value, kind="stable")[:whole_number(count, "count", 1)]
+        best = np.argsort(-value, kind="stable")[:min(whole_number(count, "count", 1), value.size - barred.size)]
         labels = self.responses.items.tolist()
         return make_frame({"item": [labels[k] for k in best], "information": value[best]}, self.frame)
 
@@ -407,7 +410,8 @@ class Fit(FitParts):
         models = sorted({block.model.name for block in self.bank.blocks})
         loose = int(sum((~g.converged & (w > 1e-3)).sum() for g, w in zip(self.grafts, self.weights, strict=True)))
         verdict = "The fit came to rest" if self.converged else "The fit did NOT come to rest (raise iterations)"
-        first, last = r.axis.restore(np.array([r.offsets.min(), r.offsets.max()]))
+        ends = self._restored(np.array([r.clock_times.min(), r.clock_times.max()]))
+        first, last = (str(t)[:19] if ends.dtype.kind == "M" else f"{t:.6g}" for t in ends)
         return (f"{len(r):,} answers of {r.people.size:,} people to {r.items.size:,} items ({', '.join(models)}), from {first} to {last} "
                 f"({r.unit}{', counted from each start' if r.clock == 'person' else ''}). {verdict} after {len(self.trace)} steps; log "
                 f"evidence {self.log_evidence:.2f}. Scale: {self.scale.name}. Priors: {self.kernels[heavy].describe()} carries "
@@ -526,8 +530,8 @@ def _read_like(data: Any, columns: dict[str, str], like: Responses, unanswered: 
     """Read with the columns of the fit where the data have them, else by their usual names."""
     timeless = "time" not in columns
     try:
-        return Responses.read(data, **columns, unit=like.unit, clock=like.clock, timeless=timeless, unanswered=unanswered)
+        return Responses.read(data, **columns, clock=like.clock, timeless=timeless, unanswered=unanswered, known=True)
     except ResponseError as error:
         if "no column" not in str(error):
             raise
-        return Responses.read(data, unit=like.unit, clock=like.clock, timeless=timeless, unanswered=unanswered)
+        return Responses.read(data, clock=like.clock, timeless=timeless, unanswered=unanswered)

@@ -118,11 +118,12 @@ def _own_block(block: Block, information: Array) -> Array:
 def _shared(block: Block, bank: Bank, loop: Loop, point: Point) -> Array:
     """What the uncertain zero and unit of the abilities add, where nothing anchors them."""
     none = np.zeros((len(block.u), block.u.shape[1], block.u.shape[1]))
-    if bank.metric.free_location or bank.metric.free_scale or isinstance(block.model, OwnModel) or block.model.fixes_slope:
+    if bank.metric.free_location or isinstance(block.model, OwnModel):
         return none
     spread = np.linalg.inv(unit_information(loop.expectation, loop.kernels, point.expected))
     moves = []
-    for scale, shift in ((1.0, STEP), (float(np.exp(STEP)), 0.0)):
+    held = bank.metric.free_scale or block.model.fixes_slope  # there the unit is a parameter of its own
+    for scale, shift in ((1.0, STEP), (1.0 if held else float(np.exp(STEP)), 0.0)):
         moved = block.model.recover(block.model.describe(block.u, scale, shift), block.size)
         moves.append((moved - block.u) / STEP)
     j = np.where(block.free[..., None], np.stack(moves, axis=2), 0.0)

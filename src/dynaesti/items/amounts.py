@@ -17,12 +17,38 @@ from dynaesti.items.base import (
     columns,
     described_line,
     line,
-    line_slopes,
     log_odds,
     recovered_line,
 )
 
-WIDE = Weak(0.0, 10.0)  # measurements and counts have a location and spread of their own
+
+def _line(u: Array, theta: Array, signed: bool) -> Array:
+    """Slope · θ + intercept. Amounts keep the intercept itself: far from 0 a difficulty −intercept/slope would tie the two together."""
+    slope = u[:, :1] if signed else np.exp(u[:, :1])
+    return np.asarray(slope * theta + u[:, 1:2])
+
+
+def _line_slopes(u: Array, theta: Array, signed: bool) -> Array:
+    """Derivatives of the line by its two parameters: (items, 2, points)."""
+    points = np.broadcast_to(theta, (len(u), theta.shape[-1]))
+    return np.stack([points if signed else np.exp(u[:, :1]) * points, np.ones(points.shape)], axis=1)
+
+
+def _described(u: Array, signed: bool, scale: float, shift: float) -> dict[str, Array]:
+    """Both metrics: a, b and the intercept."""
+    slope = u[:, 0] if signed else np.exp(u[:, 0])
+    a, intercept = slope / scale, u[:, 1] - slope * shift / scale
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return {"a": a, "b": -intercept / a, "intercept": intercept}
+
+
+def _recovered(table: Mapping[str, Array], signed: bool) -> list[Array]:
+    a, b, intercept = columns(table, ["a", "b", "intercept"]).T
+    return [a if signed else np.log(a), np.where(np.isnan(intercept), -a * b, intercept)]
+
+
+def _turned(u: Array) -> Array:
+    return np.concatenate([-u[:, :1], u[:, 1:]], axis=1)
 
 
 @dataclass(frozen=True)
@@ -30,30 +56,32 @@ class PoissonItem(AmountModel):
     """Counts: log mean = a(θ − b)."""
 
     name = "poisson"
+    farthest = 200.0
 
     def names(self, size: int) -> tuple[str, ...]:
-        return ("slope", "intercept") if self.signed else ("log_a", "b")
+        return ("slope" if self.signed else "log_a", "intercept")
 
     def priors(self, size: int) -> tuple[Weak, ...]:
-        return (SLOPE, WIDE) if self.signed else (Weak(-0.7, 0.7, "log"), WIDE)
+        return (SLOPE if self.signed else Weak(-0.7, 0.7, "log"), Weak(0.0, 20.0))
 
     def start(self, share: Array, slope: Array, reverse: Bools) -> Array:
         """`share` holds each item's mean and sd of the responses."""
-        rate = np.log(np.maximum(share[:, 0], 0.05))
-        a = 0.5 * slope
-        return np.stack([np.where(reverse, -a, a), rate] if self.signed else [np.log(a), -rate / a], axis=1)
+        mean, sd = np.maximum(share[:, 0], 0.05), share[:, 1]
+        extra = np.maximum(sd**2 - mean, 0.02 * mean) / mean**2  # spread beyond Poisson's own is ability's
+        a = np.clip(np.sqrt(np.log1p(extra)), 0.05, 1.5)
+        return np.stack([np.where(reverse, -a, a) if self.signed else np.log(a), np.log(mean) - 0.5 * a**2], axis=1)
 
     def describe(self, u: Array, scale: float = 1.0, shift: float = 0.0) -> dict[str, Array]:
-        return described_line(u, self.signed, scale, shift)
+        return _described(u, self.signed, scale, shift)
 
     def recover(self, table: Mapping[str, Array], size: int) -> Array:
-        return np.stack(recovered_line(table, self.signed), axis=1)
+        return np.stack(_recovered(table, self.signed), axis=1)
 
     def slope_sign(self, u: Array) -> Array:
-        return line(u, self.signed)[0]
+        return u[:, 0] if self.signed else np.exp(u[:, 0])
 
     def reversed(self, u: Array) -> Array:
-        return np.concatenate([-u[:, :1], u[:, 1:]], axis=1)
+        return _turned(u)
 
     def row_count(self, size: int) -> int:
         return 2
@@ -62,19 +90,21 @@ class PoissonItem(AmountModel):
         return np.stack([code, np.ones_like(code)], axis=1), -gammaln(code + 1)
 
     def _predictor(self, u: Array, theta: Array) -> Array:
-        slope, intercept = line(u, self.signed)
-        return np.clip(slope[:, None] * theta + intercept[:, None], -200.0, 200.0)  # e^200 is no count; keeps rows finite
+        return np.clip(_line(u, theta, self.signed), -200.0, 200.0)  # e^200 is no count; keeps rows finite
 
     def rows(self, u: Array, theta: Array) -> Array:
         t = self._predictor(u, theta)
         return np.stack([t, -np.exp(t)], axis=1)
 
     def slopes(self, u: Array, theta: Array) -> Array:
-        by_line = np.stack(line_slopes(u, theta, self.signed), axis=1)
+        by_line = _line_slopes(u, theta, self.signed)
         return np.stack([by_line, -np.exp(self._predictor(u, theta))[:, None] * by_line], axis=2)
 
     def expected(self, u: Array, theta: Array, values: Array) -> Array:
         return np.exp(self._predictor(u, theta))
+
+    def variance(self, u: Array, theta: Array, values: Array) -> Array:
+        return self.expected(u, theta, values)
 
 
 @dataclass(frozen=True)
@@ -82,31 +112,31 @@ class GaussianItem(AmountModel):
     """Measurements: y = a(θ − b) + noise of standard deviation sigma."""
 
     name = "gaussian"
+    farthest, longest = np.inf, np.inf  # measurements have a zero and a unit of their own
 
     def names(self, size: int) -> tuple[str, ...]:
-        return (*(("slope", "intercept") if self.signed else ("log_a", "b")), "log_sigma")
+        return ("slope" if self.signed else "log_a", "intercept", "log_sigma")
 
     def priors(self, size: int) -> tuple[Weak, ...]:
-        return (*((WIDE, Weak(0.0, 1e3)) if self.signed else (Weak(0.0, 5.0), Weak(0.0, 1e3))), Weak(0.0, 5.0))
+        return (Weak(0.0, 1e3) if self.signed else Weak(0.0, 10.0, "log"), Weak(0.0, 1e6), Weak(0.0, 20.0))
 
     def start(self, share: Array, slope: Array, reverse: Bools) -> Array:
         """`share` holds each item's mean and sd of the responses: half the variance is ability's to begin with."""
         mean, sd = share[:, 0], np.maximum(share[:, 1], 1e-6)
         a = np.sqrt(0.5) * sd
-        first = [np.where(reverse, -a, a), mean] if self.signed else [np.log(a), -mean / a]
-        return np.stack([*first, np.log(np.sqrt(0.5) * sd)], axis=1)
+        return np.stack([np.where(reverse, -a, a) if self.signed else np.log(a), mean, np.log(np.sqrt(0.5) * sd)], axis=1)
 
     def describe(self, u: Array, scale: float = 1.0, shift: float = 0.0) -> dict[str, Array]:
-        return described_line(u, self.signed, scale, shift) | {"sigma": np.exp(u[:, 2])}
+        return _described(u, self.signed, scale, shift) | {"sigma": np.exp(u[:, 2])}
 
     def recover(self, table: Mapping[str, Array], size: int) -> Array:
-        return np.concatenate([np.stack(recovered_line(table, self.signed), axis=1), np.log(columns(table, ["sigma"]))], axis=1)
+        return np.stack([*_recovered(table, self.signed), np.log(columns(table, ["sigma"])[:, 0])], axis=1)
 
     def slope_sign(self, u: Array) -> Array:
-        return line(u, self.signed)[0] / np.exp(u[:, 2])
+        return (u[:, 0] if self.signed else np.exp(u[:, 0])) / np.exp(u[:, 2])
 
     def reversed(self, u: Array) -> Array:
-        return np.concatenate([-u[:, :1], u[:, 1:]], axis=1)
+        return _turned(u)
 
     def row_count(self, size: int) -> int:
         return 3
@@ -115,21 +145,22 @@ class GaussianItem(AmountModel):
         return np.stack([code**2, code, np.ones_like(code)], axis=1), np.full(code.shape, -0.5 * np.log(2 * np.pi))
 
     def rows(self, u: Array, theta: Array) -> Array:
-        slope, intercept = line(u, self.signed)
-        t, precision = slope[:, None] * theta + intercept[:, None], np.exp(-2 * u[:, 2:3])
+        t, precision = _line(u, theta, self.signed), np.exp(-2 * u[:, 2:3])
         flat = np.broadcast_to(-0.5 * precision, t.shape)
         return np.stack([flat, precision * t, -0.5 * precision * t**2 - u[:, 2:3]], axis=1)
 
     def slopes(self, u: Array, theta: Array) -> Array:
-        slope, intercept = line(u, self.signed)
-        t, precision = slope[:, None] * theta + intercept[:, None], np.exp(-2 * u[:, 2:3])
-        parts = [np.stack([np.zeros_like(t), precision * d, -precision * t * d], axis=1) for d in line_slopes(u, theta, self.signed)]
+        t, precision = _line(u, theta, self.signed), np.exp(-2 * u[:, 2:3])
+        by_line = _line_slopes(u, theta, self.signed)
+        parts = [np.stack([np.zeros_like(t), precision * d, -precision * t * d], axis=1) for d in by_line.transpose(1, 0, 2)]
         spread = np.stack([np.broadcast_to(precision, t.shape), -2 * precision * t, precision * t**2 - 1], axis=1)
         return np.stack([*parts, spread], axis=1)
 
     def expected(self, u: Array, theta: Array, values: Array) -> Array:
-        slope, intercept = line(u, self.signed)
-        return np.asarray(slope[:, None] * theta + intercept[:, None])
+        return _line(u, theta, self.signed)
+
+    def variance(self, u: Array, theta: Array, values: Array) -> Array:
+        return np.exp(2 * u[:, 2:3]) * np.ones((1, theta.shape[-1]))
 
 
 @dataclass(frozen=True)
@@ -178,3 +209,7 @@ class BetaItem(AmountModel):
     def expected(self, u: Array, theta: Array, values: Array) -> Array:
         slope, intercept = line(u, self.signed)
         return np.asarray(expit(slope[:, None] * theta + intercept[:, None]))
+
+    def variance(self, u: Array, theta: Array, values: Array) -> Array:
+        mean = self.expected(u, theta, values)
+        return np.asarray(mean * (1 - mean) / (1 + np.exp(u[:, 2:3])))

@@ -52,6 +52,8 @@ class ItemModel:
     shared: ClassVar[bool] = False  # whether items share parameters
     fixes_slope: ClassVar[bool] = False  # whether the slope is 1, so that the abilities' variance is free
     binary: ClassVar[bool] = False
+    farthest: ClassVar[float] = 30.0  # without priors a slope or difficulty may run away; there it stays
+    longest: ClassVar[float] = 1.5  # an M-step's largest move of any parameter at once
 
     # --- parameters -----------------------------------------------------------------------------------
 
@@ -104,6 +106,16 @@ class ItemModel:
     def expected(self, u: Array, theta: Array, values: Array) -> Array:
         """Mean response (items, points); `values` are the categories' values (items, size)."""
         return np.asarray(np.einsum("ikg,ik->ig", np.exp(self.rows(u, theta)), values))
+
+    def variance(self, u: Array, theta: Array, values: Array) -> Array:
+        """Variance of the response (items, points)."""
+        p = np.exp(self.rows(u, theta))
+        return np.asarray(np.einsum("ikg,ik->ig", p, values**2) - self.expected(u, theta, values) ** 2)
+
+    @property
+    def turnable(self) -> bool:
+        """Whether the items can be told on the mirrored scale."""
+        return type(self).reversed is not ItemModel.reversed
 
     def curvature(self, u: Array, theta: Array, counts: Array, rows: Array, slopes: Array) -> Array:
         """Negative Hessian of Σ counts × rows, or its expectation: (items, parameters, parameters).

@@ -7,6 +7,7 @@ import numpy as np
 from scipy.special import expit, log_expit, logsumexp
 
 from dynaesti.arrays import Array, Bools
+from dynaesti.errors import InputError
 from dynaesti.items.base import (
     DIFFICULTY,
     INTERCEPT,
@@ -300,6 +301,10 @@ class Golf(Softmax):
     pivot: int = 0  # category of the pivot, filled in when items are grouped
 
     name = "golf"
+
+    def __post_init__(self) -> None:
+        if self.par is not None and not isinstance(self.par, Mapping):
+            raise InputError(f"par: expected item → pivot response, got {self.par!r}")
 
     def __hash__(self) -> int:
         return hash((self.name, self.signed, self.descending, self.pivot))

@@ -105,3 +105,7 @@ class OwnModel(AmountModel):
     def expected(self, u: Array, theta: Array, values: Array) -> Array:
         p = np.exp(self.rows(u, theta))
         return np.asarray(np.einsum("irg,r->ig", p, np.array(self.values)) / p.sum(axis=1))
+
+    def variance(self, u: Array, theta: Array, values: Array) -> Array:
+        p = np.exp(self.rows(u, theta))
+        return np.asarray(np.einsum("irg,r->ig", p, np.array(self.values) ** 2) / p.sum(axis=1) - self.expected(u, theta, values) ** 2)

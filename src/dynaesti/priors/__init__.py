@@ -20,6 +20,7 @@ from dynaesti.priors.weights import Dense, LowRank, WeightPosterior, lowrank_bas
 
 SolverName: TypeAlias = Literal["dense", "lowrank", "statespace"]
 MOST_RANK = 3000
+PACKED = 150  # features up to which many short curves go together in one compiled call, rather than one by one
 SOLVERS: tuple[SolverName, ...] = ("dense", "lowrank", "statespace")
 
 
@@ -67,7 +68,8 @@ def assemble(name: SolverName, kernels: Sequence[Kernel], instants: Sequence[Arr
 
 def assemble_many(kernel: Kernel, times: Array, starts: Ints, first: Array, last: Array, forced: SolverName | None = None) -> Solver:
     """One kernel on many curves: curve j has times[starts[j]:starts[j + 1]], its features span its own data, first[j] to last[j]."""
-    name = choose(kernel, int(np.diff(starts).max()), float((last - first).max()), forced)
+    packed = kernel.low_rank and not needs_place(kernel) and forced is None and expected_rank(kernel, float((last - first).max())) < PACKED
+    name = "lowrank" if packed else choose(kernel, int(np.diff(starts).max()), float((last - first).max()), forced)
     if name == "lowrank" and not needs_place(kernel):
         return LowRank(*ragged_features(kernel, times, starts, first, last))
     kernels = [kernel.place(float(a), float(b)) for a, b in zip(first, last, strict=True)]
