@@ -333,6 +333,9 @@ def test_timestamps_synonyms_and_missing_answers():
     assert any("student" in note for note in fit.responses.notes)
     out = fit.ability([pd.Timestamp("2024-02-01")], ["p000"])
     assert out["time"][0] == pd.Timestamp("2024-02-01")
+    assert_allclose(fit.ability("2024-02-01", ["p000"])["mean"], out["mean"])
+    with pytest.raises(dy.InputError, match="is no time"):
+        fit.ability(["soon"], ["p000"])
     own = dy.DynAEsti(bandwidth=30.0, clock="person").fit(odd)
     assert np.isfinite(own.ability([0.0, 50.0], ["p000"])["mean"]).all()
     assert np.isfinite(own.predict(odd)["expected"]).all()
@@ -436,6 +439,18 @@ def test_columns_of_ones_own_names_and_labels_of_mixed_types():
     grown = mixed.update(late)
     whole = mixed.score(table[table["kid"] == 10], at=[0.5])
     assert_allclose(grown.ability([0.5], [10])["mean"], whole["mean"], atol=1e-6)
+
+
+def test_chances_are_named_by_the_responses():
+    table = classroom(40, 4, 20, model="GRM")
+    table["resp"] += 1  # 1, 2, 3
+    table.loc[table["item"] == "i02", "resp"] = table.loc[table["item"] == "i02", "resp"].clip(upper=2)
+    shown = dy.DynAEsti("GRM", bandwidth=0.4).fit(table).predict(table)
+    assert {"p1", "p2", "p3"} < set(shown.columns)
+    assert_allclose(np.nansum(shown[["p1", "p2", "p3"]], axis=1), 1.0, rtol=1e-9)
+    assert shown.loc[shown["item"] == "i02", "p3"].isna().all()
+    given = shown.to_numpy()[np.arange(len(shown)), [shown.columns.get_loc(f"p{r:g}") for r in shown["resp"]]]
+    assert_allclose(given.astype(float), shown["p"], rtol=1e-12)
 
 
 def test_a_checkpoint_of_another_model_is_refused(tmp_path):

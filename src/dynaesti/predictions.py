@@ -27,8 +27,8 @@ class Predictions:
     given: Array  # NaN where no response was given
     chances: Array  # (answers, most categories)
 
-    def columns(self, more: Responses, order: Ints) -> dict[str, Any]:
-        """Columns of a frame, rows in the given order."""
+    def columns(self, more: Responses, order: Ints, coding: Coding, item: Ints) -> dict[str, Any]:
+        """Columns of a frame, rows in the given order; p1, p2, … are chances of the responses 1, 2, … (merged ones share theirs)."""
         people, items = more.people.tolist(), more.items.tolist()
         out: dict[str, Any] = {"id": [people[k] for k in more.person[order]], "item": [items[k] for k in more.item[order]]}
         if more.columns.get("time"):
@@ -36,8 +36,13 @@ class Predictions:
         out["expected"] = self.expected[order]
         if np.isfinite(more.resp).any():
             out["resp"], out["p"] = more.resp[order], self.given[order]
-        shown = min(self.chances.shape[1], MOST_COLUMNS)
-        return out | {f"p{k}": self.chances[order, k] for k in range(shown)}
+        if coding.values.size > MOST_COLUMNS or not self.chances.shape[1]:
+            return out
+        code = coding.table[item[order]]  # (rows, values)
+        for k, value in enumerate(coding.values):
+            at = np.minimum(np.maximum(code[:, k], 0), self.chances.shape[1] - 1)
+            out[f"p{value:g}"] = np.where(code[:, k] >= 0, self.chances[order, at], np.nan)
+        return out
 
 
 def predicted(bank: Bank, coding: Coding, item: Ints, more: Responses, z: Mixture) -> Predictions:

@@ -109,7 +109,13 @@ class Fit(FitParts):
     # --- abilities ----------------------------------------------------------------------------------------
 
     def _offsets(self, times: Any) -> Array:
-        """Users' times on the fit's clock."""
+        """Users' times on the fit's clock; ISO dates may be text."""
+        listed = [times] if isinstance(times, str) else times
+        if isinstance(listed, list | tuple) and listed and all(isinstance(t, str) for t in listed):
+            try:
+                times = np.array(listed, dtype="datetime64[ns]")
+            except ValueError:
+                raise InputError(f"at: {listed[0]!r} is no time; write ISO dates such as '2024-05-31', or numbers") from None
         if self.responses.clock == "person" or not self.responses.axis.stamps:
             values = as_vector(times, "at")
             return values if self.responses.clock == "person" else values - self.responses.axis.origin
@@ -256,12 +262,12 @@ class Fit(FitParts):
         """Chances of each response at its time, for known people (their curves) and new ones (the population's prior).
 
         A frame in the data's order: id, item, time, expected response, `p` (chance of the response given, where there is one),
-        and p0, p1, … for the categories.
+        and p0, p1, … for the responses 0, 1, … (NaN where an item does not have them).
         """
         more, people, items = self._read(data, unanswered=True)
         found = self.predictions(more, people, items)
         back = np.argsort(more.row, kind="stable")
-        return make_frame(found.columns(more, back), more.frame or self.frame)
+        return make_frame(found.columns(more, back, self.coding, items[more.item]), more.frame or self.frame)
 
     def predictions(self, more: Responses, people: Ints, items: Ints) -> Predictions:
         """Predictive chances of further answers, row by row."""
