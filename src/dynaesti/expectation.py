@@ -58,8 +58,8 @@ class Answers:
 
     def take(self, people: Ints) -> Answers:
         """Some of the people."""
-        sites = _runs(self.site_start, people)
-        members = _runs(self.member_start, sites)
+        sites = runs(self.site_start, people)
+        members = runs(self.member_start, sites)
         counts = self.member_start[sites + 1] - self.member_start[sites]
         return Answers(self.times[sites], _starts(self.site_start[people + 1] - self.site_start[people]), _starts(counts),
                        self.member_row[members], self.member_coef[members], self.member_answer[members], self.constant[people])
@@ -69,7 +69,7 @@ class Answers:
         return self.merged if kernel.static else self
 
 
-def _runs(start: Ints, chosen: Ints) -> Ints:
+def runs(start: Ints, chosen: Ints) -> Ints:
     """Indices start[c] … start[c + 1] of all chosen c, one run after the other."""
     counts = start[chosen + 1] - start[chosen]
     return np.asarray(np.arange(counts.sum()) + np.repeat(start[chosen] - (np.cumsum(counts) - counts), counts))

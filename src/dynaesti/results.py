@@ -17,7 +17,7 @@ from dynaesti.coding import build_answers, translate
 from dynaesti.components import graft_components
 from dynaesti.curves import Curve, from_components
 from dynaesti.errors import InputError, ResponseError
-from dynaesti.expectation import Answers, Expectation, Expected, Grafts, ability_grid, without_each
+from dynaesti.expectation import Answers, Expectation, Expected, Grafts, ability_grid, runs, without_each
 from dynaesti.fitfile import FitParts, fit_header
 from dynaesti.frames import frame_kind, make_frame
 from dynaesti.grafting import seen_by_curve
@@ -136,7 +136,7 @@ class Fit(FitParts):
             asked_start = np.append(np.searchsorted(who, known), who.size) - first
             for k, (kernel, g) in enumerate(zip(self.kernels, self.grafts, strict=True)):
                 data = self.answers.for_kernel(kernel)
-                sites = _runs(data.site_start, known)
+                sites = runs(data.site_start, known)
                 starts = np.concatenate([[0], np.cumsum(data.site_start[known + 1] - data.site_start[known])]).astype(np.int64)
                 span = tuple(edge[known] for edge in self.answers.spans)
                 precision, shift = seen_by_curve(g.precision[sites], g.shift[sites], kernel.instant_var)
@@ -154,7 +154,7 @@ class Fit(FitParts):
         if at is not None:
             offsets = self._offsets(at)
             return np.repeat(people, offsets.size), np.tile(offsets, people.size)
-        sites = _runs(self.answers.site_start, people)
+        sites = runs(self.answers.site_start, people)
         return np.repeat(people, np.diff(self.answers.site_start)[people]), self.answers.times[sites]
 
     def ability(self, at: Any = None, ids: Any = None, *, level: float = 0.7, quantiles: Any = None) -> Any:
@@ -504,8 +504,8 @@ def _merged_grafts(new_data: Answers, old_data: Answers, known: Ints, old: Graft
     """Everyone's sites after some people's were grafted anew."""
     sites = new_data.times.size
     untouched = ~np.isin(known, touched)
-    place_old, place_new = _runs(new_data.site_start, known[untouched]), _runs(new_data.site_start, touched)
-    from_old = _runs(old_data.site_start, np.flatnonzero(untouched))
+    place_old, place_new = runs(new_data.site_start, known[untouched]), runs(new_data.site_start, touched)
+    from_old = runs(old_data.site_start, np.flatnonzero(untouched))
 
     def site_wise(name: str) -> Array:
         out = np.zeros(sites)
@@ -517,12 +517,6 @@ def _merged_grafts(new_data: Answers, old_data: Answers, known: Ints, old: Graft
     evidence[touched], converged[touched] = new.log_evidence, new.converged
     return Grafts(log_evidence=evidence, converged=converged,
                   **{name: site_wise(name) for name in ("precision", "shift", "cav_mean", "cav_var", "log_z")})
-
-
-def _runs(start: Ints, chosen: Ints) -> Ints:
-    """Indices start[c] … start[c + 1] of all chosen c, one run after the other."""
-    counts = start[chosen + 1] - start[chosen]
-    return np.asarray(np.arange(counts.sum()) + np.repeat(start[chosen] - (np.cumsum(counts) - counts), counts))
 
 
 def _listed(values: Any) -> list[Any]:

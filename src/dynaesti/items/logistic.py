@@ -103,13 +103,13 @@ def _with_unit_slope(u: Array) -> Array:
 
 
 @dataclass(frozen=True)
-class FourPL(ItemModel):
+class FourPL(TwoPL):
     """Four-parameter logistic item: P(1 | θ) = c + (d − c) σ(a(θ − b)), c the chance of a lucky guess, 1 − d that of a slip.
 
     The three probabilities guess, slip and neither are a softmax of (guess, slip, 0), so that c < d always.
     """
 
-    name, binary = "4PL", True
+    name = "4PL"
     slips = True
 
     def names(self, size: int) -> tuple[str, ...]:
@@ -143,12 +143,6 @@ class FourPL(ItemModel):
         with np.errstate(divide="ignore"):
             logits = [np.log(guess / (1 - guess - slip)), np.log(slip / (1 - guess - slip))]
         return np.stack([*recovered_line(table, self.signed), *logits[:1 + self.slips]], axis=1)
-
-    def slope_sign(self, u: Array) -> Array:
-        return line(u, self.signed)[0]
-
-    def reversed(self, u: Array) -> Array:
-        return np.concatenate([-u[:, :1], u[:, 1:]], axis=1)
 
     def rows(self, u: Array, theta: Array) -> Array:
         slope, intercept = line(u, self.signed)
