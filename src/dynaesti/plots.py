@@ -55,6 +55,10 @@ def plot_item(data: dict[str, Any], ax: Any = None) -> Any:
     ax.set_xlabel("ability")
     ax.set_ylabel("expected response" if "expected" in lines else "chance of each response")
     ax.set_title(f"item {data['item']}")
+    if "expected" not in lines:
+        ax.set_ylim(0, 1)
+        _finished(ax).legend(frameon=False, title="response")
+        return ax
     return _finished(ax)
 
 
