@@ -1,6 +1,7 @@
 """Scores of predictions, diagnostics and comparisons."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 
@@ -73,6 +74,28 @@ def test_static_answers_are_predicted_without_themselves():
     assert 0 < found.expected[k] < 1
 
 
+def test_answers_one_by_one_settle_as_grafting_does(monkeypatch):
+    """Rank-one steps and derivatives against integrating every site in every sweep; steep items with guessing, so that both work."""
+    table = classroom(30, 8, 60)
+    fit = dy.DynAEsti("3PL", kernel=0.3 * dy.Level() + 0.7 * dy.RBF("learn"),
+                      fixed={f"i{k:02d}": {"a": 4.0, "c": 0.3} for k in range(8)}).fit(table)
+    rng = np.random.default_rng(0)
+    more = [(float(t), f"i{rng.integers(8):02d}", float(rng.integers(2))) for t in rng.uniform(0.2, 1.1, 12)]
+
+    def played():
+        live = fit.live("p003")
+        for answer in more:
+            live = live.add(*answer)
+        return live
+
+    quick = played()
+    monkeypatch.setattr("dynaesti.live.regraft", lambda *_: (False, 0.0))
+    slow = played()
+    assert_allclose(quick.mixture([0.1, 0.6, 1.1]).means, slow.mixture([0.1, 0.6, 1.1]).means, atol=2e-6)
+    assert_allclose(quick.mixture([0.1, 0.6, 1.1]).sds, slow.mixture([0.1, 0.6, 1.1]).sds, rtol=3e-6)
+    assert_allclose(quick.weights, slow.weights, atol=2e-6)
+
+
 def test_two_fits_side_by_side():
     table = classroom(40, 5, 20)
     one, two = dy.DynAEsti(bandwidth=0.4).fit(table), dy.DynAEsti("3PL", bandwidth=0.4).fit(table)
@@ -94,7 +117,9 @@ def test_live_updates_equal_scoring():
     whole = fit.score(table[table["id"] == "p002"], at=at)
     mix = live.mixture(at)
     assert_allclose((mix.weights * mix.means).sum(axis=0), whole["mean"], atol=2e-6)
-    again = live.add(0.95, "i00", 1.0).add(0.95, "i01", 0.0)  # two at one instant
-    assert np.isfinite(again.mixture(at).means).all()
+    again = live.add(0.95, "i00", 1.0).add(0.95, "i01", 0.0)  # two at one instant, one of them asked before
+    both = pd.concat([table[table["id"] == "p002"], pd.DataFrame({"id": "p002", "item": ["i00", "i01"], "resp": [1.0, 0.0], "date": 0.95})])
+    assert_allclose(again.ability(at)["mean"], fit.score(both, at=at)["mean"], atol=2e-6)
+    assert_allclose(again.ability(at)["sd"], fit.score(both, at=at)["sd"], rtol=1e-5)
     with pytest.raises(dy.InputError, match="outside the item's categories"):
         live.add(1.0, "i00", 4.0)

@@ -57,7 +57,7 @@ class Grafted:
 
 
 @compiled
-def _on_curve(jobs: Ints, site_start: Ints, instant_var: Array, fixed_precision: Array, fixed_shift: Array, precision: Array,
+def on_curve(jobs: Ints, site_start: Ints, instant_var: Array, fixed_precision: Array, fixed_shift: Array, precision: Array,
               shift: Array, out_precision: Array, out_shift: Array, log_instant: Array) -> None:
     """Sites on the emission's value as sites on the curve: the nugget between them is integrated out."""
     for job in jobs:
@@ -71,7 +71,7 @@ def _on_curve(jobs: Ints, site_start: Ints, instant_var: Array, fixed_precision:
 
 
 @compiled
-def _cavities(jobs: Ints, site_start: Ints, instant_var: Array, fixed_precision: Array, fixed_shift: Array,
+def cavities(jobs: Ints, site_start: Ints, instant_var: Array, fixed_precision: Array, fixed_shift: Array,
               on_precision: Array, on_shift: Array, curve_mean: Array, curve_var: Array, precision: Array, shift: Array,
               bent: Bools, bare_mean: Array, bare_var: Array, cav_mean: Array, cav_var: Array, mean: Array, var: Array,
               proper: Bools) -> None:
@@ -102,7 +102,7 @@ def _cavities(jobs: Ints, site_start: Ints, instant_var: Array, fixed_precision:
 
 
 @compiled
-def _aim(jobs: Ints, site_start: Ints, cav_mean: Array, cav_var: Array, mean: Array, var: Array, precision: Array, shift: Array,
+def aim(jobs: Ints, site_start: Ints, cav_mean: Array, cav_var: Array, mean: Array, var: Array, precision: Array, shift: Array,
          aim_precision: Array, aim_shift: Array, residual: Array) -> None:
     """Where every site should move, tilted/cavity; the residual is how far tilted and posterior moments disagree."""
     for job in jobs:
@@ -117,7 +117,7 @@ def _aim(jobs: Ints, site_start: Ints, cav_mean: Array, cav_var: Array, mean: Ar
 
 
 @compiled
-def _site_evidence(jobs: Ints, site_start: Ints, cav_mean: Array, cav_var: Array, precision: Array, shift: Array, log_z: Array,
+def site_evidence(jobs: Ints, site_start: Ints, cav_mean: Array, cav_var: Array, precision: Array, shift: Array, log_z: Array,
                    out: Array) -> None:
     """Σ log of (∫ f·cavity)/(∫ site·cavity): what the scaled sites add to the Gaussian integral."""
     for job in jobs:
@@ -155,16 +155,16 @@ class State:
     def look(self, jobs: Ints) -> Bools:
         """Posteriors, cavities, tilted moments and aims of the chosen jobs; False for those that are improper."""
         p = self.problem
-        _on_curve(jobs, self.site_start, p.instant_var, p.fixed_precision, p.fixed_shift, self.precision, self.shift,
+        on_curve(jobs, self.site_start, p.instant_var, p.fixed_precision, p.fixed_shift, self.precision, self.shift,
                   self._on[0], self._on[1], self._instant)
         p.solver.marginals(jobs, self._on[0], self._on[1], self._curve[0], self._curve[1], self.partition, self.proper)
         jobs_left = jobs[self.proper[jobs]]
-        _cavities(jobs_left, self.site_start, p.instant_var, p.fixed_precision, p.fixed_shift, self._on[0], self._on[1],
+        cavities(jobs_left, self.site_start, p.instant_var, p.fixed_precision, p.fixed_shift, self._on[0], self._on[1],
                   self._curve[0], self._curve[1], self.precision, self.shift, p.bent, self.bare_mean, self.bare_var, self.cav_mean,
                   self.cav_var, self.mean, self.var, self.proper)
         jobs_left = jobs_left[self.proper[jobs_left]]
         p.match(self.sites(jobs_left), self.cav_mean, self.cav_var, self.log_z, self.mean, self.var)
-        _aim(jobs_left, self.site_start, self.cav_mean, self.cav_var, self.mean, self.var, self.precision, self.shift,
+        aim(jobs_left, self.site_start, self.cav_mean, self.cav_var, self.mean, self.var, self.precision, self.shift,
              self.aim_precision, self.aim_shift, self.residual)
         self.sweeps[jobs_left] += 1
         return self.proper[jobs]
@@ -180,7 +180,7 @@ class State:
     def evidence(self) -> Array:
         """Log evidence of every job at its present sites."""
         out = np.zeros(self.jobs.size)
-        _site_evidence(self.jobs, self.site_start, self.cav_mean, self.cav_var, self.precision, self.shift, self.log_z, out)
+        site_evidence(self.jobs, self.site_start, self.cav_mean, self.cav_var, self.precision, self.shift, self.log_z, out)
         return out + self.partition + self._instant
 
 

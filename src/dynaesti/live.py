@@ -17,14 +17,44 @@ from dynaesti.links import BUILT_IN
 from dynaesti.mixtures import Mixture, check_level
 from dynaesti.priors import needs_place
 from dynaesti.priors.features import Basis, kernel_basis
-from dynaesti.priors.weights import WeightPosterior, pack
+from dynaesti.priors.kernels import Kernel
+from dynaesti.priors.weights import WeightPosterior, lowrank_at, lowrank_weights, pack
+from dynaesti.regrafting import Members, regraft
 from dynaesti.rows import match_table
 
 if TYPE_CHECKING:
     from dynaesti.results import Fit
 
 TOLERANCE = 1e-6
+EMPTY_SITE = np.array([0.0, 0.0, *9 * [np.nan]])  # says nothing yet; its moments are to be integrated
 AHEAD = 0.25  # features reach so far beyond the data, in spans: until then a new answer needs one new column only
+
+
+@dataclass(frozen=True, eq=False)
+class Strand:
+    """The curve under one prior: its features (rank, sites), its sites, and the posterior of its weights."""
+
+    basis: Basis
+    features: Array
+    memory: Array  # of the sites, see regraft
+    factor: Array  # L⁻¹ of the weights' precision
+    weights: Array
+    log_evidence: float = 0.0
+
+    def grown(self, offset: float) -> Strand:
+        """Room for one instant more."""
+        rank, n = self.features.shape
+        features, memory = np.empty((rank, n + 1)), np.empty((len(self.memory), n + 1))
+        features[:, :n], features[:, n] = self.features, self.basis.features(np.array([offset]))[0]
+        memory[:, :n], memory[:, n] = self.memory, EMPTY_SITE
+        return Strand(self.basis, features, memory, self.factor, self.weights)
+
+    def rebased(self, basis: Basis, times: Array) -> Strand:
+        """The same sites in other features; a new instant's site is empty."""
+        memory = np.repeat(EMPTY_SITE[:, None], times.size, axis=1)
+        memory[:2, :self.memory.shape[1]] = self.memory[:2]
+        return Strand(basis, np.ascontiguousarray(basis.features(times).T), memory, np.empty((basis.rank, basis.rank)),
+                      np.empty(basis.rank))
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,13 +63,10 @@ class Live:
 
     fit: Fit
     times: Array  # of the sites, in the order they came
-    rows: tuple[Ints, ...]  # members of each site
-    coefs: tuple[Array, ...]
-    bases: tuple[Basis, ...]
-    features: tuple[Array, ...]  # (sites, rank) of each prior; a constant one has a single site
-    precision: tuple[Array, ...]
-    shift: tuple[Array, ...]
-    log_evidence: Array  # (priors,)
+    member_start: Ints  # of each site; a last group holds all members once more, for priors that are constant
+    member_row: Ints
+    member_coef: Array
+    strands: tuple[Strand, ...]
     horizon: tuple[float, float]
 
     def add(self, time: Any, item: Any, resp: float, weight: float = 1.0) -> Live:
@@ -50,49 +77,63 @@ class Live:
         rows, coefs = member_terms(self.fit, item, resp, weight)
         known = np.flatnonzero(self.times == offset)
         if known.size:  # joins the answers of that instant
-            k = int(known[0])
-            joined = (*self.rows[:k], np.concatenate([self.rows[k], rows]), *self.rows[k + 1:])
-            scaled = (*self.coefs[:k], np.concatenate([self.coefs[k], coefs]), *self.coefs[k + 1:])
-            return replace(self, rows=joined, coefs=scaled).settled()
-        kernels = self.fit.kernels
-        grown = replace(self, times=np.append(self.times, offset), rows=(*self.rows, rows), coefs=(*self.coefs, coefs),
-                        precision=tuple(p if k.static else np.append(p, 0.0) for p, k in zip(self.precision, kernels, strict=True)),
-                        shift=tuple(s if k.static else np.append(s, 0.0) for s, k in zip(self.shift, kernels, strict=True)))
+            site = int(known[0])
+            return self._joined(site, self.times, rows, coefs).settled(site, self.strands)
+        grown = self._joined(self.times.size, np.append(self.times, offset), rows, coefs)
         if not self.horizon[0] <= offset <= self.horizon[1]:
-            return with_features(grown).settled()
-        here = np.array([offset])
-        columns = tuple(f if k.static else np.vstack([f, b.features(here)])
-                        for f, b, k in zip(self.features, self.bases, self.fit.kernels, strict=True))
-        return replace(grown, features=columns).settled()
+            return refreshed(grown)
+        strands = tuple(s if k.static else s.grown(offset) for s, k in zip(self.strands, self.fit.kernels, strict=True))
+        return grown.settled(self.times.size, strands)
 
-    def settled(self) -> Live:
-        """Grafting from the present sites, all priors in one call."""
-        fit, table = self.fit, self.fit.row_table
-        sizes = np.array([r.size for r in self.rows])
-        flat_rows, flat_coefs = np.concatenate(self.rows), np.concatenate(self.coefs)
-        start = np.concatenate([[0], np.cumsum(sizes), [2 * flat_rows.size]]).astype(np.int64)  # the last group holds everything
-        group = np.concatenate([np.array([sizes.size]) if k.static else np.arange(sizes.size) for k in fit.kernels])
-        rows, coefs = np.concatenate([flat_rows, flat_rows]), np.concatenate([flat_coefs, flat_coefs])
+    def _joined(self, site: int, times: Array, rows: Ints, coefs: Array) -> Live:
+        """The answers with further members at a site, old or new (then the last)."""
+        start = self.member_start[:-1] if times.size == self.times.size else np.append(self.member_start[:-1], self.member_start[-2])
+        place, half = int(start[site + 1]), int(start[-1])
+        row = np.concatenate([self.member_row[:place], rows, self.member_row[place:half]])
+        coef = np.concatenate([self.member_coef[:place], coefs, self.member_coef[place:half]])
+        start = np.append(start, 2 * row.size)
+        start[site + 1:-1] += rows.size
+        return Live(self.fit, times, start, np.concatenate([row, row]), np.concatenate([coef, coef]), self.strands, self.horizon)
+
+    def settled(self, changed: int | None, strands: tuple[Strand, ...]) -> Live:
+        """Grafting from given sites, of which one has changed (None: any may have)."""
+        found = tuple(self._settled(s, k, changed) for s, k in zip(strands, self.fit.kernels, strict=True))
+        return Live(self.fit, self.times, self.member_start, self.member_row, self.member_coef, found, self.horizon)
+
+    def _settled(self, strand: Strand, kernel: Kernel, changed: int | None) -> Strand:
+        table, n = self.fit.row_table, self.times.size
+        members = Members(np.array([n]) if kernel.static else np.arange(n), self.member_start, self.member_row, self.member_coef,
+                          table.log_lik, table.lik, table.top, table.start, table.step)
+        memory, factor, weights = strand.memory.copy(), strand.factor.copy(), strand.weights.copy()
+        site = -1 if changed is None else 0 if kernel.static else changed
+        memory[4:, site] = np.nan
+        nugget = np.array([kernel.instant_var])
+        settled, evidence = regraft(strand.features, nugget, site, members, memory, factor, weights, TOLERANCE)
+        if not settled:
+            evidence = self._grafted(strand, members, nugget, memory)
+            lowrank_weights(strand.features, *seen_by_curve(memory[0], memory[1], kernel.instant_var), factor, weights)
+            lowrank_at(strand.features, factor, weights, memory[2], memory[3])
+        return Strand(strand.basis, strand.features, memory, factor, weights, evidence)
+
+    @staticmethod
+    def _grafted(strand: Strand, members: Members, nugget: Array, memory: Array) -> float:
+        """The slow way, for curves that do not follow at once: fills the sites, returns the log evidence."""
 
         def match(sites: Ints, cav_mean: Array, cav_var: Array, log_z: Array, mean: Array, var: Array) -> None:
-            if match_table(sites, group, start, rows, coefs, table.log_lik, table.lik, table.top, table.start, table.step, cav_mean,
-                           cav_var, log_z, mean, var) >= 0:
+            if match_table(sites, *members, cav_mean, cav_var, log_z, mean, var) >= 0:
                 raise InputError("the answers at one instant are impossible at every ability; check the responses")
 
-        solver = pack(list(self.features))
-        flat = np.zeros(group.size)
-        nugget = np.array([k.instant_var for k in fit.kernels])
-        found = graft(Problem(solver, match, flat, flat, nugget, np.ones(group.size, dtype=bool)),
-                      (np.concatenate(self.precision), np.concatenate(self.shift)), TOLERANCE)
-        cuts = solver.site_start[1:-1]
-        return replace(self, precision=tuple(np.split(found.precision, cuts)), shift=tuple(np.split(found.shift, cuts)),
-                       log_evidence=found.log_evidence)
+        flat = np.zeros(memory.shape[1])
+        found = graft(Problem(pack([strand.features.T]), match, flat, flat, nugget, np.ones(flat.size, dtype=bool)),
+                      (strand.memory[0], strand.memory[1]), TOLERANCE)
+        memory[0], memory[1], memory[4:] = found.precision, found.shift, np.nan
+        return float(found.log_evidence[0])
 
     @property
     def weights(self) -> Array:
         """Weights of the priors for this person."""
         with np.errstate(divide="ignore"):
-            logs = np.log(self.fit.population) + self.log_evidence
+            logs = np.log(self.fit.population) + np.array([strand.log_evidence for strand in self.strands])
         return np.asarray(np.exp(logs - np.logaddexp.reduce(logs)))
 
     def ability(self, at: Any, level: float = 0.7) -> Any:
@@ -107,9 +148,9 @@ class Live:
         """Reported ability at the times."""
         offsets, fit = self.fit._offsets(at), self.fit
         means, variances = [], []
-        for k, kernel in enumerate(fit.kernels):
-            tau, nu = seen_by_curve(self.precision[k], self.shift[k], kernel.instant_var)
-            mean, var = WeightPosterior(kernel, self.bases[k], self.features[k], tau, nu).marginals(offsets)
+        for strand, kernel in zip(self.strands, fit.kernels, strict=True):
+            tau, nu = seen_by_curve(strand.memory[0], strand.memory[1], kernel.instant_var)
+            mean, var = WeightPosterior(kernel, strand.basis, strand.features.T, tau, nu).marginals(offsets)
             means.append(mean)
             variances.append(var)
         return Mixture(self.weights[:, None], fit.shift + fit.gain * np.array(means), fit.gain * np.sqrt(np.array(variances)))
@@ -117,7 +158,9 @@ class Live:
 
 def member_terms(fit: Fit, item: Any, resp: float, weight: float) -> tuple[Ints, Array]:
     """Rows and coefficients of one answer."""
-    number = int(find(fit.responses.items, [item], "item")[0])
+    number = fit.item_numbers.get(item)
+    if number is None:  # unknown, or known by another name: 2.0 or numpy's 2
+        number = int(find(fit.responses.items, [item], "item")[0])
     block_of, place = fit.item_places
     block = fit.bank.blocks[int(block_of[number])]
     first = block.first_row + int(place[number]) * block.depth
@@ -128,15 +171,15 @@ def member_terms(fit: Fit, item: Any, resp: float, weight: float) -> tuple[Ints,
     return first + np.arange(block.depth), weight * terms[0]
 
 
-def with_features(live: Live) -> Live:
-    """Features anew, reaching beyond the data."""
+def refreshed(live: Live) -> Live:
+    """Features anew, reaching beyond the data, and all sites settled."""
     first, last = float(live.times.min()), float(live.times.max())
     margin = AHEAD * (last - first) if last > first else 1.0
     horizon = (first, last + margin)
-    bases = tuple(kernel_basis(kernel, *horizon) for kernel in live.fit.kernels)
     middle = np.array([0.5 * (first + last)])
-    features = tuple(b.features(middle if k.static else live.times) for b, k in zip(bases, live.fit.kernels, strict=True))
-    return replace(live, bases=bases, features=features, horizon=horizon)
+    strands = tuple(s.rebased(kernel_basis(k, *horizon), middle if k.static else live.times)
+                    for s, k in zip(live.strands, live.fit.kernels, strict=True))
+    return replace(live, horizon=horizon).settled(None, strands)
 
 
 def live_person(fit: Fit, person: int) -> Live:
@@ -145,11 +188,13 @@ def live_person(fit: Fit, person: int) -> Live:
     if odd:
         raise InputError(f"live: {odd[0].describe()} has no fixed features; use update(frame)")
     data = fit.answers
-    sites = range(int(data.site_start[person]), int(data.site_start[person + 1]))
-    members = [slice(int(data.member_start[s]), int(data.member_start[s + 1])) for s in sites]
+    sites = slice(int(data.site_start[person]), int(data.site_start[person + 1]))
+    first, last = int(data.member_start[sites.start]), int(data.member_start[sites.stop])
+    row, coef = data.member_row[first:last], data.member_coef[first:last]
     own = [slice(int(d.site_start[person]), int(d.site_start[person + 1])) for d in (data.for_kernel(k) for k in fit.kernels)]
-    live = Live(fit, data.times[sites.start:sites.stop], tuple(data.member_row[m] for m in members),
-                tuple(data.member_coef[m] for m in members), (), (),
-                tuple(g.precision[w] for g, w in zip(fit.grafts, own, strict=True)),
-                tuple(g.shift[w] for g, w in zip(fit.grafts, own, strict=True)), np.zeros(len(fit.kernels)), (0.0, 0.0))
-    return with_features(live).settled()
+    nothing = np.empty((0, 0)), np.empty(0)
+    strands = tuple(Strand(kernel_basis(k, 0.0, 1.0), nothing[0], np.array([g.precision[w], g.shift[w]]), *nothing)
+                    for k, g, w in zip(fit.kernels, fit.grafts, own, strict=True))
+    start = np.append(data.member_start[sites.start:sites.stop + 1] - first, 2 * row.size)
+    live = Live(fit, data.times[sites], start, np.concatenate([row, row]), np.concatenate([coef, coef]), strands, (0.0, 0.0))
+    return refreshed(live)

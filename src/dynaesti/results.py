@@ -343,6 +343,11 @@ class Fit(FitParts):
         return live_person(self, int(find(self.responses.people, [id], "id")[0]))
 
     @cached_property
+    def item_numbers(self) -> dict[Any, int]:
+        """The number of each item's name."""
+        return {label: k for k, label in enumerate(self.responses.items.tolist())}
+
+    @cached_property
     def item_places(self) -> tuple[Ints, Ints]:
         """Block and place within it, for every item."""
         return self.bank.place_of_items()

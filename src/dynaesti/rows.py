@@ -26,6 +26,7 @@ DONE, RETRY, HOPELESS = 0, 1, 2
 # ten-point Gauss–Hermite for a standard normal: enough where a row hardly bends within the cavity
 _HERMITE_X, _HERMITE_W = np.polynomial.hermite_e.hermegauss(10)
 _HERMITE_W = _HERMITE_W / np.sqrt(2 * np.pi)
+NO_MOMENTS = False, 0.0, 0.0, 0.0, 0.0, 0.0
 NARROW = 2.4  # cavities this many grid steps wide, or less, see a row as nearly straight
 
 
@@ -235,9 +236,15 @@ def on_grid(log_lik: Array, members: Ints, coefs: Array, start: float, step: flo
 
 
 @compiled
+def _central(m: float, second: float, third: float, fourth: float) -> tuple[float, float]:
+    """Third and fourth central moments from those about a point, at which the mean is m."""
+    return third - 3.0 * m * second + 2.0 * m**3, fourth - 4.0 * m * third + 6.0 * m * m * second - 3.0 * m**4
+
+
+@compiled
 def _quick(lik: Array, start: float, step: float, mean: float, var: float, centre: float, sd: float
-           ) -> tuple[bool, float, float, float]:
-    """Tilted moments on the row's own grid without an exponential in the loop: (trusted, Z, mean, variance).
+           ) -> tuple[bool, float, float, float, float, float]:
+    """Tilted moments on the row's own grid without an exponential in the loop: (trusted, Z, mean, and second to fourth central).
 
     Gaussian weights follow a recurrence. Declines (False) whatever the judged brackets should look at.
     """
@@ -247,22 +254,26 @@ def _quick(lik: Array, start: float, step: float, mean: float, var: float, centr
     n = int(2.0 * WIDTH * sd / gap) + 1
     last = first + stride * (n - 1)
     if gap > 0.6 * sd or first < 0 or last >= lik.size:
-        return False, 0.0, 0.0, 0.0
+        return NO_MOMENTS
     x = start + step * first
     exponent = -0.5 * (x - mean) ** 2 / var
     if exponent < -600.0 or -0.5 * (x + gap * (n - 1) - mean) ** 2 / var < -600.0:
-        return False, 0.0, 0.0, 0.0
-    w = np.exp(exponent)
+        return NO_MOMENTS
+    w, p = np.exp(exponent), 0.0
+    left = w * lik[first]
     ratio = np.exp(-0.5 * gap * (2.0 * (x - mean) + gap) / var)
     shrink = np.exp(-gap * gap / var)
     d = x - centre
     e0, e1, e2, o0, o1, o2 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    s3, s4 = 0.0, 0.0
     k = first
     for _ in range(n // 2):
         p = w * lik[k]
         e0 += p
         e1 += p * d
         e2 += p * d * d
+        s3 += p * d * d * d
+        s4 += p * d * d * d * d
         w *= ratio
         ratio *= shrink
         k += stride
@@ -271,46 +282,76 @@ def _quick(lik: Array, start: float, step: float, mean: float, var: float, centr
         o0 += p
         o1 += p * d
         o2 += p * d * d
+        s3 += p * d * d * d
+        s4 += p * d * d * d * d
         w *= ratio
         ratio *= shrink
         k += stride
         d += gap
     s0, s1, s2 = e0 + o0, e1 + o1, e2 + o2
-    used = 2 * (n // 2)
-    right = first + stride * (used - 1)
-    end = np.exp(-0.5 * (start + step * right - mean) ** 2 / var) * lik[right]
-    if not s0 > 1e-250 or np.exp(exponent) * lik[first] > 1e-8 * s0 or end > 1e-8 * s0:
-        return False, 0.0, 0.0, 0.0
+    if not s0 > 1e-250 or left > 1e-8 * s0 or p > 1e-8 * s0:  # p is the right end's
+        return NO_MOMENTS
     m = s1 / s0
     v = s2 / s0 - m * m
     if not v > (gap / 0.6) ** 2:
-        return False, 0.0, 0.0, 0.0
+        return NO_MOMENTS
     half = e1 / e0
     off = max(abs(e0 / o0 - 1.0), abs(half - m) / np.sqrt(v), abs((e2 / e0 - half * half) / v - 1.0))
-    return off < HALF_AGREE, s0 * gap / np.sqrt(2.0 * np.pi * var), centre + m, v
+    third, fourth = _central(m, s2 / s0, s3 / s0, s4 / s0)
+    return off < HALF_AGREE, s0 * gap / np.sqrt(2.0 * np.pi * var), centre + m, v, third, fourth
 
 
 @compiled
 def _narrow(log_lik: Array, members: Ints, coefs: Array, start: float, step: float, mean: float, var: float
-            ) -> tuple[bool, float, float, float]:
-    """(trusted, log Z, mean, variance) by Gauss–Hermite on the cavity, for cavities within which the row hardly bends.
+            ) -> tuple[bool, float, float, float, float, float]:
+    """(trusted, log Z, mean, and second to fourth central moments) by Gauss–Hermite on the cavity, where the row hardly bends.
 
     Declines rows that change by more than a factor of e⁵ from the cavity's mean to the outermost node.
     """
     sd = np.sqrt(var)
     base = _interpolate(log_lik, members, coefs, start, step, mean)
-    s0, s1, s2 = 0.0, 0.0, 0.0
+    s0, s1, s2, s3, s4 = 0.0, 0.0, 0.0, 0.0, 0.0
     for k in range(_HERMITE_X.size):
         z = _HERMITE_X[k]
         change = _interpolate(log_lik, members, coefs, start, step, mean + sd * z) - base
         if not abs(change) < 5.0:
-            return False, 0.0, 0.0, 0.0
+            return NO_MOMENTS
         p = _HERMITE_W[k] * np.exp(change)
         s0 += p
         s1 += p * z
         s2 += p * z * z
+        s3 += p * z * z * z
+        s4 += p * z * z * z * z
     m = s1 / s0
-    return True, base + np.log(s0), mean + sd * m, var * (s2 / s0 - m * m)
+    third, fourth = _central(m, s2 / s0, s3 / s0, s4 / s0)
+    return True, base + np.log(s0), mean + sd * m, var * (s2 / s0 - m * m), var * sd * third, var * var * fourth
+
+
+@compiled
+def match_one(members: Ints, coefs: Array, log_lik: Array, lik: Array, top: Array, start: float, step: float, cav_mean: float,
+              cav_var: float, mean: float, var: float, log_w: Array) -> tuple[bool, float, float, float, float, float]:
+    """Tilted moments of one site, near the guess (mean, var): (done, log Z, mean, variance, third and fourth central).
+
+    The last two are nan where only careful quadrature would do.
+    """
+    sd = np.sqrt(var)
+    if members.size == 1:
+        if cav_var < (NARROW * step) ** 2:
+            found = _narrow(log_lik, members, coefs, start, step, cav_mean, cav_var)
+            if found[0]:
+                return found
+        row = members[0]
+        if coefs[0] == 1.0:
+            trusted, z, m, v, third, fourth = _quick(lik[row], start, step, cav_mean, cav_var, mean, sd)
+            if trusted:
+                return True, np.log(z) + top[row], m, v, third, fourth
+    else:
+        trusted, lz, m, v, _, _, _ = on_grid(log_lik, members, coefs, start, step, cav_mean, cav_var, mean, sd, log_w)
+        if trusted:
+            return True, lz, m, v, np.nan, np.nan
+    verdict, lz, m, v, _, _, _ = careful(log_lik, members, coefs, start, step, cav_mean, cav_var, mean - WIDTH * sd,
+                                         mean + WIDTH * sd, log_w)
+    return verdict == DONE, lz, m, v, np.nan, np.nan
 
 
 @compiled
@@ -327,29 +368,9 @@ def match_table(sites: Ints, group: Ints, member_start: Ints, member_row: Ints, 
         if a == b:
             log_z[site], mean[site], var[site] = 0.0, cav_mean[site], cav_var[site]
             continue
-        members, coefs = member_row[a:b], member_coef[a:b]
-        sd = np.sqrt(var[site])
-        if b - a == 1:
-            if cav_var[site] < (NARROW * step) ** 2:
-                trusted, lz, m, v = _narrow(log_lik, members, coefs, start, step, cav_mean[site], cav_var[site])
-                if trusted:
-                    log_z[site], mean[site], var[site] = lz, m, v
-                    continue
-            row = members[0]
-            if coefs[0] == 1.0:
-                trusted, z, m, v = _quick(lik[row], start, step, cav_mean[site], cav_var[site], mean[site], sd)
-                if trusted:
-                    log_z[site], mean[site], var[site] = np.log(z) + top[row], m, v
-                    continue
-        else:
-            trusted, lz, m, v, _, _, _ = on_grid(log_lik, members, coefs, start, step, cav_mean[site], cav_var[site],
-                                                 mean[site], sd, log_w)
-            if trusted:
-                log_z[site], mean[site], var[site] = lz, m, v
-                continue
-        verdict, lz, m, v, _, _, _ = careful(log_lik, members, coefs, start, step, cav_mean[site], cav_var[site],
-                                             mean[site] - WIDTH * sd, mean[site] + WIDTH * sd, log_w)
-        if verdict != DONE:
+        done, lz, m, v, _, _ = match_one(member_row[a:b], member_coef[a:b], log_lik, lik, top, start, step, cav_mean[site],
+                                         cav_var[site], mean[site], var[site], log_w)
+        if not done:
             return int(site)
         log_z[site], mean[site], var[site] = lz, m, v
     return -1
