@@ -464,3 +464,27 @@ def test_a_checkpoint_of_another_model_is_refused(tmp_path):
         dy.DynAEsti("GRM", bandwidth=0.4, checkpoint=path, every=0.0, progress=interrupt).fit(table)
     with pytest.raises(dy.StorageError, match="other data or options"):
         dy.DynAEsti("GPCM", bandwidth=0.4, checkpoint=path).fit(table)
+
+
+def test_the_common_slope_of_rasch_items_has_an_honest_error():
+    """Its spread over simulated data sets is what the standard error says."""
+    slopes, errors = [], []
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        theta, b = 1.3 * rng.standard_normal(400), np.linspace(-1, 1, 6)
+        y = (rng.random((400, 6)) < 1 / (1 + np.exp(-(theta[:, None] - b)))).astype(float)
+        items = dy.DynAEsti("1PL", bandwidth=np.inf, priors=None, threads=1).fit(dy.Responses.from_matrices(y, np.zeros(y.shape))).items
+        slopes.append(items["a"][0])
+        errors.append(items["se_a"][0])
+    assert abs(np.mean(slopes) - 1.3) < 0.06
+    assert 0.7 < np.std(slopes) / np.mean(errors) < 1.4
+
+
+def test_rare_categories_of_a_rating_scale_are_merged_for_all_its_items():
+    rng = np.random.default_rng(0)
+    table = {"id": np.repeat(np.arange(60), 5), "item": np.tile(np.arange(5), 60), "resp": rng.integers(0, 3, 300),
+             "date": rng.uniform(0, 1, 300)}
+    table["resp"][:2] = 3
+    fit = dy.DynAEsti("RSM", rare=10, bandwidth=np.inf).fit(table)
+    assert all(block.size == 3 for block in fit.bank.blocks)
+    assert len(fit.coding.merged) == 5

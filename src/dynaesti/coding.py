@@ -82,7 +82,7 @@ def build_coding(responses: Responses, models: tuple[ItemModel, ...], rare: int)
     counts = np.zeros((responses.items.size, values.size))
     np.add.at(counts, (responses.item[mine], np.searchsorted(values, responses.resp[mine])), 1.0)
     table, merged = np.full(counts.shape, -1, dtype=np.int64), []
-    shared = _shared_levels(models, counts)
+    pooled = _pooled(models, counts)
     full = list(models)
     for i, model in enumerate(models):
         if amount[i]:
@@ -95,14 +95,15 @@ def build_coding(responses: Responses, models: tuple[ItemModel, ...], rare: int)
             table[i] = np.arange(values.size)
             full[i] = replace(model, values=tuple(values.tolist()))
             continue
-        seen = shared[type(model)] if model.shared else counts[i] > 0
+        common = pooled[type(model)] if model.shared else counts[i]  # shared thresholds need shared categories
+        seen = common > 0
         if seen.sum() < 2:  # everybody gave one answer: a neighbour that nobody chose completes the item
             others = np.flatnonzero((counts.sum(axis=0) > 0) & ~seen)
             if not others.size:
                 raise ResponseError(f"item {label!r} has one category only, and so has every other; nothing can be learned from it")
             seen = seen.copy()
             seen[others[np.abs(others - int(np.flatnonzero(seen)[0])).argmin()]] = True
-        groups = _merge(counts[i][seen], rare if not model.shared else 1)
+        groups = _merge(common[seen], rare)
         if groups.max() + 1 < seen.sum():
             merged.append(f"item {label!r}: {int(seen.sum())} categories became {groups.max() + 1}")
         codes = groups if not isinstance(model, Golf) or not model.descending else groups.max() - groups
@@ -112,12 +113,9 @@ def build_coding(responses: Responses, models: tuple[ItemModel, ...], rare: int)
     return Coding(values, table, tuple(full), tuple(merged))
 
 
-def _shared_levels(models: tuple[ItemModel, ...], counts: Array) -> dict[type, Bools]:
-    out = {}
-    for kind in {type(m) for m in models if m.shared}:
-        mine = np.array([type(m) is kind for m in models])
-        out[kind] = counts[mine].sum(axis=0) > 0
-    return out
+def _pooled(models: tuple[ItemModel, ...], counts: Array) -> dict[type, Array]:
+    """Answers in each category, over all items of a model whose items share their thresholds."""
+    return {kind: counts[np.array([type(m) is kind for m in models])].sum(axis=0) for kind in {type(m) for m in models if m.shared}}
 
 
 def _binary(values: Array, counts: Array, label: Any) -> Ints:

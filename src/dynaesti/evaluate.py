@@ -143,12 +143,14 @@ def item_fit(fit: Fit, by: str | None = None, bins: int = 5) -> Any:
     if by not in ("ability", "time"):
         raise InputError(f"by: {by!r} is neither 'ability' nor 'time'")
     value = r.clock_times if by == "time" else z.ability
-    edges = np.quantile(value, np.linspace(0, 1, bins + 1)[1:-1])
-    cell = r.item * bins + np.searchsorted(edges, value)
+    edges = np.unique(np.quantile(value, np.linspace(0, 1, whole_number(bins, "bins", 1) + 1)[1:-1]))
+    used, bin_of = np.unique(np.searchsorted(edges, value), return_inverse=True)  # tied values leave bins empty
+    bins = used.size
+    cell = r.item * bins + bin_of
     n = np.bincount(cell, minlength=r.items.size * bins)
     raw = np.bincount(cell, z.residual, r.items.size * bins)
     var = np.bincount(cell, z.variance, r.items.size * bins)
-    middle = [float(np.median(value[np.searchsorted(edges, value) == b])) for b in range(bins)]
+    middle = [float(np.median(value[bin_of == b])) for b in range(bins)]
     keep = n > 0
     with np.errstate(invalid="ignore", divide="ignore"):
         return make_frame({"item": [labels[k // bins] for k in np.flatnonzero(keep)], by: np.tile(middle, r.items.size)[keep],

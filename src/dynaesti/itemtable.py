@@ -36,11 +36,13 @@ def reported_scale(bank: Bank, wanted: str) -> Scale:
 
 
 def standard_errors(block: Block, cov: Array, scale: Scale) -> dict[str, Array]:
-    """Of the reported parameters, by the delta method."""
-    step = STEP * np.eye(block.u.shape[1])
+    """Of the reported parameters, by the delta method. A last parameter beyond the block's own is the log of the abilities' unit."""
+    moves = [(step, 1.0) for step in STEP * np.eye(block.u.shape[1])]
+    if cov.shape[1] > block.u.shape[1]:
+        moves.append((np.zeros(block.u.shape[1]), float(np.exp(STEP)) if scale.name == "abilities" else 1.0))
     slopes: dict[str, list[Array]] = {}
-    for row in step:
-        ahead, behind = (block.model.describe(block.u + sign * row, scale.gain, scale.shift) for sign in (1, -1))
+    for step, unit in moves:
+        ahead, behind = (block.model.describe(block.u + sign * step, scale.gain / unit**sign, scale.shift / unit**sign) for sign in (1, -1))
         for name in ahead:
             slopes.setdefault(name, []).append((ahead[name] - behind[name]) / (2 * STEP))
     out = {}

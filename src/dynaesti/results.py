@@ -229,8 +229,13 @@ class Fit(FitParts):
         for _ in range(whole_number(draws, "draws", 2)):
             blocks = []
             for block, cov in zip(self.bank.blocks, self.covariance, strict=True):
-                root = np.linalg.cholesky(cov + 1e-12 * np.eye(block.u.shape[1]))
-                blocks.append(replace(block, u=block.u + np.einsum("ipq,iq->ip", root, rng.standard_normal(block.u.shape))))
+                width = block.u.shape[1]
+                root = np.linalg.cholesky(cov[:, :width, :width] + 1e-12 * np.eye(width))
+                off = np.einsum("ipq,iq->ip", root, rng.standard_normal(block.u.shape))
+                if block.model.shared:  # each item's own difficulty, and one draw of the thresholds
+                    own = off.mean(axis=1, keepdims=True)
+                    off = own + (off - own).mean(axis=0)
+                blocks.append(replace(block, u=block.u + off))
             parts.append(self._curve(who, None, replace(self.bank, blocks=tuple(blocks))).mixture(self._restored(offsets)))
         mix = Mixture(np.concatenate([p.weights for p in parts]) / draws, np.concatenate([p.means for p in parts]),
                       np.concatenate([p.sds for p in parts]))

@@ -24,15 +24,30 @@ CHUNK = 2000
 
 
 def item_covariances(loop: Loop, point: Point) -> tuple[Array, ...]:
-    """Covariance of each item's parameters, block by block: (items, parameters, parameters), zero where fixed."""
+    """Covariance of each item's parameters, block by block: (items, parameters, parameters), zero where fixed.
+
+    Blocks whose slope is 1, so that the abilities' unit is free, have the log of that unit as one parameter more, the last.
+    """
     bank, answers = point.bank, loop.expectation.answers
     scores = loop.expectation.scores(loop.kernels, point.expected, point.table, _slopes(bank, point.grid))
     free = bank.free_count
     people = answers.people
     if people >= PEOPLE_EACH * free and people * free**2 <= MOST_WORK and not any(b.model.shared for b in bank.blocks):
         return _joint(bank, answers, scores)
-    return tuple(_own_block(block, information) + _shared(block, bank, loop, point)
+    unit = 0.0
+    if bank.metric.free_scale:  # the unit's own information; items held
+        unit = 1.0 / float((np.add.reduceat(scores[:, -1], answers.member_start[answers.site_start[:-1]]) ** 2).sum())
+    return tuple(_with_unit(block, bank, _own_block(block, information) + _shared(block, bank, loop, point), unit)
                  for block, information in zip(bank.blocks, _informations(bank, answers, scores), strict=True))
+
+
+def _with_unit(block: Block, bank: Bank, cov: Array, unit: float) -> Array:
+    """The variance of the log unit appended where the block needs it."""
+    if not (block.model.fixes_slope and bank.metric.free_scale):
+        return cov
+    wide = np.pad(cov, ((0, 0), (0, 1), (0, 1)))
+    wide[:, -1, -1] = unit
+    return wide
 
 
 def _slopes(bank: Bank, z: Array) -> Array:
@@ -87,6 +102,8 @@ def _joint(bank: Bank, answers: Answers, scores: Array) -> tuple[Array, ...]:
     out = []
     for block in bank.blocks:
         at = places[block.items, :block.u.shape[1]]
+        if block.model.fixes_slope and bank.metric.free_scale:
+            at = np.pad(at, ((0, 0), (0, 1)), constant_values=size - 1)
         both = (at[:, :, None] >= 0) & (at[:, None, :] >= 0)
         out.append(np.where(both, cov[at[:, :, None], at[:, None, :]], 0.0))
     return tuple(out)
