@@ -278,7 +278,7 @@ def test_sparse_items_get_sensible_values():
 @pytest.mark.parametrize(("change", "message"), [
     (lambda t: t.rename(columns={"resp": "rsp"}), "no column for resp.*did you mean resp='rsp'"),
     (lambda t: t.assign(resp=t["resp"] + 2), "its model takes 0 and 1 only"),
-    (lambda t: t.assign(resp="yes"), "text where numbers belong, such as 'yes'"),
+    (lambda t: t.assign(resp="maybe"), "rows hold text where numbers belong .'maybe' in row 0"),
     (lambda t: t.assign(date=np.nan), "rows have no time"),
     (lambda t: t.assign(id=None), "rows have none"),
     (lambda t: t.iloc[:0], "no rows"),

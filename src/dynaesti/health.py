@@ -45,7 +45,7 @@ def examine(responses: Responses) -> Health:
     backward = _backward_items(r)
     words = [f"{len(r):,} answers of {r.people.size:,} people to {r.items.size:,} items; a person has {int(np.median(per_person))} answers "
              f"in the middle, an item {int(np.median(np.bincount(r.item, minlength=r.items.size)))}."]
-    words += [f"Columns: {note}." for note in r.notes]
+    words += [f"{note[0].upper()}{note[1:]}." for note in r.notes]
     if r.dropped:
         words.append(f"{r.dropped:,} rows without a response were dropped.")
     if lone:

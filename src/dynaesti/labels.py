@@ -36,10 +36,22 @@ def as_labels(values: list[Any]) -> npt.NDArray[Any]:
     return out
 
 
+def look_up(labels: npt.NDArray[Any], wanted: list[Any]) -> Ints:
+    """Numbers of the wanted labels, −1 where unknown. Where types differ the written form counts: 17 is "17"."""
+    index = {label: k for k, label in enumerate(labels.tolist())}
+    numbers = np.array([index.get(_plain(label), -1) for label in wanted], dtype=np.int64)
+    if (numbers < 0).any():
+        written: dict[str, int] = {}
+        for label, k in index.items():
+            written[str(label)] = -1 if str(label) in written else k
+        for place in np.flatnonzero(numbers < 0):
+            numbers[place] = written.get(str(_plain(wanted[place])), -1)
+    return numbers
+
+
 def find(labels: npt.NDArray[Any], wanted: list[Any], name: str) -> Ints:
     """Numbers of the wanted labels; unknown ones are refused with the nearest known."""
-    index = {label: k for k, label in enumerate(labels.tolist())}
-    numbers = [index.get(_plain(label), -1) for label in wanted]
+    numbers = look_up(labels, wanted)
     unknown = [label for label, k in zip(wanted, numbers, strict=True) if k < 0]
     if unknown:
         from difflib import get_close_matches
@@ -47,7 +59,7 @@ def find(labels: npt.NDArray[Any], wanted: list[Any], name: str) -> Ints:
         near = get_close_matches(str(unknown[0]), [str(label) for label in labels.tolist()], n=1)
         hint = f"; did you mean {near[0]!r}?" if near else f" (there are {labels.size}, such as {labels.tolist()[0]!r})"
         raise InputError(f"{name}: {len(unknown)} of {len(wanted)} were never seen, first {unknown[0]!r}{hint}")
-    return np.array(numbers, dtype=np.int64)
+    return numbers
 
 
 def _plain(label: Any) -> Any:

@@ -24,7 +24,7 @@ from dynaesti.grafting import seen_by_curve
 from dynaesti.health import Health, examine
 from dynaesti.itemtable import Scale, item_columns, reported_scale
 from dynaesti.known import BankAnswers
-from dynaesti.labels import find
+from dynaesti.labels import as_labels, find, look_up
 from dynaesti.links import BUILT_IN
 from dynaesti.live import Live, live_person
 from dynaesti.mixtures import Mixture, check_level
@@ -249,9 +249,10 @@ class Fit(FitParts):
         """Further data on the fit's terms: responses, their people (−1 if new) and items in the fit."""
         columns = {key: name for key, name in self.responses.columns.items() if name is not None and key != "model"}
         more = _read_like(data, columns, self.responses, unanswered)
-        index = {label: k for k, label in enumerate(self.responses.people.tolist())}
-        people = np.array([index.get(label, -1) for label in more.people.tolist()], dtype=np.int64)
-        return more, people, translate(more, self.responses.items)
+        people, items = look_up(self.responses.people, more.people.tolist()), translate(more, self.responses.items)
+        known = self.responses.people.tolist()  # 17 and "17" are one person, called as in the fit
+        names = as_labels([label if k < 0 else known[k] for k, label in zip(people, more.people.tolist(), strict=True)])
+        return replace(more, people=names, items=self.responses.items[items]), people, items
 
     def _clock(self, more: Responses, people: Ints) -> Array:
         """Times of further data on the fit's clock; known people keep their own start."""

@@ -1,0 +1,325 @@
+"""A table's columns as numbers, labels and times: what is missing, what cannot be read, and what was decided about the rest."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from difflib import get_close_matches
+from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import narwhals as nw
+import numpy as np
+import numpy.typing as npt
+
+from dynaesti.arrays import Array, Bools
+from dynaesti.errors import InputError, ResponseError
+from dynaesti.tables import Table
+from dynaesti.times import TimeAxis, read_times
+
+SYNONYMS = {
+    "id": ("id", "person", "student", "user", "user_id", "userid", "student_id", "studentid", "anon_student_id", "learner", "learner_id",
+           "respondent", "subject", "subject_id", "player", "pid", "person_id", "name"),
+    "item": ("item", "problem", "question", "item_id", "itemid", "problem_id", "problemid", "question_id", "task", "exercise", "skill",
+             "case", "hole", "route"),
+    "resp": ("resp", "response", "correct", "score", "answer", "is_correct", "outcome", "result", "vote", "y", "value"),
+    "time": ("date", "time", "timestamp", "ts", "when", "datetime", "day", "days", "year", "start_time", "starttime", "created_at", "wave"),
+}
+ABSENT = "\0"  # no column can be called so
+MISSING = frozenset(("", "na", "n/a", "nan", "none", "null", "."))
+WORDS = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0, "correct": 1.0, "incorrect": 0.0, "right": 1.0, "wrong": 0.0, "pass": 1.0,
+         "fail": 0.0}
+DATE_FORMATS = ("%d.%m.%Y", "%Y/%m/%d", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y")
+CLOCK_FORMATS = ("", " %H:%M", " %H:%M:%S", " %H:%M:%S.%f", " %I:%M %p", " %I:%M:%S %p")
+UNIX = {"unix": (1, "seconds"), "unix-ms": (1000, "milliseconds")}
+EPOCH_SECONDS = (3e8, 5e9)  # 1979 to 2128
+
+
+@dataclass
+class Findings:
+    """What reading the columns brought to light: rows to leave out and why, and notes in words."""
+
+    table: Table
+    bad: Bools
+    notes: list[str] = field(default_factory=list)
+    complaints: list[str] = field(default_factory=list)
+
+    def complain(self, rows: Bools, name: str, what: str, values: npt.NDArray[Any] | None = None) -> None:
+        """Mark rows as unusable, with up to three examples."""
+        at = np.flatnonzero(rows & ~self.bad)
+        if not at.size:
+            return
+        shown = [f"{'' if values is None else f'{values[k]!r} in '}{self.table.where(int(k))}" for k in at[:3]]
+        self.complaints.append(f"{name}: {at.size:,} of {rows.size:,} rows {what} ({'; '.join(shown)}{'; …' if at.size > 3 else ''})")
+        self.bad |= rows
+
+    def settle(self, drop: bool) -> None:
+        """Refuse unusable rows, or leave them out and say so."""
+        broken = self.table.broken
+        if broken:
+            examples = "; ".join(broken[:3]) + ("; …" if len(broken) > 3 else "")
+            self.complaints.insert(0, f"{len(broken):,} lines cannot be read as rows of the table ({examples})")
+        if not self.complaints:
+            return
+        if not drop:
+            raise ResponseError(". ".join(self.complaints) + ". Repair them, or leave these rows out with unreadable='drop' "
+                                "(on the command line --drop-unreadable)")
+        if self.bad.all():
+            raise ResponseError(". ".join(self.complaints) + ". No row is left")
+        self.notes += [f"left out: {complaint}" for complaint in self.complaints]
+
+
+def find_column(table: Table, key: str, given: str | None, notes: list[str], optional: bool = False) -> str | None:
+    """The name of the column that plays a role: as given, the default, or a synonym, which is told."""
+    names = [str(name) for name in table.frame.columns]
+    if given is not None:
+        if given in names:
+            return given
+        near = get_close_matches(str(given), names, n=3, cutoff=0.4)
+        raise ResponseError(f"{key}: no column {given!r}; {f'did you mean {near[0]!r}? ' if near else ''}There are: {', '.join(names)}")
+    lowered = {name.lower().strip().replace(" ", "_"): name for name in reversed(names)}
+    for synonym in SYNONYMS[key]:
+        if synonym in lowered:
+            if lowered[synonym] != SYNONYMS[key][0]:
+                notes.append(f"{key} is column {lowered[synonym]!r}")
+            return lowered[synonym]
+    if optional:
+        return None
+    near = [name for synonym in SYNONYMS[key] for name in get_close_matches(synonym, names, n=1, cutoff=0.7)]
+    hint = f"; did you mean {key}={near[0]!r}?" if near else f"; name it: {key}='…'"
+    rest = ", or fit one constant ability per person (bandwidth=inf)" if key == "time" else ""
+    raise ResponseError(f"no column for {key} among {', '.join(names)}{hint}{rest}")
+
+
+def nulls(series: nw.Series[Any]) -> Bools:
+    """Where a column has no value."""
+    return np.array(series.is_null().to_numpy(), dtype=bool)  # a copy: frame libraries hand out read-only views
+
+
+def numbers(series: nw.Series[Any], name: str, found: Findings) -> tuple[Array, Bools]:
+    """A column as floats, and which are missing. Text is parsed; what is no number is complained of."""
+    missing, quick = nulls(series), _floats(series)
+    if quick is not None:
+        values = quick
+    else:
+        values, missing = _numbers_of_text(np.asarray(series.to_numpy(), dtype=object), missing, name, found)
+    missing |= np.isnan(values) & ~found.bad
+    infinite = np.isinf(values)
+    found.complain(infinite, name, "are infinite")
+    values[infinite] = np.nan
+    return values, missing
+
+
+def _floats(series: nw.Series[Any]) -> Array | None:
+    """The column as floats in one go; None where some text is no number."""
+    if not (series.dtype.is_numeric() or series.dtype in (nw.Boolean, nw.String)):
+        return None
+    try:
+        return np.array(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
+    except Exception:  # each frame library has errors of its own
+        return None
+
+
+def _numbers_of_text(raw: npt.NDArray[Any], missing: Bools, name: str, found: Findings) -> tuple[Array, Bools]:
+    texts, code = np.unique(np.where(missing, "", raw).astype(str), return_inverse=True)
+    values, odd, absent = np.full(texts.size, np.nan), np.zeros(texts.size, dtype=bool), np.zeros(texts.size, dtype=bool)
+    words, commas = [], False
+    for k, text in enumerate(texts.tolist()):
+        plain = text.strip().lower()
+        if plain in MISSING:
+            absent[k] = True
+        elif plain in WORDS:
+            values[k] = WORDS[plain]
+            words.append(text.strip())
+        elif re.fullmatch(r"[+-]?\d+,\d+", plain):
+            values[k], commas = float(plain.replace(",", ".")), True
+        else:
+            try:
+                values[k] = float(plain)
+            except ValueError:
+                odd[k] = True
+    if words:
+        found.notes.append(f"{name}: " + ", ".join(f"{word!r} counts as {WORDS[word.lower()]:g}" for word in words[:6]))
+    if commas:
+        found.notes.append(f"{name}: commas were read as decimal points")
+    found.complain(odd[code], name, "hold text where numbers belong", raw)
+    return values[code], missing | absent[code]
+
+
+def labels(series: nw.Series[Any], name: str, found: Findings) -> npt.NDArray[Any]:
+    """A column as labels; rows without one are complained of."""
+    values = np.asarray(series.to_numpy())
+    blank = nulls(series) | (np.isnan(values) if values.dtype.kind == "f" else False)
+    found.complain(np.asarray(blank, dtype=bool), name, "have none")
+    if values.dtype.kind == "f" and series.dtype.is_integer():
+        values = np.where(blank, 0, values).astype(np.int64)  # whole numbers that nulls had turned into floats
+    return values
+
+
+@dataclass(frozen=True)
+class Clock:
+    """How a user wants times read: what numbers mean, the zone of stamps that lack one, and how dates are written."""
+
+    unit: str | None = None
+    timezone: str | None = None
+    time_format: str | None = None
+
+    def zone(self) -> ZoneInfo | None:
+        """The zone of stamps without one."""
+        try:
+            return None if self.timezone is None else ZoneInfo(self.timezone)
+        except (ZoneInfoNotFoundError, ValueError):
+            raise InputError(f"timezone: no zone is called {self.timezone!r}; use names such as 'Europe/Zurich' or 'UTC'") from None
+
+
+def times(series: nw.Series[Any], name: str, clock: Clock, found: Findings) -> tuple[TimeAxis, Array]:
+    """A column as offsets on a time axis; the bad rows' offsets are zero and mean nothing."""
+    blank, zoned = nulls(series), False
+    quick = _floats(series) if clock.time_format is None else None
+    if quick is not None:
+        found.complain(~np.isfinite(quick), name, "have no time")
+        raw = _meant(quick, name, clock, found)
+    elif series.dtype in (nw.String, nw.Object, nw.Categorical) and not _holds_dates(series):
+        raw, zoned = _times_of_text(np.asarray(series.to_numpy(), dtype=object), blank, name, clock, found)
+    else:
+        found.complain(blank, name, "have no time")
+        good = series.filter((~found.bad).tolist()) if found.bad.any() else series
+        return _spread(*read_times(_native_times(good), name), found)
+    axis, offsets = read_times(raw[~found.bad], name) if not found.bad.all() else (TimeAxis(0.0, 0, stamps=False, zoned=False), np.zeros(0))
+    return _spread(replace(axis, zoned=zoned), offsets, found)
+
+
+def _holds_dates(series: nw.Series[Any]) -> bool:
+    """Whether a column of objects holds dates, not text."""
+    return series.dtype == nw.Object and any(not isinstance(v, str) and v is not None for v in series.to_list()[:100])
+
+
+def _spread(axis: TimeAxis, offsets: Array, found: Findings) -> tuple[TimeAxis, Array]:
+    out = np.zeros(found.bad.size)
+    out[~found.bad] = offsets
+    return axis, out
+
+
+def _native_times(series: nw.Series[Any]) -> Any:
+    native = series.to_native()
+    return native.to_numpy() if type(native).__module__.startswith("pandas") and getattr(native.dtype, "tz", None) is None else native
+
+
+def _meant(raw: Array, name: str, clock: Clock, found: Findings) -> npt.NDArray[Any]:
+    """Numbers as they are, or as the dates they write or count."""
+    fine = raw[~found.bad]
+    if clock.unit in UNIX:
+        return _from_epoch(raw, UNIX[clock.unit][0])
+    if clock.unit is None and fine.size and np.all((fine > 19000101) & (fine < 21001232) & (fine == np.floor(fine))):
+        dates = [_read_date(f"{value:.0f}", "%Y%m%d") for value in np.unique(fine)]
+        if all(date is not None for date in dates):
+            found.notes.append(f"{name}: numbers such as {fine[0]:.0f} were read as dates (YYYYMMDD); times are in days")
+            lookup = dict(zip(np.unique(fine).tolist(), dates, strict=True))
+            return np.array([lookup.get(value, datetime(2000, 1, 1)) for value in raw.tolist()], dtype="datetime64[ns]")
+    return raw
+
+
+def _from_epoch(raw: Array, per_second: int) -> npt.NDArray[Any]:
+    return (np.nan_to_num(raw) * (1_000_000_000 // per_second)).astype(np.int64).astype("datetime64[ns]")
+
+
+def looks_like_epoch(values: Array) -> str | None:
+    """"unix" or "unix-ms" where numbers look like such clocks."""
+    if not values.size:
+        return None
+    low, high = float(np.nanmin(values)), float(np.nanmax(values))
+    return next((unit for unit, (scale, _) in UNIX.items() if low > EPOCH_SECONDS[0] * scale and high < EPOCH_SECONDS[1] * scale), None)
+
+
+def _times_of_text(raw: npt.NDArray[Any], blank: Bools, name: str, clock: Clock, found: Findings) -> tuple[npt.NDArray[Any], bool]:
+    """Numbers or dates written as text, and whether their zone is known."""
+    texts, code = np.unique(np.where(blank, "", raw).astype(str), return_inverse=True)
+    stripped = [text.strip() for text in texts.tolist()]
+    absent = np.array([text.lower() in MISSING for text in stripped])
+    found.complain(absent[code], name, "have no time")
+    plain = np.array([_number(text) for text in stripped])
+    given = np.flatnonzero(~absent)
+    if clock.time_format is None and given.size and np.isfinite(plain[code]).sum() >= 0.5 * (~absent[code]).sum():  # a few are garbage
+        found.complain((~np.isfinite(plain) & ~absent)[code], name, "hold no number where the others do", raw)
+        return _meant(np.nan_to_num(plain)[code], name, clock, found), False
+    stamps, zones = _stamps_of_text([stripped[k] for k in given], name, clock, found)
+    unread = np.zeros(texts.size, dtype=bool)
+    unread[given] = [stamp is None for stamp in stamps]
+    found.complain(unread[code], name, "hold no time", raw)
+    whole = np.full(texts.size, np.datetime64("2000-01-01", "ns"))
+    for k, stamp in zip(given, stamps, strict=True):
+        if stamp is not None:
+            whole[k] = np.datetime64(stamp, "ns")
+    return whole[code], zones
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return np.nan
+
+
+def _stamps_of_text(texts: list[str], name: str, clock: Clock, found: Findings) -> tuple[list[datetime | None], bool]:
+    """Stamps in UTC (None where a text is none), and whether zones were given or stated."""
+    read = _reader(texts, name, clock, found)
+    stamps = [read(text) for text in texts]
+    known = [stamp for stamp in stamps if stamp is not None]
+    with_zone = sum(stamp.tzinfo is not None for stamp in known)
+    zone = clock.zone()
+    if zone is None and 0 < with_zone < len(known):
+        bare = next(text for text, stamp in zip(texts, stamps, strict=True) if stamp is not None and stamp.tzinfo is None)
+        raise ResponseError(f"{name}: {with_zone:,} kinds of stamps have a time zone and {len(known) - with_zone:,} lack one (first: "
+                            f"{bare!r}); say what those mean by timezone='Europe/Zurich' (on the command line --timezone)")
+    if zone is not None and with_zone < len(known):
+        found.notes.append(f"{name}: stamps without a zone were taken as {clock.timezone} time")
+    if with_zone or zone is not None:
+        found.notes.append(f"{name}: times are reported in UTC")
+    return [_in_utc(stamp, zone) for stamp in stamps], bool(with_zone or zone is not None)
+
+
+def _in_utc(stamp: datetime | None, zone: ZoneInfo | None) -> datetime | None:
+    if stamp is None or (stamp.tzinfo is None and zone is None):
+        return stamp
+    return (stamp.replace(tzinfo=zone) if stamp.tzinfo is None else stamp).astimezone(UTC).replace(tzinfo=None)
+
+
+def _reader(texts: list[str], name: str, clock: Clock, found: Findings) -> Callable[[str], datetime | None]:
+    """The way of reading dates that understands most of the texts; two ways that understand them differently are refused."""
+    if clock.time_format is not None:
+        form = clock.time_format
+        return lambda text: _read_date(text, form)
+    sample = texts[:: max(1, len(texts) // 2000)]
+    if sum(_read_iso(text) is not None for text in sample) >= 0.5 * len(sample):
+        return _read_iso
+    ways: dict[str, int] = {}
+    for form in DATE_FORMATS:
+        for tail in CLOCK_FORMATS:
+            hits = sum(_read_date(text, form + tail) is not None for text in sample)
+            if hits:
+                ways[form + tail] = hits
+    if not ways:
+        return _read_iso
+    best = max(ways.values())
+    top = [form for form, hits in ways.items() if hits == best]
+    if len(top) > 1 and any(_read_date(text, top[0]) != _read_date(text, top[1]) for text in sample):
+        raise ResponseError(f"{name}: dates such as {sample[0]!r} can be read as {top[0]!r} or {top[1]!r}; say which by time_format= "
+                            "(on the command line --time-format)")
+    found.notes.append(f"{name}: dates were read as {top[0]!r}")
+    return lambda text: _read_date(text, top[0])
+
+
+def _read_date(text: str, form: str) -> datetime | None:
+    try:
+        return datetime.strptime(text, form)
+    except ValueError:
+        return None
+
+
+def _read_iso(text: str) -> datetime | None:
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        return None

@@ -1,0 +1,197 @@
+"""The data door: files of every usual kind, messy ones among them, and what is told about them."""
+
+import gzip
+import io
+import json
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose
+
+import dynaesti as dy
+from dynaesti.columns import looks_like_epoch
+from dynaesti.tables import read_table
+from simulated import classroom
+
+read = dy.Responses.read
+
+
+def same(one, two):
+    assert one.people.tolist() == two.people.tolist()
+    assert one.items.tolist() == two.items.tolist()
+    assert_allclose(one.resp, two.resp)
+    assert_allclose(one.offsets, two.offsets, atol=1e-9)
+
+
+@pytest.fixture(scope="module")
+def table():
+    return classroom(12, 5, 10)
+
+
+@pytest.mark.parametrize(("name", "write"), [
+    ("a.csv", lambda t, p: t.to_csv(p, index=False)),
+    ("a.tsv", lambda t, p: t.to_csv(p, index=False, sep="\t")),
+    ("a.txt", lambda t, p: t.to_csv(p, index=False, sep=";")),
+    ("a.csv.gz", lambda t, p: t.to_csv(p, index=False)),
+    ("a.parquet", lambda t, p: t.to_parquet(p)),
+    ("a.jsonl", lambda t, p: t.to_json(p, orient="records", lines=True, double_precision=15)),
+    ("a.jsonl.gz", lambda t, p: t.to_json(p, orient="records", lines=True, double_precision=15)),
+    ("a.json", lambda t, p: t.to_json(p, orient="records", double_precision=15)),
+    ("bom.csv", lambda t, p: t.to_csv(p, index=False, encoding="utf-8-sig")),
+    ("wide.csv", lambda t, p: t.to_csv(p, index=False, encoding="utf-16")),
+    ("answers", lambda t, p: t.to_csv(p, index=False)),
+])
+def test_files_of_every_kind_give_the_same(tmp_path, table, name, write):
+    write(table, tmp_path / name)
+    same(read(tmp_path / name), read(table))
+
+
+def test_several_files_patterns_and_standard_input(tmp_path, table, monkeypatch):
+    table.iloc[:50].to_csv(tmp_path / "one.csv", index=False)
+    table.iloc[50:].to_csv(tmp_path / "two.csv", index=False)
+    same(read([tmp_path / "one.csv", tmp_path / "two.csv"]), read(table))
+    same(read(str(tmp_path / "*.csv")), read(table))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(gzip.compress(table.to_csv(index=False).encode()))))
+    same(read("-"), read(table))
+    (tmp_path / "three.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(dy.ResponseError, match="differ in their columns"):
+        read(str(tmp_path / "*.csv"))
+    with pytest.raises(dy.ResponseError, match="no file matches"):
+        read(str(tmp_path / "*.xyz"))
+    with pytest.raises(dy.ResponseError, match="a folder, not a file"):
+        read(tmp_path)
+
+
+def test_names_keep_their_form(tmp_path):
+    (tmp_path / "a.csv").write_text("id,item,resp,date\n007,1.10,1,1\n7,1.1,0,2\nNA,Ünï=1+1,1,3\n")
+    found = read(tmp_path / "a.csv")
+    assert found.people.tolist() == ["007", "7", "NA"]
+    assert found.items.tolist() == ["1.1", "1.10", "Ünï=1+1"]
+    (tmp_path / "b.csv").write_text("id,item,resp,date\n7,1,1,1\n8,2,0,2\n")
+    assert read(tmp_path / "b.csv").people.tolist() == [7, 8]
+
+
+MESSY = """\ufeffdate;Correct;student_id;problem_id
+2024-03-01T10:00:00+01:00;1;ada;p1
+2024-03-02T10:00:00+01:00;0;ada;p2
+2024-03-02T09:00:00Z;yes;bob;p1
+2024-03-03T09:00:00Z;;bob;p2
+2024-03-03T09:00:00Z;banana;bob;p2
+2024-03-04T09:00:00Z;1;;p2
+never;1;cyd;p1
+2024-03-05T09:00:00Z;1;cyd
+2024-03-05T09:00:00Z;0,0;cyd;p1
+2024-03-05T09:00:00Z;0,0;cyd;p1
+"""
+
+
+def test_a_messy_file_is_refused_by_line_or_read_with_every_decision_told(tmp_path):
+    path = tmp_path / "messy.csv"
+    path.write_text(MESSY)
+    with pytest.raises(dy.ResponseError) as caught:
+        read(path)
+    words = str(caught.value)
+    for part in ("1 lines cannot be read as rows", "'banana' in messy.csv, line 6", "id (column 'student_id'): 1 of 9 rows have none",
+                 "'never' in messy.csv, line 8", "--drop-unreadable"):
+        assert part in words
+    found = read(path, unreadable="drop")
+    told = " | ".join(found.notes)
+    for part in ("separated by ';'", "resp is column 'Correct'", "'yes' counts as 1", "decimal points", "reported in UTC", "left out"):
+        assert part in told
+    assert len(found) == 5
+    assert found.dropped == 1
+    assert found.axis.zoned
+    assert_allclose(sorted(found.offsets), [0, 1, 1, 4, 4])  # zones were taken into account
+
+
+@pytest.mark.parametrize(("texts", "days", "options"), [
+    (["2024-05-01", "2024-05-03"], [0, 2], {}),
+    (["01.05.2024", "03.05.2024"], [0, 2], {}),
+    (["13/05/2024 10:00", "15/05/2024 22:00"], [0, 2.5], {}),
+    (["05/13/2024", "05/15/2024"], [0, 2], {}),
+    (["20240501", "20240503"], [0, 2], {}),
+    (["1714521600", "1714694400"], [0, 2], {"unit": "unix"}),
+    (["1714521600000", "1714694400000"], [0, 2], {"unit": "unix-ms"}),
+    (["5/1/24", "5/3/24"], [0, 2], {"time_format": "%m/%d/%y"}),
+    (["2024-03-31 01:00", "2024-03-31 03:00"], [0, 1 / 24], {"timezone": "Europe/Zurich"}),  # the clock jumped in between
+    (["1.5", "3.5"], [0, 2], {}),
+])
+def test_dates_are_read_as_they_are_written(tmp_path, texts, days, options):
+    path = tmp_path / "a.csv"
+    path.write_text("id,item,resp,date\n" + "".join(f"a,{k},1,{text}\n" for k, text in enumerate(texts)))
+    assert_allclose(read(path, **options).offsets, days, atol=1e-9)
+
+
+def test_dates_that_can_be_read_two_ways_are_refused(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("id,item,resp,date\na,1,1,03/04/2024\na,2,1,05/06/2024\n")
+    with pytest.raises(dy.ResponseError, match="can be read as '%d/%m/%Y' or '%m/%d/%Y'"):
+        read(path)
+    path.write_text("id,item,resp,date\na,1,1,2024-01-01T10:00Z\na,2,1,2024-01-02T10:00\n")
+    with pytest.raises(dy.ResponseError, match="lack one"):
+        read(path)
+    with pytest.raises(dy.InputError, match="no zone is called"):
+        read(path, timezone="Mars/Olympus")
+    assert len(read(path, timezone="Europe/Zurich")) == 2
+
+
+def test_files_that_are_none():
+    assert looks_like_epoch(np.array([1.7e9, 1.71e9])) == "unix"
+    assert looks_like_epoch(np.array([1.7e12])) == "unix-ms"
+    assert looks_like_epoch(np.array([12.0, 300.0])) is None
+
+
+@pytest.mark.parametrize(("name", "content", "message"), [
+    ("a.parquet", b"PAR1 and then nothing", "could not be read"),
+    ("a.csv", b"", "the file is empty"),
+    ("a.csv", b"id,item,resp,date\n", "no rows"),
+    ("a.csv", b"id,id,resp,date\n1,2,3,4\n", "occur twice"),
+    ("a.jsonl", b"[1, 2, 3]", "one JSON object a line"),
+    ("a.json", b"[{", "no valid JSON"),
+])
+def test_broken_files_are_refused_in_words(tmp_path, name, content, message):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(dy.ResponseError, match=message):
+        read(tmp_path / name)
+
+
+def test_broken_json_lines_are_named(tmp_path):
+    row = {"id": "a", "item": 1, "resp": 1, "date": 1.0}
+    (tmp_path / "a.jsonl").write_text(f"{json.dumps(row)}\nnot json\n{json.dumps(row | {'date': 'x'})}\n{json.dumps(row)}\n")
+    with pytest.raises(dy.ResponseError, match=r"a\.jsonl, line 2"):
+        read(tmp_path / "a.jsonl")
+    assert len(read(tmp_path / "a.jsonl", unreadable="drop")) == 2
+
+
+def test_latin_text_is_read_and_told(tmp_path):
+    (tmp_path / "a.csv").write_bytes("id,item,resp,date\nZoë,1,1,1\nJosé,2,0,2\n".encode("cp1252"))
+    found = read(tmp_path / "a.csv")
+    assert found.people.tolist() == ["José", "Zoë"]
+    assert any("Windows-1252" in note for note in found.notes)
+
+
+def test_quoted_fields_may_hold_anything(tmp_path):
+    names = ['a "quoted", name', "two\nlines", "plain"]
+    frame = pd.DataFrame({"id": names * 3, "item": [1, 2, 3] * 3, "resp": [1, 0, 1] * 3, "date": range(9)})
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    assert read(tmp_path / "a.csv").people.tolist() == sorted(set(frame["id"]))
+
+
+def test_numbers_and_their_written_form_name_the_same(table):
+    """A file whose ids are all numbers meets one where they are text."""
+    numbered = table.assign(id=table["id"].str[1:].astype(int))
+    fit = dy.DynAEsti(bandwidth=0.4).fit(numbered)
+    more = pd.DataFrame({"id": ["3", "new"], "item": ["i00", "i01"], "resp": [1.0, 0.0], "date": [1.2, 1.2]})
+    grown = fit.update(more)
+    assert grown.responses.people.size == fit.responses.people.size + 1
+    assert 3 in grown.responses.people.tolist()
+    assert "3" not in grown.responses.people.tolist()
+
+
+def test_a_table_can_be_read_once_and_used_again(tmp_path, table):
+    table.to_csv(tmp_path / "a.csv", index=False)
+    once = read_table(tmp_path / "a.csv")
+    same(read(once), read(table))
+    assert once.where(3) == "a.csv, line 5"
