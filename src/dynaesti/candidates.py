@@ -26,7 +26,8 @@ SHARE_SD = 0.8  # of the log ratio of two leaves' amplitudes
 STATIC_PRIOR = 0.05
 MOST_WAVES = 400  # shortest bandwidth that is tried for kernels with features, in fractions of the span
 NEGLIGIBLE = 1e-2  # weight at an end of an axis that may be ignored
-HOPELESS = 1e-6  # a neighbour with so small a share of the best one's weight excuses a grid point from evaluation
+HOPELESS = 1e-6  # a neighbour with so small a share of the best one's weight excuses a grid point from evaluation;
+POPULATION_HOPELESS = 3e-2  # for a population, where weights are shares of people, and such priors would be pruned anyway
 ROUNDS = 14
 
 
@@ -63,6 +64,7 @@ class Space:
     kernel: Kernel
     axes: tuple[Axis, ...]
     static: bool  # a constant curve is one of them
+    hopeless: float = HOPELESS
 
     def at(self, point: tuple[float, ...]) -> Kernel:
         """The kernel with numbers in place of its open hyper-parameters."""
@@ -113,7 +115,7 @@ def unit_space(kernel: Kernel, span: float, gap: float) -> UnitSpace:
     open_bands = [leaves[k] for axis in axes if axis.field == "bandwidth" for k in axis.leaves]
     others = [leaf for leaf in leaves if not any(leaf is band for band in open_bands)]
     static = bool(open_bands) and all(_may_be_constant(leaf) for leaf in open_bands) and all(leaf.constant for leaf in others)
-    return UnitSpace(fixed, tuple(axes), static)
+    return UnitSpace(fixed, tuple(axes), static, POPULATION_HOPELESS)
 
 
 def open_space(kernel: Kernel, span: float, gap: float, unit_prior: bool, spread: float) -> Space:
@@ -147,7 +149,7 @@ def _bandwidth_axis(k: int, leaf: Banded, span: float, gap: float) -> Axis:
 
 def first_nodes(space: Space) -> list[Array]:
     """The grid before the data have spoken, in prior sds around the centre; coarser where several axes multiply."""
-    steps = np.arange(-2.5, 2.6, 0.5) if len(space.axes) == 1 else np.arange(-3.0, 2.1, 1.0)
+    steps = np.arange(-2.5, 2.6, 0.5) if len(space.axes) == 1 else np.arange(-2.0, 1.1, 1.0)
     return [np.unique(np.maximum(steps * axis.sd + axis.centre, axis.lowest)) for axis in space.axes]
 
 
@@ -202,7 +204,7 @@ def _promising(space: Space, nodes: list[Array], known: dict[Kernel, R],
     scale = np.array([axis.sd for axis in space.axes])
     places = np.array(seen) / scale
     near = [weights[((places - np.array(p) / scale) ** 2).sum(axis=1).argmin()] for p in points]
-    return [p for p, w in zip(points, near, strict=True) if w > HOPELESS * weights.max()]
+    return [p for p, w in zip(points, near, strict=True) if w > space.hopeless * weights.max()]
 
 
 def _log_mass(space: Space, nodes: list[Array], point: tuple[float, ...], skip: str = "") -> float:

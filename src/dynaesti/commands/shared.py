@@ -1,0 +1,301 @@
+"""What several verbs share: options of data, models and output, runs on disk, and printing."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dynaesti.responses import Responses
+    from dynaesti.results import Fit
+
+FIT_NAME = "fit.dyn"
+COLUMNS = ("id", "item", "resp", "time", "weight")
+SHOWN = 40  # rows of a table on a terminal
+
+
+# --- options ---------------------------------------------------------------------------------------------
+
+
+def data_options(parser: argparse.ArgumentParser, *, few: bool = False) -> None:
+    """DATA and how to read it."""
+    parser.add_argument("data", nargs="+", metavar="DATA", help="CSV, TSV, JSON lines or Parquet, also .gz; several, a pattern, or - for standard input")
+    group = parser.add_argument_group("reading the data")
+    for name, what in zip(COLUMNS, ("people", "items", "responses", "times", "response weights"), strict=True):
+        group.add_argument(f"--{name}", metavar="COLUMN", help=f"column of the {what}" + ("" if few or name == "weight" else " (guessed and told)"))
+    group.add_argument("--unit", help="what a unit of numeric times is (days, years, …); unix or unix-ms for such clocks")
+    group.add_argument("--timezone", metavar="ZONE", help="zone of timestamps that lack one, such as Europe/Zurich")
+    group.add_argument("--time-format", metavar="FORMAT", help="how dates are written where it is not ISO, such as %%d.%%m.%%Y")
+    group.add_argument("--drop-unreadable", action="store_true", help="leave out rows that cannot be read, instead of stopping")
+    group.add_argument("--drop-duplicates", action="store_true", help="count answers that repeat another exactly only once")
+
+
+def model_options(parser: argparse.ArgumentParser) -> None:
+    """The estimator's options."""
+    group = parser.add_argument_group("the model")
+    group.add_argument("--model", help="1PL, 2PL, 3PL, 4PL, GRM, PCM, GPCM, RSM, NRM, golf, poisson, gaussian or beta (default: by the responses)")
+    group.add_argument("--model-column", metavar="COLUMN", help="column that names each item's model")
+    group.add_argument("--bandwidth", type=float, help="fix the time scale, in the unit of the times; inf for constant abilities (default: learned)")
+    group.add_argument("--kernel", choices=sorted(KERNELS), help="prior of the curves; rbf is the paper's")
+    group.add_argument("--scale", choices=("abilities", "items"), default="abilities", help="unit: abilities of variance 1, or slopes of geometric mean 1")
+    group.add_argument("--direction", choices=("positive", "free"), default="positive", help="free lets items run backwards (roll calls, attitudes)")
+    group.add_argument("--priors", choices=("weak", "hierarchical", "none"), default="weak", help="priors on the items")
+    group.add_argument("--clock", choices=("calendar", "person"), default="calendar", help="person counts time from each one's first answer")
+    group.add_argument("--rare", type=int, default=1, help="categories with fewer answers join a neighbour")
+    group.add_argument("--iterations", type=int, default=200, help="most steps of the fit")
+    group.add_argument("--threads", type=int, help="threads to use (default: all cores)")
+
+
+KERNELS = {"rbf": "RBF()", "level+rbf": "Level+RBF", "matern32": "Matern32()", "level+matern32": "Level+Matern32"}
+
+
+def run_option(parser: argparse.ArgumentParser) -> None:
+    """The fit to ask."""
+    parser.add_argument("fit", metavar="RUN", help="a folder written by `dynaesti fit`, or a .dyn file")
+
+
+def out_option(parser: argparse.ArgumentParser) -> None:
+    """Where a table goes."""
+    parser.add_argument("--out", metavar="FILE", help="write to this CSV or Parquet file instead of the screen")
+
+
+# --- from options to objects -----------------------------------------------------------------------------
+
+
+def read_responses(args: argparse.Namespace, *, timeless: bool = False) -> Responses:
+    """The answers that the command line names, with clocks that count seconds recognised."""
+    from dynaesti.columns import find_column, looks_like_epoch
+    from dynaesti.responses import Responses
+    from dynaesti.tables import read_table
+
+    table, unit = read_table(args.data), args.unit
+    column = find_column(table, "time", args.time, [], optional=True)
+    guessed = None
+    if unit is None and column is not None and table.frame[column].dtype.is_numeric():
+        import narwhals as nw
+        import numpy as np
+
+        guessed = looks_like_epoch(np.asarray(table.frame[column].cast(nw.Float64).drop_nulls().to_numpy()))
+        unit = guessed
+    found = Responses.read(table, id=args.id, item=args.item, resp=args.resp, time=args.time, weight=args.weight,
+                           model=getattr(args, "model_column", None), unit=unit, clock=getattr(args, "clock", "calendar"),
+                           unreadable="drop" if args.drop_unreadable else "refuse", timezone=args.timezone, time_format=args.time_format,
+                           timeless=timeless)
+    if guessed:
+        kind = "seconds" if guessed == "unix" else "milliseconds"
+        found = found.with_note(f"time (column {column!r}): numbers were taken as Unix time in {kind}; --unit says otherwise")
+    return found.distinct() if args.drop_duplicates else found
+
+
+def further_responses(args: argparse.Namespace, fit: Fit, *, unanswered: bool = False) -> Any:
+    """Further answers in the columns of a fit, or in those that the command line names."""
+    from dynaesti.responses import Responses
+
+    like = fit.responses
+    names = {key: getattr(args, key) or like.columns.get(key) for key in COLUMNS}
+    return Responses.read(args.data, **names, unit=args.unit or (like.unit if not like.axis.stamps else None), clock=like.clock,
+                          unreadable="drop" if args.drop_unreadable else "refuse", timezone=args.timezone, time_format=args.time_format,
+                          timeless=like.columns.get("time") is None, unanswered=unanswered, known=True)
+
+
+def default_model(found: Responses) -> str:
+    """The model that responses ask for: 2PL for 0 and 1, GRM for a few whole numbers; amounts must be named."""
+    import numpy as np
+
+    from dynaesti.errors import InputError
+
+    values = np.unique(found.resp)
+    if np.isin(values, (0, 1)).all():
+        return "2PL"
+    if values.size <= 12 and np.all(values == np.floor(values)):
+        return "GRM"
+    raise InputError(f"resp: {values.size} different values from {values[0]:g} to {values[-1]:g}; name a --model: poisson for counts, "
+                     "gaussian for measurements, beta for shares between 0 and 1, GRM for grades")
+
+
+def estimator(args: argparse.Namespace, model: Any, **more: Any) -> Any:
+    """The estimator that the options describe."""
+    from dynaesti.dynaesti import DynAEsti, named_kernel
+
+    kernel = None if args.kernel is None else named_kernel(args.kernel)
+    return DynAEsti(model, kernel=kernel, bandwidth=args.bandwidth, scale=args.scale, direction=args.direction,
+                    priors=None if args.priors == "none" else args.priors, clock=args.clock, unit=args.unit, rare=args.rare,
+                    iterations=args.iterations, threads=args.threads, **more)
+
+
+def open_fit(name: str) -> Fit:
+    """The fit in a run's folder, or in a file."""
+    from dynaesti.errors import StorageError
+    from dynaesti.opening import load
+    from dynaesti.results import Fit
+
+    path = Path(name)
+    if path.is_dir():
+        path = path / FIT_NAME
+        if not path.exists():
+            raise StorageError(f"{name}: no {FIT_NAME} in this folder; is it one that `dynaesti fit --out` wrote?")
+    found = load(path)
+    if not isinstance(found, Fit):
+        raise StorageError(f"{path}: holds a curve, not a fit of people and items")
+    return found
+
+
+def asked_times(fit: Fit, args: argparse.Namespace) -> Any:
+    """Times from --at, --grid or --now; None where nothing is asked."""
+    import numpy as np
+
+    from dynaesti.errors import InputError
+
+    if sum(value not in (None, False) for value in (args.at, args.grid, args.now)) > 1:
+        raise InputError("give one of --at, --grid and --now")
+    if args.at is not None:
+        numbers = [_number(text) for text in args.at]
+        return list(args.at) if any(value is None for value in numbers) else np.array(numbers, dtype=np.float64)
+    times = fit.responses.clock_times
+    if args.grid is not None:
+        return fit._restored(np.linspace(times.min(), times.max(), args.grid))
+    if args.now:
+        if fit.responses.axis.stamps and fit.responses.clock == "calendar":
+            return np.array([np.datetime64("now", "ns")])
+        print("note: times are numbers, so now is the last one in the data", file=sys.stderr)
+        return fit._restored(np.array([times.max()]))
+    return None
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def asked_labels(labels: Sequence[Any], names: Sequence[str] | None) -> list[Any] | None:
+    """Labels as the fit has them, from their written form."""
+    if names is None:
+        return None
+    written = {str(label): label for label in labels}
+    return [written.get(name, name) for name in names]
+
+
+# --- output ----------------------------------------------------------------------------------------------
+
+
+def columns_of(frame: Any) -> dict[str, list[Any]]:
+    """A frame's columns as lists."""
+    import narwhals as nw
+
+    table = nw.from_native(frame, eager_only=True)
+    return {name: table[name].to_list() for name in table.columns}
+
+
+def show(frame: Any, args: argparse.Namespace, **facts: Any) -> None:
+    """A table to a file, to machines, to a pipe or to a terminal."""
+    out = getattr(args, "out", None)
+    if out is not None:
+        write_frame(frame, Path(out))
+        facts["out"] = out
+        if not args.json:
+            print(f"wrote {out}", file=sys.stderr)
+    columns = columns_of(frame)
+    if args.json:
+        rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+        print(as_json({**facts, "rows": rows} if out is None else facts))
+    elif out is None:
+        print(_aligned(columns) if sys.stdout.isatty() else _csv(columns), end="")
+
+
+def write_frame(frame: Any, path: Path) -> None:
+    """A frame as CSV or Parquet, by the file's name; written beside and moved into place."""
+    from dynaesti.errors import InputError, StorageError
+
+    columns = columns_of(frame)
+    if path.suffix.lower() not in (".csv", ".parquet"):
+        raise InputError(f"--out: {path.name} is neither .csv nor .parquet")
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.suffix.lower() == ".parquet":
+            import pyarrow as pa
+            import pyarrow.parquet as pq
+
+            pq.write_table(pa.table({name: _alike(values) for name, values in columns.items()}), part)
+        else:
+            part.write_text(_csv(columns), encoding="utf-8", newline="")
+        part.replace(path)
+    except OSError as error:
+        raise StorageError(f"{path}: could not be written ({error.strerror or error})") from error
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _alike(values: list[Any]) -> list[Any]:
+    """A column of one type: labels of several types are written out."""
+    kinds = {type(value) for value in values if value is not None}
+    return [None if value is None else str(value) for value in values] if len(kinds) > 1 and not kinds <= {int, float} else values
+
+
+def _csv(columns: Mapping[str, list[Any]]) -> str:
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(zip(*([_cell(value) for value in values] for values in columns.values()), strict=True))
+    return buffer.getvalue()
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, float):
+        return "" if value != value else f"{value:.8g}"
+    return value.isoformat() if hasattr(value, "isoformat") else value
+
+
+def _aligned(columns: Mapping[str, list[Any]]) -> str:
+    """A table for eyes: few digits, few rows."""
+    total = len(next(iter(columns.values()), []))
+    shown = {name: [_short(value) for value in values[:SHOWN]] for name, values in columns.items()}
+    widths = {name: max([len(name), *map(len, cells)]) for name, cells in shown.items()}
+    numeric = {name: all(isinstance(value, int | float) for value in columns[name][:SHOWN]) for name in columns}
+    lines = ["  ".join(name.rjust(widths[name]) if numeric[name] else name.ljust(widths[name]) for name in shown)]
+    for row in zip(*shown.values(), strict=True):
+        lines.append("  ".join(cell.rjust(widths[name]) if numeric[name] else cell.ljust(widths[name])
+                               for name, cell in zip(shown, row, strict=True)))
+    if total > SHOWN:
+        lines.append(f"… {total - SHOWN:,} rows more; --out FILE writes all")
+    return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, float):
+        return "" if value != value else f"{value:.3f}" if abs(value) < 1e4 else f"{value:.6g}"
+    return str(value)[:19] if hasattr(value, "isoformat") else str(value)
+
+
+def as_json(value: Any) -> str:
+    """JSON without NaN, which it does not know; dates as ISO text."""
+    return json.dumps(_plain(value), ensure_ascii=False, allow_nan=False)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if hasattr(value, "isoformat"):
+        return value.isoformat()
+    if hasattr(value, "item"):
+        return _plain(value.item())
+    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
+        return None
+    return value if isinstance(value, str | int | float | bool | None) else str(value)
+
+
+def say(text: str, args: argparse.Namespace) -> None:
+    """Words for people; machines get theirs as JSON."""
+    if not args.json:
+        print(text)
