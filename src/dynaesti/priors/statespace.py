@@ -13,7 +13,7 @@ import numpy as np
 from dynaesti.arrays import Array, Bools, Ints
 from dynaesti.compiled import compiled
 from dynaesti.priors.features import Basis, SideBySide, leaf_basis
-from dynaesti.priors.kernels import Kernel, Leaf, Matern, Wiener
+from dynaesti.priors.kernels import Kernel, Leaf, Level, Matern, Wiener
 from dynaesti.priors.weights import symmetric_root
 
 
@@ -152,10 +152,16 @@ def _smooth(transition: Array, noise: Array, start: Array, seen: Array, precisio
     return log_partition, proper
 
 
-def chain(kernel: Kernel, instants: Array, span: tuple[float, float]) -> Chain:
-    """The Markov form of a kernel at rising instants; features of constant states cover the span."""
+def chain(kernel: Kernel, instants: Array, span: tuple[float, float], begins: Ints | None = None) -> Chain:
+    """The Markov form of a kernel at rising instants; features of constant states cover the span.
+
+    `begins` are the places where another curve begins, for many curves in a row (the first one at 0).
+    """
     moving = [leaf for leaf in kernel.leaves if not leaf.featured]
-    parts = [_moving(leaf, instants) for leaf in moving]
+    gaps = np.diff(instants, prepend=instants[0])
+    if begins is not None:
+        gaps[begins] = 0.0
+    parts = [_moving(leaf, instants, gaps) for leaf in moving]
     basis: Basis = SideBySide([leaf_basis(leaf, *span) for leaf in kernel.leaves if leaf.featured])
     size = sum(part.start.shape[0] for part in parts)
     n = instants.size
@@ -184,8 +190,7 @@ class _Part:
     start: Array
 
 
-def _moving(leaf: Leaf, instants: Array) -> _Part:
-    gaps = np.diff(instants, prepend=instants[0])
+def _moving(leaf: Leaf, instants: Array, gaps: Array) -> _Part:
     if isinstance(leaf, Wiener):
         noise = leaf.variance * np.diff(leaf.walked(instants), prepend=leaf.walked(instants[:1]))
         start = leaf.variance * (leaf.start**2 + leaf.walked(instants[:1]))
@@ -221,21 +226,50 @@ def _stationary(order: int, rate: float) -> Array:
     return np.array([[1.0, 0.0, -k], [0.0, k, 0.0], [-k, 0.0, rate**4]])
 
 
+@compiled
+def _smooth_jobs(jobs: Ints, site_start: Ints, transition: Array, noise: Array, start: Array, seen: Array, precision: Array,
+                 shift: Array, mean: Array, var: Array, log_partition: Array, proper: Bools) -> None:
+    """The chosen curves, one after the other."""
+    most = 0
+    for job in jobs:
+        most = max(most, site_start[job + 1] - site_start[job])
+    reach, gain = np.empty((most, seen.shape[1])), np.empty((most, 2))
+    for job in jobs:
+        a, b = site_start[job], site_start[job + 1]
+        log_partition[job], proper[job] = _smooth(transition[a:b], noise[a:b], start[job], seen[a:b], precision[a:b], shift[a:b],
+                                                  mean[a:b], var[a:b], reach[:b - a], gain[:b - a])
+
+
 @dataclass(frozen=True)
 class StateSpace:
-    """Curves as Markov chains, one a job."""
+    """Curves as Markov chains of one shape, packed: a site a row, `start` a job each."""
 
-    chains: list[Chain]
+    transition: Array
+    noise: Array
+    start: Array
+    seen: Array
     site_start: Ints
 
     def marginals(self, jobs: Ints, precision: Array, shift: Array, mean: Array, var: Array,
                   log_partition: Array, proper: Bools) -> None:
         """Fill the posterior marginals at the sites of the chosen jobs."""
-        for job in jobs:
-            where, link = slice(self.site_start[job], self.site_start[job + 1]), self.chains[job]
-            log_partition[job], proper[job] = _smooth(
-                link.transition, link.noise, link.start, link.seen, precision[where], shift[where], mean[where], var[where],
-                np.empty(link.seen.shape), np.empty((len(link.seen), 2)))
+        _smooth_jobs(jobs, self.site_start, self.transition, self.noise, self.start, self.seen, precision, shift, mean, var,
+                     log_partition, proper)
+
+
+def pack_chains(chains: list[Chain], site_start: Ints) -> StateSpace:
+    """Chains of one kernel's shape as one solver."""
+    transition, noise, seen = (np.concatenate([getattr(link, name) for link in chains]) for name in ("transition", "noise", "seen"))
+    return StateSpace(transition, noise, np.stack([link.start for link in chains]), seen, site_start)
+
+
+def ragged_chains(kernel: Kernel, times: Array, site_start: Ints) -> StateSpace | None:
+    """Many curves of a kernel that does not care where its data lie, built in one go; None for kernels that do."""
+    if not all(isinstance(leaf, Matern | Level) for leaf in kernel.leaves):
+        return None
+    whole = chain(kernel, times, (0.0, 1.0), site_start[:-1])
+    return StateSpace(whole.transition, whole.noise, np.broadcast_to(whole.start, (site_start.size - 1, *whole.start.shape)).copy(),
+                      whole.seen, site_start)
 
 
 class ChainPosterior:
