@@ -13,6 +13,7 @@ import numpy as np
 from scipy.special import expit, ndtr, ndtri
 
 import dynaesti as dy
+from dynaesti.dynaesti import DEFAULT_KERNEL
 from dynaesti.links import BUILT_IN
 from dynaesti.simulate import Synthetic, curves, paper
 
@@ -46,19 +47,24 @@ def told(rows: list[dict[str, float]]) -> str:
 
 
 def synthetic() -> None:
-    """The paper's synthetic experiment, five seeds."""
+    """The paper's synthetic experiment, five seeds, with the paper's kernel and with the default one."""
+    for kernel in ("rbf", DEFAULT_KERNEL):
+        synthetic_with(kernel)
+
+
+def synthetic_with(kernel: str) -> None:
     by_scale: dict[str, list[dict[str, float]]] = {"items": [], "abilities": []}
     times = []
     for seed in range(5):
         truth = paper(500, 500, seed=seed)
         begin = time.process_time()
-        fit = dy.DynAEsti("3PL", scale="items", threads=1).fit(dy.Responses.from_matrices(truth.responses, truth.times))
+        fit = dy.DynAEsti("3PL", kernel=kernel, scale="items", threads=1).fit(dy.Responses.from_matrices(truth.responses, truth.times))
         times.append(cpu(begin))
         for scale, rows in by_scale.items():
             rows.append(recovery(replace(fit, options={**fit.options, "scale": scale}), truth))
     for scale, rows in by_scale.items():
-        print(f"synthetic, scale {scale!r}: {told(rows)}")
-    print(f"synthetic: CPU {', '.join(f'{t:.1f}' for t in times)} s")
+        print(f"synthetic, {kernel}, scale {scale!r}: {told(rows)}")
+    print(f"synthetic, {kernel}: CPU {', '.join(f'{t:.1f}' for t in times)} s")
 
 
 def static() -> None:

@@ -74,10 +74,12 @@ def test_static_answers_are_predicted_without_themselves():
     assert 0 < found.expected[k] < 1
 
 
-def test_answers_one_by_one_settle_as_grafting_does(monkeypatch):
+@pytest.mark.parametrize("kernel", [dy.RBF(), dy.Matern32(), 0.3 * dy.Level() + 0.7 * dy.RBF(), dy.Level(amplitude="learn") + dy.Matern32(),
+                                    dy.RBF(np.inf)])
+def test_answers_one_by_one_settle_as_grafting_does(monkeypatch, kernel):
     """Rank-one steps and derivatives against integrating every site in every sweep; steep items with guessing, so that both work."""
     table = classroom(30, 8, 60)
-    fit = dy.DynAEsti("3PL", kernel=0.3 * dy.Level() + 0.7 * dy.RBF("learn"),
+    fit = dy.DynAEsti("3PL", kernel=kernel, iterations=3,
                       fixed={f"i{k:02d}": {"a": 4.0, "c": 0.3} for k in range(8)}).fit(table)
     rng = np.random.default_rng(0)
     more = [(float(t), f"i{rng.integers(8):02d}", float(rng.integers(2))) for t in rng.uniform(0.2, 1.1, 12)]
@@ -89,7 +91,8 @@ def test_answers_one_by_one_settle_as_grafting_does(monkeypatch):
         return live
 
     quick = played()
-    monkeypatch.setattr("dynaesti.live.regraft", lambda *_: (False, 0.0))
+    for name in ("regraft", "reglide"):
+        monkeypatch.setattr(f"dynaesti.strands.{name}", lambda *_: (False, 0.0))
     slow = played()
     assert_allclose(quick.mixture([0.1, 0.6, 1.1]).means, slow.mixture([0.1, 0.6, 1.1]).means, atol=2e-6)
     assert_allclose(quick.mixture([0.1, 0.6, 1.1]).sds, slow.mixture([0.1, 0.6, 1.1]).sds, rtol=3e-6)
@@ -101,7 +104,7 @@ def test_two_fits_side_by_side():
     one, two = dy.DynAEsti(bandwidth=0.4).fit(table), dy.DynAEsti("3PL", bandwidth=0.4).fit(table)
     shown = evaluate.compare(one, two, table)
     assert list(shown["parameters"]) == [10, 15]
-    with pytest.raises(dy.InputError, match="neither 'random' nor 'last'"):
+    with pytest.raises(dy.InputError, match="is none of 'random', 'last', 'people'"):
         evaluate.split(table, 0.2, by="first")
 
 

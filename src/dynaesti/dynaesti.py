@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from os import PathLike
 from typing import Any
@@ -17,15 +17,22 @@ from dynaesti.coding import build_answers, build_bank, build_coding, models_of
 from dynaesti.em import Listener
 from dynaesti.errors import ConvergenceWarning, InputError
 from dynaesti.expectation import farthest_ability
-from dynaesti.fitting import Fitted, Stages, default_kernel
+from dynaesti.fitting import Fitted, Stages
 from dynaesti.labels import find
-from dynaesti.priors.kernels import RBF, Banded, Kernel
+from dynaesti.priors.kernels import RBF, Banded, Kernel, Level, Matern32
 from dynaesti.progress import LiveLine
 from dynaesti.responses import Responses
 from dynaesti.results import Fit
 
 OPTIONS = ("kernel", "scale", "direction", "orient", "priors", "clock", "unit", "rare", "fixed", "start", "iterations", "tolerance",
            "standard_errors", "threads", "progress", "checkpoint", "every")
+KERNELS: dict[str, Callable[[], Kernel]] = {
+    "rbf": RBF,
+    "matern32": Matern32,
+    "level+rbf": lambda: Level(amplitude="learn") + RBF(amplitude="learn"),
+    "level+matern32": lambda: Level(amplitude="learn") + Matern32(amplitude="learn"),
+}
+DEFAULT_KERNEL = "level+matern32"  # on evidence: see docs/kernels.md
 CLOCKS = ("calendar", "person")
 SCALES, DIRECTIONS, PRIORS = ("abilities", "items"), ("positive", "free"), ("weak", "hierarchical", None)
 
@@ -34,8 +41,9 @@ class DynAEsti:
     """Item response theory in which each person's ability is a curve over time.
 
     `model`: 1PL, 2PL, 3PL, 4PL, GRM, PCM, GPCM, RSM, NRM, golf, poisson, gaussian, beta, an OwnModel, or a mapping from item to model.
-    `kernel`: prior of the curves, of total variance 1 (default: RBF, its bandwidth's distribution over people learned); `bandwidth`
-    is shorthand for a lone RBF, inf for static abilities. `scale`: "abilities" (unit variance) or "items" (geometric-mean slope 1).
+    `kernel`: prior of the curves, of total variance 1, a kernel or its name (default: "level+matern32", a level of each person's own
+    plus what moves, the bandwidth's and the shares' distribution over people learned; the paper's is "rbf"); `bandwidth` is shorthand
+    for a lone RBF, inf for static abilities. `scale`: "abilities" (unit variance) or "items" (geometric-mean slope 1).
     `direction="free"` lets items run backwards; `orient={"item": label}` or `{"id": label}` then says what lies on the upper
     side. `priors` on items: "weak", "hierarchical" or None. `clock`: "calendar" or "person" (time since each one's first answer).
     `rare`: categories with fewer answers join a neighbour. `fixed` and `start`: item → {parameter: value} (or a frame with an item
@@ -44,15 +52,17 @@ class DynAEsti:
     (`every`), from which an interrupted fit of the same data and options goes on to the same answer.
     """
 
-    def __init__(self, model: Any = "2PL", *, kernel: Kernel | None = None, bandwidth: Any = None, scale: str = "abilities",
+    def __init__(self, model: Any = "2PL", *, kernel: Kernel | str | None = None, bandwidth: Any = None, scale: str = "abilities",
                  direction: str = "positive", orient: Mapping[str, Any] | None = None, priors: str | None = "weak",
                  clock: str = "calendar", unit: str | None = None, rare: int = 1, fixed: Any = None, start: Any = None,
                  iterations: int = 200, tolerance: float = 0.01, standard_errors: bool = True, threads: int | None = None,
                  progress: bool | Listener = False, checkpoint: str | PathLike[str] | None = None, every: float = 20.0) -> None:
         if kernel is not None and bandwidth is not None:
             raise InputError("bandwidth: the kernel owns it; give one of both")
+        if isinstance(kernel, str):
+            kernel = named_kernel(kernel)
         if kernel is not None and not isinstance(kernel, Kernel):
-            raise InputError(f"kernel: expected a kernel such as RBF(), got {type(kernel).__name__}")
+            raise InputError(f"kernel: expected a kernel such as RBF() or its name, got {type(kernel).__name__}")
         for name, value, allowed in (("scale", scale, SCALES), ("direction", direction, DIRECTIONS), ("priors", priors, PRIORS)):
             if value not in allowed:
                 raise InputError(f"{name}: {value!r} is none of {', '.join(map(repr, allowed))}")
@@ -65,7 +75,7 @@ class DynAEsti:
         if orient is not None and (not isinstance(orient, Mapping) or set(orient) - {"item", "id"} or len(orient) != 1):
             raise InputError("orient: give {'item': label} or {'id': label}: what lies on the upper side of the scale")
         self.model, self.scale, self.direction, self.orient, self.priors = model, scale, direction, orient, priors
-        self.kernel = kernel if kernel is not None else default_kernel() if bandwidth is None else RBF(bandwidth)
+        self.kernel = kernel if kernel is not None else named_kernel(DEFAULT_KERNEL) if bandwidth is None else RBF(bandwidth)
         words = [leaf.bandwidth for leaf in self.kernel.leaves if isinstance(leaf, Banded) and isinstance(leaf.bandwidth, str)]
         if any(word != "learn" for word in words):
             raise InputError(f"bandwidth: {words[0]!r} picks for a single curve; for a population give a number, inf or 'learn'")
@@ -133,6 +143,13 @@ class DynAEsti:
         person, offsets = fit._asked(None, [self.orient["id"]])
         mix = fit.mixture(person, offsets)
         return bool((mix.weights * mix.means).sum(axis=0).mean() >= 0)
+
+
+def named_kernel(name: str) -> Kernel:
+    """A prior of abilities by its name."""
+    if name.lower() not in KERNELS:
+        raise InputError(f"kernel: no kernel is called {name!r}; there are {', '.join(KERNELS)}, or give one such as Level() + RBF()")
+    return KERNELS[name.lower()]()
 
 
 def _assembled(responses: Responses, coding: Any, fitted: Fitted, options: dict[str, Any]) -> Fit:

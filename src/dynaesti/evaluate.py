@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
+import narwhals as nw
 import numpy as np
+import numpy.typing as npt
 from scipy.optimize import brentq
 from scipy.stats import rankdata
 
-from dynaesti.arrays import Array, Ints, as_vector, generator, whole_number
+from dynaesti.arrays import Array, Bools, Ints, as_vector, generator, whole_number
+from dynaesti.baselines import constant, elo, item_and_person
 from dynaesti.dynaesti import DynAEsti
 from dynaesti.errors import InputError
+from dynaesti.findings import Twin
 from dynaesti.frames import make_frame
+from dynaesti.items import OwnModel
 from dynaesti.responses import Responses
 from dynaesti.results import Fit
 
 EDGE = 1e-12
+MOST_VALUES = 30  # distinct responses up to which simple forecasts have categories
 
 
 @dataclass(frozen=True)
@@ -104,19 +112,120 @@ def calibration(fit: Fit, data: Any, bins: int = 10) -> Any:
 
 
 def split(data: Any, share: float = 0.2, *, by: str = "random", seed: int = 0, **columns: Any) -> tuple[Responses, Responses]:
-    """(training, held-out) answers: a random share of the cells, or `by="last"`: each person's last ones."""
+    """(training, held-out) answers: a random share of the cells; `by="last"`: each person's last ones; `"people"`: all of some people."""
     responses = Responses.read(data, **columns)
     if not 0 < share < 1:
         raise InputError(f"share: {share!r} is not between 0 and 1")
-    if by == "random":
-        out = generator(seed).uniform(size=len(responses)) < share
-    elif by == "last":
-        sizes = np.diff(responses.person_start)
-        place = np.arange(len(responses)) - np.repeat(responses.person_start[:-1], sizes)
-        out = place >= np.ceil((1 - share) * np.repeat(sizes, sizes))
-    else:
-        raise InputError(f"by: {by!r} is neither 'random' nor 'last'")
+    if by not in SPLITS:
+        raise InputError(f"by: {by!r} is none of {', '.join(map(repr, SPLITS))}")
+    out = SPLITS[by](responses, share, generator(seed))
+    if out.all() or not out.any():
+        raise InputError(f"share: {share!r} of these answers leaves nothing to {'fit' if out.all() else 'hold out'}")
     return part_of(responses, np.flatnonzero(~out)), part_of(responses, np.flatnonzero(out))
+
+
+def _random_cells(r: Responses, share: float, rng: np.random.Generator) -> Bools:
+    return rng.uniform(size=len(r)) < share
+
+
+def _last_answers(r: Responses, share: float, rng: np.random.Generator) -> Bools:  # noqa: ARG001
+    sizes = np.diff(r.person_start)
+    place = np.arange(len(r)) - np.repeat(r.person_start[:-1], sizes)
+    return np.asarray(place >= np.ceil((1 - share) * np.repeat(sizes, sizes)))
+
+
+def _some_people(r: Responses, share: float, rng: np.random.Generator) -> Bools:
+    return np.asarray((rng.uniform(size=r.people.size) < share)[r.person])
+
+
+SPLITS = {"random": _random_cells, "last": _last_answers, "people": _some_people}
+
+
+def rolling(data: Any, folds: int = 3, **columns: Any) -> list[tuple[Responses, Responses]]:
+    """(training, held-out) pairs with the origin rolling on: all answers before a time, then those up to the next one.
+
+    The second half of the answers is cut into `folds` stretches of time with equally many.
+    """
+    responses = Responses.read(data, **columns)
+    cuts = np.quantile(responses.offsets, np.linspace(0.5, 1.0, whole_number(folds, "folds", 1) + 1))
+    cuts[-1] = np.inf
+    pairs = []
+    for low, high in pairwise(cuts):
+        before, after = responses.offsets < low, (responses.offsets >= low) & (responses.offsets < high)
+        if before.any() and after.any():
+            pairs.append((part_of(responses, np.flatnonzero(before)), part_of(responses, np.flatnonzero(after))))
+    if not pairs:
+        raise InputError("folds: the answers share too few times to be cut into earlier and later ones")
+    return pairs
+
+
+def against_baselines(estimator: DynAEsti, pairs: Sequence[tuple[Responses, Responses]], *, static: bool = True) -> Any:
+    """Held-out scores of a model beside simpler forecasts, pooled over (training, held-out) pairs: a frame.
+
+    Rows: constant, item + person, Elo (0/1 only), static IRT, dynamic IRT. `se` is the standard error of the log loss over people.
+    Answers to items that the training part lacks are left out, and counted in `skipped`.
+    """
+    rows: dict[str, list[Forecast]] = {}
+    skipped = 0
+    for train, test in pairs:
+        known = np.isin(test.items.astype(object), train.items.astype(object))[test.item]
+        skipped += int((~known).sum())
+        if not known.any():
+            continue
+        for name, forecast in _forecasts(estimator, train, part_of(test, np.flatnonzero(known)), static):
+            rows.setdefault(name, []).append(forecast)
+    if not rows:
+        raise InputError("no held-out answer is to an item that the training part has")
+    table = {name: pooled(parts) for name, parts in rows.items()}
+    return make_frame({"forecast": list(table), "log_loss": [s.log_loss for s, _ in table.values()],
+                       "se": [se for _, se in table.values()], "brier": [s.brier for s, _ in table.values()],
+                       "auc": [s.auc for s, _ in table.values()], "imv": [s.imv for s, _ in table.values()],
+                       "n": [s.n for s, _ in table.values()], "skipped": [skipped] * len(table)}, pairs[0][0].frame)
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """Chances of held-out answers: of what was answered, of each category (none for amounts), and whose they are."""
+
+    given: Array
+    chances: Array
+    resp: Array
+    person: npt.NDArray[Any]
+
+    @property
+    def binary(self) -> bool:
+        """Whether the answers are 0 and 1."""
+        return self.chances.shape[1] == 2 and bool(np.isin(self.resp, (0, 1)).all())
+
+
+def pooled(parts: Sequence[Forecast]) -> tuple[Scores, float]:
+    """Scores over several parts, and the standard error of the log loss with answers of one person taken as one draw."""
+    given, resp = np.concatenate([p.given for p in parts]), np.concatenate([p.resp for p in parts])
+    loss = -np.log(np.maximum(given, EDGE))
+    person = np.unique(np.concatenate([p.person.astype(str) for p in parts]), return_inverse=True)[1]
+    se = float(np.sqrt((np.bincount(person, loss - loss.mean()) ** 2).sum()) / loss.size)
+    if all(p.binary for p in parts):
+        return binary_scores(np.concatenate([p.chances[:, 1] for p in parts]), resp), se
+    brier = float(np.concatenate([(np.nan_to_num(p.chances) ** 2).sum(axis=1) - 2 * p.given + 1 for p in parts]).mean())
+    whole = all(p.chances.shape[1] for p in parts)
+    return Scores(loss.size, float(loss.mean()), brier if whole else float("nan"), float("nan"), float("nan")), se
+
+
+def _forecasts(estimator: DynAEsti, train: Responses, test: Responses, static: bool) -> Iterator[tuple[str, Forecast]]:
+    people = test.people[test.person]
+    values = np.unique(np.concatenate([train.resp, test.resp]))
+    code = np.searchsorted(values, test.resp)
+    fits = [("static IRT", estimator.with_options(bandwidth=np.inf))] * static + [("dynamic IRT", estimator)]
+    if values.size <= MOST_VALUES:
+        simple = {"constant": constant(train, test, values), "item + person": item_and_person(train, test, values)}
+        if np.isin(values, (0, 1)).all():
+            simple["Elo"] = np.stack([1 - elo(train, test), elo(train, test)], axis=1)
+        for name, chances in simple.items():
+            yield name, Forecast(chances[np.arange(len(test)), code], chances, test.resp, people)
+    for name, chosen in fits:
+        fit = chosen.fit(train)
+        found = fit.predictions(*fit._read(test))
+        yield name, Forecast(found.given, found.chances, test.resp, people)
 
 
 def part_of(responses: Responses, rows: Ints) -> Responses:
@@ -196,6 +305,28 @@ def compare(first: Fit, second: Fit, data: Any = None) -> Any:
         rows.append({"log_evidence": fit.log_evidence, "parameters": free, "log_loss": scores.log_loss if scores else np.nan,
                      "brier": scores.brier if scores else np.nan, "auc": scores.auc if scores else np.nan})
     return make_frame({"fit": ["first", "second"], **{key: [row[key] for row in rows] for key in rows[0]}}, first.frame)
+
+
+def static_twin(estimator: DynAEsti, fit: Fit) -> Twin:
+    """The same answers with constant abilities, items begun from the fit's: each answer predicted without itself under both."""
+    columns = {name for block in fit.bank.blocks for name in block.model.describe(block.u[:1])}
+    table = nw.from_native(fit.items, eager_only=True)
+    rows = {label: {name: value for name, value in row.items() if name in columns and value is not None and np.isfinite(value)}
+            for label, row in zip(fit.responses.items.tolist(), table.select([c for c in table.columns if c in columns]).rows(named=True),
+                                  strict=True)}
+    still = estimator.with_options(bandwidth=np.inf, checkpoint=None, progress=False, standard_errors=False, start=_startable(fit, rows))
+    static = still.fit(fit.responses)
+    losses = [-np.log(np.maximum(one.without_each()[0].given, EDGE)) for one in (fit, static)]
+    apart = losses[1] - losses[0]
+    se = np.sqrt((np.bincount(fit.responses.person, apart - apart.mean()) ** 2).sum()) / apart.size
+    return Twin(static, float(losses[0].mean()), float(losses[1].mean()), float(se))
+
+
+def _startable(fit: Fit, rows: dict[Any, dict[str, float]]) -> dict[Any, dict[str, float]] | None:
+    """Parameters that a fit of the same models can begin from; models of the user's own begin anew."""
+    if any(isinstance(block.model, OwnModel) for block in fit.bank.blocks):
+        return None
+    return {label: {name: value for name, value in row.items() if name != "intercept" or "b" not in row} for label, row in rows.items()}
 
 
 def dynamic_against_static(estimator: DynAEsti, data: Any, *, share: float = 0.2, by: str = "random", seed: int = 0,

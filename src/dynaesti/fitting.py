@@ -15,7 +15,7 @@ from dynaesti.em import Listener, Loop, Mark, Point, Step
 from dynaesti.errors import BandwidthWarning, InputError
 from dynaesti.expectation import Answers, Expectation, ability_grid
 from dynaesti.population import population_weights
-from dynaesti.priors.kernels import RBF, Kernel
+from dynaesti.priors.kernels import Kernel
 from dynaesti.rows import row_table
 from dynaesti.uncertainty import item_covariances
 
@@ -177,8 +177,3 @@ def _tell_edge(space: UnitSpace, kernels: list[Kernel], share: Array) -> None:
             warnings.warn(f"bandwidth: {edge:.0%} of the population's weight lies at {np.exp(axis.lowest):.3g}, the shortest that these "
                           "times can show; that is rather misfit or answers that depend on each other than change of ability",
                           BandwidthWarning, stacklevel=6)
-
-
-def default_kernel() -> Kernel:
-    """The paper's: RBF of unit variance, its bandwidth learned."""
-    return RBF()

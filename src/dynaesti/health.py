@@ -28,6 +28,12 @@ class Health:
     backward_items: int
     sentences: tuple[str, ...]
 
+    @property
+    def wants_a_look(self) -> bool:
+        """Whether something deserves attention before fitting."""
+        return bool(self.dropped or self.flat_items or self.blocks > 1 or self.rare_categories or self.duplicates or self.backward_items
+                    or self.lone_people > 0.1 * self.people)
+
     def __str__(self) -> str:
         return "\n".join(self.sentences)
 

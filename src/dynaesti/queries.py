@@ -5,6 +5,7 @@ import numpy as np
 from dynaesti.arrays import Array, Ints
 from dynaesti.priors import SolverName, assemble_many, choose, needs_place, posterior
 from dynaesti.priors.kernels import Kernel
+from dynaesti.priors.statespace import chains_alone
 from dynaesti.priors.weights import LowRank
 from dynaesti.threads import chunks, in_threads
 
@@ -40,14 +41,24 @@ def marginals_at(kernel: Kernel, times: Array, starts: Ints, span: tuple[Array, 
         mine, seen = slice(asked_start[a], asked_start[b]), slice(starts[a], starts[b])
         t[is_asked], t[~is_asked] = asked[mine], times[seen]
         tau[~is_asked], nu[~is_asked] = precision[seen], shift[seen]
-        prior = assemble_many(kernel, t, joint, first[curves], last[curves], "lowrank")
-        assert isinstance(prior, LowRank)
         mean, var, size = np.empty(joint[-1]), np.empty(joint[-1]), np.empty(curves.size)
-        prior.marginals(np.arange(curves.size), tau, nu, mean, var, size, np.ones(curves.size, dtype=bool))
-        rest = np.broadcast_to(kernel.cov(asked[mine], asked[mine]), asked[mine].shape) - prior.squares()[is_asked]
-        means[mine], variances[mine] = mean[is_asked], var[is_asked] + np.maximum(rest, 0.0)
+        proper = np.ones(curves.size, dtype=bool)
+        if packed:
+            prior = assemble_many(kernel, t, joint, first[curves], last[curves], "lowrank")
+            assert isinstance(prior, LowRank)
+            prior.marginals(np.arange(curves.size), tau, nu, mean, var, size, proper)
+            rest = np.broadcast_to(kernel.cov(asked[mine], asked[mine]), asked[mine].shape) - prior.squares()[is_asked]
+            means[mine], variances[mine] = mean[is_asked], var[is_asked] + np.maximum(rest, 0.0)
+            return
+        order = np.lexsort((t, np.repeat(np.arange(curves.size), have + want)))  # chains go forward in time
+        chain = assemble_many(kernel, t[order], joint, first[curves], last[curves], "statespace")
+        found = np.empty((2, joint[-1]))
+        chain.marginals(np.arange(curves.size), tau[order], nu[order], mean, var, size, proper)
+        found[:, order] = mean, var
+        means[mine], variances[mine] = found[:, is_asked]
 
-    in_threads(together if packed else one_by_one, chunks(starts + asked_start), threads)
+    in_threads(together if packed or (chains_alone(kernel) and solver in (None, "statespace")) else one_by_one, chunks(starts + asked_start),
+               threads)
     return means, variances
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from dynaesti.arrays import Array, Ints
 from dynaesti.compiled import compiled
 from dynaesti.grafting import aim, cavities, on_curve, site_evidence
+from dynaesti.priors.gliding import glide
 from dynaesti.priors.weights import lowrank_at, lowrank_weights
 from dynaesti.rows import MOST_NODES, match_one
 
@@ -20,6 +21,10 @@ MOST_SWEEPS = 12  # a curve that needs more is left to `graft`
 SAFETY = 0.3  # of the tolerance, for a last step that is not looked at
 NEAR = 0.1  # how far a cavity may move, in sds, for the derivatives to speak,
 LEAN = 3e-8  # and how large the error of second order may be then, in sds
+
+
+ON_PRECISION, ON_SHIFT, CAV_MEAN, CAV_VAR, LOG_Z, MEAN, VAR, AIM_PRECISION, AIM_SHIFT, BARE_MEAN, BARE_VAR, NONE = range(12)
+ROOM = 12  # rows of the working table, named above; the last stays zero
 
 
 class Members(NamedTuple):
@@ -64,10 +69,11 @@ def _follows(known: Array, i: int, m: float, v: float) -> bool:
 
 
 @compiled
-def _match(sites: Ints, members: Members, cav_mean: Array, cav_var: Array, known: Array, log_z: Array, mean: Array, var: Array,
-           log_w: Array) -> bool:
-    """Tilted moments of the chosen sites, by derivative where the cavity is near where it was."""
-    for i in sites:
+def _match(first: int, last: int, members: Members, memory: Array, work: Array, log_w: Array) -> bool:
+    """Tilted moments of the sites, by derivative where the cavity is near where it was."""
+    cav_mean, cav_var, log_z, mean, var = work[CAV_MEAN], work[CAV_VAR], work[LOG_Z], work[MEAN], work[VAR]
+    known = memory[4:]
+    for i in range(first, last):
         m, v = cav_mean[i], cav_var[i]
         if _follows(known, i, m, v):
             log_z[i], mean[i], var[i] = _lean(known, i, m, v)
@@ -81,6 +87,44 @@ def _match(sites: Ints, members: Members, cav_mean: Array, cav_var: Array, known
         known[0, i], known[1, i], known[2, i], known[3, i], known[4, i], known[5, i], known[6, i] = m, v, lz, x, s, third, fourth
         log_z[i], mean[i], var[i] = lz, x, s
     return True
+
+
+@compiled
+def _look(first: int, last: int, instant_var: Array, members: Members, memory: Array, work: Array, log_w: Array) -> tuple[bool, float]:
+    """Cavities, tilted moments and aims of the sites, from the curve's moments there: (whether all went well, residual)."""
+    job, start, proper, residual = np.zeros(1, dtype=np.int64), np.array([first, last]), np.ones(1, dtype=np.bool_), np.zeros(1)
+    bent = np.ones(last, dtype=np.bool_)
+    cavities(job, start, instant_var, work[NONE], work[NONE], work[ON_PRECISION], work[ON_SHIFT], memory[2], memory[3], memory[0],
+             memory[1], bent, work[BARE_MEAN], work[BARE_VAR], work[CAV_MEAN], work[CAV_VAR], work[MEAN], work[VAR], proper)
+    if not proper[0] or not _match(first, last, members, memory, work, log_w):
+        return False, 0.0
+    aim(job, start, work[CAV_MEAN], work[CAV_VAR], work[MEAN], work[VAR], memory[0], memory[1], work[AIM_PRECISION], work[AIM_SHIFT],
+        residual)
+    return True, residual[0]
+
+
+@compiled
+def _moved(first: int, last: int, memory: Array, work: Array) -> float:
+    """Take the step; returns what the sites added to the evidence before it."""
+    job, start, added = np.zeros(1, dtype=np.int64), np.array([first, last]), np.zeros(1)
+    site_evidence(job, start, work[CAV_MEAN], work[CAV_VAR], memory[0], memory[1], work[LOG_Z], added)
+    for i in range(first, last):
+        memory[0, i], memory[1, i] = work[AIM_PRECISION, i], work[AIM_SHIFT, i]
+    return float(added[0])
+
+
+@compiled
+def _seen(first: int, last: int, instant_var: Array, memory: Array, work: Array) -> float:
+    """The sites as the curve sees them; returns the nugget's part of the evidence."""
+    job, start, instant = np.zeros(1, dtype=np.int64), np.array([first, last]), np.zeros(1)
+    on_curve(job, start, instant_var, work[NONE], work[NONE], memory[0], memory[1], work[ON_PRECISION], work[ON_SHIFT], instant)
+    return float(instant[0])
+
+
+@compiled
+def _rests(now: float, previous: float, tolerance: float) -> bool:
+    """Whether the sites rest, after the step that is about to be taken at the latest."""
+    return bool(now < tolerance or (now < 1e-2 and now * now < SAFETY * tolerance * previous))
 
 
 @compiled
@@ -108,49 +152,61 @@ def _spread(features: Array, changed: int, factor: Array, more_precision: float,
 @compiled
 def regraft(features: Array, instant_var: Array, changed: int, members: Members, memory: Array, factor: Array, weights: Array,
             tolerance: float) -> tuple[bool, float]:
-    """Settle one curve from its sites of a moment ago: (whether it did, log evidence). The last three arrays change in place.
+    """Settle one curve in features (rank, sites) from its sites of a moment ago: (whether it did, log evidence).
 
-    features: (rank, sites). memory: (11, sites), the precision and shift of each, mean and variance of the curve there, and where its
-    tilted moments were last integrated: the cavity's mean and variance, log Z, mean, variance, third and fourth central moment.
-    `factor` and `weights` hold the posterior of the weights before the site `changed` got its answer (−1: nothing is known but the
-    sites).
+    memory: (11, sites), the precision and shift of each, mean and variance of the curve there, and where its tilted moments were last
+    integrated: the cavity's mean and variance, log Z, mean, variance, third and fourth central moment. `factor` and `weights` hold
+    the posterior of the weights before the site `changed` got its answer (−1: nothing is known but the sites). These three change
+    in place.
     """
-    precision, shift, curve_mean, curve_var, known, n = memory[0], memory[1], memory[2], memory[3], memory[4:], memory.shape[1]
-    job, all_sites, no_precision, no_shift = np.zeros(1, dtype=np.int64), np.arange(n), np.zeros(n), np.zeros(n)
-    on_precision, on_shift = np.empty(n), np.empty(n)
-    bare_mean, bare_var, cav_mean, cav_var = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
-    log_z, mean, var, aim_precision, aim_shift = np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n)
-    instant, residual, added, log_w = np.zeros(1), np.zeros(1), np.zeros(1), np.empty(4 * MOST_NODES)
-    bent, proper = np.ones(n, dtype=np.bool_), np.ones(1, dtype=np.bool_)
+    n = memory.shape[1]
+    work, log_w = np.zeros((ROOM, n)), np.empty(4 * MOST_NODES)
     previous, partition = 0.0, 0.0
     for sweep in range(MOST_SWEEPS):
         only, full = sweep == 0 and changed >= 0, sweep > 1 or changed < 0  # the new site; its effect on all; everything
         first, last = (changed, changed + 1) if only else (0, n)
-        start, sites = np.array([first, last]), all_sites[first:last]
-        before = on_precision[changed], on_shift[changed]
-        on_curve(job, start, instant_var, no_precision, no_shift, precision, shift, on_precision, on_shift, instant)
+        before = work[ON_PRECISION, changed], work[ON_SHIFT, changed]
+        instant = _seen(first, last, instant_var, memory, work)
         if only:
             here = np.ascontiguousarray(features[:, first:last])
-            lowrank_at(here, factor, weights, curve_mean[first:last], curve_var[first:last])
+            lowrank_at(here, factor, weights, memory[2, first:last], memory[3, first:last])
         elif full:
-            proper[0], partition = lowrank_weights(features, on_precision, on_shift, factor, weights)
-            if not proper[0]:
+            proper, partition = lowrank_weights(features, work[ON_PRECISION], work[ON_SHIFT], factor, weights)
+            if not proper:
                 break
-            lowrank_at(features, factor, weights, curve_mean, curve_var)
+            lowrank_at(features, factor, weights, memory[2], memory[3])
         else:
-            _spread(features, changed, factor, on_precision[changed] - before[0], on_shift[changed] - before[1], curve_mean, curve_var)
-        cavities(job, start, instant_var, no_precision, no_shift, on_precision, on_shift, curve_mean, curve_var, precision, shift,
-                 bent, bare_mean, bare_var, cav_mean, cav_var, mean, var, proper)
-        if not proper[0] or not _match(sites, members, cav_mean, cav_var, known, log_z, mean, var, log_w):
+            _spread(features, changed, factor, work[ON_PRECISION, changed] - before[0], work[ON_SHIFT, changed] - before[1], memory[2],
+                    memory[3])
+        fine, now = _look(first, last, instant_var, members, memory, work, log_w)
+        if not fine:
             break
-        aim(job, start, cav_mean, cav_var, mean, var, precision, shift, aim_precision, aim_shift, residual)
-        now = residual[0]
-        resting = full and (now < tolerance or (now < 1e-2 and now * now < SAFETY * tolerance * previous))
-        if resting:
-            site_evidence(job, start, cav_mean, cav_var, precision, shift, log_z, added)
-        for i in sites:
-            precision[i], shift[i] = aim_precision[i], aim_shift[i]
-        if resting:
-            return True, added[0] + partition + instant[0]
+        added = _moved(first, last, memory, work)
+        if full and _rests(now, previous, tolerance):
+            return True, added + partition + instant
+        previous = 0.0 if only else now
+    return False, 0.0
+
+
+@compiled
+def reglide(gaps: Array, decay: Array, rate: float, variance: float, level: float, instant_var: Array, changed: int, members: Members,
+            memory: Array, tolerance: float) -> tuple[bool, float]:
+    """The same for a level plus Matérn 3/2 (see `glide`), whose passes cost so little that every sweep makes one."""
+    n = memory.shape[1]
+    work, log_w, kept = np.zeros((ROOM, n)), np.empty(4 * MOST_NODES), np.empty((n, 5))
+    previous = 0.0
+    for sweep in range(MOST_SWEEPS):
+        only = sweep == 0 and changed >= 0
+        first, last = (changed, changed + 1) if only else (0, n)
+        instant = _seen(0, n, instant_var, memory, work)
+        partition, proper = glide(gaps, decay, rate, variance, level, work[ON_PRECISION], work[ON_SHIFT], memory[2], memory[3], kept)
+        if not proper:
+            break
+        fine, now = _look(first, last, instant_var, members, memory, work, log_w)
+        if not fine:
+            break
+        added = _moved(first, last, memory, work)
+        if not only and _rests(now, previous, tolerance):
+            return True, added + partition + instant
         previous = 0.0 if only else now
     return False, 0.0

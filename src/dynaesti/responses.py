@@ -138,6 +138,21 @@ class Responses:
                         self.unit, self.clock, self.dropped + other.dropped, self.frame, self.notes)
         return replace(whole, columns=self.columns)
 
+    def with_note(self, note: str) -> Responses:
+        """With one more word on what was decided about the data."""
+        return replace(self, notes=(*self.notes, note))
+
+    def distinct(self) -> Responses:
+        """Without answers that repeat another exactly: person, item, time and response."""
+        again = np.zeros(len(self), dtype=bool)
+        again[1:] = np.all([np.diff(part) == 0 for part in (self.person, self.item, self.offsets, self.resp)], axis=0)
+        rows = np.flatnonzero(~again)
+        if rows.size == len(self):
+            return self
+        kept = replace(self, person=self.person[rows], item=self.item[rows], resp=self.resp[rows], offsets=self.offsets[rows],
+                       weight=None if self.weight is None else self.weight[rows], row=self.row[rows])
+        return kept.with_note(f"{int(again.sum()):,} answers that repeat another exactly were counted once")
+
     def take(self, people: Ints) -> Responses:
         """The answers of some people (all items keep their numbers)."""
         rows = np.flatnonzero(np.isin(self.person, people))

@@ -18,6 +18,7 @@ from dynaesti.components import graft_components
 from dynaesti.curves import Curve, from_components
 from dynaesti.errors import InputError, ResponseError
 from dynaesti.expectation import Answers, Expectation, Expected, Grafts, ability_grid, runs, without_each
+from dynaesti.figures import FitPlots
 from dynaesti.fitfile import FitParts, fit_header
 from dynaesti.frames import frame_kind, make_frame
 from dynaesti.grafting import seen_by_curve
@@ -30,7 +31,7 @@ from dynaesti.live import Live, live_person
 from dynaesti.mixtures import Mixture, check_level
 from dynaesti.observations import Observations
 from dynaesti.predictions import Predictions, item_information, predicted
-from dynaesti.priors.kernels import Kernel
+from dynaesti.priors.kernels import Banded, Kernel, Level
 from dynaesti.queries import marginals_at
 from dynaesti.responses import Responses
 from dynaesti.rows import RowTable, row_table
@@ -421,6 +422,27 @@ class Fit(FitParts):
         error = float((mix.sd(BUILT_IN["identity"]) ** 2).mean())
         return 1.0 - error / self.gain**2
 
+    def movement(self) -> dict[str, float]:
+        """How abilities move: the share of their variance that stays with a person, and the time scale of the rest (median, 10 and 90 %).
+
+        Over the population's priors; a constant prior counts as all staying.
+        """
+        stays, scales, weights = 0.0, [], []
+        for kernel, weight in zip(self.kernels, self.population, strict=True):
+            total = sum(leaf.variance for leaf in kernel.leaves)
+            for leaf in kernel.leaves:
+                if leaf.constant or isinstance(leaf, Level):
+                    stays += weight * leaf.variance / total
+                elif isinstance(leaf, Banded):
+                    scales.append(leaf.number("bandwidth"))
+                    weights.append(weight * leaf.variance / total)
+        if not scales:
+            return {"stays": float(stays), "bandwidth": np.inf, "shortest": np.inf, "longest": np.inf}
+        order = np.argsort(scales)
+        rising = np.cumsum(np.array(weights)[order]) / np.sum(weights)
+        low, middle, high = (float(np.array(scales)[order][np.searchsorted(rising, q)]) for q in (0.1, 0.5, 0.9))
+        return {"stays": float(stays), "bandwidth": middle, "shortest": low, "longest": high}
+
     def summary(self) -> str:
         """The fit in a few sentences."""
         r, heavy = self.responses, int(np.argmax(self.population))
@@ -439,57 +461,6 @@ class Fit(FitParts):
 
     def __repr__(self) -> str:
         return f"<Fit: {self.summary()}>"
-
-
-@dataclass(frozen=True)
-class FitPlots:
-    """Figures of a fit; `…_data` gives what they draw."""
-
-    fit: Fit
-
-    def curves_data(self, ids: Any, at: Any = None, level: float = 0.7) -> Any:
-        """Abilities over time: the frame that `curves` draws."""
-        fit = self.fit
-        if at is None:
-            low, high = fit.responses.clock_times.min(), fit.responses.clock_times.max()
-            at = fit._restored(np.linspace(low, high, 200))
-        return fit.ability(at, ids, level=level)
-
-    def curves(self, ids: Any, at: Any = None, level: float = 0.7, ax: Any = None) -> Any:
-        """Ability curves of some people with their bands."""
-        from dynaesti.plots import plot_curves
-
-        return plot_curves(self.curves_data(ids, at, level), level, ax)
-
-    def item_data(self, item: Any, points: int = 200) -> dict[str, Any]:
-        """Chances of each category over ability, as `item` draws them (the mean response for amounts)."""
-        fit, number = self.fit, find(self.fit.responses.items, [item], "item")
-        ability = np.linspace(fit.shift - 3.5 * fit.gain, fit.shift + 3.5 * fit.gain, points)
-        theta = fit.bank.metric.theta((ability - fit.shift) / fit.gain)
-        block_of, place = fit.bank.place_of_items()
-        block = fit.bank.blocks[int(block_of[number[0]])]
-        u, values = block.u[place[number]], block.values[place[number]]
-        if not block.model.categorical:
-            return {"ability": ability, "expected": block.model.expected(u, theta, values)[0], "item": item}
-        chances = np.exp(block.model.rows(u, theta))[0]
-        return {"ability": ability, "item": item, **{f"{value:g}": chances[k] for k, value in enumerate(values[0])}}
-
-    def item(self, item: Any, ax: Any = None) -> Any:
-        """An item's response curves."""
-        from dynaesti.plots import plot_item
-
-        return plot_item(self.item_data(item), ax)
-
-    def information_data(self, points: int = 200) -> Any:
-        """Test information over ability: the frame that `information` draws."""
-        fit = self.fit
-        return fit.test_information(np.linspace(fit.shift - 3.5 * fit.gain, fit.shift + 3.5 * fit.gain, points))
-
-    def information(self, ax: Any = None) -> Any:
-        """Information of all items together over ability."""
-        from dynaesti.plots import plot_information
-
-        return plot_information(self.information_data(), ax)
 
 
 @dataclass(frozen=True)

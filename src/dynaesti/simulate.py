@@ -7,7 +7,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit, ndtri
 
-from dynaesti.arrays import Array, Ints, generator, whole_number
+from dynaesti.arrays import Array, Ints, generator, positive_number, whole_number
+from dynaesti.errors import InputError
+from dynaesti.items import ItemModel, item_model
 
 PAPER_BANDWIDTH, PAPER_SPREAD, PAPER_MEAN = 0.19, 0.6, 0.5  # the paper gives no mean; 0.5 reproduces its figures
 
@@ -72,3 +74,99 @@ def curves(times: npt.ArrayLike, bandwidth: float, size: int, seed: Any = 0) -> 
     t = np.asarray(times, dtype=np.float64)
     values, vectors = np.linalg.eigh(np.exp(-0.5 * ((t[:, None] - t) / bandwidth) ** 2))
     return np.asarray(generator(seed).standard_normal((size, t.size)) @ (vectors * np.sqrt(np.maximum(values, 0.0))).T)
+
+
+ORDERED = 4  # categories of drawn items that have several
+WIDTH = 0.5  # of the weak priors, from which drawn items come
+GRID = 241
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Answers drawn from the model as columns, and the truth behind them: the items' parameters, everyone's ability at each answer."""
+
+    table: dict[str, Any]
+    items: dict[str, Any]
+    abilities: dict[str, Any]
+
+
+def answers(people: int = 200, items: int = 40, per_person: int = 60, *, model: str = "2PL", span: float = 100.0,
+            bandwidth: float = 25.0, level: float = 0.5, growth: float = 0.0, seed: Any = 0) -> Drawn:
+    """Answers at irregular times by people whose ability is a level plus an RBF curve of total variance 1, and may grow with time.
+
+    `level` is the share of the variance that stays with a person; `growth` everybody's rise over the span, centred.
+    """
+    rng = generator(seed)
+    n, size, count = (whole_number(value, name, 1) for value, name in ((people, "people"), (items, "items"), (per_person, "per_person")))
+    positive_number(span, "span"), positive_number(bandwidth, "bandwidth")
+    if not 0 <= level <= 1:
+        raise InputError(f"level: expected a share between 0 and 1, got {level!r}")
+    chosen = item_model(model)
+    grid = np.linspace(0.0, span, GRID)
+    moving = curves(grid, bandwidth, n, rng)
+    ability = np.sqrt(level) * rng.standard_normal((n, 1)) + np.sqrt(1 - level) * moving + growth * (grid / span - 0.5)
+    t = np.sort(rng.uniform(0.0, span, (n, count)), axis=1)
+    theta = np.array([np.interp(t[k], grid, ability[k]) for k in range(n)]).ravel()
+    categories = 2 if chosen.binary else ORDERED
+    weak = chosen.priors(categories)
+    u = np.array([w.mean for w in weak]) + WIDTH * np.array([w.sd for w in weak]) * rng.standard_normal((size, len(weak)))
+    item = rng.integers(0, size, theta.size)
+    ids = np.array([f"p{k:0{len(str(n - 1))}d}" for k in range(n)])
+    names = np.array([f"i{k:0{len(str(size - 1))}d}" for k in range(size)])
+    resp = _responses(chosen, u, item, theta, categories, rng)
+    table = {"id": np.repeat(ids, count), "item": names[item], "resp": resp, "date": t.ravel()}
+    return Drawn(table, {"item": names, **chosen.describe(u)}, {"id": table["id"], "date": table["date"], "ability": theta})
+
+
+def _responses(model: ItemModel, u: Array, item: Ints, theta: Array, categories: int, rng: np.random.Generator) -> Array:
+    if model.categorical:
+        p = np.exp(model.rows(u[item], theta[:, None]))[:, :, 0]
+        return np.asarray((rng.uniform(size=(theta.size, 1)) > p.cumsum(axis=1)[:, :-1]).sum(axis=1), dtype=np.float64)
+    values = np.zeros((theta.size, categories))
+    mean, var = (f(u[item], theta[:, None], values)[:, 0] for f in (model.expected, model.variance))
+    if model.name == "poisson":
+        return rng.poisson(mean).astype(np.float64)
+    if model.name == "gaussian":
+        return np.asarray(mean + np.sqrt(var) * rng.standard_normal(theta.size))
+    total = mean * (1 - mean) / var - 1
+    return np.clip(rng.beta(mean * total, (1 - mean) * total), 1e-6, 1 - 1e-6)
+
+
+TOPICS = ("fractions", "decimals", "percentages", "equations", "functions", "graphs", "geometry", "probability")
+FIRST = ("Ada", "Ben", "Carla", "Dayo", "Elif", "Femi", "Grace", "Hugo", "Ines", "Jun", "Kofi", "Lena", "Mina", "Noor", "Otto", "Priya",
+         "Quinn", "Rosa", "Sami", "Tara", "Uma", "Vera", "Wim", "Ximena", "Yara", "Zoë")
+TERM_DAYS, WEEKS = 110, 16
+
+
+def term(students: int = 120, seed: Any = 7) -> dict[str, Any]:
+    """A class over a term as a learning platform would log it: student, problem, correct, timestamp.
+
+    Most students learn, some stand still, a few fall behind after the holidays; work comes in evening sessions, some weeks are missed.
+    """
+    rng = generator(seed)
+    n = whole_number(students, "students", 1)
+    problems = [f"{topic} {k}" for topic in TOPICS for k in range(1, 6)]
+    difficulty, slope = rng.normal(0.2, 0.9, len(problems)), np.exp(rng.normal(0.1, 0.3, len(problems)))
+    days = np.linspace(0.0, TERM_DAYS, GRID)
+    wiggle = curves(days, 22.0, n, rng)
+    pace = rng.normal(1.1, 0.6, n)  # sds gained over the term
+    slump = np.where(rng.uniform(size=n) < 0.12, rng.uniform(0.8, 1.6, n), 0.0)
+    ability = (0.8 * rng.standard_normal((n, 1)) + 0.4 * wiggle + pace[:, None] * (days / TERM_DAYS - 0.5)
+               - slump[:, None] / (1 + np.exp(-(days - 65) / 4)))
+    names = [f"{FIRST[k % len(FIRST)]} {chr(65 + k // len(FIRST))}." for k in range(n)]
+    rows: dict[str, list[Any]] = {"student": [], "problem": [], "correct": [], "timestamp": []}
+    start = np.datetime64("2024-02-05T00:00:00", "s")
+    for k in range(n):
+        eager = rng.uniform(0.5, 0.95)
+        for week in np.flatnonzero(rng.uniform(size=WEEKS) < eager):
+            day = 7 * week + rng.integers(0, 7)
+            clock = day + rng.normal(17.5, 2.0) / 24
+            for place in range(rng.integers(3, 9)):
+                when = clock + place * rng.uniform(1.5, 4.0) / 1440
+                q = rng.integers(len(problems))
+                theta = np.interp(when, days, ability[k])
+                rows["student"].append(names[k])
+                rows["problem"].append(problems[q])
+                rows["correct"].append(int(rng.uniform() < expit(slope[q] * (theta - difficulty[q]))))
+                rows["timestamp"].append(str(start + np.timedelta64(int(when * 86400), "s")))
+    return rows

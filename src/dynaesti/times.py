@@ -13,6 +13,7 @@ import numpy.typing as npt
 from dynaesti.arrays import Array, as_vector, refuse
 from dynaesti.errors import InputError
 
+UNSTATED = "the unit of the times given"
 DAY_NS = 86_400_000_000_000
 
 
@@ -28,7 +29,7 @@ class TimeAxis:
     @property
     def unit(self) -> str:
         """What one unit of time is, in words."""
-        return "days" if self.stamps else "the unit of the times given"
+        return "days" if self.stamps else UNSTATED
 
     def offsets(self, times: Any, name: str = "times") -> Array:
         """Times as offsets from the origin, refused when they are of the other kind than the fit's."""

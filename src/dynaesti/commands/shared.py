@@ -24,12 +24,14 @@ SHOWN = 40  # rows of a table on a terminal
 # --- options ---------------------------------------------------------------------------------------------
 
 
-def data_options(parser: argparse.ArgumentParser, *, few: bool = False) -> None:
+def data_options(parser: argparse.ArgumentParser, *, known: bool = False) -> None:
     """DATA and how to read it."""
-    parser.add_argument("data", nargs="+", metavar="DATA", help="CSV, TSV, JSON lines or Parquet, also .gz; several, a pattern, or - for standard input")
+    parser.add_argument("data", nargs="+", metavar="DATA",
+                        help="CSV, TSV, JSON lines or Parquet, also .gz; several, a pattern, or - for standard input")
     group = parser.add_argument_group("reading the data")
     for name, what in zip(COLUMNS, ("people", "items", "responses", "times", "response weights"), strict=True):
-        group.add_argument(f"--{name}", metavar="COLUMN", help=f"column of the {what}" + ("" if few or name == "weight" else " (guessed and told)"))
+        guessed = "" if name == "weight" else " (default: as in the fit)" if known else " (default: guessed, and told)"
+        group.add_argument(f"--{name}", metavar="COLUMN", help=f"column of the {what}{guessed}")
     group.add_argument("--unit", help="what a unit of numeric times is (days, years, …); unix or unix-ms for such clocks")
     group.add_argument("--timezone", metavar="ZONE", help="zone of timestamps that lack one, such as Europe/Zurich")
     group.add_argument("--time-format", metavar="FORMAT", help="how dates are written where it is not ISO, such as %%d.%%m.%%Y")
@@ -40,20 +42,24 @@ def data_options(parser: argparse.ArgumentParser, *, few: bool = False) -> None:
 def model_options(parser: argparse.ArgumentParser) -> None:
     """The estimator's options."""
     group = parser.add_argument_group("the model")
-    group.add_argument("--model", help="1PL, 2PL, 3PL, 4PL, GRM, PCM, GPCM, RSM, NRM, golf, poisson, gaussian or beta (default: by the responses)")
+    group.add_argument("--model", help="1PL, 2PL, 3PL, 4PL, GRM, PCM, GPCM, RSM, NRM, golf, poisson, gaussian or beta "
+                                       "(default: 2PL for 0 and 1, GRM for a few whole numbers)")
     group.add_argument("--model-column", metavar="COLUMN", help="column that names each item's model")
-    group.add_argument("--bandwidth", type=float, help="fix the time scale, in the unit of the times; inf for constant abilities (default: learned)")
-    group.add_argument("--kernel", choices=sorted(KERNELS), help="prior of the curves; rbf is the paper's")
-    group.add_argument("--scale", choices=("abilities", "items"), default="abilities", help="unit: abilities of variance 1, or slopes of geometric mean 1")
-    group.add_argument("--direction", choices=("positive", "free"), default="positive", help="free lets items run backwards (roll calls, attitudes)")
+    group.add_argument("--kernel", choices=KERNELS, help="prior of the curves (default: level+matern32; rbf is the paper's)")
+    group.add_argument("--bandwidth", type=float, help="fix the time scale of an rbf, in the unit of the times; inf: constant abilities")
+    group.add_argument("--scale", choices=("abilities", "items"), default="abilities",
+                       help="the unit: abilities of variance 1, or slopes of geometric mean 1")
+    group.add_argument("--direction", choices=("positive", "free"), default="positive",
+                       help="free lets items run backwards (roll calls, attitudes)")
     group.add_argument("--priors", choices=("weak", "hierarchical", "none"), default="weak", help="priors on the items")
-    group.add_argument("--clock", choices=("calendar", "person"), default="calendar", help="person counts time from each one's first answer")
+    group.add_argument("--clock", choices=("calendar", "person"), default="calendar",
+                       help="person counts time from each one's first answer")
     group.add_argument("--rare", type=int, default=1, help="categories with fewer answers join a neighbour")
     group.add_argument("--iterations", type=int, default=200, help="most steps of the fit")
     group.add_argument("--threads", type=int, help="threads to use (default: all cores)")
 
 
-KERNELS = {"rbf": "RBF()", "level+rbf": "Level+RBF", "matern32": "Matern32()", "level+matern32": "Level+Matern32"}
+KERNELS = ("level+matern32", "level+rbf", "matern32", "rbf")
 
 
 def run_option(parser: argparse.ArgumentParser) -> None:
@@ -122,10 +128,9 @@ def default_model(found: Responses) -> str:
 
 def estimator(args: argparse.Namespace, model: Any, **more: Any) -> Any:
     """The estimator that the options describe."""
-    from dynaesti.dynaesti import DynAEsti, named_kernel
+    from dynaesti.dynaesti import DynAEsti
 
-    kernel = None if args.kernel is None else named_kernel(args.kernel)
-    return DynAEsti(model, kernel=kernel, bandwidth=args.bandwidth, scale=args.scale, direction=args.direction,
+    return DynAEsti(model, kernel=args.kernel, bandwidth=args.bandwidth, scale=args.scale, direction=args.direction,
                     priors=None if args.priors == "none" else args.priors, clock=args.clock, unit=args.unit, rare=args.rare,
                     iterations=args.iterations, threads=args.threads, **more)
 

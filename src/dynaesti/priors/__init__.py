@@ -16,7 +16,7 @@ from dynaesti.errors import InputError
 from dynaesti.priors.features import Basis, DenseBasis, expected_rank, ragged_features
 from dynaesti.priors.gliding import glide_form, gliding
 from dynaesti.priors.kernels import Kernel
-from dynaesti.priors.statespace import ChainPosterior, chain, pack_chains, ragged_chains
+from dynaesti.priors.statespace import ChainPosterior, chain, chains_alone, pack_chains, ragged_chains
 from dynaesti.priors.weights import Dense, LowRank, WeightPosterior, lowrank_basis, pack
 
 SolverName: TypeAlias = Literal["dense", "lowrank", "statespace"]
@@ -70,11 +70,9 @@ def assemble(name: SolverName, kernels: Sequence[Kernel], instants: Sequence[Arr
 def assemble_many(kernel: Kernel, times: Array, starts: Ints, first: Array, last: Array, forced: SolverName | None = None) -> Solver:
     """One kernel on many curves: curve j has times[starts[j]:starts[j + 1]], its features span its own data, first[j] to last[j]."""
     packed = kernel.low_rank and not needs_place(kernel) and forced is None and expected_rank(kernel, float((last - first).max())) < PACKED
-    if not kernel.low_rank and forced in (None, "statespace"):
+    if chains_alone(kernel) and forced in (None, "statespace"):
         form = glide_form(kernel)
-        chains = ragged_chains(kernel, times, starts) if form is None else gliding(form, times, starts)
-        if chains is not None:
-            return chains
+        return ragged_chains(kernel, times, starts) if form is None else gliding(form, times, starts)
     name = "lowrank" if packed else choose(kernel, int(np.diff(starts).max()), float((last - first).max()), forced)
     if name == "lowrank" and not needs_place(kernel):
         return LowRank(*ragged_features(kernel, times, starts, first, last))

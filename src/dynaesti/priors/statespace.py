@@ -263,10 +263,13 @@ def pack_chains(chains: list[Chain], site_start: Ints) -> StateSpace:
     return StateSpace(transition, noise, np.stack([link.start for link in chains]), seen, site_start)
 
 
-def ragged_chains(kernel: Kernel, times: Array, site_start: Ints) -> StateSpace | None:
-    """Many curves of a kernel that does not care where its data lie, built in one go; None for kernels that do."""
-    if not all(isinstance(leaf, Matern | Level) for leaf in kernel.leaves):
-        return None
+def chains_alone(kernel: Kernel) -> bool:
+    """Whether a kernel is a chain that does not care where its data lie: Matérn, with or without a level."""
+    return not kernel.low_rank and all(isinstance(leaf, Matern | Level) for leaf in kernel.leaves)
+
+
+def ragged_chains(kernel: Kernel, times: Array, site_start: Ints) -> StateSpace:
+    """Many curves of such a kernel, built in one go."""
     whole = chain(kernel, times, (0.0, 1.0), site_start[:-1])
     return StateSpace(whole.transition, whole.noise, np.broadcast_to(whole.start, (site_start.size - 1, *whole.start.shape)).copy(),
                       whole.seen, site_start)

@@ -1,0 +1,113 @@
+"""Fit abilities and items to answers: from a file to a folder with the fit, its tables and a report."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from dynaesti.commands.shared import (
+    FIT_NAME,
+    as_json,
+    data_options,
+    default_model,
+    estimator,
+    model_options,
+    read_responses,
+    say,
+    write_frame,
+)
+
+EXAMPLE = "  dynaesti fit answers.csv --id student --item problem --resp correct --time ts --out run"
+CHECKPOINT = "fit.ckpt"
+MOST_INSTANTS = 500_000  # rows of the ability table, beyond which a grid of times takes the place of the answers' own
+GRID = 12
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    """Options of the verb."""
+    data_options(parser)
+    model_options(parser)
+    group = parser.add_argument_group("what is written")
+    group.add_argument("--out", default="run", metavar="FOLDER", help="folder for the fit, the tables and the report (default: run)")
+    group.add_argument("--force", action="store_true", help="write over an earlier fit in the folder")
+    group.add_argument("--no-report", action="store_true", help="leave out the report")
+    group.add_argument("--no-static", action="store_true", help="leave out the comparison with constant abilities")
+    group.add_argument("--quiet", action="store_true", help="no progress")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Fit, write, tell."""
+    folder = _folder(args)
+    responses = read_responses(args, timeless=args.bandwidth == float("inf"))
+    for note in responses.notes:
+        print(f"note: {note}", file=sys.stderr)
+    model = args.model or (None if responses.models is not None else default_model(responses))
+    if args.model is None and model is not None:
+        print(f"note: the model is {model}, by the responses; --model names another", file=sys.stderr)
+    checkpoint = folder / CHECKPOINT
+    args.after_interrupt = f"the same command goes on from {checkpoint}"
+    if checkpoint.exists():
+        if args.force:
+            checkpoint.unlink()
+        else:
+            print(f"note: going on from {checkpoint}", file=sys.stderr)
+    chosen = estimator(args, model or "2PL", progress=not args.quiet, checkpoint=checkpoint)
+    return finish(chosen, responses, folder, args)
+
+
+def _folder(args: argparse.Namespace) -> Path:
+    """The run's folder, made if need be; an earlier fit in it is not written over unasked."""
+    from dynaesti.errors import InputError
+
+    folder = Path(args.out)
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"--out: {folder} is a file; name a folder")
+    if (folder / FIT_NAME).exists() and not args.force:
+        raise InputError(f"--out: {folder} holds a fit already; name another folder, or add --force to write over it")
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def finish(chosen: Any, responses: Any, folder: Path, args: argparse.Namespace, title: str | None = None) -> int:
+    """Fit, hold against constant abilities, write everything into the folder, and tell."""
+    from dynaesti.evaluate import static_twin
+    from dynaesti.findings import told_findings
+
+    fit = chosen.fit(responses)
+    fit.save(folder / FIT_NAME)
+    write_frame(fit.items, folder / "items.csv")
+    write_frame(fit.items, folder / "items.parquet")
+    abilities = _abilities(fit)
+    write_frame(abilities, folder / "abilities.csv")
+    write_frame(abilities, folder / "abilities.parquet")
+    twin = None if args.no_static or all(kernel.static for kernel in fit.kernels) else static_twin(chosen, fit)
+    written = [FIT_NAME, "items.csv", "items.parquet", "abilities.csv", "abilities.parquet"]
+    if not args.no_report:
+        from dynaesti.report import write_report
+
+        write_report(fit, folder / "report.html", twin=twin, title=title)
+        written.append("report.html")
+    if args.json:
+        print(as_json({"out": str(folder), "files": written, "converged": fit.converged, "steps": len(fit.trace), "answers": len(responses),
+                       "people": responses.people.size, "items": responses.items.size, "log_evidence": fit.log_evidence,
+                       "scale": fit.scale.name, "unit": responses.unit, "movement": fit.movement(),
+                       "static": None if twin is None else twin.facts(), "notes": list(responses.notes),
+                       "health": list(fit.health.sentences)}))
+        return 0
+    say("\n".join(["", *told_findings(fit, twin), "", f"Written to {folder}/: {', '.join(written)}"]), args)
+    if not args.no_report:
+        say(f"Open {folder / 'report.html'} in a browser.", args)
+    return 0
+
+
+def _abilities(fit: Any) -> Any:
+    """Everyone at the instants of their answers, or on a grid where these are very many."""
+    import numpy as np
+
+    if fit.answers.times.size <= MOST_INSTANTS:
+        return fit.ability()
+    times = fit.responses.clock_times
+    print(f"note: {fit.answers.times.size:,} instants are too many for a table; abilities are told at {GRID} times", file=sys.stderr)
+    return fit.ability(fit._restored(np.linspace(times.min(), times.max(), GRID)))

@@ -1,0 +1,43 @@
+"""Draw answers from the model: people whose abilities move, items of any kind, irregular times. The truth is written beside."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from dynaesti.commands.shared import as_json, say, write_frame
+
+EXAMPLE = "  dynaesti simulate --people 200 --items 40 --answers-per-person 60 --out class"
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    """Options of the verb."""
+    parser.add_argument("--people", type=int, default=200, help="number of people (default: 200)")
+    parser.add_argument("--items", type=int, default=40, help="number of items (default: 40)")
+    parser.add_argument("--answers-per-person", type=int, default=60, help="answers of each (default: 60)")
+    parser.add_argument("--model", default="2PL", help="1PL, 2PL, 3PL, 4PL, GRM, GPCM, PCM, poisson or gaussian (default: 2PL)")
+    parser.add_argument("--span", type=float, default=100.0, help="length of time (default: 100)")
+    parser.add_argument("--bandwidth", type=float, default=25.0, help="time scale of what moves (default: 25)")
+    parser.add_argument("--level", type=float, default=0.5, help="share of the variance that stays with a person (default: 0.5)")
+    parser.add_argument("--growth", type=float, default=0.0, help="rise of everybody's ability over the span, in sds (default: 0)")
+    parser.add_argument("--seed", type=int, default=0, help="seed (default: 0)")
+    parser.add_argument("--out", default="simulated", metavar="FOLDER", help="folder for answers, items and abilities (default: simulated)")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Draw and write."""
+    from dynaesti.frames import make_frame
+    from dynaesti.simulate import answers
+
+    drawn = answers(args.people, args.items, args.answers_per_person, model=args.model, span=args.span, bandwidth=args.bandwidth,
+                    level=args.level, growth=args.growth, seed=args.seed)
+    folder = Path(args.out)
+    files = {"answers.csv": drawn.table, "answers.parquet": drawn.table, "true_items.csv": drawn.items,
+             "true_abilities.csv": drawn.abilities}
+    for name, columns in files.items():
+        write_frame(make_frame(columns), folder / name)
+    if args.json:
+        print(as_json({"out": str(folder), "files": list(files), "answers": len(drawn.table["id"])}))
+    say(f"{len(drawn.table['id']):,} answers of {args.people:,} people to {args.items:,} items ({args.model}) are in {folder}/answers.csv, "
+        "the truth beside them.", args)
+    return 0

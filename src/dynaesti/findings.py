@@ -1,0 +1,56 @@
+"""What a fit says, in words: the data, how abilities move, whether knowing when helps, and what to look at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dynaesti.results import Fit
+from dynaesti.times import UNSTATED
+
+
+@dataclass(frozen=True)
+class Twin:
+    """A fit beside the same with constant abilities, each answer predicted without itself: log loss of both."""
+
+    fit: Fit  # the static one
+    dynamic_loss: float
+    static_loss: float
+    se: float  # of the difference, over people
+
+    def facts(self) -> dict[str, float]:
+        """The numbers."""
+        return {"dynamic_log_loss": self.dynamic_loss, "static_log_loss": self.static_loss, "se": self.se}
+
+    def told(self) -> str:
+        """In words."""
+        gain = self.static_loss - self.dynamic_loss
+        verdict = ("Knowing when helps" if gain > 2 * self.se else "Knowing when does not help" if gain < 2 * -self.se
+                   else "Whether knowing when helps is not clear")
+        return (f"{verdict}: each answer predicted without itself, the log loss is {self.dynamic_loss:.4f} with moving and "
+                f"{self.static_loss:.4f} with constant abilities (difference {gain:+.4f} ± {self.se:.4f}).")
+
+
+def told_findings(fit: Fit, twin: Twin | None = None) -> list[str]:
+    """The fit in words for people: data, convergence, scale, movement, against constant abilities, and what to look at."""
+    r, move = fit.responses, fit.movement()
+    unit = "units of time" if r.unit == UNSTATED else r.unit
+    ends = fit._restored(np.array([r.clock_times.min(), r.clock_times.max()]))
+    first, last = (str(t)[:10] if ends.dtype.kind == "M" else f"{t:.6g}" for t in ends)
+    models = sorted({block.model.name for block in fit.bank.blocks})
+    words = [f"{len(r):,} answers of {r.people.size:,} people to {r.items.size:,} items ({', '.join(models)}), from {first} to {last}.",
+             f"The fit {'came to rest' if fit.converged else 'did NOT come to rest'} after {len(fit.trace)} steps"
+             + ("." if fit.converged else "; raise the number of iterations."),
+             {"abilities": "Abilities have mean 0 and variance 1 in the population.",
+              "items": "The unit is such that slopes have geometric mean 1.",
+              "anchors": "The scale is that of the anchored items."}[fit.scale.name]]
+    if np.isfinite(move["bandwidth"]):
+        words.append(f"Of the variance of ability {move['stays']:.0%} stays with a person and {1 - move['stays']:.0%} moves, on a time "
+                     f"scale of about {move['bandwidth']:.3g} {unit} ({move['shortest']:.3g} to {move['longest']:.3g}).")
+    else:
+        words.append("Abilities are constant in time.")
+    words.append(f"Reliability at the answers: {fit.reliability():.2f}.")
+    if twin is not None:
+        words.append(twin.told())
+    return words + [f"To look at: {sentence}" for sentence in fit.health.sentences[1:]]
