@@ -315,7 +315,13 @@ def static_twin(estimator: DynAEsti, fit: Fit) -> Twin:
             for label, row in zip(fit.responses.items.tolist(), table.select([c for c in table.columns if c in columns]).rows(named=True),
                                   strict=True)}
     still = estimator.with_options(bandwidth=np.inf, checkpoint=None, progress=False, standard_errors=False, start=_startable(fit, rows))
-    static = still.fit(fit.responses)
+    return twin_of(fit, still.fit(fit.responses))
+
+
+def twin_of(fit: Fit, static: Fit) -> Twin:
+    """Two fits of the same answers, of which the second has constant abilities, held against each other."""
+    if len(fit.responses) != len(static.responses):
+        raise InputError(f"the fits are of different answers: {len(fit.responses):,} and {len(static.responses):,}")
     losses = [-np.log(np.maximum(one.without_each()[0].given, EDGE)) for one in (fit, static)]
     apart = losses[1] - losses[0]
     se = np.sqrt((np.bincount(fit.responses.person, apart - apart.mean()) ** 2).sum()) / apart.size

@@ -57,8 +57,8 @@ def marginals_at(kernel: Kernel, times: Array, starts: Ints, span: tuple[Array, 
         found[:, order] = mean, var
         means[mine], variances[mine] = found[:, is_asked]
 
-    in_threads(together if packed or (chains_alone(kernel) and solver in (None, "statespace")) else one_by_one, chunks(starts + asked_start),
-               threads)
+    at_once = packed or (chains_alone(kernel) and solver in (None, "statespace"))
+    in_threads(together if at_once else one_by_one, chunks(starts + asked_start), threads)
     return means, variances
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from dynaesti.commands.shared import (
     FIT_NAME,
+    STATIC_NAME,
     as_json,
     data_options,
     default_model,
@@ -84,6 +85,10 @@ def finish(chosen: Any, responses: Any, folder: Path, args: argparse.Namespace, 
     write_frame(abilities, folder / "abilities.parquet")
     twin = None if args.no_static or all(kernel.static for kernel in fit.kernels) else static_twin(chosen, fit)
     written = [FIT_NAME, "items.csv", "items.parquet", "abilities.csv", "abilities.parquet"]
+    (folder / STATIC_NAME).unlink(missing_ok=True)
+    if twin is not None:
+        twin.fit.save(folder / STATIC_NAME)
+        written.append(STATIC_NAME)
     if not args.no_report:
         from dynaesti.report import write_report
 

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from dynaesti.commands.shared import as_json, open_fit, run_option, say
+from dynaesti.commands.shared import STATIC_NAME, as_json, open_fit, run_option, say
+
+if TYPE_CHECKING:
+    from dynaesti.findings import Twin
+    from dynaesti.results import Fit
 
 EXAMPLE = "  dynaesti report run --out class.html --title 'Class of spring'"
 
@@ -17,13 +22,28 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--title", help="the page's title")
 
 
+def _twin(fit: Fit, place: Path) -> Twin | None:
+    """The comparison with constant abilities, where the run has one of the same answers."""
+    from dynaesti.errors import InputError
+    from dynaesti.evaluate import twin_of
+
+    beside = place / STATIC_NAME
+    if not place.is_dir() or not beside.exists():
+        return None
+    try:
+        return twin_of(fit, open_fit(str(beside)))
+    except InputError:  # answers have been added since
+        return None
+
+
 def run(args: argparse.Namespace) -> int:
     """Open the fit and write its page."""
     from dynaesti.report import write_report
 
     place = Path(args.fit)
     target = Path(args.out) if args.out else (place if place.is_dir() else place.parent) / "report.html"
-    write_report(open_fit(args.fit), target, title=args.title)
+    fit = open_fit(args.fit)
+    write_report(fit, target, twin=_twin(fit, place), title=args.title)
     if args.json:
         print(as_json({"out": str(target), "bytes": target.stat().st_size}))
     say(f"Wrote {target}.", args)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from dynaesti.responses import Responses
     from dynaesti.results import Fit
 
-FIT_NAME = "fit.dyn"
+FIT_NAME, STATIC_NAME = "fit.dyn", "static.dyn"
 COLUMNS = ("id", "item", "resp", "time", "weight")
 SHOWN = 40  # rows of a table on a terminal
 
