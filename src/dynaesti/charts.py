@@ -36,7 +36,8 @@ def _data(alt: Any, name: str) -> Any:
 
 def _people(alt: Any, time: Any, facts: dict[str, Any]) -> Any:
     """Curves with bands, and the answers that moved them."""
-    colour = alt.Color("name:N", title=None, scale=alt.Scale(range=PALETTE), legend=alt.Legend(orient="top", labelLimit=260, symbolOpacity=1, symbolType="stroke", symbolStrokeWidth=3))
+    legend = alt.Legend(orient="top", labelLimit=260, symbolOpacity=1, symbolType="stroke", symbolStrokeWidth=3)
+    colour = alt.Color("name:N", title=None, scale=alt.Scale(range=PALETTE), legend=legend)
     hover = alt.selection_point(fields=["t"], nearest=True, on="pointerover", empty=False, name="hover")
     base = alt.Chart(_data(alt, "curves"))
     band = base.mark_area(opacity=0.2).encode(time, alt.Y("l:Q", title="ability", scale=alt.Scale(zero=False)), alt.Y2("u:Q"), colour)

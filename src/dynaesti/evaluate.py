@@ -17,6 +17,7 @@ from dynaesti.arrays import Array, Bools, Ints, as_vector, generator, whole_numb
 from dynaesti.baselines import constant, elo, item_and_person
 from dynaesti.dynaesti import DynAEsti
 from dynaesti.errors import InputError
+from dynaesti.figures import calibration_table
 from dynaesti.findings import Twin
 from dynaesti.frames import make_frame
 from dynaesti.items import OwnModel
@@ -103,12 +104,7 @@ def calibration(fit: Fit, data: Any, bins: int = 10) -> Any:
     """Predicted against observed mean responses in bins of equal size, with a standard error: a frame."""
     more, people, items = fit._read(data)
     found = fit.predictions(more, people, items)
-    order = np.argsort(found.expected, kind="stable")
-    bins = whole_number(bins, "bins", 1)
-    parts = np.array_split(order, min(bins, order.size))
-    return make_frame({"predicted": [float(found.expected[k].mean()) for k in parts],
-                       "observed": [float(more.resp[k].mean()) for k in parts],
-                       "se": [float(np.sqrt(found.variance[k].mean() / k.size)) for k in parts], "n": [k.size for k in parts]}, fit.frame)
+    return calibration_table(found.expected, found.variance, more.resp, bins, fit.frame)
 
 
 def split(data: Any, share: float = 0.2, *, by: str = "random", seed: int = 0, **columns: Any) -> tuple[Responses, Responses]:

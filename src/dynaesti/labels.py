@@ -36,6 +36,13 @@ def as_labels(values: list[Any]) -> npt.NDArray[Any]:
     return out
 
 
+def listed(values: Any) -> list[Any]:
+    """One label, or several, as a list."""
+    if isinstance(values, str | bytes) or not hasattr(values, "__len__"):
+        return [values]
+    return list(values.tolist()) if hasattr(values, "tolist") else list(values)
+
+
 def look_up(labels: npt.NDArray[Any], wanted: list[Any]) -> Ints:
     """Numbers of the wanted labels, −1 where unknown. Where types differ the written form counts: 17 is "17"."""
     index = {label: k for k, label in enumerate(labels.tolist())}

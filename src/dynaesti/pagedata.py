@@ -164,25 +164,8 @@ def _response_functions(fit: Fit, z: Array, shown: Ints) -> tuple[list[list[list
 
 def _wright(fit: Fit, people: Ints) -> dict[str, Any]:
     """Abilities of people (their average over their answers) and locations of items on one scale."""
-    r = fit.responses
-    mean = fit.mixture(r.person, r.clock_times).mean(IDENTITY)
-    average = np.bincount(r.person, mean, r.people.size) / np.maximum(np.diff(r.person_start), 1)
-    return {"people": _rounded(average[people], 2), "items": _rounded(item_locations(fit), 2)}
-
-
-def item_locations(fit: Fit) -> Array:
-    """Where each item's mean response is half way between its lowest and highest over the range of abilities; NaN where it is nowhere."""
-    z = np.linspace(-5, 5, 201)
-    theta = fit.bank.metric.theta(z)
-    out = np.full(fit.responses.items.size, np.nan)
-    for block in fit.bank.blocks:
-        mean = block.model.expected(block.u, theta, block.values)
-        low, high = (block.values.min(axis=1), block.values.max(axis=1)) if block.model.categorical else (mean[:, 0], mean[:, -1])
-        above = mean >= 0.5 * (low + high)[:, None]
-        cross = above != above[:, :1]
-        at = cross.argmax(axis=1)
-        out[block.items] = np.where(cross.any(axis=1), fit.shift + fit.gain * z[at], np.nan)
-    return out
+    found = fit.plot.wright_data()
+    return {"people": _rounded(found["people"][people], 2), "items": _rounded(found["items"], 2)}
 
 
 def _priors(fit: Fit) -> list[dict[str, Any]]:
@@ -194,11 +177,8 @@ def _calibration(fit: Fit, twin: Twin | None, bins: int = 10) -> list[dict[str, 
     """Predicted against observed mean responses, each answer predicted without itself."""
     out = []
     for name, one in (("moving", fit), *((("constant", twin.fit),) if twin is not None else ())):
-        found, seen = one.without_each()[0], one.responses.resp
-        for part in np.array_split(np.argsort(found.expected, kind="stable"), min(bins, seen.size)):
-            out.append({"abilities": name, "predicted": round(float(found.expected[part].mean()), 4),
-                        "observed": round(float(seen[part].mean()), 4),
-                        "se": round(float(np.sqrt(found.variance[part].mean() / part.size)), 4), "n": int(part.size)})
+        table = nw.from_native(one.plot.calibration_data(bins), eager_only=True)
+        out += [{"abilities": name, **{key: round(value, 4) for key, value in row.items()}} for row in table.iter_rows(named=True)]
     return out
 
 

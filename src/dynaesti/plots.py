@@ -20,7 +20,7 @@ def plot_curve(data: dict[str, Any], level: float, ax: Any = None) -> Any:
         votes = np.isin(seen, (0, 1)).all() and data["link"] in ("probit", "logit")
         marker = {"marker": "|", "markersize": 7} if votes else {"marker": "o", "markersize": 3.5, "markeredgewidth": 0}
         ax.plot(data["emission_time"], seen, linestyle="none", color=POINT, alpha=0.6, label="emissions", **marker)
-    ax.set_xlabel("time")
+    _time_axis(ax, data["time"])
     ax.set_ylabel("curve" if data["link"] == "identity" else f"curve ({data['link']} link)")
     return _finished(ax)
 
@@ -28,8 +28,8 @@ def plot_curve(data: dict[str, Any], level: float, ax: Any = None) -> Any:
 COLOURS = ("#0b5394", "#b45f06", "#38761d", "#990000", "#674ea7", "#7f6000", "#0c8599", "#a64d79")  # apart in lightness too
 
 
-def plot_curves(frame: Any, level: float, ax: Any = None) -> Any:
-    """Abilities over time of several people, each with a band, named at the line's end."""
+def plot_curves(frame: Any, level: float, ax: Any = None, answers: Any = None) -> Any:
+    """Abilities over time of several people, each with a band; answers as triangles, filled by how good they were."""
     import narwhals as nw
 
     ax = _axes() if ax is None else ax
@@ -41,8 +41,94 @@ def plot_curves(frame: Any, level: float, ax: Any = None) -> Any:
         colour = COLOURS[k % len(COLOURS)]
         ax.fill_between(time, lower, upper, color=colour, alpha=0.18, linewidth=0)
         ax.plot(time, mean, color=colour, linewidth=2, label=str(label))
-    ax.set_xlabel("time")
+        if answers is not None:
+            _mark_answers(ax, nw.from_native(answers, eager_only=True), label, colour)
+    _time_axis(ax, table["time"].to_numpy())
     ax.set_ylabel(f"ability ({level:.0%} bands)")
+    return _finished(ax)
+
+
+def _mark_answers(ax: Any, answers: Any, label: Any, colour: str) -> None:
+    """Better answers as triangles above the curve, worse ones below."""
+    mine = np.flatnonzero(np.asarray(answers["id"].to_numpy()) == label)
+    time, mean, share = (np.asarray(answers[name].to_numpy())[mine] for name in ("time", "mean", "share"))
+    for good, marker in ((True, "^"), (False, "v")):
+        at = (share >= 0.5) == good
+        ax.plot(time[at], mean[at] + (0.12 if good else -0.12), linestyle="none", marker=marker, markersize=4, markeredgewidth=0,
+                color=colour, alpha=0.55)
+
+
+def plot_many(frame: Any, highlight: list[Any], ax: Any = None) -> Any:
+    """Everyone's curve in grey, the median over time, and some in colour."""
+    import narwhals as nw
+    from matplotlib.collections import LineCollection
+    from matplotlib.dates import date2num
+
+    ax = _axes() if ax is None else ax
+    table = nw.from_native(frame, eager_only=True)
+    ids, time, mean = (np.asarray(table[name].to_numpy()) for name in ("id", "time", "mean"))
+    x = date2num(time) if time.dtype.kind == "M" else time  # type: ignore[no-untyped-call]
+    starts = np.flatnonzero(np.concatenate([[True], ids[1:] != ids[:-1]]))
+    ends = np.append(starts[1:], ids.size)
+    if time.dtype.kind == "M":
+        ax.xaxis_date()
+    segments = [np.column_stack([x[a:b], mean[a:b]]) for a, b in zip(starts, ends, strict=True)]
+    ax.add_collection(LineCollection(segments, colors=POINT, linewidths=0.5, alpha=0.25))
+    edges = np.linspace(x.min(), x.max(), 41)
+    cell = np.clip(np.searchsorted(edges, x, side="right") - 1, 0, 39)
+    middle = [np.median(mean[cell == k]) if np.any(cell == k) else np.nan for k in range(40)]
+    ax.plot(0.5 * (edges[1:] + edges[:-1]), middle, color="black", linewidth=2, label="median")
+    for k, label in enumerate(highlight):
+        at = ids == label
+        ax.plot(x[at], mean[at], color=COLOURS[k % len(COLOURS)], linewidth=2, label=str(label))
+    ax.autoscale_view()
+    _time_axis(ax, time)
+    ax.set_ylabel("ability")
+    return _finished(ax)
+
+
+def plot_information_over_time(data: dict[str, Any], ax: Any = None) -> Any:
+    """A map of information over time and ability."""
+    ax = _axes() if ax is None else ax
+    ability = data["ability"]
+    half = 0.5 * (ability[1] - ability[0])
+    rows = np.append(ability - half, ability[-1] + half)
+    mesh = ax.pcolormesh(data["edges"], rows, data["information"].T, cmap="cividis", rasterized=True)
+    ax.figure.colorbar(mesh, ax=ax, label="information per person answering")
+    _time_axis(ax, data["edges"])
+    ax.set_ylabel("ability")
+    return ax
+
+
+def plot_wright(data: dict[str, Any], ax: Any = None) -> Any:
+    """People above, items below, on one scale."""
+    ax = _axes() if ax is None else ax
+    items = data["items"][np.isfinite(data["items"])]
+    both = np.concatenate([data["people"], items])
+    edges = np.linspace(both.min(), both.max(), 37)
+    up, _ = np.histogram(data["people"], edges)
+    down, _ = np.histogram(items, edges)
+    width, centre = edges[1] - edges[0], 0.5 * (edges[1:] + edges[:-1])
+    ax.bar(centre, up / max(up.max(), 1), width=0.92 * width, color=COLOURS[0], label=f"{data['people'].size:,} people")
+    ax.bar(centre, -down / max(down.max(), 1), width=0.92 * width, color=COLOURS[1], label=f"{items.size:,} items")
+    ax.axhline(0, color="black", linewidth=0.8)
+    ax.set_yticks([])
+    ax.set_xlabel("ability, and location of items")
+    return _finished(ax)
+
+
+def plot_calibration(frame: Any, ax: Any = None) -> Any:
+    """Observed against predicted mean responses with two standard errors."""
+    import narwhals as nw
+
+    ax = _axes() if ax is None else ax
+    table = nw.from_native(frame, eager_only=True)
+    predicted, observed, se = (np.asarray(table[name].to_numpy()) for name in ("predicted", "observed", "se"))
+    ends = [min(predicted.min(), observed.min()), max(predicted.max(), observed.max())]
+    ax.plot(ends, ends, color=POINT, linestyle="--", linewidth=1, label="right on average")
+    ax.errorbar(predicted, observed, 2 * se, linestyle="none", marker="o", color=INK, capsize=2, label="answers in ten groups, ± 2 se")
+    ax.set_xlabel("predicted mean response")
+    ax.set_ylabel("observed")
     return _finished(ax)
 
 
@@ -73,6 +159,17 @@ def plot_information(frame: Any, ax: Any = None) -> Any:
     ax.set_ylabel("information")
     ax.set_ylim(bottom=0)
     return _finished(ax)
+
+
+def _time_axis(ax: Any, times: Any) -> None:
+    """Label the axis of times; dates are written without crowding."""
+    ax.set_xlabel("time")
+    if np.asarray(times).dtype.kind == "M":
+        from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+
+        locator: Any = AutoDateLocator(maxticks=8)  # type: ignore[no-untyped-call]
+        ax.xaxis.set_major_locator(locator)
+        ax.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
 
 
 def _finished(ax: Any) -> Any:

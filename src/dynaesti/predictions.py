@@ -112,3 +112,17 @@ def item_information(bank: Bank, z: Array) -> Array:
             ends = [block.model.expected(block.u, t, block.values) for t in (theta[0], theta[2])]
             out[block.items] = ((ends[1] - ends[0]) / (2 * step)) ** 2 / block.model.variance(block.u, theta[1], block.values)
     return out
+
+
+def item_locations(bank: Bank, gain: float, shift: float) -> Array:
+    """Ability at which each item's mean response is half way between its ends, reported as gain · z + shift; NaN beyond ± 5."""
+    z = np.linspace(-5, 5, 201)
+    theta = bank.metric.theta(z)
+    out = np.full(bank.item_count, np.nan)
+    for block in bank.blocks:
+        mean = block.model.expected(block.u, theta, block.values)
+        low, high = (block.values.min(axis=1), block.values.max(axis=1)) if block.model.categorical else (mean[:, 0], mean[:, -1])
+        above = mean >= 0.5 * (low + high)[:, None]
+        cross = above != above[:, :1]
+        out[block.items] = np.where(cross.any(axis=1), shift + gain * z[cross.argmax(axis=1)], np.nan)
+    return out

@@ -25,7 +25,7 @@ from dynaesti.grafting import seen_by_curve
 from dynaesti.health import Health, examine
 from dynaesti.itemtable import Scale, item_columns, reported_scale
 from dynaesti.known import BankAnswers
-from dynaesti.labels import as_labels, find, look_up
+from dynaesti.labels import as_labels, find, listed, look_up
 from dynaesti.links import BUILT_IN
 from dynaesti.live import Live, live_person
 from dynaesti.mixtures import Mixture, check_level
@@ -151,7 +151,7 @@ class Fit(FitParts):
 
     def _asked(self, at: Any, ids: Any) -> tuple[Ints, Array]:
         """(person, offset) pairs: everyone at every time, or everyone at the instants of their own answers."""
-        people = np.arange(self.responses.people.size) if ids is None else find(self.responses.people, _listed(ids), "ids")
+        people = np.arange(self.responses.people.size) if ids is None else find(self.responses.people, listed(ids), "ids")
         if at is not None:
             offsets = self._offsets(at)
             return np.repeat(people, offsets.size), np.tile(offsets, people.size)
@@ -391,7 +391,7 @@ class Fit(FitParts):
     def information_at(self, ability: Any, items: Any = None) -> Array:
         """Fisher information of each item about ability, on the reported scale: (items, abilities)."""
         theta = (as_vector(ability, "ability") - self.shift) / self.gain
-        chosen = np.arange(self.responses.items.size) if items is None else find(self.responses.items, _listed(items), "items")
+        chosen = np.arange(self.responses.items.size) if items is None else find(self.responses.items, listed(items), "items")
         return item_information(self.bank, theta)[chosen] / self.gain**2
 
     def test_information(self, ability: Any, items: Any = None) -> Any:
@@ -409,7 +409,7 @@ class Fit(FitParts):
         ability = middle + 5 * float(mix.sd(BUILT_IN["identity"])[0]) * np.linspace(-1, 1, 81)
         density = (mix.weights / mix.sds * np.exp(-0.5 * ((ability[:, None, None] - mix.means) / mix.sds) ** 2)).sum(axis=1)[:, 0]
         value = self.information_at(ability) @ (density / density.sum())
-        barred = find(self.responses.items, _listed(exclude), "exclude") if len(_listed(exclude)) else np.zeros(0, dtype=np.int64)
+        barred = find(self.responses.items, listed(exclude), "exclude") if len(listed(exclude)) else np.zeros(0, dtype=np.int64)
         value[barred] = -np.inf
         best = np.argsort(-value, kind="stable")[:min(whole_number(count, "count", 1), value.size - barred.size)]
         labels = self.responses.items.tolist()
@@ -499,13 +499,6 @@ def _merged_grafts(new_data: Answers, old_data: Answers, known: Ints, old: Graft
     evidence[touched], converged[touched] = new.log_evidence, new.converged
     return Grafts(log_evidence=evidence, converged=converged,
                   **{name: site_wise(name) for name in ("precision", "shift", "cav_mean", "cav_var", "log_z")})
-
-
-def _listed(values: Any) -> list[Any]:
-    """One label, or several, as a list."""
-    if isinstance(values, str | bytes) or not hasattr(values, "__len__"):
-        return [values]
-    return list(values.tolist()) if hasattr(values, "tolist") else list(values)
 
 
 def _read_like(data: Any, columns: dict[str, str], like: Responses, unanswered: bool) -> Responses:
