@@ -4,9 +4,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint types contract tests nojit bench gold wheel clean
+.PHONY: demo test lint types contract tests nojit browser examples screenshot bench gold wheel clean
 
+# A class over a term is simulated, fitted and reported: open demo/report.html.
 demo: $(READY)
+	$(BIN)/dynaesti demo --out demo
+
+examples: $(READY)
 	$(BIN)/python examples/polling.py
 	$(BIN)/python examples/learning.py
 
@@ -21,8 +25,17 @@ types: $(READY)
 contract: $(READY)
 	$(BIN)/lint-imports
 
-tests: $(READY)
+tests: $(READY) browser
 	$(BIN)/pytest -n 2
+
+# The report's tests need a browser: Debian's Chromium, installed where that is allowed, else they are skipped.
+browser:
+	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
+	  && apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core >/dev/null; } \
+	  || echo "no Chromium, and no right to install it: the browser tests will be skipped"
+
+screenshot: demo browser
+	$(BIN)/python tests/browser.py demo/report.html docs/img/report.png
 
 nojit: $(READY)
 	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -m nojit

@@ -98,7 +98,7 @@ def test_a_messy_file_is_refused_by_line_or_read_with_every_decision_told(tmp_pa
         assert part in words
     found = read(path, unreadable="drop")
     told = " | ".join(found.notes)
-    for part in ("separated by ';'", "resp is column 'Correct'", "'yes' counts as 1", "decimal points", "reported in UTC", "left out"):
+    for part in ("separated by ';'", "resp is 'Correct'", "'yes' counts as 1", "decimal points", "reported in UTC", "left out"):
         assert part in told
     assert len(found) == 5
     assert found.dropped == 1

@@ -18,7 +18,7 @@ def charts(facts: dict[str, Any], *, amounts: bool) -> dict[str, dict[str, Any]]
         time = time.scale(zero=False, nice=False)
     return {name: chart.to_dict() for name, chart in {
         "people": _people(alt, time, facts), "cohort": _cohort(alt, time), "item": _item(alt, amounts), "information": _information(alt),
-        "wright": _wright(alt), "priors": _priors(alt), "calibration": _calibration(alt), "trace": _trace(alt),
+        "wright": _wright(alt), "priors": _priors(alt, facts["priors"]), "calibration": _calibration(alt), "trace": _trace(alt),
     }.items()}
 
 
@@ -96,11 +96,12 @@ def _wright(alt: Any) -> Any:
     return alt.vconcat(people, items, spacing=4).resolve_scale(x="shared")
 
 
-def _priors(alt: Any) -> Any:
+def _priors(alt: Any, count: int) -> Any:
     return alt.Chart(_data(alt, "priors")).mark_bar(color=BLUE).encode(
-        alt.X("weight:Q", title="share of the population", axis=alt.Axis(format="%")), alt.Y("prior:N", title=None, sort="-x",
-                                                                                           axis=alt.Axis(labelLimit=420)),
-        tooltip=["prior:N", alt.Tooltip("weight:Q", format=".1%")]).properties(width="container", height=alt.Step(26))
+        alt.X("weight:Q", title="share of the population", axis=alt.Axis(format="%", tickCount=5)),
+        alt.Y("prior:N", title=None, sort="-x", axis=alt.Axis(labelLimit=240)),
+        tooltip=[alt.Tooltip("whole:N", title="prior"), alt.Tooltip("weight:Q", format=".1%")],
+    ).properties(width="container", height=26 * count)
 
 
 def _calibration(alt: Any) -> Any:

@@ -83,7 +83,7 @@ def find_column(table: Table, key: str, given: str | None, notes: list[str], opt
     for synonym in SYNONYMS[key]:
         if synonym in lowered:
             if lowered[synonym] != SYNONYMS[key][0]:
-                notes.append(f"{key} is column {lowered[synonym]!r}")
+                notes.append(f"{key} is {lowered[synonym]!r}")
             return lowered[synonym]
     if optional:
         return None

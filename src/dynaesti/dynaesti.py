@@ -115,7 +115,8 @@ class DynAEsti:
         made = _assembled(responses, coding, fitted, options)
         made = made if self._upright(made) else _mirrored(made)
         if isinstance(listen, LiveLine):
-            listen.close(made.summary())
+            listen.close(f"{'came to rest' if made.converged else 'did not come to rest'} after {len(made.trace)} steps, log evidence "
+                         f"{made.log_evidence:,.1f}")
         if not made.converged:
             warnings.warn(f"the fit did not come to rest within {self.iterations} steps (last change {made.trace[-1].change:.2g} standard "
                           "errors); raise iterations, or look at fit.history", ConvergenceWarning, stacklevel=2)

@@ -12,6 +12,7 @@ from dynaesti import __version__, evaluate
 from dynaesti.arrays import Array, Ints
 from dynaesti.findings import Twin, told_findings
 from dynaesti.links import BUILT_IN
+from dynaesti.priors.kernels import Banded, Kernel, Level
 from dynaesti.results import Fit
 from dynaesti.times import UNSTATED
 
@@ -59,7 +60,8 @@ def _facts(fit: Fit, twin: Twin | None, people: Ints) -> dict[str, Any]:
     unit = "" if stamps or r.unit == UNSTATED else r.unit
     return {"answers": len(r), "people": int(r.people.size), "items": int(r.items.size), "shown": int(people.size), "stamps": stamps,
             "time_title": "time" if stamps else (f"{unit} since each one's start" if r.clock == "person" else unit or "time"),
-            "level": LEVEL, "reliability": round(fit.reliability(), 3), "converged": fit.converged, "steps": len(fit.trace),
+            "level": LEVEL, "priors": len(fit.kernels), "reliability": round(fit.reliability(), 3), "converged": fit.converged,
+            "steps": len(fit.trace),
             "gain": None if twin is None else round(twin.static_loss - twin.dynamic_loss, 5), "scale": fit.scale.name}
 
 
@@ -169,8 +171,20 @@ def _wright(fit: Fit, people: Ints) -> dict[str, Any]:
 
 
 def _priors(fit: Fit) -> list[dict[str, Any]]:
-    return [{"prior": kernel.describe(), "weight": round(float(weight), 4)}
+    return [{"prior": _short(fit, kernel), "whole": kernel.describe(), "weight": round(float(weight), 4)}
             for kernel, weight in zip(fit.kernels, fit.population, strict=True)]
+
+
+def _short(fit: Fit, kernel: Kernel) -> str:
+    """A prior in a few words, where it is a level and one thing that moves; else its whole description."""
+    moving = [leaf for leaf in kernel.leaves if isinstance(leaf, Banded) and not leaf.constant]
+    if kernel.static:
+        return "constant"
+    if len(moving) != 1 or not all(isinstance(leaf, Level) for leaf in kernel.leaves if leaf is not moving[0]):
+        return kernel.describe()
+    total = sum(leaf.variance for leaf in kernel.leaves)
+    unit = "" if fit.responses.unit == UNSTATED else f" {fit.responses.unit}"
+    return f"{1 - moving[0].variance / total:.0%} stays, {moving[0].number('bandwidth'):.3g}{unit}"
 
 
 def _calibration(fit: Fit, twin: Twin | None, bins: int = 10) -> list[dict[str, Any]]:

@@ -93,10 +93,13 @@ class Responses:
             weight = None
         if known and unanswered and resp not in columns:
             optional["resp"], resp = True, ABSENT
-        named = {key: None if given is ABSENT else find_column(table, key, given, found.notes, optional.get(key, False))
+        guesses: list[str] = []
+        named = {key: None if given is ABSENT else find_column(table, key, given, guesses, optional.get(key, False))
                  for key, given in (("id", id), ("item", item), ("resp", resp), ("time", time))}
         extra = {key: find_column(table, key, given, found.notes)
                  for key, given in (("weight", weight), ("model", model)) if given is not None}
+        if guesses:
+            found.notes.append(f"columns: {', '.join(guesses)}")
         return _build(table, {**named, **extra}, found, clock, Clock(unit, timezone, time_format), unanswered, unreadable == "drop")
 
     @classmethod

@@ -78,6 +78,12 @@
     $("cap-people").textContent = selected.length ? `Ability of ${names}, each with a ${Math.round(100 * D.facts.level)} % band. Triangles are answers; the larger, the more they moved the curve.` : "Nobody is picked; find a person above.";
     const rows = curves.map(c => [c.name, when(c.t), number(c.m), number(c.l), number(c.u)]);
     $("table-people").replaceChildren(table("Ability at times", ["who", D.facts.time_title, "ability", "band from", "to"], rows));
+    if (!selected.length) {  // an empty chart would only complain of having no extent
+      const old = drawn.get("people");
+      if (old) { old.view.finalize(); drawn.delete("people"); }
+      $("chart-people").replaceChildren();
+      return undefined;
+    }
     return draw("people", { curves, answers }, `Line chart: ability over time of ${names || "nobody"}, with bands.`);
   }
 
@@ -138,7 +144,7 @@
     $("title").textContent = document.title;
     $("lead").textContent = D.words[0];
     const tiles = [["answers", f.answers.toLocaleString("en")], ["people", f.people.toLocaleString("en")], ["items", f.items.toLocaleString("en")], ["reliability", number(f.reliability)], ["steps to rest", f.converged ? String(f.steps) : "not at rest"]];
-    if (f.gain !== null) tiles.push(["gain over constant abilities, in log loss", (f.gain >= 0 ? "+" : "") + f.gain.toFixed(4)]);
+    if (f.gain !== null) tiles.push(["log loss gained over constant abilities", (f.gain >= 0 ? "+" : "") + f.gain.toFixed(4)]);
     $("tiles").replaceChildren(...tiles.map(([name, value]) => el("div", { class: "tile" }, el("b", {}, value), el("span", {}, name))));
     list("words", D.words.slice(1).filter(text => !text.startsWith("To look at: ")));
     list("health", D.health);
@@ -157,7 +163,7 @@
     const items = D.wright.items.filter(v => v !== null);
     const quantiles = values => { const s = [...values].sort((a, b) => a - b); return [0, .1, .25, .5, .75, .9, 1].map(q => number(s[Math.round(q * (s.length - 1))])); };
     $("table-wright").replaceChildren(table("Quantiles", ["", "lowest", "10 %", "25 %", "middle", "75 %", "90 %", "highest"], [["people", ...quantiles(D.wright.people)], ["items", ...quantiles(items)]]));
-    $("table-priors").replaceChildren(table("Priors", ["prior", "share"], D.priors.map(p => [p.prior, (100 * p.weight).toFixed(1) + " %"])));
+    $("table-priors").replaceChildren(table("Priors", ["prior", "share"], D.priors.map(p => [p.whole, (100 * p.weight).toFixed(1) + " %"])));
     const calibration = D.calibration.map(row => ({ ...row, lower: row.observed - 2 * row.se, upper: row.observed + 2 * row.se }));
     $("table-quality").replaceChildren(
       table("Calibration", ["abilities", "predicted", "observed", "± (1 se)", "answers"], D.calibration.map(r => [r.abilities, number(r.predicted, 3), number(r.observed, 3), number(r.se, 3), number(r.n, 0)])),

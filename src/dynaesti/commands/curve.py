@@ -65,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
         import matplotlib as mpl
 
         mpl.use("Agg")
-        curve.plot(at, level=args.level).figure.savefig(args.figure, dpi=150)
+        curve.plot(level=args.level).figure.savefig(args.figure, dpi=150)
     return 0
 
 

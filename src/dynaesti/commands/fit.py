@@ -21,7 +21,7 @@ from dynaesti.commands.shared import (
 )
 
 EXAMPLE = "  dynaesti fit answers.csv --id student --item problem --resp correct --time ts --out run"
-CHECKPOINT = "fit.ckpt"
+CHECKPOINT, EVERY = "fit.ckpt", 5.0  # seconds between checkpoints
 MOST_INSTANTS = 500_000  # rows of the ability table, beyond which a grid of times takes the place of the answers' own
 GRID = 12
 
@@ -54,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
             checkpoint.unlink()
         else:
             print(f"note: going on from {checkpoint}", file=sys.stderr)
-    chosen = estimator(args, model or "2PL", progress=not args.quiet, checkpoint=checkpoint)
+    chosen = estimator(args, model or "2PL", progress=not args.quiet, checkpoint=checkpoint, every=EVERY)
     return finish(chosen, responses, folder, args)
 
 

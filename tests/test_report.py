@@ -1,0 +1,159 @@
+"""The report: what it holds, that names are text, and that a real browser shows it."""
+
+import io
+import json
+import re
+
+import numpy as np
+import pytest
+
+import dynaesti as dy
+from browser import CHROMIUM, Browser
+from dynaesti.evaluate import static_twin
+from dynaesti.pagedata import _sample
+from dynaesti.report import embedded, write_report
+from simulated import classroom
+
+EVIL, ODD = "<script>alert(1)</script>", "Ünï=1+1"
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    table = classroom(14, 6, 25)
+    names = {"p000": EVIL, "p001": ODD, "p002": "</script><b>", "p003": "=cmd()"}
+    table["id"] = table["id"].replace(names)
+    table["item"] = table["item"].replace({"i00": EVIL})
+    estimator = dy.DynAEsti("2PL")
+    fit = estimator.fit(table)
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    return write_report(fit, path, twin=static_twin(estimator, fit), title=f"Class {EVIL}"), fit
+
+
+def data_of(path):
+    text = path.read_text(encoding="utf-8")
+    return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)[1]), text
+
+
+def test_the_page_is_one_file_with_everything_in_it(page):
+    path, fit = page
+    data, text = data_of(path)
+    markup = re.sub(r"<script.*?</script>", "", text, flags=re.DOTALL)
+    assert not re.search(r'(src|href)="(?!#)', markup)  # nothing is loaded from elsewhere
+    assert "default-src 'none'" in text
+    assert data["people"]["names"] == [str(name) for name in fit.ids]
+    assert set(data) >= {"words", "health", "people", "cohort", "items", "wright", "priors", "calibration", "trace", "method", "charts"}
+    assert "&lt;script&gt;" in text.split("</title>")[0]
+    assert path.stat().st_size < 3e6
+    curve = data["people"]["curves"][0]
+    assert all(low <= mid <= high for low, mid, high in zip(curve["l"], curve["m"], curve["u"], strict=True))
+
+
+def test_curves_on_the_page_are_those_of_the_fit(page):
+    path, fit = page
+    data, _ = data_of(path)
+    k = 5
+    curve = data["people"]["curves"][k]
+    mean = fit.ability(at=np.array(curve["t"], dtype=float), ids=[fit.ids[k]])["mean"]
+    assert np.abs(np.asarray(mean) - np.array(curve["m"])).max() < 0.02
+
+
+def test_embedded_data_cannot_end_the_script():
+    text = embedded({"a": "</script><!-- & \u2028"})
+    assert "<" not in text
+    assert "&" not in text
+    assert json.loads(text) == {"a": "</script><!-- & \u2028"}
+
+
+def test_many_people_are_sampled_evenly():
+    counts = np.arange(50_000) % 97
+    chosen = _sample(counts, 3000)
+    assert chosen.size <= 3000
+    assert abs(counts[chosen].mean() - counts.mean()) < 0.5
+    assert np.array_equal(chosen, _sample(counts, 3000))
+
+
+@pytest.mark.parametrize("model", ["GRM", "poisson", "gaussian"])
+def test_every_kind_of_items_has_a_page(tmp_path, model):
+    fit = dy.DynAEsti(model, iterations=30).fit(classroom(25, 5, 20, model=model))
+    data, _ = data_of(write_report(fit, tmp_path / "r.html"))
+    assert len(data["items"]["curves"]) == 5
+    assert np.isfinite(data["items"]["test"]).all()
+
+
+@pytest.fixture(scope="module")
+def browser(page):
+    browser = Browser()
+    try:
+        browser.open(page[0])
+        yield browser
+    finally:
+        browser.close()
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine; `make browser` installs it where it may")
+class TestInTheBrowser:
+    def test_charts_are_drawn_in_pixels(self, browser):
+        for name in ("people", "cohort", "item", "information", "wright", "priors", "calibration", "trace"):
+            inked = browser.run(f"""(() => {{ const c = document.querySelector('#chart-{name} canvas');
+                const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;
+                let n = 0; for (let k = 3; k < d.length; k += 4) if (d[k] > 0) n++; return n; }})()""")
+            assert inked > 500, name
+
+    def test_a_person_is_found_and_drawn(self, browser):
+        from matplotlib.image import imread
+
+        browser.run("document.getElementById('clear').click()")
+        browser.wait("document.querySelectorAll('#chips li').length === 0")
+        before = imread(io.BytesIO(browser.picture(whole=True)))
+        browser.run("document.getElementById('who').focus()")
+        browser.type("ünï")
+        browser.press("Enter")
+        browser.wait("document.querySelectorAll('#chips li').length === 1")
+        assert browser.run("document.querySelector('#chips button').textContent").startswith(ODD)
+        browser.run("new Promise(done => setTimeout(done, 400))")
+        after = imread(io.BytesIO(browser.picture(whole=True)))
+        top, bottom = (int(browser.run(f"document.getElementById('chart-people').getBoundingClientRect().{side} + scrollY"))
+                       for side in ("top", "bottom"))
+
+        def blue(picture):
+            part = picture[top:min(bottom, len(picture)), :, :3]
+            return int(((part[..., 2] > part[..., 0] + 0.1) & (part[..., 2] > 0.4)).sum())
+
+        assert blue(after) > blue(before) + 2000
+
+    def test_names_are_text(self, browser):
+        browser.run("document.getElementById('clear').click()")
+        browser.run("document.getElementById('who').focus()")
+        browser.type("<script>")
+        browser.press("Enter")
+        browser.wait("document.querySelectorAll('#chips li').length === 1")
+        assert browser.run("document.querySelector('#chips button').textContent").startswith(EVIL)
+        assert EVIL in browser.run("document.querySelector('h1').textContent")
+        assert not browser.run("[...document.querySelectorAll('b')].some(b => b.closest('main'))")
+
+    def test_items_are_sorted_and_shown(self, browser):
+        browser.run("[...document.querySelectorAll('#table-items thead button')].find(b => b.textContent.trim() === 'b').click()")
+        values = browser.run("[...document.querySelectorAll('#table-items tbody tr')].map(r => +r.cells[4].textContent)")
+        assert values == sorted(values, reverse=True)
+        browser.run("document.querySelectorAll('#table-items tbody button')[2].click()")
+        assert browser.run("document.getElementById('item-title').textContent").startswith("Item ")
+
+    def test_nothing_leaves_the_file_and_the_console_is_clean(self, browser):
+        assert [url for url in browser.requests if not url.startswith(("file:", "data:", "blob:", "about:"))] == []
+        assert browser.console == []
+        assert browser.errors == []
+
+    def test_every_chart_has_a_caption_a_label_and_a_table(self, browser):
+        assert browser.run("[...document.querySelectorAll('figure')].every(f => f.querySelector('figcaption').textContent.length > 20)")
+        assert browser.run("[...document.querySelectorAll('.chart')].every(c => c.getAttribute('aria-label').length > 10)")
+        assert browser.run("[...document.querySelectorAll('details')].every(d => d.querySelectorAll('tbody tr').length > 0)")
+
+    @pytest.mark.parametrize("dark", [False, True])
+    def test_a_phone_needs_no_sideways_scrolling(self, page, dark):
+        phone = Browser(390, 844, dark=dark)
+        try:
+            phone.open(page[0])
+            assert phone.run("document.documentElement.scrollWidth") <= 390
+            assert phone.errors == []
+        finally:
+            phone.close()
