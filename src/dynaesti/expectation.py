@@ -15,13 +15,14 @@ from dynaesti.grafting import Problem, graft, seen_by_curve
 from dynaesti.population import population_weights
 from dynaesti.priors import Solver, assemble_many
 from dynaesti.priors.kernels import Kernel
-from dynaesti.rows import RowTable, match_table, row_table
+from dynaesti.rows import RowTable, match_again, row_table
 from dynaesti.threads import chunks, in_threads
 
 REACH = (8.0, 16.0, 32.0, 64.0)  # of the ability grid, in standard deviations: wider ones where someone needs them
 ROOM = 1.5  # kept free between the farthest ability (three sds included) and the grid's end
 CELLS = (20, 40, 80, 160)  # grid steps to a standard deviation
 RESOLVED = 0.35  # log units that the steepest row may change by within a cell
+SLACK = 0.03  # error of matching by derivative, as part of the tolerance of grafting
 LANES = 8  # counts are added up in so many fixed parts, at most
 MOST_COUNTS = 40_000_000  # numbers in all lanes together
 MOST_FEATURES = 60_000_000  # numbers of features kept between E-steps
@@ -167,10 +168,12 @@ class Expectation:
             people = self._chunks[kernel.static][number]
             a, b = int(data.site_start[people[0]]), int(data.site_start[people[-1] + 1])
             where = slice(a, b)
+            known = np.full((7, b - a), np.nan)
 
             def match(sites: Ints, cav_mean: Array, cav_var: Array, log_z: Array, mean: Array, var: Array) -> None:
-                bad = match_table(sites, everyone[where], data.member_start, data.member_row, data.member_coef, table.log_lik,
-                                  table.lik, table.top, table.start, table.step, cav_mean, cav_var, log_z, mean, var)
+                bad = match_again(sites, everyone[where], data.member_start, data.member_row, data.member_coef, table.log_lik,
+                                  table.lik, table.top, table.start, table.step, cav_mean, cav_var, known, SLACK * tolerance, log_z, mean,
+                                  var)
                 if bad >= 0:
                     raise InputError(f"the answers at one instant (site {a + bad}) are impossible at every ability; "
                                      "check the responses and the item parameters that were given")

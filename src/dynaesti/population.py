@@ -3,6 +3,7 @@
 import numpy as np
 
 from dynaesti.arrays import Array
+from dynaesti.compiled import compiled
 
 ROUNDS = 200
 
@@ -12,15 +13,36 @@ def population_weights(log_evidence: Array, log_prior: Array, pool: bool) -> tup
 
     With `pool` the population's distribution over priors is learned by EM, the list's own prior counting as one curve more.
     """
-    base = share = np.exp(log_prior - np.logaddexp.reduce(log_prior))
-    for _ in range(ROUNDS if pool and share.size > 1 else 0):
-        weights = _curve_weights(share, log_evidence)
-        new = (base + weights.sum(axis=1)) / (1 + weights.shape[1])
-        done = np.abs(new - share).max() < 1e-9
-        share = new
-        if done:
-            break
+    base = np.exp(log_prior - np.logaddexp.reduce(log_prior))
+    share = base
+    if pool and share.size > 1:
+        relative = np.ascontiguousarray(np.exp(log_evidence - log_evidence.max(axis=0)).T)
+        share = _pooled(relative, base, ROUNDS)
     return _curve_weights(share, log_evidence), share
+
+
+@compiled
+def _pooled(relative: Array, base: Array, rounds: int) -> Array:
+    """EM for the shares, from each curve's evidences (curves, priors) relative to its best."""
+    curves, priors = relative.shape
+    share = base.copy()
+    for _ in range(rounds):
+        total = base.copy()
+        for c in range(curves):
+            row, s = relative[c], 0.0
+            for k in range(priors):
+                s += share[k] * row[k]
+            s = 1.0 / max(s, 1e-300)
+            for k in range(priors):
+                total[k] += share[k] * row[k] * s
+        worst = 0.0
+        for k in range(priors):
+            new = total[k] / (1.0 + curves)
+            worst = max(worst, abs(new - share[k]))
+            share[k] = new
+        if worst < 1e-9:
+            break
+    return share
 
 
 def log_list_prior(population: Array, log_prior: Array) -> float:

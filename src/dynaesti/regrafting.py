@@ -15,12 +15,11 @@ from dynaesti.compiled import compiled
 from dynaesti.grafting import aim, cavities, on_curve, site_evidence
 from dynaesti.priors.gliding import glide
 from dynaesti.priors.weights import lowrank_at, lowrank_weights
-from dynaesti.rows import MOST_NODES, match_one
+from dynaesti.rows import match_again
 
 MOST_SWEEPS = 12  # a curve that needs more is left to `graft`
 SAFETY = 0.3  # of the tolerance, for a last step that is not looked at
-NEAR = 0.1  # how far a cavity may move, in sds, for the derivatives to speak,
-LEAN = 3e-8  # and how large the error of second order may be then, in sds
+LEAN = 3e-8  # error, in sds, that following a cavity by derivatives may have
 
 
 ON_PRECISION, ON_SHIFT, CAV_MEAN, CAV_VAR, LOG_Z, MEAN, VAR, AIM_PRECISION, AIM_SHIFT, BARE_MEAN, BARE_VAR, NONE = range(12)
@@ -42,61 +41,15 @@ class Members(NamedTuple):
 
 
 @compiled
-def _lean(known: Array, i: int, m: float, v: float) -> tuple[float, float, float]:
-    """(log Z, mean, variance) for a cavity near the one they are known at."""
-    m0, v0, log_z, mean, var, third, fourth = (known[0, i], known[1, i], known[2, i], known[3, i], known[4, i], known[5, i],
-                                               known[6, i])
-    off, dm, dv = mean - m0, m - m0, v - v0
-    wide = 0.5 / (v0 * v0)
-    new_mean = mean + var / v0 * dm + wide * (third + 2.0 * off * var) * dv
-    new_var = var + third / v0 * dm + wide * (fourth - var * var + 2.0 * off * third) * dv
-    new_off = new_mean - m
-    slope = 0.5 * (off / v0 + new_off / v)
-    widening = 0.25 * (((var + off * off) / v0 - 1.0) / v0 + ((new_var + new_off * new_off) / v - 1.0) / v)
-    return log_z + slope * dm + widening * dv, new_mean, new_var
-
-
-@compiled
-def _follows(known: Array, i: int, m: float, v: float) -> bool:
-    """Whether the derivatives reach from the known cavity to this one; never where the moments are nan.
-
-    The neglected terms are the skewness and the excess times half the squared move.
-    """
-    var = known[4, i]
-    move = abs(m - known[0, i]) / np.sqrt(var) + abs(v / known[1, i] - 1.0)
-    bend = abs(known[5, i]) / (var * np.sqrt(var)) + abs(known[6, i] / (var * var) - 3.0)
-    return bool(move < NEAR and 0.5 * bend * move * move < LEAN)
-
-
-@compiled
-def _match(first: int, last: int, members: Members, memory: Array, work: Array, log_w: Array) -> bool:
-    """Tilted moments of the sites, by derivative where the cavity is near where it was."""
-    cav_mean, cav_var, log_z, mean, var = work[CAV_MEAN], work[CAV_VAR], work[LOG_Z], work[MEAN], work[VAR]
-    known = memory[4:]
-    for i in range(first, last):
-        m, v = cav_mean[i], cav_var[i]
-        if _follows(known, i, m, v):
-            log_z[i], mean[i], var[i] = _lean(known, i, m, v)
-            continue
-        g = members.group[i]
-        a, b = members.start[g], members.start[g + 1]
-        done, lz, x, s, third, fourth = match_one(members.row[a:b], members.coef[a:b], members.log_lik, members.lik, members.top,
-                                                  members.grid_start, members.grid_step, m, v, mean[i], var[i], log_w)
-        if not done:
-            return False
-        known[0, i], known[1, i], known[2, i], known[3, i], known[4, i], known[5, i], known[6, i] = m, v, lz, x, s, third, fourth
-        log_z[i], mean[i], var[i] = lz, x, s
-    return True
-
-
-@compiled
-def _look(first: int, last: int, instant_var: Array, members: Members, memory: Array, work: Array, log_w: Array) -> tuple[bool, float]:
+def _look(first: int, last: int, instant_var: Array, members: Members, memory: Array, work: Array) -> tuple[bool, float]:
     """Cavities, tilted moments and aims of the sites, from the curve's moments there: (whether all went well, residual)."""
     job, start, proper, residual = np.zeros(1, dtype=np.int64), np.array([first, last]), np.ones(1, dtype=np.bool_), np.zeros(1)
     bent = np.ones(last, dtype=np.bool_)
     cavities(job, start, instant_var, work[NONE], work[NONE], work[ON_PRECISION], work[ON_SHIFT], memory[2], memory[3], memory[0],
              memory[1], bent, work[BARE_MEAN], work[BARE_VAR], work[CAV_MEAN], work[CAV_VAR], work[MEAN], work[VAR], proper)
-    if not proper[0] or not _match(first, last, members, memory, work, log_w):
+    if not proper[0] or match_again(np.arange(first, last), members.group, members.start, members.row, members.coef, members.log_lik,
+                                    members.lik, members.top, members.grid_start, members.grid_step, work[CAV_MEAN], work[CAV_VAR],
+                                    memory[4:], LEAN, work[LOG_Z], work[MEAN], work[VAR]) >= 0:
         return False, 0.0
     aim(job, start, work[CAV_MEAN], work[CAV_VAR], work[MEAN], work[VAR], memory[0], memory[1], work[AIM_PRECISION], work[AIM_SHIFT],
         residual)
@@ -160,7 +113,7 @@ def regraft(features: Array, instant_var: Array, changed: int, members: Members,
     in place.
     """
     n = memory.shape[1]
-    work, log_w = np.zeros((ROOM, n)), np.empty(4 * MOST_NODES)
+    work = np.zeros((ROOM, n))
     previous, partition = 0.0, 0.0
     for sweep in range(MOST_SWEEPS):
         only, full = sweep == 0 and changed >= 0, sweep > 1 or changed < 0  # the new site; its effect on all; everything
@@ -178,7 +131,7 @@ def regraft(features: Array, instant_var: Array, changed: int, members: Members,
         else:
             _spread(features, changed, factor, work[ON_PRECISION, changed] - before[0], work[ON_SHIFT, changed] - before[1], memory[2],
                     memory[3])
-        fine, now = _look(first, last, instant_var, members, memory, work, log_w)
+        fine, now = _look(first, last, instant_var, members, memory, work)
         if not fine:
             break
         added = _moved(first, last, memory, work)
@@ -193,7 +146,7 @@ def reglide(gaps: Array, decay: Array, rate: float, variance: float, level: floa
             memory: Array, tolerance: float) -> tuple[bool, float]:
     """The same for a level plus Matérn 3/2 (see `glide`), whose passes cost so little that every sweep makes one."""
     n = memory.shape[1]
-    work, log_w, kept = np.zeros((ROOM, n)), np.empty(4 * MOST_NODES), np.empty((n, 5))
+    work, kept = np.zeros((ROOM, n)), np.empty((n, 5))
     previous = 0.0
     for sweep in range(MOST_SWEEPS):
         only = sweep == 0 and changed >= 0
@@ -202,7 +155,7 @@ def reglide(gaps: Array, decay: Array, rate: float, variance: float, level: floa
         partition, proper = glide(gaps, decay, rate, variance, level, work[ON_PRECISION], work[ON_SHIFT], memory[2], memory[3], kept)
         if not proper:
             break
-        fine, now = _look(first, last, instant_var, members, memory, work, log_w)
+        fine, now = _look(first, last, instant_var, members, memory, work)
         if not fine:
             break
         added = _moved(first, last, memory, work)

@@ -27,6 +27,7 @@ DONE, RETRY, HOPELESS = 0, 1, 2
 _HERMITE_X, _HERMITE_W = np.polynomial.hermite_e.hermegauss(10)
 _HERMITE_W = _HERMITE_W / np.sqrt(2 * np.pi)
 NO_MOMENTS = False, 0.0, 0.0, 0.0, 0.0, 0.0
+NEAR = 0.1  # how far a cavity may move, in sds, for derivatives to speak
 NARROW = 2.4  # cavities this many grid steps wide, or less, see a row as nearly straight
 
 
@@ -373,6 +374,62 @@ def match_table(sites: Ints, group: Ints, member_start: Ints, member_row: Ints, 
         if not done:
             return int(site)
         log_z[site], mean[site], var[site] = lz, m, v
+    return -1
+
+
+@compiled
+def _lean(known: Array, i: int, m: float, v: float) -> tuple[float, float, float]:
+    """(log Z, mean, variance) for a cavity near the one they are known at."""
+    m0, v0, log_z, mean, var, third, fourth = (known[0, i], known[1, i], known[2, i], known[3, i], known[4, i], known[5, i],
+                                               known[6, i])
+    off, dm, dv = mean - m0, m - m0, v - v0
+    wide = 0.5 / (v0 * v0)
+    new_mean = mean + var / v0 * dm + wide * (third + 2.0 * off * var) * dv
+    new_var = var + third / v0 * dm + wide * (fourth - var * var + 2.0 * off * third) * dv
+    new_off = new_mean - m
+    slope = 0.5 * (off / v0 + new_off / v)
+    widening = 0.25 * (((var + off * off) / v0 - 1.0) / v0 + ((new_var + new_off * new_off) / v - 1.0) / v)
+    return log_z + slope * dm + widening * dv, new_mean, new_var
+
+
+@compiled
+def _follows(known: Array, i: int, m: float, v: float, slack: float) -> bool:
+    """Whether the derivatives reach from the known cavity to this one; never where the moments are nan.
+
+    The neglected terms are the skewness and the excess times half the squared move.
+    """
+    var = known[4, i]
+    move = abs(m - known[0, i]) / np.sqrt(var) + abs(v / known[1, i] - 1.0)
+    bend = abs(known[5, i]) / (var * np.sqrt(var)) + abs(known[6, i] / (var * var) - 3.0)
+    return bool(move < NEAR and 0.5 * bend * move * move < slack)
+
+
+@compiled
+def match_again(sites: Ints, group: Ints, member_start: Ints, member_row: Ints, member_coef: Array, log_lik: Array, lik: Array,
+                top: Array, start: float, step: float, cav_mean: Array, cav_var: Array, known: Array, slack: float, log_z: Array,
+                mean: Array, var: Array) -> int:
+    """The same from sweep to sweep: by derivative where the cavity is near the one of the last integral, which `known` keeps.
+
+    known: (7, sites), the cavity's mean and variance, log Z, mean, variance, third and fourth central moment (NaN: none yet). `slack` is
+    the error that may be made, in standard deviations.
+    """
+    log_w = np.empty(4 * MOST_NODES)
+    for i in sites:
+        m, v = cav_mean[i], cav_var[i]
+        if _follows(known, i, m, v, slack):
+            log_z[i], mean[i], var[i] = _lean(known, i, m, v)
+            continue
+        g = group[i]
+        a, b = member_start[g], member_start[g + 1]
+        if a == b:
+            log_z[i], mean[i], var[i] = 0.0, m, v
+            continue
+        done, lz, x, s, third, fourth = match_one(member_row[a:b], member_coef[a:b], log_lik, lik, top, start, step, m, v, mean[i],
+                                                  var[i], log_w)
+        if not done:
+            return int(i)
+        known[0, i], known[1, i], known[2, i], known[3, i], known[4, i], known[5, i], known[6, i] = m, v, lz, x, s, third, fourth
+        log_z[i], mean[i], var[i] = lz, x, s
     return -1
 
 
