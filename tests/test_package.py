@@ -1,13 +1,18 @@
 """The package as a newcomer meets it: light import, README that runs, public names that exist."""
 
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
+import matplotlib as mpl
+import pandas as pd
 import pytest
 
 import dynaesti as dy
+from dynaesti import simulate
+from dynaesti.commands.main import main
 
 ROOT = Path(__file__).parent.parent
 
@@ -35,13 +40,35 @@ def test_public_names_exist():
         _ = dy.nonsense
 
 
-def test_readme_examples_run(tmp_path, monkeypatch):
+PAGES = ["README.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))]
+
+
+@pytest.fixture
+def desk(tmp_path, monkeypatch):
+    """A folder with the files that the pages speak of."""
     monkeypatch.chdir(tmp_path)
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.S)
-    assert len(blocks) >= 4
+    mpl.use("Agg")
+    drawn = pd.DataFrame(simulate.answers(20, 6, 25, seed=3).table).replace({"id": {"p07": "ada"}})
+    drawn.to_csv("answers.csv", index=False)
+    pd.DataFrame({"id": ["p01", "new"], "item": ["i1", "i2"], "resp": [1, 0], "date": [101.0, 102.0]}).to_csv("more.csv", index=False)
+    pd.DataFrame({"day": range(12), "yes": range(12), "n": 20}).to_csv("polls.csv", index=False)
+    return tmp_path
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_examples_in_python_run(page, desk):
     scope: dict[str, object] = {}
-    for block in blocks:
-        exec(compile(block, "README.md", "exec"), scope)
+    for block in re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), flags=re.S):
+        exec(compile(block, page, "exec"), scope)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_examples_on_the_command_line_run(page, desk):
+    for block in re.findall(r"```sh\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), flags=re.S):
+        for line in block.splitlines():
+            words = shlex.split(line, comments=True)
+            if words[:1] == ["dynaesti"]:
+                assert main(words[1:]) in (0, 1), line
 
 
 def test_demo_runs(tmp_path):
