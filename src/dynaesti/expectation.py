@@ -11,7 +11,7 @@ from dynaesti.arrays import Array, Bools, Ints
 from dynaesti.bank import Bank
 from dynaesti.counts import add_counts, add_scores, leave_each_out
 from dynaesti.errors import InputError
-from dynaesti.grafting import Problem, graft, seen_by_curve
+from dynaesti.grafting import Match, Problem, graft, seen_by_curve
 from dynaesti.population import population_weights
 from dynaesti.priors import Solver, assemble_many
 from dynaesti.priors.kernels import Kernel
@@ -168,16 +168,7 @@ class Expectation:
             people = self._chunks[kernel.static][number]
             a, b = int(data.site_start[people[0]]), int(data.site_start[people[-1] + 1])
             where = slice(a, b)
-            known = np.full((7, b - a), np.nan)
-
-            def match(sites: Ints, cav_mean: Array, cav_var: Array, log_z: Array, mean: Array, var: Array) -> None:
-                bad = match_again(sites, everyone[where], data.member_start, data.member_row, data.member_coef, table.log_lik,
-                                  table.lik, table.top, table.start, table.step, cav_mean, cav_var, known, SLACK * tolerance, log_z, mean,
-                                  var)
-                if bad >= 0:
-                    raise InputError(f"the answers at one instant (site {a + bad}) are impossible at every ability; "
-                                     "check the responses and the item parameters that were given")
-
+            match = self._matcher(data, everyone[where], table, tolerance)
             flat = np.zeros(b - a)
             problem = Problem(self._solver(kernel, number), match, flat, flat, np.full(people.size, kernel.instant_var),
                               np.ones(b - a, dtype=bool))
@@ -190,6 +181,19 @@ class Expectation:
 
         in_threads(run, range(len(self._chunks[kernel.static])), self.threads)
         return Grafts(log_evidence=evidence, converged=converged, **out)
+
+    def _matcher(self, data: Answers, group: Ints, table: RowTable, tolerance: float) -> Match:
+        """The way to tilted moments of a chunk's sites, which remembers where it last integrated."""
+        known = np.full((7, group.size), np.nan)
+
+        def match(sites: Ints, cav_mean: Array, cav_var: Array, log_z: Array, mean: Array, var: Array) -> None:
+            bad = match_again(sites, group, data.member_start, data.member_row, data.member_coef, table.log_lik, table.lik, table.top,
+                              table.start, table.step, cav_mean, cav_var, known, SLACK * tolerance, log_z, mean, var)
+            if bad >= 0:
+                raise InputError(f"the answers at one instant (site {int(group[0]) + bad}) are impossible at every ability; "
+                                 "check the responses and the item parameters that were given")
+
+        return match
 
     def _solver(self, kernel: Kernel, number: int) -> Solver:
         found = self._features.get((kernel, number))

@@ -24,6 +24,7 @@ VERBS = {
     "evaluate": "held-out scores against baselines",
     "simulate": "draw answers from the model",
     "curve": "a smooth curve from a file of votes, counts, successes or values",
+    "reproduce": "the paper's studies, beside the paper's numbers",
     "demo": "simulate a class over a term, fit it, write the report",
 }
 FINE, LOOK, USAGE, BAD_DATA, NO_FILE, STOPPED = 0, 1, 2, 3, 4, 130

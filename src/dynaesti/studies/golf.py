@@ -1,0 +1,250 @@
+"""The Masters: 849 players, 77 years of scorecards. Trajectories, legends, holes; who was best, and how sure that is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dynaesti.arrays import Array, Ints
+from dynaesti.coding import build_coding, models_of
+from dynaesti.dynaesti import DynAEsti
+from dynaesti.errors import InputError
+from dynaesti.items import Golf
+from dynaesti.links import BUILT_IN
+from dynaesti.responses import Responses
+from dynaesti.results import Fit
+from dynaesti.studies.study import BLUE, GREEN, GREY, ORANGE, Clock, Options, Row, Study, canvas
+from dynaesti.tables import read_table
+
+IDENTITY = BUILT_IN["identity"]
+MORE_THAN = 100  # stroke counts seen no more often than this join their neighbour
+LEGENDS = ("Arnold Palmer", "Jack Nicklaus", "Tiger Woods")
+DRAWS = 2000
+HOW_TO_GET = ("the scorecards are not ours to ship. They are in the repository of the paper's authors (golf_data.json of "
+              "chausies/DynAEstiAndCurvFiFE on GitHub); make a table of them with the columns person, hole, year, response (strokes) and "
+              "par, one row a hole played, save it as CSV or Parquet, and name it by --golf FILE")
+
+
+def read_golf(path: Path | None) -> tuple[Responses, Golf]:
+    """Scorecards with all rounds of a tournament at its year, and the golf model with each hole's par."""
+    if path is None:
+        raise InputError(f"golf: no file is given; {HOW_TO_GET}")
+    if not path.exists():
+        raise InputError(f"golf: {path} does not exist; {HOW_TO_GET}")
+    frame = read_table(path).frame
+    missing = [name for name in ("person", "hole", "year", "response", "par") if name not in frame.columns]
+    if missing:
+        raise InputError(f"golf: {path} lacks the columns {', '.join(missing)}; {HOW_TO_GET}")
+    responses = Responses.read(frame.select(["person", "hole", "year", "response"]).to_native(), id="person", item="hole", resp="response",
+                               time="year", unit="years")
+    pairs = frame.select(["hole", "par"]).unique()
+    model = Golf(par=dict(zip(pairs["hole"].to_list(), pairs["par"].to_list(), strict=True)))
+    return _clipped(responses, model), model
+
+
+def _clipped(responses: Responses, model: Golf) -> Responses:
+    """Stroke counts seen too rarely on a hole as the ones they join, once and for all: every fit then has the same categories."""
+    coding = build_coding(responses, models_of(model, responses, False), MORE_THAN + 1)
+    at = np.searchsorted(coding.values, responses.resp)
+    cell = responses.item * coding.values.size + at
+    counts = np.bincount(cell, minlength=coding.table.size).reshape(coding.table.shape)
+    shown = np.zeros(coding.table.shape)
+    for item, codes in enumerate(coding.table):
+        for code in np.unique(codes[codes >= 0]):
+            group = np.flatnonzero(codes == code)
+            shown[item, group] = coding.values[group[counts[item, group].argmax()]]
+    return replace(responses, resp=shown[responses.item, at])
+
+
+def fit_golf(responses: Responses, model: Golf, options: Options, **more: Any) -> Fit:
+    """The whole fit."""
+    return DynAEsti(model, threads=options.threads, **more).fit(responses)
+
+
+def run(options: Options) -> Study:
+    """Everything the paper tells of the Masters."""
+    study = Study("golf", "The Masters, 1937 to 2018")
+    responses, model = read_golf(options.golf)
+    clock = Clock()
+    fit = fit_golf(responses, model, options)
+    spent = clock.spent()
+    options.say(f"golf: fitted in {spent:.1f} CPU s")
+    who = _Players(fit)
+    study.figures = [
+        ("golf_all", "Abilities of everyone with two tournaments or more, the median, and the fifteen with the highest peaks.",
+         _trajectories(who)),
+        ("golf_legends", "Three legends with 70 % bands.", _legends(who)),
+        ("golf_holes", "Response functions of holes 6 (Juniper) and 13 (Azalea): chances of each number of strokes.", _holes(fit))]
+    best, share = who.highest()
+    holes = _hole_information(fit)
+    study.tables = [best, who.peaks(), who.decades(), holes]
+    rise = who.decades()[1]["median ability"]
+    woods = share.get(("Tiger Woods", 1997.0), 0.0)
+    six, thirteen = (holes[1]["hole"].index(k) + 1 for k in (6, 13))
+    theirs = sum(p for (name, _), p in share.items() if name == "Tiger Woods")
+    eight = float(fit.coding.values[fit.coding.table[fit.item_numbers[8]] >= 0].max())
+    bent = who.rise_and_fall()
+    study.rows = [
+        Row("players, scores", "hundreds, –", f"{responses.people.size}, {len(responses):,}"),
+        Row("CPU seconds of the fit", "over 7,200 a round (its code)", f"{spent:.1f}", "≤ 60", spent <= 60),
+        Row("steps of EM", "about 15", str(len(fit.trace)), "", None),
+        Row("highest ability ever", "Tiger Woods, 1997", f"{best[1]['player'][0]}, {best[1]['year'][0]}", "",
+            (best[1]["player"][0], best[1]["year"][0]) == ("Tiger Woods", 1997)),
+        Row("Pr[Woods 1997 is the highest tournament ever]", "claimed", f"{woods:.2f}"),
+        Row("Pr[Woods is the player with the highest peak]", "not told", f"{theirs:.2f}"),
+        Row("abilities rise over the decades", "yes", f"{rise[0]:+.2f} to {rise[-1]:+.2f}", "", rise[-1] > rise[0]),
+        Row("careers of ten tournaments or more that rise, then fall", "“a common trend”", f"{bent:.0%}", "", bent > 0.5),
+        Row("hole 6 flat, hole 13 telling (rank by information)", "yes", f"{six} and {thirteen} of 18", "", six > thirteen),
+        Row("strokes that hole 8 keeps (counts over 100)", "up to 6 in its list", f"up to {eight:g}", "up to 7", eight == 7),
+    ]
+    study.words = [
+        "All rounds of a tournament are at its year. The prior is the default (a level plus Matérn 3/2, learned): "
+        f"{fit.movement()['stays']:.0%} of the variance stays with a player, the rest moves over about {fit.movement()['bandwidth']:.0f} "
+        "years.",
+        "Is Woods in 1997 the highest ever? His mean is, as the paper says. But counting what is unknown about every curve (joint draws "
+        f"of the {len(who.top)} best players' whole curves), that tournament is the highest with probability {woods:.2f} only, and the "
+        f"highest is one of his with probability {theirs:.2f}: a peak that wins among thousands of uncertain ones is partly luck."]
+    study.facts = {"cpu": spent, "woods_1997": woods, "highest": {f"{name} {year:.0f}": p for (name, year), p in share.items() if p > 0.01},
+                   "movement": fit.movement()}
+    return study
+
+
+class _Players:
+    """Abilities of the players at their tournaments."""
+
+    def __init__(self, fit: Fit) -> None:
+        self.fit, r = fit, fit.responses
+        pairs = np.unique(np.stack([r.person, np.rint(r.offsets + r.axis.origin).astype(np.int64)]), axis=1)
+        self.person, self.year = pairs
+        self.offset = self.year - r.axis.origin
+        self.mean = fit.mixture(self.person, self.offset).mean(IDENTITY)
+        self.count = np.bincount(self.person, minlength=r.people.size)
+        self.names = [str(name) for name in r.people.tolist()]
+        self.peak = np.full(r.people.size, -np.inf)
+        np.maximum.at(self.peak, self.person, self.mean)
+        order = np.argsort(-np.where(self.count >= 2, self.peak, -np.inf), kind="stable")
+        self.top = order[:60]
+
+    def own(self, person: int) -> Ints:
+        """Rows of a player's tournaments."""
+        return np.flatnonzero(self.person == person)
+
+    def draws(self, person: int, seed: int) -> Array:
+        """Whole curves of a player at the tournaments: (draws, tournaments)."""
+        times = self.fit._restored(self.offset[self.own(person)])
+        return np.asarray(self.fit.plausible(self.fit.ids[person], times, DRAWS, seed)).reshape(DRAWS, -1)
+
+    def highest(self) -> tuple[tuple[str, dict[str, list[Any]]], dict[tuple[str, float], float]]:
+        """The highest tournaments by mean, and how often each is the highest in joint draws of the best players' curves."""
+        rows = [self.own(int(p)) for p in self.top]
+        drawn = np.concatenate([self.draws(int(p), 17 + k) for k, p in enumerate(self.top)], axis=1)
+        where = np.concatenate(rows)
+        wins = np.bincount(drawn.argmax(axis=1), minlength=where.size) / DRAWS
+        share = {(self.names[self.person[k]], float(self.year[k])): float(w) for k, w in zip(where, wins, strict=True)}
+        by_player: dict[str, float] = {}
+        for (name, _), p in share.items():
+            by_player[name] = by_player.get(name, 0.0) + p
+        best = []
+        for p in self.top[:12]:
+            mine = self.own(int(p))
+            k = mine[self.mean[mine].argmax()]
+            name, year = self.names[p], int(self.year[k])
+            best.append((name, year, float(self.mean[k]), share[name, float(year)], by_player[name]))
+        columns = zip(*best, strict=True)
+        names = ("player", "year", "ability", "Pr[this is the highest ever]", "Pr[the highest is theirs]")
+        return ("The highest peaks (by mean), each player once:", {name: [round(v, 3) if isinstance(v, float) else v for v in column]
+                                                                  for name, column in zip(names, columns, strict=True)}), share
+
+    def peaks(self) -> tuple[str, dict[str, list[Any]]]:
+        """When the legends peaked."""
+        table: dict[str, list[Any]] = {"player": [], "tournaments": [], "peak year (mean)": [], "80 % of the draws": [], "ability": []}
+        for name in LEGENDS:
+            person = self.names.index(name)
+            mine = self.own(person)
+            years = np.sort(self.year[mine][self.draws(person, 5).argmax(axis=1)])
+            table["player"].append(name)
+            table["tournaments"].append(int(mine.size))
+            table["peak year (mean)"].append(int(self.year[mine[self.mean[mine].argmax()]]))
+            table["80 % of the draws"].append(f"{years[int(0.1 * DRAWS)]} to {years[int(0.9 * DRAWS)]}")
+            table["ability"].append(round(float(self.mean[mine].max()), 2))
+        return "When three legends peaked:", table
+
+    def decades(self) -> tuple[str, dict[str, list[Any]]]:
+        """The field over the decades."""
+        decade = self.year // 10 * 10
+        shown = np.unique(decade)
+        return "The field, decade by decade:", {
+            "decade": [f"{d}s" for d in shown], "players and years": [int((decade == d).sum()) for d in shown],
+            "median ability": [round(float(np.median(self.mean[decade == d])), 2) for d in shown],
+            "highest tenth": [round(float(np.quantile(self.mean[decade == d], 0.9)), 2) for d in shown]}
+
+    def rise_and_fall(self) -> float:
+        """Share of long careers whose mean curve peaks inside (not in the first or last tenth)."""
+        long = np.flatnonzero(self.count >= 10)
+        inside = 0
+        for p in long:
+            mine = self.own(int(p))
+            at = self.mean[mine].argmax() / (mine.size - 1)
+            inside += int(0.1 < at < 0.9)
+        return inside / max(long.size, 1)
+
+
+def _trajectories(who: _Players) -> Any:
+    figure, ax = canvas(width=9.0, height=5.2)
+    for p in np.flatnonzero(who.count >= 2):
+        mine = who.own(int(p))
+        ax.plot(who.year[mine], who.mean[mine], color=GREY, linewidth=0.5, alpha=0.35)
+    colours = [BLUE, ORANGE, GREEN, "#990000", "#674ea7"]
+    for k, p in enumerate(who.top[:15]):
+        mine = who.own(int(p))
+        ax.plot(who.year[mine], who.mean[mine], color=colours[k % 5], linewidth=1.6, linestyle=("-", "--", ":")[k // 5], label=who.names[p])
+    years = np.unique(who.year)
+    ax.plot(years, [np.median(who.mean[who.year == y]) for y in years], color="black", linewidth=2.5, label="median of the field")
+    ax.set(xlabel="year", ylabel="ability")
+    ax.legend(frameon=False, fontsize=7.5, ncols=1, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    return figure
+
+
+def _legends(who: _Players) -> Any:
+    figure, ax = canvas(width=7.5)
+    for name, colour in zip(LEGENDS, (ORANGE, GREEN, BLUE), strict=True):
+        person = who.names.index(name)
+        mine = who.own(person)
+        t = np.linspace(who.offset[mine].min(), who.offset[mine].max(), 200)
+        mix = who.fit.mixture(np.full(t.size, person), t)
+        low, high = mix.quantiles(np.array([0.15, 0.85]), IDENTITY)
+        x = t + who.fit.responses.axis.origin
+        ax.fill_between(x, low, high, color=colour, alpha=0.2, linewidth=0)
+        ax.plot(x, mix.mean(IDENTITY), color=colour, linewidth=2, label=name)
+    ax.set(xlabel="year", ylabel="ability (70 % bands)")
+    ax.legend(frameon=False)
+    return figure
+
+
+def _holes(fit: Fit) -> Any:
+    figure, axes = canvas(1, 2, 11.0, 4.0)
+    for ax, hole, name in ((axes[0], 6, "hole 6, Juniper"), (axes[1], 13, "hole 13, Azalea")):
+        data = fit.plot.item_data(hole)
+        lines = {key: value for key, value in data.items() if key not in ("ability", "item")}
+        for k, (strokes, chance) in enumerate(sorted(lines.items(), key=lambda pair: float(pair[0]))):
+            colour = (BLUE, ORANGE, GREEN, "#990000", "#674ea7", GREY)[k % 6]
+            ax.plot(data["ability"], chance, linewidth=2, color=colour, label=f"{strokes} strokes")
+        ax.set(title=name, xlabel="ability", ylabel="chance", ylim=(0, 1), xlim=(-3, 3))
+        ax.legend(frameon=False, fontsize=8)
+    return figure
+
+
+def _hole_information(fit: Fit) -> tuple[str, dict[str, list[Any]]]:
+    """Holes by the information that one score holds, averaged over the population."""
+    z = np.linspace(-3, 3, 121)
+    ability = fit.shift + fit.gain * z
+    weight = np.exp(-0.5 * z**2)
+    value = fit.information_at(ability) @ (weight / weight.sum())
+    order = np.argsort(-value)
+    labels = fit.responses.items.tolist()
+    return ("Holes by information (which are skill, which are luck):",
+            {"hole": [labels[k] for k in order], "information of a score": [round(float(value[k]), 4) for k in order],
+             "share of the course's": [f"{value[k] / value.sum():.0%}" for k in order]})
