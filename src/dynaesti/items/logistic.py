@@ -157,14 +157,19 @@ class FourPL(TwoPL):
         guess, slip = self._ends(u)
         between = 1 - guess - slip
         right, wrong = guess + between * up, slip + between * down
-        by_t = between * up * down
+        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):  # a chance that underflows is all one part
+            below = np.where(wrong > 0, between * down / wrong, 1.0)
+            above = np.where(right > 0, between * up / right, 1.0)
+            slipped = slip * np.where(wrong > 0, right / wrong, 0.0)
+            guessed = guess * np.where(right > 0, wrong / right, 0.0)
         # softmax: d(guess)/d(its logit) = guess·(1 − guess), d(between) = −between·guess, and so on
-        parts = [by_t * d for d in line_slopes(u, theta, self.signed)]
-        parts.append(guess * (1 - right))
+        lines = line_slopes(u, theta, self.signed)
+        of_wrong = [*(-below * up * d for d in lines), -np.broadcast_to(guess, up.shape)]
+        of_right = [*(above * down * d for d in lines), guessed]
         if self.slips:
-            parts.append(-slip * right)
-        d = np.stack(parts, axis=1)
-        return np.stack([-d / wrong[:, None], d / right[:, None]], axis=2)
+            of_wrong.append(slipped)
+            of_right.append(-np.broadcast_to(slip, up.shape))
+        return np.stack([np.stack(of_wrong, axis=1), np.stack(of_right, axis=1)], axis=2)
 
 
 def _log_mixed(floor: Array, between: Array, t: Array) -> Array:
