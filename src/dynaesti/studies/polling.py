@@ -35,33 +35,34 @@ def run(options: Options) -> Study:
     study.figures.append(("polling", "Truth, estimate, 70 % band and the votes; and the same by mean field, whose band all but vanishes.",
                           _figure(shown)))
     seeds = 20 if options.quick else 200
-    clock = Clock()
     errors: list[float] = []
+    spent: list[float] = []
     cover: list[float] = []
     wide: list[float] = []
     field_cover: list[float] = []
     for seed in range(seeds):
         y = votes(seed)
+        clock = Clock()
         curve = CurvFiFE().fit(DAYS, Bernoulli(y))
-        errors.append(float(np.mean((curve.median(DAYS) - truth()) ** 2)))
+        spent.append(clock.spent())
+        errors.append(float(np.sqrt(np.mean((curve.median(DAYS) - truth()) ** 2))))
         for level, out in ((0.7, cover), (0.95, wide)):
             low, high = curve.interval(DAYS, level)
             out.append(float(np.mean((low < truth()) & (truth() < high))))
         if seed < 20:
             low, high = mean_field(y)[1:]
             field_cover.append(float(np.mean((low < truth()) & (truth() < high))))
-    spent = clock.spent() / seeds
-    rmise, seventy, ninety = float(np.sqrt(np.mean(errors))), float(np.mean(cover)), float(np.mean(wide))
+    rmise, seventy, ninety = float(np.mean(errors)), float(np.mean(cover)), float(np.mean(wide))
     exact = CurvFiFE(RBF(20.0)).fit(DAYS, Gaussian(np.sin(DAYS / 15.0), np.full(DAYS.size, 0.3)))
     enough = seeds >= 100
     study.rows = [
-        Row("RMISE of the curve", "not told", f"{rmise:.4f}", "≤ 0.096", rmise <= 0.096 if enough else None),
+        Row("RMISE of the curve, mean over seeds", "not told", f"{rmise:.4f}", "≤ 0.096", rmise <= 0.096 if enough else None),
         Row("cover of the 70 % band", "not told", f"{seventy:.3f}", "0.68 to 0.76", 0.68 <= seventy <= 0.76 if enough else None),
         Row("cover of the 95 % band", "not told", f"{ninety:.3f}", "0.935 to 0.975", 0.935 <= ninety <= 0.975 if enough else None),
         Row("cover of the 70 % band by mean field", "“fails”", f"{np.mean(field_cover):.3f}", "0.70"),
         Row("sweeps for Gaussian emissions", "1", str(int(exact.sweeps)), "1", int(exact.sweeps) <= 2),
         Row("sweeps here (median prior)", "about 15", str(int(shown.sweeps))),
-        Row("CPU of a fit, bandwidths averaged over", "not told", f"{1e3 * spent:.0f} ms"),
+        Row("CPU of a fit, bandwidths averaged over", "not told", f"{1e3 * np.median(spent):.0f} ms", "≤ 15 ms"),
     ]
     study.words = [
         f"Over {seeds} seeds. Bandwidths are averaged over, weighted by their evidence, where the paper picks one by cross-validation.",
