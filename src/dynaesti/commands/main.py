@@ -27,13 +27,14 @@ VERBS = {
     "reproduce": "the paper's studies, beside the paper's numbers",
     "demo": "simulate a class over a term, fit it, write the report",
 }
-FINE, LOOK, USAGE, BAD_DATA, NO_FILE, STOPPED = 0, 1, 2, 3, 4, 130
+FINE, LOOK, USAGE, BAD_DATA, NO_FILE, FAULT, STOPPED = 0, 1, 2, 3, 4, 5, 130
 EXIT_CODES = """exit codes:
   0    done
   1    validate: usable, but something deserves a look
   2    a wrong command line
   3    data or options that cannot be used
   4    a file that cannot be read or written, or a package that is missing
+  5    a fault of the program itself
   130  interrupted (a fit goes on from its checkpoint when called again)"""
 
 
@@ -91,6 +92,12 @@ def _run(args: argparse.Namespace) -> int:
                 raise
             print(f"dynaesti {args.verb}: {error.filename or ''}: {error.strerror or error}", file=sys.stderr)
             return NO_FILE
+        except Exception as error:
+            if args.debug:
+                raise
+            print(f"dynaesti {args.verb}: a fault of the program itself ({type(error).__name__}: {error}); --debug shows where. Nothing "
+                  "that was written before is lost; please tell the developers", file=sys.stderr)
+            return FAULT
 
 
 def _told(message: Warning | str, *_: Any, **__: Any) -> None:
