@@ -175,7 +175,7 @@ def test_curve_wants_what_it_needs(tmp_path, capsys):
 
 def test_errors_are_one_paragraph_and_debug_shows_the_rest(tmp_path, capsys):
     code, _, err = spoken(capsys, "fit", tmp_path / "absent.csv", "--out", tmp_path / "r")
-    assert code == 3
+    assert code == 4
     assert err.strip().count("\n") == 0
     with pytest.raises(dy.ResponseError):
         main(["fit", str(tmp_path / "absent.csv"), "--out", str(tmp_path / "r"), "--debug"])
@@ -227,3 +227,64 @@ def test_an_interrupted_fit_says_how_to_go_on(tmp_path):
     a, b = (pd.read_csv(tmp_path / name / "items.csv") for name in ("r", "whole"))
     np.testing.assert_allclose(a["b"], b["b"], atol=1e-6)
     assert not (tmp_path / "r" / "fit.ckpt").exists()
+
+
+@pytest.mark.parametrize("model", ["1PL", "PCM", "RSM", "gaussian"])
+def test_every_model_is_held_against_constant_abilities(tmp_path, capsys, model):
+    drawn = "PCM" if model == "RSM" else model
+    assert main(["simulate", "--model", drawn, "--people", "40", "--items", "8", "--answers-per-person", "30", "--level", "0.3", "--out",
+                 str(tmp_path / "s")]) == 0
+    code, out, err = spoken(capsys, "fit", tmp_path / "s" / "answers.csv", "--model", model, "--out", tmp_path / "r", "--quiet")
+    assert code == 0
+    assert "no comparison" not in err
+    assert "nowing when" in out
+
+
+def test_times_are_written_in_full_and_unix_time_is_known_again(tmp_path, capsys):
+    table = classroom(12, 5, 20)
+    table["date"] = 1.7e9 + 1e6 * table["date"] + 0.125
+    table.to_csv(tmp_path / "unix.csv", index=False)
+    code, _, err = spoken(capsys, "fit", tmp_path / "unix.csv", "--out", tmp_path / "r", "--quiet", "--no-report", "--no-static",
+                          "--bandwidth", "5")
+    assert code == 0
+    assert "Unix time in seconds" in err
+    shown = pd.to_datetime(pd.read_csv(tmp_path / "r" / "abilities.csv")["time"], format="ISO8601")
+    assert shown.nunique() == table["date"].nunique()
+    assert spoken(capsys, "predict", tmp_path / "r", tmp_path / "unix.csv")[0] == 0
+    code, out, _ = spoken(capsys, "ability", tmp_path / "r", "--id", "p001", "--at", "2030-01-01", "2030-01-01T02:00:00+02:00")
+    assert [line.split(",")[1] for line in out.splitlines()[1:]] == ["2030-01-01T00:00:00"] * 2
+    assert spoken(capsys, "ability", tmp_path / "r", "--at", "1500-01-01")[0] == 3
+    assert spoken(capsys, "validate", tmp_path / "unix.csv", "--unit", "unix-ms")[0] == 3
+
+
+def test_update_knows_what_it_has(run, answers, tmp_path, capsys):
+    _, _, err = spoken(capsys, "update", run, answers, "--out", tmp_path / "twice")
+    assert "750 of 750 answers are in the run already" in err
+    code, _, err = spoken(capsys, "update", run, answers, "--out", tmp_path / "none", "--drop-duplicates")
+    assert code == 3
+    assert "nothing is left to add" in err
+    strange = tmp_path / "strange.csv"
+    strange.write_text("student_id,problem_id,timestamp\nx1,i00,1.1\n")
+    assert "none of the 1 people is known" in spoken(capsys, "predict", run, strange)[2]
+
+
+def test_answers_in_words_are_coded(tmp_path, capsys):
+    (tmp_path / "a.csv").write_text("id,item,resp,date\na,1,never,1\na,2,often,2\nb,1,often,1\nb,2,never,3\n")
+    assert spoken(capsys, "validate", tmp_path / "a.csv")[0] == 3
+    _, out, err = spoken(capsys, "validate", tmp_path / "a.csv", "--code", "never=0", "--code", "often=2")
+    assert "Responses: 0 (2), 2 (2)." in out
+    assert "'never' counts as 0" in err
+    with pytest.raises(SystemExit):
+        main(["validate", str(tmp_path / "a.csv"), "--code", "never"])
+
+
+def test_wrong_options_are_refused_before_the_work(run, answers, tmp_path, capsys):
+    for words in (["ability", run, "--out", "x.txt"], ["evaluate", answers, "--out", "e.xlsx"]):
+        with pytest.raises(SystemExit):
+            main([str(word) for word in words])
+    assert spoken(capsys, "ability", run, "--grid", "-1")[0] == 3
+    assert spoken(capsys, "evaluate", answers, "--split", "rolling", "--folds", "500")[0] == 3
+    assert spoken(capsys, "simulate", "--out", answers)[0] == 4
+    (tmp_path / "c.csv").write_text("day,y\n1,1\n2,0\n3,1\n")
+    for more in (["--grid", "0"], ["--at", "foo"], ["--figure", str(tmp_path / "x.foo")], ["--trials", "y"]):
+        assert spoken(capsys, "curve", tmp_path / "c.csv", "--votes", "y", *more)[0] == 3

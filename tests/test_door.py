@@ -195,3 +195,37 @@ def test_a_table_can_be_read_once_and_used_again(tmp_path, table):
     once = read_table(tmp_path / "a.csv")
     same(read(once), read(table))
     assert once.where(3) == "a.csv, line 5"
+
+
+def test_commas_and_thousands_are_told_apart(tmp_path):
+    (tmp_path / "a.csv").write_text("id;item;resp;date\na;1;1;30,13\na;2;0;31,5\n")
+    assert_allclose(read(tmp_path / "a.csv").offsets, [0, 1.37])
+    (tmp_path / "b.csv").write_text("id;item;resp;date\na;1;1,000;1\na;2;17;2\n")
+    with pytest.raises(dy.ResponseError, match="'1,000'"):
+        read(tmp_path / "b.csv")
+
+
+def test_odd_corners_of_text_files(tmp_path):
+    (tmp_path / "top.csv").write_text("\n\nid,item,resp,date\na,1,1,1\na,2,x,2\n")
+    with pytest.raises(dy.ResponseError, match=r"top\.csv, line 5"):
+        read(tmp_path / "top.csv")
+    late = "id,item,resp,date\n" + "ada,1,1,1\n" * 120_000
+    (tmp_path / "late.csv").write_bytes(late.encode() + "José,2,0,2\n".encode("cp1252"))
+    assert "José" in read(tmp_path / "late.csv").people.tolist()
+    (tmp_path / "mixed.jsonl").write_text('{"id":1,"item":"a","resp":1,"date":1}\n{"id":"x","item":"a","resp":"0","date":2}\n')
+    assert read(tmp_path / "mixed.jsonl").people.tolist() == ["1", "x"]
+    (tmp_path / "long.csv").write_text(f"id,item,resp,date\n{'a' * 200_000},1,1,1\nb,2,0,2\n")
+    assert len(read(tmp_path / "long.csv")) == 2
+    (tmp_path / "mixdate.csv").write_text("id,item,resp,date\n" + "".join(
+        f"a,{k},1,{d}\n" for k, d in enumerate(["13.01.2024", "14.01.2024", "01/15/2024", "01/16/2024"])))
+    with pytest.raises(dy.ResponseError, match="hold no time"):
+        read(tmp_path / "mixdate.csv")
+
+
+def test_models_follow_their_items():
+    first = pd.DataFrame({"id": list("aabb"), "item": [1, 2, 1, 2], "resp": [1, 0, 0, 1], "date": range(4), "mod": ["2PL", "3PL"] * 2})
+    more = pd.DataFrame({"id": ["c"], "item": [2], "resp": [1], "date": [9]})
+    joined = read(first, model="mod").joined(read(more))
+    assert joined.models.tolist() == ["2PL", "3PL"]
+    with pytest.raises(dy.ResponseError, match="name no model"):
+        read(first, model="mod").joined(read(more.assign(item=7)))

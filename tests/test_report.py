@@ -77,7 +77,7 @@ def test_every_kind_of_items_has_a_page(tmp_path, model):
     fit = dy.DynAEsti(model, iterations=30).fit(classroom(25, 5, 20, model=model))
     data, _ = data_of(write_report(fit, tmp_path / "r.html"))
     assert len(data["items"]["curves"]) == 5
-    assert np.isfinite(data["items"]["test"]).all()
+    assert np.isfinite(data["items"]["information"]).all()
 
 
 @pytest.fixture(scope="module")

@@ -53,7 +53,8 @@ def _people(alt: Any, time: Any, facts: dict[str, Any]) -> Any:
         size=alt.Size("size:Q", legend=None, scale=alt.Scale(range=[25, 260])),
         tooltip=[alt.Tooltip("name:N", title="who"), alt.Tooltip("item:N"), alt.Tooltip("y:Q", title="response"),
                  alt.Tooltip("d:Q", title="moved the curve by", format="+.2f")])
-    return alt.layer(band, line, answers, points).properties(width="container", height=340)
+    single = alt.Chart(_data(alt, "singles")).mark_rule(strokeWidth=3, opacity=0.5).encode(time, alt.Y("l:Q"), alt.Y2("u:Q"), colour)
+    return alt.layer(band, line, single, answers, points).properties(width="container", height=340)
 
 
 def _cohort(alt: Any, time: Any) -> Any:
@@ -83,17 +84,16 @@ def _information(alt: Any) -> Any:
 
 
 def _wright(alt: Any) -> Any:
-    scale = alt.Scale(nice=True)
-    people = alt.Chart(_data(alt, "wright_people")).mark_bar(color=BLUE, opacity=0.8).encode(
-        alt.X("v:Q", bin=alt.Bin(maxbins=36), title=None, scale=scale), alt.Y("count():Q", title="people"),
-        tooltip=[alt.Tooltip("v:Q", bin=alt.Bin(maxbins=36), title="ability"), alt.Tooltip("count():Q", title="people")],
-    ).properties(width="container", height=130)
-    items = alt.Chart(_data(alt, "wright_items")).mark_bar(color=ORANGE, opacity=0.8).encode(
-        alt.X("v:Q", bin=alt.Bin(maxbins=36), title="ability, and location of items", scale=scale),
-        alt.Y("count():Q", title="items", scale=alt.Scale(reverse=True)),
-        tooltip=[alt.Tooltip("v:Q", bin=alt.Bin(maxbins=36), title="location"), alt.Tooltip("count():Q", title="items")],
-    ).properties(width="container", height=130)
-    return alt.vconcat(people, items, spacing=4).resolve_scale(x="shared")
+    """People above and items below, in the same bins."""
+    def half(what: str, colour: str, title: str | None, reverse: bool) -> Any:
+        return alt.Chart(_data(alt, "wright")).transform_filter(f"datum.what == '{what}'").mark_bar(color=colour, opacity=0.85).encode(
+            alt.X("from:Q", title=title, scale=alt.Scale(zero=False, nice=False)), alt.X2("to:Q"),
+            alt.Y("count:Q", title=what, axis=alt.Axis(tickMinStep=1, format="d"), scale=alt.Scale(reverse=reverse)),
+            tooltip=[alt.Tooltip("from:Q", format=".2f"), alt.Tooltip("to:Q", format=".2f"), alt.Tooltip("count:Q", title=what)],
+        ).properties(width="container", height=130)
+
+    return alt.vconcat(half("people", BLUE, None, False), half("items", ORANGE, "ability, and location of items", True), spacing=4
+                       ).resolve_scale(x="shared")
 
 
 def _priors(alt: Any, count: int) -> Any:

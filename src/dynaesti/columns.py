@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from difflib import get_close_matches
@@ -64,8 +64,8 @@ class Findings:
         if not self.complaints:
             return
         if not drop:
-            raise ResponseError(". ".join(self.complaints) + ". Repair them, or leave these rows out with unreadable='drop' "
-                                "(on the command line --drop-unreadable)")
+            raise ResponseError(". ".join(self.complaints) + ". Repair them, leave these rows out with unreadable='drop' (on the command "
+                                "line --drop-unreadable), or say what words stand for: code={'never': 0} (--code never=0)")
         if self.bad.all():
             raise ResponseError(". ".join(self.complaints) + ". No row is left")
         self.notes += [f"left out: {complaint}" for complaint in self.complaints]
@@ -98,13 +98,13 @@ def nulls(series: nw.Series[Any]) -> Bools:
     return np.array(series.is_null().to_numpy(), dtype=bool)  # a copy: frame libraries hand out read-only views
 
 
-def numbers(series: nw.Series[Any], name: str, found: Findings) -> tuple[Array, Bools]:
-    """A column as floats, and which are missing. Text is parsed; what is no number is complained of."""
-    missing, quick = nulls(series), _floats(series)
+def numbers(series: nw.Series[Any], name: str, found: Findings, code: Mapping[str, float] | None = None) -> tuple[Array, Bools]:
+    """A column as floats, and which are missing. Text is parsed; what is no number, nor has a code, is complained of."""
+    missing, quick = nulls(series), None if code else floats(series)
     if quick is not None:
         values = quick
     else:
-        values, missing = _numbers_of_text(np.asarray(series.to_numpy(), dtype=object), missing, name, found)
+        values, missing = _numbers_of_text(np.asarray(series.to_numpy(), dtype=object), missing, name, found, code or {})
     missing |= np.isnan(values) & ~found.bad
     infinite = np.isinf(values)
     found.complain(infinite, name, "are infinite")
@@ -112,7 +112,7 @@ def numbers(series: nw.Series[Any], name: str, found: Findings) -> tuple[Array, 
     return values, missing
 
 
-def _floats(series: nw.Series[Any]) -> Array | None:
+def floats(series: nw.Series[Any]) -> Array | None:
     """The column as floats in one go; None where some text is no number."""
     if not (series.dtype.is_numeric() or series.dtype in (nw.Boolean, nw.String)):
         return None
@@ -122,30 +122,42 @@ def _floats(series: nw.Series[Any]) -> Array | None:
         return None
 
 
-def _numbers_of_text(raw: npt.NDArray[Any], missing: Bools, name: str, found: Findings) -> tuple[Array, Bools]:
-    texts, code = np.unique(np.where(missing, "", raw).astype(str), return_inverse=True)
-    values, odd, absent = np.full(texts.size, np.nan), np.zeros(texts.size, dtype=bool), np.zeros(texts.size, dtype=bool)
-    words, commas = [], False
-    for k, text in enumerate(texts.tolist()):
-        plain = text.strip().lower()
-        if plain in MISSING:
-            absent[k] = True
-        elif plain in WORDS:
-            values[k] = WORDS[plain]
-            words.append(text.strip())
-        elif re.fullmatch(r"[+-]?\d+,\d+", plain):
-            values[k], commas = float(plain.replace(",", ".")), True
-        else:
-            try:
-                values[k] = float(plain)
-            except ValueError:
-                odd[k] = True
-    if words:
-        found.notes.append(f"{name}: " + ", ".join(f"{word!r} counts as {WORDS[word.lower()]:g}" for word in words[:6]))
+DECIMAL_COMMA, THOUSANDS = re.compile(r"[+-]?\d+,\d+"), re.compile(r"[+-]?\d{1,3}(,\d{3})+")
+
+
+def _written(texts: list[str]) -> tuple[Array, bool]:
+    """Texts as numbers (NaN where they are none), and whether commas were read as decimal points.
+
+    Commas that could all part thousands are not read at all: 1,000 may be either.
+    """
+    commas = [text for text in texts if DECIMAL_COMMA.fullmatch(text)]
+    decimal = any(not THOUSANDS.fullmatch(text) for text in commas)
+    out = np.full(len(texts), np.nan)
+    for k, text in enumerate(texts):
+        try:
+            out[k] = float(text.replace(",", ".") if decimal and DECIMAL_COMMA.fullmatch(text) else text)
+        except ValueError:
+            continue
+    return out, decimal
+
+
+def _numbers_of_text(raw: npt.NDArray[Any], missing: Bools, name: str, found: Findings, code: Mapping[str, float]
+                     ) -> tuple[Array, Bools]:
+    texts, place = np.unique(np.where(missing, "", raw).astype(str), return_inverse=True)
+    plain = [text.strip().lower() for text in texts.tolist()]
+    meaning = WORDS | {word.strip().lower(): float(value) for word, value in code.items()}
+    values, commas = _written(plain)
+    coded = [text for text in plain if text in meaning]
+    for k, text in enumerate(plain):
+        values[k] = meaning.get(text, values[k])
+    absent = np.array([text in MISSING and text not in meaning for text in plain])
+    odd = np.isnan(values) & ~absent & np.array([text != "nan" for text in plain])
+    if coded:
+        found.notes.append(f"{name}: " + ", ".join(f"{word!r} counts as {meaning[word]:g}" for word in coded[:8]))
     if commas:
         found.notes.append(f"{name}: commas were read as decimal points")
-    found.complain(odd[code], name, "hold text where numbers belong", raw)
-    return values[code], missing | absent[code]
+    found.complain(odd[place], name, "hold text where numbers belong", raw)
+    return values[place], missing | absent[place]
 
 
 def labels(series: nw.Series[Any], name: str, found: Findings) -> npt.NDArray[Any]:
@@ -177,7 +189,7 @@ class Clock:
 def times(series: nw.Series[Any], name: str, clock: Clock, found: Findings) -> tuple[TimeAxis, Array]:
     """A column as offsets on a time axis; the bad rows' offsets are zero and mean nothing."""
     blank, zoned = nulls(series), False
-    quick = _floats(series) if clock.time_format is None else None
+    quick = floats(series) if clock.time_format is None else None
     if quick is not None:
         found.complain(~np.isfinite(quick), name, "have no time")
         raw = _meant(quick, name, clock, found)
@@ -211,6 +223,10 @@ def _meant(raw: Array, name: str, clock: Clock, found: Findings) -> npt.NDArray[
     """Numbers as they are, or as the dates they write or count."""
     fine = raw[~found.bad]
     if clock.unit in UNIX:
+        likely = looks_like_epoch(fine)
+        if likely not in (None, clock.unit):
+            raise ResponseError(f"{name}: numbers such as {fine[0]:.0f} do not count {UNIX[clock.unit][1]} since 1970; did you mean unit "
+                                f"{likely!r}?")
         return _from_epoch(raw, UNIX[clock.unit][0])
     if clock.unit is None and fine.size and np.all((fine > 19000101) & (fine < 21001232) & (fine == np.floor(fine))):
         dates = [_read_date(f"{value:.0f}", "%Y%m%d") for value in np.unique(fine)]
@@ -239,7 +255,7 @@ def _times_of_text(raw: npt.NDArray[Any], blank: Bools, name: str, clock: Clock,
     stripped = [text.strip() for text in texts.tolist()]
     absent = np.array([text.lower() in MISSING for text in stripped])
     found.complain(absent[code], name, "have no time")
-    plain = np.array([_number(text) for text in stripped])
+    plain, _ = _written(stripped)
     given = np.flatnonzero(~absent)
     if clock.time_format is None and given.size and np.isfinite(plain[code]).sum() >= 0.5 * (~absent[code]).sum():  # a few are garbage
         found.complain((~np.isfinite(plain) & ~absent)[code], name, "hold no number where the others do", raw)
@@ -253,13 +269,6 @@ def _times_of_text(raw: npt.NDArray[Any], blank: Bools, name: str, clock: Clock,
         if stamp is not None:
             whole[k] = np.datetime64(stamp, "ns")
     return whole[code], zones
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return np.nan
 
 
 def _stamps_of_text(texts: list[str], name: str, clock: Clock, found: Findings) -> tuple[list[datetime | None], bool]:
@@ -304,7 +313,8 @@ def _reader(texts: list[str], name: str, clock: Clock, found: Findings) -> Calla
         return _read_iso
     best = max(ways.values())
     top = [form for form, hits in ways.items() if hits == best]
-    if len(top) > 1 and any(_read_date(text, top[0]) != _read_date(text, top[1]) for text in sample):
+    if len(top) > 1 and any(None not in (both := (_read_date(text, top[0]), _read_date(text, top[1]))) and both[0] != both[1]
+                            for text in sample):
         raise ResponseError(f"{name}: dates such as {sample[0]!r} can be read as {top[0]!r} or {top[1]!r}; say which by time_format= "
                             "(on the command line --time-format)")
     found.notes.append(f"{name}: dates were read as {top[0]!r}")

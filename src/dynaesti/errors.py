@@ -37,5 +37,9 @@ class ResponseError(InputError):
     """A table of responses that cannot be used as it is: a column missing, text where numbers belong, ids or times missing."""
 
 
+class FileError(ResponseError, StorageError):
+    """A file of answers that is not there, or is none."""
+
+
 class HealthWarning(DynaestiWarning):
     """The data can be fitted, but something about them deserves a look."""

@@ -25,6 +25,7 @@ from dynaesti.responses import Responses
 from dynaesti.results import Fit
 
 EDGE = 1e-12
+MOST_FOLDS = 50
 MOST_VALUES = 30  # distinct responses up to which simple forecasts have categories
 
 
@@ -143,7 +144,9 @@ def rolling(data: Any, folds: int = 3, **columns: Any) -> list[tuple[Responses, 
     The second half of the answers is cut into `folds` stretches of time with equally many.
     """
     responses = Responses.read(data, **columns)
-    cuts = np.quantile(responses.offsets, np.linspace(0.5, 1.0, whole_number(folds, "folds", 1) + 1))
+    if whole_number(folds, "folds", 1) > MOST_FOLDS:
+        raise InputError(f"folds: {folds} fits are too many; give at most {MOST_FOLDS}")
+    cuts = np.quantile(responses.offsets, np.linspace(0.5, 1.0, folds + 1))
     cuts[-1] = np.inf
     pairs = []
     for low, high in pairwise(cuts):
@@ -199,7 +202,7 @@ def pooled(parts: Sequence[Forecast]) -> tuple[Scores, float]:
     given, resp = np.concatenate([p.given for p in parts]), np.concatenate([p.resp for p in parts])
     loss = -np.log(np.maximum(given, EDGE))
     person = np.unique(np.concatenate([p.person.astype(str) for p in parts]), return_inverse=True)[1]
-    se = float(np.sqrt((np.bincount(person, loss - loss.mean()) ** 2).sum()) / loss.size)
+    se = person_error(loss, person)
     if all(p.binary for p in parts):
         return binary_scores(np.concatenate([p.chances[:, 1] for p in parts]), resp), se
     brier = float(np.concatenate([(np.nan_to_num(p.chances) ** 2).sum(axis=1) - 2 * p.given + 1 for p in parts]).mean())
@@ -207,15 +210,24 @@ def pooled(parts: Sequence[Forecast]) -> tuple[Scores, float]:
     return Scores(loss.size, float(loss.mean()), brier if whole else float("nan"), float("nan"), float("nan")), se
 
 
+def person_error(values: Array, person: Ints) -> float:
+    """Standard error of a mean over answers, those of one person taken as one draw; NaN for a single person."""
+    sums = np.bincount(person, values - values.mean())
+    people = np.unique(person).size
+    return float(np.sqrt((sums**2).sum() * people / max(people - 1, 1)) / values.size) if people > 1 else float("nan")
+
+
 def _forecasts(estimator: DynAEsti, train: Responses, test: Responses, static: bool) -> Iterator[tuple[str, Forecast]]:
     people = test.people[test.person]
     values = np.unique(np.concatenate([train.resp, test.resp]))
     code = np.searchsorted(values, test.resp)
-    fits = [("static IRT", estimator.with_options(bandwidth=np.inf))] * static + [("dynamic IRT", estimator)]
+    fits = [] if not static or estimator.kernel.static else [("static IRT", estimator.with_options(bandwidth=np.inf))]
+    fits.append(("static IRT" if estimator.kernel.static else "dynamic IRT", estimator))
     if values.size <= MOST_VALUES:
         simple = {"constant": constant(train, test, values), "item + person": item_and_person(train, test, values)}
         if np.isin(values, (0, 1)).all():
-            simple["Elo"] = np.stack([1 - elo(train, test), elo(train, test)], axis=1)
+            chance = elo(train, test)
+            simple["Elo"] = np.stack([1 - chance, chance], axis=1)
         for name, chances in simple.items():
             yield name, Forecast(chances[np.arange(len(test)), code], chances, test.resp, people)
     for name, chosen in fits:
@@ -320,15 +332,18 @@ def twin_of(fit: Fit, static: Fit) -> Twin:
         raise InputError(f"the fits are of different answers: {len(fit.responses):,} and {len(static.responses):,}")
     losses = [-np.log(np.maximum(one.without_each()[0].given, EDGE)) for one in (fit, static)]
     apart = losses[1] - losses[0]
-    se = np.sqrt((np.bincount(fit.responses.person, apart - apart.mean()) ** 2).sum()) / apart.size
-    return Twin(static, float(losses[0].mean()), float(losses[1].mean()), float(se))
+    people = int(fit.responses.people.size)
+    return Twin(static, float(losses[0].mean()), float(losses[1].mean()), person_error(apart, fit.responses.person), people)
 
 
 def _startable(fit: Fit, rows: dict[Any, dict[str, float]]) -> dict[Any, dict[str, float]] | None:
     """Parameters that a fit of the same models can begin from; models of the user's own begin anew."""
     if any(isinstance(block.model, OwnModel) for block in fit.bank.blocks):
         return None
-    return {label: {name: value for name, value in row.items() if name != "intercept" or "b" not in row} for label, row in rows.items()}
+    shared = {label for block in fit.bank.blocks if block.model.fixes_slope or block.model.shared
+              for label in fit.responses.items[block.items].tolist()}  # their slope or steps are not the item's own: they begin anew
+    return {label: {name: value for name, value in row.items() if not (name == "intercept" and "b" in row)}
+            for label, row in rows.items() if label not in shared}
 
 
 def dynamic_against_static(estimator: DynAEsti, data: Any, *, share: float = 0.2, by: str = "random", seed: int = 0,

@@ -9,6 +9,8 @@ import numpy as np
 from dynaesti.results import Fit
 from dynaesti.times import UNSTATED
 
+FEW = 10  # people below which a difference has no error to be held against
+
 
 @dataclass(frozen=True)
 class Twin:
@@ -18,6 +20,7 @@ class Twin:
     dynamic_loss: float
     static_loss: float
     se: float  # of the difference, over people
+    people: int
 
     def facts(self) -> dict[str, float]:
         """The numbers."""
@@ -26,6 +29,9 @@ class Twin:
     def told(self) -> str:
         """In words."""
         gain = self.static_loss - self.dynamic_loss
+        if self.people < FEW:
+            return (f"With {self.people} people it cannot be told whether knowing when helps (log loss {self.dynamic_loss:.4f} with moving "
+                    f"and {self.static_loss:.4f} with constant abilities, each answer predicted without itself).")
         verdict = ("Knowing when helps" if gain > 2 * self.se else "Knowing when does not help" if gain < 2 * -self.se
                    else "Whether knowing when helps is not clear")
         return (f"{verdict}: each answer predicted without itself, the log loss is {self.dynamic_loss:.4f} with moving and "

@@ -26,13 +26,14 @@ class Health:
     rare_categories: int
     duplicates: int  # same person, item, time and response
     backward_items: int
+    padded_names: int
     sentences: tuple[str, ...]
 
     @property
     def wants_a_look(self) -> bool:
         """Whether something deserves attention before fitting."""
         return bool(self.dropped or self.flat_items or self.blocks > 1 or self.rare_categories or self.duplicates or self.backward_items
-                    or self.lone_people > 0.1 * self.people)
+                    or self.padded_names or self.lone_people > 0.1 * self.people)
 
     def __str__(self) -> str:
         return "\n".join(self.sentences)
@@ -47,7 +48,7 @@ def examine(responses: Responses) -> Health:
     blocks = int(connected_components(coo_array((np.ones(len(r)), (r.person, r.item + r.people.size)),
                                                 shape=(r.people.size + r.items.size,) * 2), directed=False)[0])
     rare, example = _rare_categories(r)
-    same = (np.diff(r.person) == 0) & (np.diff(r.item) == 0) & (np.diff(r.offsets) == 0) & (np.diff(r.resp) == 0)
+    same, padded = r.repeats, _padded(r)
     backward = _backward_items(r)
     words = [f"{len(r):,} answers of {r.people.size:,} people to {r.items.size:,} items; a person has {int(np.median(per_person))} answers "
              f"in the middle, an item {int(np.median(np.bincount(r.item, minlength=r.items.size)))}."]
@@ -66,11 +67,18 @@ def examine(responses: Responses) -> Health:
         words.append(f"{rare:,} categories have fewer than {RARE} answers (first: {example}); merge them with rare={RARE}.")
     if same.any():
         words.append(f"{int(same.sum()):,} answers repeat another one exactly (person, item, time and response).")
+    if padded:
+        words.append(f"{padded:,} ids or item names begin or end with a space: {_label(r.people, 0)} with and without one would be two.")
     if backward.size:
         words.append(f"{backward.size:,} items run against the rest (first: {_label(r.items, backward[0])}); if that is meant, use "
                      "direction='free'.")
-    return Health(len(r), r.people.size, r.items.size, r.dropped, lone, flat.size, blocks, rare, int(same.sum()), backward.size,
+    return Health(len(r), r.people.size, r.items.size, r.dropped, lone, flat.size, blocks, rare, int(same.sum()), backward.size, padded,
                   tuple(words))
+
+
+def _padded(r: Responses) -> int:
+    """Names with space around them: often one name written in two ways."""
+    return sum(isinstance(label, str) and label != label.strip() for labels in (r.people, r.items) for label in labels.tolist())
 
 
 def _label(labels: Any, k: Any) -> str:

@@ -29,7 +29,7 @@ def page_data(fit: Fit, twin: Twin | None) -> dict[str, Any]:
     return {
         "facts": _facts(fit, twin, people), "words": told_findings(fit, twin), "health": list(fit.health.sentences),
         "people": _people(fit, people), "cohort": _cohort(fit, people), "items": _items(fit), "wright": _wright(fit, people),
-        "priors": _priors(fit), "calibration": _calibration(fit, twin), "scores": _scores(twin), "trace": _trace(fit),
+        "priors": _priors(fit), "calibration": _calibration(fit, twin), "trace": _trace(fit),
         "method": _method(fit),
     }
 
@@ -62,7 +62,7 @@ def _facts(fit: Fit, twin: Twin | None, people: Ints) -> dict[str, Any]:
             "time_title": "time" if stamps else (f"{unit} since each one's start" if r.clock == "person" else unit or "time"),
             "level": LEVEL, "priors": len(fit.kernels), "reliability": round(fit.reliability(), 3), "converged": fit.converged,
             "steps": len(fit.trace),
-            "gain": None if twin is None else round(twin.static_loss - twin.dynamic_loss, 5), "scale": fit.scale.name}
+            "gain": None if twin is None else round(twin.static_loss - twin.dynamic_loss, 5)}
 
 
 def _people(fit: Fit, people: Ints) -> dict[str, Any]:
@@ -140,8 +140,7 @@ def _items(fit: Fit) -> dict[str, Any]:
     information = fit.information_at(ability)[shown]
     labels = [str(label) for label in r.items.tolist()]
     return {"columns": columns, "total": int(r.items.size), "ability": _rounded(ability, 2), "curves": curves, "categories": names,
-            "information": [_rounded(row, 3) for row in information], "test": _rounded(fit.information_at(ability).sum(axis=0), 3),
-            "labels": labels, "amount": block_of}
+            "information": [_rounded(row, 3) for row in information], "labels": labels, "amount": block_of}
 
 
 def _response_functions(fit: Fit, z: Array, shown: Ints) -> tuple[list[list[list[float]]], list[list[str]], list[bool]]:
@@ -167,7 +166,15 @@ def _response_functions(fit: Fit, z: Array, shown: Ints) -> tuple[list[list[list
 def _wright(fit: Fit, people: Ints) -> dict[str, Any]:
     """Abilities of people (their average over their answers) and locations of items on one scale."""
     found = fit.plot.wright_data()
-    return {"people": _rounded(found["people"][people], 2), "items": _rounded(found["items"], 2)}
+    shown, items = found["people"][people], found["items"][np.isfinite(found["items"])]
+    both = np.concatenate([shown, items])
+    low, high = float(both.min()), float(both.max())
+    room = max(0.05, 0.02 * (high - low))
+    edges = np.linspace(low - room, high + room, 37)  # the same bins for both
+    bars = [{"what": what, "from": round(float(a), 3), "to": round(float(b), 3), "count": int(n)}
+            for what, values in (("people", shown), ("items", items))
+            for a, b, n in zip(edges[:-1], edges[1:], np.histogram(values, edges)[0], strict=True)]
+    return {"people": _rounded(shown, 2), "items": _rounded(items, 2), "bars": bars}
 
 
 def _priors(fit: Fit) -> list[dict[str, Any]]:
@@ -187,20 +194,14 @@ def _short(fit: Fit, kernel: Kernel) -> str:
     return f"{1 - moving[0].variance / total:.0%} stays, {moving[0].number('bandwidth'):.3g}{unit}"
 
 
-def _calibration(fit: Fit, twin: Twin | None, bins: int = 10) -> list[dict[str, Any]]:
+def _calibration(fit: Fit, twin: Twin | None) -> list[dict[str, Any]]:
     """Predicted against observed mean responses, each answer predicted without itself."""
     out = []
+    bins = int(np.clip(len(fit.responses) // 30, 1, 10))
     for name, one in (("moving", fit), *((("constant", twin.fit),) if twin is not None else ())):
         table = nw.from_native(one.plot.calibration_data(bins), eager_only=True)
         out += [{"abilities": name, **{key: round(value, 4) for key, value in row.items()}} for row in table.iter_rows(named=True)]
     return out
-
-
-def _scores(twin: Twin | None) -> list[dict[str, Any]]:
-    if twin is None:
-        return []
-    return [{"abilities": "moving", "log_loss": round(twin.dynamic_loss, 4)},
-            {"abilities": "constant", "log_loss": round(twin.static_loss, 4)}]
 
 
 def _trace(fit: Fit) -> list[dict[str, Any]]:

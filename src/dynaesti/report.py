@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from functools import cache
 from html import escape
 from importlib.resources import files
@@ -12,25 +11,19 @@ from pathlib import Path
 from typing import Any
 
 from dynaesti.charts import charts
-from dynaesti.errors import MissingExtraError, StorageError
+from dynaesti.errors import MissingExtraError
 from dynaesti.findings import Twin
 from dynaesti.pagedata import page_data
 from dynaesti.results import Fit
+from dynaesti.storage import beside
 
 
 def write_report(fit: Fit, path: str | PathLike[str], *, twin: Twin | None = None, title: str | None = None) -> Path:
     """Write the report of a fit. `twin` (evaluate.static_twin) adds the comparison with constant abilities."""
     target = Path(path)
     text = report_page(fit, twin, title or "Abilities over time")
-    part = target.with_name(f"{target.name}.{os.getpid()}.part")
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
+    with beside(target) as part:
         part.write_text(text, encoding="utf-8")
-        part.replace(target)
-    except OSError as error:
-        raise StorageError(f"{target}: could not be written ({error.strerror or error})") from error
-    finally:
-        part.unlink(missing_ok=True)
     return target
 
 

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dynaesti.arrays import Array, Ints
+from dynaesti.arrays import Array, Bools, Ints
 from dynaesti.columns import ABSENT, UNIX, Clock, Findings, find_column, labels, numbers, times
 from dynaesti.errors import InputError, ResponseError
-from dynaesti.labels import encode
+from dynaesti.labels import encode, look_up
 from dynaesti.tables import Table, read_table
 from dynaesti.times import TimeAxis, read_times
 
@@ -67,12 +67,13 @@ class Responses:
     def read(cls, data: Any, *, id: str | None = None, item: str | None = None, resp: str | None = None,  # noqa: A002
              time: str | None = None, weight: str | None = None, model: str | None = None, unit: str | None = None,
              clock: str = "calendar", unreadable: str = "refuse", timezone: str | None = None, time_format: str | None = None,
-             timeless: bool = False, unanswered: bool = False, known: bool = False) -> Responses:
+             code: Mapping[str, float] | None = None, timeless: bool = False, unanswered: bool = False, known: bool = False) -> Responses:
         """From a frame (pandas, polars, pyarrow), files (CSV, TSV, JSON lines, Parquet, also .gz), columns or an iterable of dicts.
 
         `unit` says what a unit of numeric times is; "unix" and "unix-ms" make dates of them. `unreadable="drop"` leaves rows out whose
         response, id, item or time cannot be read, and tells; "refuse" names them in an error. `timezone`: of stamps that lack one.
-        `time_format`: how dates are written (as in strptime), where it is not ISO. `timeless` admits a table without times; `unanswered`
+        `time_format`: how dates are written (as in strptime), where it is not ISO. `code`: numbers that responses in words stand for,
+        such as {"never": 0, "always": 2}. `timeless` admits a table without times; `unanswered`
         one without responses (to be predicted), which then are NaN; `known` says that the names are those of an earlier table, whose
         responses and weights this one may lack.
         """
@@ -100,7 +101,8 @@ class Responses:
                  for key, given in (("weight", weight), ("model", model)) if given is not None}
         if guesses:
             found.notes.append(f"columns: {', '.join(guesses)}")
-        return _build(table, {**named, **extra}, found, clock, Clock(unit, timezone, time_format), unanswered, unreadable == "drop")
+        return _build(table, {**named, **extra}, found, clock, Clock(unit, timezone, time_format), unanswered, unreadable == "drop",
+                      code)
 
     @classmethod
     def from_matrices(cls, responses: Any, times: Any, people: Any = None, items: Any = None) -> Responses:
@@ -135,8 +137,8 @@ class Responses:
         names = np.concatenate([self.items.astype(object)[self.item], other.items.astype(object)[other.item]])
         offsets = np.concatenate([self.offsets, self.axis.offsets(other.axis.restore(other.offsets))])
         models = None if self.models is None else self.models[self.item]
-        if models is not None and other.models is not None:
-            models = np.concatenate([models, other.models[other.item]])
+        if models is not None:
+            models = np.concatenate([models, self._models_of(other)[other.item]])
         whole = _sorted(ids, names, np.concatenate([self.resp, other.resp]), offsets, both(self.weight, other.weight), models, self.axis,
                         self.unit, self.clock, self.dropped + other.dropped, self.frame, self.notes)
         return replace(whole, columns=self.columns)
@@ -145,16 +147,34 @@ class Responses:
         """With one more word on what was decided about the data."""
         return replace(self, notes=(*self.notes, note))
 
+    @property
+    def repeats(self) -> Bools:
+        """Whether each answer but the first repeats the one before it: person, item, time, response (and weight)."""
+        parts = (self.person, self.item, self.offsets, self.resp) if self.weight is None else (
+            self.person, self.item, self.offsets, self.resp, self.weight)
+        return np.asarray(np.all([np.diff(part) == 0 for part in parts], axis=0))
+
     def distinct(self) -> Responses:
         """Without answers that repeat another exactly: person, item, time and response."""
         again = np.zeros(len(self), dtype=bool)
-        again[1:] = np.all([np.diff(part) == 0 for part in (self.person, self.item, self.offsets, self.resp)], axis=0)
+        again[1:] = self.repeats
         rows = np.flatnonzero(~again)
         if rows.size == len(self):
             return self
         kept = replace(self, person=self.person[rows], item=self.item[rows], resp=self.resp[rows], offsets=self.offsets[rows],
                        weight=None if self.weight is None else self.weight[rows], row=self.row[rows])
         return kept.with_note(f"{int(again.sum()):,} answers that repeat another exactly were counted once")
+
+    def _models_of(self, other: Responses) -> npt.NDArray[Any]:
+        """The model of each of the other's items: its own, or the one that the item has here."""
+        if other.models is not None:
+            return other.models
+        place = look_up(self.items, other.items.tolist())
+        if (place < 0).any():
+            first = other.items.tolist()[int((place < 0).argmax())]
+            raise ResponseError(f"model: {int((place < 0).sum())} items are new and name no model (first: {first!r}); give the column")
+        assert self.models is not None
+        return np.asarray(self.models[place])
 
     def take(self, people: Ints) -> Responses:
         """The answers of some people (all items keep their numbers)."""
@@ -167,7 +187,7 @@ class Responses:
 
 
 def _build(table: Table, named: Mapping[str, str | None], found: Findings, clock: str, asked: Clock, unanswered: bool,
-           drop: bool) -> Responses:
+           drop: bool, code: Mapping[str, float] | None) -> Responses:
     frame = table.frame
 
     def told(key: str) -> str:
@@ -175,7 +195,7 @@ def _build(table: Table, named: Mapping[str, str | None], found: Findings, clock
 
     resp, missing = np.full(len(frame), np.nan), np.zeros(len(frame), dtype=bool)
     if named["resp"] is not None:
-        resp, missing = numbers(frame[named["resp"]], told("resp"), found)
+        resp, missing = numbers(frame[named["resp"]], told("resp"), found, code)
         if missing.all() and not unanswered:
             raise ResponseError(f"{told('resp')}: all {len(frame)} responses are missing")
     if not unanswered:

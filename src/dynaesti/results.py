@@ -37,7 +37,7 @@ from dynaesti.responses import Responses
 from dynaesti.rows import RowTable, row_table
 from dynaesti.saving import Arrays
 from dynaesti.storage import write
-from dynaesti.times import TimeAxis
+from dynaesti.times import TimeAxis, parse_iso
 
 TIGHT = 1e-7
 
@@ -111,12 +111,7 @@ class Fit(FitParts):
 
     def _offsets(self, times: Any) -> Array:
         """Users' times on the fit's clock; ISO dates may be text."""
-        listed = [times] if isinstance(times, str) else times
-        if isinstance(listed, list | tuple) and listed and all(isinstance(t, str) for t in listed):
-            try:
-                times = np.array(listed, dtype="datetime64[ns]")
-            except ValueError:
-                raise InputError(f"at: {listed[0]!r} is no time; write ISO dates such as '2024-05-31', or numbers") from None
+        times = parse_iso(times, "at")
         if self.responses.clock == "person" or not self.responses.axis.stamps:
             values = as_vector(times, "at")
             return values if self.responses.clock == "person" else values - self.responses.axis.origin
@@ -248,7 +243,7 @@ class Fit(FitParts):
 
     def _read(self, data: Any, unanswered: bool = False) -> tuple[Responses, Ints, Ints]:
         """Further data on the fit's terms: responses, their people (−1 if new) and items in the fit."""
-        columns = {key: name for key, name in self.responses.columns.items() if name is not None and key != "model"}
+        columns: dict[str, Any] = {key: name for key, name in self.responses.columns.items() if name is not None and key != "model"}
         more = _read_like(data, columns, self.responses, unanswered)
         people, items = look_up(self.responses.people, more.people.tolist()), translate(more, self.responses.items)
         known = self.responses.people.tolist()  # 17 and "17" are one person, called as in the fit
@@ -501,7 +496,7 @@ def _merged_grafts(new_data: Answers, old_data: Answers, known: Ints, old: Graft
                   **{name: site_wise(name) for name in ("precision", "shift", "cav_mean", "cav_var", "log_z")})
 
 
-def _read_like(data: Any, columns: dict[str, str], like: Responses, unanswered: bool) -> Responses:
+def _read_like(data: Any, columns: dict[str, Any], like: Responses, unanswered: bool) -> Responses:
     """Read with the columns of the fit where the data have them, else by their usual names."""
     timeless = "time" not in columns
     try:

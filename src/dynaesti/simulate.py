@@ -109,7 +109,8 @@ def answers(people: int = 200, items: int = 40, per_person: int = 60, *, model: 
     theta = np.array([np.interp(t[k], grid, ability[k]) for k in range(n)]).ravel()
     categories = 2 if chosen.binary else ORDERED
     weak = chosen.priors(categories)
-    u = np.array([w.mean for w in weak]) + WIDTH * np.array([w.sd for w in weak]) * rng.standard_normal((size, len(weak)))
+    spread = WIDTH * np.minimum([w.sd for w in weak], 2.0)  # amounts have priors as wide as any unit needs
+    u = np.array([w.mean for w in weak]) + spread * rng.standard_normal((size, len(weak)))
     item = rng.integers(0, size, theta.size)
     ids = np.array([f"p{k:0{len(str(n - 1))}d}" for k in range(n)])
     names = np.array([f"i{k:0{len(str(size - 1))}d}" for k in range(size)])

@@ -7,7 +7,8 @@ import json
 import os
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,25 +20,34 @@ from dynaesti.errors import StorageError
 FORMAT, VERSION = "dynaesti", 1
 
 
+@contextmanager
+def beside(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """A file to write next to the target, moved into place at the end; an interrupted write leaves the old one whole."""
+    target = Path(path)
+    part = target.with_name(f"{target.name}.{os.getpid()}.part")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        yield part
+        part.replace(target)
+    except OSError as error:
+        raise StorageError(f"{target}: could not be written ({error.strerror or error}); nothing was changed") from error
+    finally:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
+
+
 def write(path: str | os.PathLike[str], kind: str, header: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> Path:
     """Save a header and arrays as one file of the given kind."""
     target = Path(path)
     text = json.dumps({"format": FORMAT, "version": VERSION, "kind": kind, **header}, default=lambda number: number.item())
-    temporary = Path(f"{target}.{os.getpid()}.part")
-    try:
-        with temporary.open("wb") as file:
-            with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-                archive.writestr("header.json", text)
-                for name, array in arrays.items():
-                    with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
-                        np.lib.format.write_array(entry, np.ascontiguousarray(array), allow_pickle=False)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(target)
-    except OSError as error:
-        raise StorageError(f"{target}: could not be written ({error.strerror or error}); nothing was changed") from error
-    finally:
-        temporary.unlink(missing_ok=True)
+    with beside(target) as temporary, temporary.open("wb") as file:
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("header.json", text)
+            for name, array in arrays.items():
+                with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
+                    np.lib.format.write_array(entry, np.ascontiguousarray(array), allow_pickle=False)
+        file.flush()
+        os.fsync(file.fileno())
     return target
 
 

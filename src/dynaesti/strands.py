@@ -62,7 +62,7 @@ class Featured:
 
 
 @dataclass(frozen=True, eq=False)
-class Gliding:
+class Glided:
     """A level plus Matérn 3/2 at rising instants."""
 
     kernel: Kernel
@@ -71,11 +71,11 @@ class Gliding:
     memory: Array
     log_evidence: float = 0.0
 
-    def grown(self, times: Array, place: int) -> Gliding:
+    def grown(self, times: Array, place: int) -> Glided:
         """Room for one instant more."""
-        return Gliding(self.kernel, self.form, times, _insert(self.memory, place, EMPTY_SITE))
+        return Glided(self.kernel, self.form, times, _insert(self.memory, place, EMPTY_SITE))
 
-    def settled(self, members: Members, changed: int | None) -> Gliding:
+    def settled(self, members: Members, changed: int | None) -> Glided:
         """Grafting from the present sites, of which one has changed (None: any may have)."""
         memory, form, nugget = _touched(self.memory, changed), self.form, np.array([self.kernel.instant_var])
         solver = gliding(form, self.times, np.array([0, self.times.size]))
@@ -83,7 +83,7 @@ class Gliding:
                                  -1 if changed is None else changed, members, memory, TOLERANCE)
         if not done:
             evidence = _grafted(solver, members, nugget, self.memory, memory)
-        return Gliding(self.kernel, form, self.times, memory, evidence)
+        return Glided(self.kernel, form, self.times, memory, evidence)
 
     def marginals(self, times: Array, asked: Array) -> tuple[Array, Array]:
         """Mean and variance at the times asked for."""
@@ -91,7 +91,7 @@ class Gliding:
         return ChainPosterior(self.kernel, times, tau, nu).marginals(asked)
 
 
-Strand: TypeAlias = Featured | Gliding
+Strand: TypeAlias = Featured | Glided
 
 
 def strand(kernel: Kernel, times: Array, horizon: tuple[float, float], precision: Array, shift: Array) -> Strand:
@@ -100,7 +100,7 @@ def strand(kernel: Kernel, times: Array, horizon: tuple[float, float], precision
     memory[0], memory[1] = precision, shift
     form = glide_form(kernel)
     if form is not None:
-        return Gliding(kernel, form, times, memory)
+        return Glided(kernel, form, times, memory)
     if kernel.static:
         kernel = Level(amplitude=float(np.sqrt(sum(leaf.variance for leaf in kernel.leaves))))
     basis = kernel_basis(kernel, *horizon)

@@ -17,11 +17,12 @@ from typing import Any
 
 import narwhals as nw
 
-from dynaesti.errors import MissingExtraError, ResponseError
+from dynaesti.errors import FileError, MissingExtraError, ResponseError
 from dynaesti.frames import KINDS, frame_kind
 
 HEAD = 1 << 20  # bytes by which a file's kind is judged
 DELIMITERS = ",;\t|"
+csv.field_size_limit(1 << 30)  # names may be long
 SUFFIXES = {".csv": "text", ".tsv": "text", ".txt": "text", ".tab": "text", ".parquet": "parquet", ".pq": "parquet", ".jsonl": "json",
             ".ndjson": "json", ".json": "json"}
 MAGIC = {b"PAR1": "parquet", b"{": "json", b"[": "json"}
@@ -34,6 +35,7 @@ class Source:
     name: str
     rows: int
     lines: bool
+    first: int = 2  # line of the first row
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,7 @@ class Table:
         """The place of a row, as its owner would look for it."""
         for source in self.sources:
             if row < source.rows:
-                return f"{source.name}, line {row + 2}" if source.lines else f"{source.name}, row {row}"
+                return f"{source.name}, line {row + source.first}" if source.lines else f"{source.name}, row {row}"
             row -= source.rows
         return f"row {row}"
 
@@ -94,15 +96,16 @@ def _from_columns(columns: Mapping[Any, Any]) -> nw.DataFrame[Any]:
     except MissingExtraError:
         raise
     except Exception:  # values of several types in one column: as text
-        mixed = {key: value if _alike(value) else [None if v is None else str(v) for v in value] for key, value in named.items()}
+        mixed = {key: value if _of_one_type(value) else [None if v is None else str(v) for v in value] for key, value in named.items()}
     try:
         return nw.from_dict(mixed, backend=_backend())
     except Exception as error:  # whatever the frame library makes of them
         raise ResponseError(f"data: the columns cannot be made into a table ({error})") from error
 
 
-def _alike(values: Any) -> bool:
-    return len({type(v) for v in values if v is not None} - {int}) <= 1 if isinstance(values, list) else True
+def _of_one_type(values: Any) -> bool:
+    kinds = {type(v) for v in values if v is not None} if isinstance(values, list) else set()
+    return len(kinds) <= 1 or kinds <= {int, float}
 
 
 def _backend() -> Any:
@@ -145,14 +148,14 @@ def _expanded(pattern: str) -> list[str]:
         return [pattern]
     found = sorted(glob.glob(pattern, recursive=True)) if glob.has_magic(pattern) else []
     if not found:
-        raise ResponseError(f"{pattern}: {'no file matches' if glob.has_magic(pattern) else 'no such file'}")
+        raise FileError(f"{pattern}: {'no file matches' if glob.has_magic(pattern) else 'no such file'}")
     return found
 
 
 def _read_one(name: str) -> Table:
     path = Path(name)
     if name != "-" and not path.is_file():
-        raise ResponseError(f"{name}: {f'a folder, not a file; give its files, such as {path}/*.csv' if path.is_dir() else 'no such file'}")
+        raise FileError(f"{name}: {f'a folder, not a file; give its files, such as {path}/*.csv' if path.is_dir() else 'no such file'}")
     label = "standard input" if name == "-" else path.name
     packed = None
     if name == "-":
@@ -217,10 +220,12 @@ def _read_text(name: str, packed: bytes | None, head: bytes, label: str) -> Tabl
     import pyarrow.csv as pc
 
     encoding, notes = _encoding(head, label)
-    text = codecs.getincrementaldecoder(encoding)().decode(head)
-    lines = [line for line in text.lstrip("\ufeff").splitlines() if line.strip()]
+    text = codecs.getincrementaldecoder(encoding)("replace").decode(head)
+    every = text.lstrip("\ufeff").splitlines()
+    lines = [line for line in every if line.strip()]
     if not lines:
         raise ResponseError(f"{label}: the file is empty")
+    above = next(k for k, line in enumerate(every) if line.strip())  # blank lines before the heading
     delimiter = _delimiter(lines)
     if delimiter not in ",\t":
         notes.append(f"{label}: columns are separated by {delimiter!r}")
@@ -237,16 +242,25 @@ def _read_text(name: str, packed: bytes | None, head: bytes, label: str) -> Tabl
     def table(many_lines: bool) -> Any:
         stream: Any = _opened(name, packed)
         if encoding not in ("utf-8", "utf-8-sig"):
-            stream = pa.BufferReader(stream.read().decode(encoding).lstrip("\ufeff").encode())
+            stream = pa.BufferReader(stream.read().decode(encoding, "replace").lstrip("\ufeff").encode())
         return pc.read_csv(
-            stream, pc.ReadOptions(use_threads=False, column_names=columns, skip_rows=1),
+            stream, pc.ReadOptions(use_threads=False, column_names=columns, skip_rows=above + 1),
             pc.ParseOptions(delimiter=delimiter, newlines_in_values=many_lines, invalid_row_handler=skip),
             pc.ConvertOptions(column_types=dict.fromkeys(columns, pa.string()), strings_can_be_null=True, null_values=[""],
                               quoted_strings_can_be_null=True))
 
-    found = table(many_lines='"' in text)
+    try:
+        found = table(many_lines='"' in text)
+    except pa.ArrowInvalid as error:
+        if "UTF8" not in str(error):
+            raise
+        broken.clear()
+        encoding = "cp1252"  # seen only further down
+        notes.append(f"{label}: the text is not UTF-8 and was read as Windows-1252")
+        found = table(many_lines='"' in text)
     typed = pa.table({column: _whole_numbers(found[column]) for column in columns})
-    return Table(nw.from_native(typed, eager_only=True), None, (Source(label, found.num_rows, lines=True),), tuple(notes), tuple(broken))
+    source = Source(label, found.num_rows, lines=True, first=above + 2)
+    return Table(nw.from_native(typed, eager_only=True), None, (source,), tuple(notes), tuple(broken))
 
 
 def _encoding(head: bytes, label: str) -> tuple[str, list[str]]:

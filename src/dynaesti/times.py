@@ -50,7 +50,23 @@ class TimeAxis:
             return offsets + self.origin
         whole = np.floor(offsets)  # days and the rest apart: a product of both would lose the nanoseconds
         ns = self.origin_ns + whole.astype(np.int64) * DAY_NS + np.rint((offsets - whole) * DAY_NS).astype(np.int64)
-        return ns.astype("datetime64[ns]")
+        coarse = np.spacing(np.abs(offsets)) * DAY_NS > 0.4  # far from the origin an offset no longer holds them
+        return np.where(coarse, (ns + 500) // 1000 * 1000, ns).astype("datetime64[ns]")
+
+
+def parse_iso(texts: Any, name: str) -> Any:
+    """ISO dates written as text, those with a zone in UTC; anything else is handed back as it is."""
+    listed = [texts] if isinstance(texts, str) else texts
+    if not isinstance(listed, list | tuple) or not listed or not all(isinstance(t, str) for t in listed):
+        return texts
+    out = []
+    for text in listed:
+        try:
+            stamp = datetime.fromisoformat(text)
+        except ValueError:
+            raise InputError(f"{name}: {text!r} is no time; write ISO dates such as '2024-05-31', or numbers") from None
+        out.append(stamp if stamp.tzinfo is None else stamp.astimezone(UTC).replace(tzinfo=None))
+    return np.array(out, dtype="datetime64[us]")
 
 
 def read_times(times: Any, name: str = "times") -> tuple[TimeAxis, Array]:

@@ -33,6 +33,7 @@
   async function draw(name, data, label) {
     const spec = JSON.parse(JSON.stringify(D.charts[name]));
     delete spec.config;
+    if (spec.layer) spec.layer = spec.layer.filter(part => !(part.data && data[part.data.name] && !data[part.data.name].length));  // empty ones have no extent
     const sized = spec.vconcat ? spec.vconcat : [];
     const width = Math.max(240, $("chart-" + name).clientWidth - 90);
     for (const part of sized) part.width = width;
@@ -63,10 +64,11 @@
   }
 
   function drawPeople() {
-    const curves = [], answers = [], withAnswers = $("show-answers").checked;
+    const curves = [], singles = [], answers = [], withAnswers = $("show-answers").checked;
     for (const k of selected) {
       const name = D.people.names[k], c = D.people.curves[k], a = D.people.answers[k];
       c.t.forEach((t, j) => curves.push({ name, t, m: c.m[j], l: c.l[j], u: c.u[j], band: `${number(c.l[j])} to ${number(c.u[j])}` }));
+      if (c.t[0] === c.t[c.t.length - 1]) singles.push({ name, t: c.t[0], l: c.l[0], u: c.u[0] });  // one instant: a band has no width
       if (withAnswers) a.t.forEach((t, j) => answers.push({ name, t, m: interpolate(c, t), item: D.items.labels[a.i[j]], y: a.y[j], d: a.d[j], moved: a.d[j] >= 0 ? "up" : "down", size: Math.abs(a.d[j]) }));
     }
     $("chips").replaceChildren(...selected.map(k => {
@@ -84,7 +86,7 @@
       $("chart-people").replaceChildren();
       return undefined;
     }
-    return draw("people", { curves, answers }, `Line chart: ability over time of ${names || "nobody"}, with bands.`);
+    return draw("people", { curves, singles, answers }, `Line chart: ability over time of ${names || "nobody"}, with bands.`);
   }
 
   function find(text) {
@@ -144,7 +146,7 @@
     $("title").textContent = document.title;
     $("lead").textContent = D.words[0];
     const tiles = [["answers", f.answers.toLocaleString("en")], ["people", f.people.toLocaleString("en")], ["items", f.items.toLocaleString("en")], ["reliability", number(f.reliability)], ["steps to rest", f.converged ? String(f.steps) : "not at rest"]];
-    if (f.gain !== null) tiles.push(["log loss gained over constant abilities", (f.gain >= 0 ? "+" : "") + f.gain.toFixed(4)]);
+    if (f.gain !== null) tiles.push(["log loss against constant abilities (less is better)", (f.gain >= 0 ? "−" : "+") + Math.abs(f.gain).toFixed(4)]);
     $("tiles").replaceChildren(...tiles.map(([name, value]) => el("div", { class: "tile" }, el("b", {}, value), el("span", {}, name))));
     list("words", D.words.slice(1).filter(text => !text.startsWith("To look at: ")));
     list("health", D.health);
@@ -169,8 +171,8 @@
       table("Calibration", ["abilities", "predicted", "observed", "± (1 se)", "answers"], D.calibration.map(r => [r.abilities, number(r.predicted, 3), number(r.observed, 3), number(r.se, 3), number(r.n, 0)])),
       table("Convergence", ["step", "stage", "change", "log evidence"], D.trace.map(r => [r.step, r.stage, r.change.toPrecision(2), number(r.log_evidence, 1)])));
     return Promise.all([
-      draw("cohort", { cohort }, "Area chart: median ability of the cohort over time with the range of the middle 80 percent."),
-      draw("wright", { wright_people: D.wright.people.map(v => ({ v })), wright_items: items.map(v => ({ v })) }, "Two histograms on one scale: abilities of people above, locations of items below."),
+      cohort.length ? draw("cohort", { cohort }, "Area chart: median ability of the cohort over time with the range of the middle 80 percent.") : $("chart-cohort").replaceChildren(el("p", { class: "note" }, "There are never five people at once between their first and last answer, so there is no cohort to show.")),
+      draw("wright", { wright: D.wright.bars }, "Two histograms on one scale: abilities of people above, locations of items below."),
       draw("priors", { priors: D.priors }, "Bar chart: shares of the priors in the population."),
       draw("calibration", { calibration }, "Scatter plot: observed against predicted mean responses."),
       draw("trace", { trace: D.trace }, "Line chart: change of the items at each step of the fit."),

@@ -29,6 +29,7 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--grid", type=int, default=50, metavar="N", help="N times from the first to the last (default: 50)")
     parser.add_argument("--level", type=float, default=0.7, help="probability of the band (default: 0.7)")
     parser.add_argument("--figure", metavar="FILE", help="draw it (PNG, SVG or PDF)")
+    parser.add_argument("--drop-unreadable", action="store_true", help="leave out rows that cannot be read, instead of stopping")
     parser.add_argument("--timezone", metavar="ZONE", help="zone of timestamps that lack one")
     parser.add_argument("--time-format", metavar="FORMAT", help="how dates are written where it is not ISO")
     out_option(parser)
@@ -36,28 +37,41 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Read, fit, tell, draw."""
+    import sys
+
     import numpy as np
 
+    from dynaesti.arrays import whole_number
     from dynaesti.columns import Clock, Findings, find_column, labels, times
     from dynaesti.curvfife import CurvFiFE
     from dynaesti.errors import InputError
     from dynaesti.tables import read_table
+    from dynaesti.times import parse_iso
 
+    _check(args)
     table = read_table(args.data)
     found = Findings(table, np.zeros(len(table.frame), dtype=bool))
     column = str(find_column(table, "time", args.time, found.notes))
-    axis, offsets = times(table.frame[column], f"time (column {column!r})", Clock(None, args.timezone, args.time_format), found)
-    emissions = _emissions(args, table, found)
-    found.settle(drop=False)
-    when = axis.restore(offsets)
-    model = CurvFiFE() if args.bandwidth is None else CurvFiFE(bandwidth=args.bandwidth)
-    at = axis.restore(np.linspace(offsets.min(), offsets.max(), args.grid)) if args.at is None else _times(args.at)
+    seen = {key: _column(table, found, key, getattr(args, key)) for key in SEEN
+            if getattr(args, key) is not None and not (key == "sd" and _number(args.sd))}
+    group = None
     if args.group is not None:
-        if args.figure is not None:
-            raise InputError("--figure: draws one curve; leave out --group, or draw from the table")
         name = str(find_column(table, "group", args.group, []))
-        curves = model.fit_many(labels(table.frame[name], f"group (column {name!r})", found), when, emissions)
-        show(curves.to_frame(at, args.level), args)
+        group = labels(table.frame[name], f"group (column {name!r})", found)
+    axis, offsets = times(table.frame[column], f"time (column {column!r})", Clock(None, args.timezone, args.time_format), found)
+    found.settle(args.drop_unreadable)
+    for note in found.notes:
+        print(f"note: {note}", file=sys.stderr)
+    keep = np.flatnonzero(~found.bad)
+    emissions = _emissions(args, {key: values[keep] for key, values in seen.items()}, keep.size)
+    when = axis.restore(offsets[keep])
+    model = CurvFiFE() if args.bandwidth is None else CurvFiFE(bandwidth=args.bandwidth)
+    grid = np.linspace(offsets[keep].min(), offsets[keep].max(), whole_number(args.grid, "--grid", 1))
+    at: Any = axis.restore(grid)
+    if args.at is not None:
+        at = [float(text) for text in args.at] if all(_number(text) for text in args.at) else parse_iso(list(args.at), "--at")
+    if group is not None:
+        show(model.fit_many(group[keep], when, emissions).to_frame(at, args.level), args)
         return 0
     curve = model.fit(when, emissions)
     show(curve.to_frame(at, args.level), args, log_evidence=curve.log_evidence, converged=curve.converged)
@@ -65,45 +79,62 @@ def run(args: argparse.Namespace) -> int:
         import matplotlib as mpl
 
         mpl.use("Agg")
-        curve.plot(level=args.level).figure.savefig(args.figure, dpi=150)
+        try:
+            curve.plot(level=args.level).figure.savefig(args.figure, dpi=150)
+        except ValueError as error:
+            raise InputError(f"--figure: {error}") from None
     return 0
 
 
-def _times(texts: list[str]) -> Any:
+SEEN = ("votes", "successes", "counts", "values", "trials", "exposure", "sd")
+OWNERS = {"trials": "successes", "exposure": "counts", "sd": "values"}
+
+
+def _check(args: argparse.Namespace) -> None:
+    """Options that belong together."""
+    from dynaesti.errors import InputError
+
+    for name, owner in OWNERS.items():
+        if getattr(args, name) is not None and getattr(args, owner) is None:
+            raise InputError(f"--{name}: it belongs to --{owner}, which is not given")
+    if args.successes is not None and args.trials is None:
+        raise InputError("--trials: name the column of trials behind the successes")
+    if args.values is not None and args.sd is None:
+        raise InputError("--sd: name the column of standard deviations, or give a number")
+    if args.group is not None and args.figure is not None:
+        raise InputError("--figure: draws one curve; leave out --group, or draw from the table")
+
+
+def _number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _column(table: Any, found: Any, key: str, given: str) -> Any:
+    """A column of numbers; rows without one are complained of."""
     import numpy as np
 
-    try:
-        return np.array([float(text) for text in texts])
-    except ValueError:
-        return np.array(texts, dtype="datetime64[ns]")
+    from dynaesti.columns import find_column, numbers
+
+    name = str(find_column(table, key, given, []))
+    values, missing = numbers(table.frame[name], f"{key} (column {name!r})", found)
+    found.complain(missing, f"{key} (column {name!r})", "have none")
+    return np.where(found.bad, 0.0, values)
 
 
-def _emissions(args: argparse.Namespace, table: Any, found: Any) -> Any:
+def _emissions(args: argparse.Namespace, seen: dict[str, Any], size: int) -> Any:
     """The family that the options name."""
     import numpy as np
 
     from dynaesti import emissions
-    from dynaesti.columns import find_column, numbers
-    from dynaesti.errors import InputError
-
-    def column(key: str) -> Any:
-        name = str(find_column(table, key, getattr(args, key), []))
-        values, missing = numbers(table.frame[name], f"{key} (column {name!r})", found)
-        found.complain(missing, f"{key} (column {name!r})", "have none")
-        return np.where(found.bad, 0.0, values)
 
     if args.votes is not None:
-        return emissions.Bernoulli(column("votes"))
+        return emissions.Bernoulli(seen["votes"])
     if args.successes is not None:
-        if args.trials is None:
-            raise InputError("--trials: name the column of trials behind the successes")
-        return emissions.Binomial(column("successes"), column("trials"))
+        return emissions.Binomial(seen["successes"], seen["trials"])
     if args.counts is not None:
-        return emissions.Poisson(column("counts"), np.ones(len(table.frame)) if args.exposure is None else column("exposure"))
-    if args.sd is None:
-        raise InputError("--sd: name the column of standard deviations, or give a number")
-    try:
-        sd: Any = float(args.sd)
-    except ValueError:
-        sd = column("sd")
-    return emissions.Gaussian(column("values"), sd)
+        return emissions.Poisson(seen["counts"], seen.get("exposure", np.ones(size)))
+    return emissions.Gaussian(seen["values"], seen["sd"] if "sd" in seen else np.full(size, float(args.sd)))

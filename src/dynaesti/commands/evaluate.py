@@ -26,7 +26,7 @@ def run(args: argparse.Namespace) -> int:
     """Split, fit, score."""
     from dynaesti.evaluate import against_baselines, rolling, split
 
-    responses = read_responses(args)
+    responses = read_responses(args, timeless=args.bandwidth == float("inf"))
     chosen = estimator(args, args.model or default_model(responses), standard_errors=False)
     pairs = rolling(responses, args.folds) if args.split == "rolling" else [split(responses, args.share, by=args.split, seed=args.seed)]
     show(against_baselines(chosen, pairs), args, split=args.split)

@@ -42,18 +42,12 @@ def run(args: argparse.Namespace) -> int:
     """Fit, write, tell."""
     folder = _folder(args)
     responses = read_responses(args, timeless=args.bandwidth == float("inf"))
-    for note in responses.notes:
-        print(f"note: {note}", file=sys.stderr)
     model = args.model or (None if responses.models is not None else default_model(responses))
     if args.model is None and model is not None:
         print(f"note: the model is {model}, by the responses; --model names another", file=sys.stderr)
     checkpoint = folder / CHECKPOINT
-    args.after_interrupt = f"the same command goes on from {checkpoint}"
-    if checkpoint.exists():
-        if args.force:
-            checkpoint.unlink()
-        else:
-            print(f"note: going on from {checkpoint}", file=sys.stderr)
+    args.after_interrupt = lambda: (f"the same command goes on from {checkpoint}" if checkpoint.exists() else
+                                    "nothing had been saved yet; the same command begins anew")
     chosen = estimator(args, model or "2PL", progress=not args.quiet, checkpoint=checkpoint, every=EVERY)
     return finish(chosen, responses, folder, args)
 
@@ -65,7 +59,7 @@ def _folder(args: argparse.Namespace) -> Path:
     folder = Path(args.out)
     if folder.exists() and not folder.is_dir():
         raise InputError(f"--out: {folder} is a file; name a folder")
-    if (folder / FIT_NAME).exists() and not args.force:
+    if (folder / FIT_NAME).exists() and not (folder / CHECKPOINT).exists() and not args.force:
         raise InputError(f"--out: {folder} holds a fit already; name another folder, or add --force to write over it")
     folder.mkdir(parents=True, exist_ok=True)
     return folder
@@ -73,17 +67,24 @@ def _folder(args: argparse.Namespace) -> Path:
 
 def finish(chosen: Any, responses: Any, folder: Path, args: argparse.Namespace, title: str | None = None) -> int:
     """Fit, hold against constant abilities, write everything into the folder, and tell."""
+    from dynaesti.errors import InputError
     from dynaesti.evaluate import static_twin
     from dynaesti.findings import told_findings
 
-    fit = chosen.fit(responses)
+    fit = _fitted(chosen, responses, folder / CHECKPOINT, args)
     fit.save(folder / FIT_NAME)
+    args.after_interrupt = lambda: f"the fit is in {folder / FIT_NAME}; `dynaesti report {folder}` writes the page"
     write_frame(fit.items, folder / "items.csv")
     write_frame(fit.items, folder / "items.parquet")
-    abilities = _abilities(fit)
+    abilities = ability_table(fit)
     write_frame(abilities, folder / "abilities.csv")
     write_frame(abilities, folder / "abilities.parquet")
-    twin = None if args.no_static or all(kernel.static for kernel in fit.kernels) else static_twin(chosen, fit)
+    twin = None
+    if not args.no_static and not all(kernel.static for kernel in fit.kernels):
+        try:
+            twin = static_twin(chosen, fit)
+        except InputError as error:
+            print(f"note: no comparison with constant abilities: {error}", file=sys.stderr)
     written = [FIT_NAME, "items.csv", "items.parquet", "abilities.csv", "abilities.parquet"]
     (folder / STATIC_NAME).unlink(missing_ok=True)
     if twin is not None:
@@ -107,7 +108,25 @@ def finish(chosen: Any, responses: Any, folder: Path, args: argparse.Namespace, 
     return 0
 
 
-def _abilities(fit: Any) -> Any:
+def _fitted(chosen: Any, responses: Any, checkpoint: Path, args: argparse.Namespace) -> Any:
+    """The fit, gone on with from its checkpoint if there is one; with --force one of other data or options is thrown away."""
+    from dynaesti.errors import StorageError
+
+    known = checkpoint.exists()
+    try:
+        if known:
+            print(f"note: going on from {checkpoint}", file=sys.stderr)
+        return chosen.fit(responses)
+    except StorageError as error:
+        if not known:
+            raise
+        if not getattr(args, "force", False):
+            raise StorageError(f"{error} (--force does the first)") from error
+        checkpoint.unlink()
+        return chosen.fit(responses)
+
+
+def ability_table(fit: Any) -> Any:
     """Everyone at the instants of their answers, or on a grid where these are very many."""
     import numpy as np
 

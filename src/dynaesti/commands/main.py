@@ -68,7 +68,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _run(args)
     except KeyboardInterrupt:
         hint = getattr(args, "after_interrupt", None)
-        print(f"\ninterrupted{f': {hint}' if hint else ''}", file=sys.stderr)
+        print(f"\ninterrupted{f': {hint()}' if hint else ''}", file=sys.stderr)
         return STOPPED
     except BrokenPipeError:  # whoever read our output has had enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

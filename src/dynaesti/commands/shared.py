@@ -6,7 +6,6 @@ import argparse
 import csv
 import io
 import json
-import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -35,6 +34,8 @@ def data_options(parser: argparse.ArgumentParser, *, known: bool = False) -> Non
     group.add_argument("--unit", help="what a unit of numeric times is (days, years, …); unix or unix-ms for such clocks")
     group.add_argument("--timezone", metavar="ZONE", help="zone of timestamps that lack one, such as Europe/Zurich")
     group.add_argument("--time-format", metavar="FORMAT", help="how dates are written where it is not ISO, such as %%d.%%m.%%Y")
+    group.add_argument("--code", action="append", type=_coded, metavar="TEXT=NUMBER",
+                       help="what a response in words stands for (again for more)")
     group.add_argument("--drop-unreadable", action="store_true", help="leave out rows that cannot be read, instead of stopping")
     group.add_argument("--drop-duplicates", action="store_true", help="count answers that repeat another exactly only once")
 
@@ -69,46 +70,68 @@ def run_option(parser: argparse.ArgumentParser) -> None:
 
 def out_option(parser: argparse.ArgumentParser) -> None:
     """Where a table goes."""
-    parser.add_argument("--out", metavar="FILE", help="write to this CSV or Parquet file instead of the screen")
+    parser.add_argument("--out", metavar="FILE", type=_table_name, help="write to this CSV or Parquet file instead of the screen")
+
+
+def _table_name(name: str) -> str:
+    if Path(name).suffix.lower() not in (".csv", ".parquet"):
+        raise argparse.ArgumentTypeError(f"{name} is neither .csv nor .parquet")
+    return name
+
+
+def _coded(text: str) -> tuple[str, float]:
+    word, _, number = text.rpartition("=")
+    try:
+        return word, float(number)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not TEXT=NUMBER, such as never=0") from None
 
 
 # --- from options to objects -----------------------------------------------------------------------------
 
 
 def read_responses(args: argparse.Namespace, *, timeless: bool = False) -> Responses:
-    """The answers that the command line names, with clocks that count seconds recognised."""
-    from dynaesti.columns import find_column, looks_like_epoch
+    """The answers that the command line names; what was decided about them is told."""
+    return _read(args, {key: getattr(args, key) for key in COLUMNS}, args.unit, model=getattr(args, "model_column", None),
+                 clock=getattr(args, "clock", "calendar"), timeless=timeless)
+
+
+def further_responses(args: argparse.Namespace, fit: Fit, *, unanswered: bool = False) -> Responses:
+    """Further answers in the columns of a fit, or in those that the command line names."""
+    like = fit.responses
+    names = {key: getattr(args, key) or like.columns.get(key) for key in COLUMNS}
+    unit = args.unit or (None if like.axis.stamps else like.unit)
+    more = _read(args, names, unit, clock=like.clock, timeless=like.columns.get("time") is None, unanswered=unanswered, known=True)
+    from dynaesti.labels import look_up
+
+    strangers = sum(k < 0 for k in look_up(like.people, more.people.tolist()).tolist())
+    if strangers == more.people.size:
+        print(f"note: none of the {strangers:,} people is known to the fit (such as {more.people.tolist()[0]!r}; the fit knows "
+              f"{like.people.tolist()[0]!r})", file=sys.stderr)
+    return more
+
+
+def _read(args: argparse.Namespace, names: dict[str, Any], unit: str | None, **more: Any) -> Responses:
+    """Read, with clocks that count seconds recognised, and tell every decision."""
+    from dynaesti.columns import find_column, floats, looks_like_epoch
     from dynaesti.responses import Responses
     from dynaesti.tables import read_table
 
-    table, unit = read_table(args.data), args.unit
-    column = find_column(table, "time", args.time, [], optional=True)
-    guessed = None
-    if unit is None and column is not None and table.frame[column].dtype.is_numeric():
-        import narwhals as nw
-        import numpy as np
-
-        guessed = looks_like_epoch(np.asarray(table.frame[column].cast(nw.Float64).drop_nulls().to_numpy()))
-        unit = guessed
-    found = Responses.read(table, id=args.id, item=args.item, resp=args.resp, time=args.time, weight=args.weight,
-                           model=getattr(args, "model_column", None), unit=unit, clock=getattr(args, "clock", "calendar"),
-                           unreadable="drop" if args.drop_unreadable else "refuse", timezone=args.timezone, time_format=args.time_format,
-                           timeless=timeless)
+    table, guessed = read_table(args.data), None
+    present = {key: name for key, name in names.items() if name in table.frame.columns or not more.get("known")}
+    column = find_column(table, "time", present.get("time"), [], optional=True)
+    if unit is None and column is not None:
+        values = floats(table.frame[column])
+        guessed = None if values is None else looks_like_epoch(values[values == values])
+    found = Responses.read(table, **present, unit=guessed or unit, unreadable="drop" if args.drop_unreadable else "refuse",
+                           timezone=args.timezone, time_format=args.time_format, code=dict(args.code) if args.code else None, **more)
     if guessed:
         kind = "seconds" if guessed == "unix" else "milliseconds"
         found = found.with_note(f"time (column {column!r}): numbers were taken as Unix time in {kind}; --unit says otherwise")
-    return found.distinct() if args.drop_duplicates else found
-
-
-def further_responses(args: argparse.Namespace, fit: Fit, *, unanswered: bool = False) -> Any:
-    """Further answers in the columns of a fit, or in those that the command line names."""
-    from dynaesti.responses import Responses
-
-    like = fit.responses
-    names = {key: getattr(args, key) or like.columns.get(key) for key in COLUMNS}
-    return Responses.read(args.data, **names, unit=args.unit or (like.unit if not like.axis.stamps else None), clock=like.clock,
-                          unreadable="drop" if args.drop_unreadable else "refuse", timezone=args.timezone, time_format=args.time_format,
-                          timeless=like.columns.get("time") is None, unanswered=unanswered, known=True)
+    found = found.distinct() if args.drop_duplicates else found
+    for note in found.notes:
+        print(f"note: {note}", file=sys.stderr)
+    return found
 
 
 def default_model(found: Responses) -> str:
@@ -156,10 +179,13 @@ def asked_times(fit: Fit, args: argparse.Namespace) -> Any:
     """Times from --at, --grid or --now; None where nothing is asked."""
     import numpy as np
 
+    from dynaesti.arrays import whole_number
     from dynaesti.errors import InputError
 
     if sum(value not in (None, False) for value in (args.at, args.grid, args.now)) > 1:
         raise InputError("give one of --at, --grid and --now")
+    if args.grid is not None:
+        whole_number(args.grid, "--grid", 1)
     if args.at is not None:
         numbers = [_number(text) for text in args.at]
         return list(args.at) if any(value is None for value in numbers) else np.array(numbers, dtype=np.float64)
@@ -218,29 +244,20 @@ def show(frame: Any, args: argparse.Namespace, **facts: Any) -> None:
 
 def write_frame(frame: Any, path: Path) -> None:
     """A frame as CSV or Parquet, by the file's name; written beside and moved into place."""
-    from dynaesti.errors import InputError, StorageError
+    from dynaesti.storage import beside
 
     columns = columns_of(frame)
-    if path.suffix.lower() not in (".csv", ".parquet"):
-        raise InputError(f"--out: {path.name} is neither .csv nor .parquet")
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+    with beside(path) as part:
         if path.suffix.lower() == ".parquet":
             import pyarrow as pa
             import pyarrow.parquet as pq
 
-            pq.write_table(pa.table({name: _alike(values) for name, values in columns.items()}), part)
+            pq.write_table(pa.table({name: _one_type(values) for name, values in columns.items()}), part)
         else:
             part.write_text(_csv(columns), encoding="utf-8", newline="")
-        part.replace(path)
-    except OSError as error:
-        raise StorageError(f"{path}: could not be written ({error.strerror or error})") from error
-    finally:
-        part.unlink(missing_ok=True)
 
 
-def _alike(values: list[Any]) -> list[Any]:
+def _one_type(values: list[Any]) -> list[Any]:
     """A column of one type: labels of several types are written out."""
     kinds = {type(value) for value in values if value is not None}
     return [None if value is None else str(value) for value in values] if len(kinds) > 1 and not kinds <= {int, float} else values
@@ -256,7 +273,7 @@ def _csv(columns: Mapping[str, list[Any]]) -> str:
 
 def _cell(value: Any) -> Any:
     if isinstance(value, float):
-        return "" if value != value else f"{value:.8g}"
+        return "" if value != value else repr(value)
     return value.isoformat() if hasattr(value, "isoformat") else value
 
 

@@ -24,14 +24,20 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", default="simulated", metavar="FOLDER", help="folder for answers, items and abilities (default: simulated)")
 
 
+    parser.add_argument("--force", action="store_true", help="write over earlier answers in the folder")
+
+
 def run(args: argparse.Namespace) -> int:
     """Draw and write."""
+    from dynaesti.errors import InputError
     from dynaesti.frames import make_frame
     from dynaesti.simulate import answers
 
     drawn = answers(args.people, args.items, args.answers_per_person, model=args.model, span=args.span, bandwidth=args.bandwidth,
                     level=args.level, growth=args.growth, seed=args.seed)
     folder = Path(args.out)
+    if (folder / "answers.csv").exists() and not args.force:
+        raise InputError(f"--out: {folder} holds answers already; name another folder, or add --force to write over them")
     files = {"answers.csv": drawn.table, "answers.parquet": drawn.table, "true_items.csv": drawn.items,
              "true_abilities.csv": drawn.abilities}
     for name, columns in files.items():

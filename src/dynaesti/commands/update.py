@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dynaesti.commands.shared import FIT_NAME, as_json, data_options, further_responses, open_fit, run_option, say, write_frame
+
+if TYPE_CHECKING:
+    from dynaesti.responses import Responses
+    from dynaesti.results import Fit
 
 EXAMPLE = "  dynaesti update run today.csv"
 
@@ -19,18 +25,22 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Update, write, tell."""
+    from dynaesti.commands.fit import ability_table
+    from dynaesti.errors import InputError
+
     fit = open_fit(args.fit)
-    more = further_responses(args, fit)
+    more = _unknown(fit, further_responses(args, fit), args.drop_duplicates)
+    if not len(more):
+        raise InputError("all of these answers are in the run already; nothing is left to add")
     grown = fit.update(more)
     place = Path(args.fit)
     folder = Path(args.out) if args.out else place if place.is_dir() else place.parent
-    folder.mkdir(parents=True, exist_ok=True)
     target = place if place.is_file() and not args.out else folder / FIT_NAME
     grown.save(target)
-    abilities = grown.ability()
-    for name in ("abilities.csv", "abilities.parquet"):
+    tables = {"items": grown.items, "abilities": ability_table(grown)}
+    for name in (f"{stem}{end}" for stem in tables for end in (".csv", ".parquet")):
         if args.out or (folder / name).exists():
-            write_frame(abilities, folder / name)
+            write_frame(tables[name.partition(".")[0]], folder / name)
     new = grown.responses.people.size - fit.responses.people.size
     if args.json:
         print(as_json({"out": str(target), "answers": len(more), "people": more.people.size, "new_people": new,
@@ -38,3 +48,21 @@ def run(args: argparse.Namespace) -> int:
     say(f"{len(more):,} answers of {more.people.size:,} people ({new:,} new) were added; items stay as they were. Written to {target}. "
         "`dynaesti report` makes the page anew.", args)
     return 0
+
+
+def _unknown(fit: Fit, more: Responses, drop: bool) -> Responses:
+    """The answers, those left out (or told of) that repeat one of the run exactly."""
+    import numpy as np
+
+    from dynaesti.evaluate import part_of
+
+    joined = fit.responses.joined(fit._read(more)[0])
+    again = joined.row[np.flatnonzero(joined.repeats) + 1] - len(fit.responses)
+    again = again[again >= 0]
+    if again.size and not drop:
+        print(f"note: {again.size:,} of {len(more):,} answers are in the run already, exactly; --drop-duplicates leaves them out",
+              file=sys.stderr)
+    if not again.size or not drop:
+        return more
+    print(f"note: {again.size:,} answers that are in the run already were left out", file=sys.stderr)
+    return part_of(more, np.setdiff1d(np.arange(len(more)), again))

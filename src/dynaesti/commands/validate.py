@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
 from dynaesti.commands.shared import as_json, data_options, read_responses, say
+
+if TYPE_CHECKING:
+    from dynaesti.responses import Responses
 
 EXAMPLE = "  dynaesti validate answers.csv && echo fine"
 
@@ -12,6 +16,22 @@ EXAMPLE = "  dynaesti validate answers.csv && echo fine"
 def options(parser: argparse.ArgumentParser) -> None:
     """Options of the verb."""
     data_options(parser)
+
+
+def _described(r: Responses) -> list[str]:
+    """Columns, responses and times in words."""
+    import numpy as np
+
+    words = ["Columns: " + ", ".join(f"{key} is {name!r}" for key, name in r.columns.items() if name is not None) + "."]
+    values, counts = np.unique(r.resp, return_counts=True)
+    if values.size <= 12:
+        words.append("Responses: " + ", ".join(f"{value:g} ({count:,})" for value, count in zip(values, counts, strict=True)) + ".")
+    else:
+        words.append(f"Responses: {values.size:,} different values from {values[0]:g} to {values[-1]:g}.")
+    if r.columns.get("time") is not None:
+        first, last = r.axis.restore(np.array([r.offsets.min(), r.offsets.max()]))
+        words.append(f"Times run from {first} to {last} ({r.unit}).")
+    return words
 
 
 def run(args: argparse.Namespace) -> int:
@@ -27,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print(as_json({**asdict(found), "timeless": timeless, "look": look, "columns": dict(responses.columns), "unit": responses.unit}))
         return int(look)
-    words = list(found.sentences)
+    words = [*found.sentences[:1], *_described(responses), *found.sentences[1:]]
     if timeless:
         words.append("There is no column of times: only constant abilities can be fitted (--bandwidth inf).")
     say("\n".join(words), args)
