@@ -23,6 +23,7 @@ def write_report(fit: Fit, path: str | PathLike[str], *, twin: Twin | None = Non
     target = Path(path)
     text = report_page(fit, twin, title or "Abilities over time")
     with beside(target) as part:
+        target.parent.mkdir(parents=True, exist_ok=True)
         part.write_text(text, encoding="utf-8")
     return target
 

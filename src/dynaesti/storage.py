@@ -26,7 +26,6 @@ def beside(path: str | os.PathLike[str]) -> Iterator[Path]:
     target = Path(path)
     part = target.with_name(f"{target.name}.{os.getpid()}.part")
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
         yield part
         part.replace(target)
     except OSError as error:

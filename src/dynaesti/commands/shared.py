@@ -248,6 +248,7 @@ def write_frame(frame: Any, path: Path) -> None:
 
     columns = columns_of(frame)
     with beside(path) as part:
+        path.parent.mkdir(parents=True, exist_ok=True)
         if path.suffix.lower() == ".parquet":
             import pyarrow as pa
             import pyarrow.parquet as pq

@@ -36,6 +36,7 @@ def run(args: argparse.Namespace) -> int:
     place = Path(args.fit)
     folder = Path(args.out) if args.out else place if place.is_dir() else place.parent
     target = place if place.is_file() and not args.out else folder / FIT_NAME
+    folder.mkdir(parents=True, exist_ok=True)
     grown.save(target)
     tables = {"items": grown.items, "abilities": ability_table(grown)}
     for name in (f"{stem}{end}" for stem in tables for end in (".csv", ".parquet")):
