@@ -89,7 +89,8 @@ def _wright(alt: Any) -> Any:
         return alt.Chart(_data(alt, "wright")).transform_filter(f"datum.what == '{what}'").mark_bar(color=colour, opacity=0.85).encode(
             alt.X("from:Q", title=title, scale=alt.Scale(zero=False, nice=False)), alt.X2("to:Q"),
             alt.Y("count:Q", title=what, axis=alt.Axis(tickMinStep=1, format="d"), scale=alt.Scale(reverse=reverse)),
-            tooltip=[alt.Tooltip("from:Q", format=".2f"), alt.Tooltip("to:Q", format=".2f"), alt.Tooltip("count:Q", title=what)],
+            alt.Y2Datum(0), tooltip=[alt.Tooltip("from:Q", format=".2f"), alt.Tooltip("to:Q", format=".2f"),
+                                     alt.Tooltip("count:Q", title=what)],
         ).properties(width="container", height=130)
 
     return alt.vconcat(half("people", BLUE, None, False), half("items", ORANGE, "ability, and location of items", True), spacing=4
