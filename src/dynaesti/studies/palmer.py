@@ -14,7 +14,7 @@ from dynaesti.studies.golf import fit_golf, read_golf
 from dynaesti.studies.study import BLUE, GREY, Options, Row, Study, canvas
 
 PALMER = "Arnold Palmer"
-RUNS = 5
+RUNS, RUNS_OF_ALL = 5, 2  # halvings of Palmer's scores, as in the paper; and of everybody's, where players make up for runs
 TOURNAMENTS = 10
 
 
@@ -30,7 +30,7 @@ def run(options: Options) -> Study:
     starts: dict[bool, Any] = {}
     alone = [_both_ways(responses, model, palmer, seed, options, starts)[0] for seed in range(runs)]
     options.say(f"palmer alone: log ratios {', '.join(f'{x:.2f}' for x in alone)}")
-    everyone = np.array([_both_ways(responses, model, long, 100 + seed, options, starts) for seed in range(runs)])
+    everyone = np.array([_both_ways(responses, model, long, 100 + seed, options, starts) for seed in range(min(runs, RUNS_OF_ALL))])
     mean = everyone.mean(axis=0)
     total, se = float(mean.sum()), float(mean.std(ddof=1) * np.sqrt(mean.size))
     log_ratio = float(np.mean(alone))
@@ -55,7 +55,11 @@ def run(options: Options) -> Study:
         f"{runs} random halvings, each half held out in turn. Items and priors are learned without the held-out half, by each scheme for "
         "itself. The likelihood of a half is joint and exact to expectation propagation: the evidence of both halves less that of the "
         "first, not a product of single predictions.",
-        "For everyone else the held-out halves of all long careers are taken away at once, so that items see half of their scores."]
+        f"For everyone else ({len(everyone)} halvings) the held-out halves of all long careers are taken away at once, so that items see half "
+        "of their scores.",
+        "The paper's factor of over 120 for Palmer is not reached by honest inference: both schemes here average over what they do not know of "
+        "an ability, and a constant ability then does not commit itself as a single estimate would. The advantage of moving abilities is "
+        "real, and adds up over players."]
     study.facts = {"palmer": alone, "log_ratio": log_ratio, "total": total, "se": se, "players": [names[k] for k in long],
                    "log_ratios": mean.tolist()}
     return study
