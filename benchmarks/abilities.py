@@ -10,36 +10,16 @@ import time
 from dataclasses import replace
 
 import numpy as np
-from scipy.special import expit, ndtr, ndtri
+from scipy.special import expit
 
 import dynaesti as dy
 from dynaesti.dynaesti import DEFAULT_KERNEL
-from dynaesti.links import BUILT_IN
-from dynaesti.simulate import Synthetic, curves, paper
-
-THETA = np.linspace(0.001, 0.999, 999)
+from dynaesti.simulate import curves, paper
+from dynaesti.studies.synthetic import recovery
 
 
 def cpu(start: float) -> float:
     return time.process_time() - start
-
-
-def recovery(fit: dy.Fit, truth: Synthetic) -> dict[str, float]:
-    """The paper's metrics: RMS RMISE of item curves and abilities, correspondence, cover of the bands."""
-    people, items = truth.responses.shape
-    block = fit.bank.blocks[0]
-    at = fit.bank.metric.theta((ndtri(THETA) - fit.shift) / fit.gain)
-    irf = np.exp(block.model.rows(block.u, at))[:, 1]
-    mix = fit.mixture(np.repeat(np.arange(people), items), truth.times.ravel())
-    q = mix.quantiles(np.array([0.5, 0.15, 0.85, 0.025, 0.975]), BUILT_IN["identity"]).reshape(5, people, items)
-    median = ndtr(q[0])
-    slope, real = np.gradient(median, axis=1), np.gradient(truth.ability, axis=1)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        alike = (slope * real).sum(axis=1) / np.sqrt((slope**2).sum(axis=1) * (real**2).sum(axis=1))
-    return {"irf": float(np.sqrt(((irf - truth.curves(THETA)) ** 2).mean())),
-            "ability": float(np.sqrt(((median - truth.ability) ** 2).mean())), "correspondence": float(alike.mean()),
-            "over 0.6": float((alike > 0.6).mean()), "70 %": float(((truth.latent > q[1]) & (truth.latent < q[2])).mean()),
-            "95 %": float(((truth.latent > q[3]) & (truth.latent < q[4])).mean())}
 
 
 def told(rows: list[dict[str, float]]) -> str:

@@ -55,11 +55,11 @@ def run(options: Options) -> Study:
         f"{runs} random halvings, each half held out in turn. Items and priors are learned without the held-out half, by each scheme for "
         "itself. The likelihood of a half is joint and exact to expectation propagation: the evidence of both halves less that of the "
         "first, not a product of single predictions.",
-        f"For everyone else ({len(everyone)} halvings) the held-out halves of all long careers are taken away at once, so that items see half "
-        "of their scores.",
-        "The paper's factor of over 120 for Palmer is not reached by honest inference: both schemes here average over what they do not know of "
-        "an ability, and a constant ability then does not commit itself as a single estimate would. The advantage of moving abilities is "
-        "real, and adds up over players."]
+        f"For everyone else ({len(everyone)} halvings) the held-out halves of all long careers are taken away at once, so that items see "
+        "half of their scores.",
+        "The paper's factor of over 120 for Palmer is not reached by honest inference: both schemes here average over what they do not "
+        "know of an ability, and a constant ability then does not commit itself as a single estimate would. The advantage of moving "
+        "abilities is real, and adds up over players."]
     study.facts = {"palmer": alone, "log_ratio": log_ratio, "total": total, "se": se, "players": [names[k] for k in long],
                    "log_ratios": mean.tolist()}
     return study
