@@ -155,7 +155,8 @@ class Expectation:
     _kept: int = 0
 
     def __post_init__(self) -> None:
-        self._chunks = {False: chunks(self.answers.site_start), True: chunks(self.answers.merged.member_start)}
+        # by answers, not by sites: a site may hold the four rounds of a tournament
+        self._chunks = {False: chunks(self.answers.member_start[self.answers.site_start]), True: chunks(self.answers.merged.member_start)}
 
     def graft(self, kernel: Kernel, table: RowTable, start: tuple[Array, Array] | None, tolerance: float) -> Grafts:
         """Everyone's curve under one prior."""

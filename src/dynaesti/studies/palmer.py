@@ -8,6 +8,7 @@ import numpy as np
 
 from dynaesti.arrays import Array, Bools, Ints
 from dynaesti.evaluate import part_of
+from dynaesti.priors.kernels import Kernel
 from dynaesti.responses import Responses
 from dynaesti.results import Fit
 from dynaesti.studies.golf import fit_golf, read_golf
@@ -28,7 +29,10 @@ def run(options: Options) -> Study:
     pairs = np.unique(np.stack([responses.person, responses.offsets.astype(np.int64)]), axis=1)
     long = np.flatnonzero(np.bincount(pairs[0], minlength=responses.people.size) >= TOURNAMENTS)
     starts: dict[bool, Any] = {}
-    alone = [_both_ways(responses, model, palmer, seed, options, starts)[0] for seed in range(runs)]
+    others = fit_golf(part_of(responses, np.flatnonzero(responses.person != palmer[0])), model, options, standard_errors=False)
+    kernel = others.kernels[int(np.argmax(others.population))]
+    starts[False] = _start(others)
+    alone = [_both_ways(responses, model, palmer, seed, options, starts, kernel)[0] for seed in range(runs)]
     options.say(f"palmer alone: log ratios {', '.join(f'{x:.2f}' for x in alone)}")
     everyone = np.array([_both_ways(responses, model, long, 100 + seed, options, starts) for seed in range(min(runs, RUNS_OF_ALL))])
     mean = everyone.mean(axis=0)
@@ -52,9 +56,10 @@ def run(options: Options) -> Study:
     study.tables.append(("Most and least helped:", {"player": [names[long[k]] for k in (*order[:6], *order[-4:])],
                                                    "log ratio": [round(float(mean[k]), 2) for k in (*order[:6], *order[-4:])]}))
     study.words = [
-        f"{runs} random halvings, each half held out in turn. Items and priors are learned without the held-out half, by each scheme for "
-        "itself. The likelihood of a half is joint and exact to expectation propagation: the evidence of both halves less that of the "
-        "first, not a product of single predictions.",
+        f"{runs} random halvings, each half held out in turn. Items are learned without the held-out half, by each scheme for itself; the "
+        f"prior of Palmer's curve, {kernel.describe()}, is the one that most of the other players have, learned without any of his. "
+        "The likelihood of a half is joint and exact to expectation propagation: the evidence of both halves less that of the first, not a "
+        "product of single predictions.",
         f"For everyone else ({len(everyone)} halvings) the held-out halves of all long careers are taken away at once, so that items see "
         "half of their scores.",
         "The paper's factor of over 120 for Palmer is not reached by honest inference: both schemes here average over what they do not "
@@ -65,7 +70,8 @@ def run(options: Options) -> Study:
     return study
 
 
-def _both_ways(responses: Responses, model: Any, people: Ints, seed: int, options: Options, starts: dict[bool, Any]) -> Array:
+def _both_ways(responses: Responses, model: Any, people: Ints, seed: int, options: Options, starts: dict[bool, Any],
+               kernel: Kernel | None = None) -> Array:
     """Log ratio of joint held-out likelihoods for each of the people, averaged over which half is held out."""
     rng = np.random.default_rng(seed)
     half = np.zeros(len(responses), dtype=bool)
@@ -73,15 +79,16 @@ def _both_ways(responses: Responses, model: Any, people: Ints, seed: int, option
         mine = np.flatnonzero(responses.person == p)
         half[rng.permutation(mine)[:mine.size // 2]] = True
     other: Bools = np.isin(responses.person, people) & ~half
-    return np.asarray(np.mean([_ratio(responses, model, people, held, options, starts) for held in (half, other)], axis=0))
+    return np.asarray(np.mean([_ratio(responses, model, people, held, options, starts, kernel) for held in (half, other)], axis=0))
 
 
-def _ratio(responses: Responses, model: Any, people: Ints, held: Bools, options: Options, starts: dict[bool, Any]) -> Array:
+def _ratio(responses: Responses, model: Any, people: Ints, held: Bools, options: Options, starts: dict[bool, Any],
+           kernel: Kernel | None) -> Array:
     train = part_of(responses, np.flatnonzero(~held))
     theirs = part_of(responses, np.flatnonzero(np.isin(responses.person, people)))
     found = []
     for static in (False, True):
-        kind = {"bandwidth": np.inf} if static else {}
+        kind: dict[str, Any] = {"bandwidth": np.inf} if static else {"kernel": kernel}
         fit = fit_golf(train, model, options, standard_errors=False, start=starts.get(static), **kind)
         starts.setdefault(static, _start(fit))
         found.append(_joint(fit, theirs) - _joint(fit, part_of(train, np.flatnonzero(np.isin(train.people[train.person], theirs.people)))))
