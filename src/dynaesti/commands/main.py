@@ -100,5 +100,13 @@ def _run(args: argparse.Namespace) -> int:
             return FAULT
 
 
-def _told(message: Warning | str, *_: Any, **__: Any) -> None:
-    print(f"note: {message}", file=sys.stderr)
+def _told(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+    """Our own warnings as notes, each once; those of libraries are for `--debug`."""
+    from dynaesti.errors import DynaestiWarning
+
+    if (issubclass(category, DynaestiWarning) and str(message) not in _said) or "--debug" in sys.argv:
+        _said.add(str(message))
+        print(f"note: {message}", file=sys.stderr)
+
+
+_said: set[str] = set()
