@@ -18,7 +18,7 @@ def run(options: Options) -> Study:  # noqa: ARG001
     """The figure, and a check that the conditioned curve is exact."""
     study = Study("prior", "The prior: curves before and after a few points")
     t = np.linspace(0, 1, 201)
-    curve = CurvFiFE(RBF(BANDWIDTH, nugget=0.0), mean=0.0).fit(POINTS[0], Gaussian(POINTS[1], np.full(4, 1e-3)))
+    curve = CurvFiFE(RBF(BANDWIDTH, amplitude=1.0, nugget=0.0), mean=0.0).fit(POINTS[0], Gaussian(POINTS[1], np.full(4, 1e-3)))
     figure, axes = canvas(1, 2, 11.0, 4.0)
     before = curves(t, BANDWIDTH, 12, seed=4)
     after = curve.sample(t, 12, seed=4)
