@@ -1,6 +1,6 @@
 """Learners whose abilities move, and the items they answered: simulated, fitted, and held against the truth.
 
-Run by `make demo`. Prints tables and draws two figures into demo/.
+Run by `make examples`. Prints tables and draws two figures into demo/.
 """
 
 from pathlib import Path

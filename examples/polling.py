@@ -1,6 +1,6 @@
 """The paper's polling example: one voter a day for 100 days, and the share of votes behind the answers.
 
-Run by `make demo`. Prints a table and draws a figure into demo/polling.png.
+Run by `make examples`. Prints a table and draws a figure into demo/polling.png.
 """
 
 from pathlib import Path

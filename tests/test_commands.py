@@ -14,7 +14,9 @@ import pytest
 
 import dynaesti as dy
 from dynaesti import simulate
+from dynaesti.commands import shared
 from dynaesti.commands.main import VERBS, main
+from dynaesti.dynaesti import KERNELS
 from simulated import classroom
 
 
@@ -229,9 +231,13 @@ def test_an_interrupted_fit_says_how_to_go_on(tmp_path):
     assert not (tmp_path / "r" / "fit.ckpt").exists()
 
 
-@pytest.mark.parametrize("model", ["1PL", "PCM", "RSM", "gaussian"])
+def test_choices_on_the_command_line_are_those_of_the_library():
+    assert set(shared.KERNELS) == set(KERNELS)
+
+
+@pytest.mark.parametrize("model", ["1PL", "4PL", "PCM", "GPCM", "RSM", "NRM", "gaussian", "beta"])
 def test_every_model_is_held_against_constant_abilities(tmp_path, capsys, model):
-    drawn = "PCM" if model == "RSM" else model
+    drawn = "PCM" if model in ("RSM", "NRM") else model
     assert main(["simulate", "--model", drawn, "--people", "40", "--items", "8", "--answers-per-person", "30", "--level", "0.3", "--out",
                  str(tmp_path / "s")]) == 0
     code, out, err = spoken(capsys, "fit", tmp_path / "s" / "answers.csv", "--model", model, "--out", tmp_path / "r", "--quiet")

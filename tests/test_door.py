@@ -137,7 +137,7 @@ def test_dates_that_can_be_read_two_ways_are_refused(tmp_path):
     assert len(read(path, timezone="Europe/Zurich")) == 2
 
 
-def test_files_that_are_none():
+def test_unix_clocks_are_recognised():
     assert looks_like_epoch(np.array([1.7e9, 1.71e9])) == "unix"
     assert looks_like_epoch(np.array([1.7e12])) == "unix-ms"
     assert looks_like_epoch(np.array([12.0, 300.0])) is None

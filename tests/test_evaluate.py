@@ -126,3 +126,23 @@ def test_live_updates_equal_scoring():
     assert_allclose(again.ability(at)["sd"], fit.score(both, at=at)["sd"], rtol=1e-5)
     with pytest.raises(dy.InputError, match="outside the item's categories"):
         live.add(1.0, "i00", 4.0)
+
+
+def test_simple_forecasts_are_what_they_say():
+    from dynaesti.baselines import constant, elo, item_and_person
+
+    table = classroom(40, 6, 30)
+    train, test = evaluate.split(table, 0.3, seed=1)
+    values = np.array([0.0, 1.0])
+    assert_allclose(constant(train, test, values)[0, 1], (train.resp.sum() + 0.5) / (len(train) + 1))
+    chances = item_and_person(train, train, values)[:, 1]
+    for group, size in ((train.person, train.people.size), (train.item, train.items.size)):  # shrunken: sums fit but for the priors' pull
+        gap = np.bincount(group, train.resp - chances, size)
+        assert np.abs(gap).max() < 3.0
+    assert evaluate.binary_scores(item_and_person(train, test, values)[:, 1], test.resp).log_loss < 0.69
+    three = pd.DataFrame({"id": "a", "item": ["x", "y", "x"], "resp": [1.0, 0.0, 1.0], "date": [1, 2, 3]})
+    first, last = evaluate.part_of(dy.Responses.read(three), np.array([0, 1])), evaluate.part_of(dy.Responses.read(three), np.array([2]))
+    up = 0.8 * 0.5  # after the right answer to x
+    p = 1 / (1 + np.exp(-up))  # of y
+    ability = up - 0.8 / 1.05 * p
+    assert_allclose(elo(first, last), 1 / (1 + np.exp(-up - ability)))

@@ -128,3 +128,28 @@ def test_gaussian_members_are_left_to_the_fixed_part():
     assert_allclose([fixed.precision[0], fixed.shift[0]], [5.0, 7.0])
     assert_allclose(fixed.constant[0], norm.logpdf(0, 1, 0.5) + norm.logpdf(0, 3, 1.0))
     assert len(likelihood.inexact.members) == 0
+
+
+def test_moments_that_follow_their_cavity_stay_within_their_slack():
+    """By derivative against integrating anew, for cavities that wander; and at once where the move is too large."""
+    from dynaesti.rows import match_again, match_table, row_table
+
+    rng = np.random.default_rng(0)
+    x = np.linspace(-8, 8, 321)
+    a, b = rng.uniform(0.5, 2.5, 40), rng.normal(size=40)
+    table = row_table(-8.0, float(x[1] - x[0]), np.log(0.2 + 0.8 / (1 + np.exp(-a[:, None] * (x - b[:, None])))))
+    sites, start = np.arange(40), np.arange(41)
+    members = (sites, sites, start, sites, np.ones(40), table.log_lik, table.lik, table.top, table.start, table.step)
+    m, v = rng.normal(size=40), rng.uniform(0.1, 0.8, 40)
+    known = np.full((7, 40), np.nan)
+    for size in (0.0, 1e-3, 1e-2, 0.3):
+        cav_m, cav_v = m + size * rng.normal(size=40), v * np.exp(size * rng.normal(size=40))
+        fast, slow = (np.zeros((3, 40)) for _ in range(2))
+        for out in (fast, slow):
+            out[1], out[2] = cav_m, cav_v
+        assert match_again(*members, cav_m, cav_v, known, 1e-5, *fast) == -1
+        assert match_table(*members, cav_m, cav_v, *slow) == -1
+        sd = np.sqrt(slow[2])
+        assert np.abs((fast[1] - slow[1]) / sd).max() < 3e-5
+        assert np.abs(fast[2] / slow[2] - 1).max() < 3e-5
+        assert np.abs(fast[0] - slow[0]).max() < 1e-6

@@ -317,12 +317,7 @@ def compare(first: Fit, second: Fit, data: Any = None) -> Any:
 
 def static_twin(estimator: DynAEsti, fit: Fit) -> Twin:
     """The same answers with constant abilities, items begun from the fit's: each answer predicted without itself under both."""
-    columns = {name for block in fit.bank.blocks for name in block.model.describe(block.u[:1])}
-    table = nw.from_native(fit.items, eager_only=True)
-    rows = {label: {name: value for name, value in row.items() if name in columns and value is not None and np.isfinite(value)}
-            for label, row in zip(fit.responses.items.tolist(), table.select([c for c in table.columns if c in columns]).rows(named=True),
-                                  strict=True)}
-    still = estimator.with_options(bandwidth=np.inf, checkpoint=None, progress=False, standard_errors=False, start=_startable(fit, rows))
+    still = estimator.with_options(bandwidth=np.inf, checkpoint=None, progress=False, standard_errors=False, start=starting_items(fit))
     return twin_of(fit, still.fit(fit.responses))
 
 
@@ -336,14 +331,20 @@ def twin_of(fit: Fit, static: Fit) -> Twin:
     return Twin(static, float(losses[0].mean()), float(losses[1].mean()), person_error(apart, fit.responses.person), people)
 
 
-def _startable(fit: Fit, rows: dict[Any, dict[str, float]]) -> dict[Any, dict[str, float]] | None:
-    """Parameters that a fit of the same models can begin from; models of the user's own begin anew."""
-    if any(isinstance(block.model, OwnModel) for block in fit.bank.blocks):
-        return None
-    shared = {label for block in fit.bank.blocks if block.model.fixes_slope or block.model.shared
-              for label in fit.responses.items[block.items].tolist()}  # their slope or steps are not the item's own: they begin anew
-    return {label: {name: value for name, value in row.items() if not (name == "intercept" and "b" in row)}
-            for label, row in rows.items() if label not in shared}
+def starting_items(fit: Fit) -> dict[Any, dict[str, float]]:
+    """A fit's items for the next one to begin from; where a slope or steps are not an item's own, or the model is the user's, none."""
+    table = nw.from_native(fit.items, eager_only=True)
+    rows = dict(zip(fit.responses.items.tolist(), table.iter_rows(named=True), strict=True))
+    out: dict[Any, dict[str, float]] = {}
+    for block in fit.bank.blocks:
+        if block.model.fixes_slope or block.model.shared or isinstance(block.model, OwnModel):
+            continue
+        names = list(block.model.describe(block.u[:1]))
+        if any(name.startswith("b") for name in names):  # intercepts say the same in another metric
+            names = [name for name in names if not name.startswith("intercept")]
+        for label in fit.responses.items[block.items].tolist():
+            out[label] = {name: rows[label][name] for name in names if np.isfinite(rows[label][name])}
+    return out
 
 
 def dynamic_against_static(estimator: DynAEsti, data: Any, *, share: float = 0.2, by: str = "random", seed: int = 0,

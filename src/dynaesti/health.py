@@ -68,7 +68,7 @@ def examine(responses: Responses) -> Health:
     if same.any():
         words.append(f"{int(same.sum()):,} answers repeat another one exactly (person, item, time and response).")
     if padded:
-        words.append(f"{padded:,} ids or item names begin or end with a space: {_label(r.people, 0)} with and without one would be two.")
+        words.append(f"{padded:,} ids or item names begin or end with a space; the same name without it counts as another.")
     if backward.size:
         words.append(f"{backward.size:,} items run against the rest (first: {_label(r.items, backward[0])}); if that is meant, use "
                      "direction='free'.")

@@ -279,6 +279,10 @@ class Fit(FitParts):
 
     def without_each(self) -> tuple[Predictions, Array]:
         """Every answer predicted without itself, and the (reported) ability it was predicted from."""
+        return self._without_each
+
+    @cached_property
+    def _without_each(self) -> tuple[Predictions, Array]:
         r = self.responses
         pairs = [without_each(self.answers, kernel, g, self.row_table, len(r)) for kernel, g in zip(self.kernels, self.grafts, strict=True)]
         means, sds = np.array([m for m, _ in pairs]), np.sqrt(np.array([v for _, v in pairs]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from dynaesti.commands.shared import out_option, show
+from dynaesti.commands.shared import is_number, out_option, parsed_times, show, tell
 
 EXAMPLE = "  dynaesti curve polls.csv --time day --successes yes --trials n --grid 100 --figure polls.png"
 
@@ -37,8 +37,6 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Read, fit, tell, draw."""
-    import sys
-
     import numpy as np
 
     from dynaesti.arrays import whole_number
@@ -46,22 +44,20 @@ def run(args: argparse.Namespace) -> int:
     from dynaesti.curvfife import CurvFiFE
     from dynaesti.errors import InputError
     from dynaesti.tables import read_table
-    from dynaesti.times import parse_iso
 
     _check(args)
     table = read_table(args.data)
     found = Findings(table, np.zeros(len(table.frame), dtype=bool))
     column = str(find_column(table, "time", args.time, found.notes))
     seen = {key: _column(table, found, key, getattr(args, key)) for key in SEEN
-            if getattr(args, key) is not None and not (key == "sd" and _number(args.sd))}
+            if getattr(args, key) is not None and not (key == "sd" and is_number(args.sd))}
     group = None
     if args.group is not None:
         name = str(find_column(table, "group", args.group, []))
         group = labels(table.frame[name], f"group (column {name!r})", found)
     axis, offsets = times(table.frame[column], f"time (column {column!r})", Clock(None, args.timezone, args.time_format), found)
     found.settle(args.drop_unreadable)
-    for note in found.notes:
-        print(f"note: {note}", file=sys.stderr)
+    tell(found.notes)
     keep = np.flatnonzero(~found.bad)
     emissions = _emissions(args, {key: values[keep] for key, values in seen.items()}, keep.size)
     when = axis.restore(offsets[keep])
@@ -69,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
     grid = np.linspace(offsets[keep].min(), offsets[keep].max(), whole_number(args.grid, "--grid", 1))
     at: Any = axis.restore(grid)
     if args.at is not None:
-        at = [float(text) for text in args.at] if all(_number(text) for text in args.at) else parse_iso(list(args.at), "--at")
+        at = parsed_times(args.at)
     if group is not None:
         show(model.fit_many(group[keep], when, emissions).to_frame(at, args.level), args)
         return 0
@@ -103,14 +99,6 @@ def _check(args: argparse.Namespace) -> None:
         raise InputError("--sd: name the column of standard deviations, or give a number")
     if args.group is not None and args.figure is not None:
         raise InputError("--figure: draws one curve; leave out --group, or draw from the table")
-
-
-def _number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _column(table: Any, found: Any, key: str, given: str) -> Any:

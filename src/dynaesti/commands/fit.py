@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +11,11 @@ from dynaesti.commands.shared import (
     STATIC_NAME,
     as_json,
     data_options,
-    default_model,
     estimator,
     model_options,
     read_responses,
     say,
+    tell,
     write_frame,
 )
 
@@ -42,13 +41,10 @@ def run(args: argparse.Namespace) -> int:
     """Fit, write, tell."""
     folder = _folder(args)
     responses = read_responses(args, timeless=args.bandwidth == float("inf"))
-    model = args.model or (None if responses.models is not None else default_model(responses))
-    if args.model is None and model is not None:
-        print(f"note: the model is {model}, by the responses; --model names another", file=sys.stderr)
     checkpoint = folder / CHECKPOINT
     args.after_interrupt = lambda: (f"the same command goes on from {checkpoint}" if checkpoint.exists() else
                                     "nothing had been saved yet; the same command begins anew")
-    chosen = estimator(args, model or "2PL", progress=not args.quiet, checkpoint=checkpoint, every=EVERY)
+    chosen = estimator(args, responses, progress=not args.quiet, checkpoint=checkpoint, every=EVERY)
     return finish(chosen, responses, folder, args)
 
 
@@ -84,7 +80,7 @@ def finish(chosen: Any, responses: Any, folder: Path, args: argparse.Namespace, 
         try:
             twin = static_twin(chosen, fit)
         except InputError as error:
-            print(f"note: no comparison with constant abilities: {error}", file=sys.stderr)
+            tell([f"no comparison with constant abilities: {error}"])
     written = [FIT_NAME, "items.csv", "items.parquet", "abilities.csv", "abilities.parquet"]
     (folder / STATIC_NAME).unlink(missing_ok=True)
     if twin is not None:
@@ -115,7 +111,7 @@ def _fitted(chosen: Any, responses: Any, checkpoint: Path, args: argparse.Namesp
     known = checkpoint.exists()
     try:
         if known:
-            print(f"note: going on from {checkpoint}", file=sys.stderr)
+            tell([f"going on from {checkpoint}"])
         return chosen.fit(responses)
     except StorageError as error:
         if not known:
@@ -133,5 +129,5 @@ def ability_table(fit: Any) -> Any:
     if fit.answers.times.size <= MOST_INSTANTS:
         return fit.ability()
     times = fit.responses.clock_times
-    print(f"note: {fit.answers.times.size:,} instants are too many for a table; abilities are told at {GRID} times", file=sys.stderr)
+    tell([f"{fit.answers.times.size:,} instants are too many for a table; abilities are told at {GRID} times"])
     return fit.ability(fit._restored(np.linspace(times.min(), times.max(), GRID)))

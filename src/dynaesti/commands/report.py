@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dynaesti.commands.shared import STATIC_NAME, as_json, open_fit, run_option, say
+from dynaesti.commands.shared import STATIC_NAME, as_json, open_fit, run_option, say, tell
 
 if TYPE_CHECKING:
     from dynaesti.findings import Twin
@@ -34,7 +33,7 @@ def _twin(fit: Fit, place: Path) -> Twin | None:
     try:
         return twin_of(fit, open_fit(str(beside)))
     except InputError as error:
-        print(f"note: the comparison with constant abilities is left out: {error}", file=sys.stderr)
+        tell([f"the comparison with constant abilities is left out: {error}"])
         return None
 
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 from typing import Any
 
-from dynaesti.commands.shared import as_json, say
+from dynaesti.commands.shared import as_json, say, tell
 
 EXAMPLE = "  dynaesti reproduce polling --out paper\n  dynaesti reproduce all --golf masters.parquet --page docs/paper.md"
 STUDIES = ("polling", "prior", "synthetic", "static", "golf", "palmer")
@@ -35,7 +34,7 @@ def run(args: argparse.Namespace) -> int:
     if args.study == "all" and args.golf is None:
         from dynaesti.studies.golf import HOW_TO_GET
 
-        print(f"note: golf and palmer are left out: {HOW_TO_GET}", file=sys.stderr)
+        tell([f"golf and palmer are left out: {HOW_TO_GET}"])
         wanted = [name for name in wanted if name not in ("golf", "palmer")]
     found = []
     for name in wanted:
@@ -53,11 +52,11 @@ def run(args: argparse.Namespace) -> int:
 
 def _one(name: str, options: Any) -> Any:
     from dynaesti.studies import golf, palmer, polling, prior, synthetic
-    from dynaesti.studies.study import Clock
+    from dynaesti.studies.study import Stopwatch
 
     runs = {"polling": polling.run, "prior": prior.run, "synthetic": synthetic.run, "static": synthetic.run_static, "golf": golf.run,
             "palmer": palmer.run}
-    clock = Clock()
+    clock = Stopwatch()
     study = runs[name](options)
     study.seconds = clock.passed()
     return study

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from dynaesti.commands.shared import asked_times, data_options, further_responses, open_fit, out_option, run_option, show
+from dynaesti.commands.shared import asked_times, data_options, further_responses, open_fit, out_option, run_option, show, when_options
 
 EXAMPLE = "  dynaesti score run newcomers.csv --at 30 60 90"
 
@@ -13,10 +13,7 @@ def options(parser: argparse.ArgumentParser) -> None:
     """Options of the verb."""
     run_option(parser)
     data_options(parser, known=True)
-    parser.add_argument("--at", nargs="+", metavar="TIME", help="times (default: the instants of the answers)")
-    parser.add_argument("--grid", type=int, metavar="N", help="N times over those of the fit")
-    parser.add_argument("--now", action="store_true", help="now (for numeric times: the last one of the fit)")
-    parser.add_argument("--level", type=float, default=0.7, help="probability of the band (default: 0.7)")
+    when_options(parser)
     out_option(parser)
 
 

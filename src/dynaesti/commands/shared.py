@@ -7,7 +7,7 @@ import csv
 import io
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -68,6 +68,14 @@ def run_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("fit", metavar="RUN", help="a folder written by `dynaesti fit`, or a .dyn file")
 
 
+def when_options(parser: argparse.ArgumentParser) -> None:
+    """At which times abilities are told, and how wide the band is."""
+    parser.add_argument("--at", nargs="+", metavar="TIME", help="times: numbers, or ISO dates (default: the instants of the answers)")
+    parser.add_argument("--grid", type=int, metavar="N", help="N times from the fit's first answer to its last")
+    parser.add_argument("--now", action="store_true", help="now (for numeric times: the last one of the fit)")
+    parser.add_argument("--level", type=float, default=0.7, help="probability of the band (default: 0.7)")
+
+
 def out_option(parser: argparse.ArgumentParser) -> None:
     """Where a table goes."""
     parser.add_argument("--out", metavar="FILE", type=_table_name, help="write to this CSV or Parquet file instead of the screen")
@@ -106,8 +114,8 @@ def further_responses(args: argparse.Namespace, fit: Fit, *, unanswered: bool = 
 
     strangers = sum(k < 0 for k in look_up(like.people, more.people.tolist()).tolist())
     if strangers == more.people.size:
-        print(f"note: none of the {strangers:,} people is known to the fit (such as {more.people.tolist()[0]!r}; the fit knows "
-              f"{like.people.tolist()[0]!r})", file=sys.stderr)
+        tell([f"none of the {strangers:,} people is known to the fit (such as {more.people.tolist()[0]!r}; the fit knows "
+              f"{like.people.tolist()[0]!r})"])
     return more
 
 
@@ -129,8 +137,7 @@ def _read(args: argparse.Namespace, names: dict[str, Any], unit: str | None, **m
         kind = "seconds" if guessed == "unix" else "milliseconds"
         found = found.with_note(f"time (column {column!r}): numbers were taken as Unix time in {kind}; --unit says otherwise")
     found = found.distinct() if args.drop_duplicates else found
-    for note in found.notes:
-        print(f"note: {note}", file=sys.stderr)
+    tell(found.notes)
     return found
 
 
@@ -149,11 +156,15 @@ def default_model(found: Responses) -> str:
                      "gaussian for measurements, beta for shares between 0 and 1, GRM for grades")
 
 
-def estimator(args: argparse.Namespace, model: Any, **more: Any) -> Any:
-    """The estimator that the options describe."""
+def estimator(args: argparse.Namespace, responses: Responses, **more: Any) -> Any:
+    """The estimator that the options describe; a model that they do not name is told."""
     from dynaesti.dynaesti import DynAEsti
 
-    return DynAEsti(model, kernel=args.kernel, bandwidth=args.bandwidth, scale=args.scale, direction=args.direction,
+    model = args.model
+    if model is None and responses.models is None:
+        model = default_model(responses)
+        tell([f"the model is {model}, by the responses; --model names another"])
+    return DynAEsti(model or "2PL", kernel=args.kernel, bandwidth=args.bandwidth, scale=args.scale, direction=args.direction,
                     priors=None if args.priors == "none" else args.priors, clock=args.clock, unit=args.unit, rare=args.rare,
                     iterations=args.iterations, threads=args.threads, **more)
 
@@ -187,24 +198,34 @@ def asked_times(fit: Fit, args: argparse.Namespace) -> Any:
     if args.grid is not None:
         whole_number(args.grid, "--grid", 1)
     if args.at is not None:
-        numbers = [_number(text) for text in args.at]
-        return list(args.at) if any(value is None for value in numbers) else np.array(numbers, dtype=np.float64)
+        return parsed_times(args.at)
     times = fit.responses.clock_times
     if args.grid is not None:
         return fit._restored(np.linspace(times.min(), times.max(), args.grid))
     if args.now:
         if fit.responses.axis.stamps and fit.responses.clock == "calendar":
             return np.array([np.datetime64("now", "ns")])
-        print("note: times are numbers, so now is the last one in the data", file=sys.stderr)
+        tell(["times are numbers, so now is the last one in the data"])
         return fit._restored(np.array([times.max()]))
     return None
 
 
-def _number(text: str) -> float | None:
+def parsed_times(texts: Sequence[str]) -> Any:
+    """Numbers where all are such, else ISO dates."""
+    import numpy as np
+
+    from dynaesti.times import parse_iso
+
+    return np.array([float(text) for text in texts]) if all(map(is_number, texts)) else parse_iso(list(texts), "--at")
+
+
+def is_number(text: str) -> bool:
+    """Whether a word of the command line is a number."""
     try:
-        return float(text)
+        float(text)
     except ValueError:
-        return None
+        return False
+    return True
 
 
 def asked_labels(labels: Sequence[Any], names: Sequence[str] | None) -> list[Any] | None:
@@ -316,6 +337,12 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
         return None
     return value if isinstance(value, str | int | float | bool | None) else str(value)
+
+
+def tell(notes: Iterable[str]) -> None:
+    """What was decided, on standard error."""
+    for note in notes:
+        print(f"note: {note}", file=sys.stderr)
 
 
 def say(text: str, args: argparse.Namespace) -> None:

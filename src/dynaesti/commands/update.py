@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dynaesti.commands.shared import FIT_NAME, as_json, data_options, further_responses, open_fit, run_option, say, write_frame
+from dynaesti.commands.shared import FIT_NAME, as_json, data_options, further_responses, open_fit, run_option, say, tell, write_frame
 
 if TYPE_CHECKING:
     from dynaesti.responses import Responses
@@ -61,9 +60,8 @@ def _unknown(fit: Fit, more: Responses, drop: bool) -> Responses:
     again = joined.row[np.flatnonzero(joined.repeats) + 1] - len(fit.responses)
     again = again[again >= 0]
     if again.size and not drop:
-        print(f"note: {again.size:,} of {len(more):,} answers are in the run already, exactly; --drop-duplicates leaves them out",
-              file=sys.stderr)
+        tell([f"{again.size:,} of {len(more):,} answers are in the run already, exactly; --drop-duplicates leaves them out"])
     if not again.size or not drop:
         return more
-    print(f"note: {again.size:,} answers that are in the run already were left out", file=sys.stderr)
+    tell([f"{again.size:,} answers that are in the run already were left out"])
     return part_of(more, np.setdiff1d(np.arange(len(more)), again))

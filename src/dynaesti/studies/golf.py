@@ -16,7 +16,7 @@ from dynaesti.items import Golf
 from dynaesti.links import BUILT_IN
 from dynaesti.responses import Responses
 from dynaesti.results import Fit
-from dynaesti.studies.study import BLUE, GREEN, GREY, ORANGE, Clock, Options, Row, Study, canvas
+from dynaesti.studies.study import BLUE, GREEN, GREY, ORANGE, Options, Row, Stopwatch, Study, canvas
 from dynaesti.tables import read_table
 
 IDENTITY = BUILT_IN["identity"]
@@ -68,7 +68,7 @@ def run(options: Options) -> Study:
     """Everything the paper tells of the Masters."""
     study = Study("golf", "The Masters, 1937 to 2018")
     responses, model = read_golf(options.golf)
-    clock = Clock()
+    clock = Stopwatch()
     fit = fit_golf(responses, model, options)
     spent = clock.spent()
     options.say(f"golf: fitted in {spent:.1f} CPU s")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dynaesti.arrays import Array, Bools, Ints
-from dynaesti.evaluate import part_of
+from dynaesti.evaluate import part_of, starting_items
 from dynaesti.priors.kernels import Kernel
 from dynaesti.responses import Responses
 from dynaesti.results import Fit
@@ -31,7 +31,7 @@ def run(options: Options) -> Study:
     starts: dict[bool, Any] = {}
     others = fit_golf(part_of(responses, np.flatnonzero(responses.person != palmer[0])), model, options, standard_errors=False)
     kernel = others.kernels[int(np.argmax(others.population))]
-    starts[False] = _start(others)
+    starts[False] = starting_items(others)
     alone = [_both_ways(responses, model, palmer, seed, options, starts, kernel)[0] for seed in range(runs)]
     options.say(f"palmer alone: log ratios {', '.join(f'{x:.2f}' for x in alone)}")
     everyone = np.array([_both_ways(responses, model, long, 100 + seed, options, starts) for seed in range(min(runs, RUNS_OF_ALL))])
@@ -90,7 +90,7 @@ def _ratio(responses: Responses, model: Any, people: Ints, held: Bools, options:
     for static in (False, True):
         kind: dict[str, Any] = {"bandwidth": np.inf} if static else {"kernel": kernel}
         fit = fit_golf(train, model, options, standard_errors=False, start=starts.get(static), **kind)
-        starts.setdefault(static, _start(fit))
+        starts.setdefault(static, starting_items(fit))
         found.append(_joint(fit, theirs) - _joint(fit, part_of(train, np.flatnonzero(np.isin(train.people[train.person], theirs.people)))))
     return np.asarray(found[0] - found[1])
 
@@ -99,15 +99,3 @@ def _joint(fit: Fit, answers: Responses) -> Array:
     """Log probability of all of each person's answers together, items and priors frozen; in the order of their names."""
     more, people, items = fit._read(answers)
     return fit._scored(more, np.full(people.size, -1), items).person_evidence
-
-
-def _start(fit: Fit) -> dict[Any, dict[str, float]]:
-    """Items to begin the next fit from; only the way is shorter, the end is the same."""
-    import narwhals as nw
-
-    names = set(fit.bank.blocks[0].model.describe(fit.bank.blocks[0].u[:1]))
-    for block in fit.bank.blocks:
-        names |= set(block.model.describe(block.u[:1]))
-    table = nw.from_native(fit.items, eager_only=True)
-    return {row["item"]: {key: value for key, value in row.items() if key in names and value is not None and np.isfinite(value)}
-            for row in table.iter_rows(named=True)}

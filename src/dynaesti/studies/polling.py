@@ -12,7 +12,7 @@ from dynaesti.arrays import Array
 from dynaesti.curvfife import CurvFiFE
 from dynaesti.emissions import Bernoulli, Gaussian
 from dynaesti.priors.kernels import RBF
-from dynaesti.studies.study import BLUE, GREY, ORANGE, Clock, Options, Row, Study, canvas
+from dynaesti.studies.study import BLUE, GREY, ORANGE, Options, Row, Stopwatch, Study, canvas
 
 DAYS = np.arange(1, 101)
 
@@ -42,7 +42,7 @@ def run(options: Options) -> Study:
     field_cover: list[float] = []
     for seed in range(seeds):
         y = votes(seed)
-        clock = Clock()
+        clock = Stopwatch()
         curve = CurvFiFE().fit(DAYS, Bernoulli(y))
         spent.append(clock.spent())
         errors.append(float(np.sqrt(np.mean((curve.median(DAYS) - truth()) ** 2))))

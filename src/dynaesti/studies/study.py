@@ -132,7 +132,7 @@ def canvas(rows: int = 1, columns: int = 1, width: float = 7.2, height: float = 
     return figure, axes
 
 
-class Clock:
+class Stopwatch:
     """CPU seconds of all threads, and seconds by the clock."""
 
     def __init__(self) -> None:

@@ -22,7 +22,7 @@ from dynaesti.responses import Responses
 from dynaesti.results import Fit, person_weights
 from dynaesti.rows import RowTable, row_table
 from dynaesti.simulate import Synthetic, paper
-from dynaesti.studies.study import BLUE, ORANGE, Clock, Options, Row, Study, canvas
+from dynaesti.studies.study import BLUE, ORANGE, Options, Row, Stopwatch, Study, canvas
 
 THETA = (np.arange(200) + 0.5) / 200
 LEVELS = np.array([0.5, 0.15, 0.85, 0.025, 0.975])
@@ -70,7 +70,7 @@ def run(options: Options) -> Study:
     spent: list[float] = []
     for seed in range(options.seeds):
         truth = paper(size, size, seed=seed)
-        clock = Clock()
+        clock = Stopwatch()
         fit = DynAEsti("3PL", kernel="rbf", scale="items", threads=options.threads).fit(matrices(truth))
         spent.append(clock.spent())
         for scale in ("items", "abilities"):
@@ -178,7 +178,7 @@ def _variants(truth: Synthetic, fit: Fit, options: Options) -> tuple[str, dict[s
     """What each improvement buys, on the first seed."""
     names, found = [], []
     for variant in VARIANTS:
-        clock = Clock()
+        clock = Stopwatch()
         names.append(variant.name)
         found.append({**_fit_variant(variant, truth, options), "CPU s": clock.spent()})
         options.say(f"{variant.name}: ability {found[-1]['ability']:.4f}")
