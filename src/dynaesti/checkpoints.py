@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dynaesti.bank import Bank, Metric
-from dynaesti.em import Mark, Step
+from dynaesti.em import Mark, Priors, Step
 from dynaesti.errors import StorageError
 from dynaesti.responses import Responses
 from dynaesti.saving import Arrays, Header, kernel_header, read_kernel
@@ -31,18 +31,16 @@ class Checkpoint:
         """Write the mark, if the last one is old enough."""
         if time.monotonic() - self.written < self.every:
             return
-        arrays: Arrays = {"log_mass": mark.log_mass}
+        arrays: Arrays = {"log_mass": mark.priors.log_mass, "share": mark.priors.share,
+                          **{f"memory.{name}": array for name, array in mark.memory.items()}}
         for name, bank in (("bank", mark.bank), ("plain", mark.plain)):
             for k, block in enumerate(bank.blocks):
                 arrays.update({f"{name}{k}.{part}": getattr(block, part) for part in BLOCK})
         for k, pair in enumerate(mark.seen):
             arrays[f"seen{k}"] = np.stack(pair)
-        for k, sites in enumerate(mark.sites):
-            if sites is not None:
-                arrays[f"sites{k}"] = np.stack(sites)
         header = {name: getattr(mark, name) for name in NUMBERS}
         write(self.path, "checkpoint", {**header, "print": self.print, "metrics": [asdict(mark.bank.metric), asdict(mark.plain.metric)],
-                                        "kernels": [kernel_header(kernel) for kernel in mark.kernels], "seen": len(mark.seen),
+                                        "kernels": [kernel_header(kernel) for kernel in mark.priors.kernels], "seen": len(mark.seen),
                                         "trace": [asdict(step) for step in mark.trace]}, arrays)
         self.written = time.monotonic()
 
@@ -71,8 +69,8 @@ def _read_mark(header: Header, arrays: Arrays, template: Bank) -> Mark:
         banks.append(replace(template, blocks=tuple(blocks), metric=Metric(**metric)))
     kernels = tuple(read_kernel(kernel) for kernel in header["kernels"])
     seen = tuple((arrays[f"seen{k}"][0], arrays[f"seen{k}"][1]) for k in range(header["seen"]))
-    sites = tuple((arrays[f"sites{k}"][0], arrays[f"sites{k}"][1]) if f"sites{k}" in arrays else None for k in range(len(kernels)))
-    return Mark(bank=banks[0], plain=banks[1], seen=seen, kernels=kernels, sites=sites, log_mass=arrays["log_mass"],
+    memory = {name.removeprefix("memory."): array for name, array in arrays.items() if name.startswith("memory.")}
+    return Mark(bank=banks[0], plain=banks[1], seen=seen, priors=Priors(kernels, arrays["log_mass"], arrays["share"]), memory=memory,
                 trace=tuple(Step(**step) for step in header["trace"]), **{name: header[name] for name in NUMBERS})
 
 

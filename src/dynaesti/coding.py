@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
+from dynaesti.answers import Answers
 from dynaesti.arrays import Array, Bools, Ints
 from dynaesti.bank import HYPER_ITEMS, Bank, Block, Metric
 from dynaesti.errors import InputError, ResponseError
-from dynaesti.expectation import Answers
-from dynaesti.items import MOST_VALUES, AmountModel, Golf, ItemModel, OwnModel, item_model
-from dynaesti.labels import find
+from dynaesti.items import AmountModel, Golf, ItemModel, OwnModel, item_model
+from dynaesti.labels import Labels, find
 from dynaesti.responses import Responses
+from dynaesti.stock import Stock, amounts, check_values
 
-MOST_CATEGORIES = 60
 START_SLOPE = 1.0
 HYPER_PEOPLE = 10  # fewer people say too little of the unit of ability for items to be left to themselves
 THIN, CROWDED = 50, 2  # items count as sparse below so many answers of the middle one, or above so many to a person
@@ -34,7 +34,7 @@ class Coding:
 
     def code(self, responses: Responses, items: Ints) -> Array:
         """Category of each answer (its amount for models without categories); `items` are numbers in the bank."""
-        amount = np.array([not model.categorical and not isinstance(model, OwnModel) for model in self.models])[items]
+        amount = amounts(self.models)[items]
         place = np.clip(np.searchsorted(self.values, responses.resp), 0, max(self.values.size - 1, 0))
         known = np.zeros(len(responses), dtype=bool) if not self.values.size else self.values[place] == responses.resp
         code = np.where(known & ~amount, self.table[items, place] if self.values.size else -1, -1).astype(np.float64)
@@ -58,36 +58,29 @@ class Coding:
         return float(self.table[item, at])
 
 
-def models_of(model: Any, responses: Responses, signed: bool) -> tuple[ItemModel, ...]:
-    """One model an item: the same for all, from a mapping by item, or named in the data."""
-    if responses.models is not None:
-        return tuple(item_model(name, signed) for name in responses.models.tolist())
+def models_of(model: Any, items: Labels, named: Labels | None, signed: bool) -> tuple[ItemModel, ...]:
+    """One model an item: named in the data, from a mapping by item, or the same for all."""
+    if named is not None:
+        return tuple(item_model(name, signed) for name in named.tolist())
     if isinstance(model, Mapping):
-        missing = [label for label in responses.items.tolist() if label not in model]
+        missing = [label for label in items.tolist() if label not in model]
         if missing:
-            raise InputError(f"model: {len(missing)} of {responses.items.size} items have none, first {missing[0]!r}; give every item one")
-        return tuple(item_model(model[label], signed) for label in responses.items.tolist())
-    return (item_model(model, signed),) * responses.items.size
+            raise InputError(f"model: {len(missing)} of {items.size} items have none, first {missing[0]!r}; give every item one")
+        return tuple(item_model(model[label], signed) for label in items.tolist())
+    return (item_model(model, signed),) * items.size
 
 
-def build_coding(responses: Responses, models: tuple[ItemModel, ...], rare: int) -> Coding:
+def build_coding(items: Labels, models: tuple[ItemModel, ...], stock: Stock, rare: int) -> Coding:
     """Categories of every item, rare ones merged."""
-    amount = np.array([not m.categorical and not isinstance(m, OwnModel) for m in models])
-    mine = ~amount[responses.item]
-    values = np.unique(responses.resp[mine])
-    needed = values.size if values.size else 0
-    kinds = {type(m) for m, a in zip(models, amount, strict=True) if not a}
-    if needed > (MOST_VALUES if kinds <= {OwnModel} else MOST_CATEGORIES):
-        raise ResponseError(f"resp: {needed} distinct values for models with categories; recode them, or use poisson, gaussian or beta")
-    counts = np.zeros((responses.items.size, values.size))
-    np.add.at(counts, (responses.item[mine], np.searchsorted(values, responses.resp[mine])), 1.0)
+    check_values(stock.values, models)
+    amount, values, counts, names = amounts(models), stock.values, stock.counts, items.tolist()
     table, merged = np.full(counts.shape, -1, dtype=np.int64), []
     pooled = _pooled(models, counts)
     full = list(models)
     for i, model in enumerate(models):
         if amount[i]:
             continue
-        label = responses.items.tolist()[i]
+        label = names[i]
         if model.binary:
             table[i] = _binary(values, counts[i], label)
             continue
@@ -164,14 +157,12 @@ def _pivoted(model: Golf, label: Any, values: Array, codes: Ints, counts: Array)
     return replace(model, par=None, pivot=int(codes[at[0]]))
 
 
-def build_bank(responses: Responses, coding: Coding, priors: str | None, fixed: Mapping[Any, Mapping[str, float]],
-               starts: Mapping[Any, Mapping[str, float]]) -> Bank:
-    """All items in blocks at their starting values."""
+def build_bank(labels: Labels, coding: Coding, stock: Stock, priors: str | None, fixed: Mapping[Any, Mapping[str, float]],
+               starts: Mapping[Any, Mapping[str, float]], slope: Array | None = None) -> Bank:
+    """All items in blocks at their starting values; `slope`: rough signed slopes, where items may run backwards."""
     for name, table in (("fixed", fixed), ("start", starts)):
-        find(responses.items, list(table), name)
-    code = coding.code(responses, responses.item)
-    signed = any(m.signed for m in coding.models)
-    slope = component_slopes(responses, code) if signed else np.full(responses.items.size, START_SLOPE)
+        find(labels, list(table), name)
+    slope = np.full(labels.size, START_SLOPE) if slope is None else slope
     sizes = coding.table.max(axis=1, initial=-1) + 1
     sizes = np.where([m.binary for m in coding.models], 2, sizes)
     keys: dict[tuple[ItemModel, int], list[int]] = {}
@@ -180,15 +171,15 @@ def build_bank(responses: Responses, coding: Coding, priors: str | None, fixed: 
     blocks, first_row = [], 0
     for (model, size), members in keys.items():
         items = np.array(members, dtype=np.int64)
-        share = _shares(responses, code, items, model, size)
+        share = _shares(stock, coding, items, model, size)
         u = model.start(share, np.abs(slope[items]), slope[items] < 0)
         weak = model.priors(size)
         sd = np.array([w.sd for w in weak]) if priors is not None else np.full(len(weak), np.inf)
         values = _level_values(coding, items, size, model)
         free = np.ones(u.shape, dtype=bool)
-        labels = responses.items[items].tolist()
-        u, _ = _placed(model, size, labels, u, free, starts)
-        u, free = _placed(model, size, labels, u, free, fixed)
+        mine = labels[items].tolist()
+        u, _ = _placed(model, size, mine, u, free, starts)
+        u, free = _placed(model, size, mine, u, free, fixed)
         block = Block(model, size, items, first_row, u, free, values, np.array([w.mean for w in weak]), sd)
         if model.shared:
             block = replace(block, u=u.mean(axis=1, keepdims=True) + (u - u.mean(axis=1, keepdims=True)).mean(axis=0))
@@ -196,9 +187,8 @@ def build_bank(responses: Responses, coding: Coding, priors: str | None, fixed: 
         first_row = block.end_row
     slope_fixed = any(b.model.fixes_slope or _holds(b, ("log_a", "slope", "alpha")) for b in blocks)
     place_fixed = any(_holds(b, ("b", "intercept", "threshold", "delta")) for b in blocks)
-    thin = (np.median(np.bincount(responses.item, minlength=responses.items.size)) < THIN
-            or responses.items.size > CROWDED * responses.people.size)
-    enough = responses.items.size >= HYPER_ITEMS and responses.people.size >= HYPER_PEOPLE
+    thin = np.median(stock.number) < THIN or labels.size > CROWDED * stock.people
+    enough = labels.size >= HYPER_ITEMS and stock.people >= HYPER_PEOPLE
     kind = "sparse" if priors == "weak" and thin and enough else priors
     return Bank(tuple(blocks), Metric(free_location=place_fixed, free_scale=slope_fixed), kind)
 
@@ -225,19 +215,15 @@ def _level_values(coding: Coding, items: Ints, size: int, model: ItemModel) -> A
     return out
 
 
-def _shares(responses: Responses, code: Array, items: Ints, model: ItemModel, size: int) -> Array:
+def _shares(stock: Stock, coding: Coding, items: Ints, model: ItemModel, size: int) -> Array:
     """Share of each category among an item's answers, or the mean and sd of amounts."""
-    place = np.full(responses.items.size, -1, dtype=np.int64)
-    place[items] = np.arange(items.size)
-    mine = np.flatnonzero(place[responses.item] >= 0)
-    at, y = place[responses.item[mine]], code[mine]
-    n = np.maximum(np.bincount(at, minlength=items.size), 1)
     if not model.categorical:
-        mean = np.bincount(at, y, items.size) / n
-        return np.stack([mean, np.sqrt(np.maximum(np.bincount(at, y**2, items.size) / n - mean**2, 0.0))], axis=1)
+        return np.stack(stock.mean_and_sd(), axis=1)[items]
     out = np.zeros((items.size, size))
-    np.add.at(out, (at, y.astype(np.int64)), 1.0)
-    return (out + 0.5 / size) / (n[:, None] + 0.5)
+    for k in range(stock.values.size):
+        known = coding.table[items, k] >= 0
+        out[known, coding.table[items[known], k]] += stock.counts[items[known], k]
+    return (out + 0.5 / size) / (np.maximum(stock.number[items], 1)[:, None] + 0.5)
 
 
 def _placed(model: ItemModel, size: int, labels: list[Any], u: Array, free: Bools,
@@ -267,8 +253,9 @@ def _placed(model: ItemModel, size: int, labels: list[Any], u: Array, free: Bool
     return placed, free & np.isnan(found)
 
 
-def component_slopes(responses: Responses, code: Array) -> Array:
+def component_slopes(responses: Responses, coding: Coding) -> Array:
     """Rough signed slopes from the first principal component of the standardised answers: which items run with it, which against."""
+    code = coding.code(responses, responses.item)
     n = np.maximum(np.bincount(responses.item, minlength=responses.items.size), 1)
     mean = np.bincount(responses.item, code, responses.items.size) / n
     sd = np.sqrt(np.maximum(np.bincount(responses.item, code**2, responses.items.size) / n - mean**2, 1e-12))

@@ -13,16 +13,19 @@ import numpy as np
 from dynaesti.arrays import positive_number, whole_number
 from dynaesti.bank import Bank
 from dynaesti.checkpoints import Checkpoint
-from dynaesti.coding import build_answers, build_bank, build_coding, models_of
+from dynaesti.coding import build_answers, build_bank, build_coding, component_slopes, models_of
+from dynaesti.crowd import InMemory
 from dynaesti.em import Listener
 from dynaesti.errors import ConvergenceWarning, InputError
-from dynaesti.expectation import farthest_ability
-from dynaesti.fitting import Fitted, Stages
-from dynaesti.labels import find
+from dynaesti.expectation import person_weights
+from dynaesti.fitting import Stages
+from dynaesti.items import ItemModel
+from dynaesti.labels import Labels, find
 from dynaesti.priors.kernels import RBF, Banded, Kernel, Level, Matern32
 from dynaesti.progress import LiveLine
 from dynaesti.responses import Responses
 from dynaesti.results import Fit
+from dynaesti.stock import take_stock
 
 OPTIONS = ("kernel", "scale", "direction", "orient", "priors", "clock", "unit", "rare", "fixed", "start", "iterations", "tolerance",
            "standard_errors", "threads", "progress", "checkpoint", "every")
@@ -96,23 +99,23 @@ class DynAEsti:
         """
         responses = Responses.read(data, id=id, item=item, resp=resp, time=time, weight=weight, model=model, unit=self.unit,
                                    clock=self.clock, timeless=self.kernel.static)
-        models = models_of(self.model, responses, self.direction == "free")
-        stiff = {m.name for m in models if not m.turnable}
-        if self.direction == "free" and stiff:
-            raise InputError(f"direction: {', '.join(sorted(stiff))} items have no signed slopes; use 2PL, GRM, GPCM or NRM, or 'positive'")
-        coding = build_coding(responses, models, self.rare)
-        bank = build_bank(responses, coding, self.priors, _by_item(self.fixed, "fixed"), _by_item(self.start, "start"))
-        answers = build_answers(responses, coding, bank)
+        models = self._models(responses.items, responses.models)
+        stock = take_stock(responses, models)
+        coding = build_coding(responses.items, models, stock, self.rare)
+        slopes = component_slopes(responses, coding) if any(m.signed for m in models) else None
+        bank = build_bank(responses.items, coding, stock, self.priors, _by_item(self.fixed, "fixed"), _by_item(self.start, "start"), slopes)
+        crowd = InMemory(build_answers(responses, coding, bank), self.threads)
         listen = LiveLine(self.tolerance) if self.progress is True else self.progress or None
         saved = None if self.checkpoint is None else Checkpoint(self.checkpoint, responses, {
             name: repr(getattr(self, name)) for name in ("model", *OPTIONS) if name not in ("threads", "progress", "checkpoint", "every")},
             self.every)
-        stages = Stages(answers, self.kernel, self.iterations, self.tolerance, self.threads, listen, saved,
-                        self.standard_errors)
-        fitted = stages.run(bank)
+        fitted = Stages(crowd, self.kernel, self.iterations, self.tolerance, self.threads, listen, saved, self.standard_errors).run(bank)
+        if saved is not None:
+            saved.done()
         options = {"scale": self.scale, "direction": self.direction, "priors": self.priors, "threads": self.threads,
-                   "rare": self.rare, "tolerance": self.tolerance, "farthest": farthest_ability(fitted.point.expected)}
-        made = _assembled(responses, coding, fitted, options)
+                   "rare": self.rare, "tolerance": self.tolerance, "farthest": fitted.point.farthest}
+        made = Fit(responses, coding, fitted.point.bank, fitted.priors.kernels, fitted.priors.share, crowd.grafted,
+                   person_weights(fitted.priors.share, crowd.grafted), fitted.covariance, fitted.trace, fitted.converged, options)
         made = made if self._upright(made) else _mirrored(made)
         if isinstance(listen, LiveLine):
             listen.close(f"{'came to rest' if made.converged else 'did not come to rest'} after {len(made.trace)} steps, log evidence "
@@ -121,6 +124,14 @@ class DynAEsti:
             warnings.warn(f"the fit did not come to rest within {self.iterations} steps (last change {made.trace[-1].change:.2g} standard "
                           "errors); raise iterations, or look at fit.history", ConvergenceWarning, stacklevel=2)
         return made
+
+    def _models(self, items: Labels, named: Labels | None) -> tuple[ItemModel, ...]:
+        """One model an item."""
+        models = models_of(self.model, items, named, self.direction == "free")
+        stiff = {m.name for m in models if not m.turnable}
+        if self.direction == "free" and stiff:
+            raise InputError(f"direction: {', '.join(sorted(stiff))} items have no signed slopes; use 2PL, GRM, GPCM or NRM, or 'positive'")
+        return models
 
     def with_options(self, **changes: Any) -> DynAEsti:
         """The same estimator with some options changed; a bandwidth takes the place of the kernel."""
@@ -151,12 +162,6 @@ def named_kernel(name: str) -> Kernel:
     if name.lower() not in KERNELS:
         raise InputError(f"kernel: no kernel is called {name!r}; there are {', '.join(KERNELS)}, or give one such as Level() + RBF()")
     return KERNELS[name.lower()]()
-
-
-def _assembled(responses: Responses, coding: Any, fitted: Fitted, options: dict[str, Any]) -> Fit:
-    expected = fitted.point.expected
-    return Fit(responses, coding, fitted.point.bank, fitted.kernels, expected.population, expected.grafted, expected.weights,
-               fitted.covariance, fitted.trace, fitted.converged, options)
 
 
 def _mirrored(fit: Fit) -> Fit:

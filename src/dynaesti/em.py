@@ -15,12 +15,12 @@ from itertools import pairwise
 
 import numpy as np
 
-from dynaesti.arrays import Array
+from dynaesti.arrays import Array, Ints
 from dynaesti.bank import Bank
-from dynaesti.expectation import Expectation, Expected, ability_grid, farthest_ability, unit_pull
-from dynaesti.population import log_list_prior
+from dynaesti.crowd import Crowd, Memory
+from dynaesti.expectation import ability_grid, tabulated
+from dynaesti.population import log_list_prior, population_share
 from dynaesti.priors.kernels import Kernel
-from dynaesti.rows import RowTable
 
 DEPTH = 12  # steps that an extrapolation looks back on
 FARTHEST_JUMP = 0.7  # in standard errors
@@ -46,19 +46,39 @@ class Step:
 
 
 @dataclass(frozen=True)
+class Priors:
+    """The list of priors that a population mixes: their log masses in the list, and their shares in the population as far as known."""
+
+    kernels: tuple[Kernel, ...]
+    log_mass: Array
+    share: Array
+
+    @staticmethod
+    def one(kernel: Kernel) -> Priors:
+        """A single prior."""
+        return Priors((kernel,), np.zeros(1), np.ones(1))
+
+    def take(self, chosen: Ints) -> Priors:
+        """Some of them."""
+        return Priors(tuple(self.kernels[k] for k in chosen), self.log_mass[chosen], self.share[chosen] / self.share[chosen].sum())
+
+    def with_more(self, more: Priors) -> Priors:
+        """Others beside them, with the share that they have among their own."""
+        share = np.append(self.share, more.share)
+        return Priors((*self.kernels, *more.kernels), np.append(self.log_mass, more.log_mass), share / share.sum())
+
+
+@dataclass(frozen=True)
 class Point:
-    """Items, and the E-step made with them."""
+    """Items, and what a look at everyone with them tells."""
 
     bank: Bank
-    expected: Expected
     objective: float
-    counts: Array
-    table: RowTable
-
-    @property
-    def grid(self) -> Array:
-        """The ability grid of the counts."""
-        return np.asarray(self.table.start + self.table.step * np.arange(self.counts.shape[1]))
+    log_evidence: float
+    unit: Array  # how abilities ask to be shifted and stretched
+    farthest: float
+    unsettled: int
+    grid: Array
 
 
 Listener = Callable[[Step], None]
@@ -66,74 +86,60 @@ Listener = Callable[[Step], None]
 
 @dataclass
 class Loop:
-    """EM over fixed people and a fixed list of priors. `sites` are kept between E-steps."""
+    """EM over fixed people and a fixed list of priors."""
 
-    expectation: Expectation
-    kernels: list[Kernel]
-    log_mass: Array
+    crowd: Crowd
+    priors: Priors
     stage: str = "fit"
     listen: Listener | None = None
     trace: list[Step] = field(default_factory=list)
     mark: Callable[[Mark], None] | None = None  # told after every step
-    sites: list[tuple[Array, Array] | None] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        if not self.sites:
-            self.sites = [None] * len(self.kernels)
         self._began = time.perf_counter()
         self._farthest, self._steps = 0.0, 0
 
-    def look(self, bank: Bank, tolerance: float) -> Point:
-        """The E-step at a bank."""
+    def look(self, bank: Bank, tolerance: float, counting: bool = True) -> tuple[Point, Array | None]:
+        """The E-step at a bank, and the counts.
+
+        These weigh each person's priors by the population's shares as they were before; the shares found now serve the next look.
+        So one pass over the people is enough, wherever they are.
+        """
         while True:
             z = ability_grid(bank, self._farthest)
-            expected, table = self.expectation.run(bank, z, self.kernels, self.log_mass, self.sites, tolerance)
-            self._farthest = max(self._farthest, min(farthest_ability(expected), 2 * z[-1]))
+            tally = self.crowd.look(tabulated(bank, z), list(self.priors.kernels), self.priors.share, tolerance, counting)
+            self._farthest = max(self._farthest, min(tally.farthest, 2 * z[-1]))
             if ability_grid(bank, self._farthest).size == z.size:
                 break  # else someone is beyond the grid: look again on a wider one
-        self.sites = list(expected.sites)
-        counts = self.expectation.counts(self.kernels, expected, table)
-        objective = expected.log_evidence + bank.log_prior() + log_list_prior(expected.population, self.log_mass)
-        return Point(bank, expected, objective, counts, table)
+        share = population_share(tally.evidence, self.priors.log_mass)
+        self.priors = replace(self.priors, share=share)
+        with np.errstate(divide="ignore"):
+            evidence = float(np.logaddexp.reduce(np.log(share)[:, None] + tally.evidence, axis=0).sum())
+        objective = evidence + bank.log_prior() + log_list_prior(share, self.priors.log_mass)
+        return Point(bank, objective, evidence, tally.unit, tally.farthest, tally.unsettled, z), tally.counts
 
-    def _pruned(self, point: Point) -> Point:
-        """Without the priors that hardly anyone uses: they cost time."""
-        busy = np.flatnonzero(point.expected.population > IDLE)
-        if busy.size == len(self.kernels):
-            return point
-        self.kernels, self.sites = [self.kernels[k] for k in busy], [self.sites[k] for k in busy]
-        self.log_mass = self.log_mass[busy]
-        self.expectation.forget(self.kernels)
-        old = point.expected
-        weights = old.weights[busy] / old.weights[busy].sum(axis=0)
-        kept = replace(old, grafted=tuple(old.grafted[k] for k in busy), weights=weights,
-                       population=old.population[busy] / old.population[busy].sum())
-        return replace(point, expected=kept)
+    def _prune(self) -> None:
+        """Drop the priors that hardly anyone uses: they cost time."""
+        busy = np.flatnonzero(self.priors.share > IDLE)
+        if busy.size < len(self.priors.kernels):
+            self.priors = self.priors.take(busy)
+            self.crowd.forget(list(self.priors.kernels))
 
-    def _step(self, here: Point) -> tuple[Bank, Array, Array, float]:
-        """An M-step: the bank after it, the pull, its weights, and the change in standard errors."""
-        plain, weights = here.bank.improved(here.counts, here.grid)
-        if here.bank.needs_unit:
-            plain = self._unit_step(here, plain)
-        pull = plain.vector() - here.bank.vector()
-        return plain, pull, weights, float(np.sqrt(np.mean((pull * weights) ** 2))) if pull.size else 0.0
-
-    def _unit_step(self, point: Point, plain: Bank) -> Bank:
-        """The bank after an M-step, its unit set by the abilities alone.
-
-        Priors on thousands of thin items shrink their slopes a little at every M-step, and abilities would grow in answer: that part of
-        the step is taken back, and the unit moves as far as the evidence asks for.
-        """
-        location, log_scale = unit_pull(self.expectation.answers, self.kernels, point.expected)
-        drift = plain.log_slope() - point.bank.log_slope()
-        return plain.remetred(float(np.clip(location, -0.3, 0.3)), float(np.clip(log_scale, -0.3, 0.3)) - drift)
+    def _stepped(self, bank: Bank, tolerance: float) -> tuple[Point, Bank, Array, Array, float]:
+        """A look and an M-step: the point, the bank after it, the pull, its weights, and the change in standard errors."""
+        here, counts = self.look(bank, tolerance)
+        assert counts is not None
+        plain, weights = bank.improved(counts, here.grid)
+        if bank.needs_unit:
+            plain = _unit_step(here, plain)
+        pull = plain.vector() - bank.vector()
+        return here, plain, pull, weights, float(np.sqrt(np.mean((pull * weights) ** 2))) if pull.size else 0.0
 
     def _note(self, point: Point, change: float) -> None:
         now = time.perf_counter() - self._began
         done, self._steps = len(self.trace) + 1, self._steps + 1
-        rows = self.expectation.answers.member_answer[-1] + 1
-        speed = float(rows * self._steps / max(now, 1e-9))
-        self.trace.append(Step(done, self.stage, point.objective, point.expected.log_evidence, change, now, speed))
+        speed = float(self.crowd.answers * self._steps / max(now, 1e-9))
+        self.trace.append(Step(done, self.stage, point.objective, point.log_evidence, change, now, speed))
         if self.listen is not None:
             self.listen(self.trace[-1])
 
@@ -145,35 +151,43 @@ class Loop:
         the first, and the second does not count).
         Returns the last E-step, with grafting settled tightly, and whether the loop came to rest.
         """
-        s = resume or Mark(self.stage, 0, bank, bank, LOOSE, 0, np.inf, -np.inf, -np.inf, (), False, self._farthest, (), (),
-                           np.zeros(0), ())
+        s = resume or Mark(self.stage, 0, bank, bank, LOOSE, 0, np.inf, -np.inf, -np.inf, (), False, self._farthest, self.priors, {}, ())
         if resume is not None:
-            self.kernels, self.log_mass, self.sites = list(s.kernels), s.log_mass, list(s.sites)
-            self.trace[:], self._farthest = s.trace, s.farthest
+            self.priors, self.trace[:], self._farthest = s.priors, s.trace, s.farthest
+            self.crowd.recall(s.memory, list(s.priors.kernels))
         jumps = Extrapolation(s.seen, s.jumped)
         while True:
-            here = self.look(s.bank, s.settle)
-            plain, pull, weights, change = self._step(here)
+            here, plain, pull, weights, change = self._stepped(s.bank, s.settle)
             # where priors are learned along, no one quantity grows at every step; there a jump must not make the next step longer
             failed = change > GROWN * s.change if here.bank.needs_unit else here.objective < s.best - FALL
             if jumps.jumped and failed:
                 jumps = Extrapolation()
-                here = self.look(s.plain, s.settle)  # the plain step from where the jump began
-                plain, pull, weights, change = self._step(here)
+                here, plain, pull, weights, change = self._stepped(s.plain, s.settle)  # the plain step from where the jump began
             if s.step in PRUNING:
-                here = self._pruned(here)
+                self._prune()
             self._note(here, change)
             still = (change < 0.3 * tolerance if here.bank.needs_unit else
                      change < tolerance and abs(here.objective - s.last) < 0.1 * tolerance * np.sqrt(pull.size + 1))
             if (still and s.quiet >= 1) or len(self.trace) >= most:
-                return self.look(plain, TIGHT), bool(still and s.quiet >= 1)
+                return self.look(plain, TIGHT, counting=False)[0], bool(still and s.quiet >= 1)
             settle = float(np.clip(PART * np.abs(pull * weights).max(initial=0.0), 10 * TIGHT, LOOSE))
             target = jumps.next(here.bank.vector(), pull, weights) if s.step >= WARM_UP else plain.vector()
             s = Mark(self.stage, s.step + 1, plain.at(target), plain, settle, s.quiet + 1 if still else 0, change,
                      max(here.objective, s.best), here.objective, tuple(jumps.seen), jumps.jumped, self._farthest,
-                     tuple(self.kernels), tuple(self.sites), self.log_mass, tuple(self.trace))
+                     self.priors, self.crowd.memory(), tuple(self.trace))
             if self.mark is not None:
                 self.mark(s)
+
+
+def _unit_step(point: Point, plain: Bank) -> Bank:
+    """The bank after an M-step, its unit set by the abilities alone.
+
+    Priors on thousands of thin items shrink their slopes a little at every M-step, and abilities would grow in answer: that part of
+    the step is taken back, and the unit moves as far as the evidence asks for.
+    """
+    location, log_scale = np.clip(point.unit[0] / (point.unit[1] + 1e-9), -0.3, 0.3)
+    drift = plain.log_slope() - point.bank.log_slope()
+    return plain.remetred(float(location), float(log_scale) - drift)
 
 
 @dataclass(frozen=True)
@@ -192,9 +206,8 @@ class Mark:
     seen: tuple[tuple[Array, Array], ...]
     jumped: bool
     farthest: float
-    kernels: tuple[Kernel, ...]
-    sites: tuple[tuple[Array, Array] | None, ...]
-    log_mass: Array
+    priors: Priors
+    memory: Memory  # of the crowd
     trace: tuple[Step, ...]
 
 

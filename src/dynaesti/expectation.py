@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import numpy as np
 
+from dynaesti.answers import Answers
 from dynaesti.arrays import Array, Bools, Ints
 from dynaesti.bank import Bank
 from dynaesti.counts import add_counts, add_scores, leave_each_out
 from dynaesti.errors import InputError
 from dynaesti.grafting import Match, Problem, graft, seen_by_curve
-from dynaesti.population import population_weights
+from dynaesti.population import curve_weights
 from dynaesti.priors import Solver, assemble_many
 from dynaesti.priors.kernels import Kernel
 from dynaesti.rows import RowTable, match_again, row_table
@@ -26,58 +26,6 @@ SLACK = 0.03  # error of matching by derivative, as part of the tolerance of gra
 LANES = 8  # counts are added up in so many fixed parts, at most
 MOST_COUNTS = 40_000_000  # numbers in all lanes together
 MOST_FEATURES = 60_000_000  # numbers of features kept between E-steps
-
-
-@dataclass(frozen=True)
-class Answers:
-    """Everyone's answers as sites: people in order, a site for each instant, members (row, coefficient) of each site."""
-
-    times: Array  # (sites,)
-    site_start: Ints  # (people + 1,)
-    member_start: Ints  # (sites + 1,)
-    member_row: Ints
-    member_coef: Array
-    member_answer: Ints  # which answer (of the responses) a member belongs to
-    constant: Array  # (people,): log-likelihood that no ability can change
-
-    @property
-    def people(self) -> int:
-        """How many people."""
-        return self.site_start.size - 1
-
-    @cached_property
-    def spans(self) -> tuple[Array, Array]:
-        """First and last instant of each person."""
-        return self.times[self.site_start[:-1]], self.times[self.site_start[1:] - 1]
-
-    @cached_property
-    def merged(self) -> Answers:
-        """All answers of a person in one site: exact where abilities are constant."""
-        first, last = self.spans
-        return Answers(0.5 * (first + last), np.arange(self.people + 1), self.member_start[self.site_start], self.member_row,
-                       self.member_coef, self.member_answer, self.constant)
-
-    def take(self, people: Ints) -> Answers:
-        """Some of the people."""
-        sites = runs(self.site_start, people)
-        members = runs(self.member_start, sites)
-        counts = self.member_start[sites + 1] - self.member_start[sites]
-        return Answers(self.times[sites], _starts(self.site_start[people + 1] - self.site_start[people]), _starts(counts),
-                       self.member_row[members], self.member_coef[members], self.member_answer[members], self.constant[people])
-
-    def for_kernel(self, kernel: Kernel) -> Answers:
-        """The sites that a kernel sees."""
-        return self.merged if kernel.static else self
-
-
-def runs(start: Ints, chosen: Ints) -> Ints:
-    """Indices start[c] … start[c + 1] of all chosen c, one run after the other."""
-    counts = start[chosen + 1] - start[chosen]
-    return np.asarray(np.arange(counts.sum()) + np.repeat(start[chosen] - (np.cumsum(counts) - counts), counts))
-
-
-def _starts(counts: Ints) -> Ints:
-    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
 
 
 @dataclass(frozen=True)
@@ -95,17 +43,25 @@ class Grafts:
 
 @dataclass(frozen=True)
 class Expected:
-    """An E-step: grafted curves under every prior, the population's weights, and the evidence."""
+    """An E-step: grafted curves under every prior, and each person's weights of the priors."""
 
     grafted: tuple[Grafts, ...]
     weights: Array  # (priors, people)
-    population: Array  # (priors,)
-    log_evidence: float
 
     @property
-    def sites(self) -> list[tuple[Array, Array]]:
-        """Sites to start the next one from."""
-        return [(g.precision, g.shift) for g in self.grafted]
+    def evidence(self) -> Array:
+        """Log evidence of each person under each prior: (priors, people)."""
+        return np.array([g.log_evidence for g in self.grafted])
+
+
+def person_weights(share: Array, grafted: tuple[Grafts, ...]) -> Array:
+    """Each person's weights of the priors, given the population's."""
+    return curve_weights(share, np.array([g.log_evidence for g in grafted]))
+
+
+def tabulated(bank: Bank, z: Array) -> RowTable:
+    """The rows of all items on a grid of abilities, ready for grafting."""
+    return row_table(float(z[0]), float(z[1] - z[0]), bank.rows(z))
 
 
 def ability_grid(bank: Bank, farthest: float = 0.0) -> Array:
@@ -116,14 +72,13 @@ def ability_grid(bank: Bank, farthest: float = 0.0) -> Array:
     return np.linspace(-reach, reach, int(2 * reach * cells) + 1)
 
 
-def unit_pull(answers: Answers, kernels: list[Kernel], expected: Expected) -> tuple[float, float]:
-    """How the abilities ask to be shifted and stretched: (Δ location, Δ log scale), zero where the evidence is stationary in both.
+def unit_sums(answers: Answers, kernels: list[Kernel], expected: Expected) -> Array:
+    """How the abilities ask to be shifted and stretched: gradients of the evidence by both (first row), and information (second).
 
     By the sites' (τ, ν) and the posterior (m, v) at them, the evidence's gradient by the prior's mean is Σ ν − τm, by the log of its
     scale Σ νm − τ(m² + v); divided by the information that the answers hold, they are Newton steps.
     """
-    slope = np.zeros(2)
-    size = np.full(2, 1e-9)
+    slope, size = np.zeros(2), np.zeros(2)
     for k, kernel in enumerate(kernels):
         data, g = answers.for_kernel(kernel), expected.grafted[k]
         mean, var = tilted_moments(g)
@@ -132,7 +87,7 @@ def unit_pull(answers: Answers, kernels: list[Kernel], expected: Expected) -> tu
         slope += float((weight * left).sum()), float((weight * (left * mean - g.precision * var)).sum())
         held = float((weight * g.precision * var).sum())
         size += held, 2.0 * held
-    return float(slope[0] / size[0]), float(slope[1] / size[1])
+    return np.stack([slope, size])
 
 
 def farthest_ability(expected: Expected) -> float:
@@ -215,16 +170,11 @@ class Expectation:
         self._features = {key: value for key, value in self._features.items() if key[0] in kernels}
         self._kept = sum(getattr(value, "features", np.zeros(0)).size for value in self._features.values())
 
-    def run(self, bank: Bank, z: Array, kernels: list[Kernel], log_mass: Array, starts: list[tuple[Array, Array] | None],
-            tolerance: float) -> tuple[Expected, RowTable]:
-        """Graft everyone under every prior and weigh the priors."""
-        table = row_table(float(z[0]), float(z[1] - z[0]), bank.rows(z))
+    def run(self, table: RowTable, kernels: list[Kernel], share: Array, starts: list[tuple[Array, Array] | None],
+            tolerance: float) -> Expected:
+        """Graft everyone under every prior; `share` is the population's distribution over the priors."""
         grafted = tuple(self.graft(kernel, table, start, tolerance) for kernel, start in zip(kernels, starts, strict=True))
-        logs = np.array([g.log_evidence for g in grafted])
-        weights, population = population_weights(logs, log_mass, pool=True)
-        with np.errstate(divide="ignore"):
-            total = float(np.logaddexp.reduce(np.log(population)[:, None] + logs, axis=0).sum())
-        return Expected(grafted, weights, population, total), table
+        return Expected(grafted, person_weights(share, grafted))
 
     def counts(self, kernels: list[Kernel], expected: Expected, table: RowTable) -> Array:
         """Expected counts on the grid: (rows, points). Added up in fixed lanes, so threads do not change a bit."""
@@ -293,7 +243,7 @@ def unit_information(engine: Expectation, kernels: list[Kernel], expected: Expec
     About the zero it is Σ over people of 1ᵀ(K + T⁻¹)⁻¹1 = Σ τ(1 − dm), where dm is how far the curve follows when all sites move
     by 1; about the unit twice the number of effective parameters, Σ τv.
     """
-    out = np.diag([1e-9, 1e-9])
+    out = np.zeros((2, 2))
     for k, kernel in enumerate(kernels):
         data, g = engine.answers.for_kernel(kernel), expected.grafted[k]
         tau, _ = seen_by_curve(g.precision, g.shift, kernel.instant_var)

@@ -1,6 +1,6 @@
 """Ids and item names of any type: numbered for the computation, and given back as they came."""
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -8,8 +8,10 @@ import numpy.typing as npt
 from dynaesti.arrays import Ints
 from dynaesti.errors import InputError
 
+Labels: TypeAlias = npt.NDArray[Any]
 
-def encode(values: npt.NDArray[Any], name: str) -> tuple[npt.NDArray[Any], Ints]:
+
+def encode(values: Labels, name: str) -> tuple[Labels, Ints]:
     """Distinct labels in order, and each value's number. Labels of one type sort by value; of several, by type, then value."""
     if values.dtype.kind in "iufbM":
         labels, codes = np.unique(values, return_inverse=True)
@@ -29,7 +31,7 @@ def encode(values: npt.NDArray[Any], name: str) -> tuple[npt.NDArray[Any], Ints]
     return as_labels([found[k] for k in order]), place[first]
 
 
-def as_labels(values: list[Any]) -> npt.NDArray[Any]:
+def as_labels(values: list[Any]) -> Labels:
     """Labels as an array that keeps their types."""
     out = np.empty(len(values), dtype=object)
     out[:] = values
@@ -43,7 +45,7 @@ def listed(values: Any) -> list[Any]:
     return list(values.tolist()) if hasattr(values, "tolist") else list(values)
 
 
-def look_up(labels: npt.NDArray[Any], wanted: list[Any]) -> Ints:
+def look_up(labels: Labels, wanted: list[Any]) -> Ints:
     """Numbers of the wanted labels, −1 where unknown. Where types differ the written form counts: 17 is "17"."""
     index = {label: k for k, label in enumerate(labels.tolist())}
     numbers = np.array([index.get(_plain(label), -1) for label in wanted], dtype=np.int64)
@@ -56,7 +58,7 @@ def look_up(labels: npt.NDArray[Any], wanted: list[Any]) -> Ints:
     return numbers
 
 
-def find(labels: npt.NDArray[Any], wanted: list[Any], name: str) -> Ints:
+def find(labels: Labels, wanted: list[Any], name: str) -> Ints:
     """Numbers of the wanted labels; unknown ones are refused with the nearest known."""
     numbers = look_up(labels, wanted)
     unknown = [label for label, k in zip(wanted, numbers, strict=True) if k < 0]

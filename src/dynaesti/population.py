@@ -9,16 +9,17 @@ ROUNDS = 200
 
 
 def population_weights(log_evidence: Array, log_prior: Array, pool: bool) -> tuple[Array, Array]:
-    """(weights of each curve (priors, curves), population's prior weights).
+    """(weights of each curve (priors, curves), population's prior weights); with `pool` the latter are learned."""
+    share = population_share(log_evidence, log_prior) if pool else np.exp(log_prior - np.logaddexp.reduce(log_prior))
+    return curve_weights(share, log_evidence), share
 
-    With `pool` the population's distribution over priors is learned by EM, the list's own prior counting as one curve more.
-    """
+
+def population_share(log_evidence: Array, log_prior: Array) -> Array:
+    """The population's distribution over priors, learned by EM; the list's own prior counts as one curve more."""
     base = np.exp(log_prior - np.logaddexp.reduce(log_prior))
-    share = base
-    if pool and share.size > 1:
-        relative = np.ascontiguousarray(np.exp(log_evidence - log_evidence.max(axis=0)).T)
-        share = _pooled(relative, base, ROUNDS)
-    return _curve_weights(share, log_evidence), share
+    if base.size == 1:
+        return np.asarray(base)
+    return _pooled(np.ascontiguousarray(np.exp(log_evidence - log_evidence.max(axis=0)).T), base, ROUNDS)
 
 
 @compiled
@@ -51,7 +52,8 @@ def log_list_prior(population: Array, log_prior: Array) -> float:
     return float(base @ np.log(np.maximum(population, 1e-300)))
 
 
-def _curve_weights(share: Array, log_evidence: Array) -> Array:
+def curve_weights(share: Array, log_evidence: Array) -> Array:
+    """Weights of the priors for each curve (priors, curves), given the population's."""
     with np.errstate(divide="ignore"):
         logs = np.log(share)[:, None] + log_evidence
     return np.asarray(np.exp(logs - np.logaddexp.reduce(logs, axis=0)))

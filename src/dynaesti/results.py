@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr
 
+from dynaesti.answers import Answers, runs
 from dynaesti.arrays import Array, Ints, as_vector, generator, whole_number
 from dynaesti.bank import Bank
 from dynaesti.coding import build_answers, translate
 from dynaesti.components import graft_components
 from dynaesti.curves import Curve, from_components
 from dynaesti.errors import InputError, ResponseError
-from dynaesti.expectation import Answers, Expectation, Expected, Grafts, ability_grid, runs, without_each
+from dynaesti.expectation import Expectation, Expected, Grafts, ability_grid, person_weights, tabulated, without_each
 from dynaesti.figures import FitPlots
 from dynaesti.fitfile import FitParts, fit_header
 from dynaesti.frames import frame_kind, make_frame
@@ -34,7 +35,7 @@ from dynaesti.predictions import Predictions, item_information, predicted
 from dynaesti.priors.kernels import Banded, Kernel, Level
 from dynaesti.queries import marginals_at
 from dynaesti.responses import Responses
-from dynaesti.rows import RowTable, row_table
+from dynaesti.rows import RowTable
 from dynaesti.saving import Arrays
 from dynaesti.storage import write
 from dynaesti.times import TimeAxis, parse_iso
@@ -314,16 +315,12 @@ class Fit(FitParts):
 
     def _expect(self, answers: Answers, starts: list[tuple[Array, Array] | None]) -> Expected:
         """An E-step with items and priors frozen."""
-        table = self.row_table
-        engine = Expectation(answers, self.options["threads"])
-        grafted = tuple(engine.graft(kernel, table, start, TIGHT) for kernel, start in zip(self.kernels, starts, strict=True))
-        return Expected(grafted, person_weights(self.population, grafted), self.population, 0.0)
+        return Expectation(answers, self.options["threads"]).run(self.row_table, list(self.kernels), self.population, starts, TIGHT)
 
     @cached_property
     def row_table(self) -> RowTable:
         """All items' rows on the ability grid."""
-        z = ability_grid(self.bank, self.options["farthest"])
-        return row_table(float(z[0]), float(z[1] - z[0]), self.bank.rows(z))
+        return tabulated(self.bank, ability_grid(self.bank, self.options["farthest"]))
 
     def update(self, data: Any) -> Fit:
         """The fit with more answers of known people (or of new ones): their curves move, the items stay."""
@@ -472,13 +469,6 @@ class Change:
     mean: float
     sd: float
     rose: float  # Pr[ability rose]
-
-
-def person_weights(population: Array, grafts: tuple[Grafts, ...]) -> Array:
-    """Each person's weights of the priors."""
-    with np.errstate(divide="ignore"):
-        logs = np.log(population)[:, None] + np.array([g.log_evidence for g in grafts])
-    return np.asarray(np.exp(logs - np.logaddexp.reduce(logs, axis=0)))
 
 
 def _merged_grafts(new_data: Answers, old_data: Answers, known: Ints, old: Grafts, touched: Ints, new: Grafts) -> Grafts:

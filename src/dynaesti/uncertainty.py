@@ -9,36 +9,66 @@ long their unit is.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
+from dynaesti.answers import Answers
 from dynaesti.arrays import Array
 from dynaesti.bank import Bank, Block
-from dynaesti.em import Loop, Point
-from dynaesti.expectation import Answers, unit_information
+from dynaesti.expectation import Expectation, Expected, unit_information
 from dynaesti.items import OwnModel
 from dynaesti.items.base import STEP
+from dynaesti.priors.kernels import Kernel
+from dynaesti.rows import RowTable
 
 PEOPLE_EACH = 4  # people a parameter for the joint estimate
 MOST_WORK = 3e10  # of the joint estimate: people × parameters²
 CHUNK = 2000
 
 
-def item_covariances(loop: Loop, point: Point) -> tuple[Array, ...]:
+@dataclass(frozen=True)
+class Information:
+    """What people's answers say about the items: sums over people, so those of parts add up."""
+
+    items: Array  # a block for each item (items, parameters, parameters), or all parameters together (parameters, parameters)
+    unit: float  # about the abilities' unit, where it is a parameter of its own
+    anchorage: Array  # (2, 2): about where the abilities' zero lies and how long their unit is
+
+    def __add__(self, other: Information) -> Information:
+        return Information(self.items + other.items, self.unit + other.unit, self.anchorage + other.anchorage)
+
+
+def joint_wanted(bank: Bank, people: int) -> bool:
+    """Whether people suffice, and the work is bearable, for all items' parameters together."""
+    free = bank.free_count
+    return people >= PEOPLE_EACH * free and people * free**2 <= MOST_WORK and not any(b.model.shared for b in bank.blocks)
+
+
+def gathered(engine: Expectation, bank: Bank, table: RowTable, kernels: list[Kernel], expected: Expected, joint: bool) -> Information:
+    """The information that some people hold."""
+    answers = engine.answers
+    z = np.asarray(table.start + table.step * np.arange(table.log_lik.shape[1]), dtype=np.float64)
+    scores = engine.scores(kernels, expected, table, _slopes(bank, z))
+    unit = 0.0
+    if bank.metric.free_scale:  # the unit's own information; items held
+        unit = float((np.add.reduceat(scores[:, -1], answers.member_start[answers.site_start[:-1]]) ** 2).sum())
+    return Information(_joint(bank, answers, scores) if joint else _own(bank, answers, scores), unit,
+                       unit_information(engine, kernels, expected))
+
+
+def item_covariances(bank: Bank, information: Information) -> tuple[Array, ...]:
     """Covariance of each item's parameters, block by block: (items, parameters, parameters), zero where fixed.
 
     Blocks whose slope is 1, so that the abilities' unit is free, have the log of that unit as one parameter more, the last.
     """
-    bank, answers = point.bank, loop.expectation.answers
-    scores = loop.expectation.scores(loop.kernels, point.expected, point.table, _slopes(bank, point.grid))
-    free = bank.free_count
-    people = answers.people
-    if people >= PEOPLE_EACH * free and people * free**2 <= MOST_WORK and not any(b.model.shared for b in bank.blocks):
-        return _joint(bank, answers, scores)
-    unit = 0.0
-    if bank.metric.free_scale:  # the unit's own information; items held
-        unit = 1.0 / float((np.add.reduceat(scores[:, -1], answers.member_start[answers.site_start[:-1]]) ** 2).sum())
-    return tuple(_with_unit(block, bank, _own_block(block, information) + _shared(block, bank, loop, point), unit)
-                 for block, information in zip(bank.blocks, _informations(bank, answers, scores), strict=True))
+    if information.items.ndim == 2:
+        return _from_joint(bank, information.items)
+    spread = np.asarray(np.linalg.inv(information.anchorage + 1e-9 * np.eye(2)), dtype=np.float64)
+    unit = 1.0 / information.unit if information.unit > 0 else 0.0
+    parts = [information.items[block.items][:, :block.u.shape[1], :block.u.shape[1]] for block in bank.blocks]
+    return tuple(_with_unit(block, bank, _own_block(block, part) + _shared(block, bank, spread), unit)
+                 for block, part in zip(bank.blocks, parts, strict=True))
 
 
 def _with_unit(block: Block, bank: Bank, cov: Array, unit: float) -> Array:
@@ -74,8 +104,8 @@ def _positions(bank: Bank) -> Array:
     return out
 
 
-def _joint(bank: Bank, answers: Answers, scores: Array) -> tuple[Array, ...]:
-    """All items together."""
+def _joint(bank: Bank, answers: Answers, scores: Array) -> Array:
+    """Cross-product of everyone's scores by all parameters together."""
     size, places = bank.free_count, _positions(bank)
     width = places.shape[1]
     item = bank.item_of_rows()[answers.member_row]
@@ -94,6 +124,12 @@ def _joint(bank: Bank, answers: Answers, scores: Array) -> tuple[Array, ...]:
         for k in range(extra):
             table[:, size - extra + k] = np.bincount(person, scores[mine, width + k], b - a)
         total += table.T @ table
+    return total
+
+
+def _from_joint(bank: Bank, information: Array) -> tuple[Array, ...]:
+    """Each item's part of the inverse of everything, priors included."""
+    total, places, size = information.copy(), _positions(bank), bank.free_count
     for block in bank.blocks:
         at = places[block.items, :block.u.shape[1]]
         known = at >= 0
@@ -109,8 +145,8 @@ def _joint(bank: Bank, answers: Answers, scores: Array) -> tuple[Array, ...]:
     return tuple(out)
 
 
-def _informations(bank: Bank, answers: Answers, scores: Array) -> list[Array]:
-    """Σ over answers of the outer product of their expected scores, item by item, block by block."""
+def _own(bank: Bank, answers: Answers, scores: Array) -> Array:
+    """Σ over answers of the outer product of their expected scores, item by item."""
     width = max(block.u.shape[1] for block in bank.blocks)
     item = bank.item_of_rows()[answers.member_row]
     own = scores[:, :width]
@@ -121,7 +157,7 @@ def _informations(bank: Bank, answers: Answers, scores: Array) -> list[Array]:
     for p in range(width):
         for q in range(p + 1):
             total[:, p, q] = total[:, q, p] = np.bincount(item, own[:, p] * own[:, q], minlength=bank.item_count)
-    return [total[block.items][:, :block.u.shape[1], :block.u.shape[1]] for block in bank.blocks]
+    return total
 
 
 def _own_block(block: Block, information: Array) -> Array:
@@ -132,12 +168,11 @@ def _own_block(block: Block, information: Array) -> Array:
     return np.where(both, np.linalg.pinv(held + 1e-12 * eye, hermitian=True), 0.0)
 
 
-def _shared(block: Block, bank: Bank, loop: Loop, point: Point) -> Array:
+def _shared(block: Block, bank: Bank, spread: Array) -> Array:
     """What the uncertain zero and unit of the abilities add, where nothing anchors them."""
     none = np.zeros((len(block.u), block.u.shape[1], block.u.shape[1]))
     if bank.metric.free_location or isinstance(block.model, OwnModel):
         return none
-    spread = np.linalg.inv(unit_information(loop.expectation, loop.kernels, point.expected))
     moves = []
     held = bank.metric.free_scale or block.model.fixes_slope  # there the unit is a parameter of its own
     for scale, shift in ((1.0, STEP), (1.0 if held else float(np.exp(STEP)), 0.0)):

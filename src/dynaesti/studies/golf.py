@@ -16,6 +16,7 @@ from dynaesti.items import Golf
 from dynaesti.links import BUILT_IN
 from dynaesti.responses import Responses
 from dynaesti.results import Fit
+from dynaesti.stock import take_stock
 from dynaesti.studies.study import BLUE, GREEN, GREY, ORANGE, Options, Row, Stopwatch, Study, canvas
 from dynaesti.tables import read_table
 
@@ -47,7 +48,8 @@ def read_golf(path: Path | None) -> tuple[Responses, Golf]:
 
 def _clipped(responses: Responses, model: Golf) -> Responses:
     """Stroke counts seen too rarely on a hole as the ones they join, once and for all: every fit then has the same categories."""
-    coding = build_coding(responses, models_of(model, responses, False), MORE_THAN + 1)
+    models = models_of(model, responses.items, None, False)
+    coding = build_coding(responses.items, models, take_stock(responses, models), MORE_THAN + 1)
     at = np.searchsorted(coding.values, responses.resp)
     cell = responses.item * coding.values.size + at
     counts = np.bincount(cell, minlength=coding.table.size).reshape(coding.table.shape)

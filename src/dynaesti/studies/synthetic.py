@@ -8,20 +8,22 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr, ndtri
 
+from dynaesti.answers import Answers
 from dynaesti.arrays import Array, Ints
 from dynaesti.bank import Bank
 from dynaesti.coding import build_answers, build_bank, build_coding, models_of
 from dynaesti.dynaesti import DynAEsti
-from dynaesti.expectation import Answers, Expectation, Expected, ability_grid
+from dynaesti.expectation import Expectation, Expected, ability_grid, person_weights, tabulated
 from dynaesti.grafting import Match
 from dynaesti.links import BUILT_IN
 from dynaesti.mixtures import Mixture
 from dynaesti.priors.kernels import RBF
 from dynaesti.queries import marginals_at
 from dynaesti.responses import Responses
-from dynaesti.results import Fit, person_weights
-from dynaesti.rows import RowTable, row_table
+from dynaesti.results import Fit
+from dynaesti.rows import RowTable
 from dynaesti.simulate import Synthetic, paper
+from dynaesti.stock import take_stock
 from dynaesti.studies.study import BLUE, ORANGE, Options, Row, Stopwatch, Study, canvas
 
 THETA = (np.arange(200) + 0.5) / 200
@@ -192,9 +194,11 @@ def _variants(truth: Synthetic, fit: Fit, options: Options) -> tuple[str, dict[s
 
 def _fit_variant(variant: Variant, truth: Synthetic, options: Options) -> dict[str, float]:
     responses = matrices(truth)
-    coding = build_coding(responses, models_of("3PL", responses, False), 1)
+    models = models_of("3PL", responses.items, None, False)
+    stock = take_stock(responses, models)
+    coding = build_coding(responses.items, models, stock, 1)
     start = {label: {"a": 1.0, "b": 0.0, "c": 0.05} for label in responses.items.tolist()}
-    bank = build_bank(responses, coding, "weak" if variant.item_priors else None, {}, start)
+    bank = build_bank(responses.items, coding, stock, "weak" if variant.item_priors else None, {}, start)
     engine = (Expectation if variant.negative_sites else PositiveSites)(build_answers(responses, coding, bank), options.threads)
     kernels: list[Any] = [RBF(h) for h in BANDWIDTHS]
     sites: list[Any] = [None] * len(kernels)
@@ -202,7 +206,7 @@ def _fit_variant(variant: Variant, truth: Synthetic, options: Options) -> dict[s
     expected, table = None, None
     for k in range(ROUNDS + 1):
         z = ability_grid(bank)
-        table = row_table(float(z[0]), float(z[1] - z[0]), bank.rows(z))
+        table = tabulated(bank, z)
         grafted = tuple(engine.graft(kernel, table, site, 1e-4) for kernel, site in zip(kernels, sites, strict=True))
         sites = [(g.precision, g.shift) for g in grafted]
         if variant.averaged:
@@ -211,7 +215,7 @@ def _fit_variant(variant: Variant, truth: Synthetic, options: Options) -> dict[s
         else:
             loo = np.array([np.add.reduceat(g.log_z, engine.answers.site_start[:-1]) for g in grafted])
             weights = (np.arange(len(kernels))[:, None] == loo.argmax(axis=0)).astype(np.float64)
-        expected = Expected(grafted, weights, population, 0.0)
+        expected = Expected(grafted, weights)
         if k < ROUNDS:
             bank, _ = bank.improved(engine.counts(kernels, expected, table), z)
     assert expected is not None

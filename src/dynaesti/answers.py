@@ -1,0 +1,111 @@
+"""Everyone's answers as sites, and the choice of people who stand for all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+
+import numpy as np
+
+from dynaesti.arrays import Array, Ints
+from dynaesti.priors.kernels import Kernel
+
+FEWEST = 20  # people in a sample
+
+
+@dataclass(frozen=True)
+class Census:
+    """A line for each person: what decides who stands for all. Two people alike in all of it are alike in their answers, or nearly."""
+
+    sites: Ints
+    first: Array
+    last: Array
+    middle: Array  # mean instant
+    told: Array  # two sums over the answers, that tell people apart who answered at the same instants
+    told_when: Array
+
+    @property
+    def people(self) -> int:
+        """How many people."""
+        return self.sites.size
+
+    @staticmethod
+    def joined(parts: Sequence[Census]) -> Census:
+        """One below the other."""
+        return Census(*(np.concatenate([getattr(part, f.name) for part in parts]) for f in fields(Census)))
+
+    def sample(self, sites: int) -> Ints:
+        """People spread evenly over sizes and times, with about so many sites together; labels and order do not matter."""
+        total = int(self.sites.sum())
+        if total <= 1.5 * sites:
+            return np.arange(self.people)
+        order = np.lexsort((self.told_when, self.told, self.middle, self.last, self.first, self.sites))
+        wanted = min(max(FEWEST, round(self.people * sites / total)), self.people)
+        return np.sort(order[np.unique(np.linspace(0, self.people - 1, wanted).round().astype(np.int64))])
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Everyone's answers as sites: people in order, a site for each instant, members (row, coefficient) of each site."""
+
+    times: Array  # (sites,)
+    site_start: Ints  # (people + 1,)
+    member_start: Ints  # (sites + 1,)
+    member_row: Ints
+    member_coef: Array
+    member_answer: Ints  # which answer (of the responses) a member belongs to
+    constant: Array  # (people,): log-likelihood that no ability can change
+
+    @property
+    def people(self) -> int:
+        """How many people."""
+        return self.site_start.size - 1
+
+    def __len__(self) -> int:
+        return int(self.member_answer[-1]) + 1
+
+    @cached_property
+    def spans(self) -> tuple[Array, Array]:
+        """First and last instant of each person."""
+        return self.times[self.site_start[:-1]], self.times[self.site_start[1:] - 1]
+
+    @cached_property
+    def census(self) -> Census:
+        """What is worth knowing of everyone when some are to stand for all."""
+        first, last = self.spans
+        sites = np.diff(self.site_start)
+        member = self.member_start[self.site_start[:-1]]
+        told = self.member_coef * (self.member_row + 1.0)
+        when = np.repeat(self.times, np.diff(self.member_start))
+        return Census(sites, first, last, np.add.reduceat(self.times, self.site_start[:-1]) / sites, np.add.reduceat(told, member),
+                      np.add.reduceat(told * when, member))
+
+    @cached_property
+    def merged(self) -> Answers:
+        """All answers of a person in one site: exact where abilities are constant."""
+        first, last = self.spans
+        return Answers(0.5 * (first + last), np.arange(self.people + 1), self.member_start[self.site_start], self.member_row,
+                       self.member_coef, self.member_answer, self.constant)
+
+    def take(self, people: Ints) -> Answers:
+        """Some of the people."""
+        sites = runs(self.site_start, people)
+        members = runs(self.member_start, sites)
+        counts = self.member_start[sites + 1] - self.member_start[sites]
+        return Answers(self.times[sites], _starts(self.site_start[people + 1] - self.site_start[people]), _starts(counts),
+                       self.member_row[members], self.member_coef[members], self.member_answer[members], self.constant[people])
+
+    def for_kernel(self, kernel: Kernel) -> Answers:
+        """The sites that a kernel sees."""
+        return self.merged if kernel.static else self
+
+
+def runs(start: Ints, chosen: Ints) -> Ints:
+    """Indices start[c] … start[c + 1] of all chosen c, one run after the other."""
+    counts = start[chosen + 1] - start[chosen]
+    return np.asarray(np.arange(counts.sum()) + np.repeat(start[chosen] - (np.cumsum(counts) - counts), counts))
+
+
+def _starts(counts: Ints) -> Ints:
+    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
