@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose
 
 import dynaesti as dy
 from dynaesti.columns import looks_like_epoch
-from dynaesti.tables import read_table
+from dynaesti.tables import read_pieces, read_table
 from simulated import classroom
 
 read = dy.Responses.read
@@ -203,6 +203,29 @@ def test_commas_and_thousands_are_told_apart(tmp_path):
     (tmp_path / "b.csv").write_text("id;item;resp;date\na;1;1,000;1\na;2;17;2\n")
     with pytest.raises(dy.ResponseError, match="'1,000'"):
         read(tmp_path / "b.csv")
+
+
+def test_lines_are_counted_as_an_editor_does(tmp_path):
+    """Blank lines, rows over two lines and broken ones in mid-file do not shift the lines that messages name."""
+    (tmp_path / "a.csv").write_text('id,item,resp,date\n\na,"x\ny",1,2\n\n\nb,y,0,3\nc,z\nd,w,oops,9\n')
+    with pytest.raises(dy.ResponseError, match=r"a\.csv, line 8 'c,z'.*'oops' in a\.csv, line 9"):
+        read(tmp_path / "a.csv")
+    (tmp_path / "a.jsonl").write_text('{"id": 1, "item": 1, "resp": 1, "date": 1}\n\n{"id": 1, "item": 2, "resp": "oops", "date": 2}\n')
+    with pytest.raises(dy.ResponseError, match=r"'oops' in a\.jsonl, line 3"):
+        read(tmp_path / "a.jsonl")
+
+
+def test_files_in_pieces_are_the_files(tmp_path, table):
+    table.to_csv(tmp_path / "a.csv", index=False)
+    table.to_parquet(tmp_path / "a.parquet")
+    table.to_json(tmp_path / "a.jsonl", orient="records", lines=True)
+    for name in ("a.csv", "a.parquet", "a.jsonl"):
+        whole = read_table(tmp_path / name)
+        pieces = list(read_pieces([str(tmp_path / name)], 1 if name == "a.csv" else 50))
+        assert sum(len(piece.frame) for piece in pieces) == len(whole.frame)
+        assert [v for piece in pieces for v in piece.frame["item"].to_list()] == whole.frame["item"].to_list()
+        last = pieces[-1]
+        assert last.where(len(last.frame) - 1) == whole.where(len(whole.frame) - 1)
 
 
 def test_odd_corners_of_text_files(tmp_path):

@@ -9,8 +9,8 @@ import gzip
 import io
 import json
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,8 @@ import narwhals as nw
 from dynaesti.errors import FileError, MissingExtraError, ResponseError
 from dynaesti.frames import KINDS, frame_kind
 
+BLOCK = 1 << 24  # bytes of text that are parsed at a time
+ROW_BYTES = 40  # of a row of text, roughly
 HEAD = 1 << 20  # bytes by which a file's kind is judged
 DELIMITERS = ",;\t|"
 csv.field_size_limit(1 << 30)  # names may be long
@@ -30,12 +32,17 @@ MAGIC = {b"PAR1": "parquet", b"{": "json", b"[": "json"}
 
 @dataclass(frozen=True)
 class Source:
-    """A file's share of a table. Files with lines count them from 1, below a heading."""
+    """A file's share of a table: so many rows from the file's row `start` on. `line` finds a row's line, where files have such."""
 
     name: str
     rows: int
-    lines: bool
-    first: int = 2  # line of the first row
+    start: int = 0
+    line: Callable[[int], int] | None = None
+
+    def where(self, row: int) -> str:
+        """The place of one of these rows."""
+        at = self.start + row
+        return f"{self.name}, row {at}" if self.line is None else f"{self.name}, line {self.line(at)}"
 
 
 @dataclass(frozen=True)
@@ -52,7 +59,7 @@ class Table:
         """The place of a row, as its owner would look for it."""
         for source in self.sources:
             if row < source.rows:
-                return f"{source.name}, line {row + source.first}" if source.lines else f"{source.name}, row {row}"
+                return source.where(row)
             row -= source.rows
         return f"row {row}"
 
@@ -122,11 +129,10 @@ def _backend() -> Any:
 
 def _read_files(patterns: Sequence[str]) -> Table:
     """All files named, one below the other."""
-    try:
-        import pyarrow as pa
-    except ImportError:
-        raise MissingExtraError("reading files needs pyarrow: pip install 'dynaesti[files]', or hand over a data frame") from None
-    parts = [_read_one(name) for pattern in patterns for name in _expanded(pattern)]
+    _need_arrow()
+    import pyarrow as pa
+
+    parts = [piece for pattern in patterns for name in _expanded(pattern) for piece in _pieces(name, None)]
     names = parts[0].frame.columns
     for part in parts[1:]:
         if set(part.frame.columns) != set(names):
@@ -143,6 +149,42 @@ def _read_files(patterns: Sequence[str]) -> Table:
                  tuple(dict.fromkeys(note for part in parts for note in part.notes)), tuple(line for part in parts for line in part.broken))
 
 
+def read_pieces(patterns: Sequence[str], rows: int) -> Iterator[Table]:
+    """All files named, about so many rows at a time: for what memory cannot hold."""
+    _need_arrow()
+    names: list[str] | None = None
+    for pattern in patterns:
+        for name in _expanded(pattern):
+            for piece in _pieces(name, rows):
+                names = names or list(piece.frame.columns)
+                if set(piece.frame.columns) != set(names):
+                    odd = sorted(set(piece.frame.columns) ^ set(names))
+                    raise ResponseError(f"{name} differs from the files before it in its columns ({', '.join(odd)}); files that are read "
+                                        "together need the same ones")
+                yield piece
+
+
+def rows_about(patterns: Sequence[str]) -> int:
+    """Roughly how many rows the files hold."""
+    _need_arrow()
+    import pyarrow.parquet as pq
+
+    total = 0.0
+    for name in (name for pattern in patterns for name in _expanded(pattern)):
+        if _suffix(Path(name)) in (".parquet", ".pq"):
+            total += pq.read_metadata(name).num_rows
+        elif name != "-":
+            total += Path(name).stat().st_size / ROW_BYTES * (5 if name.endswith(".gz") else 1)
+    return int(total)
+
+
+def _need_arrow() -> None:
+    try:
+        import pyarrow  # noqa: F401
+    except ImportError:
+        raise MissingExtraError("reading files needs pyarrow: pip install 'dynaesti[files]', or hand over a data frame") from None
+
+
 def _expanded(pattern: str) -> list[str]:
     if pattern == "-" or Path(pattern).exists():
         return [pattern]
@@ -152,7 +194,8 @@ def _expanded(pattern: str) -> list[str]:
     return found
 
 
-def _read_one(name: str) -> Table:
+def _pieces(name: str, rows: int | None) -> Iterator[Table]:
+    """A file in pieces of so many rows; all at once without a number."""
     path = Path(name)
     if name != "-" and not path.is_file():
         raise FileError(f"{name}: {f'a folder, not a file; give its files, such as {path}/*.csv' if path.is_dir() else 'no such file'}")
@@ -164,7 +207,7 @@ def _read_one(name: str) -> Table:
     try:
         head = _opened(name, packed).read(HEAD)
         kind = SUFFIXES.get(_suffix(path)) or next((k for magic, k in MAGIC.items() if head.lstrip().startswith(magic)), "text")
-        return READERS[kind](name, packed, head, label)
+        yield from READERS[kind](name, packed, head, label, rows)
     except ResponseError:
         raise
     except Exception as error:  # each reader has errors of its own
@@ -182,85 +225,179 @@ def _opened(name: str, packed: bytes | None) -> Any:
     return pa.BufferReader(packed) if packed is not None else pa.input_stream(name, compression="detect")
 
 
-def _read_parquet(name: str, packed: bytes | None, head: bytes, label: str) -> Table:  # noqa: ARG001
+def _read_parquet(name: str, packed: bytes | None, head: bytes, label: str, rows: int | None) -> Iterator[Table]:  # noqa: ARG001
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    table = pq.read_table(name if packed is None else _opened(name, packed))
-    return Table(nw.from_native(table, eager_only=True), None, (Source(label, table.num_rows, lines=False),))
+    if rows is None:
+        table = pq.read_table(name if packed is None else _opened(name, packed))
+        yield Table(nw.from_native(table, eager_only=True), None, (Source(label, table.num_rows),))
+        return
+    start = 0
+    for batch in pq.ParquetFile(name if packed is None else _opened(name, packed)).iter_batches(rows):
+        yield Table(nw.from_native(pa.Table.from_batches([batch]), eager_only=True), None, (Source(label, batch.num_rows, start),))
+        start += batch.num_rows
 
 
-def _read_json(name: str, packed: bytes | None, head: bytes, label: str) -> Table:
+def _read_json(name: str, packed: bytes | None, head: bytes, label: str, rows: int | None) -> Iterator[Table]:
     """JSON lines, or one list of objects."""
-    text = codecs.decode(_opened(name, packed).read(), "utf-8-sig")
-    whole = head.lstrip().startswith(b"[")
-    rows, broken = [], []
-    for number, line in enumerate([text] if whole else text.splitlines(), 1):
+    if head.lstrip().startswith(b"["):
+        text = codecs.decode(_opened(name, packed).read(), "utf-8-sig")
+        try:
+            yield _json_table(json.loads(text), [], label, 0, [])
+        except json.JSONDecodeError as error:
+            raise ResponseError(f"{label}: no valid JSON ({error})") from None
+        return
+    found: list[Any] = []
+    places: list[int] = []
+    broken: list[str] = []
+    start = 0
+    for number, line in enumerate(io.TextIOWrapper(_opened(name, packed), encoding="utf-8-sig"), 1):
         if not line.strip():
             continue
         try:
             row = json.loads(line)
-        except json.JSONDecodeError as error:
-            if whole:
-                raise ResponseError(f"{label}: no valid JSON ({error})") from None
+        except json.JSONDecodeError:
             broken.append(f"{label}, line {number}")
             continue
-        rows += row if isinstance(row, list) else [row]
+        found.append(row)
+        places.append(number)
+        if len(found) == rows:
+            yield _json_table(found, broken, label, start, places)
+            start, found, places, broken = start + len(found), [], [], []
+    if found or start == 0:
+        yield _json_table(found, broken, label, start, places)
+
+
+def _json_table(rows: list[Any], broken: list[str], label: str, start: int, places: list[int]) -> Table:
     if not rows or not all(isinstance(row, dict) for row in rows):
         raise ResponseError(f"{label}: expected one JSON object a line, such as {{\"id\": \"ada\", \"item\": 3, \"resp\": 1, \"date\": 5}}")
-    return Table(_as_arrow(_from_rows(rows)), None, (Source(label, len(rows), lines=False),), (), tuple(broken))
+    source = Source(label, len(rows), start, (lambda row: places[row - start]) if places else None)
+    return Table(_as_arrow(_from_rows(rows)), None, (source,), (), tuple(broken))
 
 
 def _as_arrow(frame: nw.DataFrame[Any]) -> nw.DataFrame[Any]:
     return nw.from_native(frame.to_arrow(), eager_only=True)
 
 
-def _read_text(name: str, packed: bytes | None, head: bytes, label: str) -> Table:
+def _read_text(name: str, packed: bytes | None, head: bytes, label: str, rows: int | None) -> Iterator[Table]:
     """Delimited text of any usual dialect. Columns stay text except whole numbers: names such as 007 and 1.10 are kept."""
     import pyarrow as pa
-    import pyarrow.csv as pc
 
     encoding, notes = _encoding(head, label)
+    dialect = _dialect(head, encoding, label, notes)
+    broken: list[str] = []
+
+    def line(row: int) -> int:
+        return _lines(name, packed, dialect, wanted=row)[0]
+
+    def pieces(encoding: str) -> Iterator[Any]:
+        batches, size, some = [], 0, False
+        for batch in _text_batches(name, packed, replace(dialect, encoding=encoding), lambda row: broken.append(row.text[:60])):
+            batches.append(batch)
+            size += batch.num_rows
+            if rows is not None and size >= rows:
+                yield pa.Table.from_batches(batches)
+                batches, size, some = [], 0, True
+        if batches or not some:
+            yield pa.Table.from_batches(batches, pa.schema([(column, pa.string()) for column in dialect.columns]))
+
+    def told(found: Any, start: int) -> Table:
+        typed = pa.table({column: _whole_numbers(found[column]) for column in dialect.columns})
+        shown = [f"{label}, line {number} {text!r}" for text, number in
+                 zip(broken, _lines(name, packed, dialect, most=len(broken)) if broken and rows is None else [], strict=False)]
+        return Table(nw.from_native(typed, eager_only=True), None, (Source(label, found.num_rows, start, line),),
+                     tuple(notes) if start == 0 else (), tuple(shown or [f"{label}, the line {text!r}" for text in broken]))
+
+    start = 0
+    try:
+        for found in pieces(encoding):
+            yield told(found, start)
+            start += found.num_rows
+            if rows is not None:
+                broken.clear()
+    except pa.ArrowInvalid as error:
+        if "UTF8" not in str(error):
+            raise
+        if start:
+            raise ResponseError(f"{label}: the text is not UTF-8 below row {start:,}; convert the file to UTF-8") from None
+        broken.clear()
+        notes.append(f"{label}: the text is not UTF-8 and was read as Windows-1252")
+        dialect = replace(dialect, encoding="cp1252")
+        for found in pieces("cp1252"):
+            yield told(found, start)
+            start += found.num_rows
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How a text file is written."""
+
+    encoding: str
+    delimiter: str
+    columns: tuple[str, ...]
+    above: int  # blank lines before the heading
+    quoted: bool
+
+
+def _dialect(head: bytes, encoding: str, label: str, notes: list[str]) -> Dialect:
     text = codecs.getincrementaldecoder(encoding)("replace").decode(head)
     every = text.lstrip("\ufeff").splitlines()
     lines = [line for line in every if line.strip()]
     if not lines:
         raise ResponseError(f"{label}: the file is empty")
-    above = next(k for k, line in enumerate(every) if line.strip())  # blank lines before the heading
     delimiter = _delimiter(lines)
     if delimiter not in ",\t":
         notes.append(f"{label}: columns are separated by {delimiter!r}")
-    columns = [column.strip() for column in next(csv.reader([lines[0]], delimiter=delimiter))]
+    columns = tuple(column.strip() for column in next(csv.reader([lines[0]], delimiter=delimiter)))
     twice = [column for column in dict.fromkeys(columns) if columns.count(column) > 1]
     if twice:
         raise ResponseError(f"{label}: {len(twice)} columns occur twice (first: {twice[0]!r}); give each a name of its own")
-    broken: list[str] = []
+    return Dialect(encoding, delimiter, columns, next(k for k, line in enumerate(every) if line.strip()), '"' in text)
+
+
+def _text_batches(name: str, packed: bytes | None, dialect: Dialect, broken: Callable[[Any], None]) -> Any:
+    """The file's rows, text in every column."""
+    import pyarrow as pa
+    import pyarrow.csv as pc
+
+    stream: Any = _opened(name, packed)
+    if dialect.encoding not in ("utf-8", "utf-8-sig"):
+        stream = pa.BufferReader(stream.read().decode(dialect.encoding, "replace").lstrip("\ufeff").encode())
 
     def skip(row: Any) -> str:
-        broken.append(f"{label}, {f'line {row.number}' if row.number is not None else 'the line'} {row.text[:60]!r}")
+        broken(row)
         return "skip"
 
-    def table(many_lines: bool) -> Any:
-        stream: Any = _opened(name, packed)
-        if encoding not in ("utf-8", "utf-8-sig"):
-            stream = pa.BufferReader(stream.read().decode(encoding, "replace").lstrip("\ufeff").encode())
-        return pc.read_csv(
-            stream, pc.ReadOptions(use_threads=False, column_names=columns, skip_rows=above + 1),
-            pc.ParseOptions(delimiter=delimiter, newlines_in_values=many_lines, invalid_row_handler=skip),
-            pc.ConvertOptions(column_types=dict.fromkeys(columns, pa.string()), strings_can_be_null=True, null_values=[""],
-                              quoted_strings_can_be_null=True))
+    columns = list(dialect.columns)
+    return pc.open_csv(
+        stream, pc.ReadOptions(use_threads=False, column_names=columns, skip_rows=dialect.above + 1, block_size=BLOCK),
+        pc.ParseOptions(delimiter=dialect.delimiter, newlines_in_values=dialect.quoted, invalid_row_handler=skip),
+        pc.ConvertOptions(column_types=dict.fromkeys(columns, pa.string()), strings_can_be_null=True, null_values=[""],
+                          quoted_strings_can_be_null=True))
 
-    try:
-        found = table(many_lines='"' in text)
-    except pa.ArrowInvalid as error:
-        if "UTF8" not in str(error):
-            raise
-        broken.clear()
-        encoding = "cp1252"  # seen only further down
-        notes.append(f"{label}: the text is not UTF-8 and was read as Windows-1252")
-        found = table(many_lines='"' in text)
-    typed = pa.table({column: _whole_numbers(found[column]) for column in columns})
-    source = Source(label, found.num_rows, lines=True, first=above + 2)
-    return Table(nw.from_native(typed, eager_only=True), None, (source,), tuple(notes), tuple(broken))
+
+def _lines(name: str, packed: bytes | None, dialect: Dialect, wanted: int | None = None, most: int = 1) -> list[int]:
+    """The line of a wanted row, or of the first few that are no rows: the file is read again, since blank lines are not counted."""
+    stream = io.TextIOWrapper(_opened(name, packed), encoding=dialect.encoding, errors="replace", newline="")
+    reader, row, odd = csv.reader(stream, delimiter=dialect.delimiter), -1, []
+    before = 0
+    for cells in reader:
+        first, before = before + 1, reader.line_num  # a row may run over several lines
+        if not cells:
+            continue
+        if row == -1:  # the heading
+            row = 0
+            continue
+        if len(cells) != len(dialect.columns):
+            odd.append(first)
+            if wanted is None and len(odd) == most:
+                break
+            continue
+        if row == wanted:
+            return [first]
+        row += 1
+    return odd
 
 
 def _encoding(head: bytes, label: str) -> tuple[str, list[str]]:
