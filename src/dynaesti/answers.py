@@ -88,6 +88,22 @@ class Answers:
         return Answers(0.5 * (first + last), np.arange(self.people + 1), self.member_start[self.site_start], self.member_row,
                        self.member_coef, self.member_answer, self.constant)
 
+    @staticmethod
+    def joined(parts: Sequence[Answers]) -> Answers:
+        """The people of all parts, one part after the other."""
+        def starts(name: str) -> Ints:
+            pieces = [getattr(part, name) for part in parts]
+            ends = np.cumsum([0, *(piece[-1] for piece in pieces)])
+            return np.concatenate([piece[:-1] + end for piece, end in zip(pieces, ends, strict=False)] + [ends[-1:]]).astype(np.int64)
+
+        def whole(name: str) -> Array:
+            return np.concatenate([getattr(part, name) for part in parts])
+
+        before = np.cumsum([0, *(len(part) for part in parts)])
+        answer = np.concatenate([part.member_answer + n for part, n in zip(parts, before, strict=False)])
+        return Answers(whole("times"), starts("site_start"), starts("member_start"), whole("member_row").astype(np.int64),
+                       whole("member_coef"), answer, whole("constant"))
+
     def take(self, people: Ints) -> Answers:
         """Some of the people."""
         sites = runs(self.site_start, people)

@@ -1,10 +1,10 @@
 """Interrupted fits: marks on disk, from which a fit goes on and gives the same answer."""
 
+import posixpath
 import time
 import zlib
 from dataclasses import asdict, replace
-from os import PathLike
-from pathlib import Path
+from os import PathLike, fspath
 from typing import Any
 
 import numpy as np
@@ -12,9 +12,10 @@ import numpy as np
 from dynaesti.bank import Bank, Metric
 from dynaesti.em import Mark, Priors, Step
 from dynaesti.errors import StorageError
+from dynaesti.places import Place
 from dynaesti.responses import Responses
 from dynaesti.saving import Arrays, Header, kernel_header, read_kernel
-from dynaesti.storage import read, write
+from dynaesti.storage import dump, parse
 
 NUMBERS = ("stage", "step", "settle", "quiet", "change", "best", "last", "jumped", "farthest")
 BLOCK = ("u", "prior_mean", "prior_sd")
@@ -23,9 +24,15 @@ BLOCK = ("u", "prior_mean", "prior_sd")
 class Checkpoint:
     """A file that holds a fit's last mark, written at most every so many seconds."""
 
-    def __init__(self, path: str | PathLike[str], responses: Responses, options: dict[str, Any], every: float = 20.0) -> None:
-        self.path, self.every, self.written = Path(path), every, time.monotonic()
-        self.print = _fingerprint(responses, options)
+    def __init__(self, path: str | PathLike[str], fingerprint: str, every: float = 20.0) -> None:
+        folder, name = posixpath.split(fspath(path).replace("\\", "/"))
+        self.place, self.name, self.every, self.written = Place(folder or "."), name, every, time.monotonic()
+        self.print = fingerprint
+
+    @property
+    def path(self) -> str:
+        """Where the file lies."""
+        return self.place.path(self.name)
 
     def __call__(self, mark: Mark) -> None:
         """Write the mark, if the last one is old enough."""
@@ -39,16 +46,18 @@ class Checkpoint:
         for k, pair in enumerate(mark.seen):
             arrays[f"seen{k}"] = np.stack(pair)
         header = {name: getattr(mark, name) for name in NUMBERS}
-        write(self.path, "checkpoint", {**header, "print": self.print, "metrics": [asdict(mark.bank.metric), asdict(mark.plain.metric)],
-                                        "kernels": [kernel_header(kernel) for kernel in mark.priors.kernels], "seen": len(mark.seen),
-                                        "trace": [asdict(step) for step in mark.trace]}, arrays)
+        with self.place.writing(self.name) as file:
+            dump(file, "checkpoint", {**header, "print": self.print, "metrics": [asdict(mark.bank.metric), asdict(mark.plain.metric)],
+                                      "kernels": [kernel_header(kernel) for kernel in mark.priors.kernels], "seen": len(mark.seen),
+                                      "trace": [asdict(step) for step in mark.trace]}, arrays, packed=False)
         self.written = time.monotonic()
 
     def resume(self, template: Bank) -> Mark | None:
         """The mark on disk, None where there is none; one of other data or options is refused."""
-        if not self.path.exists():
+        if not self.place.exists(self.name):
             return None
-        kind, header, arrays = read(self.path)
+        with self.place.reading(self.name) as file:
+            kind, header, arrays = parse(file, self.path)
         if kind != "checkpoint" or header.get("print") != self.print:
             raise StorageError(f"{self.path}: a checkpoint of other data or options (or no checkpoint); remove it, or name another file")
         try:
@@ -58,7 +67,7 @@ class Checkpoint:
 
     def done(self) -> None:
         """The fit is over: the file goes."""
-        self.path.unlink(missing_ok=True)
+        self.place.remove(self.name)
 
 
 def _read_mark(header: Header, arrays: Arrays, template: Bank) -> Mark:
@@ -74,7 +83,8 @@ def _read_mark(header: Header, arrays: Arrays, template: Bank) -> Mark:
                 trace=tuple(Step(**step) for step in header["trace"]), **{name: header[name] for name in NUMBERS})
 
 
-def _fingerprint(responses: Responses, options: dict[str, Any]) -> str:
+def fingerprint(responses: Responses, options: dict[str, Any]) -> str:
+    """A short print of data and options, by which a mark is known again."""
     total = zlib.crc32(repr(sorted(options.items(), key=lambda pair: pair[0])).encode())
     for labels in (responses.people, responses.items, responses.models):
         total = zlib.crc32(repr(None if labels is None else labels.tolist()).encode(), total)

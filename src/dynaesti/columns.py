@@ -45,6 +45,7 @@ class Findings:
     bad: Bools
     notes: list[str] = field(default_factory=list)
     complaints: list[str] = field(default_factory=list)
+    time_format: str | None = None  # how dates turned out to be written, where it is not ISO
 
     def complain(self, rows: Bools, name: str, what: str, values: npt.NDArray[Any] | None = None) -> None:
         """Mark rows as unusable, with up to three examples."""
@@ -318,6 +319,7 @@ def _reader(texts: list[str], name: str, clock: Clock, found: Findings) -> Calla
         raise ResponseError(f"{name}: dates such as {sample[0]!r} can be read as {top[0]!r} or {top[1]!r}; say which by time_format= "
                             "(on the command line --time-format)")
     found.notes.append(f"{name}: dates were read as {top[0]!r}")
+    found.time_format = top[0]
     return lambda text: _read_date(text, top[0])
 
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from dynaesti.answers import Answers, Census
 from dynaesti.arrays import Array, Ints
 from dynaesti.bank import Bank
-from dynaesti.expectation import Expectation, Expected, Grafts, farthest_ability, person_weights, unit_sums
+from dynaesti.expectation import Expectation, Expected, Grafts, farthest_ability, person_weights, tabulated, unit_sums
 from dynaesti.priors.kernels import Kernel
 from dynaesti.rows import RowTable
 from dynaesti.uncertainty import Information, gathered
@@ -59,13 +59,13 @@ class Crowd(Protocol):
     def take(self, people: Ints) -> Answers:
         """The answers of some people, in memory."""
 
-    def look(self, table: RowTable, kernels: list[Kernel], share: Array, tolerance: float, counting: bool = True) -> Tally:
+    def look(self, bank: Bank, z: Array, kernels: list[Kernel], share: Array, tolerance: float, counting: bool = True) -> Tally:
         """Graft everyone's curve under every prior and add up what follows; `share` is the population's distribution over them."""
 
     def forget(self, kernels: list[Kernel]) -> None:
         """Drop what is remembered of other priors than these."""
 
-    def information(self, bank: Bank, table: RowTable, kernels: list[Kernel], share: Array, joint: bool) -> Information:
+    def information(self, bank: Bank, z: Array, kernels: list[Kernel], share: Array, joint: bool) -> Information:
         """What the answers say about the items together, for standard errors; after a last, tight look."""
 
     def memory(self) -> Memory:
@@ -104,8 +104,8 @@ class InMemory:
     def take(self, people: Ints) -> Answers:
         return self.engine.answers.take(people)
 
-    def look(self, table: RowTable, kernels: list[Kernel], share: Array, tolerance: float, counting: bool = True) -> Tally:
-        tally, expected = look_at(self.engine, self.sites, table, kernels, share, tolerance, counting)
+    def look(self, bank: Bank, z: Array, kernels: list[Kernel], share: Array, tolerance: float, counting: bool = True) -> Tally:
+        tally, expected = look_at(self.engine, self.sites, tabulated(bank, z), kernels, share, tolerance, counting)
         self.sites = {kernel: (g.precision, g.shift) for kernel, g in zip(kernels, expected.grafted, strict=True)}
         self.grafted = expected.grafted
         return tally
@@ -114,8 +114,8 @@ class InMemory:
         self.sites = {kernel: pair for kernel, pair in self.sites.items() if kernel in kernels}
         self.engine.forget(kernels)
 
-    def information(self, bank: Bank, table: RowTable, kernels: list[Kernel], share: Array, joint: bool) -> Information:
-        return gathered(self.engine, bank, table, kernels, Expected(self.grafted, person_weights(share, self.grafted)), joint)
+    def information(self, bank: Bank, z: Array, kernels: list[Kernel], share: Array, joint: bool) -> Information:
+        return gathered(self.engine, bank, tabulated(bank, z), kernels, Expected(self.grafted, person_weights(share, self.grafted)), joint)
 
     def memory(self) -> Memory:
         return {f"sites{k}": np.stack(pair) for k, pair in enumerate(self.sites.values())}

@@ -5,30 +5,35 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from os import PathLike
-from typing import Any
+from os import PathLike, fspath
+from typing import Any, overload
 
 import numpy as np
 
-from dynaesti.arrays import positive_number, whole_number
+from dynaesti.arrays import Array, positive_number, whole_number
 from dynaesti.bank import Bank
-from dynaesti.checkpoints import Checkpoint
-from dynaesti.coding import build_answers, build_bank, build_coding, component_slopes, models_of
+from dynaesti.checkpoints import Checkpoint, fingerprint
+from dynaesti.coding import Coding, build_answers, build_bank, build_coding, component_slopes, models_of
 from dynaesti.crowd import InMemory
 from dynaesti.em import Listener
+from dynaesti.engines import Engine, Threads
 from dynaesti.errors import ConvergenceWarning, InputError
 from dynaesti.expectation import person_weights
 from dynaesti.fitting import Stages
 from dynaesti.items import ItemModel
 from dynaesti.labels import Labels, find
+from dynaesti.places import Place
 from dynaesti.priors.kernels import RBF, Banded, Kernel, Level, Matern32
 from dynaesti.progress import LiveLine
 from dynaesti.responses import Responses
 from dynaesti.results import Fit
-from dynaesti.stock import take_stock
+from dynaesti.sharded import Layout, Sharded, TakeStock, summed
+from dynaesti.shardedfit import FIT_NAME, ShardedFit
+from dynaesti.shards import Shards, is_shards
+from dynaesti.stock import Stock, take_stock
 
 OPTIONS = ("kernel", "scale", "direction", "orient", "priors", "clock", "unit", "rare", "fixed", "start", "iterations", "tolerance",
-           "standard_errors", "threads", "progress", "checkpoint", "every")
+           "standard_errors", "threads", "progress", "checkpoint", "every", "engine")
 KERNELS: dict[str, Callable[[], Kernel]] = {
     "rbf": RBF,
     "matern32": Matern32,
@@ -36,6 +41,9 @@ KERNELS: dict[str, Callable[[], Kernel]] = {
     "level+matern32": lambda: Level(amplitude="learn") + Matern32(amplitude="learn"),
 }
 DEFAULT_KERNEL = "level+matern32"  # on evidence: see docs/kernels.md
+ASIDE = ("threads", "progress", "checkpoint", "every", "engine")  # options that the answer does not depend on
+SIGNED = 2_000_000  # sites of the people by whom it is judged which items run backwards
+CHECKPOINT = "fit.ckpt"  # in the folder of a fit of shards
 CLOCKS = ("calendar", "person")
 SCALES, DIRECTIONS, PRIORS = ("abilities", "items"), ("positive", "free"), ("weak", "hierarchical", None)
 
@@ -52,14 +60,16 @@ class DynAEsti:
     `rare`: categories with fewer answers join a neighbour. `fixed` and `start`: item → {parameter: value} (or a frame with an item
     column), held or only begun from; fixed parameters anchor the scale. `tolerance`: stop when a step moves the parameters by less than
     this part of their standard errors. `progress=True` shows a live line. `checkpoint` names a file written every so many seconds
-    (`every`), from which an interrupted fit of the same data and options goes on to the same answer.
+    (`every`), from which an interrupted fit of the same data and options goes on to the same answer (a fit of shards keeps one by
+    itself). `engine`: who works on shards, threads of this process by default, or `DaskEngine(client)`.
     """
 
     def __init__(self, model: Any = "2PL", *, kernel: Kernel | str | None = None, bandwidth: Any = None, scale: str = "abilities",
                  direction: str = "positive", orient: Mapping[str, Any] | None = None, priors: str | None = "weak",
                  clock: str = "calendar", unit: str | None = None, rare: int = 1, fixed: Any = None, start: Any = None,
                  iterations: int = 200, tolerance: float = 0.01, standard_errors: bool = True, threads: int | None = None,
-                 progress: bool | Listener = False, checkpoint: str | PathLike[str] | None = None, every: float = 20.0) -> None:
+                 progress: bool | Listener = False, checkpoint: str | PathLike[str] | None = None, every: float = 20.0,
+                 engine: Engine | None = None) -> None:
         if kernel is not None and bandwidth is not None:
             raise InputError("bandwidth: the kernel owns it; give one of both")
         if isinstance(kernel, str):
@@ -89,41 +99,115 @@ class DynAEsti:
         self.threads = None if threads is None else whole_number(threads, "threads", 1)
         if not isinstance(progress, bool) and not callable(progress):
             raise InputError(f"progress: expected True, False or a function of a step, got {progress!r}")
-        self.progress, self.checkpoint, self.every = progress, checkpoint, every
+        if engine is not None and not hasattr(engine, "run"):
+            raise InputError(f"engine: expected an engine such as DaskEngine(client), got {type(engine).__name__}")
+        self.progress, self.checkpoint, self.every, self.engine = progress, checkpoint, every, engine
+
+    @overload
+    def fit(self, data: Shards, *, out: str | PathLike[str] | None = None) -> ShardedFit: ...
+
+    @overload
+    def fit(self, data: str | PathLike[str], *, id: str | None = None, item: str | None = None, resp: str | None = None,
+            time: str | None = None, weight: str | None = None, model: str | None = None,
+            out: str | PathLike[str] | None = None) -> Any: ...
+
+    @overload
+    def fit(self, data: Any, *, id: str | None = None, item: str | None = None, resp: str | None = None,
+            time: str | None = None, weight: str | None = None, model: str | None = None) -> Fit: ...
 
     def fit(self, data: Any, *, id: str | None = None, item: str | None = None, resp: str | None = None,  # noqa: A002
-            time: str | None = None, weight: str | None = None, model: str | None = None) -> Fit:
-        """Fit to answers: a frame, a CSV or Parquet path, an iterable of dicts, or `Responses`; columns by keyword.
+            time: str | None = None, weight: str | None = None, model: str | None = None, out: str | PathLike[str] | None = None) -> Any:
+        """Fit to answers: a frame, a CSV or Parquet path, an iterable of dicts, or `Responses`; columns by keyword. Returns a `Fit`.
 
-        `weight` names a column of response weights, `model` one that names each item's model.
+        `weight` names a column of response weights, `model` one that names each item's model. Given a folder of shards (see `prepare`)
+        it streams them and returns a `ShardedFit`, kept in the folder `out` (default: the shards' name with "-fit").
         """
+        if is_shards(data):
+            if any(name is not None for name in (id, item, resp, time, weight, model)):
+                raise InputError("shards: their columns were named when they were prepared")
+            return self._fit_shards(data if isinstance(data, Shards) else Shards.open(fspath(data)), out)
+        if out is not None:
+            raise InputError("out: only a fit of shards has a folder; save others with fit.save(path)")
         responses = Responses.read(data, id=id, item=item, resp=resp, time=time, weight=weight, model=model, unit=self.unit,
                                    clock=self.clock, timeless=self.kernel.static)
         models = self._models(responses.items, responses.models)
         stock = take_stock(responses, models)
         coding = build_coding(responses.items, models, stock, self.rare)
-        slopes = component_slopes(responses, coding) if any(m.signed for m in models) else None
-        bank = build_bank(responses.items, coding, stock, self.priors, _by_item(self.fixed, "fixed"), _by_item(self.start, "start"), slopes)
+        bank = self._bank(responses.items, coding, stock)
         crowd = InMemory(build_answers(responses, coding, bank), self.threads)
-        listen = LiveLine(self.tolerance) if self.progress is True else self.progress or None
-        saved = None if self.checkpoint is None else Checkpoint(self.checkpoint, responses, {
-            name: repr(getattr(self, name)) for name in ("model", *OPTIONS) if name not in ("threads", "progress", "checkpoint", "every")},
-            self.every)
+        if any(m.signed for m in models):
+            slopes = component_slopes(responses.take(crowd.census.sample(SIGNED)), coding)
+            bank = self._bank(responses.items, coding, stock, slopes)
+        listen = self._listener()
+        saved = None if self.checkpoint is None else Checkpoint(self.checkpoint, fingerprint(responses, self._choices()), self.every)
         fitted = Stages(crowd, self.kernel, self.iterations, self.tolerance, self.threads, listen, saved, self.standard_errors).run(bank)
         if saved is not None:
             saved.done()
-        options = {"scale": self.scale, "direction": self.direction, "priors": self.priors, "threads": self.threads,
-                   "rare": self.rare, "tolerance": self.tolerance, "farthest": fitted.point.farthest}
-        made = Fit(responses, coding, fitted.point.bank, fitted.priors.kernels, fitted.priors.share, crowd.grafted,
-                   person_weights(fitted.priors.share, crowd.grafted), fitted.covariance, fitted.trace, fitted.converged, options)
-        made = made if self._upright(made) else _mirrored(made)
+        made = Fit(**vars(fitted.common(coding, self._kept())), responses=responses, grafts=crowd.grafted,
+                   weights=person_weights(fitted.priors.share, crowd.grafted))
+        made = made if self._upright(made, made) else _mirrored(made)
+        self._tell(made, listen)
+        return made
+
+    def _fit_shards(self, shards: Shards, out: str | PathLike[str] | None) -> ShardedFit:
+        """The same stages over shards; everything about people stays in the folder."""
+        run = Place(f"{shards.folder.rstrip('/')}-fit" if out is None else fspath(out))
+        if run.exists(FIT_NAME) and not run.exists(CHECKPOINT):
+            raise InputError(f"out: {run.root} holds a fit already; name another folder, or remove it")
+        if self.unit is not None or not (self.kernel.static or shards.columns.get("time")):
+            raise InputError("unit: it was stated when the shards were prepared" if self.unit is not None else
+                             "the shards have no times: fit one constant ability per person (bandwidth=inf)")
+        engine = self.engine or Threads(self.threads)
+        models = self._models(shards.items, shards.models)
+        busy = [k for k, part in enumerate(shards.parts) if part.people]
+        stock: Stock = engine.run(TakeStock(shards, models), busy, summed)
+        coding = build_coding(shards.items, models, stock, self.rare)
+        bank = self._bank(shards.items, coding, stock)
+        listen = self._listener()
+        crowd = Sharded(Layout(shards, coding, bank, self.clock, run), engine, listen.shard if isinstance(listen, LiveLine) else None)
+        if any(m.signed for m in models):
+            bank = self._bank(shards.items, coding, stock, component_slopes(crowd.responses(crowd.census.sample(SIGNED)), coding))
+        saved = Checkpoint(run.path(CHECKPOINT), shards.fingerprint(self._choices()), 0.0)
+        if not run.exists(CHECKPOINT):
+            crowd.clean()
+        if isinstance(listen, LiveLine):
+            listen.say(f"{shards.rows:,} answers of {shards.people:,} people to {shards.items.size:,} items in {len(shards)} shards, on "
+                       f"{engine.describe()}; {crowd.needs(bank)}")
+        fitted = Stages(crowd, self.kernel, self.iterations, self.tolerance, self.threads, listen, saved, self.standard_errors).run(bank)
+        common = fitted.common(coding, self._kept())
+        made = ShardedFit(**vars(common), shards=shards, run=run, version=crowd.version, turned=False, clock=self.clock,
+                          log_evidence=fitted.point.log_evidence, unsettled=fitted.point.unsettled, answered=stock.number)
+        if not self._upright(made, made.holder(self.orient["id"]) if self.orient and "id" in self.orient else None):
+            made = replace(made, bank=made.bank.mirrored(), covariance=_turned(made), turned=True)
+        made.save()
+        saved.done()
+        crowd.clean()
+        self._tell(made, listen)
+        return made
+
+    def _bank(self, items: Labels, coding: Coding, stock: Stock, slopes: Array | None = None) -> Bank:
+        return build_bank(items, coding, stock, self.priors, _by_item(self.fixed, "fixed"), _by_item(self.start, "start"), slopes)
+
+    def _listener(self) -> Listener | None:
+        return LiveLine(self.tolerance) if self.progress is True else self.progress or None
+
+    def _kept(self) -> dict[str, Any]:
+        """The options that a fit remembers."""
+        return {"scale": self.scale, "direction": self.direction, "priors": self.priors, "threads": self.threads, "rare": self.rare,
+                "tolerance": self.tolerance}
+
+    def _tell(self, made: Fit | ShardedFit, listen: Listener | None) -> None:
+        """The verdict."""
         if isinstance(listen, LiveLine):
             listen.close(f"{'came to rest' if made.converged else 'did not come to rest'} after {len(made.trace)} steps, log evidence "
                          f"{made.log_evidence:,.1f}")
         if not made.converged:
             warnings.warn(f"the fit did not come to rest within {self.iterations} steps (last change {made.trace[-1].change:.2g} standard "
-                          "errors); raise iterations, or look at fit.history", ConvergenceWarning, stacklevel=2)
-        return made
+                          "errors); raise iterations, or look at fit.history", ConvergenceWarning, stacklevel=3)
+
+    def _choices(self) -> dict[str, str]:
+        """The options that the answer depends on, in words."""
+        return {name: repr(getattr(self, name)) for name in ("model", *OPTIONS) if name not in ASIDE}
 
     def _models(self, items: Labels, named: Labels | None) -> tuple[ItemModel, ...]:
         """One model an item."""
@@ -140,20 +224,21 @@ class DynAEsti:
             kept.pop("kernel")
         return DynAEsti(self.model, **{**kept, **changes})
 
-    def _upright(self, fit: Fit) -> bool:
-        """Whether the scale points the way it should."""
+    def _upright(self, fit: Fit | ShardedFit, holder: Fit | None) -> bool:
+        """Whether the scale points the way it should; `holder`: the fit that has the person to orient by."""
         free = all(block.model.signed or block.model.name == "NRM" for block in fit.bank.blocks)
         if not free or fit.bank.metric.free_location:
             return True
-        signs = np.empty(fit.responses.items.size)
+        signs = np.empty(fit.item_labels.size)
         for block in fit.bank.blocks:
             signs[block.items] = block.model.slope_sign(block.u)
         if self.orient is None:
             return bool(signs.mean() >= 0)
         if "item" in self.orient:
-            return bool(signs[find(fit.responses.items, [self.orient["item"]], "orient")[0]] >= 0)
-        person, offsets = fit._asked(None, [self.orient["id"]])
-        mix = fit.mixture(person, offsets)
+            return bool(signs[find(fit.item_labels, [self.orient["item"]], "orient")[0]] >= 0)
+        assert holder is not None
+        person, offsets = holder._asked(None, [self.orient["id"]])
+        mix = holder.mixture(person, offsets)
         return bool((mix.weights * mix.means).sum(axis=0).mean() >= 0)
 
 
@@ -166,13 +251,16 @@ def named_kernel(name: str) -> Kernel:
 
 def _mirrored(fit: Fit) -> Fit:
     """The same fit on the scale turned round."""
-    bank: Bank = fit.bank.mirrored()
     grafts = tuple(replace(g, shift=-g.shift, cav_mean=-g.cav_mean) for g in fit.grafts)
-    covariance = None
-    if fit.covariance is not None:
-        flips = [np.sign(_flip(block)) for block in fit.bank.blocks]
-        covariance = tuple(cov * flip[:, None] * flip for cov, flip in zip(fit.covariance, flips, strict=True))
-    return replace(fit, bank=bank, grafts=grafts, covariance=covariance)
+    return replace(fit, bank=fit.bank.mirrored(), grafts=grafts, covariance=_turned(fit))
+
+
+def _turned(fit: Fit | ShardedFit) -> tuple[Array, ...] | None:
+    """The items' covariances on the scale turned round."""
+    if fit.covariance is None:
+        return None
+    flips = [np.sign(_flip(block)) for block in fit.bank.blocks]
+    return tuple(cov * flip[:, None] * flip for cov, flip in zip(fit.covariance, flips, strict=True))
 
 
 def _flip(block: Any) -> Any:

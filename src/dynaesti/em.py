@@ -18,7 +18,7 @@ import numpy as np
 from dynaesti.arrays import Array, Ints
 from dynaesti.bank import Bank
 from dynaesti.crowd import Crowd, Memory
-from dynaesti.expectation import ability_grid, tabulated
+from dynaesti.expectation import ability_grid
 from dynaesti.population import log_list_prior, population_share
 from dynaesti.priors.kernels import Kernel
 
@@ -107,7 +107,7 @@ class Loop:
         """
         while True:
             z = ability_grid(bank, self._farthest)
-            tally = self.crowd.look(tabulated(bank, z), list(self.priors.kernels), self.priors.share, tolerance, counting)
+            tally = self.crowd.look(bank, z, list(self.priors.kernels), self.priors.share, tolerance, counting)
             self._farthest = max(self._farthest, min(tally.farthest, 2 * z[-1]))
             if ability_grid(bank, self._farthest).size == z.size:
                 break  # else someone is beyond the grid: look again on a wider one

@@ -106,6 +106,7 @@ class Expectation:
 
     answers: Answers
     threads: int | None = None
+    most_lanes: int = LANES
     _features: dict[tuple[Kernel, int], Solver] = field(default_factory=dict)
     _kept: int = 0
 
@@ -179,7 +180,7 @@ class Expectation:
     def counts(self, kernels: list[Kernel], expected: Expected, table: RowTable) -> Array:
         """Expected counts on the grid: (rows, points). Added up in fixed lanes, so threads do not change a bit."""
         tasks = [(k, number) for k, kernel in enumerate(kernels) for number in range(len(self._chunks[kernel.static]))]
-        lanes = max(1, min(LANES, len(tasks), MOST_COUNTS // table.log_lik.size))
+        lanes = max(1, min(self.most_lanes, len(tasks), max(2, MOST_COUNTS // table.log_lik.size)))
         parts = [np.zeros(table.log_lik.shape) for _ in range(lanes)]
         moments = [tilted_moments(g) for g in expected.grafted]
 

@@ -5,8 +5,6 @@ from dataclasses import asdict, dataclass, fields
 from datetime import date, datetime
 from typing import Any
 
-import numpy.typing as npt
-
 from dynaesti.arrays import Array
 from dynaesti.bank import Bank, Block, Metric
 from dynaesti.coding import Coding
@@ -14,7 +12,7 @@ from dynaesti.em import Step
 from dynaesti.errors import InputError
 from dynaesti.expectation import Grafts
 from dynaesti.items import MODELS, Golf, ItemModel, OwnModel
-from dynaesti.labels import as_labels
+from dynaesti.labels import Labels, as_labels
 from dynaesti.priors.kernels import Kernel
 from dynaesti.responses import Responses
 from dynaesti.saving import Arrays, Header, kernel_header, read_kernel
@@ -26,20 +24,56 @@ SITES = tuple(f.name for f in fields(Grafts))
 
 
 @dataclass(frozen=True)
-class FitParts:
-    """Everything a Fit consists of."""
+class Common:
+    """What a fit consists of, but for the people."""
 
-    responses: Responses
     coding: Coding
     bank: Bank
     kernels: tuple[Kernel, ...]
     population: Array  # weight of each prior in the population
-    grafts: tuple[Grafts, ...]
-    weights: Array  # (priors, people)
     covariance: tuple[Array, ...] | None  # of the items' parameters, block by block
     trace: tuple[Step, ...]
     converged: bool
     options: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class FitParts(Common):
+    """Everything a Fit consists of."""
+
+    responses: Responses
+    grafts: tuple[Grafts, ...]
+    weights: Array  # (priors, people)
+
+
+def common_header(fit: Common, items: Labels, arrays: Arrays) -> Header:
+    """Items, priors, trace and options; arrays beside them."""
+    arrays.update({"coding.values": fit.coding.values, "coding.table": fit.coding.table, "population": fit.population})
+    for k, block in enumerate(fit.bank.blocks):
+        arrays.update({f"block{k}.{name}": getattr(block, name) for name in BLOCK})
+        if fit.covariance is not None:
+            arrays[f"block{k}.covariance"] = fit.covariance[k]
+    return {"items": _labels_header(items, "items", arrays),
+            "blocks": [{"model": _model_header(b.model), "size": b.size, "first_row": b.first_row} for b in fit.bank.blocks],
+            "metric": asdict(fit.bank.metric), "priors": fit.bank.priors, "merged": list(fit.coding.merged),
+            "errors": fit.covariance is not None, "kernels": [kernel_header(kernel) for kernel in fit.kernels],
+            "trace": [asdict(step) for step in fit.trace], "converged": fit.converged, "options": dict(fit.options)}
+
+
+def read_common(header: Header, arrays: Arrays, models: Mapping[str, ItemModel] | None) -> tuple[Common, Labels]:
+    """The same again, and the items' names; models of the user's own are needed again, by label."""
+    items = read_labels(header["items"], "items", arrays)
+    blocks = tuple(Block(model=_read_model(b["model"], models or {}), size=b["size"], first_row=b["first_row"],
+                         **{name: arrays[f"block{k}.{name}"] for name in BLOCK}) for k, b in enumerate(header["blocks"]))
+    per_item: list[ItemModel] = [blocks[0].model] * items.size
+    for block in blocks:
+        for item in block.items:
+            per_item[item] = block.model
+    covariance = tuple(arrays[f"block{k}.covariance"] for k in range(len(blocks))) if header["errors"] else None
+    coding = Coding(arrays["coding.values"], arrays["coding.table"], tuple(per_item), tuple(header["merged"]))
+    return Common(coding, Bank(blocks, Metric(**header["metric"]), header["priors"]), tuple(read_kernel(k) for k in header["kernels"]),
+                  arrays["population"], covariance, tuple(Step(**step) for step in header["trace"]), header["converged"],
+                  header["options"]), items
 
 
 def fit_header(fit: FitParts, arrays: Arrays) -> Header:
@@ -48,48 +82,29 @@ def fit_header(fit: FitParts, arrays: Arrays) -> Header:
     arrays.update({f"responses.{name}": getattr(r, name) for name in ROWS})
     if r.weight is not None:
         arrays["responses.weight"] = r.weight
-    arrays.update({"coding.values": fit.coding.values, "coding.table": fit.coding.table, "population": fit.population,
-                   "weights": fit.weights})
-    for k, block in enumerate(fit.bank.blocks):
-        arrays.update({f"block{k}.{name}": getattr(block, name) for name in BLOCK})
-        if fit.covariance is not None:
-            arrays[f"block{k}.covariance"] = fit.covariance[k]
+    arrays["weights"] = fit.weights
     for k, grafts in enumerate(fit.grafts):
         arrays.update({f"prior{k}.{name}": getattr(grafts, name) for name in SITES})
-    return {"people": _labels_header(r.people, "people", arrays), "items": _labels_header(r.items, "items", arrays),
+    return {**common_header(fit, r.items, arrays), "people": _labels_header(r.people, "people", arrays),
             "models": None if r.models is None else r.models.tolist(),
             "responses": {"axis": asdict(r.axis), "unit": r.unit, "clock": r.clock, "dropped": r.dropped, "frame": r.frame,
-                          "notes": list(r.notes), "columns": dict(r.columns)},
-            "blocks": [{"model": _model_header(b.model), "size": b.size, "first_row": b.first_row} for b in fit.bank.blocks],
-            "metric": asdict(fit.bank.metric), "priors": fit.bank.priors, "merged": list(fit.coding.merged),
-            "errors": fit.covariance is not None, "kernels": [kernel_header(kernel) for kernel in fit.kernels],
-            "trace": [asdict(step) for step in fit.trace], "converged": fit.converged, "options": dict(fit.options)}
+                          "notes": list(r.notes), "columns": dict(r.columns)}}
 
 
 def read_fit(header: Header, arrays: Arrays, models: Mapping[str, ItemModel] | None) -> FitParts:
-    """The parts again; models of the user's own are needed again, by label."""
-    people, items = (_read_labels(header[name], name, arrays) for name in ("people", "items"))
+    """The parts again."""
+    common, items = read_common(header, arrays, models)
     told = header["responses"]
     rows = {name: arrays[f"responses.{name}"] for name in ROWS}
-    responses = Responses(people=people, items=items, weight=arrays.get("responses.weight"), axis=TimeAxis(**told["axis"]),
-                          unit=told["unit"], clock=told["clock"], dropped=told["dropped"], frame=told["frame"],
-                          notes=tuple(told["notes"]), columns=told["columns"],
+    responses = Responses(people=read_labels(header["people"], "people", arrays), items=items, weight=arrays.get("responses.weight"),
+                          axis=TimeAxis(**told["axis"]), unit=told["unit"], clock=told["clock"], dropped=told["dropped"],
+                          frame=told["frame"], notes=tuple(told["notes"]), columns=told["columns"],
                           models=None if header["models"] is None else as_labels(header["models"]), **rows)
-    blocks = tuple(Block(model=_read_model(b["model"], models or {}), size=b["size"], first_row=b["first_row"],
-                         **{name: arrays[f"block{k}.{name}"] for name in BLOCK}) for k, b in enumerate(header["blocks"]))
-    per_item: list[ItemModel] = [blocks[0].model] * items.size
-    for block in blocks:
-        for item in block.items:
-            per_item[item] = block.model
-    bank = Bank(blocks, Metric(**header["metric"]), header["priors"])
     grafts = tuple(Grafts(**{name: arrays[f"prior{k}.{name}"] for name in SITES}) for k in range(len(header["kernels"])))
-    covariance = tuple(arrays[f"block{k}.covariance"] for k in range(len(blocks))) if header["errors"] else None
-    coding = Coding(arrays["coding.values"], arrays["coding.table"], tuple(per_item), tuple(header["merged"]))
-    return FitParts(responses, coding, bank, tuple(read_kernel(k) for k in header["kernels"]), arrays["population"], grafts,
-                    arrays["weights"], covariance, tuple(Step(**step) for step in header["trace"]), header["converged"], header["options"])
+    return FitParts(**vars(common), responses=responses, grafts=grafts, weights=arrays["weights"])
 
 
-def _labels_header(labels: npt.NDArray[Any], name: str, arrays: Arrays) -> list[Any] | None:
+def _labels_header(labels: Labels, name: str, arrays: Arrays) -> list[Any] | None:
     """Labels of one number type are an array; others are listed with their types."""
     if labels.dtype.kind in "iufbM":
         arrays[f"labels.{name}"] = labels
@@ -109,7 +124,8 @@ def _tagged(label: Any, name: str) -> Any:
     raise InputError(f"{name}: a label of type {type(label).__name__} cannot be saved; use numbers, text or dates")
 
 
-def _read_labels(listed: list[Any] | None, name: str, arrays: Arrays) -> npt.NDArray[Any]:
+def read_labels(listed: list[Any] | None, name: str, arrays: Arrays) -> Labels:
+    """Labels again."""
     if listed is None:
         return arrays[f"labels.{name}"]
     readers: dict[str, Any] = {"bool": bool, "datetime": datetime.fromisoformat, "date": date.fromisoformat}

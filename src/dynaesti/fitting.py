@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -12,10 +14,12 @@ from dynaesti.arrays import Array
 from dynaesti.bank import Bank
 from dynaesti.candidates import UnitSpace, explore, unit_space
 from dynaesti.checkpoints import Checkpoint
+from dynaesti.coding import Coding
 from dynaesti.crowd import Crowd, InMemory
 from dynaesti.em import Listener, Loop, Mark, Point, Priors, Step
 from dynaesti.errors import BandwidthWarning, InputError
 from dynaesti.expectation import ability_grid, tabulated
+from dynaesti.fitfile import Common
 from dynaesti.population import population_share
 from dynaesti.priors.kernels import Kernel
 from dynaesti.uncertainty import item_covariances, joint_wanted
@@ -37,6 +41,11 @@ class Fitted:
     trace: tuple[Step, ...]
     converged: bool
     covariance: tuple[Array, ...] | None  # of the items' parameters, a block each: (items, parameters, parameters)
+
+    def common(self, coding: Coding, options: Mapping[str, Any]) -> Common:
+        """What a fit keeps of it."""
+        return Common(coding, self.point.bank, self.priors.kernels, self.priors.share, self.covariance, self.trace, self.converged,
+                      {**options, "farthest": self.point.farthest})
 
 
 def typical_times(census: Census, some: Answers) -> tuple[float, float]:
@@ -99,7 +108,7 @@ class Stages:
 
     def _covariance(self, loop: Loop, point: Point) -> tuple[Array, ...]:
         bank = point.bank
-        found = self.crowd.information(bank, tabulated(bank, point.grid), list(loop.priors.kernels), loop.priors.share,
+        found = self.crowd.information(bank, point.grid, list(loop.priors.kernels), loop.priors.share,
                                        joint_wanted(bank, self.crowd.census.people))
         return item_covariances(bank, found)
 

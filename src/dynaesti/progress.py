@@ -34,6 +34,18 @@ class LiveLine:
             self.told = time.monotonic()
             self.stream.write(text + "\n")
 
+    def say(self, text: str) -> None:
+        """A line of its own."""
+        self.stream.write(f"{text}\n")
+        self.stream.flush()
+
+    def shard(self, done: int, shards: int) -> None:
+        """Tell of the shards done in the look under way."""
+        if self.live:
+            text = f"{getattr(self, 'stage', 'first look')}: shard {done} of {shards}"
+            self.stream.write("\r" + text.ljust(self.width))
+            self.stream.flush()
+
     def _left(self, step: Step) -> str:
         """Time left, were the change to shrink on as it has."""
         if len(self.changes) < 4 or self.changes[-1] >= self.changes[0]:

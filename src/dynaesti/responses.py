@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -85,24 +85,17 @@ class Responses:
                 raise InputError(f"column {named_here[0]!r}: the data are Responses already, whose columns have been read")
             return data.on_clock(clock)
         table = data if isinstance(data, Table) else read_table(data)
-        columns = table.frame.columns
         if not len(table.frame):
             raise ResponseError("the table has no rows")
-        found = Findings(table, np.zeros(len(table.frame), dtype=bool))
-        optional = {"time": timeless, "resp": unanswered}
-        if known and weight not in columns:
+        if known and weight not in table.frame.columns:
             weight = None
-        if known and unanswered and resp not in columns:
-            optional["resp"], resp = True, ABSENT
-        guesses: list[str] = []
-        named = {key: None if given is ABSENT else find_column(table, key, given, guesses, optional.get(key, False))
-                 for key, given in (("id", id), ("item", item), ("resp", resp), ("time", time))}
-        extra = {key: find_column(table, key, given, found.notes)
-                 for key, given in (("weight", weight), ("model", model)) if given is not None}
-        if guesses:
-            found.notes.append(f"columns: {', '.join(guesses)}")
-        return _build(table, {**named, **extra}, found, clock, Clock(unit, timezone, time_format), unanswered, unreadable == "drop",
-                      code)
+        if known and unanswered and resp not in table.frame.columns:
+            resp = ABSENT
+        notes: list[str] = []
+        roles = find_roles(table, {"id": id, "item": item, "resp": resp, "time": time, "weight": weight, "model": model}, notes,
+                           timeless, unanswered)
+        rows = read_rows(table, roles, Clock(unit, timezone, time_format), notes, unanswered, unreadable == "drop", code)
+        return _sorted(rows, rows.unit(unit), clock, table.kind, (*table.notes, *notes), roles)
 
     @classmethod
     def from_matrices(cls, responses: Any, times: Any, people: Any = None, items: Any = None) -> Responses:
@@ -123,8 +116,9 @@ class Responses:
         if ids.shape != (len(r),) or names.shape != (r.shape[1],):
             raise ResponseError(f"labels: {ids.size} people and {names.size} items for a matrix of shape {r.shape}")
         axis, offsets = read_times(np.ascontiguousarray(t[rows, columns]), "T")
-        return _sorted(ids[rows], names[columns], r[rows, columns], offsets, None, None, axis, axis.unit, "calendar",
-                       int(r.size - rows.size), None, ())
+        typed = Rows(ids[rows], names[columns], r[rows, columns], offsets, None, None, axis, int(r.size - rows.size),
+                     np.arange(rows.size))
+        return _sorted(typed, axis.unit, "calendar", None, (), {})
 
     def joined(self, other: Responses) -> Responses:
         """With further answers; both must be on one time axis."""
@@ -139,9 +133,9 @@ class Responses:
         models = None if self.models is None else self.models[self.item]
         if models is not None:
             models = np.concatenate([models, self._models_of(other)[other.item]])
-        whole = _sorted(ids, names, np.concatenate([self.resp, other.resp]), offsets, both(self.weight, other.weight), models, self.axis,
-                        self.unit, self.clock, self.dropped + other.dropped, self.frame, self.notes)
-        return replace(whole, columns=self.columns)
+        rows = Rows(ids, names, np.concatenate([self.resp, other.resp]), offsets, both(self.weight, other.weight), models, self.axis,
+                    self.dropped + other.dropped, np.arange(offsets.size))
+        return _sorted(rows, self.unit, self.clock, self.frame, self.notes, self.columns)
 
     def with_note(self, note: str) -> Responses:
         """With one more word on what was decided about the data."""
@@ -176,6 +170,16 @@ class Responses:
         assert self.models is not None
         return np.asarray(self.models[place])
 
+    @staticmethod
+    def stacked(parts: Sequence[Responses]) -> Responses:
+        """The people of all parts, who are different people answering the same items, one part after the other."""
+        before = np.cumsum([0, *(part.people.size for part in parts)])
+        person = np.concatenate([part.person + n for part, n in zip(parts, before, strict=False)])
+        whole: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts])
+                                 for name in ("people", "item", "resp", "offsets", "origin")}
+        weight = None if parts[0].weight is None else np.concatenate([part.weight for part in parts if part.weight is not None])
+        return replace(parts[0], person=person, weight=weight, row=np.arange(person.size), **whole)
+
     def take(self, people: Ints) -> Responses:
         """The answers of some people (all items keep their numbers)."""
         rows = np.flatnonzero(np.isin(self.person, people))
@@ -186,9 +190,46 @@ class Responses:
                          0, self.frame, self.notes, self.models, self.row[rows], self.columns)
 
 
-def _build(table: Table, named: Mapping[str, str | None], found: Findings, clock: str, asked: Clock, unanswered: bool,
-           drop: bool, code: Mapping[str, float] | None) -> Responses:
-    frame = table.frame
+@dataclass(frozen=True)
+class Rows:
+    """A table's columns checked and typed, in the table's order, without the rows that were left out."""
+
+    ids: npt.NDArray[Any]
+    names: npt.NDArray[Any]
+    resp: Array
+    offsets: Array
+    weight: Array | None
+    models: npt.NDArray[Any] | None
+    axis: TimeAxis
+    dropped: int
+    kept: Ints  # places of the rows in the table
+    time_format: str | None = None  # how dates are written, where it is not ISO
+
+    def unit(self, asked: str | None) -> str:
+        """What a unit of time is: as asked for, or as the axis has it."""
+        wanted = "days" if asked in UNIX else asked
+        if self.axis.stamps and wanted not in (None, "days"):
+            raise InputError(f"unit: timestamps are counted in days, not {wanted!r}; convert them to numbers to use another unit")
+        return wanted or self.axis.unit
+
+
+def find_roles(table: Table, given: Mapping[str, str | None], notes: list[str], timeless: bool, unanswered: bool
+               ) -> dict[str, str | None]:
+    """The column that plays each role: as given, or recognised by its name, which is told."""
+    optional = {"time": timeless, "resp": unanswered}
+    guesses: list[str] = []
+    named = {key: None if given[key] is ABSENT else find_column(table, key, given[key], guesses, optional.get(key, False))
+             for key in ("id", "item", "resp", "time")}
+    named |= {key: find_column(table, key, given[key], notes) for key in ("weight", "model") if given.get(key) is not None}
+    if guesses:
+        notes.append(f"columns: {', '.join(guesses)}")
+    return named
+
+
+def read_rows(table: Table, named: Mapping[str, str | None], asked: Clock, notes: list[str], unanswered: bool, drop: bool,
+              code: Mapping[str, float] | None) -> Rows:
+    """The columns that play the roles; what was decided about them joins the notes."""
+    frame, found = table.frame, Findings(table, np.zeros(len(table.frame), dtype=bool))
 
     def told(key: str) -> str:
         return f"{key} (column {named[key]!r})"
@@ -200,7 +241,6 @@ def _build(table: Table, named: Mapping[str, str | None], found: Findings, clock
             raise ResponseError(f"{told('resp')}: all {len(frame)} responses are missing")
     if not unanswered:
         found.bad |= missing  # dropped and counted, whatever else their rows hold
-    dropped = int(missing.sum())
     ids, names = (labels(frame[str(named[key])], told(key), found) for key in ("id", "item"))
     weight = models = None
     if named.get("weight"):
@@ -212,21 +252,16 @@ def _build(table: Table, named: Mapping[str, str | None], found: Findings, clock
     if named["time"] is not None:
         axis, offsets = times(frame[named["time"]], told("time"), asked, found)
     found.settle(drop)
+    notes += found.notes
     keep = np.flatnonzero(~found.bad)
-    unit = "days" if asked.unit in UNIX else asked.unit
-    if axis.stamps and unit not in (None, "days"):
-        raise InputError(f"unit: timestamps are counted in days, not {unit!r}; convert them to numbers to use another unit")
-    read = _sorted(ids[keep], names[keep], resp[keep], offsets[keep], None if weight is None else weight[keep],
-                   None if models is None else models[keep], axis, unit or axis.unit, clock, dropped, table.kind,
-                   (*table.notes, *found.notes))
-    return replace(read, row=keep[read.row], columns=named)
+    return Rows(ids[keep], names[keep], resp[keep], offsets[keep], None if weight is None else weight[keep],
+                None if models is None else models[keep], axis, int(missing.sum()), keep, found.time_format)
 
 
-def _sorted(ids: npt.NDArray[Any], names: npt.NDArray[Any], resp: Array, offsets: Array, weight: Array | None,
-            models: npt.NDArray[Any] | None, axis: TimeAxis, unit: str, clock: str, dropped: int, frame: str | None,
-            notes: tuple[str, ...]) -> Responses:
-    people, person = encode(ids, "id")
-    items, item = encode(names, "item")
+def _sorted(rows: Rows, unit: str, clock: str, frame: str | None, notes: tuple[str, ...], columns: Mapping[str, str | None]) -> Responses:
+    resp, offsets, weight, models = rows.resp, rows.offsets, rows.weight, rows.models
+    people, person = encode(rows.ids, "id")
+    items, item = encode(rows.names, "item")
     order = np.lexsort((resp, item, offsets, person))
     origin = np.zeros(people.size)
     if clock == "person":
@@ -241,4 +276,4 @@ def _sorted(ids: npt.NDArray[Any], names: npt.NDArray[Any], resp: Array, offsets
             bad = item[int(np.argmax(differ))]
             raise ResponseError(f"model: item {items[bad]!r} is given different models; each item needs one")
     return Responses(people, items, person[order], item[order], resp[order], offsets[order], None if weight is None else weight[order],
-                     axis, unit, clock, origin, dropped, frame, notes, per_item, order, {})
+                     rows.axis, unit, clock, origin, rows.dropped, frame, notes, per_item, rows.kept[order], columns)

@@ -14,28 +14,27 @@ from scipy.special import ndtr
 from dynaesti.answers import Answers, runs
 from dynaesti.arrays import Array, Ints, as_vector, generator, whole_number
 from dynaesti.bank import Bank
+from dynaesti.calibration import Calibration
 from dynaesti.coding import build_answers, translate
 from dynaesti.components import graft_components
 from dynaesti.curves import Curve, from_components
 from dynaesti.errors import InputError, ResponseError
-from dynaesti.expectation import Expectation, Expected, Grafts, ability_grid, person_weights, tabulated, without_each
+from dynaesti.expectation import Expectation, Expected, Grafts, person_weights, without_each
 from dynaesti.figures import FitPlots
 from dynaesti.fitfile import FitParts, fit_header
 from dynaesti.frames import frame_kind, make_frame
 from dynaesti.grafting import seen_by_curve
 from dynaesti.health import Health, examine
-from dynaesti.itemtable import Scale, item_columns, reported_scale
 from dynaesti.known import BankAnswers
-from dynaesti.labels import as_labels, find, listed, look_up
+from dynaesti.labels import Labels, as_labels, find, listed, look_up
 from dynaesti.links import BUILT_IN
 from dynaesti.live import Live, live_person
 from dynaesti.mixtures import Mixture, check_level
 from dynaesti.observations import Observations
-from dynaesti.predictions import Predictions, item_information, predicted
-from dynaesti.priors.kernels import Banded, Kernel, Level
+from dynaesti.predictions import Predictions, predicted
+from dynaesti.priors.kernels import Kernel
 from dynaesti.queries import marginals_at
 from dynaesti.responses import Responses
-from dynaesti.rows import RowTable
 from dynaesti.saving import Arrays
 from dynaesti.storage import write
 from dynaesti.times import TimeAxis, parse_iso
@@ -44,25 +43,16 @@ TIGHT = 1e-7
 
 
 @dataclass(frozen=True, eq=False)
-class Fit(FitParts):
+class Fit(FitParts, Calibration):
     """A fitted DynAEsti. Abilities are on the reported scale (`scale`): ability = shift + gain · z, z of unit variance a priori."""
 
-    # --- scales and parts -------------------------------------------------------------------------------
-
-    @cached_property
-    def scale(self) -> Scale:
-        """The scale that abilities and items are reported on."""
-        return reported_scale(self.bank, self.options["scale"])
+    @property
+    def item_labels(self) -> Labels:
+        return self.responses.items
 
     @property
-    def gain(self) -> float:
-        """Reported ability per unit of z."""
-        return self.scale.gain * self.bank.metric.scale
-
-    @property
-    def shift(self) -> float:
-        """Reported ability at z = 0."""
-        return self.scale.gain * self.bank.metric.location + self.scale.shift
+    def item_answers(self) -> Ints:
+        return np.bincount(self.responses.item, minlength=self.responses.items.size)
 
     @cached_property
     def answers(self) -> Answers:
@@ -90,23 +80,6 @@ class Fit(FitParts):
     def frame(self) -> str | None:
         """The kind of frames that came in, and go out."""
         return self.responses.frame
-
-    @cached_property
-    def items(self) -> Any:
-        """A frame: item, model, n, the parameters and their standard errors."""
-        counts = np.bincount(self.responses.item, minlength=self.responses.items.size)
-        return make_frame(item_columns(self.bank, self.responses.items, counts, self.covariance, self.scale), self.frame)
-
-    @cached_property
-    def history(self) -> Any:
-        """The trace of the fit as a frame."""
-        names = ("iteration", "stage", "objective", "log_evidence", "change", "seconds")
-        return make_frame({name: [getattr(step, name) for step in self.trace] for name in names}, self.frame)
-
-    @property
-    def bandwidths(self) -> Any:
-        """The priors and their weights in the population, as a frame."""
-        return make_frame({"kernel": [kernel.describe() for kernel in self.kernels], "weight": self.population}, self.frame)
 
     # --- abilities ----------------------------------------------------------------------------------------
 
@@ -245,7 +218,7 @@ class Fit(FitParts):
     def _read(self, data: Any, unanswered: bool = False) -> tuple[Responses, Ints, Ints]:
         """Further data on the fit's terms: responses, their people (−1 if new) and items in the fit."""
         columns: dict[str, Any] = {key: name for key, name in self.responses.columns.items() if name is not None and key != "model"}
-        more = _read_like(data, columns, self.responses, unanswered)
+        more = read_like(data, columns, self.responses, unanswered)
         people, items = look_up(self.responses.people, more.people.tolist()), translate(more, self.responses.items)
         known = self.responses.people.tolist()  # 17 and "17" are one person, called as in the fit
         names = as_labels([label if k < 0 else known[k] for k, label in zip(people, more.people.tolist(), strict=True)])
@@ -317,11 +290,6 @@ class Fit(FitParts):
         """An E-step with items and priors frozen."""
         return Expectation(answers, self.options["threads"]).run(self.row_table, list(self.kernels), self.population, starts, TIGHT)
 
-    @cached_property
-    def row_table(self) -> RowTable:
-        """All items' rows on the ability grid."""
-        return tabulated(self.bank, ability_grid(self.bank, self.options["farthest"]))
-
     def update(self, data: Any) -> Fit:
         """The fit with more answers of known people (or of new ones): their curves move, the items stay."""
         more, _, items = self._read(data)
@@ -344,16 +312,6 @@ class Fit(FitParts):
     def live(self, id: Any) -> Live:  # noqa: A002
         """One known person, ready for further answers one by one: `live.add(time, item, resp)`, `live.mixture(times)`."""
         return live_person(self, int(find(self.responses.people, [id], "id")[0]))
-
-    @cached_property
-    def item_numbers(self) -> dict[Any, int]:
-        """The number of each item's name."""
-        return {label: k for k, label in enumerate(self.responses.items.tolist())}
-
-    @cached_property
-    def item_places(self) -> tuple[Ints, Ints]:
-        """Block and place within it, for every item."""
-        return self.bank.place_of_items()
 
     def _warm(self, kernel: Kernel, g: Grafts, part: Answers, before: Ints) -> tuple[Array, Array]:
         """Settled sites of people (their numbers in this fit, −1 if new) at the instants of their grown answers."""
@@ -384,19 +342,6 @@ class Fit(FitParts):
 
     # --- information --------------------------------------------------------------------------------------
 
-    def information_at(self, ability: Any, items: Any = None) -> Array:
-        """Fisher information of each item about ability, on the reported scale: (items, abilities)."""
-        theta = (as_vector(ability, "ability") - self.shift) / self.gain
-        chosen = np.arange(self.responses.items.size) if items is None else find(self.responses.items, listed(items), "items")
-        return item_information(self.bank, theta)[chosen] / self.gain**2
-
-    def test_information(self, ability: Any, items: Any = None) -> Any:
-        """Information of a whole test over ability, with the standard error of measurement: a frame."""
-        values = as_vector(ability, "ability")
-        total = self.information_at(values, items).sum(axis=0)
-        with np.errstate(divide="ignore"):
-            return make_frame({"ability": values, "information": total, "se": 1 / np.sqrt(total)}, self.frame)
-
     def next_item(self, id: Any, at: Any, *, exclude: Any = (), count: int = 5) -> Any:  # noqa: A002
         """The most informative items for a person at a time, averaged over what is known of their ability: a frame."""
         who = find(self.responses.people, [id], "id")
@@ -418,42 +363,15 @@ class Fit(FitParts):
         error = float((mix.sd(BUILT_IN["identity"]) ** 2).mean())
         return 1.0 - error / self.gain**2
 
-    def movement(self) -> dict[str, float]:
-        """How abilities move: the share of their variance that stays with a person, and the time scale of the rest (median, 10 and 90 %).
-
-        Over the population's priors; a constant prior counts as all staying.
-        """
-        stays, scales, weights = 0.0, [], []
-        for kernel, weight in zip(self.kernels, self.population, strict=True):
-            total = sum(leaf.variance for leaf in kernel.leaves)
-            for leaf in kernel.leaves:
-                if leaf.constant or isinstance(leaf, Level):
-                    stays += weight * leaf.variance / total
-                elif isinstance(leaf, Banded):
-                    scales.append(leaf.number("bandwidth"))
-                    weights.append(weight * leaf.variance / total)
-        if not scales:
-            return {"stays": float(stays), "bandwidth": np.inf, "shortest": np.inf, "longest": np.inf}
-        order = np.argsort(scales)
-        rising = np.cumsum(np.array(weights)[order]) / np.sum(weights)
-        low, middle, high = (float(np.array(scales)[order][np.searchsorted(rising, q)]) for q in (0.1, 0.5, 0.9))
-        return {"stays": float(stays), "bandwidth": middle, "shortest": low, "longest": high}
-
     def summary(self) -> str:
         """The fit in a few sentences."""
-        r, heavy = self.responses, int(np.argmax(self.population))
-        models = sorted({block.model.name for block in self.bank.blocks})
+        r = self.responses
         loose = int(sum((~g.converged & (w > 1e-3)).sum() for g, w in zip(self.grafts, self.weights, strict=True)))
-        verdict = "The fit came to rest" if self.converged else "The fit did NOT come to rest (raise iterations)"
         ends = self._restored(np.array([r.clock_times.min(), r.clock_times.max()]))
         first, last = (str(t)[:19] if ends.dtype.kind == "M" else f"{t:.6g}" for t in ends)
-        return (f"{len(r):,} answers of {r.people.size:,} people to {r.items.size:,} items ({', '.join(models)}), from {first} to {last} "
-                f"({r.unit}{', counted from each start' if r.clock == 'person' else ''}). {verdict} after {len(self.trace)} steps; log "
-                f"evidence {self.log_evidence:.2f}. Scale: {self.scale.name}. Priors: {self.kernels[heavy].describe()} carries "
-                f"{self.population[heavy]:.0%} of the population, {len(self.kernels)} in all."
-                + (f" Grafting did not settle for {loose} curves." if loose else "")
-                + (f" {r.dropped:,} rows without a response were dropped." if r.dropped else "")
-                + (f" {len(self.coding.merged)} items had rare categories merged." if self.coding.merged else ""))
+        size = (f"{len(r):,} answers of {r.people.size:,} people to {r.items.size:,} items ({self.told_models()}), from {first} to {last} "
+                f"({r.unit}{', counted from each start' if r.clock == 'person' else ''}).")
+        return f"{size} {self.told_verdict(self.log_evidence, loose, r.dropped)}"
 
     def __repr__(self) -> str:
         return f"<Fit: {self.summary()}>"
@@ -490,7 +408,7 @@ def _merged_grafts(new_data: Answers, old_data: Answers, known: Ints, old: Graft
                   **{name: site_wise(name) for name in ("precision", "shift", "cav_mean", "cav_var", "log_z")})
 
 
-def _read_like(data: Any, columns: dict[str, Any], like: Responses, unanswered: bool) -> Responses:
+def read_like(data: Any, columns: dict[str, Any], like: Responses, unanswered: bool) -> Responses:
     """Read with the columns of the fit where the data have them, else by their usual names."""
     timeless = "time" not in columns
     try:

@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -38,16 +38,21 @@ def beside(path: str | os.PathLike[str]) -> Iterator[Path]:
 def write(path: str | os.PathLike[str], kind: str, header: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> Path:
     """Save a header and arrays as one file of the given kind."""
     target = Path(path)
-    text = json.dumps({"format": FORMAT, "version": VERSION, "kind": kind, **header}, default=lambda number: number.item())
     with beside(target) as temporary, temporary.open("wb") as file:
-        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-            archive.writestr("header.json", text)
-            for name, array in arrays.items():
-                with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
-                    np.lib.format.write_array(entry, np.ascontiguousarray(array), allow_pickle=False)
+        dump(file, kind, header, arrays)
         file.flush()
         os.fsync(file.fileno())
     return target
+
+
+def dump(file: IO[bytes], kind: str, header: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]], packed: bool = True) -> None:
+    """Write a header and arrays to an open file."""
+    text = json.dumps({"format": FORMAT, "version": VERSION, "kind": kind, **header}, default=lambda number: number.item())
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED if packed else zipfile.ZIP_STORED) as archive:
+        archive.writestr("header.json", text)
+        for name, array in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
+                np.lib.format.write_array(entry, np.ascontiguousarray(array), allow_pickle=False)
 
 
 def read(path: str | os.PathLike[str]) -> tuple[str, dict[str, Any], dict[str, npt.NDArray[Any]]]:
@@ -55,8 +60,13 @@ def read(path: str | os.PathLike[str]) -> tuple[str, dict[str, Any], dict[str, n
     source = Path(path)
     if not source.is_file():
         raise StorageError(f"{source}: {'a folder, not a file' if source.is_dir() else 'no such file'}")
+    return parse(source, str(source))
+
+
+def parse(file: Path | IO[bytes], source: str) -> tuple[str, dict[str, Any], dict[str, npt.NDArray[Any]]]:
+    """(kind, header, arrays) of an open file; `source` is its name."""
     try:
-        with zipfile.ZipFile(source) as archive:
+        with zipfile.ZipFile(file) as archive:
             header = json.loads(archive.read("header.json"))
             if not isinstance(header, dict) or header.get("format") != FORMAT:
                 raise StorageError(f"{source}: not a file saved by dynaesti")

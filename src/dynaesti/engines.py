@@ -1,0 +1,130 @@
+"""Who does the work on shards: threads of this process, or the workers of a Dask cluster.
+
+An errand is anything that can be called with a shard's number and be sent to another machine. Results are added up in the shards'
+order, so that it does not matter who was faster.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, Protocol, TypeVar
+
+from dynaesti.errors import InputError, MissingExtraError
+
+R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
+FAN = 8  # results that are added up at a time
+Listen = Callable[[int, int], None]  # told of shards done, and of how many there are
+
+
+class Errand(Protocol[R_co]):
+    """Work on one shard."""
+
+    def __call__(self, shard: int, threads: int | None) -> R_co:
+        """The result for a shard, using so many threads (None: all)."""
+
+
+class Engine(Protocol):
+    """Runs an errand on every shard and adds the results up."""
+
+    def run(self, errand: Errand[R], shards: Sequence[int], add: Callable[[list[R]], R], listen: Listen | None = None) -> R:
+        """The sum of the results; `add` takes them in the shards' order."""
+
+    def describe(self) -> str:
+        """In words."""
+
+
+class Threads:
+    """Threads of this process: each takes a shard at a time; a lone shard gets them all."""
+
+    def __init__(self, threads: int | None = None) -> None:
+        self.threads = threads or os.cpu_count() or 1
+
+    def run(self, errand: Errand[R], shards: Sequence[int], add: Callable[[list[R]], R], listen: Listen | None = None) -> R:
+        workers = min(self.threads, len(shards))
+        each = max(1, self.threads // workers)
+        total: list[R] = []
+        waiting: deque[Future[R]] = deque()
+        todo, done = deque(shards), 0
+        with ThreadPoolExecutor(workers) as pool:
+            try:
+                while todo or waiting:
+                    while todo and len(waiting) < workers + 1:
+                        waiting.append(pool.submit(errand, todo.popleft(), each))
+                    total = [add([*total, waiting.popleft().result()])] if total else [waiting.popleft().result()]
+                    done += 1
+                    if listen is not None:
+                        listen(done, len(shards))
+            except BaseException:
+                for future in waiting:
+                    future.cancel()
+                raise
+        return total[0]
+
+    def describe(self) -> str:
+        return f"{self.threads} thread{'s' if self.threads > 1 else ''}"
+
+
+class DaskEngine:
+    """The workers of a Dask cluster: `DaskEngine(client)`, with any `distributed.Client`.
+
+    The shards' folder and the run's must be seen by every worker (a shared file system, or an address such as s3://…). Each errand is
+    sent once to every worker; results are added up on the workers, eight at a time. A shard goes to the worker that had it last, where
+    that is free. A lost worker's shards go to others, which find its settled sites in the run's folder.
+    """
+
+    def __init__(self, client: Any) -> None:
+        try:
+            from distributed import Client
+        except ImportError:
+            raise MissingExtraError("a Dask cluster needs distributed: pip install 'dynaesti[dask]'") from None
+        if not isinstance(client, Client):
+            raise InputError(f"client: expected a distributed.Client, got {type(client).__name__}; DaskEngine(Client('tcp://…:8786'))")
+        self.client: Any = client
+
+    def run(self, errand: Errand[R], shards: Sequence[int], add: Callable[[list[R]], R], listen: Listen | None = None) -> R:
+        [sent] = self.client.scatter([errand], broadcast=True, hash=False)
+        level = [self.client.submit(_on_worker, sent, shard, pure=False, key=f"shard-{shard}-{sent.key}", retries=RETRIES)
+                 for shard in shards]
+        if listen is not None:
+            self._follow(level, listen)
+        while len(level) > 1:
+            level = [self.client.submit(_added, add, level[k:k + FAN], pure=False, retries=RETRIES) for k in range(0, len(level), FAN)]
+        found: R = self._result(level[0])
+        return found
+
+    def _follow(self, futures: list[Any], listen: Listen) -> None:
+        import distributed
+
+        following: Any = distributed.as_completed
+        for done, _ in enumerate(following(futures), 1):
+            listen(done, len(futures))
+
+    @staticmethod
+    def _result(future: Any) -> Any:
+        from distributed.scheduler import KilledWorker
+
+        try:
+            return future.result()
+        except KilledWorker as error:
+            raise InputError(f"Dask: a shard's work was lost with {RETRIES + 1} workers one after the other ({error}); do they have enough "
+                             "memory? Prepare smaller shards, or give the workers more") from error
+
+    def describe(self) -> str:
+        workers = len(self.client.scheduler_info(n_workers=-1)["workers"])
+        return f"a Dask cluster of {workers} workers"
+
+
+RETRIES = 10  # workers that a shard may be lost with
+
+
+def _on_worker(errand: Any, shard: int) -> Any:
+    """An errand on a worker: the workers are many, so each keeps to one thread."""
+    return errand(shard, 1)
+
+
+def _added(add: Callable[[list[R]], R], results: list[R]) -> R:
+    return add(results) if len(results) > 1 else results[0]

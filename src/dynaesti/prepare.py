@@ -1,0 +1,233 @@
+"""From files of any size to shards: read in pieces through the one data door, sorted past memory by duckdb, split by person."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dynaesti.arrays import Array, Ints, whole_number
+from dynaesti.columns import Clock
+from dynaesti.errors import InputError, MissingExtraError, ResponseError
+from dynaesti.labels import Labels, as_labels, encode
+from dynaesti.places import Place
+from dynaesti.responses import Rows, find_roles, read_rows
+from dynaesti.shards import Part, Shards, shard_numbers, write_part
+from dynaesti.tables import Table, read_pieces, read_table, rows_about
+from dynaesti.times import DAY_NS, TimeAxis
+
+PIECE = 1_000_000  # rows that are read at a time
+SHARD = 1_000_000  # answers in a shard, by default
+MEMORY = "1GB"  # for sorting
+
+Tell = Callable[[str], None]
+
+
+def prepare(data: Any, out: str | PathLike[str], *, shards: int | None = None, id: str | None = None, item: str | None = None,  # noqa: A002
+            resp: str | None = None, time: str | None = None, weight: str | None = None, model: str | None = None,
+            unit: str | None = None, unreadable: str = "refuse", timezone: str | None = None, time_format: str | None = None,
+            code: Mapping[str, float] | None = None, distinct: bool = False, timeless: bool = False, force: bool = False,
+            memory: str = MEMORY, tell: Tell | None = None) -> Shards:
+    """Sort answers by person and time and split them by person into Parquet shards, in bounded memory.
+
+    `data`: files (CSV, TSV, JSON lines, Parquet, also .gz), patterns, or a frame. `out`: a folder on this machine, which appears when
+    all is done. `shards`: how many (default: about a million answers in each). `distinct` counts exact repeats once. The other options
+    are those of `Responses.read`. `tell` hears of progress.
+    """
+    if unreadable not in ("refuse", "drop"):
+        raise InputError(f"unreadable: {unreadable!r} is neither 'refuse' nor 'drop'")
+    target = Path(out)
+    if target.exists() and (not target.is_dir() or any(target.iterdir())) and not force:
+        raise InputError(f"out: {target} exists and is not empty; name another folder, or write over it with force=True (--force)")
+    pieces, about = _pieces_of(data)
+    count = max(1, round(about / SHARD)) if shards is None else whole_number(shards, "shards", 1)
+    work = target.with_name(f"{target.name}.part")
+    shutil.rmtree(work, ignore_errors=True)
+    try:
+        work.mkdir(parents=True)
+    except OSError as error:
+        raise InputError(f"out: {target} cannot be made ({error.strerror})") from error
+    try:
+        door = Door({"id": id, "item": item, "resp": resp, "time": time, "weight": weight, "model": model},
+                    Clock(unit, timezone, time_format), unit, timeless, unreadable == "drop", code, count)
+        made = _sorted_shards(door, pieces, work, count, distinct, memory, tell or (lambda _: None))
+        if target.exists():
+            shutil.rmtree(target)
+        work.replace(target)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    return replace(made, folder=str(target))
+
+
+def _pieces_of(data: Any) -> tuple[Iterator[Table], int]:
+    """Tables one after the other, and about how many rows they hold together."""
+    several = isinstance(data, list | tuple) and data and all(isinstance(name, str | PathLike) for name in data)
+    if isinstance(data, str | PathLike) or several:
+        names = [str(name) for name in (data if several else [data])]
+        return read_pieces(names, PIECE), rows_about(names)
+    table = read_table(data)
+    return iter([table]), len(table.frame)
+
+
+@dataclass
+class Door:
+    """Pieces of a table through one door: roles, the kind of times and of labels are settled by the first one."""
+
+    given: Mapping[str, str | None]
+    clock: Clock
+    unit: str | None
+    timeless: bool
+    drop: bool
+    code: Mapping[str, float] | None
+    shards: int
+    roles: dict[str, str | None] = field(default_factory=dict)
+    axis: TimeAxis | None = None
+    told_unit: str = ""
+    whole: dict[str, bool] = field(default_factory=dict)  # role: are its labels whole numbers
+    items: dict[Any, int] = field(default_factory=dict)
+    models: dict[int, Any] = field(default_factory=dict)
+    notes: dict[str, int] = field(default_factory=dict)
+    dropped: int = 0
+
+    def read(self, piece: Table) -> dict[str, npt.NDArray[Any]]:
+        """Typed columns of a piece: shard, id, time, item, resp, weight."""
+        notes: list[str] = []
+        if not self.roles:
+            self.roles = find_roles(piece, self.given, notes, self.timeless, unanswered=False)
+        rows = read_rows(piece, self.roles, self.clock, notes, False, self.drop, self.code)
+        for note in (*piece.notes, *notes):
+            self.notes[note] = self.notes.get(note, 0) + 1
+        self.dropped += rows.dropped
+        ids = self._labels(rows.ids, "id", piece)
+        distinct, code = encode(ids, "id")
+        shard = shard_numbers(distinct.tolist(), self.shards)[code]
+        out = {"shard": shard, "id": ids, "time": self._times(rows, piece), "item": self._item(rows, piece), "resp": rows.resp}
+        return out if rows.weight is None else {**out, "weight": rows.weight}
+
+    def _labels(self, values: Labels, role: str, piece: Table) -> Labels:
+        """Whole numbers of Parquet and frames stay such; everything else is text."""
+        text = piece.sources and piece.sources[0].line is not None
+        whole = values.dtype.kind in "iu" and not text
+        if self.whole.setdefault(role, whole) and not whole:
+            raise ResponseError(f"{role} (column {self.roles[role]!r}): whole numbers before, other labels from {piece.where(0)} on; make "
+                                "the files alike")
+        return values.astype(np.int64) if self.whole[role] else as_labels([str(value) for value in values.tolist()])
+
+    def _item(self, rows: Rows, piece: Table) -> Ints:
+        names, code = encode(self._labels(rows.names, "item", piece), "item")
+        number = np.array([self.items.setdefault(name, len(self.items)) for name in names.tolist()], dtype=np.int64)
+        if rows.models is not None:
+            for item, model in dict.fromkeys(zip(number[code].tolist(), rows.models.tolist(), strict=True)):
+                if self.models.setdefault(item, model) != model:
+                    raise ResponseError(f"model: item {list(self.items)[item]!r} is given different models; each item needs one")
+        return number[code]
+
+    def _times(self, rows: Rows, piece: Table) -> npt.NDArray[Any]:
+        """Absolute times: nanoseconds, or numbers."""
+        if self.axis is None:
+            self.axis, self.told_unit = rows.axis, rows.unit(self.unit)
+        if rows.time_format is not None:
+            self.clock = replace(self.clock, time_format=rows.time_format)
+        if (rows.axis.stamps, rows.axis.zoned) != (self.axis.stamps, self.axis.zoned):
+            raise ResponseError(f"time (column {self.roles['time']!r}): from {piece.where(0)} on the times are of another kind (numbers or "
+                                "stamps, with a zone or without) than before; make them alike")
+        times = rows.axis.restore(rows.offsets)
+        return times.astype("datetime64[ns]").astype(np.int64) if rows.axis.stamps else times
+
+
+def _sorted_shards(door: Door, pieces: Iterator[Table], work: Path, count: int, distinct: bool, memory: str, tell: Tell) -> Shards:
+    try:
+        import duckdb
+        import pyarrow as pa
+    except ImportError:
+        raise MissingExtraError("preparing shards needs duckdb and pyarrow: pip install 'dynaesti[scale]'") from None
+    base = duckdb.connect(str(work / "sorting.db"), config={"memory_limit": memory, "temp_directory": str(work / "spill")})
+    total = 0
+    try:
+        for piece in pieces:
+            if not len(piece.frame):
+                continue
+            rows = pa.table(door.read(piece))
+            base.register("piece", rows)
+            base.execute("INSERT INTO answers SELECT * FROM piece" if total else "CREATE TABLE answers AS SELECT * FROM piece")
+            total += rows.num_rows
+            tell(f"read {total:,} answers")
+        if not total:
+            raise ResponseError("the table has no rows")
+        ends = base.execute("SELECT min(time), max(time) FROM answers").fetchall()[0]
+        axis = _axis(door, *ends)
+        items, order = encode(as_labels(list(door.items)) if not door.whole["item"] else np.array(list(door.items)), "item")
+        tell("sorting")
+        ordered: Any = base.sql("SELECT * FROM answers ORDER BY shard, id, time, item, resp")
+        stream = ordered.to_arrow_reader(100_000)
+        parts = tuple(_written(stream, work, count, order, axis, distinct, tell))
+    except duckdb.Error as error:
+        raise ResponseError(f"sorting failed ({str(error).splitlines()[0]}); is the disk full?") from error
+    finally:
+        base.close()
+        for leftover in work.glob("sorting.db*"):
+            leftover.unlink()
+        shutil.rmtree(work / "spill", ignore_errors=True)
+    repeats = total - sum(part.rows for part in parts)
+    notes = (*door.notes, *([f"{repeats:,} answers that repeat another exactly were counted once"] if repeats else []))
+    models = as_labels([door.models[k] for k in np.argsort(order)]) if door.models else None
+    made = Shards(str(work), parts, as_labels(items.tolist()), models, axis, door.told_unit, door.roles, notes, door.dropped,
+                  "weight" in door.roles)
+    made.save()
+    return made
+
+
+def _axis(door: Door, first: float, last: float) -> TimeAxis:
+    """The axis that begins at the earliest answer."""
+    assert door.axis is not None
+    axis = replace(door.axis, origin=float(first), origin_ns=int(first) if door.axis.stamps else 0)
+    span = (last - first) / (DAY_NS if axis.stamps else 1)
+    if span > 0 and not np.isfinite(1.0 / span):
+        raise InputError(f"time: they span only {span:g}; use a smaller unit")
+    return axis
+
+
+def _written(stream: Any, work: Path, count: int, order: Ints, axis: TimeAxis, distinct: bool, tell: Tell) -> Iterator[Part]:
+    """The sorted answers as files, a shard at a time; shards that nobody fell into are empty files."""
+    import pyarrow as pa
+
+    waiting: list[Any] = []
+    schema, now = stream.schema, 0
+
+    def flushed() -> Part:
+        table = pa.Table.from_batches(waiting, schema)
+        item, resp = order[table["item"].to_numpy()], table["resp"].to_numpy()
+        times = table["time"].to_numpy()
+        offsets: Array = (times - axis.origin_ns) / DAY_NS if axis.stamps else times - axis.origin
+        weight = table["weight"].to_numpy() if "weight" in schema.names else None
+        ids = table["id"].combine_chunks()
+        if distinct and len(ids):
+            keep = _first_of_each([ids.dictionary_encode().indices.to_numpy(), item, times, resp, *([] if weight is None else [weight])])
+            ids, item, resp, offsets = ids.take(pa.array(keep)), item[keep], resp[keep], offsets[keep]
+            weight = None if weight is None else weight[keep]
+        tell(f"wrote shard {now + 1} of {count}")
+        return write_part(Place(str(work)), f"shard-{now:05d}.parquet", ids, item, resp, offsets, weight)
+
+    for batch in stream:
+        numbers = batch.column("shard").to_numpy()
+        for k in np.unique(numbers):
+            while now < k:
+                yield flushed()
+                waiting, now = [], now + 1
+            a, b = np.searchsorted(numbers, [k, k + 1])
+            waiting.append(batch.slice(int(a), int(b - a)))
+    while now < count:
+        yield flushed()
+        waiting, now = [], now + 1
+
+
+def _first_of_each(columns: list[npt.NDArray[Any]]) -> Ints:
+    """Rows that do not repeat the one before them."""
+    same = np.all([np.diff(column) == 0 for column in columns], axis=0)
+    return np.flatnonzero(np.concatenate([[True], ~same]))

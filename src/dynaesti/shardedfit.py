@@ -1,0 +1,248 @@
+"""ShardedFit: a fit whose people stay in their shards. Items and population are at hand; people are fetched shard by shard."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from dynaesti.arrays import Array, Ints
+from dynaesti.calibration import Calibration
+from dynaesti.coding import build_answers
+from dynaesti.curves import Curve
+from dynaesti.engines import Engine, Listen, Threads
+from dynaesti.errors import InputError, StorageError
+from dynaesti.expectation import Expectation
+from dynaesti.fitfile import Common, common_header, read_common
+from dynaesti.frames import KINDS, make_frame
+from dynaesti.items import ItemModel
+from dynaesti.labels import Labels, listed
+from dynaesti.links import BUILT_IN
+from dynaesti.mixtures import check_level
+from dynaesti.places import Place
+from dynaesti.responses import Responses
+from dynaesti.results import Change, Fit, read_like
+from dynaesti.saving import Arrays, Header
+from dynaesti.sharded import Layout, read_sites, summed
+from dynaesti.shards import Shards
+from dynaesti.storage import dump, parse
+
+FIT_NAME, ABILITIES = "fit.dyn", "abilities"
+TIGHT = 1e-7
+INSTANTS = 12  # of each person's own answers in the table of abilities, unless times are asked for
+
+
+@dataclass(frozen=True, eq=False)
+class ShardedFit(Common, Calibration):
+    """A fit of answers in shards. What concerns single people opens their shard; `shard(k)` is an ordinary Fit of one."""
+
+    shards: Shards
+    run: Place  # the folder of the fit
+    version: int  # of the settled sites in it
+    turned: bool  # whether the scale was turned round after those were found
+    clock: str
+    log_evidence: float
+    unsettled: int
+    answered: Ints  # answers of each item
+
+    @property
+    def item_labels(self) -> Labels:
+        return self.shards.items
+
+    @property
+    def item_answers(self) -> Ints:
+        return self.answered
+
+    @property
+    def frame(self) -> str | None:
+        return None
+
+    @property
+    def layout(self) -> Layout:
+        """What work on a shard rests on."""
+        return Layout(self.shards, self.coding, self.bank, self.clock, self.run)
+
+    # --- people ---------------------------------------------------------------------------------------------
+
+    def shard(self, k: int, threads: int | None = None) -> Fit:
+        """The people of one shard, as a fit of their own."""
+        if not 0 <= k < len(self.shards):
+            raise InputError(f"shard: there are {len(self.shards)}, counted from 0; got {k!r}")
+        responses = self.shards.responses(k, self.clock)
+        sites = read_sites(self.run, k, self.version, self.kernels)
+        sign = -1.0 if self.turned else 1.0
+        starts = [(sites[kernel][0], sign * sites[kernel][1]) if kernel in sites else None for kernel in self.kernels]
+        engine = Expectation(build_answers(responses, self.coding, self.bank), threads)
+        expected = engine.run(self.row_table, list(self.kernels), self.population, starts, TIGHT)
+        common = {name: getattr(self, name) for name in Common.__dataclass_fields__}
+        return Fit(**common, responses=responses, grafts=expected.grafted, weights=expected.weights)
+
+    @cached_property
+    def _opened(self) -> dict[int, Fit]:
+        return {}
+
+    def _open(self, k: int) -> Fit:
+        """A shard, the last few of which are kept."""
+        if k not in self._opened:
+            while len(self._opened) >= 2:
+                self._opened.pop(next(iter(self._opened)))
+            self._opened[k] = self.shard(k)
+        return self._opened[k]
+
+    def _by_shard(self, ids: Any) -> dict[int, list[Any]]:
+        """Ids by the shard they belong to."""
+        wanted = listed(ids)
+        out: dict[int, list[Any]] = {}
+        for label, k in zip(wanted, self.shards.shard_of(wanted).tolist(), strict=True):
+            out.setdefault(k, []).append(label)
+        return out
+
+    def holder(self, id: Any) -> Fit:  # noqa: A002
+        """The fit of the shard that holds a person."""
+        return self._open(int(self.shards.shard_of([id])[0]))
+
+    def ability(self, at: Any = None, ids: Any = None, *, level: float = 0.7, quantiles: Any = None) -> Any:
+        """A frame as `Fit.ability` gives; without `ids` that of everyone, gathered in memory: `write_abilities` does not gather."""
+        groups = {k: None for k, part in enumerate(self.shards.parts) if part.people} if ids is None else self._by_shard(ids)
+        parts = [self._open(k).ability(at, some, level=level, quantiles=quantiles) for k, some in groups.items()]
+        return _stacked(parts)
+
+    def curve(self, id: Any, *, until: Any = None) -> Curve:  # noqa: A002
+        """One person's curve, as `Fit.curve`."""
+        return self.holder(id).curve(id, until=until)
+
+    def change(self, id: Any, t0: Any, t1: Any) -> Change:  # noqa: A002
+        """How a person's ability changed, as `Fit.change`."""
+        return self.holder(id).change(id, t0, t1)
+
+    def predict(self, data: Any) -> Any:
+        """Chances of each response at its time, as `Fit.predict`; the shards of the people asked for are opened one by one."""
+        more = read_like(data, dict(self.shards.columns), self._like, unanswered=True)
+        back, parts = [], []
+        for k, people in self._people_by_shard(more).items():
+            some = more.take(people)
+            back.append(some.row)
+            parts.append(self._open(k).predict(some))
+        order = np.argsort(np.concatenate(back), kind="stable")
+        return _stacked(parts, order, more.frame)
+
+    def score(self, data: Any, *, at: Any = None, level: float = 0.7) -> Any:
+        """Abilities of new people, or of new answers, with the items frozen, as `Fit.score`."""
+        return self._open(next(k for k, part in enumerate(self.shards.parts) if part.people)).score(data, at=at, level=level)
+
+    @property
+    def _like(self) -> Responses:
+        """The answers of nobody, to read others like them."""
+        none = np.zeros(0)
+        return Responses(none, self.shards.items, none.astype(np.int64), none.astype(np.int64), none, none, None, self.shards.axis,
+                         self.shards.unit, self.clock, none, 0, None, (), self.shards.models, none.astype(np.int64), self.shards.columns)
+
+    def _people_by_shard(self, more: Responses) -> dict[int, Ints]:
+        """People of other data by the shard that holds them, or would."""
+        shard = self.shards.shard_of(more.people.tolist())
+        return {int(k): np.flatnonzero(shard == k) for k in np.unique(shard)}
+
+    def write_abilities(self, at: Any = None, *, level: float = 0.7, engine: Engine | None = None, listen: Listen | None = None) -> str:
+        """Everyone's abilities as a Parquet file for each shard in the run's folder; returns that folder.
+
+        `at`: times (default: at most twelve instants of each person's own answers, the first and the last among them).
+        """
+        check_level(level)
+        busy = [k for k, part in enumerate(self.shards.parts) if part.people]
+        (engine or Threads(self.options["threads"])).run(WriteAbilities(self, at, level), busy, summed, listen)
+        return self.run.path(ABILITIES)
+
+    # --- in words, and on disk --------------------------------------------------------------------------------
+
+    def summary(self) -> str:
+        """The fit in a few sentences."""
+        size = (f"{self.shards.rows:,} answers of {self.shards.people:,} people to {self.item_labels.size:,} items "
+                f"({self.told_models()}) in {len(self.shards)} shards.")
+        return f"{size} {self.told_verdict(self.log_evidence, self.unsettled, self.shards.dropped)}"
+
+    def __repr__(self) -> str:
+        return f"<ShardedFit: {self.summary()}>"
+
+    def save(self) -> str:
+        """Write what is not in shards into the run's folder; whole or not at all."""
+        arrays: Arrays = {"answered": self.answered}
+        header = {**common_header(self, self.shards.items, arrays), "shards": self.shards.header(),
+                  "folder": self.run.relative(self.shards.folder),
+                  "version_of_sites": self.version, "turned": self.turned, "clock": self.clock, "log_evidence": self.log_evidence,
+                  "unsettled": self.unsettled}
+        with self.run.writing(FIT_NAME) as file:
+            dump(file, "sharded fit", header, arrays)
+        return self.run.path(FIT_NAME)
+
+
+def open_sharded(run: Place, header: Header, arrays: Arrays, models: Mapping[str, ItemModel] | None) -> ShardedFit:
+    """The fit in a run's folder."""
+    common, _ = read_common(header, arrays, models)
+    shards = Shards.from_header(run.resolved(header["folder"]), header["shards"])
+    if shards.parts:
+        place, name = shards.place_of(0)
+        if not place.exists(name):
+            raise StorageError(f"{run.root}: its shards are not at {place.root} any more; move them back")
+    return ShardedFit(**vars(common), shards=shards, run=run, version=header["version_of_sites"], turned=header["turned"],
+                      clock=header["clock"], log_evidence=header["log_evidence"], unsettled=header["unsettled"],
+                      answered=arrays["answered"])
+
+
+def load_sharded(run: Place, models: Mapping[str, ItemModel] | None = None) -> ShardedFit:
+    """Open a run's folder, here or elsewhere."""
+    with run.reading(FIT_NAME) as file:
+        kind, header, arrays = parse(file, run.path(FIT_NAME))
+    if kind != "sharded fit":
+        raise StorageError(f"{run.path(FIT_NAME)}: holds a {kind!r}, not a fit of shards")
+    return open_sharded(run, header, arrays, models)
+
+
+@dataclass(frozen=True)
+class WriteAbilities:
+    """A shard's abilities to a Parquet file."""
+
+    fit: ShardedFit
+    at: Any
+    level: float
+
+    def __call__(self, shard: int, threads: int | None) -> int:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        fit = self.fit.shard(shard, threads)
+        person, offsets = fit._asked(self.at, None) if self.at is not None else _spread(fit)
+        mix, link = fit.mixture(person, offsets), BUILT_IN["identity"]
+        lower, upper = mix.quantiles(np.array([0.5 - self.level / 2, 0.5 + self.level / 2]), link)
+        table = pa.table({"id": pa.array(fit.responses.people).take(pa.array(person)), "time": fit._restored(offsets),
+                          "mean": mix.mean(link), "sd": mix.sd(link), "lower": lower, "upper": upper})
+        with self.fit.run.writing(f"{ABILITIES}/shard-{shard:05d}.parquet") as file:
+            pq.write_table(table, file)
+        return 1
+
+
+def _spread(fit: Fit) -> tuple[Ints, Array]:
+    """At most INSTANTS sites of each person, evenly spread, the first and the last among them."""
+    start = fit.answers.site_start
+    counts = np.diff(start)
+    wanted = np.minimum(counts, INSTANTS)
+    person = np.repeat(np.arange(counts.size), wanted)
+    place = np.arange(person.size) - np.repeat(np.cumsum(wanted) - wanted, wanted)
+    step = place * (counts[person] - 1) / np.maximum(wanted[person] - 1, 1)
+    last = wanted[person] == 1
+    at = start[person] + np.where(last, counts[person] - 1, np.rint(step)).astype(np.int64)
+    return person, fit.answers.times[at]
+
+
+def _stacked(frames: list[Any], order: Ints | None = None, kind: str | None = None) -> Any:
+    """Frames one below the other, rows in another order if one is given."""
+    import narwhals as nw
+
+    whole = nw.concat([nw.from_native(frame, eager_only=True) for frame in frames], how="vertical")
+    if order is None and kind is None:
+        return whole.to_native()
+    columns = {name: whole[name].to_numpy() if order is None else whole[name].to_numpy()[order] for name in whole.columns}
+    return make_frame(columns, kind if kind in KINDS else None)
+
