@@ -14,8 +14,12 @@ _HOMES = {
     "many": ("Curves",),
     "audit": ("Audit",),
     "opening": ("load",),
-    "dynaesti": ("DynAEsti",),
+    "dynaesti": ("DynAEsti", "refresh"),
     "results": ("Fit",),
+    "shardedfit": ("ShardedFit",),
+    "shards": ("Shards",),
+    "preparing": ("prepare",),
+    "engines": ("DaskEngine",),
     "responses": ("Responses",),
     "items": ("Golf", "ItemModel", "OwnModel"),
     "emissions": ("Bernoulli", "Binomial", "Emissions", "Gaussian", "ItemResponses", "NegativeBinomial", "Ordinal", "Poisson",
@@ -30,7 +34,7 @@ if TYPE_CHECKING:
     from dynaesti.audit import Audit
     from dynaesti.curves import Curve
     from dynaesti.curvfife import CurvFiFE
-    from dynaesti.dynaesti import DynAEsti
+    from dynaesti.dynaesti import DynAEsti, refresh
     from dynaesti.emissions import (
         Bernoulli,
         Binomial,
@@ -43,6 +47,7 @@ if TYPE_CHECKING:
         StudentT,
         Table,
     )
+    from dynaesti.engines import DaskEngine
     from dynaesti.errors import (
         BandwidthWarning,
         ConvergenceWarning,
@@ -58,16 +63,20 @@ if TYPE_CHECKING:
     from dynaesti.items import Golf, ItemModel, OwnModel
     from dynaesti.many import Curves
     from dynaesti.opening import load
+    from dynaesti.preparing import prepare
     from dynaesti.priors.kernels import RBF, Kernel, Level, Matern12, Matern32, Matern52, Periodic, Trend, Wiener
     from dynaesti.responses import Responses
     from dynaesti.results import Fit
+    from dynaesti.shardedfit import ShardedFit
+    from dynaesti.shards import Shards
 
 __all__ = [
-    "RBF", "Audit", "BandwidthWarning", "Bernoulli", "Binomial", "ConvergenceWarning", "CurvFiFE", "Curve", "Curves", "DynAEsti",
+    "RBF", "Audit", "BandwidthWarning", "Bernoulli", "Binomial", "ConvergenceWarning", "CurvFiFE", "Curve", "Curves", "DaskEngine",
+    "DynAEsti",
     "DynaestiError", "DynaestiWarning", "EmissionError", "Emissions", "Fit", "Gaussian", "Golf", "HealthWarning", "InputError",
     "ItemModel", "ItemResponses", "Kernel", "Level", "Matern12", "Matern32", "Matern52", "MissingExtraError", "NegativeBinomial",
-    "Ordinal", "OwnModel", "Periodic", "Poisson", "ResponseError", "Responses", "StorageError", "StudentT",
-    "Table", "Trend", "Wiener", "__version__", "load",
+    "Ordinal", "OwnModel", "Periodic", "Poisson", "ResponseError", "Responses", "ShardedFit", "Shards",
+    "StorageError", "StudentT", "Table", "Trend", "Wiener", "__version__", "load", "prepare", "refresh",
 ]
 
 

@@ -292,6 +292,19 @@ class Bank:
                   for block in self.blocks]
         return replace(self, blocks=tuple(blocks))
 
+    def begun_from(self, earlier: Bank) -> Bank:
+        """The same items at an earlier bank's parameters, as far as it has them under the same model with equally many categories."""
+        blocks = []
+        for block in self.blocks:
+            u, free, mean, sd = block.u.copy(), block.free.copy(), block.prior_mean, block.prior_sd
+            for old in earlier.blocks:
+                if (old.model, old.size) != (block.model, block.size):
+                    continue
+                _, here, there = np.intersect1d(block.items, old.items, return_indices=True)
+                u[here], free[here], mean, sd = old.u[there], old.free[there], old.prior_mean, old.prior_sd
+            blocks.append(replace(block, u=u, free=free, prior_mean=mean, prior_sd=sd))
+        return replace(self, blocks=tuple(blocks), metric=earlier.metric)
+
     def mirrored(self) -> Bank:
         """The same items on the scale θ → −θ."""
         blocks = tuple(replace(block, u=block.model.reversed(block.u)) for block in self.blocks)

@@ -13,13 +13,16 @@ from dynaesti.arrays import Array, Ints, as_vector
 from dynaesti.bank import Bank
 from dynaesti.coding import Coding
 from dynaesti.em import Step
+from dynaesti.errors import ResponseError
 from dynaesti.expectation import ability_grid, tabulated
 from dynaesti.frames import make_frame
 from dynaesti.itemtable import Scale, item_columns, reported_scale
 from dynaesti.labels import Labels, find, listed
 from dynaesti.predictions import item_information
 from dynaesti.priors.kernels import Banded, Kernel, Level
+from dynaesti.responses import Responses
 from dynaesti.rows import RowTable
+from dynaesti.times import parse_iso
 
 
 class Calibration(ABC):
@@ -38,6 +41,16 @@ class Calibration(ABC):
     @abstractmethod
     def item_labels(self) -> Labels:
         """The items' names."""
+
+    @property
+    @abstractmethod
+    def like(self) -> Responses:
+        """The answers of the fit, or of nobody: by which others are read."""
+
+    @property
+    @abstractmethod
+    def ends(self) -> tuple[float, float]:
+        """The first and the last instant, on the fit's clock."""
 
     @property
     @abstractmethod
@@ -128,6 +141,28 @@ class Calibration(ABC):
         rising = np.cumsum(np.array(weights)[order]) / np.sum(weights)
         low, middle, high = (float(np.array(scales)[order][np.searchsorted(rising, q)]) for q in (0.1, 0.5, 0.9))
         return {"stays": float(stays), "bandwidth": middle, "shortest": low, "longest": high}
+
+    def _offsets(self, times: Any) -> Array:
+        """Users' times on the fit's clock; ISO dates may be text."""
+        times = parse_iso(times, "at")
+        if self.like.clock == "person" or not self.like.axis.stamps:
+            values = as_vector(times, "at")
+            return values if self.like.clock == "person" else values - self.like.axis.origin
+        return self.like.axis.offsets(times, "at")
+
+    def _restored(self, offsets: Array) -> Any:
+        return offsets if self.like.clock == "person" else self.like.axis.restore(offsets)
+
+    def more(self, data: Any, unanswered: bool = False) -> Responses:
+        """Further data, read with the columns of the fit where they have them, else by their usual names."""
+        columns: dict[str, Any] = {key: name for key, name in self.like.columns.items() if name is not None and key != "model"}
+        reading: dict[str, Any] = {"clock": self.like.clock, "timeless": "time" not in columns, "unanswered": unanswered}
+        try:
+            return Responses.read(data, **columns, **reading, known=True)
+        except ResponseError as error:
+            if "no column" not in str(error):
+                raise
+            return Responses.read(data, **reading)
 
     def told_models(self) -> str:
         """The models that items have."""

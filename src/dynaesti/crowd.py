@@ -105,6 +105,7 @@ class InMemory:
         return self.engine.answers.take(people)
 
     def look(self, bank: Bank, z: Array, kernels: list[Kernel], share: Array, tolerance: float, counting: bool = True) -> Tally:
+        self.grafted = ()  # room for the next ones
         tally, expected = look_at(self.engine, self.sites, tabulated(bank, z), kernels, share, tolerance, counting)
         self.sites = {kernel: (g.precision, g.shift) for kernel, g in zip(kernels, expected.grafted, strict=True)}
         self.grafted = expected.grafted

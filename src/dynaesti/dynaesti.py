@@ -15,7 +15,7 @@ from dynaesti.bank import Bank
 from dynaesti.checkpoints import Checkpoint, fingerprint
 from dynaesti.coding import Coding, build_answers, build_bank, build_coding, component_slopes, models_of
 from dynaesti.crowd import InMemory
-from dynaesti.em import Listener
+from dynaesti.em import Listener, Priors
 from dynaesti.engines import Engine, Threads
 from dynaesti.errors import ConvergenceWarning, InputError
 from dynaesti.expectation import person_weights
@@ -149,10 +149,10 @@ class DynAEsti:
         self._tell(made, listen)
         return made
 
-    def _fit_shards(self, shards: Shards, out: str | PathLike[str] | None) -> ShardedFit:
-        """The same stages over shards; everything about people stays in the folder."""
+    def _fit_shards(self, shards: Shards, out: str | PathLike[str] | None, earlier: ShardedFit | None = None) -> ShardedFit:
+        """The same stages over shards; everything about people stays in the folder. `earlier`: a fit of nearly the same answers."""
         run = Place(f"{shards.folder.rstrip('/')}-fit" if out is None else fspath(out))
-        if run.exists(FIT_NAME) and not run.exists(CHECKPOINT):
+        if earlier is None and run.exists(FIT_NAME) and not run.exists(CHECKPOINT):
             raise InputError(f"out: {run.root} holds a fit already; name another folder, or remove it")
         if self.unit is not None or not (self.kernel.static or shards.columns.get("time")):
             raise InputError("unit: it was stated when the shards were prepared" if self.unit is not None else
@@ -164,24 +164,29 @@ class DynAEsti:
         coding = build_coding(shards.items, models, stock, self.rare)
         bank = self._bank(shards.items, coding, stock)
         listen = self._listener()
-        crowd = Sharded(Layout(shards, coding, bank, self.clock, run), engine, listen.shard if isinstance(listen, LiveLine) else None)
-        if any(m.signed for m in models):
+        crowd = Sharded(Layout(shards, coding, bank, self.clock, run), engine, listen.shard if isinstance(listen, LiveLine) else None,
+                        None if earlier is None else earlier.versions)
+        known = None
+        if earlier is not None:
+            bank = bank.begun_from(earlier.bank.mirrored() if earlier.turned else earlier.bank)
+            known = Priors(earlier.kernels, np.log(np.maximum(earlier.population, 1e-12)), earlier.population)
+        elif any(m.signed for m in models):
             bank = self._bank(shards.items, coding, stock, component_slopes(crowd.responses(crowd.census.sample(SIGNED)), coding))
         saved = Checkpoint(run.path(CHECKPOINT), shards.fingerprint(self._choices()), 0.0)
-        if not run.exists(CHECKPOINT):
-            crowd.clean()
         if isinstance(listen, LiveLine):
             listen.say(f"{shards.rows:,} answers of {shards.people:,} people to {shards.items.size:,} items in {len(shards)} shards, on "
                        f"{engine.describe()}; {crowd.needs(bank)}")
-        fitted = Stages(crowd, self.kernel, self.iterations, self.tolerance, self.threads, listen, saved, self.standard_errors).run(bank)
+        fitted = Stages(crowd, self.kernel, self.iterations, self.tolerance, self.threads, listen, saved, self.standard_errors,
+                        known).run(bank)
         common = fitted.common(coding, self._kept())
-        made = ShardedFit(**vars(common), shards=shards, run=run, version=crowd.version, turned=False, clock=self.clock,
+        made = ShardedFit(**vars(common), shards=shards, run=run, versions=crowd.versions, turned=False, clock=self.clock,
+                          span=(float(crowd.census.first.min()), float(crowd.census.last.max())),
                           log_evidence=fitted.point.log_evidence, unsettled=fitted.point.unsettled, answered=stock.number)
         if not self._upright(made, made.holder(self.orient["id"]) if self.orient and "id" in self.orient else None):
             made = replace(made, bank=made.bank.mirrored(), covariance=_turned(made), turned=True)
         made.save()
         saved.done()
-        crowd.clean()
+        crowd.clean(made.versions)
         self._tell(made, listen)
         return made
 
@@ -240,6 +245,19 @@ class DynAEsti:
         person, offsets = holder._asked(None, [self.orient["id"]])
         mix = holder.mixture(person, offsets)
         return bool((mix.weights * mix.means).sum(axis=0).mean() >= 0)
+
+
+def refresh(fit: ShardedFit, *, iterations: int = 200, progress: bool | Listener = False, engine: Engine | None = None) -> ShardedFit:
+    """The items of a fit of shards learned again, after updates: from where they are, with the same options and priors.
+
+    A few passes over the shards, in the same folder; an interrupted one goes on when called again.
+    """
+    kept = fit.options
+    models = dict(zip(fit.item_labels.tolist(), fit.coding.models, strict=True))
+    again = DynAEsti(models, scale=kept["scale"], direction=kept["direction"], priors=kept["priors"], clock=fit.clock, rare=kept["rare"],
+                     tolerance=kept["tolerance"], threads=kept["threads"], standard_errors=fit.covariance is not None,
+                     iterations=iterations, progress=progress, engine=engine)
+    return again._fit_shards(fit.shards, fit.run.root, fit)
 
 
 def named_kernel(name: str) -> Kernel:

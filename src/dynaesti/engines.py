@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any, Protocol, TypeVar
 
-from dynaesti.errors import InputError, MissingExtraError
+from dynaesti.errors import InputError, MissingExtraError, StorageError
 
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
@@ -118,6 +119,32 @@ class DaskEngine:
         return f"a Dask cluster of {workers} workers"
 
 
+@contextmanager
+def cluster(where: str | None) -> Iterator[DaskEngine | None]:
+    """An engine by the address of a scheduler, or `local:N`; none without."""
+    if where is None:
+        yield None
+        return
+    try:
+        from distributed import Client, LocalCluster
+    except ImportError:
+        raise MissingExtraError("a Dask cluster needs distributed: pip install 'dynaesti[dask]'") from None
+    kind, _, count = where.partition(":")
+    if kind != "local":
+        try:
+            client = Client(where, timeout=CONNECTING)  # type: ignore[no-untyped-call]
+        except (OSError, ValueError, TypeError) as error:
+            raise StorageError(f"--dask: no scheduler answers at {where} ({error})") from error
+        with client:
+            yield DaskEngine(client)
+        return
+    if not count.isdigit() or int(count) < 1:
+        raise InputError(f"--dask: expected local:N with N worker processes, got {where!r}")
+    with LocalCluster(n_workers=int(count), threads_per_worker=1, dashboard_address=None) as here, Client(here) as client:  # type: ignore[no-untyped-call]
+        yield DaskEngine(client)
+
+
+CONNECTING = 20  # seconds to wait for a scheduler
 RETRIES = 10  # workers that a shard may be lost with
 
 

@@ -25,7 +25,7 @@ from dynaesti.priors.kernels import Kernel
 from dynaesti.uncertainty import item_covariances, joint_wanted
 
 SOME, FEW = 60_000, 20_000  # sites of the first look, and of the search for priors
-ANSWERS = 300  # answers an item has in the first look, on average: fewer would mislead more than they save
+ANSWERS = 100  # answers an item has in the first look, on average: fewer would mislead more than they save
 FIRST_LOOK = 4  # EM steps before the search
 LIKELY, MISSED, MOST_PRIORS = 0.05, 0.5, 4  # weights relative to the heaviest prior's to be kept, or added late; how many at most
 STAGES = ("first look", "some people", "everyone", "everyone, with priors missed before")
@@ -83,17 +83,8 @@ class Stages:
         few = InMemory(self.crowd.take(census.sample(FEW)), self.threads)
         space = None if self.known is not None else self._space(few.engine.answers)
         priors = self.known or Priors.one(self.kernel if space is None else space.at(tuple(axis.centre for axis in space.axes)))
-        chosen = census.sample(max(SOME, ANSWERS * bank.item_count))
-        sampled = chosen.size < 0.4 * census.people and self.known is None
-        some = None if not sampled or self._past(1) else InMemory(self.crowd.take(chosen), self.threads)
-        if space is not None and space.axes and not self._past(0):
-            first = self._loop(0, some or self.crowd, priors)
-            bank = first.run(bank, min(self.iterations, FIRST_LOOK), LOOSER * self.tolerance, self._taken(0))[0].bank
-            priors = search(few, bank, space, LIKELY)
-        if some is not None and len(self.trace) < self.iterations:
-            look = self._loop(1, some, priors)
-            bank = look.run(bank, min(self.iterations, len(self.trace) + 20), LOOSER * self.tolerance, self._taken(1))[0].bank
-            priors, some = look.priors, None
+        if self.known is None and not self._past(1):
+            bank, priors = self._first_passes(bank, priors, few, space)
         loop, point, converged = self._loop(2, self.crowd, priors), None, False
         if not self._past(2):
             point, converged = loop.run(bank, self._most(), self.tolerance, self._taken(2))
@@ -105,6 +96,21 @@ class Stages:
             point, converged = loop.run(bank, self._most(), self.tolerance, self._taken(3))
         spread = self._covariance(loop, point) if self.errors else None
         return Fitted(point, loop.priors, tuple(self.trace), converged, spread)
+
+    def _first_passes(self, bank: Bank, priors: Priors, few: InMemory, space: UnitSpace | None) -> tuple[Bank, Priors]:
+        """Items and priors to begin with, from some people where these are a small part of all."""
+        census = self.crowd.census
+        chosen = census.sample(max(SOME, ANSWERS * bank.item_count))
+        some = InMemory(self.crowd.take(chosen), self.threads) if chosen.size < 0.4 * census.people else None
+        if space is not None and space.axes and not self._past(0):
+            first = self._loop(0, some or self.crowd, priors)
+            bank = first.run(bank, min(self.iterations, FIRST_LOOK), LOOSER * self.tolerance, self._taken(0))[0].bank
+            priors = search(few, bank, space, LIKELY)
+        if some is not None and len(self.trace) < self.iterations:
+            look = self._loop(1, some, priors)
+            bank = look.run(bank, min(self.iterations, len(self.trace) + 20), LOOSER * self.tolerance, self._taken(1))[0].bank
+            priors = look.priors
+        return bank, priors
 
     def _covariance(self, loop: Loop, point: Point) -> tuple[Array, ...]:
         bank = point.bank

@@ -1,26 +1,37 @@
 """Saving fits, and opening whatever was saved."""
 
 from collections.abc import Callable, Mapping
-from os import PathLike
+from os import PathLike, fspath
+from pathlib import Path
 from typing import Any
 
-from dynaesti.curves import Curve, open_curve
+from dynaesti.curves import open_curve
 from dynaesti.errors import InputError, StorageError
 from dynaesti.fitfile import read_fit
 from dynaesti.items import ItemModel
+from dynaesti.places import Place
 from dynaesti.results import Fit
+from dynaesti.shardedfit import FIT_NAME, load_sharded, open_sharded
 from dynaesti.storage import read
 
 
 def load(path: str | PathLike[str], *, link: Any = None, mean: Callable[[Any], Any] | None = None,
-         models: Mapping[str, ItemModel] | None = None) -> Curve | Fit:
-    """Open a saved curve or fit. `link`, `mean` and `models` are needed again where they were functions of the user's own."""
+         models: Mapping[str, ItemModel] | None = None) -> Any:
+    """Open a saved `Curve`, `Fit` or `ShardedFit`: a file, or the folder of a run (also at an address such as s3://bucket/run).
+
+    `link`, `mean` and `models` are needed again where they were functions of the user's own.
+    """
     if not isinstance(path, str | PathLike):
         raise InputError(f"path: expected a file name, got {path!r}")
-    kind, header, arrays = read(path)
-    if kind not in ("curve", "fit"):
+    if "://" in fspath(path) and Place(fspath(path)).exists(FIT_NAME):
+        return load_sharded(Place(fspath(path)), models)
+    file = Path(path) / FIT_NAME if Path(path).is_dir() else Path(path)
+    kind, header, arrays = read(file)
+    if kind not in ("curve", "fit", "sharded fit"):
         raise StorageError(f"{path}: holds a {kind!r}, which this version cannot open")
     try:
+        if kind == "sharded fit":
+            return open_sharded(Place(str(file.parent)), header, arrays, models)
         return open_curve(header, arrays, link, mean) if kind == "curve" else Fit(**vars(read_fit(header, arrays, models)))
     except InputError as error:
         if str(error).startswith(("link:", "mean:", "models:")):

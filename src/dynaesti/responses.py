@@ -13,7 +13,7 @@ import numpy.typing as npt
 from dynaesti.arrays import Array, Bools, Ints
 from dynaesti.columns import ABSENT, UNIX, Clock, Findings, find_column, labels, numbers, times
 from dynaesti.errors import InputError, ResponseError
-from dynaesti.labels import encode, look_up
+from dynaesti.labels import as_labels, encode, look_up
 from dynaesti.tables import Table, read_table
 from dynaesti.times import TimeAxis, read_times
 
@@ -127,15 +127,24 @@ class Responses:
                 return None
             return np.concatenate([np.ones(n) if w is None else w for w, n in ((a, len(self)), (b, len(other)))])
 
-        ids = np.concatenate([self.people.astype(object)[self.person], other.people.astype(object)[other.person]])
-        names = np.concatenate([self.items.astype(object)[self.item], other.items.astype(object)[other.item]])
+        place = look_up(self.items, other.items.tolist())
+        strange = np.flatnonzero(place < 0)
+        place[strange] = self.items.size + np.arange(strange.size)  # items keep their numbers; new ones follow
+        items = as_labels([*self.items.tolist(), *(other.items.tolist()[k] for k in strange)]) if strange.size else self.items
+        known = look_up(self.people, other.people.tolist())
+        names = [*self.people.tolist(), *(label for label, k in zip(other.people.tolist(), known, strict=True) if k < 0)]
+        people, number = encode(as_labels(names), "id")
+        known[known < 0] = self.people.size + np.arange(int((known < 0).sum()))
+        person = np.concatenate([number[self.person], number[known[other.person]]])
+        item, resp = np.concatenate([self.item, place[other.item]]), np.concatenate([self.resp, other.resp])
         offsets = np.concatenate([self.offsets, self.axis.offsets(other.axis.restore(other.offsets))])
-        models = None if self.models is None else self.models[self.item]
-        if models is not None:
-            models = np.concatenate([models, self._models_of(other)[other.item]])
-        rows = Rows(ids, names, np.concatenate([self.resp, other.resp]), offsets, both(self.weight, other.weight), models, self.axis,
-                    self.dropped + other.dropped, np.arange(offsets.size))
-        return _sorted(rows, self.unit, self.clock, self.frame, self.notes, self.columns)
+        models = None if self.models is None else np.concatenate([self.models, self._models_of(other)[strange]])
+        weight = both(self.weight, other.weight)
+        order = np.lexsort((resp, item, offsets, person))
+        whole = Responses(people, items, person[order], item[order], resp[order], offsets[order], None if weight is None else weight[order],
+                          self.axis, self.unit, "calendar", np.zeros(people.size), self.dropped + other.dropped, self.frame, self.notes,
+                          models, order, self.columns)
+        return whole.on_clock(self.clock)
 
     def with_note(self, note: str) -> Responses:
         """With one more word on what was decided about the data."""

@@ -18,7 +18,7 @@ from dynaesti.calibration import Calibration
 from dynaesti.coding import build_answers, translate
 from dynaesti.components import graft_components
 from dynaesti.curves import Curve, from_components
-from dynaesti.errors import InputError, ResponseError
+from dynaesti.errors import InputError
 from dynaesti.expectation import Expectation, Expected, Grafts, person_weights, without_each
 from dynaesti.figures import FitPlots
 from dynaesti.fitfile import FitParts, fit_header
@@ -37,7 +37,7 @@ from dynaesti.queries import marginals_at
 from dynaesti.responses import Responses
 from dynaesti.saving import Arrays
 from dynaesti.storage import write
-from dynaesti.times import TimeAxis, parse_iso
+from dynaesti.times import TimeAxis
 
 TIGHT = 1e-7
 
@@ -45,6 +45,15 @@ TIGHT = 1e-7
 @dataclass(frozen=True, eq=False)
 class Fit(FitParts, Calibration):
     """A fitted DynAEsti. Abilities are on the reported scale (`scale`): ability = shift + gain · z, z of unit variance a priori."""
+
+    @property
+    def like(self) -> Responses:
+        return self.responses
+
+    @cached_property
+    def ends(self) -> tuple[float, float]:
+        times = self.responses.clock_times
+        return float(times.min()), float(times.max())
 
     @property
     def item_labels(self) -> Labels:
@@ -82,17 +91,6 @@ class Fit(FitParts, Calibration):
         return self.responses.frame
 
     # --- abilities ----------------------------------------------------------------------------------------
-
-    def _offsets(self, times: Any) -> Array:
-        """Users' times on the fit's clock; ISO dates may be text."""
-        times = parse_iso(times, "at")
-        if self.responses.clock == "person" or not self.responses.axis.stamps:
-            values = as_vector(times, "at")
-            return values if self.responses.clock == "person" else values - self.responses.axis.origin
-        return self.responses.axis.offsets(times, "at")
-
-    def _restored(self, offsets: Array) -> Any:
-        return offsets if self.responses.clock == "person" else self.responses.axis.restore(offsets)
 
     def mixture(self, person: Ints, offsets: Array) -> Mixture:
         """Reported ability of each (person, time) pair; −1 is someone never seen."""
@@ -217,8 +215,7 @@ class Fit(FitParts, Calibration):
 
     def _read(self, data: Any, unanswered: bool = False) -> tuple[Responses, Ints, Ints]:
         """Further data on the fit's terms: responses, their people (−1 if new) and items in the fit."""
-        columns: dict[str, Any] = {key: name for key, name in self.responses.columns.items() if name is not None and key != "model"}
-        more = read_like(data, columns, self.responses, unanswered)
+        more = self.more(data, unanswered)
         people, items = look_up(self.responses.people, more.people.tolist()), translate(more, self.responses.items)
         known = self.responses.people.tolist()  # 17 and "17" are one person, called as in the fit
         names = as_labels([label if k < 0 else known[k] for k, label in zip(people, more.people.tolist(), strict=True)])
@@ -367,7 +364,7 @@ class Fit(FitParts, Calibration):
         """The fit in a few sentences."""
         r = self.responses
         loose = int(sum((~g.converged & (w > 1e-3)).sum() for g, w in zip(self.grafts, self.weights, strict=True)))
-        ends = self._restored(np.array([r.clock_times.min(), r.clock_times.max()]))
+        ends = self._restored(np.array(self.ends))
         first, last = (str(t)[:19] if ends.dtype.kind == "M" else f"{t:.6g}" for t in ends)
         size = (f"{len(r):,} answers of {r.people.size:,} people to {r.items.size:,} items ({self.told_models()}), from {first} to {last} "
                 f"({r.unit}{', counted from each start' if r.clock == 'person' else ''}).")
@@ -406,14 +403,3 @@ def _merged_grafts(new_data: Answers, old_data: Answers, known: Ints, old: Graft
     evidence[touched], converged[touched] = new.log_evidence, new.converged
     return Grafts(log_evidence=evidence, converged=converged,
                   **{name: site_wise(name) for name in ("precision", "shift", "cav_mean", "cav_var", "log_z")})
-
-
-def read_like(data: Any, columns: dict[str, Any], like: Responses, unanswered: bool) -> Responses:
-    """Read with the columns of the fit where the data have them, else by their usual names."""
-    timeless = "time" not in columns
-    try:
-        return Responses.read(data, **columns, clock=like.clock, timeless=timeless, unanswered=unanswered, known=True)
-    except ResponseError as error:
-        if "no column" not in str(error):
-            raise
-        return Responses.read(data, clock=like.clock, timeless=timeless, unanswered=unanswered)

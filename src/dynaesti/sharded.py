@@ -172,19 +172,16 @@ class Look:
     scene: Scene
     tolerance: float
     counting: bool
-    begin: int  # the look whose sites it begins from
+    begin: tuple[int, ...]  # for each shard the look whose sites it begins from
     version: int  # the look it is
-    keep: int  # looks before this one may go
 
     def __call__(self, shard: int, threads: int | None) -> Tally:
         kernels, run = list(self.scene.kernels), self.layout.run
         engine = Expectation(self.layout.answers(shard), threads, most_lanes=1)
-        sites = read_sites(run, shard, self.begin, kernels)
+        sites = read_sites(run, shard, self.begin[shard], kernels)
         tally, expected = look_at(engine, sites, self.scene.table, kernels, self.scene.share, self.tolerance, self.counting)
         write_sites(run, shard, self.version, {kernel: (g.precision, g.shift) for kernel, g in
                                                zip(kernels, expected.grafted, strict=True)})
-        for old in range(max(1, self.keep - 3), self.keep):
-            run.remove(sites_name(shard, old))
         return tally
 
 
@@ -194,13 +191,13 @@ class Inform:
 
     layout: Layout
     scene: Scene
-    begin: int
+    begin: tuple[int, ...]
     joint: bool
 
     def __call__(self, shard: int, threads: int | None) -> Information:
         scene, kernels = self.scene, list(self.scene.kernels)
         engine = Expectation(self.layout.answers(shard), threads, most_lanes=1)
-        sites = read_sites(self.layout.run, shard, self.begin, kernels)
+        sites = read_sites(self.layout.run, shard, self.begin[shard], kernels)
         expected = engine.run(scene.table, kernels, scene.share, [sites.get(kernel) for kernel in kernels], TIGHT)
         return gathered(engine, scene.bank, scene.table, kernels, expected, self.joint)
 
@@ -219,9 +216,10 @@ def summed(parts: list[Any]) -> Any:
 class Sharded:
     """A crowd in shards."""
 
-    def __init__(self, layout: Layout, engine: Engine, listen: Listen | None = None) -> None:
+    def __init__(self, layout: Layout, engine: Engine, listen: Listen | None = None, begin: tuple[int, ...] | None = None) -> None:
         self.layout, self.engine, self.listen = layout, engine, listen
-        self.version = self.marked = 0
+        self.versions = begin or (0,) * len(layout.shards)  # of each shard's sites
+        self.held = self.marked = self.versions  # those of an earlier fit, and those that the last checkpoint speaks of
         self.busy = [k for k, part in enumerate(layout.shards.parts) if part.people]
 
     @cached_property
@@ -249,9 +247,10 @@ class Sharded:
 
     def look(self, bank: Bank, z: Array, kernels: list[Kernel], share: Array, tolerance: float, counting: bool = True) -> Tally:
         scene = Scene(bank, z, tuple(kernels), share, uuid.uuid4().hex)
-        errand = Look(self.layout, scene, tolerance, counting, self.version, self.version + 1, self.marked)
-        tally = self.engine.run(errand, self.busy, added, self.listen)
-        self.version += 1
+        self.clean(self.held, self.marked, self.versions)
+        now = max(self.versions) + 1
+        tally = self.engine.run(Look(self.layout, scene, tolerance, counting, self.versions, now), self.busy, added, self.listen)
+        self.versions = (now,) * len(self.versions)
         return tally
 
     def forget(self, kernels: list[Kernel]) -> None:
@@ -259,16 +258,15 @@ class Sharded:
 
     def information(self, bank: Bank, z: Array, kernels: list[Kernel], share: Array, joint: bool) -> Information:
         scene = Scene(bank, z, tuple(kernels), share, uuid.uuid4().hex)
-        found: Information = self.engine.run(Inform(self.layout, scene, self.version, joint), self.busy, summed)
+        found: Information = self.engine.run(Inform(self.layout, scene, self.versions, joint), self.busy, summed)
         return found
 
     def memory(self) -> Memory:
-        self.marked = self.version  # by the time of the next look the mark that asks for this is written
-        return {"version": np.array([float(self.version)])}
+        self.marked = self.versions  # by the time of the next look the mark that asks for this is written
+        return {"versions": np.array(self.versions, dtype=np.float64)}
 
     def recall(self, memory: Memory, kernels: list[Kernel]) -> None:  # noqa: ARG002
-        self.version = self.marked = int(memory["version"][0])
-        self.clean()
+        self.versions = self.marked = tuple(int(version) for version in memory["versions"])
 
     def needs(self, bank: Bank) -> str:
         """What memory a look takes, in words: set by the largest shard and the items, not by the data."""
@@ -278,10 +276,15 @@ class Sharded:
         return (f"memory about {(BASE + cells * 8 * (3 + workers) + workers * largest * ANSWER_BYTES) / 1e9:.1f} GB (largest shard "
                 f"{largest:,} answers, {workers} at a time; items' tables {cells * 8 * 3 / 1e6:,.0f} MB)")
 
-    def clean(self) -> None:
-        """Remove the sites of all looks but the last."""
-        place = self.layout.run.child(SITES)
-        for name in place.names():
-            if not name.endswith(f".{self.version}.npz"):
-                place.remove(name)
+    def clean(self, *kept: tuple[int, ...]) -> None:
+        """Remove the sites of all looks but these."""
+        clean_sites(self.layout.run, *kept)
 
+
+def clean_sites(run: Place, *kept: tuple[int, ...]) -> None:
+    """Remove all sites but those of these versions, which count the shards."""
+    names = {sites_name(k, version) for versions in kept for k, version in enumerate(versions)}
+    place = run.child(SITES)
+    for name in place.names():
+        if f"{SITES}/{name}" not in names:
+            place.remove(name)

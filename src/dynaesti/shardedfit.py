@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -19,18 +19,18 @@ from dynaesti.expectation import Expectation
 from dynaesti.fitfile import Common, common_header, read_common
 from dynaesti.frames import KINDS, make_frame
 from dynaesti.items import ItemModel
-from dynaesti.labels import Labels, listed
+from dynaesti.labels import Labels, find, listed
 from dynaesti.links import BUILT_IN
 from dynaesti.mixtures import check_level
 from dynaesti.places import Place
 from dynaesti.responses import Responses
-from dynaesti.results import Change, Fit, read_like
+from dynaesti.results import Change, Fit
 from dynaesti.saving import Arrays, Header
-from dynaesti.sharded import Layout, read_sites, summed
-from dynaesti.shards import Shards
+from dynaesti.sharded import Layout, clean_sites, read_sites, summed, write_sites
+from dynaesti.shards import Part, Shards, write_part
 from dynaesti.storage import dump, parse
 
-FIT_NAME, ABILITIES = "fit.dyn", "abilities"
+FIT_NAME, ABILITIES, PARTS = "fit.dyn", "abilities", "parts"  # in the folder of a run
 TIGHT = 1e-7
 INSTANTS = 12  # of each person's own answers in the table of abilities, unless times are asked for
 
@@ -41,12 +41,17 @@ class ShardedFit(Common, Calibration):
 
     shards: Shards
     run: Place  # the folder of the fit
-    version: int  # of the settled sites in it
+    versions: tuple[int, ...]  # of each shard's settled sites in it
     turned: bool  # whether the scale was turned round after those were found
     clock: str
     log_evidence: float
     unsettled: int
     answered: Ints  # answers of each item
+    span: tuple[float, float]  # first and last instant
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        return self.span
 
     @property
     def item_labels(self) -> Labels:
@@ -72,7 +77,7 @@ class ShardedFit(Common, Calibration):
         if not 0 <= k < len(self.shards):
             raise InputError(f"shard: there are {len(self.shards)}, counted from 0; got {k!r}")
         responses = self.shards.responses(k, self.clock)
-        sites = read_sites(self.run, k, self.version, self.kernels)
+        sites = read_sites(self.run, k, self.versions[k], self.kernels)
         sign = -1.0 if self.turned else 1.0
         starts = [(sites[kernel][0], sign * sites[kernel][1]) if kernel in sites else None for kernel in self.kernels]
         engine = Expectation(build_answers(responses, self.coding, self.bank), threads)
@@ -120,7 +125,7 @@ class ShardedFit(Common, Calibration):
 
     def predict(self, data: Any) -> Any:
         """Chances of each response at its time, as `Fit.predict`; the shards of the people asked for are opened one by one."""
-        more = read_like(data, dict(self.shards.columns), self._like, unanswered=True)
+        more = self.more(data, unanswered=True)
         back, parts = [], []
         for k, people in self._people_by_shard(more).items():
             some = more.take(people)
@@ -131,11 +136,19 @@ class ShardedFit(Common, Calibration):
 
     def score(self, data: Any, *, at: Any = None, level: float = 0.7) -> Any:
         """Abilities of new people, or of new answers, with the items frozen, as `Fit.score`."""
-        return self._open(next(k for k, part in enumerate(self.shards.parts) if part.people)).score(data, at=at, level=level)
+        return self._any().score(data, at=at, level=level)
+
+    def _any(self) -> Fit:
+        """Some shard with people in it."""
+        return self._open(next(k for k, part in enumerate(self.shards.parts) if part.people))
+
+    def of_others(self, more: Responses) -> Fit:
+        """A fit of people who are in no shard, with these items and priors."""
+        holder = self._any()
+        return holder._scored(*holder._read(more))
 
     @property
-    def _like(self) -> Responses:
-        """The answers of nobody, to read others like them."""
+    def like(self) -> Responses:
         none = np.zeros(0)
         return Responses(none, self.shards.items, none.astype(np.int64), none.astype(np.int64), none, none, None, self.shards.axis,
                          self.shards.unit, self.clock, none, 0, None, (), self.shards.models, none.astype(np.int64), self.shards.columns)
@@ -144,6 +157,40 @@ class ShardedFit(Common, Calibration):
         """People of other data by the shard that holds them, or would."""
         shard = self.shards.shard_of(more.people.tolist())
         return {int(k): np.flatnonzero(shard == k) for k in np.unique(shard)}
+
+    def update(self, data: Any, *, engine: Engine | None = None, listen: Listen | None = None) -> ShardedFit:
+        """The fit with more answers of known people, or of new ones: their curves move, the items stay.
+
+        Only shards with such people are opened, and only those people's curves are grafted anew. The grown shards lie in the run's
+        folder, which from now on holds the new fit; the shards that were fitted first stay as they are. `dynaesti.refresh` then moves
+        the items as well.
+        """
+        more = self.more(data)
+        find(self.item_labels, more.items.tolist(), "item")
+        if more.weight is not None and not self.shards.weighted:
+            raise InputError("weight: the answers in the shards have no weights, so further ones cannot have any")
+        groups = {k: more.take(people) for k, people in self._people_by_shard(more).items()}
+        errand = Grow(self, groups, max(self.versions) + 1)
+        grown: list[Grown] = (engine or Threads(self.options["threads"])).run(errand, list(groups), summed, listen)
+        parts = {found.shard: found.part for found in grown}
+        versions = tuple(errand.version if k in parts else version for k, version in enumerate(self.versions))
+        first, last = (min(found.span[0] for found in grown), max(found.span[1] for found in grown))
+        made = replace(self, shards=self.shards.with_parts(parts), versions=versions,
+                       log_evidence=self.log_evidence + sum(found.gain for found in grown),
+                       answered=self.answered + sum(found.answered for found in grown),
+                       span=(min(first, self.span[0]), max(last, self.span[1])))
+        made.save()
+        clean_sites(self.run, versions)
+        made.clean_parts()
+        return made
+
+    def clean_parts(self) -> None:
+        """Remove grown shards that later ones have taken the place of."""
+        place = self.run.child(PARTS)
+        kept = {name for k in range(len(self.shards)) for where, name in [self.shards.place_of(k)] if where.root == place.root}
+        for name in place.names():
+            if name not in kept:
+                place.remove(name)
 
     def write_abilities(self, at: Any = None, *, level: float = 0.7, engine: Engine | None = None, listen: Listen | None = None) -> str:
         """Everyone's abilities as a Parquet file for each shard in the run's folder; returns that folder.
@@ -171,7 +218,8 @@ class ShardedFit(Common, Calibration):
         arrays: Arrays = {"answered": self.answered}
         header = {**common_header(self, self.shards.items, arrays), "shards": self.shards.header(),
                   "folder": self.run.relative(self.shards.folder),
-                  "version_of_sites": self.version, "turned": self.turned, "clock": self.clock, "log_evidence": self.log_evidence,
+                  "versions": list(self.versions), "span": list(self.span), "turned": self.turned,
+                  "clock": self.clock, "log_evidence": self.log_evidence,
                   "unsettled": self.unsettled}
         with self.run.writing(FIT_NAME) as file:
             dump(file, "sharded fit", header, arrays)
@@ -186,7 +234,8 @@ def open_sharded(run: Place, header: Header, arrays: Arrays, models: Mapping[str
         place, name = shards.place_of(0)
         if not place.exists(name):
             raise StorageError(f"{run.root}: its shards are not at {place.root} any more; move them back")
-    return ShardedFit(**vars(common), shards=shards, run=run, version=header["version_of_sites"], turned=header["turned"],
+    return ShardedFit(**vars(common), shards=shards, run=run, versions=tuple(header["versions"]), turned=header["turned"],
+                      span=(header["span"][0], header["span"][1]),
                       clock=header["clock"], log_evidence=header["log_evidence"], unsettled=header["unsettled"],
                       answered=arrays["answered"])
 
@@ -221,6 +270,43 @@ class WriteAbilities:
         with self.fit.run.writing(f"{ABILITIES}/shard-{shard:05d}.parquet") as file:
             pq.write_table(table, file)
         return 1
+
+
+@dataclass(frozen=True)
+class Grown:
+    """A shard after an update."""
+
+    shard: int
+    part: Part
+    gain: float  # of log evidence
+    answered: Ints
+    span: tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Grow:
+    """More answers into a shard: written beside the old one, under a name of its own."""
+
+    fit: ShardedFit
+    more: dict[int, Responses]
+    version: int
+
+    def __call__(self, shard: int, threads: int | None) -> list[Grown]:
+        fit, more = self.fit, self.more[shard]
+        if fit.shards.parts[shard].people:
+            old: Fit | None = fit.shard(shard, threads)
+            assert old is not None
+            new, before = old.update(more), old.log_evidence
+        else:
+            old, new, before = None, fit.of_others(more), 0.0
+        r = new.responses
+        place = fit.run.child(PARTS)
+        part = write_part(place, f"shard-{shard:05d}.{self.version}.parquet", r.people[r.person], r.item, r.resp, r.offsets, r.weight)
+        sign = -1.0 if fit.turned else 1.0
+        write_sites(fit.run, shard, self.version, {kernel: (g.precision, sign * g.shift) for kernel, g in
+                                                   zip(fit.kernels, new.grafts, strict=True)})
+        answered = new.item_answers - (0 if old is None else old.item_answers)
+        return [Grown(shard, replace(part, file=place.path(part.file)), new.log_evidence - before, answered, new.ends)]
 
 
 def _spread(fit: Fit) -> tuple[Ints, Array]:

@@ -97,26 +97,82 @@ def answers(people: int = 200, items: int = 40, per_person: int = 60, *, model: 
     `level` is the share of the variance that stays with a person; `growth` everybody's rise over the span, centred.
     """
     rng = generator(seed)
-    n, size, count = (whole_number(value, name, 1) for value, name in ((people, "people"), (items, "items"), (per_person, "per_person")))
-    positive_number(span, "span"), positive_number(bandwidth, "bandwidth")
-    if not 0 <= level <= 1:
-        raise InputError(f"level: expected a share between 0 and 1, got {level!r}")
-    chosen = item_model(model)
-    grid = np.linspace(0.0, span, GRID)
-    moving = curves(grid, bandwidth, n, rng)
-    ability = np.sqrt(level) * rng.standard_normal((n, 1)) + np.sqrt(1 - level) * moving + growth * (grid / span - 0.5)
+    n, count = whole_number(people, "people", 1), whole_number(per_person, "per_person", 1)
+    world = World(item_model(model), whole_number(items, "items", 1), span, bandwidth, level, growth)
+    ability = world.abilities(n, rng)
     t = np.sort(rng.uniform(0.0, span, (n, count)), axis=1)
-    theta = np.array([np.interp(t[k], grid, ability[k]) for k in range(n)]).ravel()
-    categories = 2 if chosen.binary else ORDERED
-    weak = chosen.priors(categories)
-    spread = WIDTH * np.minimum([w.sd for w in weak], 2.0)  # amounts have priors as wide as any unit needs
-    u = np.array([w.mean for w in weak]) + spread * rng.standard_normal((size, len(weak)))
-    item = rng.integers(0, size, theta.size)
-    ids = np.array([f"p{k:0{len(str(n - 1))}d}" for k in range(n)])
-    names = np.array([f"i{k:0{len(str(size - 1))}d}" for k in range(size)])
-    resp = _responses(chosen, u, item, theta, categories, rng)
-    table = {"id": np.repeat(ids, count), "item": names[item], "resp": resp, "date": t.ravel()}
-    return Drawn(table, {"item": names, **chosen.describe(u)}, {"id": table["id"], "date": table["date"], "ability": theta})
+    theta = np.array([np.interp(t[k], world.grid, ability[k]) for k in range(n)]).ravel()
+    u = world.parameters(rng)
+    item = rng.integers(0, world.items, theta.size)
+    resp = _responses(world.model, u, item, theta, world.categories, rng)
+    table = {"id": np.repeat(numbered("p", n), count), "item": world.names[item], "resp": resp, "date": t.ravel()}
+    return Drawn(table, world.described(u), {"id": table["id"], "date": table["date"], "ability": theta})
+
+
+def numbered(letter: str, count: int) -> npt.NDArray[np.str_]:
+    """Names p000, p001, …, which sort as they count."""
+    return np.array([f"{letter}{k:0{len(str(count - 1))}d}" for k in range(count)])
+
+
+@dataclass(frozen=True)
+class World:
+    """Where answers are drawn: the items' model, and how abilities move."""
+
+    model: ItemModel
+    items: int
+    span: float
+    bandwidth: float
+    level: float
+    growth: float
+
+    def __post_init__(self) -> None:
+        positive_number(self.span, "span"), positive_number(self.bandwidth, "bandwidth")
+        if not 0 <= self.level <= 1:
+            raise InputError(f"level: expected a share between 0 and 1, got {self.level!r}")
+
+    @property
+    def grid(self) -> Array:
+        """Times at which abilities are drawn; between them they are straight."""
+        return np.linspace(0.0, self.span, GRID)
+
+    @property
+    def categories(self) -> int:
+        """Categories of the items."""
+        return 2 if self.model.binary else ORDERED
+
+    @property
+    def names(self) -> npt.NDArray[np.str_]:
+        """The items' names."""
+        return numbered("i", self.items)
+
+    def abilities(self, people: int, rng: np.random.Generator) -> Array:
+        """Ability curves on the grid: (people, times)."""
+        moving = curves(self.grid, self.bandwidth, people, rng)
+        return np.asarray(np.sqrt(self.level) * rng.standard_normal((people, 1)) + np.sqrt(1 - self.level) * moving
+                          + self.growth * (self.grid / self.span - 0.5))
+
+    def parameters(self, rng: np.random.Generator) -> Array:
+        """The items' parameters, unconstrained: (items, parameters)."""
+        weak = self.model.priors(self.categories)
+        spread = WIDTH * np.minimum([w.sd for w in weak], 2.0)  # amounts have priors as wide as any unit needs
+        return np.asarray(np.array([w.mean for w in weak]) + spread * rng.standard_normal((self.items, len(weak))))
+
+    def described(self, u: Array) -> dict[str, Any]:
+        """The items' table."""
+        return {"item": self.names, **self.model.describe(u)}
+
+    def answers(self, u: Array, counts: Ints, rng: np.random.Generator) -> tuple[Ints, Ints, Array, Array, Array]:
+        """Answers of new people with so many each: (person, item, response, time, ability), sorted by person and time."""
+        ability, grid = self.abilities(counts.size, rng), self.grid
+        person = np.repeat(np.arange(counts.size), counts)
+        t = rng.uniform(0.0, self.span, person.size)
+        order = np.lexsort((t, person))
+        t = t[order]
+        place = np.minimum((t / self.span * (GRID - 1)).astype(np.int64), GRID - 2)
+        part = (t - grid[place]) / (grid[1] - grid[0])
+        theta = (1 - part) * ability[person, place] + part * ability[person, place + 1]
+        item = rng.integers(0, self.items, person.size)
+        return person, item, _responses(self.model, u, item, theta, self.categories, rng), t, theta
 
 
 def _responses(model: ItemModel, u: Array, item: Ints, theta: Array, categories: int, rng: np.random.Generator) -> Array:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from dynaesti.commands.shared import asked_labels, asked_times, open_fit, out_option, run_option, show, when_options
+from dynaesti.commands.shared import asked_labels, asked_times, open_any, out_option, run_option, say, show, when_options
 
 EXAMPLE = "  dynaesti ability run --id ada --id bob --at 2024-05-01 2024-06-01\n  dynaesti ability run --now --out now.csv"
 
@@ -19,7 +19,14 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print or write the table."""
-    fit = open_fit(args.fit)
-    frame = fit.ability(asked_times(fit, args), asked_labels(fit.ids, args.id), level=args.level)
+    from dynaesti.results import Fit
+
+    fit = open_any(args.fit)
+    ids = asked_labels(fit.ids, args.id) if isinstance(fit, Fit) else args.id
+    if ids is None and not isinstance(fit, Fit):
+        folder = fit.write_abilities(asked_times(fit, args), level=args.level)
+        say(f"Everyone's abilities are in {folder}/, a file for each shard. --id asks for single people.", args)
+        return 0
+    frame = fit.ability(asked_times(fit, args), ids, level=args.level)
     show(frame, args, scale=fit.scale.name, level=args.level)
     return 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from dynaesti.commands.shared import data_options, estimator, model_options, out_option, read_responses, show
+from dynaesti.commands.shared import data_options, estimator, model_options, named_model, out_option, read_responses, show
 
 EXAMPLE = "  dynaesti evaluate answers.csv --split last --share 0.15\n  dynaesti evaluate answers.csv --split rolling --folds 4"
 
@@ -27,7 +27,7 @@ def run(args: argparse.Namespace) -> int:
     from dynaesti.evaluate import against_baselines, rolling, split
 
     responses = read_responses(args, timeless=args.bandwidth == float("inf"))
-    chosen = estimator(args, responses, standard_errors=False)
+    chosen = estimator(named_model(args, responses), standard_errors=False)
     pairs = rolling(responses, args.folds) if args.split == "rolling" else [split(responses, args.share, by=args.split, seed=args.seed)]
     show(against_baselines(chosen, pairs), args, split=args.split)
     return 0

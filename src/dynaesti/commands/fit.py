@@ -7,12 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from dynaesti.commands.shared import (
+    COLUMNS,
     FIT_NAME,
     STATIC_NAME,
     as_json,
     data_options,
+    default_model,
     estimator,
     model_options,
+    named_model,
     read_responses,
     say,
     tell,
@@ -35,17 +38,62 @@ def options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--no-report", action="store_true", help="leave out the report")
     group.add_argument("--no-static", action="store_true", help="leave out the comparison with constant abilities")
     group.add_argument("--quiet", action="store_true", help="no progress")
+    parser.add_argument("--dask", metavar="WHERE",
+                        help="for shards: a Dask scheduler's address (tcp://host:8786), or local:N for N worker processes here")
 
 
 def run(args: argparse.Namespace) -> int:
     """Fit, write, tell."""
+    from dynaesti.errors import InputError
+    from dynaesti.shards import is_shards
+
     folder = _folder(args)
+    if len(args.data) == 1 and is_shards(args.data[0]):
+        return _of_shards(args, folder)
+    if args.dask:
+        raise InputError("--dask: a cluster works on shards; `dynaesti prepare DATA --out shards` makes them")
     responses = read_responses(args, timeless=args.bandwidth == float("inf"))
     checkpoint = folder / CHECKPOINT
     args.after_interrupt = lambda: (f"the same command goes on from {checkpoint}" if checkpoint.exists() else
                                     "nothing had been saved yet; the same command begins anew")
-    chosen = estimator(args, responses, progress=not args.quiet, checkpoint=checkpoint, every=EVERY)
+    chosen = estimator(named_model(args, responses), progress=not args.quiet, checkpoint=checkpoint, every=EVERY)
     return finish(chosen, responses, folder, args)
+
+
+def _of_shards(args: argparse.Namespace, folder: Path) -> int:
+    """Stream a folder of shards, write the tables, tell."""
+    import numpy as np
+
+    from dynaesti.engines import cluster
+    from dynaesti.errors import InputError
+    from dynaesti.shards import Shards
+
+    shards, checkpoint = Shards.open(args.data[0]), folder / CHECKPOINT
+    given = [f"--{key}" for key in COLUMNS if getattr(args, key)] + [f"--{key}" for key in ("unit", "timezone") if getattr(args, key)]
+    if given:
+        raise InputError(f"{given[0]}: the shards' columns and clock were named when they were prepared")
+    args.after_interrupt = lambda: (f"the same command goes on from {checkpoint}" if checkpoint.exists() else
+                                    "nothing had been saved yet; the same command begins anew")
+    if args.force and not checkpoint.exists():
+        (folder / FIT_NAME).unlink(missing_ok=True)
+    if checkpoint.exists():
+        tell([f"going on from {checkpoint}"])
+    if args.model is None and shards.models is None:
+        args.model = default_model(np.unique(shards.responses(0).resp))
+        tell([f"the model is {args.model}, by the responses; --model names another"])
+    with cluster(args.dask) as engine:
+        fit = estimator(args, progress=not args.quiet, engine=engine).fit(shards, out=folder)
+        write_frame(fit.items, folder / "items.csv")
+        write_frame(fit.items, folder / "items.parquet")
+        where = fit.write_abilities(engine=engine)
+    facts = {"out": str(folder), "files": [FIT_NAME, "items.csv", "items.parquet", "abilities"], "converged": fit.converged,
+             "steps": len(fit.trace), "answers": shards.rows, "people": shards.people, "items": shards.items.size,
+             "log_evidence": fit.log_evidence, "scale": fit.scale.name, "unit": shards.unit, "movement": fit.movement()}
+    if args.json:
+        print(as_json(facts))
+    say(f"{fit.summary()}\nWritten to {folder}/: {FIT_NAME}, items.csv, items.parquet, and abilities shard by shard in {where}/. "
+        f"`dynaesti report {folder}` makes a page.", args)
+    return 0
 
 
 def _folder(args: argparse.Namespace) -> Path:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from dynaesti.commands.shared import columns_of, open_fit, out_option, run_option, show
+from dynaesti.commands.shared import columns_of, open_any, open_fit, out_option, run_option, show
 
 EXAMPLE = "  dynaesti items run --sort b --fit"
 
@@ -24,12 +24,12 @@ def run(args: argparse.Namespace) -> int:
     from dynaesti.errors import InputError
     from dynaesti.frames import make_frame
 
-    fit = open_fit(args.fit)
+    fit = open_any(args.fit)
     columns = columns_of(fit.items)
     if args.with_fit:
         from dynaesti.evaluate import item_fit
 
-        found = columns_of(item_fit(fit))
+        found = columns_of(item_fit(open_fit(args.fit)))
         columns |= {name: found[name] for name in ("infit", "outfit")}
     if args.sort:
         name, backwards = args.sort.removeprefix("-"), args.sort.startswith("-")

@@ -14,6 +14,7 @@ from dynaesti import __version__
 
 VERBS = {
     "fit": "fit abilities and items to a file of answers, and write a report",
+    "prepare": "sort and split answers that memory cannot hold into shards",
     "validate": "look at a file of answers before fitting",
     "report": "write the report of a fit as one HTML page",
     "items": "the item table of a fit",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from dynaesti.commands.shared import data_options, further_responses, open_fit, out_option, run_option, show
+from dynaesti.commands.shared import data_options, further_responses, open_any, out_option, run_option, show
 
 EXAMPLE = "  dynaesti predict run tomorrow.csv --out chances.csv"
 
@@ -18,6 +18,6 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print or write the table."""
-    fit = open_fit(args.fit)
+    fit = open_any(args.fit)
     show(fit.predict(further_responses(args, fit, unanswered=True)), args)
     return 0

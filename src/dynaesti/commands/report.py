@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dynaesti.commands.shared import STATIC_NAME, as_json, open_fit, run_option, say, tell
+from dynaesti.commands.shared import STATIC_NAME, as_json, open_any, open_fit, run_option, say, tell
 
 if TYPE_CHECKING:
     from dynaesti.findings import Twin
@@ -39,11 +39,18 @@ def _twin(fit: Fit, place: Path) -> Twin | None:
 
 def run(args: argparse.Namespace) -> int:
     """Open the fit and write its page."""
+    import numpy as np
+
     from dynaesti.report import write_report
+    from dynaesti.results import Fit
 
     place = Path(args.fit)
     target = Path(args.out) if args.out else (place if place.is_dir() else place.parent) / "report.html"
-    fit = open_fit(args.fit)
+    fit = open_any(args.fit)
+    if not isinstance(fit, Fit):
+        chosen = int(np.argmax([part.people for part in fit.shards.parts]))
+        tell([f"of {len(fit.shards)} shards the page shows the people of shard {chosen}; items and priors are those of all"])
+        fit = fit.shard(chosen)
     write_report(fit, target, twin=_twin(fit, place), title=args.title)
     if args.json:
         print(as_json({"out": str(target), "bytes": target.stat().st_size}))

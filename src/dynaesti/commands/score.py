@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from dynaesti.commands.shared import asked_times, data_options, further_responses, open_fit, out_option, run_option, show, when_options
+from dynaesti.commands.shared import asked_times, data_options, further_responses, open_any, out_option, run_option, show, when_options
 
 EXAMPLE = "  dynaesti score run newcomers.csv --at 30 60 90"
 
@@ -19,6 +19,6 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print or write the table."""
-    fit = open_fit(args.fit)
+    fit = open_any(args.fit)
     show(fit.score(further_responses(args, fit), at=asked_times(fit, args), level=args.level), args, scale=fit.scale.name)
     return 0

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from dynaesti.responses import Responses
     from dynaesti.results import Fit
+    from dynaesti.shardedfit import ShardedFit
+    from dynaesti.tables import Table
 
 FIT_NAME, STATIC_NAME = "fit.dyn", "static.dyn"
 COLUMNS = ("id", "item", "resp", "time", "weight")
@@ -104,50 +106,57 @@ def read_responses(args: argparse.Namespace, *, timeless: bool = False) -> Respo
                  clock=getattr(args, "clock", "calendar"), timeless=timeless)
 
 
-def further_responses(args: argparse.Namespace, fit: Fit, *, unanswered: bool = False) -> Responses:
+def further_responses(args: argparse.Namespace, fit: Fit | ShardedFit, *, unanswered: bool = False) -> Responses:
     """Further answers in the columns of a fit, or in those that the command line names."""
-    like = fit.responses
+    like = fit.like
     names = {key: getattr(args, key) or like.columns.get(key) for key in COLUMNS}
     unit = args.unit or (None if like.axis.stamps else like.unit)
     more = _read(args, names, unit, clock=like.clock, timeless=like.columns.get("time") is None, unanswered=unanswered, known=True)
     from dynaesti.labels import look_up
 
     strangers = sum(k < 0 for k in look_up(like.people, more.people.tolist()).tolist())
-    if strangers == more.people.size:
+    if like.people.size and strangers == more.people.size:
         tell([f"none of the {strangers:,} people is known to the fit (such as {more.people.tolist()[0]!r}; the fit knows "
               f"{like.people.tolist()[0]!r})"])
     return more
 
 
+def guessed_unit(table: Table, time: str | None) -> tuple[str | None, str | None]:
+    """The clock that numeric times look like, and a note that says so."""
+    from dynaesti.columns import find_column, floats, looks_like_epoch
+
+    column = find_column(table, "time", time, [], optional=True)
+    values = None if column is None else floats(table.frame[column])
+    unit = None if values is None else looks_like_epoch(values[values == values])
+    if unit is None:
+        return None, None
+    kind = "seconds" if unit == "unix" else "milliseconds"
+    return unit, f"time (column {column!r}): numbers were taken as Unix time in {kind}; --unit says otherwise"
+
+
 def _read(args: argparse.Namespace, names: dict[str, Any], unit: str | None, **more: Any) -> Responses:
     """Read, with clocks that count seconds recognised, and tell every decision."""
-    from dynaesti.columns import find_column, floats, looks_like_epoch
     from dynaesti.responses import Responses
     from dynaesti.tables import read_table
 
-    table, guessed = read_table(args.data), None
+    table = read_table(args.data)
     present = {key: name for key, name in names.items() if name in table.frame.columns or not more.get("known")}
-    column = find_column(table, "time", present.get("time"), [], optional=True)
-    if unit is None and column is not None:
-        values = floats(table.frame[column])
-        guessed = None if values is None else looks_like_epoch(values[values == values])
+    guessed, note = guessed_unit(table, present.get("time")) if unit is None else (None, None)
     found = Responses.read(table, **present, unit=guessed or unit, unreadable="drop" if args.drop_unreadable else "refuse",
                            timezone=args.timezone, time_format=args.time_format, code=dict(args.code) if args.code else None, **more)
-    if guessed:
-        kind = "seconds" if guessed == "unix" else "milliseconds"
-        found = found.with_note(f"time (column {column!r}): numbers were taken as Unix time in {kind}; --unit says otherwise")
+    if note is not None:
+        found = found.with_note(note)
     found = found.distinct() if args.drop_duplicates else found
     tell(found.notes)
     return found
 
 
-def default_model(found: Responses) -> str:
-    """The model that responses ask for: 2PL for 0 and 1, GRM for a few whole numbers; amounts must be named."""
+def default_model(values: Any) -> str:
+    """The model that distinct responses ask for: 2PL for 0 and 1, GRM for a few whole numbers; amounts must be named."""
     import numpy as np
 
     from dynaesti.errors import InputError
 
-    values = np.unique(found.resp)
     if np.isin(values, (0, 1)).all():
         return "2PL"
     if values.size <= 12 and np.all(values == np.floor(values)):
@@ -156,37 +165,52 @@ def default_model(found: Responses) -> str:
                      "gaussian for measurements, beta for shares between 0 and 1, GRM for grades")
 
 
-def estimator(args: argparse.Namespace, responses: Responses, **more: Any) -> Any:
-    """The estimator that the options describe; a model that they do not name is told."""
+def named_model(args: argparse.Namespace, responses: Responses) -> argparse.Namespace:
+    """The options with a model, told where they do not name one."""
+    import numpy as np
+
+    if args.model is None and responses.models is None:
+        args.model = default_model(np.unique(responses.resp))
+        tell([f"the model is {args.model}, by the responses; --model names another"])
+    return args
+
+
+def estimator(args: argparse.Namespace, **more: Any) -> Any:
+    """The estimator that the options describe."""
     from dynaesti.dynaesti import DynAEsti
 
-    model = args.model
-    if model is None and responses.models is None:
-        model = default_model(responses)
-        tell([f"the model is {model}, by the responses; --model names another"])
-    return DynAEsti(model or "2PL", kernel=args.kernel, bandwidth=args.bandwidth, scale=args.scale, direction=args.direction,
+    return DynAEsti(args.model or "2PL", kernel=args.kernel, bandwidth=args.bandwidth, scale=args.scale, direction=args.direction,
                     priors=None if args.priors == "none" else args.priors, clock=args.clock, unit=args.unit, rare=args.rare,
                     iterations=args.iterations, threads=args.threads, **more)
 
 
 def open_fit(name: str) -> Fit:
-    """The fit in a run's folder, or in a file."""
-    from dynaesti.errors import StorageError
-    from dynaesti.opening import load
+    """The fit in a run's folder, or in a file; one of shards is refused."""
+    from dynaesti.errors import InputError
     from dynaesti.results import Fit
 
-    path = Path(name)
-    if path.is_dir():
-        path = path / FIT_NAME
-        if not path.exists():
-            raise StorageError(f"{name}: no {FIT_NAME} in this folder; is it one that `dynaesti fit --out` wrote?")
-    found = load(path)
+    found = open_any(name)
     if not isinstance(found, Fit):
-        raise StorageError(f"{path}: holds a curve, not a fit of people and items")
+        raise InputError(f"{name}: a fit of shards, whose people are not in memory; this verb works on ordinary fits. There are items, "
+                         "ability, predict, score, update and report")
     return found
 
 
-def asked_times(fit: Fit, args: argparse.Namespace) -> Any:
+def open_any(name: str) -> Fit | ShardedFit:
+    """The fit in a run's folder, or in a file, of shards or not."""
+    from dynaesti.curves import Curve
+    from dynaesti.errors import StorageError
+    from dynaesti.opening import load
+
+    if Path(name).is_dir() and not (Path(name) / FIT_NAME).exists():
+        raise StorageError(f"{name}: no {FIT_NAME} in this folder; is it one that `dynaesti fit --out` wrote?")
+    found: Fit | ShardedFit | Curve = load(name)
+    if isinstance(found, Curve):
+        raise StorageError(f"{name}: holds a curve, not a fit of people and items")
+    return found
+
+
+def asked_times(fit: Fit | ShardedFit, args: argparse.Namespace) -> Any:
     """Times from --at, --grid or --now; None where nothing is asked."""
     import numpy as np
 
@@ -199,14 +223,13 @@ def asked_times(fit: Fit, args: argparse.Namespace) -> Any:
         whole_number(args.grid, "--grid", 1)
     if args.at is not None:
         return parsed_times(args.at)
-    times = fit.responses.clock_times
     if args.grid is not None:
-        return fit._restored(np.linspace(times.min(), times.max(), args.grid))
+        return fit._restored(np.linspace(*fit.ends, args.grid))
     if args.now:
-        if fit.responses.axis.stamps and fit.responses.clock == "calendar":
+        if fit.like.axis.stamps and fit.like.clock == "calendar":
             return np.array([np.datetime64("now", "ns")])
         tell(["times are numbers, so now is the last one in the data"])
-        return fit._restored(np.array([times.max()]))
+        return fit._restored(np.array([fit.ends[1]]))
     return None
 
 

@@ -6,11 +6,12 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dynaesti.commands.shared import FIT_NAME, as_json, data_options, further_responses, open_fit, run_option, say, tell, write_frame
+from dynaesti.commands.shared import FIT_NAME, as_json, data_options, further_responses, open_any, run_option, say, tell, write_frame
 
 if TYPE_CHECKING:
     from dynaesti.responses import Responses
     from dynaesti.results import Fit
+    from dynaesti.shardedfit import ShardedFit
 
 EXAMPLE = "  dynaesti update run today.csv"
 
@@ -20,14 +21,23 @@ def options(parser: argparse.ArgumentParser) -> None:
     run_option(parser)
     data_options(parser, known=True)
     parser.add_argument("--out", metavar="FOLDER", help="write to another folder and leave the run as it is")
+    parser.add_argument("--refresh", action="store_true", help="for a fit of shards: then learn the items again, from where they are")
+    parser.add_argument("--dask", metavar="WHERE", help="for a fit of shards: a Dask scheduler's address, or local:N")
+    parser.add_argument("--quiet", action="store_true", help="no progress")
 
 
 def run(args: argparse.Namespace) -> int:
     """Update, write, tell."""
     from dynaesti.commands.fit import ability_table
     from dynaesti.errors import InputError
+    from dynaesti.results import Fit
 
-    fit = open_fit(args.fit)
+    opened = open_any(args.fit)
+    if not isinstance(opened, Fit):
+        return _of_shards(args, opened)
+    if args.refresh or args.dask:
+        raise InputError("--refresh and --dask are for fits of shards; fit the whole again instead")
+    fit = opened
     more = _unknown(fit, further_responses(args, fit), args.drop_duplicates)
     if not len(more):
         raise InputError("all of these answers are in the run already; nothing is left to add")
@@ -47,6 +57,31 @@ def run(args: argparse.Namespace) -> int:
                        "log_evidence": grown.log_evidence}))
     say(f"{len(more):,} answers of {more.people.size:,} people ({new:,} new) were added; items stay as they were. Written to {target}. "
         "`dynaesti report` makes the page anew.", args)
+    return 0
+
+
+def _of_shards(args: argparse.Namespace, fit: ShardedFit) -> int:
+    """Add answers to the shards they belong to; with --refresh move the items too."""
+    from dynaesti.dynaesti import refresh
+    from dynaesti.engines import cluster
+    from dynaesti.errors import InputError
+
+    if args.out:
+        raise InputError("--out: a fit of shards is updated in its own folder")
+    more = further_responses(args, fit)
+    with cluster(args.dask) as engine:
+        grown = fit.update(more, engine=engine)
+        if args.refresh:
+            grown = refresh(grown, progress=not args.quiet, engine=engine)
+            for name in ("items.csv", "items.parquet"):
+                write_frame(grown.items, Path(grown.run.path(name)))
+    new = grown.shards.people - fit.shards.people
+    if args.json:
+        print(as_json({"out": grown.run.root, "answers": len(more), "people": more.people.size, "new_people": new,
+                       "log_evidence": grown.log_evidence, "refreshed": args.refresh}))
+    items = f"items were learned again in {len(grown.trace)} steps" if args.refresh else "items stay as they were"
+    say(f"{len(more):,} answers of {more.people.size:,} people ({new:,} new) were added; {items}. `dynaesti ability {args.fit}` writes the "
+        "abilities anew.", args)
     return 0
 
 
