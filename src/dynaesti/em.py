@@ -16,7 +16,7 @@ from itertools import pairwise
 import numpy as np
 
 from dynaesti.arrays import Array, Ints
-from dynaesti.bank import Bank
+from dynaesti.bank import HYPER_ITEMS, Bank
 from dynaesti.crowd import Crowd, Memory
 from dynaesti.expectation import ability_grid
 from dynaesti.population import log_list_prior, population_share
@@ -130,8 +130,7 @@ class Loop:
         here, counts = self.look(bank, tolerance)
         assert counts is not None
         plain, weights = bank.improved(counts, here.grid)
-        if bank.needs_unit:
-            plain = _unit_step(here, plain)
+        plain = _unit_step(here, plain, weights)
         pull = plain.vector() - bank.vector()
         return here, plain, pull, weights, float(np.sqrt(np.mean((pull * weights) ** 2))) if pull.size else 0.0
 
@@ -179,15 +178,30 @@ class Loop:
                 self.mark(s)
 
 
-def _unit_step(point: Point, plain: Bank) -> Bank:
-    """The bank after an M-step, its unit set by the abilities alone.
+def _unit_step(point: Point, plain: Bank, weights: Array) -> Bank:
+    """The bank after an M-step, with a Newton step of its own for the abilities' zero and unit.
 
-    Priors on thousands of thin items shrink their slopes a little at every M-step, and abilities would grow in answer: that part of
-    the step is taken back, and the unit moves as far as the evidence asks for.
+    EM crawls along these two, which move all items together: what the M-step moved along them is taken back. Few items are left to EM,
+    which does not crawl there: one of them alone may be most of the unit.
     """
-    location, log_scale = np.clip(point.unit[0] / (point.unit[1] + 1e-9), -0.3, 0.3)
-    drift = plain.log_slope() - point.bank.log_slope()
-    return plain.remetred(float(location), float(log_scale) - drift)
+    bank = point.bank
+    if bank.item_count < HYPER_ITEMS:
+        return plain
+    if bank.needs_unit:  # priors shrink thousands of thin slopes a little at every step and must not decide the unit: the evidence does
+        location, log_scale = np.clip(point.unit[0] / (point.unit[1] + 1e-9), -0.3, 0.3)
+        return plain.remetred(float(location), float(log_scale) - (plain.log_slope() - bank.log_slope()))
+    step = 1e-2
+    moved = [[bank.remetred(sign * step * move[0], sign * step * move[1]) for sign in (1, -1)] for move in ((1, 0), (0, 1))]
+    along = np.stack([(ahead.vector() - behind.vector()) / (2 * step) for ahead, behind in moved], axis=1)
+    gram = (weights[:, None] * along).T @ (weights[:, None] * along)
+    if not np.all(np.diagonal(gram) > 0):
+        return plain  # nothing moves with the unit: it is anchored, or a parameter of its own
+    logs = np.array([[ahead.log_prior(), behind.log_prior()] for ahead, behind in moved])
+    slope = point.unit[0] + (logs[:, 0] - logs[:, 1]) / (2 * step)
+    size = point.unit[1] + np.maximum((2 * bank.log_prior() - logs.sum(axis=1)) / step**2, 0.0)
+    wanted = np.clip(slope / (size + 1e-9), -0.3, 0.3)
+    went = np.linalg.solve(gram, along.T @ (weights**2 * (plain.vector() - bank.vector())))
+    return plain.at(plain.vector() + along @ (wanted - went))
 
 
 @dataclass(frozen=True)

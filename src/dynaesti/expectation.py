@@ -174,8 +174,13 @@ class Expectation:
     def run(self, table: RowTable, kernels: list[Kernel], share: Array, starts: list[tuple[Array, Array] | None],
             tolerance: float) -> Expected:
         """Graft everyone under every prior; `share` is the population's distribution over the priors."""
-        grafted = tuple(self.graft(kernel, table, start, tolerance) for kernel, start in zip(kernels, starts, strict=True))
-        return Expected(grafted, person_weights(share, grafted))
+        grafted: list[Grafts] = []
+        for k, (kernel, start) in enumerate(zip(kernels, starts, strict=True)):
+            if start is None:  # sites hardly depend on the prior, so those found under another are a good beginning
+                near = next((j for j in range(k - 1, -1, -1) if kernels[j].static == kernel.static), None)
+                start = None if near is None else (grafted[near].precision, grafted[near].shift)
+            grafted.append(self.graft(kernel, table, start, tolerance))
+        return Expected(tuple(grafted), person_weights(share, tuple(grafted)))
 
     def counts(self, kernels: list[Kernel], expected: Expected, table: RowTable) -> Array:
         """Expected counts on the grid: (rows, points). Added up in fixed lanes, so threads do not change a bit."""

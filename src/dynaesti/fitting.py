@@ -20,7 +20,7 @@ from dynaesti.em import Listener, Loop, Mark, Point, Priors, Step
 from dynaesti.errors import BandwidthWarning, InputError
 from dynaesti.expectation import ability_grid, tabulated
 from dynaesti.fitfile import Common
-from dynaesti.population import population_share
+from dynaesti.population import log_list_prior, population_share
 from dynaesti.priors.kernels import Kernel
 from dynaesti.uncertainty import item_covariances, joint_wanted
 
@@ -28,6 +28,7 @@ SOME, FEW = 60_000, 20_000  # sites of the first look, and of the search for pri
 ANSWERS = 100  # answers an item has in the first look, on average: fewer would mislead more than they save
 FIRST_LOOK = 4  # EM steps before the search
 LIKELY, MISSED, MOST_PRIORS = 0.05, 0.5, 4  # weights relative to the heaviest prior's to be kept, or added late; how many at most
+WORTH = 2.0  # nats of the few people's evidence that priors added late must bring
 STAGES = ("first look", "some people", "everyone", "everyone, with priors missed before")
 LOOSER = 10.0  # the first look may stop at so many times the tolerance
 
@@ -147,9 +148,22 @@ class Stages:
         """Priors that the population uses now that the items have moved join the loop; whether there are any."""
         found = search(few, bank, space, MISSED)
         missed = np.array([k for k, kernel in enumerate(found.kernels) if kernel not in loop.priors.kernels], dtype=np.int64)
-        if missed.size:
-            loop.priors = loop.priors.with_more(replace(found.take(missed), share=found.share[missed]))
-        return bool(missed.size)
+        if not missed.size:
+            return False
+        joined = loop.priors.with_more(replace(found.take(missed), share=found.share[missed]))
+        if _evidence(few, bank, joined) < _evidence(few, bank, loop.priors) + WORTH:
+            return False
+        loop.priors = joined
+        return True
+
+
+def _evidence(few: InMemory, bank: Bank, priors: Priors) -> float:
+    """Log evidence of few people under a list of priors, the shares learned anew."""
+    kernels = list(priors.kernels)
+    logs = few.engine.run(tabulated(bank, ability_grid(bank)), kernels, priors.share, [None] * len(kernels), 1e-4).evidence
+    share = population_share(logs, priors.log_mass)
+    with np.errstate(divide="ignore"):
+        return float(np.logaddexp.reduce(np.log(share)[:, None] + logs, axis=0).sum()) + log_list_prior(share, priors.log_mass)
 
 
 def search(few: InMemory, bank: Bank, space: UnitSpace, likely: float) -> Priors:
@@ -157,7 +171,10 @@ def search(few: InMemory, bank: Bank, space: UnitSpace, likely: float) -> Priors
     table = tabulated(bank, ability_grid(bank))
 
     def evidence(kernels: list[Kernel]) -> list[Array]:
-        return [few.engine.graft(kernel, table, None, 1e-3).log_evidence for kernel in kernels]
+        if not kernels:
+            return []
+        starts: list[tuple[Array, Array] | None] = [None] * len(kernels)
+        return list(few.engine.run(table, kernels, np.ones(len(kernels)), starts, 1e-3).evidence)
 
     def weigh(results: list[Array], log_mass: Array) -> Array:
         return population_share(np.array(results), log_mass)

@@ -25,7 +25,7 @@ def load(path: str | PathLike[str], *, link: Any = None, mean: Callable[[Any], A
         raise InputError(f"path: expected a file name, got {path!r}")
     if "://" in fspath(path) and Place(fspath(path)).exists(FIT_NAME):
         return load_sharded(Place(fspath(path)), models)
-    file = Path(path) / FIT_NAME if Path(path).is_dir() else Path(path)
+    file = Path(path) / FIT_NAME if (Path(path) / FIT_NAME).exists() else Path(path)
     kind, header, arrays = read(file)
     if kind not in ("curve", "fit", "sharded fit"):
         raise StorageError(f"{path}: holds a {kind!r}, which this version cannot open")
