@@ -109,8 +109,9 @@ class Answers:
         sites = runs(self.site_start, people)
         members = runs(self.member_start, sites)
         counts = self.member_start[sites + 1] - self.member_start[sites]
+        answer = np.cumsum(np.diff(self.member_answer[members], prepend=self.member_answer[members[:1]]) != 0)
         return Answers(self.times[sites], _starts(self.site_start[people + 1] - self.site_start[people]), _starts(counts),
-                       self.member_row[members], self.member_coef[members], self.member_answer[members], self.constant[people])
+                       self.member_row[members], self.member_coef[members], answer, self.constant[people])
 
     def for_kernel(self, kernel: Kernel) -> Answers:
         """The sites that a kernel sees."""

@@ -73,7 +73,7 @@ class DaskEngine:
     """The workers of a Dask cluster: `DaskEngine(client)`, with any `distributed.Client`.
 
     The shards' folder and the run's must be seen by every worker (a shared file system, or an address such as s3://…). Each errand is
-    sent once to every worker; results are added up on the workers, eight at a time. A shard goes to the worker that had it last, where
+    fetched once by every worker; results are added up on the workers, eight at a time. A shard goes to the worker that had it last, where
     that is free. A lost worker's shards go to others, which find its settled sites in the run's folder.
     """
 
@@ -87,7 +87,7 @@ class DaskEngine:
         self.client: Any = client
 
     def run(self, errand: Errand[R], shards: Sequence[int], add: Callable[[list[R]], R], listen: Listen | None = None) -> R:
-        [sent] = self.client.scatter([errand], broadcast=True, hash=False)
+        sent = self.client.submit(_itself, errand, pure=False, retries=RETRIES)  # fetched by each worker once, made anew if it is lost
         level = [self.client.submit(_on_worker, sent, shard, pure=False, key=f"shard-{shard}-{sent.key}", retries=RETRIES)
                  for shard in shards]
         if listen is not None:
@@ -146,6 +146,10 @@ def cluster(where: str | None) -> Iterator[DaskEngine | None]:
 
 CONNECTING = 20  # seconds to wait for a scheduler
 RETRIES = 10  # workers that a shard may be lost with
+
+
+def _itself(errand: R) -> R:
+    return errand
 
 
 def _on_worker(errand: Any, shard: int) -> Any:

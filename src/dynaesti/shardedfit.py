@@ -129,7 +129,7 @@ class ShardedFit(Common, Calibration):
         back, parts = [], []
         for k, people in self._people_by_shard(more).items():
             some = more.take(people)
-            back.append(some.row)
+            back.append(np.sort(some.row))  # the order in which `predict` answers
             parts.append(self._open(k).predict(some))
         order = np.argsort(np.concatenate(back), kind="stable")
         return _stacked(parts, order, more.frame)
