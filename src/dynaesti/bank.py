@@ -11,10 +11,11 @@ import numpy as np
 from dynaesti.arrays import Array, Bools, Ints
 from dynaesti.items import ItemModel, OwnModel
 from dynaesti.items.base import STEP
+from dynaesti.threads import in_threads
 
 NEWTON_STEPS = 10
 SETTLED = 3e-5  # largest step of an item at rest
-BATCH = 4_000_000  # slopes at a time
+BATCH = 1_000_000  # slopes at a time
 HYPER_WEIGHT, HYPER_ITEMS = 3.0, 20  # the weak prior counts as so many items; fewer items than this share no distribution
 
 
@@ -88,14 +89,17 @@ class Block:
         size = max(1, BATCH // (self.u.shape[1] * self.depth * points))
         return [slice(a, a + size) for a in range(0, len(self.u), size)]
 
-    def improved(self, counts: Array, theta: Array) -> tuple[Block, Array]:
+    def improved(self, counts: Array, theta: Array, threads: int | None = None) -> tuple[Block, Array]:
         """The block at the maximum of expected log-likelihood + log prior, and each item's curvature there."""
         shaped = counts.reshape(len(self.u), self.depth, -1)
         if self.model.shared:
             return _improve_shared(self, shaped, theta)
         u, curvature = self.u.copy(), np.empty((len(self.u), self.u.shape[1], self.u.shape[1]))
-        for part in self._batches(theta.size):
+
+        def run(part: slice) -> None:
             u[part], curvature[part] = _newton(self, self.u[part], self.free[part], shaped[part], theta)
+
+        in_threads(run, self._batches(theta.size), threads)
         return replace(self, u=u), curvature
 
 
@@ -222,7 +226,7 @@ class Bank:
         """Log prior of all items."""
         return sum(block.log_prior() for block in self.blocks)
 
-    def improved(self, counts: Array, z: Array) -> tuple[Bank, Array]:
+    def improved(self, counts: Array, z: Array, threads: int | None = None) -> tuple[Bank, Array]:
         """The M-step: every item, then the metric, then the priors' own parameters, from expected counts.
 
         With it the weight of each free parameter: the root of its information, so that weighted moves are in standard errors.
@@ -230,7 +234,7 @@ class Bank:
         seen = np.flatnonzero(np.abs(counts).max(axis=0) > 1e-14)  # nobody is at the grid's ends
         counts, z = np.ascontiguousarray(counts[:, seen[0]:seen[-1] + 1]), z[seen[0]:seen[-1] + 1]
         theta = self.metric.theta(z)
-        moved = [block.improved(counts[block.first_row:block.end_row], theta) for block in self.blocks]
+        moved = [block.improved(counts[block.first_row:block.end_row], theta, threads) for block in self.blocks]
         blocks = [block for block, _ in moved]
         if self.needs_unit:
             blocks = [_with_learned_prior(block, curvature, self.priors == "hierarchical") for block, curvature in moved]

@@ -18,7 +18,7 @@ from dynaesti.bank import Bank
 from dynaesti.expectation import Expectation, Expected, Grafts, farthest_ability, person_weights, tabulated, unit_sums
 from dynaesti.priors.kernels import Kernel
 from dynaesti.rows import RowTable
-from dynaesti.uncertainty import Information, gathered
+from dynaesti.uncertainty import Information, gathered, row_slopes
 
 Memory = dict[str, npt.NDArray[np.float64]]
 Sites = dict[Kernel, tuple[Array, Array]]
@@ -116,7 +116,8 @@ class InMemory:
         self.engine.forget(kernels)
 
     def information(self, bank: Bank, z: Array, kernels: list[Kernel], share: Array, joint: bool) -> Information:
-        return gathered(self.engine, bank, tabulated(bank, z), kernels, Expected(self.grafted, person_weights(share, self.grafted)), joint)
+        expected = Expected(self.grafted, person_weights(share, self.grafted))
+        return gathered(self.engine, bank, tabulated(bank, z), row_slopes(bank, z), kernels, expected, joint)
 
     def memory(self) -> Memory:
         return {f"sites{k}": np.stack(pair) for k, pair in enumerate(self.sites.values())}

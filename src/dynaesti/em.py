@@ -94,6 +94,7 @@ class Loop:
     listen: Listener | None = None
     trace: list[Step] = field(default_factory=list)
     mark: Callable[[Mark], None] | None = None  # told after every step
+    threads: int | None = None  # of the M-step
 
     def __post_init__(self) -> None:
         self._began = time.perf_counter()
@@ -129,7 +130,7 @@ class Loop:
         """A look and an M-step: the point, the bank after it, the pull, its weights, and the change in standard errors."""
         here, counts = self.look(bank, tolerance)
         assert counts is not None
-        plain, weights = bank.improved(counts, here.grid)
+        plain, weights = bank.improved(counts, here.grid, self.threads)
         plain = _unit_step(here, plain, weights)
         pull = plain.vector() - bank.vector()
         return here, plain, pull, weights, float(np.sqrt(np.mean((pull * weights) ** 2))) if pull.size else 0.0

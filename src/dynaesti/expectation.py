@@ -21,6 +21,7 @@ from dynaesti.threads import chunks, in_threads
 REACH = (8.0, 16.0, 32.0, 64.0)  # of the ability grid, in standard deviations: wider ones where someone needs them
 ROOM = 1.5  # kept free between the farthest ability (three sds included) and the grid's end
 CELLS = (20, 40, 80, 160)  # grid steps to a standard deviation
+MANY_ROWS, COARSE = 100_000, 10  # more rows than this may have wider cells: else they alone would fill the memory
 RESOLVED = 0.35  # log units that the steepest row may change by within a cell
 SLACK = 0.03  # error of matching by derivative, as part of the tolerance of grafting
 LANES = 8  # counts are added up in so many fixed parts, at most
@@ -67,7 +68,8 @@ def tabulated(bank: Bank, z: Array) -> RowTable:
 def ability_grid(bank: Bank, farthest: float = 0.0) -> Array:
     """An even grid fine enough for the steepest item, and wide enough for the farthest ability."""
     steep = bank.steepness()
-    cells = next((c for c in CELLS if steep / c <= RESOLVED), CELLS[-1])
+    allowed = CELLS if bank.row_count <= MANY_ROWS else (COARSE, *CELLS)
+    cells = next((c for c in allowed if steep / c <= RESOLVED), CELLS[-1])
     reach = next((r for r in REACH if farthest + ROOM <= r), REACH[-1])
     return np.linspace(-reach, reach, int(2 * reach * cells) + 1)
 

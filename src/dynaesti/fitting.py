@@ -142,7 +142,7 @@ class Stages:
         return max(self.iterations, len(self.trace) + 1)
 
     def _loop(self, stage: int, crowd: Crowd, priors: Priors) -> Loop:
-        return Loop(crowd, priors, STAGES[stage], self.listen, self.trace, self.checkpoint)
+        return Loop(crowd, priors, STAGES[stage], self.listen, self.trace, self.checkpoint, self.threads)
 
     def _add_missed(self, loop: Loop, few: InMemory, bank: Bank, space: UnitSpace) -> bool:
         """Priors that the population uses now that the items have moved join the loop; whether there are any."""

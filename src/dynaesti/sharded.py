@@ -10,7 +10,7 @@ import hashlib
 import json
 import threading
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from io import BytesIO
@@ -34,7 +34,7 @@ from dynaesti.rows import RowTable
 from dynaesti.saving import kernel_header
 from dynaesti.shards import Shards
 from dynaesti.stock import Stock, take_stock
-from dynaesti.uncertainty import Information, gathered
+from dynaesti.uncertainty import Information, gathered, row_slopes
 
 TIGHT = 1e-7
 SITES = "sites"
@@ -140,8 +140,8 @@ class TakeResponses:
         return [self.layout.shards.responses(shard, self.layout.clock).take(self.chosen[shard])]
 
 
-_tables: dict[str, RowTable] = {}
-_tables_lock = threading.Lock()
+_at_hand: dict[tuple[str, str], Any] = {}  # of the last scene
+_lock = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -157,11 +157,22 @@ class Scene:
     @property
     def table(self) -> RowTable:
         """The items' rows."""
-        with _tables_lock:
-            if self.token not in _tables:
-                _tables.clear()
-                _tables[self.token] = tabulated(self.bank, self.z)
-            return _tables[self.token]
+        found: RowTable = self._made("table", lambda: tabulated(self.bank, self.z))
+        return found
+
+    @property
+    def slopes(self) -> Array:
+        """Their derivatives by the items' parameters."""
+        found: Array = self._made("slopes", lambda: row_slopes(self.bank, self.z))
+        return found
+
+    def _made(self, name: str, make: Callable[[], Any]) -> Any:
+        with _lock:
+            if (self.token, name) not in _at_hand:
+                for key in [key for key in _at_hand if key[0] != self.token]:
+                    del _at_hand[key]
+                _at_hand[self.token, name] = make()
+            return _at_hand[self.token, name]
 
 
 @dataclass(frozen=True)
@@ -199,7 +210,7 @@ class Inform:
         engine = Expectation(self.layout.answers(shard), threads, most_lanes=1)
         sites = read_sites(self.layout.run, shard, self.begin[shard], kernels)
         expected = engine.run(scene.table, kernels, scene.share, [sites.get(kernel) for kernel in kernels], TIGHT)
-        return gathered(engine, scene.bank, scene.table, kernels, expected, self.joint)
+        return gathered(engine, scene.bank, scene.table, scene.slopes, kernels, expected, self.joint)
 
 
 def summed(parts: list[Any]) -> Any:

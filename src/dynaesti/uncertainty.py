@@ -45,11 +45,11 @@ def joint_wanted(bank: Bank, people: int) -> bool:
     return people >= PEOPLE_EACH * free and people * free**2 <= MOST_WORK and not any(b.model.shared for b in bank.blocks)
 
 
-def gathered(engine: Expectation, bank: Bank, table: RowTable, kernels: list[Kernel], expected: Expected, joint: bool) -> Information:
-    """The information that some people hold."""
+def gathered(engine: Expectation, bank: Bank, table: RowTable, slopes: Array, kernels: list[Kernel], expected: Expected, joint: bool
+             ) -> Information:
+    """The information that some people hold; `slopes` are those of `row_slopes`."""
     answers = engine.answers
-    z = np.asarray(table.start + table.step * np.arange(table.log_lik.shape[1]), dtype=np.float64)
-    scores = engine.scores(kernels, expected, table, _slopes(bank, z))
+    scores = engine.scores(kernels, expected, table, slopes)
     unit = 0.0
     if bank.metric.free_scale:  # the unit's own information; items held
         unit = float((np.add.reduceat(scores[:, -1], answers.member_start[answers.site_start[:-1]]) ** 2).sum())
@@ -80,7 +80,7 @@ def _with_unit(block: Block, bank: Bank, cov: Array, unit: float) -> Array:
     return wide
 
 
-def _slopes(bank: Bank, z: Array) -> Array:
+def row_slopes(bank: Bank, z: Array) -> Array:
     """Derivatives of the rows by their item's parameters, and by the metric's free ones in the last columns."""
     own = bank.slopes(z)
     metric = bank.metric
