@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint types contract tests nojit browser examples screenshot bench gold wheel clean
+.PHONY: demo test lint types contract tests nojit browser examples screenshot bench bench-scale gold wheel clean
 
 # A class over a term is simulated, fitted and reported: open demo/report.html.
 demo: $(READY)
@@ -44,6 +44,11 @@ bench: $(READY)
 	$(BIN)/pip install -q -e '.[bench]'
 	$(BIN)/python benchmarks/curvfife.py
 	$(BIN)/python benchmarks/abilities.py
+
+# Fits of shards against size: SIZES="1e5 1e6 1e7 1e8". Writes docs/scale.json, which docs/scale.md speaks of.
+SIZES ?= 1e5 1e6 1e7
+bench-scale: $(READY)
+	$(BIN)/python benchmarks/scale.py --sizes $(SIZES) --dask 1e7 --kills 20 --out docs/scale.json
 
 gold: $(READY)
 	$(BIN)/python benchmarks/gold.py

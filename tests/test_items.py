@@ -8,7 +8,7 @@ from scipy.stats import beta, norm, poisson
 
 from dynaesti.bank import Bank, Block, Metric
 from dynaesti.errors import InputError
-from dynaesti.items import MODELS, OwnModel, item_model
+from dynaesti.items import MODELS, ItemModel, OwnModel, item_model
 from dynaesti.items.base import central_slopes
 
 THETA = np.linspace(-4, 4, 9)
@@ -26,6 +26,19 @@ def test_slopes_are_the_rows_derivatives(name, signed, size):
     model, u = draw(name, signed, size)
     slopes = central_slopes(model, u, THETA)
     assert_allclose(model.slopes(u, THETA), slopes, rtol=1e-6, atol=1e-8 * np.abs(slopes).max())
+
+
+@pytest.mark.nojit
+@pytest.mark.parametrize("signed", [False, True])
+def test_compiled_items_climb_as_formulas_do(signed):
+    """Value, gradient and curvature of 2PL items in one compiled loop, against the general formulas."""
+    model, u = draw("2PL", signed, 2, items=7)
+    counts = np.random.default_rng(1).gamma(0.5, 2.0, (7, 2, THETA.size))
+    counts[2, :, 3:5] = 0.0
+    counts[3, 1, 4] = -0.01  # weights of interpolation may be negative
+    u[4] = 9.0  # far out
+    for quick, plain in zip(model.evaluated(u, THETA, counts), ItemModel.evaluated(model, u, THETA, counts), strict=True):
+        assert_allclose(quick, plain, rtol=1e-10, atol=1e-10 * np.abs(plain).max())
 
 
 @pytest.mark.parametrize(("name", "signed", "size"), CASES)

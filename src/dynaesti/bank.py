@@ -103,56 +103,48 @@ class Block:
         return replace(self, u=u), curvature
 
 
-def _value(block: Block, u: Array, counts: Array, theta: Array) -> tuple[Array, Array]:
-    """Expected log-likelihood + log prior of each item, and its rows."""
-    prior = -0.5 * (((u - block.prior_mean) / block.prior_sd) ** 2).sum(axis=1)
-    rows = block.model.rows(u, theta)
-    return np.asarray(np.einsum("irg,irg->i", counts, rows) + prior), rows
-
-
-def _gradient(block: Block, u: Array, counts: Array, theta: Array, rows: Array) -> tuple[Array, Array]:
-    """Gradient (items, parameters) and curvature (items, parameters, parameters), priors included."""
-    slopes = block.model.slopes(u, theta)
-    gradient = np.einsum("iprg,irg->ip", slopes, counts) - (u - block.prior_mean) / block.prior_sd**2
-    curvature = block.model.curvature(u, theta, counts, rows, slopes) + np.diag(block.prior_sd**-2.0)
-    return gradient, curvature
+def _evaluated(block: Block, u: Array, counts: Array, theta: Array) -> tuple[Array, Array, Array]:
+    """Expected log-likelihood + log prior of each item, its gradient and its curvature."""
+    value, gradient, curvature = block.model.evaluated(u, theta, counts)
+    off = (u - block.prior_mean) / block.prior_sd
+    return value - 0.5 * (off**2).sum(axis=1), gradient - off / block.prior_sd, curvature + np.diag(block.prior_sd**-2.0)
 
 
 def _newton(block: Block, start: Array, free: Bools, counts: Array, theta: Array) -> tuple[Array, Array]:
     """Damped Newton steps for a batch of items; those at rest drop out."""
     u = start.copy()
-    value, rows = _value(block, u, counts, theta)
-    curvature = np.empty((len(u), u.shape[1], u.shape[1]))
-    active = np.arange(len(u))
+    value, gradient, curvature = _evaluated(block, u, counts, theta)
+    active, kept = np.arange(len(u)), curvature.copy()
     for _ in range(NEWTON_STEPS):
-        gradient, curvature[active] = _gradient(block, u[active], counts[active], theta, rows[active])
-        step = _solve_free(curvature[active], gradient, free[active])
+        step = _solve_free(curvature, gradient, free[active])
         largest = np.abs(step).max(axis=1, initial=0.0)
         step *= np.minimum(1.0, block.model.longest / np.maximum(largest, 1e-300))[:, None]
-        trial, value[active], rows[active] = _halved(block, u[active], step, value[active], rows[active], counts[active], theta)
+        trial, value, gradient, curvature = _halved(block, u[active], step, value, gradient, curvature, counts[active], theta)
         moved = np.abs(trial - u[active]).max(axis=1, initial=0.0)
-        u[active] = trial
-        active = active[moved > SETTLED]
+        u[active], kept[active] = trial, curvature
+        still = moved > SETTLED
+        active, value, gradient, curvature = active[still], value[still], gradient[still], curvature[still]
         if active.size == 0:
             break
-    return u, curvature
+    return u, kept
 
 
-def _halved(block: Block, u: Array, step: Array, value: Array, rows: Array, counts: Array, theta: Array) -> tuple[Array, Array, Array]:
-    """Each item after its step, which is halved until it does not make things worse; the values and rows there."""
-    trial, best, rows = block.clipped(u + step), value.copy(), rows.copy()
-    todo = np.arange(len(u))
+def _halved(block: Block, u: Array, step: Array, value: Array, gradient: Array, curvature: Array, counts: Array, theta: Array
+            ) -> tuple[Array, Array, Array, Array]:
+    """Each item after its step, which is halved until it does not make things worse; value, gradient and curvature there."""
+    trial, todo = block.clipped(u + step), np.arange(len(u))
+    best, slope, bend = value.copy(), gradient.copy(), curvature.copy()
     for _ in range(12):
-        found, there = _value(block, trial[todo], counts[todo], theta)
+        found, rise, bent = _evaluated(block, trial[todo], counts[todo], theta)
         fine = found >= value[todo] - 1e-12 * np.abs(value[todo])
-        best[todo[fine]], rows[todo[fine]] = found[fine], there[fine]
+        best[todo[fine]], slope[todo[fine]], bend[todo[fine]] = found[fine], rise[fine], bent[fine]
         todo = todo[~fine]
         if todo.size == 0:
-            return trial, best, rows
+            return trial, best, slope, bend
         step[todo] *= 0.5
         trial[todo] = block.clipped(u[todo] + step[todo])
     trial[todo] = u[todo]
-    return trial, best, rows
+    return trial, best, slope, bend
 
 
 def _solve_free(curvature: Array, gradient: Array, free: Bools) -> Array:
@@ -174,7 +166,7 @@ def _improve_shared(block: Block, counts: Array, theta: Array) -> tuple[Block, A
     curvature = np.empty((count, steps, steps))
     for _ in range(NEWTON_STEPS):
         u = own[:, None] + tau
-        gradient, curvature = _gradient(block, u, counts, theta, block.model.rows(u, theta))
+        _, gradient, curvature = _evaluated(block, u, counts, theta)
         h_own, cross = curvature.sum(axis=(1, 2)), curvature.sum(axis=1) @ basis
         g_own, g_tau = gradient.sum(axis=1), basis.T @ gradient.sum(axis=0)
         schur = basis.T @ curvature.sum(axis=0) @ basis - (cross.T / h_own) @ cross
@@ -183,7 +175,7 @@ def _improve_shared(block: Block, counts: Array, theta: Array) -> tuple[Block, A
         length = min(1.0, block.model.longest / max(np.abs(d_own).max(), np.abs(d_tau).max(initial=0.0), 1e-300))
         while True:
             trial_own, trial_tau = own + length * d_own, tau + length * basis @ d_tau
-            found = float(_value(block, trial_own[:, None] + trial_tau, counts, theta)[0].sum())
+            found = float(_evaluated(block, trial_own[:, None] + trial_tau, counts, theta)[0].sum())
             if found >= value - 1e-10 * abs(value) or length < 1e-4:
                 break
             length *= 0.5

@@ -192,6 +192,8 @@ def times(series: nw.Series[Any], name: str, clock: Clock, found: Findings) -> t
     blank, zoned = nulls(series), False
     quick = floats(series) if clock.time_format is None else None
     if quick is not None:
+        if clock.timezone is not None:
+            raise InputError(f"timezone: {name} holds numbers, which have no zone; leave it out")
         found.complain(~np.isfinite(quick), name, "have no time")
         raw = _meant(quick, name, clock, found)
     elif series.dtype in (nw.String, nw.Object, nw.Categorical) and not _holds_dates(series):

@@ -7,6 +7,7 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from dynaesti.labels import told
 from dynaesti.responses import Responses
 
 RARE = 10
@@ -50,8 +51,9 @@ def examine(responses: Responses) -> Health:
     rare, example = _rare_categories(r)
     same, padded = r.repeats, _padded(r)
     backward = _backward_items(r)
-    words = [f"{len(r):,} answers of {r.people.size:,} people to {r.items.size:,} items; a person has {int(np.median(per_person))} answers "
-             f"in the middle, an item {int(np.median(np.bincount(r.item, minlength=r.items.size)))}."]
+    per_item = np.bincount(r.item, minlength=r.items.size)
+    words = [f"{told(len(r), 'answers')} of {told(r.people.size, 'people')} to {told(r.items.size, 'items')}; a person has "
+             f"{told(int(np.median(per_person)), 'answers')} in the middle, an item {int(np.median(per_item))}."]
     words += [f"{note[0].upper()}{note[1:]}." for note in r.notes]
     if r.dropped:
         words.append(f"{r.dropped:,} rows without a response were dropped.")

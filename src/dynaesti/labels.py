@@ -11,6 +11,14 @@ from dynaesti.errors import InputError
 Labels: TypeAlias = npt.NDArray[Any]
 
 
+def told(count: int, what: str) -> str:
+    """So many people, items or answers, in words: 1 person, 2 people."""
+    return f"{count:,} {ONE.get(what, what.removesuffix('s')) if count == 1 else what}"
+
+
+ONE = {"people": "person"}
+
+
 def encode(values: Labels, name: str) -> tuple[Labels, Ints]:
     """Distinct labels in order, and each value's number. Labels of one type sort by value; of several, by type, then value."""
     if values.dtype.kind in "iufbM":

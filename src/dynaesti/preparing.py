@@ -148,6 +148,7 @@ def _sorted_shards(door: Door, pieces: Iterator[Table], work: Path, count: int, 
     except ImportError:
         raise MissingExtraError("preparing shards needs duckdb and pyarrow: pip install 'dynaesti[scale]'") from None
     base = duckdb.connect(str(work / "sorting.db"), config={"memory_limit": memory, "temp_directory": str(work / "spill")})
+    base.execute("SET enable_progress_bar = false")  # it would write to standard output
     total = 0
     try:
         for piece in pieces:

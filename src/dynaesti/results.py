@@ -26,7 +26,7 @@ from dynaesti.frames import frame_kind, make_frame
 from dynaesti.grafting import seen_by_curve
 from dynaesti.health import Health, examine
 from dynaesti.known import BankAnswers
-from dynaesti.labels import Labels, as_labels, find, listed, look_up
+from dynaesti.labels import Labels, as_labels, find, listed, look_up, told
 from dynaesti.links import BUILT_IN
 from dynaesti.live import Live, live_person
 from dynaesti.mixtures import Mixture, check_level
@@ -366,8 +366,8 @@ class Fit(FitParts, Calibration):
         loose = int(sum((~g.converged & (w > 1e-3)).sum() for g, w in zip(self.grafts, self.weights, strict=True)))
         ends = self._restored(np.array(self.ends))
         first, last = (str(t)[:19] if ends.dtype.kind == "M" else f"{t:.6g}" for t in ends)
-        size = (f"{len(r):,} answers of {r.people.size:,} people to {r.items.size:,} items ({self.told_models()}), from {first} to {last} "
-                f"({r.unit}{', counted from each start' if r.clock == 'person' else ''}).")
+        size = (f"{told(len(r), 'answers')} of {told(r.people.size, 'people')} to {told(r.items.size, 'items')} ({self.told_models()}), "
+                f"from {first} to {last} ({r.unit}{', counted from each start' if r.clock == 'person' else ''}).")
         return f"{size} {self.told_verdict(self.log_evidence, loose, r.dropped)}"
 
     def __repr__(self) -> str:

@@ -19,7 +19,7 @@ from dynaesti.expectation import Expectation
 from dynaesti.fitfile import Common, common_header, read_common
 from dynaesti.frames import KINDS, make_frame
 from dynaesti.items import ItemModel
-from dynaesti.labels import Labels, find, listed
+from dynaesti.labels import Labels, find, listed, told
 from dynaesti.links import BUILT_IN
 from dynaesti.mixtures import check_level
 from dynaesti.places import Place
@@ -206,8 +206,8 @@ class ShardedFit(Common, Calibration):
 
     def summary(self) -> str:
         """The fit in a few sentences."""
-        size = (f"{self.shards.rows:,} answers of {self.shards.people:,} people to {self.item_labels.size:,} items "
-                f"({self.told_models()}) in {len(self.shards)} shards.")
+        size = (f"{told(self.shards.rows, 'answers')} of {told(self.shards.people, 'people')} to {told(self.item_labels.size, 'items')} "
+                f"({self.told_models()}) in {told(len(self.shards), 'shards')}.")
         return f"{size} {self.told_verdict(self.log_evidence, self.unsettled, self.shards.dropped)}"
 
     def __repr__(self) -> str:

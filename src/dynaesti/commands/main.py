@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 import warnings
 from collections.abc import Sequence
@@ -86,7 +87,7 @@ def _run(args: argparse.Namespace) -> int:
         except DynaestiError as error:
             if args.debug:
                 raise
-            print(f"dynaesti {args.verb}: {error}", file=sys.stderr)
+            print(f"dynaesti {args.verb}: {as_flags(str(error))}", file=sys.stderr)
             return NO_FILE if isinstance(error, StorageError | MissingExtraError) else BAD_DATA
         except OSError as error:
             if args.debug or isinstance(error, BrokenPipeError):
@@ -101,13 +102,28 @@ def _run(args: argparse.Namespace) -> int:
             return FAULT
 
 
+def as_flags(text: str) -> str:
+    """A message that speaks of Python's options, in those of the command line: bandwidth=inf is --bandwidth inf here."""
+    for python, flag in SAID_HERE.items():
+        text = text.replace(python, flag)
+    return re.sub(rf"(?<![\w-])({'|'.join(FLAGS)})=('[^']*'|[\w.]+)",
+                  lambda found: f"--{found[1].replace('_', '-')} {found[2].strip(chr(39))}", text)
+
+
+SAID_HERE = {"unreadable='drop' (on the command line --drop-unreadable)": "--drop-unreadable",
+             "code={'never': 0} (--code never=0)": "--code never=0", "force=True (--force)": "--force",
+             " (on the command line --timezone)": "", " (on the command line --time-format)": "", "raise iterations": "raise --iterations"}
+FLAGS = ("bandwidth", "direction", "rare", "scale", "clock", "model", "kernel", "priors", "unit", "timezone", "time_format", "id", "item",
+         "resp", "time", "weight")
+
+
 def _told(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
     """Our own warnings as notes, each once; those of libraries are for `--debug`."""
     from dynaesti.errors import DynaestiWarning
 
     if (issubclass(category, DynaestiWarning) and str(message) not in _said) or "--debug" in sys.argv:
         _said.add(str(message))
-        print(f"note: {message}", file=sys.stderr)
+        print(f"note: {as_flags(str(message))}", file=sys.stderr)
 
 
 _said: set[str] = set()

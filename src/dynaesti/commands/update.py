@@ -30,6 +30,7 @@ def run(args: argparse.Namespace) -> int:
     """Update, write, tell."""
     from dynaesti.commands.fit import ability_table
     from dynaesti.errors import InputError
+    from dynaesti.labels import told
     from dynaesti.results import Fit
 
     opened = open_any(args.fit)
@@ -55,8 +56,8 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print(as_json({"out": str(target), "answers": len(more), "people": more.people.size, "new_people": new,
                        "log_evidence": grown.log_evidence}))
-    say(f"{len(more):,} answers of {more.people.size:,} people ({new:,} new) were added; items stay as they were. Written to {target}. "
-        "`dynaesti report` makes the page anew.", args)
+    say(f"Added {told(len(more), 'answers')} of {told(more.people.size, 'people')} ({new:,} new); items stay as they were. Written to "
+        f"{target}. `dynaesti report` makes the page anew.", args)
     return 0
 
 
@@ -65,6 +66,7 @@ def _of_shards(args: argparse.Namespace, fit: ShardedFit) -> int:
     from dynaesti.dynaesti import refresh
     from dynaesti.engines import cluster
     from dynaesti.errors import InputError
+    from dynaesti.labels import told
 
     if args.out:
         raise InputError("--out: a fit of shards is updated in its own folder")
@@ -80,8 +82,8 @@ def _of_shards(args: argparse.Namespace, fit: ShardedFit) -> int:
         print(as_json({"out": grown.run.root, "answers": len(more), "people": more.people.size, "new_people": new,
                        "log_evidence": grown.log_evidence, "refreshed": args.refresh}))
     items = f"items were learned again in {len(grown.trace)} steps" if args.refresh else "items stay as they were"
-    say(f"{len(more):,} answers of {more.people.size:,} people ({new:,} new) were added; {items}. `dynaesti ability {args.fit}` writes the "
-        "abilities anew.", args)
+    say(f"Added {told(len(more), 'answers')} of {told(more.people.size, 'people')} ({new:,} new); {items}. "
+        f"`dynaesti ability {args.fit}` writes the abilities anew.", args)
     return 0
 
 

@@ -126,6 +126,13 @@ class ItemModel:
         return np.asarray(np.einsum("iprg,iqrg->ipq", slopes * weight[:, None], slopes, optimize=True))
 
 
+    def evaluated(self, u: Array, theta: Array, counts: Array) -> tuple[Array, Array, Array]:
+        """Σ counts × rows of each item, its gradient (items, parameters), and the curvature: what an M-step climbs by."""
+        rows, slopes = self.rows(u, theta), self.slopes(u, theta)
+        return (np.asarray(np.einsum("irg,irg->i", counts, rows)), np.asarray(np.einsum("iprg,irg->ip", slopes, counts)),
+                self.curvature(u, theta, counts, rows, slopes))
+
+
 class AmountModel(ItemModel):
     """Responses that are amounts: a few basis rows, any number of values."""
 

@@ -7,6 +7,7 @@ import numpy as np
 from scipy.special import expit, log_expit
 
 from dynaesti.arrays import Array, Bools
+from dynaesti.compiled import compiled
 from dynaesti.items.base import (
     DIFFICULTY,
     INTERCEPT,
@@ -65,6 +66,39 @@ class TwoPL(ItemModel):
         right = expit(slope[:, None] * theta + intercept[:, None])
         by_line = np.stack(line_slopes(u, theta, self.signed), axis=1)
         return np.stack([-right[:, None] * by_line, (1 - right[:, None]) * by_line], axis=2)
+
+    def evaluated(self, u: Array, theta: Array, counts: Array) -> tuple[Array, Array, Array]:
+        if type(self) is not TwoPL:  # guessing and slipping take the general way
+            return super().evaluated(u, theta, counts)
+        value, gradient, curvature = np.empty(len(u)), np.empty((len(u), 2)), np.empty((len(u), 2, 2))
+        evaluate_lines(*line(u, self.signed), u[:, 1], self.signed, theta, counts, value, gradient, curvature)
+        return value, gradient, curvature
+
+
+@compiled
+def evaluate_lines(slope: Array, intercept: Array, place: Array, signed: bool, theta: Array, counts: Array, value: Array,
+                   gradient: Array, curvature: Array) -> None:
+    """Σ counts × log rows of 2PL items, gradients and expected curvatures, without an array on the way: thousands of items in no time."""
+    for i in range(slope.size):
+        total, g0, g1, h00, h01, h11 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+        for k in range(theta.size):
+            wrong, right = counts[i, 0, k], counts[i, 1, k]
+            n = wrong + right
+            if n == 0.0:
+                continue
+            t = slope[i] * theta[k] + intercept[i]
+            small = np.exp(-abs(t))
+            p = 1.0 / (1.0 + small) if t > 0 else small / (1.0 + small)
+            total += (right * t if t < 0 else -wrong * t) - n * np.log1p(small)
+            d0, d1 = (theta[k], 1.0) if signed else (slope[i] * (theta[k] - place[i]), -slope[i])
+            rest, bend = right - n * p, max(n, 0.0) * p * (1.0 - p)
+            g0 += rest * d0
+            g1 += rest * d1
+            h00 += bend * d0 * d0
+            h01 += bend * d0 * d1
+            h11 += bend * d1 * d1
+        value[i], gradient[i, 0], gradient[i, 1] = total, g0, g1
+        curvature[i, 0, 0], curvature[i, 0, 1], curvature[i, 1, 0], curvature[i, 1, 1] = h00, h01, h01, h11
 
 
 @dataclass(frozen=True)
