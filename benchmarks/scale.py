@@ -169,22 +169,58 @@ def killed(folder: Path, kills: int) -> dict:
     shards, rng = folder / "shards-kills", np.random.default_rng(0)
     simulate_shards(shards, 1500, 300, (LEAST, 300), shards=6, truth=False, seed=5)
     calm = run_fit(shards, folder / "calm", "--plain", keep=True)
-    run, done, ended = folder / "killed", 0, False
+    truth, run, done = dy.load(folder / "calm"), folder / "killed", 0
     shutil.rmtree(run, ignore_errors=True)
-    while not ended:
+    apart, evidence = [], []
+    while done < kills or not apart:
         process = subprocess.Popen([sys.executable, __file__, "--child", "--plain", "--shards", str(shards), "--run", str(run)],
                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)  # fmt: skip
         if done < kills:
             try:
-                process.wait(rng.uniform(1.0, 0.6 * calm["seconds"] + 2))
+                process.wait(rng.uniform(0.5, calm["seconds"]))
             except subprocess.TimeoutExpired:
                 os.killpg(process.pid, signal.SIGKILL)
                 done += 1
-        ended = process.wait() == 0 and (done >= kills or not shutil.rmtree(run))
-    a, b = (dy.load(where) for where in (folder / "calm", run))
-    return {"kills": done, "steps": calm["steps"], "undisturbed_seconds": calm["seconds"],
-            "parameters_differ_by": float(max(np.abs(x.u - y.u).max() for x, y in zip(a.bank.blocks, b.bank.blocks, strict=True))),
-            "evidence_differs_by": abs(a.log_evidence - b.log_evidence)}  # fmt: skip
+        if process.wait() == 0:
+            found = dy.load(run)
+            apart.append(float(max(np.abs(x.u - y.u).max() for x, y in zip(truth.bank.blocks, found.bank.blocks, strict=True))))
+            evidence.append(abs(truth.log_evidence - found.log_evidence))
+            shutil.rmtree(run)
+    return {"kills": done, "ended": len(apart), "steps": calm["steps"], "undisturbed_seconds": calm["seconds"],
+            "parameters_differ_by": max(apart), "evidence_differs_by": max(evidence)}
+
+
+# --- the cost model, and the page ---------------------------------------------------------------------------
+
+
+def cost_model(told: dict) -> dict:
+    """Fitted on what was measured up to 1e7: a warm pass by answers and priors, the M-step by items; held against every size."""
+    import numpy as np
+
+    fits = {key: fit for key, fit in told.items() if key.startswith("fit ")}
+    small = [fit for fit in fits.values() if fit["answers"] < 3e7]
+    cores = told["machine"]["cores"]
+    work = np.array([fit["answers"] * fit["priors"] for fit in small])
+    warm = np.array([np.median(fit["pass_seconds"][-4:-1]) for fit in small])
+    each = float((work * warm).sum() / (work * work).sum() * cores)
+    step = float(np.mean([fit["m_step_seconds"] / max(fit["steps"], 1) / fit["items"] for fit in small]))
+    out = {"core_seconds_per_answer_and_prior": each, "m_step_seconds_per_item": step, "checked": {}}
+    for key, fit in fits.items():
+        guess = each * fit["answers"] * fit["priors"] / cores
+        out["checked"][key] = {"warm_pass_predicted": guess, "warm_pass_measured": float(np.median(fit["pass_seconds"][-4:-1]))}
+    return out
+
+
+def table(told: dict) -> str:
+    """The measured sizes as a table."""
+    lines = ["| answers | people | passes | warm pass | whole fit | CPU | M-step | peak memory | abilities |", "|---" * 9 + "|"]
+    for key, fit in sorted(told.items(), key=lambda pair: pair[1].get("answers", 0) if isinstance(pair[1], dict) else 0):
+        if key.startswith("fit "):
+            warm = sorted(fit["pass_seconds"][-4:-1])[1] if len(fit["pass_seconds"]) > 4 else fit["pass_seconds"][-1]
+            lines.append(f"| {fit['answers']:,} | {fit['people']:,} | {fit['passes']} | {warm:.1f} s | {fit['fit_seconds'] / 60:.1f} min | "
+                         f"{fit['cpu_seconds']:,.0f} s | {fit['m_step_seconds'] / max(fit['steps'], 1):.2f} s | {fit['peak_gb']:.2f} GB | "
+                         f"{fit['abilities_seconds']:.0f} s |")
+    return "\n".join(lines)
 
 
 def main() -> None:
@@ -225,6 +261,9 @@ def main() -> None:
         keep(f"dask {float(args.dask):.0e}", run_fit(shards, folder / "run", "--plain", "--dask", "local:2"))
     if args.kills:
         keep("kills", killed(folder, args.kills))
+    if any(key.startswith("fit ") for key in told):
+        keep("model", cost_model(told))
+        print(table(told))
     if args.folder is None:
         shutil.rmtree(folder)
 

@@ -73,8 +73,8 @@ class DaskEngine:
     """The workers of a Dask cluster: `DaskEngine(client)`, with any `distributed.Client`.
 
     The shards' folder and the run's must be seen by every worker (a shared file system, or an address such as s3://…). Each errand is
-    fetched once by every worker; results are added up on the workers, eight at a time. A shard goes to the worker that had it last, where
-    that is free. A lost worker's shards go to others, which find its settled sites in the run's folder.
+    fetched once by every worker, which takes some shards in a row and adds them up before it hands anything on; the rest is added up on the
+    workers too, eight at a time. A lost worker's shards go to others, which find its settled sites in the run's folder.
     """
 
     def __init__(self, client: Any) -> None:
@@ -88,21 +88,24 @@ class DaskEngine:
 
     def run(self, errand: Errand[R], shards: Sequence[int], add: Callable[[list[R]], R], listen: Listen | None = None) -> R:
         sent = self.client.submit(_itself, errand, pure=False, retries=RETRIES)  # fetched by each worker once, made anew if it is lost
-        level = [self.client.submit(_on_worker, sent, shard, pure=False, key=f"shard-{shard}-{sent.key}", retries=RETRIES)
-                 for shard in shards]
+        workers = max(1, len(self.client.scheduler_info(n_workers=-1)["workers"]))
+        size = max(1, len(shards) // (TURNS * workers))  # shards that a worker adds up before it hands anything on
+        blocks = [list(shards[k:k + size]) for k in range(0, len(shards), size)]
+        level = [self.client.submit(_on_worker, sent, block, add, pure=False, key=f"shards-{block[0]}-{sent.key}", retries=RETRIES)
+                 for block in blocks]
         if listen is not None:
-            self._follow(level, listen)
+            self._follow(level, listen, size, len(shards))
         while len(level) > 1:
             level = [self.client.submit(_added, add, level[k:k + FAN], pure=False, retries=RETRIES) for k in range(0, len(level), FAN)]
         found: R = self._result(level[0])
         return found
 
-    def _follow(self, futures: list[Any], listen: Listen) -> None:
+    def _follow(self, futures: list[Any], listen: Listen, size: int, shards: int) -> None:
         import distributed
 
         following: Any = distributed.as_completed
         for done, _ in enumerate(following(futures), 1):
-            listen(done, len(futures))
+            listen(min(done * size, shards), shards)
 
     @staticmethod
     def _result(future: Any) -> Any:
@@ -140,11 +143,12 @@ def cluster(where: str | None) -> Iterator[DaskEngine | None]:
         return
     if not count.isdigit() or int(count) < 1:
         raise InputError(f"--dask: expected local:N with N worker processes, got {where!r}")
-    with LocalCluster(n_workers=int(count), threads_per_worker=1, dashboard_address=None) as here, Client(here) as client:  # type: ignore[no-untyped-call]
+    with LocalCluster(n_workers=int(count), threads_per_worker=1, dashboard_address=":0") as here, Client(here) as client:  # type: ignore[no-untyped-call]
         yield DaskEngine(client)
 
 
 CONNECTING = 20  # seconds to wait for a scheduler
+TURNS = 4  # so often a worker comes round in a pass: few for little traffic, several so that nobody waits for the slowest
 RETRIES = 10  # workers that a shard may be lost with
 
 
@@ -152,9 +156,12 @@ def _itself(errand: R) -> R:
     return errand
 
 
-def _on_worker(errand: Any, shard: int) -> Any:
-    """An errand on a worker: the workers are many, so each keeps to one thread."""
-    return errand(shard, 1)
+def _on_worker(errand: Errand[R], shards: Sequence[int], add: Callable[[list[R]], R]) -> R:
+    """An errand on a worker, shard by shard: the workers are many, so each keeps to one thread."""
+    total = errand(shards[0], 1)
+    for shard in shards[1:]:
+        total = add([total, errand(shard, 1)])
+    return total
 
 
 def _added(add: Callable[[list[R]], R], results: list[R]) -> R:

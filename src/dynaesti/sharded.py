@@ -25,7 +25,7 @@ from dynaesti.coding import Coding, build_answers
 from dynaesti.crowd import Memory, Sites, Tally, added, look_at
 from dynaesti.engines import Engine, Listen
 from dynaesti.errors import StorageError
-from dynaesti.expectation import Expectation, tabulated
+from dynaesti.expectation import Expectation, ability_grid, tabulated
 from dynaesti.items import ItemModel
 from dynaesti.places import Place
 from dynaesti.priors.kernels import Kernel
@@ -281,7 +281,7 @@ class Sharded:
 
     def needs(self, bank: Bank) -> str:
         """What memory a look takes, in words: set by the largest shard and the items, not by the data."""
-        cells = bank.row_count * 321
+        cells = bank.row_count * ability_grid(bank).size
         largest = max(self.layout.shards.parts[k].rows for k in self.busy)
         workers = getattr(self.engine, "threads", 1)
         return (f"memory about {(BASE + cells * 8 * (3 + workers) + workers * largest * ANSWER_BYTES) / 1e9:.1f} GB (largest shard "

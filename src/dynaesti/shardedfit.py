@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -69,6 +69,9 @@ class ShardedFit(Common, Calibration):
     def layout(self) -> Layout:
         """What work on a shard rests on."""
         return Layout(self.shards, self.coding, self.bank, self.clock, self.run)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {f.name: getattr(self, f.name) for f in fields(self)}  # what was opened on the way stays here
 
     # --- people ---------------------------------------------------------------------------------------------
 
