@@ -12,6 +12,7 @@ from dynaesti.arrays import Array, Ints
 from dynaesti.priors.kernels import Kernel
 
 FEWEST = 20  # people in a sample
+ROW_PARTS = 16  # that the counts of all rows are added up in
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,19 @@ class Answers:
         when = np.repeat(self.times, np.diff(self.member_start))
         return Census(sites, first, last, np.add.reduceat(self.times, self.site_start[:-1]) / sites, np.add.reduceat(told, member),
                       np.add.reduceat(told * when, member))
+
+    @property
+    def alone(self) -> bool:
+        """Whether every site has one term of one answer."""
+        return self.member_row.size == self.times.size
+
+    @cached_property
+    def by_row(self) -> list[Ints]:
+        """The sites in the order of their rows, cut between rows into parts of about the same size; where each has one."""
+        order = np.argsort(self.member_row, kind="stable")
+        rows = self.member_row[order]
+        cuts = np.searchsorted(rows, rows[np.linspace(0, rows.size - 1, ROW_PARTS + 1).astype(np.int64)[1:-1]])
+        return [part for part in np.split(order, np.unique(cuts)) if part.size]
 
     @cached_property
     def merged(self) -> Answers:

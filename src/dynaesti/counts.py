@@ -77,39 +77,37 @@ def _tilted_weights(log_lik: Array, lik: Array, members: Ints, coefs: Array, sta
 
 
 @compiled
-def add_counts(jobs: Ints, weight: Array, site_start: Ints, member_start: Ints, member_row: Ints, member_coef: Array,
-               log_lik: Array, lik: Array, start: float, step: float, cav_mean: Array, cav_var: Array,
-               mean: Array, var: Array, counts: Array) -> None:
-    """Add every answer's tilted distribution, times its coefficient and its person's weight, to its row of `counts`."""
+def add_counts(sites: Ints, weight: Array, member_start: Ints, member_row: Ints, member_coef: Array, log_lik: Array, lik: Array,
+               start: float, step: float, cav_mean: Array, cav_var: Array, mean: Array, var: Array, counts: Array) -> None:
+    """Add the tilted distributions of the sites' answers, times their coefficients and the sites' weights, to their rows of `counts`."""
     p = np.empty(4 * MOST_NODES)
     size = log_lik.shape[1]
-    for job in jobs:
-        w = weight[job]
+    for site in sites:
+        w = weight[site]
         if w < 1e-9:
             continue
-        for site in range(site_start[job], site_start[job + 1]):
-            a, b = member_start[site], member_start[site + 1]
-            members, coefs = member_row[a:b], member_coef[a:b]
-            n, first, stride, lo, gap = _tilted_weights(log_lik, lik, members, coefs, start, step, cav_mean[site],
-                                                        cav_var[site], mean[site], np.sqrt(var[site]), p)
-            for j in range(members.size):
-                out, c = counts[members[j]], w * coefs[j]
-                if stride > 0:
-                    i = first
-                    for k in range(n):
-                        out[i] += c * p[k]
-                        i += stride
-                    continue
+        a, b = member_start[site], member_start[site + 1]
+        members, coefs = member_row[a:b], member_coef[a:b]
+        n, first, stride, lo, gap = _tilted_weights(log_lik, lik, members, coefs, start, step, cav_mean[site],
+                                                    cav_var[site], mean[site], np.sqrt(var[site]), p)
+        for j in range(members.size):
+            out, c = counts[members[j]], w * coefs[j]
+            if stride > 0:
+                i = first
                 for k in range(n):
-                    u = min(max((lo + gap * k - start) / step, 0.0), size - 1.0)
-                    i, w0, w1, w2, w3, w4, w5 = lagrange(u, size)
-                    q = c * p[k]
-                    out[i] += q * w0
-                    out[i + 1] += q * w1
-                    out[i + 2] += q * w2
-                    out[i + 3] += q * w3
-                    out[i + 4] += q * w4
-                    out[i + 5] += q * w5
+                    out[i] += c * p[k]
+                    i += stride
+                continue
+            for k in range(n):
+                u = min(max((lo + gap * k - start) / step, 0.0), size - 1.0)
+                i, w0, w1, w2, w3, w4, w5 = lagrange(u, size)
+                q = c * p[k]
+                out[i] += q * w0
+                out[i + 1] += q * w1
+                out[i + 2] += q * w2
+                out[i + 3] += q * w3
+                out[i + 4] += q * w4
+                out[i + 5] += q * w5
 
 
 @compiled

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -185,25 +186,36 @@ class Expectation:
         return Expected(tuple(grafted), person_weights(share, tuple(grafted)))
 
     def counts(self, kernels: list[Kernel], expected: Expected, table: RowTable) -> Array:
-        """Expected counts on the grid: (rows, points). Added up in fixed lanes, so threads do not change a bit."""
-        tasks = [(k, number) for k, kernel in enumerate(kernels) for number in range(len(self._chunks[kernel.static]))]
-        lanes = max(1, min(self.most_lanes, len(tasks), max(2, MOST_COUNTS // table.log_lik.size)))
-        parts = [np.zeros(table.log_lik.shape) for _ in range(lanes)]
-        moments = [tilted_moments(g) for g in expected.grafted]
+        """Expected counts on the grid: (rows, points), added up in a fixed order, so that threads do not change a bit."""
+        total = np.zeros(table.log_lik.shape)
+        for kernel, g, weights in zip(kernels, expected.grafted, expected.weights, strict=True):
+            data = self.answers.for_kernel(kernel)
+            mean, var = tilted_moments(g)
+            weight = np.repeat(weights, np.diff(data.site_start))
+
+            def add(sites: Ints, into: Array) -> None:
+                add_counts(sites, weight, data.member_start, data.member_row, data.member_coef, table.log_lik, table.lik, table.start,  # noqa: B023
+                           table.step, g.cav_mean, g.cav_var, mean, var, into)  # noqa: B023
+
+            if data.alone:  # a row's answers one after the other: it is fetched once, and nobody else writes to it
+                in_threads(lambda sites: add(sites, total), data.by_row, self.threads)
+            else:
+                self._add_in_lanes(add, kernel.static, total)
+        return total
+
+    def _add_in_lanes(self, add: Callable[[Ints, Array], None], static: bool, total: Array) -> None:
+        """Sites of several answers write to several rows, so threads add to tables of their own."""
+        data, chunks_of = self.answers.merged if static else self.answers, self._chunks[static]
+        lanes = max(1, min(self.most_lanes, len(chunks_of), max(2, MOST_COUNTS // total.size)))
+        parts = [total, *(np.zeros(total.shape) for _ in range(lanes - 1))]
 
         def run(lane: int) -> None:
-            for k, number in tasks[lane::lanes]:
-                data, g = self.answers.for_kernel(kernels[k]), expected.grafted[k]
-                mean, var = moments[k]
-                add_counts(self._chunks[kernels[k].static][number], expected.weights[k], data.site_start, data.member_start,
-                           data.member_row, data.member_coef, table.log_lik, table.lik, table.start, table.step,
-                           g.cav_mean, g.cav_var, mean, var, parts[lane])
+            for people in chunks_of[lane::lanes]:
+                add(np.arange(data.site_start[people[0]], data.site_start[people[-1] + 1]), parts[lane])
 
         in_threads(run, range(lanes), self.threads)
-        total = parts[0]
         for part in parts[1:]:
             total += part
-        return total
 
     def responses_to(self, kernel: Kernel, tau: Array) -> Array:
         """How far everyone's curve moves at each site when all sites move by 1."""

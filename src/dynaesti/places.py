@@ -44,7 +44,9 @@ class Place:
 
     def relative(self, other: str) -> str:
         """Another folder as seen from here, so that both can be moved together."""
-        return other if "://" in other or not self.local else os.path.relpath(other, self.root)
+        if "://" in other:
+            return other
+        return os.path.relpath(other, self.root) if self.local else os.path.abspath(other)
 
     def resolved(self, other: str) -> str:
         """A folder that was told by `relative`."""

@@ -190,7 +190,7 @@ class ShardedFit(Common, Calibration):
     def clean_parts(self) -> None:
         """Remove grown shards that later ones have taken the place of."""
         place = self.run.child(PARTS)
-        kept = {name for k in range(len(self.shards)) for where, name in [self.shards.place_of(k)] if where.root == place.root}
+        kept = {part.file.rpartition("/")[2] for part in self.shards.parts}
         for name in place.names():
             if name not in kept:
                 place.remove(name)
@@ -309,7 +309,8 @@ class Grow:
         write_sites(fit.run, shard, self.version, {kernel: (g.precision, sign * g.shift) for kernel, g in
                                                    zip(fit.kernels, new.grafts, strict=True)})
         answered = new.item_answers - (0 if old is None else old.item_answers)
-        return [Grown(shard, replace(part, file=place.path(part.file)), new.log_evidence - before, answered, new.ends)]
+        where = Place(fit.shards.folder).relative(place.path(part.file))
+        return [Grown(shard, replace(part, file=where), new.log_evidence - before, answered, new.ends)]
 
 
 def _spread(fit: Fit) -> tuple[Ints, Array]:
