@@ -196,17 +196,20 @@ def killed(folder: Path, kills: int) -> dict:
 def cost_model(told: dict) -> dict:
     """Fitted on what was measured up to 1e7: a warm pass by answers and priors, the M-step by items; held against every size."""
     import numpy as np
+    from scipy.optimize import nnls
 
     fits = {key: fit for key, fit in told.items() if key.startswith("fit ")}
     small = [fit for fit in fits.values() if fit["answers"] < 3e7]
     cores = told["machine"]["cores"]
     work = np.array([fit["answers"] * fit["priors"] for fit in small])
     warm = np.array([np.median(fit["pass_seconds"][-4:-1]) for fit in small])
-    each = float((work * warm).sum() / (work * work).sum() * cores)
+    items = np.array([fit["items"] for fit in small])
+    (own, each), _ = nnls(np.stack([items / warm, work / cores / warm], axis=1), np.ones(warm.size))  # relative errors count
     step = float(np.mean([fit["m_step_seconds"] / max(fit["steps"], 1) / fit["items"] for fit in small]))
-    out = {"core_seconds_per_answer_and_prior": each, "m_step_seconds_per_item": step, "checked": {}}
+    out = {"core_seconds_per_answer_and_prior": float(each), "pass_seconds_per_item": float(own), "m_step_seconds_per_item": step,
+           "checked": {}}
     for key, fit in fits.items():
-        guess = each * fit["answers"] * fit["priors"] / cores
+        guess = float(own * fit["items"] + each * fit["answers"] * fit["priors"] / cores)
         out["checked"][key] = {"warm_pass_predicted": guess, "warm_pass_measured": float(np.median(fit["pass_seconds"][-4:-1]))}
     return out
 

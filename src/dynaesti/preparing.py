@@ -18,12 +18,11 @@ from dynaesti.errors import InputError, MissingExtraError, ResponseError
 from dynaesti.labels import Labels, as_labels, encode
 from dynaesti.places import Place
 from dynaesti.responses import Rows, find_roles, read_rows
-from dynaesti.shards import Part, Shards, shard_numbers, write_part
+from dynaesti.shards import Part, Shards, default_shards, shard_numbers, write_part
 from dynaesti.tables import Table, read_pieces, read_table, rows_about
 from dynaesti.times import DAY_NS, TimeAxis
 
 PIECE = 1_000_000  # rows that are read at a time
-SHARD = 1_000_000  # answers in a shard, by default
 MEMORY = "1GB"  # for sorting
 
 Tell = Callable[[str], None]
@@ -46,7 +45,7 @@ def prepare(data: Any, out: str | PathLike[str], *, shards: int | None = None, i
     if target.exists() and (not target.is_dir() or any(target.iterdir())) and not force:
         raise InputError(f"out: {target} exists and is not empty; name another folder, or write over it with force=True (--force)")
     pieces, about = _pieces_of(data)
-    count = max(1, round(about / SHARD)) if shards is None else whole_number(shards, "shards", 1)
+    count = default_shards(about) if shards is None else whole_number(shards, "shards", 1)
     work = target.with_name(f"{target.name}.part")
     shutil.rmtree(work, ignore_errors=True)
     try:

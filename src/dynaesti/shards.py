@@ -22,6 +22,7 @@ from dynaesti.places import Place
 from dynaesti.responses import Responses
 from dynaesti.times import TimeAxis
 
+SHARD, SMALL, FEW = 1_000_000, 100_000, 8  # rows of a shard, of a small one, and how many small ones
 MANIFEST, FORMAT, VERSION = "shards.json", "dynaesti shards", 1
 
 
@@ -135,6 +136,11 @@ class Shards:
     def with_parts(self, parts: Mapping[int, Part], **changes: Any) -> Shards:
         """With some shards replaced."""
         return replace(self, parts=tuple(parts.get(k, part) for k, part in enumerate(self.parts)), **changes)
+
+
+def default_shards(rows: float) -> int:
+    """How many shards for so many rows: about a million in each, and a few even of less, so that no core is idle."""
+    return max(1, round(rows / SHARD), min(FEW, int(rows // SMALL)))
 
 
 def is_shards(data: Any) -> bool:

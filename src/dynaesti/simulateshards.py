@@ -13,7 +13,7 @@ from dynaesti.errors import InputError
 from dynaesti.items import item_model
 from dynaesti.labels import as_labels
 from dynaesti.places import Place
-from dynaesti.shards import Shards, shard_numbers, write_part
+from dynaesti.shards import Shards, default_shards, shard_numbers, write_part
 from dynaesti.simulate import World, numbered
 from dynaesti.times import UNSTATED, TimeAxis
 
@@ -33,7 +33,7 @@ def simulate_shards(out: str | PathLike[str], people: int, items: int, per_perso
     world = World(item_model(model), whole_number(items, "items", 1), span, bandwidth, level, growth)
     u = world.parameters(generator(seed))
     mean = least if least == most else (most - least) / np.log(most / least)
-    count = max(1, round(n * mean / 1_000_000)) if shards is None else whole_number(shards, "shards", 1)
+    count = default_shards(n * mean) if shards is None else whole_number(shards, "shards", 1)
     ids = numbered("p", n)
     shard = shard_numbers(ids.tolist(), count)
     place, parts = Place(fspath(out)), []
