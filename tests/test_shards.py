@@ -126,8 +126,10 @@ def test_what_cannot_be_prepared_is_refused_and_leaves_nothing(tmp_path, capsys)
     made = dy.prepare(tmp_path / "bad.csv", tmp_path / "shards", unreadable="drop", shards=2)
     assert made.rows == len(bad) - 1
     assert any("left out" in note for note in made.notes)
-    with pytest.raises(dy.InputError, match="not empty"):
+    with pytest.raises(dy.InputError, match="holds shards already"):
         dy.prepare(tmp_path / "bad.csv", tmp_path / "shards", unreadable="drop")
+    with pytest.raises(dy.InputError, match="not empty"):  # other people's files are never removed
+        dy.prepare(tmp_path / "bad.csv", tmp_path, unreadable="drop", force=True)
     with pytest.raises(dy.StorageError, match=r"shards\.json"):
         Shards.open(str(tmp_path))
     (tmp_path / "shards" / "shards.json").write_text("{}")
@@ -172,6 +174,31 @@ def test_an_update_is_a_refit_of_those_it_touches(tmp_path):
     assert Shards.open(str(tmp_path / "shards")).rows == len(first)  # the first shards stay as they are
     with pytest.raises(dy.InputError, match="never seen"):
         grown.update(more.assign(item="another"))
+
+
+def test_a_run_keeps_its_people_whatever_is_moved_or_made_anew(tmp_path):
+    table = sample(60).sort_values("date")
+    shards = dy.prepare(table.iloc[:-60], tmp_path / "shards", shards=3)
+    fit = dy.DynAEsti("2PL", iterations=8).fit(shards, out=tmp_path / "run")
+    grown = fit.update(table.iloc[-60:])
+    with pytest.raises(dy.StorageError, match="was changed since"):
+        fit.update(table.iloc[-60:])
+    assert grown.update(table.iloc[-60:], distinct=True).shards.rows == len(table)
+    before = grown.ability([0.5], ["p003"])["mean"].to_numpy()
+    (tmp_path / "run").rename(tmp_path / "moved")
+    assert_allclose(dy.load(tmp_path / "moved").ability([0.5], ["p003"])["mean"], before, atol=1e-9)
+    dy.prepare(table.assign(resp=1 - table["resp"]), tmp_path / "shards", shards=3, force=True)
+    with pytest.raises(dy.StorageError, match="prepared anew"):
+        dy.load(tmp_path / "moved")
+
+
+def test_a_refresh_keeps_the_scale_upright(tmp_path):
+    table = sample(60).sort_values("date")
+    fit = dy.DynAEsti("2PL", direction="free", orient={"id": "p007"}, iterations=20).fit(
+        dy.prepare(table.iloc[:-20], tmp_path / "shards", shards=2), out=tmp_path / "run")
+    again = dy.refresh(fit.update(table.iloc[-20:]))
+    for one in (fit, again):
+        assert one.ability(None, ["p007"])["mean"].mean() >= 0
 
 
 def test_a_refresh_is_a_fit_of_everything_in_few_passes(tmp_path):

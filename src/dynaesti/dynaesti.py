@@ -198,7 +198,8 @@ class DynAEsti:
 
     def _kept(self) -> dict[str, Any]:
         """The options that a fit remembers."""
-        return {"scale": self.scale, "direction": self.direction, "priors": self.priors, "threads": self.threads, "rare": self.rare,
+        return {"scale": self.scale, "direction": self.direction, "orient": self.orient, "priors": self.priors,
+                "threads": self.threads, "rare": self.rare,
                 "tolerance": self.tolerance}
 
     def _tell(self, made: Fit | ShardedFit, listen: Listener | None) -> None:
@@ -254,7 +255,9 @@ def refresh(fit: ShardedFit, *, iterations: int = 200, progress: bool | Listener
     """
     kept = fit.options
     models = dict(zip(fit.item_labels.tolist(), fit.coding.models, strict=True))
-    again = DynAEsti(models, scale=kept["scale"], direction=kept["direction"], priors=kept["priors"], clock=fit.clock, rare=kept["rare"],
+    again = DynAEsti(models, scale=kept["scale"], direction=kept["direction"], orient=kept.get("orient"),
+                     bandwidth=np.inf if all(kernel.static for kernel in fit.kernels) else None,
+                     priors=kept["priors"], clock=fit.clock, rare=kept["rare"],
                      tolerance=kept["tolerance"], threads=kept["threads"], standard_errors=fit.covariance is not None,
                      iterations=iterations, progress=progress, engine=engine)
     return again._fit_shards(fit.shards, fit.run.root, fit)

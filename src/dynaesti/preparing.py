@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import uuid
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from os import PathLike
@@ -18,7 +20,7 @@ from dynaesti.errors import InputError, MissingExtraError, ResponseError
 from dynaesti.labels import Labels, as_labels, encode
 from dynaesti.places import Place
 from dynaesti.responses import Rows, find_roles, read_rows
-from dynaesti.shards import Part, Shards, default_shards, shard_numbers, write_part
+from dynaesti.shards import Part, Shards, default_shards, is_shards, shard_numbers, write_part
 from dynaesti.tables import Table, read_pieces, read_table, rows_about
 from dynaesti.times import DAY_NS, TimeAxis
 
@@ -42,12 +44,14 @@ def prepare(data: Any, out: str | PathLike[str], *, shards: int | None = None, i
     if unreadable not in ("refuse", "drop"):
         raise InputError(f"unreadable: {unreadable!r} is neither 'refuse' nor 'drop'")
     target = Path(out)
-    if target.exists() and (not target.is_dir() or any(target.iterdir())) and not force:
-        raise InputError(f"out: {target} exists and is not empty; name another folder, or write over it with force=True (--force)")
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        if not is_shards(target):
+            raise InputError(f"out: {target} exists and is not empty; name another folder")
+        if not force:
+            raise InputError(f"out: {target} holds shards already; name another folder, or write over them with force=True (--force)")
     pieces, about = _pieces_of(data)
     count = default_shards(about) if shards is None else whole_number(shards, "shards", 1)
-    work = target.with_name(f"{target.name}.part")
-    shutil.rmtree(work, ignore_errors=True)
+    work = target.with_name(f"{target.name}.{os.getpid()}.part")
     try:
         work.mkdir(parents=True)
     except OSError as error:
@@ -56,9 +60,11 @@ def prepare(data: Any, out: str | PathLike[str], *, shards: int | None = None, i
         door = Door({"id": id, "item": item, "resp": resp, "time": time, "weight": weight, "model": model},
                     Clock(unit, timezone, time_format), unit, timeless, unreadable == "drop", code, count)
         made = _sorted_shards(door, pieces, work, count, distinct, memory, tell or (lambda _: None))
+        old = target.with_name(f"{target.name}.{os.getpid()}.old")
         if target.exists():
-            shutil.rmtree(target)
+            target.replace(old)
         work.replace(target)
+        shutil.rmtree(old, ignore_errors=True)
     finally:
         shutil.rmtree(work, ignore_errors=True)
     return replace(made, folder=str(target))
@@ -164,7 +170,7 @@ def _sorted_shards(door: Door, pieces: Iterator[Table], work: Path, count: int, 
         axis = _axis(door, *ends)
         items, order = encode(as_labels(list(door.items)) if not door.whole["item"] else np.array(list(door.items)), "item")
         tell("sorting")
-        ordered: Any = base.sql("SELECT * FROM answers ORDER BY shard, id, time, item, resp")
+        ordered: Any = base.sql("SELECT * FROM answers ORDER BY ALL")  # shard, id, time, item, response, weight
         stream = ordered.to_arrow_reader(100_000)
         parts = tuple(_written(stream, work, count, order, axis, distinct, tell))
     except duckdb.Error as error:
@@ -178,7 +184,7 @@ def _sorted_shards(door: Door, pieces: Iterator[Table], work: Path, count: int, 
     notes = (*door.notes, *([f"{repeats:,} answers that repeat another exactly were counted once"] if repeats else []))
     models = as_labels([door.models[k] for k in np.argsort(order)]) if door.models else None
     made = Shards(str(work), parts, as_labels(items.tolist()), models, axis, door.told_unit, door.roles, notes, door.dropped,
-                  "weight" in door.roles)
+                  "weight" in door.roles, uuid.uuid4().hex)
     made.save()
     return made
 

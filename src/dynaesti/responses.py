@@ -164,9 +164,12 @@ class Responses:
         rows = np.flatnonzero(~again)
         if rows.size == len(self):
             return self
-        kept = replace(self, person=self.person[rows], item=self.item[rows], resp=self.resp[rows], offsets=self.offsets[rows],
+        return self.pick(rows).with_note(f"{int(again.sum()):,} answers that repeat another exactly were counted once")
+
+    def pick(self, rows: Ints) -> Responses:
+        """Some of the answers; people and items keep their numbers."""
+        return replace(self, person=self.person[rows], item=self.item[rows], resp=self.resp[rows], offsets=self.offsets[rows],
                        weight=None if self.weight is None else self.weight[rows], row=self.row[rows])
-        return kept.with_note(f"{int(again.sum()):,} answers that repeat another exactly were counted once")
 
     def _models_of(self, other: Responses) -> npt.NDArray[Any]:
         """The model of each of the other's items: its own, or the one that the item has here."""

@@ -287,6 +287,12 @@ class Fit(FitParts, Calibration):
         """An E-step with items and priors frozen."""
         return Expectation(answers, self.options["threads"]).run(self.row_table, list(self.kernels), self.population, starts, TIGHT)
 
+    def repeated(self, more: Responses) -> Ints:
+        """Which of further answers repeat one of the fit exactly."""
+        joined = self.responses.joined(self._read(more)[0])
+        again = joined.row[np.flatnonzero(joined.repeats) + 1] - len(self.responses)
+        return np.asarray(again[again >= 0])
+
     def update(self, data: Any) -> Fit:
         """The fit with more answers of known people (or of new ones): their curves move, the items stay."""
         more, _, items = self._read(data)

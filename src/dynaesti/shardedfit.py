@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -27,11 +28,12 @@ from dynaesti.responses import Responses
 from dynaesti.results import Change, Fit
 from dynaesti.saving import Arrays, Header
 from dynaesti.sharded import Layout, clean_sites, read_sites, summed, write_sites
-from dynaesti.shards import Part, Shards, write_part
+from dynaesti.shards import Part, Shards, is_shards, write_part
 from dynaesti.storage import dump, parse
 
 FIT_NAME, ABILITIES, PARTS = "fit.dyn", "abilities", "parts"  # in the folder of a run
 TIGHT = 1e-7
+WITHIN = "run:"  # says that a shard's file lies in the run's own folder
 INSTANTS = 12  # of each person's own answers in the table of abilities, unless times are asked for
 
 
@@ -161,20 +163,24 @@ class ShardedFit(Common, Calibration):
         shard = self.shards.shard_of(more.people.tolist())
         return {int(k): np.flatnonzero(shard == k) for k in np.unique(shard)}
 
-    def update(self, data: Any, *, engine: Engine | None = None, listen: Listen | None = None) -> ShardedFit:
+    def update(self, data: Any, *, distinct: bool = False, engine: Engine | None = None, listen: Listen | None = None) -> ShardedFit:
         """The fit with more answers of known people, or of new ones: their curves move, the items stay.
 
         Only shards with such people are opened, and only those people's curves are grafted anew. The grown shards lie in the run's
         folder, which from now on holds the new fit; the shards that were fitted first stay as they are. `dynaesti.refresh` then moves
-        the items as well.
+        the items as well. `distinct` leaves out answers that are in already, exactly.
         """
+        if load_sharded(self.run).versions != self.versions:
+            raise StorageError(f"{self.run.root}: the run was changed since this fit was opened; open it again, and nothing is lost")
         more = self.more(data)
         find(self.item_labels, more.items.tolist(), "item")
         if more.weight is not None and not self.shards.weighted:
             raise InputError("weight: the answers in the shards have no weights, so further ones cannot have any")
         groups = {k: more.take(people) for k, people in self._people_by_shard(more).items()}
-        errand = Grow(self, groups, max(self.versions) + 1)
+        errand = Grow(self, groups, max(self.versions) + 1, distinct)
         grown: list[Grown] = (engine or Threads(self.options["threads"])).run(errand, list(groups), summed, listen)
+        if not grown:
+            return self
         parts = {found.shard: found.part for found in grown}
         versions = tuple(errand.version if k in parts else version for k, version in enumerate(self.versions))
         first, last = (min(found.span[0] for found in grown), max(found.span[1] for found in grown))
@@ -219,7 +225,13 @@ class ShardedFit(Common, Calibration):
     def save(self) -> str:
         """Write what is not in shards into the run's folder; whole or not at all."""
         arrays: Arrays = {"answered": self.answered}
-        header = {**common_header(self, self.shards.items, arrays), "shards": self.shards.header(),
+        told = self.shards.header()
+        grown = self.run.child(PARTS)
+        for part in told["parts"]:  # grown shards lie within the run, and move with it
+            name = part["file"].rpartition("/")[2]
+            if part["file"] == _address(grown.path(name)):
+                part["file"] = f"{WITHIN}{name}"
+        header = {**common_header(self, self.shards.items, arrays), "shards": told,
                   "folder": self.run.relative(self.shards.folder),
                   "versions": list(self.versions), "span": list(self.span), "turned": self.turned,
                   "clock": self.clock, "log_evidence": self.log_evidence,
@@ -232,11 +244,15 @@ class ShardedFit(Common, Calibration):
 def open_sharded(run: Place, header: Header, arrays: Arrays, models: Mapping[str, ItemModel] | None) -> ShardedFit:
     """The fit in a run's folder."""
     common, _ = read_common(header, arrays, models)
+    for part in header["shards"]["parts"]:
+        if part["file"].startswith(WITHIN):
+            part["file"] = _address(run.child(PARTS).path(part["file"].removeprefix(WITHIN)))
     shards = Shards.from_header(run.resolved(header["folder"]), header["shards"])
-    if shards.parts:
-        place, name = shards.place_of(0)
+    for place, name in (shards.place_of(k) for k in range(len(shards))):
         if not place.exists(name):
-            raise StorageError(f"{run.root}: its shards are not at {place.root} any more; move them back")
+            raise StorageError(f"{run.root}: a shard of it is not at {place.path(name)} any more; move it back")
+    if is_shards(shards.folder) and Shards.open(shards.folder).print != shards.print:
+        raise StorageError(f"{run.root}: the shards at {shards.folder} were prepared anew since this fit was made; fit them again")
     return ShardedFit(**vars(common), shards=shards, run=run, versions=tuple(header["versions"]), turned=header["turned"],
                       span=(header["span"][0], header["span"][1]),
                       clock=header["clock"], log_evidence=header["log_evidence"], unsettled=header["unsettled"],
@@ -293,12 +309,17 @@ class Grow:
     fit: ShardedFit
     more: dict[int, Responses]
     version: int
+    distinct: bool
 
     def __call__(self, shard: int, threads: int | None) -> list[Grown]:
         fit, more = self.fit, self.more[shard]
         if fit.shards.parts[shard].people:
             old: Fit | None = fit.shard(shard, threads)
             assert old is not None
+            if self.distinct:
+                more = more.pick(np.setdiff1d(np.arange(len(more)), old.repeated(more)))
+            if not len(more):
+                return []
             new, before = old.update(more), old.log_evidence
         else:
             old, new, before = None, fit.of_others(more), 0.0
@@ -309,8 +330,12 @@ class Grow:
         write_sites(fit.run, shard, self.version, {kernel: (g.precision, sign * g.shift) for kernel, g in
                                                    zip(fit.kernels, new.grafts, strict=True)})
         answered = new.item_answers - (0 if old is None else old.item_answers)
-        where = Place(fit.shards.folder).relative(place.path(part.file))
-        return [Grown(shard, replace(part, file=where), new.log_evidence - before, answered, new.ends)]
+        return [Grown(shard, replace(part, file=_address(place.path(part.file))), new.log_evidence - before, answered, new.ends)]
+
+
+def _address(path: str) -> str:
+    """A path that holds from every folder."""
+    return path if "://" in path else os.path.abspath(path)
 
 
 def _spread(fit: Fit) -> tuple[Ints, Array]:

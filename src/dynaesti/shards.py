@@ -49,6 +49,7 @@ class Shards:
     notes: tuple[str, ...]
     dropped: int
     weighted: bool
+    print: str  # by which these shards are known again
 
     @classmethod
     def open(cls, folder: str) -> Shards:
@@ -69,7 +70,7 @@ class Shards:
             raise StorageError(f"{folder}: shards of another format or a newer version; upgrade dynaesti")
         return cls(folder, tuple(Part(**part) for part in told["parts"]), as_labels(told["items"]),
                    None if told["models"] is None else as_labels(told["models"]), TimeAxis(**told["axis"]), told["unit"],
-                   told["columns"], tuple(told["notes"]), told["dropped"], told["weighted"])
+                   told["columns"], tuple(told["notes"]), told["dropped"], told["weighted"], told["print"])
 
     def save(self) -> None:
         """Write the list of the shards."""
@@ -80,7 +81,8 @@ class Shards:
         """Everything but the answers, for a file."""
         return {"format": FORMAT, "version": VERSION, "parts": [asdict(part) for part in self.parts], "items": self.items.tolist(),
                 "models": None if self.models is None else self.models.tolist(), "axis": asdict(self.axis), "unit": self.unit,
-                "columns": dict(self.columns), "notes": list(self.notes), "dropped": self.dropped, "weighted": self.weighted}
+                "columns": dict(self.columns), "notes": list(self.notes), "dropped": self.dropped, "weighted": self.weighted,
+                "print": self.print}
 
     def fingerprint(self, options: Mapping[str, str]) -> str:
         """A short print of the shards and options, by which a checkpoint is known again."""
@@ -128,6 +130,17 @@ class Shards:
                           table["item"].to_numpy().astype(np.int64), table["resp"].to_numpy(), offsets, weight, self.axis, self.unit,
                           "calendar", np.zeros(people.size), 0, None, self.notes, self.models, np.arange(person.size), self.columns)
         return found.on_clock(clock)
+
+    def values(self) -> Array:
+        """All distinct responses."""
+        import pyarrow.parquet as pq
+
+        found: set[float] = set()
+        for k in range(len(self.parts)):
+            place, name = self.place_of(k)
+            with place.reading(name) as file:
+                found |= set(pq.read_table(file, columns=["resp"])["resp"].unique().to_pylist())
+        return np.array(sorted(found))
 
     def shard_of(self, ids: Sequence[Any]) -> Ints:
         """The shard that each id belongs to."""

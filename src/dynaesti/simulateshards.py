@@ -48,7 +48,8 @@ def simulate_shards(out: str | PathLike[str], people: int, items: int, per_perso
         if tell is not None:
             tell(k + 1, count)
     made = Shards(fspath(out), tuple(parts), as_labels(world.names.tolist()), None, TimeAxis(0.0, 0, stamps=False, zoned=False), UNSTATED,
-                  {"id": "id", "item": "item", "resp": "resp", "time": "time"}, (), 0, weighted=False)
+                  {"id": "id", "item": "item", "resp": "resp", "time": "time"}, (), 0, weighted=False,
+                  print=f"{seed}-{people}-{items}-{per_person}-{model}-{span}-{bandwidth}-{level}-{growth}")
     made.save()
     return made, world.described(u)
 

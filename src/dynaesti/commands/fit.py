@@ -62,8 +62,6 @@ def run(args: argparse.Namespace) -> int:
 
 def _of_shards(args: argparse.Namespace, folder: Path) -> int:
     """Stream a folder of shards, write the tables, tell."""
-    import numpy as np
-
     from dynaesti.engines import cluster
     from dynaesti.errors import InputError
     from dynaesti.shards import Shards
@@ -76,13 +74,11 @@ def _of_shards(args: argparse.Namespace, folder: Path) -> int:
                                     "nothing had been saved yet; the same command begins anew")
     if args.force and not checkpoint.exists():
         (folder / FIT_NAME).unlink(missing_ok=True)
-    if checkpoint.exists():
-        tell([f"going on from {checkpoint}"])
     if args.model is None and shards.models is None:
-        args.model = default_model(np.unique(shards.responses(0).resp))
+        args.model = default_model(shards.values())
         tell([f"the model is {args.model}, by the responses; --model names another"])
     with cluster(args.dask) as engine:
-        fit = estimator(args, progress=not args.quiet, engine=engine).fit(shards, out=folder)
+        fit = _fitted(estimator(args, progress=not args.quiet, engine=engine), shards, checkpoint, args, out=folder)
         write_frame(fit.items, folder / "items.csv")
         write_frame(fit.items, folder / "items.parquet")
         where = fit.write_abilities(engine=engine)
@@ -152,7 +148,7 @@ def finish(chosen: Any, responses: Any, folder: Path, args: argparse.Namespace, 
     return 0
 
 
-def _fitted(chosen: Any, responses: Any, checkpoint: Path, args: argparse.Namespace) -> Any:
+def _fitted(chosen: Any, responses: Any, checkpoint: Path, args: argparse.Namespace, **more: Any) -> Any:
     """The fit, gone on with from its checkpoint if there is one; with --force one of other data or options is thrown away."""
     from dynaesti.errors import StorageError
 
@@ -160,14 +156,14 @@ def _fitted(chosen: Any, responses: Any, checkpoint: Path, args: argparse.Namesp
     try:
         if known:
             tell([f"going on from {checkpoint}"])
-        return chosen.fit(responses)
+        return chosen.fit(responses, **more)
     except StorageError as error:
         if not known:
             raise
         if not getattr(args, "force", False):
             raise StorageError(f"{error} (--force does the first)") from error
         checkpoint.unlink()
-        return chosen.fit(responses)
+        return chosen.fit(responses, **more)
 
 
 def ability_table(fit: Any) -> Any:

@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _of_shards(args: argparse.Namespace, fit: ShardedFit) -> int:
     """Add answers to the shards they belong to; with --refresh move the items too."""
-    from dynaesti.dynaesti import refresh
+    from dynaesti.dynaesti import CHECKPOINT, refresh
     from dynaesti.engines import cluster
     from dynaesti.errors import InputError
     from dynaesti.labels import told
@@ -71,18 +71,23 @@ def _of_shards(args: argparse.Namespace, fit: ShardedFit) -> int:
     if args.out:
         raise InputError("--out: a fit of shards is updated in its own folder")
     more = further_responses(args, fit)
+    halfway = fit.run.exists(CHECKPOINT)
+    if halfway and not args.refresh:
+        raise InputError(f"{args.fit}: a refresh of this run was interrupted; `dynaesti update` with --refresh goes on with it")
+    if halfway:
+        tell(["going on with the refresh that was interrupted; the answers of that update are in already, and none are added now"])
     with cluster(args.dask) as engine:
-        grown = fit.update(more, engine=engine)
+        grown = fit if halfway else fit.update(more, engine=engine, distinct=args.drop_duplicates)
         if args.refresh:
             grown = refresh(grown, progress=not args.quiet, engine=engine)
             for name in ("items.csv", "items.parquet"):
                 write_frame(grown.items, Path(grown.run.path(name)))
-    new = grown.shards.people - fit.shards.people
+    new, count = grown.shards.people - fit.shards.people, grown.shards.rows - fit.shards.rows
     if args.json:
-        print(as_json({"out": grown.run.root, "answers": len(more), "people": more.people.size, "new_people": new,
+        print(as_json({"out": grown.run.root, "answers": count, "people": more.people.size, "new_people": new,
                        "log_evidence": grown.log_evidence, "refreshed": args.refresh}))
     items = f"items were learned again in {len(grown.trace)} steps" if args.refresh else "items stay as they were"
-    say(f"Added {told(len(more), 'answers')} of {told(more.people.size, 'people')} ({new:,} new); {items}. "
+    say(f"Added {told(count, 'answers')} of {told(more.people.size, 'people')} ({new:,} new); {items}. "
         f"`dynaesti ability {args.fit}` writes the abilities anew.", args)
     return 0
 
@@ -93,9 +98,7 @@ def _unknown(fit: Fit, more: Responses, drop: bool) -> Responses:
 
     from dynaesti.evaluate import part_of
 
-    joined = fit.responses.joined(fit._read(more)[0])
-    again = joined.row[np.flatnonzero(joined.repeats) + 1] - len(fit.responses)
-    again = again[again >= 0]
+    again = fit.repeated(more)
     if again.size and not drop:
         tell([f"{again.size:,} of {len(more):,} answers are in the run already, exactly; --drop-duplicates leaves them out"])
     if not again.size or not drop:
