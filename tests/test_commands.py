@@ -294,3 +294,12 @@ def test_wrong_options_are_refused_before_the_work(run, answers, tmp_path, capsy
     (tmp_path / "c.csv").write_text("day,y\n1,1\n2,0\n3,1\n")
     for more in (["--grid", "0"], ["--at", "foo"], ["--figure", str(tmp_path / "x.foo")], ["--trials", "y"]):
         assert spoken(capsys, "curve", tmp_path / "c.csv", "--votes", "y", *more)[0] == 3
+
+
+def test_messages_speak_of_flags():
+    from dynaesti.commands.main import as_flags
+
+    assert as_flags("use bandwidth=inf or direction='free'; rare=10") == "use --bandwidth inf or --direction free; --rare 10"
+    assert as_flags("did you mean id='student'?") == "did you mean --id student?"
+    assert as_flags("write over it with force=True (--force)") == "write over it with --force"
+    assert as_flags("a plain sentence, model and all") == "a plain sentence, model and all"

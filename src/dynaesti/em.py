@@ -18,14 +18,14 @@ import numpy as np
 from dynaesti.arrays import Array, Ints
 from dynaesti.bank import HYPER_ITEMS, Bank
 from dynaesti.crowd import Crowd, Memory
-from dynaesti.expectation import ability_grid
+from dynaesti.expectation import TIGHT, ability_grid
 from dynaesti.population import log_list_prior, population_share
 from dynaesti.priors.kernels import Kernel
 
 DEPTH = 12  # steps that an extrapolation looks back on
 FARTHEST_JUMP = 0.7  # in standard errors
 WARM_UP = 2  # plain EM steps before the first one
-LOOSE, TIGHT = 2e-3, 1e-7  # tolerance of grafting: a small part of the items' own step
+LOOSE = 2e-3  # tolerance of grafting on the way, at most: a small part of the items' own step
 PART = 2e-3
 GROWN = 2.0  # times that a step after a jump may be longer than the one before
 FALL = 0.1  # nats that a jump may lose: grafting is not exact before the end

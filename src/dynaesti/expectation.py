@@ -24,6 +24,7 @@ ROOM = 1.5  # kept free between the farthest ability (three sds included) and th
 CELLS = (20, 40, 80, 160)  # grid steps to a standard deviation
 MANY_ROWS, COARSE = 100_000, 10  # more rows than this may have wider cells: else they alone would fill the memory
 RESOLVED = 0.35  # log units that the steepest row may change by within a cell
+TIGHT = 1e-7  # tolerance of grafting where the result is to be kept
 SLACK = 0.03  # error of matching by derivative, as part of the tolerance of grafting
 LANES = 8  # counts are added up in so many fixed parts, at most
 MOST_COUNTS = 40_000_000  # numbers in all lanes together

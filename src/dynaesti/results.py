@@ -19,7 +19,7 @@ from dynaesti.coding import build_answers, translate
 from dynaesti.components import graft_components
 from dynaesti.curves import Curve, from_components
 from dynaesti.errors import InputError
-from dynaesti.expectation import Expectation, Expected, Grafts, person_weights, without_each
+from dynaesti.expectation import TIGHT, Expectation, Expected, Grafts, person_weights, without_each
 from dynaesti.figures import FitPlots
 from dynaesti.fitfile import FitParts, fit_header
 from dynaesti.frames import frame_kind, make_frame
@@ -38,8 +38,6 @@ from dynaesti.responses import Responses
 from dynaesti.saving import Arrays
 from dynaesti.storage import write
 from dynaesti.times import TimeAxis
-
-TIGHT = 1e-7
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,7 +25,7 @@ from dynaesti.coding import Coding, build_answers
 from dynaesti.crowd import Memory, Sites, Tally, added, look_at
 from dynaesti.engines import Engine, Listen
 from dynaesti.errors import StorageError
-from dynaesti.expectation import Expectation, ability_grid, tabulated
+from dynaesti.expectation import TIGHT, Expectation, ability_grid, tabulated
 from dynaesti.items import ItemModel
 from dynaesti.places import Place
 from dynaesti.priors.kernels import Kernel
@@ -36,7 +36,6 @@ from dynaesti.shards import Shards
 from dynaesti.stock import Stock, take_stock
 from dynaesti.uncertainty import Information, gathered, row_slopes
 
-TIGHT = 1e-7
 SITES = "sites"
 BASE, ANSWER_BYTES = 350e6, 420  # memory of the process itself, and for each answer of a shard at work
 

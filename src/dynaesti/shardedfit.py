@@ -16,7 +16,7 @@ from dynaesti.coding import build_answers
 from dynaesti.curves import Curve
 from dynaesti.engines import Engine, Listen, Threads
 from dynaesti.errors import InputError, StorageError
-from dynaesti.expectation import Expectation
+from dynaesti.expectation import TIGHT, Expectation
 from dynaesti.fitfile import Common, common_header, read_common
 from dynaesti.frames import KINDS, make_frame
 from dynaesti.items import ItemModel
@@ -32,7 +32,6 @@ from dynaesti.shards import Part, Shards, is_shards, write_part
 from dynaesti.storage import dump, parse
 
 FIT_NAME, ABILITIES, PARTS = "fit.dyn", "abilities", "parts"  # in the folder of a run
-TIGHT = 1e-7
 WITHIN = "run:"  # says that a shard's file lies in the run's own folder
 INSTANTS = 12  # of each person's own answers in the table of abilities, unless times are asked for
 

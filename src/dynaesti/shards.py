@@ -146,9 +146,9 @@ class Shards:
         """The shard that each id belongs to."""
         return shard_numbers(ids, len(self.parts))
 
-    def with_parts(self, parts: Mapping[int, Part], **changes: Any) -> Shards:
+    def with_parts(self, parts: Mapping[int, Part]) -> Shards:
         """With some shards replaced."""
-        return replace(self, parts=tuple(parts.get(k, part) for k, part in enumerate(self.parts)), **changes)
+        return replace(self, parts=tuple(parts.get(k, part) for k, part in enumerate(self.parts)))
 
 
 def default_shards(rows: float) -> int:
