@@ -365,6 +365,8 @@ def test_threads_add_up_in_the_shards_order():
         time.sleep(0.002 * (7 - shard % 5))
         return [shard]
 
+    with pytest.raises(dy.InputError, match="works on shards"):
+        dy.DynAEsti(engine=Threads(2)).fit(sample(20))
     heard = []
     found = Threads(4).run(errand, list(range(12)), lambda parts: [k for part in parts for k in part], lambda done, of: heard.append(done))
     assert found == list(range(12))

@@ -128,6 +128,8 @@ class DynAEsti:
             return self._fit_shards(data if isinstance(data, Shards) else Shards.open(fspath(data)), out)
         if out is not None:
             raise InputError("out: only a fit of shards has a folder; save others with fit.save(path)")
+        if self.engine is not None:
+            raise InputError("engine: it works on shards; make them with dynaesti.prepare(data, folder)")
         responses = Responses.read(data, id=id, item=item, resp=resp, time=time, weight=weight, model=model, unit=self.unit,
                                    clock=self.clock, timeless=self.kernel.static)
         models = self._models(responses.items, responses.models)
@@ -199,8 +201,7 @@ class DynAEsti:
     def _kept(self) -> dict[str, Any]:
         """The options that a fit remembers."""
         return {"scale": self.scale, "direction": self.direction, "orient": self.orient, "priors": self.priors,
-                "threads": self.threads, "rare": self.rare,
-                "tolerance": self.tolerance}
+                "threads": self.threads, "rare": self.rare, "tolerance": self.tolerance}
 
     def _tell(self, made: Fit | ShardedFit, listen: Listener | None) -> None:
         """The verdict."""
