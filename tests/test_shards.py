@@ -338,7 +338,7 @@ def test_shards_on_the_command_line(tmp_path, capsys):
     assert main(["update", run, str(tmp_path / "b.csv"), "--refresh", "--quiet", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["refreshed"] is True
     assert main(["report", run]) == 0
-    assert (tmp_path / "run" / "report.html").stat().st_size > 100_000
+    assert "f 3 shards with" in (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
     assert main(["fit", shards, "--out", run]) == 3
     assert main(["simulate", "--people", "60", "--items", "10", "--answers-per-person", "5:30", "--shards", "2", "--out",
                  str(tmp_path / "sim"), "--json"]) == 0

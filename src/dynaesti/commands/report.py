@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -49,8 +50,11 @@ def run(args: argparse.Namespace) -> int:
     fit = open_any(args.fit)
     if not isinstance(fit, Fit):
         chosen = int(np.argmax([part.people for part in fit.shards.parts]))
-        tell([f"of {len(fit.shards)} shards the page shows the people of shard {chosen}; items and priors are those of all"])
-        fit = fit.shard(chosen)
+        note = (f"of {len(fit.shards)} shards with {fit.shards.rows:,} answers of {fit.shards.people:,} people this page shows the people of "
+                f"shard {chosen}; items and priors are those of all")
+        tell([note])
+        part = fit.shard(chosen)
+        fit = replace(part, responses=part.responses.with_note(note))
     write_report(fit, target, twin=_twin(fit, place), title=args.title)
     if args.json:
         print(as_json({"out": str(target), "bytes": target.stat().st_size}))
