@@ -50,8 +50,8 @@ def run(args: argparse.Namespace) -> int:
     fit = open_any(args.fit)
     if not isinstance(fit, Fit):
         chosen = int(np.argmax([part.people for part in fit.shards.parts]))
-        note = (f"of {len(fit.shards)} shards with {fit.shards.rows:,} answers of {fit.shards.people:,} people this page shows the people of "
-                f"shard {chosen}; items and priors are those of all")
+        note = (f"of {len(fit.shards)} shards with {fit.shards.rows:,} answers of {fit.shards.people:,} people this page shows those "
+                f"of shard {chosen}; items and priors are those of all")
         tell([note])
         part = fit.shard(chosen)
         fit = replace(part, responses=part.responses.with_note(note))
