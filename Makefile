@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint types contract tests nojit browser examples screenshot bench bench-scale gold wheel clean
+.PHONY: demo test lint types contract tests nojit browser examples screenshot bench bench-scale bench-peers gold wheel clean
 
 # A class over a term is simulated, fitted and reported: open demo/report.html.
 demo: $(READY)
@@ -50,6 +50,19 @@ SIZES ?= 1e5 1e6 1e7
 bench-scale: $(READY)
 	$(BIN)/python benchmarks/scale.py --sizes $(SIZES) --dask 1e7 --kills 20 --out docs/scale.json
 
+# Ours beside other packages, in an environment of its own; hours. DATA: folder of the real logs. PARTS="truth speed" for some of it.
+DATA ?= ../shared/data
+PARTS ?= prediction truth speed growth
+PEERS := .venv-peers
+bench-peers: $(PEERS)/.ready
+	$(PEERS)/bin/python benchmarks/peers --data $(DATA) --parts $(PARTS) --out docs/benchmarks.json
+
+$(PEERS)/.ready: benchmarks/peers/requirements.txt
+	$(PYTHON) -m venv $(PEERS)
+	$(PEERS)/bin/python -m pip install -q --upgrade pip
+	$(PEERS)/bin/pip install -q -r benchmarks/peers/requirements.txt -e .
+	touch $@
+
 gold: $(READY)
 	$(BIN)/python benchmarks/gold.py
 
@@ -67,4 +80,4 @@ $(READY): pyproject.toml
 	touch $@
 
 clean:
-	rm -rf $(VENV) dist build demo
+	rm -rf $(VENV) $(PEERS) dist build demo

@@ -1,10 +1,9 @@
-"""What DynAEsti must show: recovery, coverage, speed. `python benchmarks/abilities.py [section …]`, one thread unless said."""
+"""What DynAEsti must show: recovery, coverage, the speed of updates. `python benchmarks/abilities.py [section …]`, one thread."""
 
 import os
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-import resource
 import sys
 import time
 from dataclasses import replace
@@ -102,29 +101,6 @@ def intervals(replications: int = 200) -> None:
               + ", ".join(f"{name} {np.mean(hits):.3f}" for name, hits in inside.items()))
 
 
-def responses_of(people: int, seed: int = 0) -> dict[str, np.ndarray]:
-    """People × 50 answers to 200 2PL items at irregular times."""
-    rng = np.random.default_rng(seed)
-    t = np.sort(rng.uniform(0, 1, (people, 50)), axis=1) + rng.uniform(0, 2, (people, 1))
-    grid = np.linspace(0, 3, 301)
-    ability = curves(grid, 0.4, people, seed=1)
-    theta = np.array([np.interp(t[p], grid, ability[p]) for p in range(people)])
-    a, b, item = np.exp(0.3 * rng.standard_normal(200)), rng.standard_normal(200), rng.integers(0, 200, (people, 50))
-    y = rng.uniform(size=theta.shape) < expit(a[item] * (theta - b[item]))
-    return {"id": np.repeat(np.arange(people), 50), "item": item.ravel(), "resp": y.ravel() * 1.0, "date": t.ravel()}
-
-
-def growth() -> None:
-    """CPU against the number of answers; both cores."""
-    for people in (2_000, 8_000, 20_000, 80_000):
-        table = responses_of(people)
-        begin = time.process_time()
-        fit = dy.DynAEsti("2PL").fit(table)
-        used = cpu(begin)
-        print(f"{50 * people:>9,} answers: {used:6.1f} CPU s, {1e6 * used / (50 * people):.1f} µs an answer, {len(fit.trace)} steps, "
-              f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6:.2f} GB at most so far")
-
-
 def update() -> None:
     """A new answer of a person with 500."""
     truth = paper(100, 500, seed=0)
@@ -139,23 +115,7 @@ def update() -> None:
     print(f"update, 500 answers, {len(fit.kernels)} priors: {1e3 * np.median(spent):.2f} ms")
 
 
-def girth_race() -> None:
-    """2PL on 50,000 × 100 beside girth, one run."""
-    from girth import twopl_mml
-
-    rng = np.random.default_rng(0)
-    a, b = np.exp(0.3 * rng.standard_normal(100)), rng.standard_normal(100)
-    y = rng.uniform(size=(50_000, 100)) < expit(a * (rng.standard_normal(50_000)[:, None] - b))
-    begin = time.process_time()
-    fit = dy.DynAEsti("2PL", bandwidth=np.inf, priors=None, threads=1).fit(dy.Responses.from_matrices(y * 1.0, np.zeros((1, 100))))
-    ours = cpu(begin)
-    begin = time.process_time()
-    theirs = twopl_mml(y.T.astype(int))
-    print(f"2PL, 50,000 × 100: dynaesti {ours:.1f} CPU s, girth {cpu(begin):.1f} CPU s; RMSE of b "
-          f"{np.sqrt(((fit.items['b'].to_numpy() - b) ** 2).mean()):.4f} and {np.sqrt(((theirs['Difficulty'] - b) ** 2).mean()):.4f}")
-
-
-SECTIONS = {f.__name__: f for f in (synthetic, static, update, growth, girth_race, intervals)}
+SECTIONS = {f.__name__: f for f in (synthetic, static, update, intervals)}
 
 if __name__ == "__main__":
     for name in sys.argv[1:] or SECTIONS:

@@ -16,6 +16,7 @@ from dynaesti.population import log_list_prior, population_share
 from dynaesti.priors.kernels import RBF
 from dynaesti.responses import Responses
 from dynaesti.stock import take_stock
+from dynaesti.uncertainty import drawn_bank
 from simulated import classroom
 
 
@@ -228,6 +229,18 @@ def test_what_a_fit_can_tell(tmp_path):
     path.write_bytes(path.read_bytes()[:2000])
     with pytest.raises(dy.StorageError):
         dy.load(path)
+
+
+def test_items_drawn_have_the_spread_that_is_told():
+    fit = dy.DynAEsti("2PL", bandwidth=0.3).fit(classroom(60, 8, 30))
+    rng = np.random.default_rng(0)
+    draws = np.array([drawn_bank(fit.bank, fit.covariance, fit.shared, rng).blocks[0].u for _ in range(4000)])
+    spread = np.einsum("dip,diq->ipq", draws - draws.mean(axis=0), draws - draws.mean(axis=0)) / len(draws)
+    scale = np.sqrt(np.einsum("ipp->ip", fit.covariance[0]))
+    assert_allclose(spread / scale[:, :, None] / scale[:, None, :], fit.covariance[0] / scale[:, :, None] / scale[:, None, :], atol=0.08)
+    middle = draws[:, :, 1].mean(axis=1)  # where the abilities' zero lies moves all difficulties together
+    alone = np.sqrt((scale[:, 1] ** 2).sum()) / len(scale)
+    assert middle.std() > 1.3 * alone
 
 
 def test_items_that_run_backwards():

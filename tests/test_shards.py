@@ -320,6 +320,38 @@ def test_simulated_shards_recover_their_truth(tmp_path):
     assert 0.6 < both.eval("lower < ability and ability < upper").mean() < 0.8
 
 
+def test_tables_of_abilities_follow_updates(tmp_path):
+    table = sample(60).sort_values("date")
+    fit = dy.DynAEsti("2PL", iterations=ITERATIONS).fit(dy.prepare(table.iloc[:-30], tmp_path / "s", shards=2), out=tmp_path / "run")
+    folder = fit.write_abilities([0.2, 0.9], level=0.5)
+    before = [(tmp_path / "run" / "abilities" / f"shard-{k:05d}.parquet").read_bytes() for k in range(2)]
+    one = table.iloc[-1:]
+    held = int(fit.shards.shard_of([one["id"].iloc[0]])[0])
+    grown = fit.update(one)
+    after = [(tmp_path / "run" / "abilities" / f"shard-{k:05d}.parquet").read_bytes() for k in range(2)]
+    assert after[1 - held] == before[1 - held]
+    told = pd.read_parquet(f"{folder}/shard-{held:05d}.parquet")
+    asked = grown.ability([0.2, 0.9], told["id"].unique().tolist(), level=0.5)
+    assert_allclose(told[["mean", "lower", "upper"]], asked[["mean", "lower", "upper"]], atol=1e-6)
+    again = dy.refresh(grown, iterations=3)
+    told = pd.read_parquet(f"{folder}/shard-{1 - held:05d}.parquet")
+    assert_allclose(told["mean"], again.ability([0.2, 0.9], told["id"].unique().tolist())["mean"], atol=1e-6)
+
+
+def test_empty_files_among_others_are_passed_over(tmp_path):
+    table = sample(20)
+    for k, part in enumerate((table.iloc[:100], table.iloc[100:])):
+        part.to_csv(tmp_path / f"{k}.csv", index=False)
+    (tmp_path / "2.csv").touch()
+    shards = dy.prepare(str(tmp_path / "*.csv"), tmp_path / "s", shards=2)
+    assert shards.rows == len(table)
+    assert "1 of 3 files are empty" in " ".join(shards.notes)
+    assert "1 of 3 files are empty" in " ".join(dy.Responses.read(str(tmp_path / "*.csv")).notes)
+    table.drop(columns="date").assign(extra=1).to_csv(tmp_path / "3.csv", index=False)
+    with pytest.raises(dy.ResponseError, match="it lacks date; it has also extra"):
+        dy.prepare(str(tmp_path / "*.csv"), tmp_path / "t")
+
+
 def test_shards_on_the_command_line(tmp_path, capsys):
     table = sample(80).sort_values("date")
     table.iloc[:-50].to_csv(tmp_path / "a.csv", index=False)
@@ -333,6 +365,11 @@ def test_shards_on_the_command_line(tmp_path, capsys):
     for command in (["items", run], ["ability", run, "--id", "p003", "--grid", "3"], ["predict", run, str(tmp_path / "b.csv")],
                     ["score", run, str(tmp_path / "b.csv")], ["ability", run, "--now"]):
         assert main([*command, "--json"]) == 0, command
+    assert main(["evaluate", shards, "--json"]) == 0
+    assert "shard 1 of 3 stands for all" in capsys.readouterr().err
+    assert main(["validate", shards]) in (0, 1)
+    assert main(["ability", run, "--id", "nobody"]) == 3
+    assert "there are 80 people in 3 shards" in capsys.readouterr().err
     assert main(["items", run, "--fit"]) == 3
     assert "fit of shards" in capsys.readouterr().err
     assert main(["update", run, str(tmp_path / "b.csv"), "--refresh", "--quiet", "--json"]) == 0

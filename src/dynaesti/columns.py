@@ -89,8 +89,8 @@ def find_column(table: Table, key: str, given: str | None, notes: list[str], opt
     if optional:
         return None
     near = [name for synonym in SYNONYMS[key] for name in get_close_matches(synonym, names, n=1, cutoff=0.7)]
-    hint = f"; did you mean {key}={near[0]!r}?" if near else f"; name it: {key}='…'"
-    rest = ", or fit one constant ability per person (bandwidth=inf)" if key == "time" else ""
+    hint = f"; did you mean {key}={near[0]!r}?" if near else f"; name it: {key}='name'"
+    rest = ", or fit one constant ability per person (bandwidth=inf; when preparing shards timeless=True)" if key == "time" else ""
     raise ResponseError(f"no column for {key} among {', '.join(names)}{hint}{rest}")
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from os import PathLike, fspath
 from typing import Any, overload
 
@@ -21,14 +20,17 @@ from dynaesti.errors import ConvergenceWarning, InputError
 from dynaesti.expectation import person_weights
 from dynaesti.fitting import Stages
 from dynaesti.items import ItemModel
-from dynaesti.labels import Labels, find
+from dynaesti.itemtable import given_items
+from dynaesti.labels import Labels
+from dynaesti.orientation import mirrored, upright, upright_shards
 from dynaesti.places import Place
 from dynaesti.priors.kernels import RBF, Banded, Kernel, Level, Matern32
 from dynaesti.progress import LiveLine
 from dynaesti.responses import Responses
 from dynaesti.results import Fit
+from dynaesti.runfolder import CHECKPOINT, FIT_NAME
 from dynaesti.sharded import Layout, Sharded, TakeStock, summed
-from dynaesti.shardedfit import FIT_NAME, ShardedFit
+from dynaesti.shardedfit import ShardedFit
 from dynaesti.shards import Shards, is_shards
 from dynaesti.stock import Stock, take_stock
 
@@ -43,7 +45,6 @@ KERNELS: dict[str, Callable[[], Kernel]] = {
 DEFAULT_KERNEL = "level+matern32"  # on evidence: see docs/kernels.md
 ASIDE = ("threads", "progress", "checkpoint", "every", "engine")  # options that the answer does not depend on
 SIGNED = 2_000_000  # sites of the people by whom it is judged which items run backwards
-CHECKPOINT = "fit.ckpt"  # in the folder of a fit of shards
 CLOCKS = ("calendar", "person")
 SCALES, DIRECTIONS, PRIORS = ("abilities", "items"), ("positive", "free"), ("weak", "hierarchical", None)
 
@@ -147,7 +148,7 @@ class DynAEsti:
             saved.done()
         made = Fit(**vars(fitted.common(coding, self._kept())), responses=responses, grafts=crowd.grafted,
                    weights=person_weights(fitted.priors.share, crowd.grafted))
-        made = made if self._upright(made, made) else _mirrored(made)
+        made = made if upright(made, self.orient, made) else mirrored(made)
         self._tell(made, listen)
         return made
 
@@ -184,8 +185,7 @@ class DynAEsti:
         made = ShardedFit(**vars(common), shards=shards, run=run, versions=crowd.versions, turned=False, clock=self.clock,
                           span=(float(crowd.census.first.min()), float(crowd.census.last.max())),
                           log_evidence=fitted.point.log_evidence, unsettled=fitted.point.unsettled, answered=stock.number)
-        if not self._upright(made, made.holder(self.orient["id"]) if self.orient and "id" in self.orient else None):
-            made = replace(made, bank=made.bank.mirrored(), covariance=_turned(made), turned=True)
+        made = upright_shards(made, self.orient)
         made.save()
         saved.done()
         crowd.clean(made.versions)
@@ -193,7 +193,7 @@ class DynAEsti:
         return made
 
     def _bank(self, items: Labels, coding: Coding, stock: Stock, slopes: Array | None = None) -> Bank:
-        return build_bank(items, coding, stock, self.priors, _by_item(self.fixed, "fixed"), _by_item(self.start, "start"), slopes)
+        return build_bank(items, coding, stock, self.priors, given_items(self.fixed, "fixed"), given_items(self.start, "start"), slopes)
 
     def _listener(self) -> Listener | None:
         return LiveLine(self.tolerance) if self.progress is True else self.progress or None
@@ -231,24 +231,6 @@ class DynAEsti:
             kept.pop("kernel")
         return DynAEsti(self.model, **{**kept, **changes})
 
-    def _upright(self, fit: Fit | ShardedFit, holder: Fit | None) -> bool:
-        """Whether the scale points the way it should; `holder`: the fit that has the person to orient by."""
-        free = all(block.model.signed or block.model.name == "NRM" for block in fit.bank.blocks)
-        if not free or fit.bank.metric.free_location:
-            return True
-        signs = np.empty(fit.item_labels.size)
-        for block in fit.bank.blocks:
-            signs[block.items] = block.model.slope_sign(block.u)
-        if self.orient is None:
-            return bool(signs.mean() >= 0)
-        if "item" in self.orient:
-            return bool(signs[find(fit.item_labels, [self.orient["item"]], "orient")[0]] >= 0)
-        assert holder is not None
-        person, offsets = holder._asked(None, [self.orient["id"]])
-        mix = holder.mixture(person, offsets)
-        return bool((mix.weights * mix.means).sum(axis=0).mean() >= 0)
-
-
 def refresh(fit: ShardedFit, *, iterations: int = 200, progress: bool | Listener = False, engine: Engine | None = None) -> ShardedFit:
     """The items of a fit of shards learned again, after updates: from where they are, with the same options and priors.
 
@@ -261,7 +243,9 @@ def refresh(fit: ShardedFit, *, iterations: int = 200, progress: bool | Listener
                      priors=kept["priors"], clock=fit.clock, rare=kept["rare"],
                      tolerance=kept["tolerance"], threads=kept["threads"], standard_errors=fit.covariance is not None,
                      iterations=iterations, progress=progress, engine=engine)
-    return again._fit_shards(fit.shards, fit.run.root, fit)
+    made = again._fit_shards(fit.shards, fit.run.root, fit)
+    made.renew_abilities(engine=engine)
+    return made
 
 
 def named_kernel(name: str) -> Kernel:
@@ -269,47 +253,3 @@ def named_kernel(name: str) -> Kernel:
     if name.lower() not in KERNELS:
         raise InputError(f"kernel: no kernel is called {name!r}; there are {', '.join(KERNELS)}, or give one such as Level() + RBF()")
     return KERNELS[name.lower()]()
-
-
-def _mirrored(fit: Fit) -> Fit:
-    """The same fit on the scale turned round."""
-    grafts = tuple(replace(g, shift=-g.shift, cav_mean=-g.cav_mean) for g in fit.grafts)
-    return replace(fit, bank=fit.bank.mirrored(), grafts=grafts, covariance=_turned(fit))
-
-
-def _turned(fit: Fit | ShardedFit) -> tuple[Array, ...] | None:
-    """The items' covariances on the scale turned round."""
-    if fit.covariance is None:
-        return None
-    flips = [np.sign(_flip(block)) for block in fit.bank.blocks]
-    return tuple(cov * flip[:, None] * flip for cov, flip in zip(fit.covariance, flips, strict=True))
-
-
-def _flip(block: Any) -> Any:
-    """+1 for parameters that stay, −1 for those that turn, when the scale is turned round."""
-    one = np.ones((1, block.u.shape[1]))
-    return block.model.reversed(one)[0]
-
-
-def _by_item(given: Any, name: str) -> Mapping[Any, Mapping[str, float]]:
-    """Item parameters from a mapping, or a frame with an item column."""
-    if given is None:
-        return {}
-    if isinstance(given, Mapping):
-        if not all(isinstance(value, Mapping) for value in given.values()):
-            raise InputError(f"{name}: expected item → {{parameter: value}}")
-        return given
-    import narwhals as nw
-
-    try:
-        frame = nw.from_native(given, eager_only=True)
-    except TypeError:
-        raise InputError(f"{name}: expected a mapping or a frame with an item column, got {type(given).__name__}") from None
-    if "item" not in frame.columns:
-        raise InputError(f"{name}: the frame has no column 'item'; it has {', '.join(frame.columns)}")
-    skip = {"item", "model", "n"} | {column for column in frame.columns if column.startswith("se_")}
-    out = {}
-    for row in frame.iter_rows(named=True):
-        numbers = {k: v for k, v in row.items() if k not in skip and isinstance(v, int | float) and np.isfinite(v)}
-        out[row["item"]] = {k: float(v) for k, v in numbers.items()}
-    return out

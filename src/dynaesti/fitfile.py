@@ -32,6 +32,7 @@ class Common:
     kernels: tuple[Kernel, ...]
     population: Array  # weight of each prior in the population
     covariance: tuple[Array, ...] | None  # of the items' parameters, block by block
+    shared: Array | None  # the part of it that all items share: of the abilities' zero and log unit
     trace: tuple[Step, ...]
     converged: bool
     options: Mapping[str, Any]
@@ -53,6 +54,8 @@ def common_header(fit: Common, items: Labels, arrays: Arrays) -> Header:
         arrays.update({f"block{k}.{name}": getattr(block, name) for name in BLOCK})
         if fit.covariance is not None:
             arrays[f"block{k}.covariance"] = fit.covariance[k]
+    if fit.shared is not None:
+        arrays["shared"] = fit.shared
     return {"items": _labels_header(items, "items", arrays),
             "blocks": [{"model": _model_header(b.model), "size": b.size, "first_row": b.first_row} for b in fit.bank.blocks],
             "metric": asdict(fit.bank.metric), "priors": fit.bank.priors, "merged": list(fit.coding.merged),
@@ -72,7 +75,8 @@ def read_common(header: Header, arrays: Arrays, models: Mapping[str, ItemModel] 
     covariance = tuple(arrays[f"block{k}.covariance"] for k in range(len(blocks))) if header["errors"] else None
     coding = Coding(arrays["coding.values"], arrays["coding.table"], tuple(per_item), tuple(header["merged"]))
     return Common(coding, Bank(blocks, Metric(**header["metric"]), header["priors"]), tuple(read_kernel(k) for k in header["kernels"]),
-                  arrays["population"], covariance, tuple(Step(**step) for step in header["trace"]), header["converged"],
+                  arrays["population"], covariance, arrays.get("shared"),
+                  tuple(Step(**step) for step in header["trace"]), header["converged"],
                   header["options"]), items
 
 

@@ -22,7 +22,7 @@ from dynaesti.expectation import ability_grid, tabulated
 from dynaesti.fitfile import Common
 from dynaesti.population import log_list_prior, population_share
 from dynaesti.priors.kernels import Kernel
-from dynaesti.uncertainty import item_covariances, joint_wanted
+from dynaesti.uncertainty import item_covariances, joint_wanted, shared_covariance
 
 SOME, FEW = 60_000, 20_000  # sites of the first look, and of the search for priors
 ANSWERS = 100  # answers an item has in the first look, on average: fewer would mislead more than they save
@@ -42,11 +42,12 @@ class Fitted:
     trace: tuple[Step, ...]
     converged: bool
     covariance: tuple[Array, ...] | None  # of the items' parameters, a block each: (items, parameters, parameters)
+    shared: Array | None  # of the abilities' zero and log unit, a part of every item's: (2, 2)
 
     def common(self, coding: Coding, options: Mapping[str, Any]) -> Common:
         """What a fit keeps of it."""
-        return Common(coding, self.point.bank, self.priors.kernels, self.priors.share, self.covariance, self.trace, self.converged,
-                      {**options, "farthest": self.point.farthest})
+        return Common(coding, self.point.bank, self.priors.kernels, self.priors.share, self.covariance, self.shared, self.trace,
+                      self.converged, {**options, "farthest": self.point.farthest})
 
 
 def typical_times(census: Census, some: Answers) -> tuple[float, float]:
@@ -95,8 +96,8 @@ class Stages:
         if point is None or again:
             loop.stage = STAGES[3]
             point, converged = loop.run(bank, self._most(), self.tolerance, self._taken(3))
-        spread = self._covariance(loop, point) if self.errors else None
-        return Fitted(point, loop.priors, tuple(self.trace), converged, spread)
+        spread, shared = self._covariance(loop, point) if self.errors else (None, None)
+        return Fitted(point, loop.priors, tuple(self.trace), converged, spread, shared)
 
     def _first_passes(self, bank: Bank, priors: Priors, few: InMemory, space: UnitSpace | None) -> tuple[Bank, Priors]:
         """Items and priors to begin with, from some people where these are a small part of all."""
@@ -113,11 +114,11 @@ class Stages:
             priors = look.priors
         return bank, priors
 
-    def _covariance(self, loop: Loop, point: Point) -> tuple[Array, ...]:
+    def _covariance(self, loop: Loop, point: Point) -> tuple[tuple[Array, ...], Array]:
         bank = point.bank
         found = self.crowd.information(bank, point.grid, list(loop.priors.kernels), loop.priors.share,
                                        joint_wanted(bank, self.crowd.census.people))
-        return item_covariances(bank, found)
+        return item_covariances(bank, found), shared_covariance(found)
 
     def _space(self, few: Answers) -> UnitSpace | None:
         """The priors to choose from; none for constant abilities."""

@@ -1,5 +1,6 @@
-"""The item table: parameters on the reported scale, both metrics, with standard errors."""
+"""The item table: parameters on the reported scale, both metrics, with standard errors; and tables that a user hands over."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,6 +9,7 @@ import numpy.typing as npt
 
 from dynaesti.arrays import Array, Ints
 from dynaesti.bank import Bank, Block
+from dynaesti.errors import InputError
 from dynaesti.items.base import STEP
 
 
@@ -67,3 +69,27 @@ def item_columns(bank: Bank, labels: npt.NDArray[Any], counts: Ints, covariance:
             for name, column in standard_errors(block, covariance[k], scale).items():
                 errors.setdefault(f"se_{name}", np.full(size, np.nan))[block.items] = column
     return {"item": labels.tolist(), "model": model.tolist(), "n": counts, **values, **errors}
+
+
+def given_items(given: Any, name: str) -> Mapping[Any, Mapping[str, float]]:
+    """Item parameters from a mapping, or a frame with an item column."""
+    if given is None:
+        return {}
+    if isinstance(given, Mapping):
+        if not all(isinstance(value, Mapping) for value in given.values()):
+            raise InputError(f"{name}: expected item → {{parameter: value}}")
+        return given
+    import narwhals as nw
+
+    try:
+        frame = nw.from_native(given, eager_only=True)
+    except TypeError:
+        raise InputError(f"{name}: expected a mapping or a frame with an item column, got {type(given).__name__}") from None
+    if "item" not in frame.columns:
+        raise InputError(f"{name}: the frame has no column 'item'; it has {', '.join(frame.columns)}")
+    skip = {"item", "model", "n"} | {column for column in frame.columns if column.startswith("se_")}
+    out = {}
+    for row in frame.iter_rows(named=True):
+        numbers = {k: v for k, v in row.items() if k not in skip and isinstance(v, int | float) and np.isfinite(v)}
+        out[row["item"]] = {k: float(v) for k, v in numbers.items()}
+    return out

@@ -11,7 +11,8 @@ from dynaesti.fitfile import read_fit
 from dynaesti.items import ItemModel
 from dynaesti.places import Place
 from dynaesti.results import Fit
-from dynaesti.shardedfit import FIT_NAME, load_sharded, open_sharded
+from dynaesti.runfolder import FIT_NAME
+from dynaesti.shardedfit import load_sharded, open_sharded
 from dynaesti.storage import read
 
 

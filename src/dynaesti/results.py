@@ -38,6 +38,7 @@ from dynaesti.responses import Responses
 from dynaesti.saving import Arrays
 from dynaesti.storage import write
 from dynaesti.times import TimeAxis
+from dynaesti.uncertainty import drawn_bank
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,28 +187,23 @@ class Fit(FitParts, Calibration):
 
     def uncertain(self, id: Any, at: Any, *, draws: int = 30, level: float = 0.7, seed: int = 0) -> Any:  # noqa: A002
         """One person's ability with the items' uncertainty in it: curves averaged over items drawn from their own."""
-        if self.covariance is None:
-            raise InputError("the items' standard errors were not computed; fit with standard_errors=True")
         check_level(level)
-        who, rng, link = find(self.responses.people, [id], "id"), generator(seed), BUILT_IN["identity"]
-        offsets = self._offsets(at)
-        parts = []
-        for _ in range(whole_number(draws, "draws", 2)):
-            blocks = []
-            for block, cov in zip(self.bank.blocks, self.covariance, strict=True):
-                width = block.u.shape[1]
-                root = np.linalg.cholesky(cov[:, :width, :width] + 1e-12 * np.eye(width))
-                off = np.einsum("ipq,iq->ip", root, rng.standard_normal(block.u.shape))
-                if block.model.shared:  # each item's own difficulty, and one draw of the thresholds
-                    own = off.mean(axis=1, keepdims=True)
-                    off = own + (off - own).mean(axis=0)
-                blocks.append(replace(block, u=block.u + off))
-            parts.append(self._curve(who, None, replace(self.bank, blocks=tuple(blocks))).mixture(self._restored(offsets)))
-        mix = Mixture(np.concatenate([p.weights for p in parts]) / draws, np.concatenate([p.means for p in parts]),
-                      np.concatenate([p.sds for p in parts]))
+        offsets, link = self._offsets(at), BUILT_IN["identity"]
+        mix = self.uncertain_mixture(id, offsets, draws, seed)
         lower, upper = mix.quantiles(np.array([0.5 - level / 2, 0.5 + level / 2]), link)
         return make_frame({"id": [id] * offsets.size, "time": self._restored(offsets), "mean": mix.mean(link), "sd": mix.sd(link),
                            "lower": lower, "upper": upper}, self.frame)
+
+    def uncertain_mixture(self, id: Any, offsets: Array, draws: int = 30, seed: int = 0) -> Mixture:  # noqa: A002
+        """The same as a mixture of normals, at offsets on the fit's clock."""
+        if self.covariance is None:
+            raise InputError("the items' standard errors were not computed; fit with standard_errors=True")
+        who, rng = find(self.responses.people, [id], "id"), generator(seed)
+        shared = np.zeros((2, 2)) if self.shared is None else self.shared  # fits saved before it was kept
+        banks = [drawn_bank(self.bank, self.covariance, shared, rng) for _ in range(whole_number(draws, "draws", 2))]
+        parts = [self._curve(who, None, bank).mixture(self._restored(offsets)) for bank in banks]
+        return Mixture(np.concatenate([p.weights for p in parts]) / draws, np.concatenate([p.means for p in parts]),
+                       np.concatenate([p.sds for p in parts]))
 
     # --- predictions ------------------------------------------------------------------------------------
 

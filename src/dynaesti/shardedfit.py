@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
@@ -20,19 +21,20 @@ from dynaesti.expectation import TIGHT, Expectation
 from dynaesti.fitfile import Common, common_header, read_common
 from dynaesti.frames import KINDS, make_frame
 from dynaesti.items import ItemModel
-from dynaesti.labels import Labels, find, listed, told
+from dynaesti.labels import Labels, find, listed, look_up, told
 from dynaesti.links import BUILT_IN
 from dynaesti.mixtures import check_level
 from dynaesti.places import Place
 from dynaesti.responses import Responses
 from dynaesti.results import Change, Fit
+from dynaesti.runfolder import ABILITIES, FIT_NAME, PARTS
 from dynaesti.saving import Arrays, Header
 from dynaesti.sharded import Layout, clean_sites, read_sites, summed, write_sites
 from dynaesti.shards import Part, Shards, is_shards, write_part
 from dynaesti.storage import dump, parse
 
-FIT_NAME, ABILITIES, PARTS = "fit.dyn", "abilities", "parts"  # in the folder of a run
 WITHIN = "run:"  # says that a shard's file lies in the run's own folder
+ASKED = b"asked"  # in the metadata of a file of abilities: which times, and which band
 INSTANTS = 12  # of each person's own answers in the table of abilities, unless times are asked for
 
 
@@ -111,13 +113,21 @@ class ShardedFit(Common, Calibration):
 
     def holder(self, id: Any) -> Fit:  # noqa: A002
         """The fit of the shard that holds a person."""
-        return self._open(int(self.shards.shard_of([id])[0]))
+        return self._holding(int(self.shards.shard_of([id])[0]), [id])
+
+    def _holding(self, k: int, ids: list[Any]) -> Fit:
+        """A shard, opened; people whom it does not have are nowhere."""
+        unknown = [label for label in ids if not self.shards.parts[k].people or look_up(self._open(k).responses.people, [label])[0] < 0]
+        if unknown:
+            raise InputError(f"id: {unknown[0]!r} was never seen; there are {told(self.shards.people, 'people')} in "
+                             f"{told(len(self.shards), 'shards')}")
+        return self._open(k)
 
     def ability(self, at: Any = None, ids: Any = None, *, level: float = 0.7, quantiles: Any = None) -> Any:
         """A frame as `Fit.ability` gives; without `ids` that of everyone, gathered in memory: `write_abilities` does not gather."""
         groups = {k: None for k, part in enumerate(self.shards.parts) if part.people} if ids is None else self._by_shard(ids)
-        parts = [self._open(k).ability(at, some, level=level, quantiles=quantiles) for k, some in groups.items()]
-        return _stacked(parts)
+        fits = ((self._holding(k, some or []), some) for k, some in groups.items())
+        return _stacked([fit.ability(at, some, level=level, quantiles=quantiles) for fit, some in fits])
 
     def curve(self, id: Any, *, until: Any = None) -> Curve:  # noqa: A002
         """One person's curve, as `Fit.curve`."""
@@ -190,6 +200,7 @@ class ShardedFit(Common, Calibration):
         made.save()
         clean_sites(self.run, versions)
         made.clean_parts()
+        made.renew_abilities(sorted(parts), engine=engine)
         return made
 
     def clean_parts(self) -> None:
@@ -207,8 +218,22 @@ class ShardedFit(Common, Calibration):
         """
         check_level(level)
         busy = [k for k, part in enumerate(self.shards.parts) if part.people]
-        (engine or Threads(self.options["threads"])).run(WriteAbilities(self, at, level), busy, summed, listen)
+        offsets = None if at is None else self._any()._offsets(at).tolist()
+        (engine or Threads(self.options["threads"])).run(WriteAbilities(self, offsets, level), busy, summed, listen)
         return self.run.path(ABILITIES)
+
+    def renew_abilities(self, shards: Sequence[int] | None = None, engine: Engine | None = None) -> None:
+        """Files of abilities that were written before, written anew as they were asked for then: of some shards, or of all."""
+        import pyarrow.parquet as pq
+
+        place = self.run.child(ABILITIES)
+        names = place.names()
+        if not names:
+            return
+        with place.reading(names[0]) as file:
+            asked = json.loads((pq.read_schema(file).metadata or {}).get(ASKED, b'{"offsets": null, "level": 0.7}'))
+        busy = [k for k in (range(len(self.shards)) if shards is None else shards) if self.shards.parts[k].people]
+        (engine or Threads(self.options["threads"])).run(WriteAbilities(self, asked["offsets"], asked["level"]), busy, summed)
 
     # --- in words, and on disk --------------------------------------------------------------------------------
 
@@ -272,7 +297,7 @@ class WriteAbilities:
     """A shard's abilities to a Parquet file."""
 
     fit: ShardedFit
-    at: Any
+    offsets: list[float] | None  # on the fit's clock; none: instants of each person's own
     level: float
 
     def __call__(self, shard: int, threads: int | None) -> int:
@@ -280,11 +305,14 @@ class WriteAbilities:
         import pyarrow.parquet as pq
 
         fit = self.fit.shard(shard, threads)
-        person, offsets = fit._asked(self.at, None) if self.at is not None else _spread(fit)
+        people = fit.responses.people.size
+        person, offsets = _spread(fit) if self.offsets is None else (np.repeat(np.arange(people), len(self.offsets)),
+                                                                     np.tile(self.offsets, people))
         mix, link = fit.mixture(person, offsets), BUILT_IN["identity"]
         lower, upper = mix.quantiles(np.array([0.5 - self.level / 2, 0.5 + self.level / 2]), link)
         table = pa.table({"id": pa.array(fit.responses.people).take(pa.array(person)), "time": fit._restored(offsets),
                           "mean": mix.mean(link), "sd": mix.sd(link), "lower": lower, "upper": upper})
+        table = table.replace_schema_metadata({ASKED: json.dumps({"offsets": self.offsets, "level": self.level})})
         with self.fit.run.writing(f"{ABILITIES}/shard-{shard:05d}.parquet") as file:
             pq.write_table(table, file)
         return 1

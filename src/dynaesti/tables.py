@@ -132,13 +132,13 @@ def _read_files(patterns: Sequence[str]) -> Table:
     _need_arrow()
     import pyarrow as pa
 
-    parts = [piece for pattern in patterns for name in _expanded(pattern) for piece in _pieces(name, None)]
+    files, notes = _filled(patterns)
+    parts = [piece for name in files for piece in _pieces(name, None)]
     names = parts[0].frame.columns
     for part in parts[1:]:
         if set(part.frame.columns) != set(names):
-            odd = sorted(set(part.frame.columns) ^ set(names))
-            raise ResponseError(f"{part.sources[0].name} and {parts[0].sources[0].name} differ in their columns ({', '.join(odd)}); files "
-                                "that are read together need the same ones")
+            raise ResponseError(f"{part.sources[0].name} differs from {parts[0].sources[0].name} in its columns"
+                                f"{_differing(part.frame.columns, names)}; files that are read together need the same ones")
     tables = [part.frame.select(names).to_native() for part in parts]
     try:
         whole = tables[0] if len(tables) == 1 else pa.concat_tables(tables, promote_options="permissive")
@@ -146,22 +146,23 @@ def _read_files(patterns: Sequence[str]) -> Table:
         texts = pa.schema([(name, pa.string()) for name in names])
         whole = pa.concat_tables([table.cast(texts) for table in tables])
     return Table(nw.from_native(whole, eager_only=True), None, tuple(s for part in parts for s in part.sources),
-                 tuple(dict.fromkeys(note for part in parts for note in part.notes)), tuple(line for part in parts for line in part.broken))
+                 tuple(dict.fromkeys([*notes, *(note for part in parts for note in part.notes)])),
+                 tuple(line for part in parts for line in part.broken))
 
 
 def read_pieces(patterns: Sequence[str], rows: int) -> Iterator[Table]:
     """All files named, about so many rows at a time: for what memory cannot hold."""
     _need_arrow()
     names: list[str] | None = None
-    for pattern in patterns:
-        for name in _expanded(pattern):
-            for piece in _pieces(name, rows):
-                names = names or list(piece.frame.columns)
-                if set(piece.frame.columns) != set(names):
-                    odd = sorted(set(piece.frame.columns) ^ set(names))
-                    raise ResponseError(f"{name} differs from the files before it in its columns ({', '.join(odd)}); files that are read "
-                                        "together need the same ones")
-                yield piece
+    files, notes = _filled(patterns)
+    for name in files:
+        for piece in _pieces(name, rows):
+            names = names or list(piece.frame.columns)
+            if set(piece.frame.columns) != set(names):
+                raise ResponseError(f"{name} differs from {files[0]} in its columns{_differing(piece.frame.columns, names)}; files that "
+                                    "are read together need the same ones")
+            yield replace(piece, notes=(*notes, *piece.notes))
+            notes = ()
 
 
 def rows_about(patterns: Sequence[str]) -> int:
@@ -192,6 +193,24 @@ def _expanded(pattern: str) -> list[str]:
     if not found:
         raise FileError(f"{pattern}: {'no file matches' if glob.has_magic(pattern) else 'no such file'}")
     return found
+
+
+def _filled(patterns: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
+    """The files named, and a note on those that were passed over: of several files, some may be empty."""
+    names = [name for pattern in patterns for name in _expanded(pattern)]
+    empty = [name for name in names if len(names) > 1 and name != "-" and Path(name).is_file() and not Path(name).stat().st_size]
+    if not empty:
+        return names, ()
+    if len(empty) == len(names):
+        raise ResponseError(f"all {len(names)} files are empty, first {names[0]}")
+    return [name for name in names if name not in empty], (f"{len(empty)} of {len(names)} files are empty, first {empty[0]}",)
+
+
+def _differing(found: Sequence[str], wanted: Sequence[str]) -> str:
+    """How a file's columns differ from the first one's, in brackets."""
+    lacks, more = ([name for name in a if name not in b] for a, b in ((wanted, found), (found, wanted)))
+    told = [f"{word} {', '.join(names)}" for word, names in (("it lacks", lacks), ("it has also", more)) if names]
+    return f" ({'; '.join(told)})"
 
 
 def _pieces(name: str, rows: int | None) -> Iterator[Table]:

@@ -9,7 +9,7 @@ long their unit is.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -64,11 +64,35 @@ def item_covariances(bank: Bank, information: Information) -> tuple[Array, ...]:
     """
     if information.items.ndim == 2:
         return _from_joint(bank, information.items)
-    spread = np.asarray(np.linalg.inv(information.anchorage + 1e-9 * np.eye(2)), dtype=np.float64)
+    spread = shared_covariance(information)
     unit = 1.0 / information.unit if information.unit > 0 else 0.0
     parts = [information.items[block.items][:, :block.u.shape[1], :block.u.shape[1]] for block in bank.blocks]
     return tuple(_with_unit(block, bank, _own_block(block, part) + _shared(block, bank, spread), unit)
                  for block, part in zip(bank.blocks, parts, strict=True))
+
+
+def shared_covariance(information: Information) -> Array:
+    """(2, 2): of where the abilities' zero lies and of the log of their unit, which all items share."""
+    return np.asarray(np.linalg.inv(information.anchorage + 1e-9 * np.eye(2)), dtype=np.float64)
+
+
+def drawn_bank(bank: Bank, covariance: tuple[Array, ...], shared: Array, rng: np.random.Generator) -> Bank:
+    """Items as they might be too: the abilities' zero and unit moved for all together, then each item by itself."""
+    together = np.linalg.cholesky(shared + 1e-12 * np.eye(2)) @ rng.standard_normal(2)
+    blocks, metric = [], bank.metric
+    for block, cov in zip(bank.blocks, covariance, strict=True):
+        width = block.u.shape[1]
+        moves = _moves(block, bank)
+        own = cov[:, :width, :width] - np.einsum("ipa,ab,iqb->ipq", moves, shared, moves)
+        values, vectors = np.linalg.eigh(own)
+        off = np.einsum("ipq,iq->ip", vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :], rng.standard_normal(block.u.shape))
+        if block.model.shared:  # each item's own difficulty, and one draw of the thresholds
+            middle = off.mean(axis=1, keepdims=True)
+            off = middle + (off - middle).mean(axis=0)
+        blocks.append(replace(block, u=block.u + off + moves @ together))
+        if cov.shape[1] > width:
+            metric = replace(bank.metric, log_scale=bank.metric.log_scale + float(np.sqrt(cov[0, -1, -1]) * rng.standard_normal()))
+    return replace(bank, blocks=tuple(blocks), metric=metric)
 
 
 def _with_unit(block: Block, bank: Bank, cov: Array, unit: float) -> Array:
@@ -170,13 +194,17 @@ def _own_block(block: Block, information: Array) -> Array:
 
 def _shared(block: Block, bank: Bank, spread: Array) -> Array:
     """What the uncertain zero and unit of the abilities add, where nothing anchors them."""
-    none = np.zeros((len(block.u), block.u.shape[1], block.u.shape[1]))
+    moves = _moves(block, bank)
+    return np.asarray(np.einsum("ipa,ab,iqb->ipq", moves, spread, moves))
+
+
+def _moves(block: Block, bank: Bank) -> Array:
+    """Derivatives of items by the abilities' zero and log unit, where nothing anchors them: (items, parameters, 2)."""
     if bank.metric.free_location or isinstance(block.model, OwnModel):
-        return none
+        return np.zeros((*block.u.shape, 2))
     moves = []
     held = bank.metric.free_scale or block.model.fixes_slope  # there the unit is a parameter of its own
     for scale, shift in ((1.0, STEP), (1.0 if held else float(np.exp(STEP)), 0.0)):
         moved = block.model.recover(block.model.describe(block.u, scale, shift), block.size)
         moves.append((moved - block.u) / STEP)
-    j = np.where(block.free[..., None], np.stack(moves, axis=2), 0.0)
-    return np.asarray(np.einsum("ipa,ab,iqb->ipq", j, spread, j))
+    return np.where(block.free[..., None], np.stack(moves, axis=2), 0.0)

@@ -8,8 +8,6 @@ from typing import Any
 
 from dynaesti.commands.shared import (
     COLUMNS,
-    FIT_NAME,
-    STATIC_NAME,
     as_json,
     data_options,
     default_model,
@@ -21,9 +19,10 @@ from dynaesti.commands.shared import (
     tell,
     write_frame,
 )
+from dynaesti.runfolder import CHECKPOINT, FIT_NAME, STATIC_NAME
 
 EXAMPLE = "  dynaesti fit answers.csv --id student --item problem --resp correct --time ts --out run"
-CHECKPOINT, EVERY = "fit.ckpt", 5.0  # seconds between checkpoints
+EVERY = 5.0  # seconds between checkpoints
 MOST_INSTANTS = 500_000  # rows of the ability table, beyond which a grid of times takes the place of the answers' own
 GRID = 12
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import shlex
 import sys
 import warnings
 from collections.abc import Sequence
@@ -107,11 +108,11 @@ def as_flags(text: str) -> str:
     for python, flag in SAID_HERE.items():
         text = text.replace(python, flag)
     return re.sub(rf"(?<![\w-])({'|'.join(FLAGS)})=('[^']*'|[\w.]+)",
-                  lambda found: f"--{found[1].replace('_', '-')} {found[2].strip(chr(39))}", text)
+                  lambda found: f"--{found[1].replace('_', '-')} {shlex.quote(found[2].strip(chr(39)))}", text)
 
 
 SAID_HERE = {"unreadable='drop' (on the command line --drop-unreadable)": "--drop-unreadable",
-             "code={'never': 0} (--code never=0)": "--code never=0", "force=True (--force)": "--force",
+             "code={'never': 0} (--code never=0)": "--code never=0", "force=True (--force)": "--force", "timeless=True": "--timeless",
              " (on the command line --timezone)": "", " (on the command line --time-format)": "", "raise iterations": "raise --iterations"}
 FLAGS = ("bandwidth", "direction", "rare", "scale", "clock", "model", "kernel", "priors", "unit", "timezone", "time_format", "id", "item",
          "resp", "time", "weight")

@@ -7,7 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dynaesti.commands.shared import STATIC_NAME, as_json, open_any, open_fit, run_option, say, tell
+from dynaesti.commands.shared import as_json, open_any, open_fit, run_option, say, tell
+from dynaesti.runfolder import STATIC_NAME
 
 if TYPE_CHECKING:
     from dynaesti.findings import Twin

@@ -11,13 +11,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dynaesti.runfolder import FIT_NAME
+
 if TYPE_CHECKING:
     from dynaesti.responses import Responses
     from dynaesti.results import Fit
     from dynaesti.shardedfit import ShardedFit
     from dynaesti.tables import Table
 
-FIT_NAME, STATIC_NAME = "fit.dyn", "static.dyn"
 COLUMNS = ("id", "item", "resp", "time", "weight")
 SHOWN = 40  # rows of a table on a terminal
 
@@ -101,7 +102,14 @@ def _coded(text: str) -> tuple[str, float]:
 
 
 def read_responses(args: argparse.Namespace, *, timeless: bool = False) -> Responses:
-    """The answers that the command line names; what was decided about them is told."""
+    """The answers that the command line names; what was decided about them is told. Of a folder of shards the first one stands for all."""
+    from dynaesti.shards import Shards, is_shards
+
+    if len(args.data) == 1 and is_shards(args.data[0]):
+        shards = Shards.open(args.data[0])
+        busy = next(k for k, part in enumerate(shards.parts) if part.people)
+        tell([f"shard {busy + 1} of {len(shards)} stands for all: {shards.parts[busy].rows:,} of {shards.rows:,} answers"])
+        return shards.responses(busy, getattr(args, "clock", "calendar"))
     return _read(args, {key: getattr(args, key) for key in COLUMNS}, args.unit, model=getattr(args, "model_column", None),
                  clock=getattr(args, "clock", "calendar"), timeless=timeless)
 

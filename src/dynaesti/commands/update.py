@@ -6,7 +6,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dynaesti.commands.shared import FIT_NAME, as_json, data_options, further_responses, open_any, run_option, say, tell, write_frame
+from dynaesti.commands.shared import as_json, data_options, further_responses, open_any, run_option, say, tell, write_frame
+from dynaesti.runfolder import CHECKPOINT, FIT_NAME
 
 if TYPE_CHECKING:
     from dynaesti.responses import Responses
@@ -63,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _of_shards(args: argparse.Namespace, fit: ShardedFit) -> int:
     """Add answers to the shards they belong to; with --refresh move the items too."""
-    from dynaesti.dynaesti import CHECKPOINT, refresh
+    from dynaesti.dynaesti import refresh
     from dynaesti.engines import cluster
     from dynaesti.errors import InputError
     from dynaesti.labels import told
@@ -87,8 +88,8 @@ def _of_shards(args: argparse.Namespace, fit: ShardedFit) -> int:
         print(as_json({"out": grown.run.root, "answers": count, "people": more.people.size, "new_people": new,
                        "log_evidence": grown.log_evidence, "refreshed": args.refresh}))
     items = f"items were learned again in {len(grown.trace)} steps" if args.refresh else "items stay as they were"
-    say(f"Added {told(count, 'answers')} of {told(more.people.size, 'people')} ({new:,} new); {items}. "
-        f"`dynaesti ability {args.fit}` writes the abilities anew.", args)
+    say(f"Added {told(count, 'answers')} of {told(more.people.size, 'people')} ({new:,} new); {items}. Tables of abilities are up to "
+        "date.", args)
     return 0
 
 

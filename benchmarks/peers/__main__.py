@@ -1,0 +1,83 @@
+"""Ours beside the peers, in one run on one machine: prediction on real logs, truth of the posterior, speed, growth.
+
+    python benchmarks/peers --data ../shared/data --out docs/benchmarks.json [--parts prediction truth speed growth]
+
+Results are kept as they come, so that parts may be run one by one; the page beside them is written at the end.
+"""
+
+import argparse
+import json
+import os
+import platform
+import time
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+PEERS = ("dynaesti", "numpy", "scipy", "numba", "kickscore", "trueskillthroughtime", "girth", "mirt", "py-irt", "pyBKT", "scikit-learn",
+         "gpytorch", "numpyro")
+PARTS = ("prediction", "truth", "speed", "growth")
+
+
+def versions() -> dict[str, str]:
+    out = {"python": platform.python_version()}
+    for name in PEERS:
+        try:
+            out[name] = version(name)
+        except PackageNotFoundError:
+            out[name] = "not installed"
+    return out
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, default=Path("../shared/data"), help="folder of the real logs")
+    parser.add_argument("--out", type=Path, default=Path("docs/benchmarks.json"))
+    parser.add_argument("--parts", nargs="*", default=PARTS, choices=PARTS)
+    parser.add_argument("--logs", nargs="*", help="only these logs")
+    parser.add_argument("--contests", default="", help="only speed contests with this in their name")
+    parser.add_argument("--most", type=int, default=100_000, help="answers up to which slow packages take part")
+    parser.add_argument("--sets", type=int, default=1000, help="data sets of the calibration by simulation")
+    parser.add_argument("--limit", type=int, help="thin every log to so many answers: a look, not a result")
+    parser.add_argument("--one", nargs=2, help=argparse.SUPPRESS)
+    parser.add_argument("--grow", help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+def main() -> None:
+    args = arguments()
+    import growth
+    import missing
+    import page
+    import prediction
+    import speed
+    import truth
+
+    if args.one:
+        speed.one(*args.one)
+        return
+    if args.grow:
+        growth.one(args.grow)
+        return
+    told = json.loads(args.out.read_text()) if args.out.exists() else {}
+    told["run"] = {"date": time.strftime("%Y-%m-%d"), "cores": os.cpu_count(), "versions": versions(), "most": args.most}
+
+    def keep(key: str, value: dict) -> None:
+        told[key] = value
+        args.out.write_text(json.dumps(told, indent=1) + "\n")
+        print(key, json.dumps(value), flush=True)
+
+    if "prediction" in args.parts:
+        prediction.run(args.data, keep, args.logs, args.most, args.limit)
+        missing.run(args.data, keep, args.logs)
+    if "truth" in args.parts:
+        truth.run(keep, args.sets)
+    if "speed" in args.parts:
+        speed.run(keep, args.contests)
+    if "growth" in args.parts:
+        growth.run(keep)
+    args.out.with_suffix(".md").write_text(page.page(told))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,67 @@
+"""Held-out answers of real logs, predicted by everyone: log loss, Brier, AUC, calibration, IMV, with standard errors by person."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from contenders import everyone, values_of
+from data import LOGS, SPLITS, held_out, thinned
+
+from dynaesti.evaluate import EDGE, binary_scores, person_error
+
+BINS = 15
+
+
+def calibration_error(p: np.ndarray, y: np.ndarray) -> float:
+    """Mean distance of predicted and observed means over bins of equal size."""
+    order = np.array_split(np.argsort(p, kind="stable"), BINS)
+    return float(sum(abs(p[part].mean() - y[part].mean()) * part.size for part in order if part.size) / p.size)
+
+
+def scored(chances: np.ndarray, code: np.ndarray, person: np.ndarray) -> tuple[dict[str, float], np.ndarray]:
+    """A forecast's scores, and its loss at each answer."""
+    given = np.maximum(chances[np.arange(code.size), code], EDGE)
+    loss, seen = -np.log(given), code.astype(float)
+    told = {"log_loss": float(loss.mean()), "se": person_error(loss, person)}
+    if chances.shape[1] == 2:
+        scores = binary_scores(chances[:, 1], seen)
+        told |= {"brier": scores.brier, "auc": scores.auc, "imv": scores.imv, "calibration": calibration_error(chances[:, 1], seen)}
+    else:
+        told |= {"brier": float(((chances**2).sum(axis=1) - 2 * given + 1).mean()),
+                 "calibration": calibration_error(chances @ np.arange(chances.shape[1]), seen)}
+    return told, loss
+
+
+def contest(log: Any, responses: Any, how: str, folder: Path, most: int) -> dict[str, Any]:
+    """All contenders on one split of one log; how far each is behind ours is a paired difference, its error by person."""
+    train, test = held_out(responses, how)
+    code = np.searchsorted(values_of(train, test), test.resp)
+    rows: dict[str, dict[str, Any]] = {}
+    losses: dict[str, np.ndarray] = {}
+    for name, forecast in everyone(log, folder, len(responses), most).items():
+        begun = time.process_time()
+        try:
+            rows[name], losses[name] = scored(forecast(train, test), code, test.person)
+        except Exception as error:  # a peer that cannot: told, not hidden
+            rows[name] = {"failed": f"{type(error).__name__}: {str(error)[:120]}"}
+        rows[name]["cpu_seconds"] = time.process_time() - begun
+    for name, loss in losses.items():
+        apart = loss - losses["ours"]
+        rows[name] |= {"behind_ours": float(apart.mean()), "behind_se": person_error(apart, test.person)}
+    return {"train": len(train), "test": len(test), "people": int(test.people.size), "rows": rows}
+
+
+def run(folder: Path, keep: Callable[[str, dict[str, Any]], None], names: list[str] | None, most: int, limit: int | None) -> None:
+    """Every log and split; `keep` hears of each as soon as it is known."""
+    for log in LOGS:
+        if names and log.name not in names:
+            continue
+        if not (folder / log.file).exists():
+            keep(f"prediction {log.name}", {"skipped": f"{log.file} is not in {folder.name}"})
+            continue
+        responses = log.read(folder)
+        responses = responses if limit is None else thinned(responses, limit)
+        for how in SPLITS:
+            keep(f"prediction {log.name} {how}", contest(log, responses, how, folder, most))
