@@ -16,6 +16,7 @@ from dynaesti.grafting import Match, Problem, graft, seen_by_curve
 from dynaesti.population import curve_weights
 from dynaesti.priors import Solver, assemble_many
 from dynaesti.priors.kernels import Kernel
+from dynaesti.quadrature import STRIDES, Quadrature, Tables
 from dynaesti.rows import RowTable, match_again, row_table
 from dynaesti.threads import chunks, in_threads
 
@@ -124,9 +125,13 @@ class Expectation:
         everyone = np.arange(data.times.size)
         out = {name: np.zeros(everyone.size) for name in ("precision", "shift", "cav_mean", "cav_var", "log_z")}
         evidence, converged = np.zeros(data.people), np.zeros(data.people, dtype=bool)
+        whole = _quadrature(kernel, data, table) if kernel.static else None
 
         def run(number: int) -> None:
             people = self._chunks[kernel.static][number]
+            if whole is not None and _integrated(whole, people, start, out):
+                evidence[people], converged[people] = out["log_z"][people] + data.constant[people], True
+                return
             a, b = int(data.site_start[people[0]]), int(data.site_start[people[-1] + 1])
             where = slice(a, b)
             match = self._matcher(data, everyone[where], table, tolerance)
@@ -200,23 +205,41 @@ class Expectation:
 
             if data.alone:  # a row's answers one after the other: it is fetched once, and nobody else writes to it
                 in_threads(lambda sites: add(sites, total), data.by_row, self.threads)
+            elif kernel.static:
+                whole = _quadrature(kernel, data, table)
+                self._add_in_lanes(lambda number, into: self._add_constant(whole, number, (mean, var), weights, add, into), True, total)  # noqa: B023
             else:
-                self._add_in_lanes(add, kernel.static, total)
+                self._add_in_lanes(lambda number, into: add(self._sites(number), into[1]), False, total)
         return total
 
-    def _add_in_lanes(self, add: Callable[[Ints, Array], None], static: bool, total: Array) -> None:
-        """Sites of several answers write to several rows, so threads add to tables of their own."""
-        data, chunks_of = self.answers.merged if static else self.answers, self._chunks[static]
-        lanes = max(1, min(self.most_lanes, len(chunks_of), max(2, MOST_COUNTS // total.size)))
-        parts = [total, *(np.zeros(total.shape) for _ in range(lanes - 1))]
+    def _sites(self, number: int) -> Ints:
+        people = self._chunks[False][number]
+        return np.arange(self.answers.site_start[people[0]], self.answers.site_start[people[-1] + 1])
+
+    def _add_constant(self, whole: Quadrature, number: int, moments: tuple[Array, Array], weights: Array,
+                      add: Callable[[Ints, Array], None], into: Tables) -> None:
+        """Counts of a chunk of constant abilities: by quadrature, where it does, else as any site's."""
+        people = self._chunks[True][number]
+        if whole.strides(moments[1][people]).all():
+            whole.count(people, *moments, weights, into)
+        else:
+            add(people, into[1])
+
+    def _add_in_lanes(self, add: Callable[[int, Tables], None], static: bool, total: Array) -> None:
+        """Sites of several answers write to several rows, so threads add to tables of their own: by stride, at every so many nodes."""
+        size = len(self._chunks[static])
+        lanes = max(1, min(self.most_lanes, size, max(2, MOST_COUNTS // total.size)))
+        parts: list[Tables] = [{1: total}, *({1: np.zeros(total.shape)} for _ in range(lanes - 1))]
 
         def run(lane: int) -> None:
-            for people in chunks_of[lane::lanes]:
-                add(np.arange(data.site_start[people[0]], data.site_start[people[-1] + 1]), parts[lane])
+            for number in range(lane, size, lanes):
+                add(number, parts[lane])
 
         in_threads(run, range(lanes), self.threads)
-        for part in parts[1:]:
-            total += part
+        for part in parts:
+            for stride, found in sorted(part.items()):
+                if found is not total:
+                    total[:, ::stride] += found
 
     def responses_to(self, kernel: Kernel, tau: Array) -> Array:
         """How far everyone's curve moves at each site when all sites move by 1."""
@@ -238,14 +261,40 @@ class Expectation:
         for k, kernel in enumerate(kernels):
             data, g = self.answers.for_kernel(kernel), expected.grafted[k]
             mean, var = tilted_moments(g)
+            whole = _quadrature(kernel, data, table) if kernel.static else None
+            coarse = {stride: np.ascontiguousarray(slopes[:, :, ::stride]) for stride in STRIDES} if kernel.static else {}
 
             def run(number: int) -> None:
-                add_scores(self._chunks[kernel.static][number], expected.weights[k], data.site_start, data.member_start,  # noqa: B023
+                people = self._chunks[kernel.static][number]  # noqa: B023
+                if whole is not None and whole.strides(var[people]).all():  # noqa: B023
+                    whole.score(people, mean, var, expected.weights[k], coarse, out)  # noqa: B023
+                    return
+                add_scores(people, expected.weights[k], data.site_start, data.member_start,  # noqa: B023
                            data.member_row, data.member_coef, table.log_lik, table.lik, table.start, table.step, g.cav_mean, g.cav_var,  # noqa: B023
                            mean, var, slopes, out)  # noqa: B023
 
             in_threads(run, range(len(self._chunks[kernel.static])), self.threads)
         return out
+
+
+def _integrated(whole: Quadrature, people: Ints, start: tuple[Array, Array] | None, out: dict[str, Array]) -> bool:
+    """Constant abilities by exact integration, as sites that match their moments; whether that could be done for everyone."""
+    around = None
+    if start is not None:
+        thin = 1.0 + whole.variance * start[0][people]
+        around = (whole.variance * start[1][people] / thin, whole.variance / thin) if (thin > 0).all() else None
+    mean, var = out["shift"], out["precision"]  # for now
+    if not whole.integrate(people, around, out["log_z"], mean, var).all():
+        return False
+    m, v = mean[people], var[people]
+    out["precision"][people], out["shift"][people] = 1.0 / v - 1.0 / whole.variance, m / v
+    out["cav_mean"][people], out["cav_var"][people] = 0.0, whole.variance
+    return True
+
+
+def _quadrature(kernel: Kernel, data: Answers, table: RowTable) -> Quadrature:
+    """Constant abilities under a static kernel."""
+    return Quadrature(table, float(kernel.cov(np.zeros(1), np.zeros(1))[0]), (data.member_start, data.member_row, data.member_coef))
 
 
 def without_each(answers: Answers, kernel: Kernel, grafts: Grafts, table: RowTable, count: int) -> tuple[Array, Array]:
