@@ -37,6 +37,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--logs", nargs="*", help="only these logs")
     parser.add_argument("--contests", default="", help="only speed contests with this in their name")
     parser.add_argument("--most", type=int, default=100_000, help="answers up to which slow packages take part")
+    parser.add_argument("--patience", type=float, default=240.0, help="seconds after which a peer's forecast is stopped (default: 240)")
     parser.add_argument("--sets", type=int, default=1000, help="data sets of the calibration by simulation")
     parser.add_argument("--limit", type=int, help="thin every log to so many answers: a look, not a result")
     parser.add_argument("--one", nargs=2, help=argparse.SUPPRESS)
@@ -60,7 +61,8 @@ def main() -> None:
         growth.one(args.grow)
         return
     told = json.loads(args.out.read_text()) if args.out.exists() else {}
-    told["run"] = {"date": time.strftime("%Y-%m-%d"), "cores": os.cpu_count(), "versions": versions(), "most": args.most}
+    told["run"] = {"date": time.strftime("%Y-%m-%d"), "cores": os.cpu_count(), "versions": versions(), "most": args.most,
+                   "patience": args.patience}
 
     def keep(key: str, value: dict) -> None:
         told[key] = value
@@ -68,7 +70,7 @@ def main() -> None:
         print(key, json.dumps(value), flush=True)
 
     if "prediction" in args.parts:
-        prediction.run(args.data, keep, args.logs, args.most, args.limit)
+        prediction.run(args.data, keep, args.logs, args.most, args.limit, args.patience)
         missing.run(args.data, keep, args.logs)
     if "truth" in args.parts:
         truth.run(keep, args.sets)

@@ -118,20 +118,40 @@ def through_time(train: Responses, test: Responses, scale: float | None = None, 
 
 
 def girth_2pl(train: Responses, test: Responses) -> np.ndarray:
-    """Static 2PL by girth's marginal maximum likelihood, abilities by its EAP; of repeated answers it sees the last."""
+    """Static 2PL by girth's marginal maximum likelihood, abilities by its EAP."""
     import girth
 
-    matrix = np.full((train.items.size, train.people.size), -1)
-    matrix[train.item, train.person] = train.resp.astype(int)
-    tagged = girth.tag_missing_data(matrix, [0, 1])
+    tagged = girth.tag_missing_data(answer_matrix(train).T, [0, 1])
     found = girth.twopl_mml(tagged)
     theta = girth.ability_eap(tagged, found["Difficulty"], found["Discrimination"])
+    return line_forecast(train, test, theta, found["Discrimination"], found["Difficulty"])
+
+
+def mirt_2pl(train: Responses, test: Responses) -> np.ndarray:
+    """Static 2PL by mirt for Python, abilities by its EAP."""
+    import mirt
+
+    matrix = answer_matrix(train)
+    found = mirt.fit_mirt(matrix, model="2PL", compute_standard_errors=False)
+    theta = np.asarray(mirt.fscores(found, matrix).theta).reshape(-1)
+    return line_forecast(train, test, theta, found.model.parameters["discrimination"], found.model.parameters["difficulty"])
+
+
+def answer_matrix(train: Responses) -> np.ndarray:
+    """(people, items), −1 where there is no answer; of repeated ones the last."""
+    matrix = np.full((train.people.size, train.items.size), -1)
+    matrix[train.person, train.item] = train.resp.astype(int)
+    return matrix
+
+
+def line_forecast(train: Responses, test: Responses, theta: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Chances under a 2PL with these abilities; new people have ability 0."""
     person = {label: k for k, label in enumerate(train.people.tolist())}
     item = {label: k for k, label in enumerate(train.items.tolist())}
     at = np.array([person.get(label, -1) for label in test.people.tolist()])[test.person]
     ability = np.where(at >= 0, theta[np.maximum(at, 0)], 0.0)
     j = np.array([item[label] for label in test.items.tolist()])[test.item]
-    return two(expit(found["Discrimination"][j] * (ability - found["Difficulty"][j])))
+    return two(expit(a[j] * (ability - b[j])))
 
 
 def knowledge_tracing(skills: dict[Any, Any]) -> Forecast:
@@ -168,7 +188,7 @@ def everyone(log: Log, folder: Path, answers: int, most: int) -> dict[str, Forec
     if log.binary and log.skill:
         out["BKT (pyBKT)"] = knowledge_tracing(log.skills(folder))
     if log.binary and answers <= most:
-        out |= {"girth 2PL": girth_2pl, "kickscore": kickscore, "TrueSkillThroughTime": through_time}
+        out |= {"girth 2PL": girth_2pl, "mirt 2PL": mirt_2pl, "kickscore": kickscore, "TrueSkillThroughTime": through_time}
     out["ours, static"] = ours(model=log.model, bandwidth=np.inf, **log.options)
     out["ours"] = ours(model=log.model, **log.options)
     return out

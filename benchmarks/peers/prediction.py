@@ -1,17 +1,22 @@
 """Held-out answers of real logs, predicted by everyone: log loss, Brier, AUC, calibration, IMV, with standard errors by person."""
 
+import contextlib
+import io
+import multiprocessing
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from contenders import everyone, values_of
-from data import LOGS, SPLITS, held_out, thinned
+from contenders import Forecast, everyone, values_of
+from data import LOGS, SPLITS, Log, held_out, thinned
 
 from dynaesti.evaluate import EDGE, binary_scores, person_error
+from dynaesti.responses import Responses
 
 BINS = 15
+OWN_PATIENCE = 7200.0
 
 
 def calibration_error(p: np.ndarray, y: np.ndarray) -> float:
@@ -34,26 +39,55 @@ def scored(chances: np.ndarray, code: np.ndarray, person: np.ndarray) -> tuple[d
     return told, loss
 
 
-def contest(log: Any, responses: Any, how: str, folder: Path, most: int) -> dict[str, Any]:
+def in_child(forecast: Forecast, train: Responses, test: Responses, patience: float) -> tuple[np.ndarray, float]:
+    """A forecast made in a process of its own, and the CPU seconds it took; one that takes longer than `patience` is stopped."""
+    fork = multiprocessing.get_context("fork")
+    ours, theirs = fork.Pipe(duplex=False)
+
+    def work() -> None:
+        begun = time.process_time()
+        try:
+            with contextlib.redirect_stdout(io.StringIO()):
+                theirs.send((forecast(train, test), time.process_time() - begun, ""))
+        except Exception as error:
+            theirs.send((np.zeros(0), 0.0, f"{type(error).__name__}: {str(error)[:120]}"))
+
+    child = fork.Process(target=work)
+    child.start()
+    try:
+        if not ours.poll(patience):
+            raise TimeoutError(f"not done after {patience:g} s")
+        found, spent, complaint = ours.recv()
+    finally:
+        child.kill()
+        child.join()
+    if complaint:
+        raise RuntimeError(complaint)
+    return found, spent
+
+
+def contest(log: Log, responses: Responses, how: str, folder: Path, most: int, patience: float) -> dict[str, Any]:
     """All contenders on one split of one log; how far each is behind ours is a paired difference, its error by person."""
     train, test = held_out(responses, how)
     code = np.searchsorted(values_of(train, test), test.resp)
     rows: dict[str, dict[str, Any]] = {}
     losses: dict[str, np.ndarray] = {}
     for name, forecast in everyone(log, folder, len(responses), most).items():
-        begun = time.process_time()
         try:
-            rows[name], losses[name] = scored(forecast(train, test), code, test.person)
-        except Exception as error:  # a peer that cannot: told, not hidden
-            rows[name] = {"failed": f"{type(error).__name__}: {str(error)[:120]}"}
-        rows[name]["cpu_seconds"] = time.process_time() - begun
+            chances, spent = in_child(forecast, train, test, OWN_PATIENCE if name.startswith("ours") else patience)
+        except (TimeoutError, RuntimeError, EOFError) as error:  # a peer that cannot: told, not hidden
+            rows[name] = {"failed": str(error) or "died"}
+            continue
+        rows[name], losses[name] = scored(chances, code, test.person)
+        rows[name]["cpu_seconds"] = spent
     for name, loss in losses.items():
         apart = loss - losses["ours"]
         rows[name] |= {"behind_ours": float(apart.mean()), "behind_se": person_error(apart, test.person)}
     return {"train": len(train), "test": len(test), "people": int(test.people.size), "rows": rows}
 
 
-def run(folder: Path, keep: Callable[[str, dict[str, Any]], None], names: list[str] | None, most: int, limit: int | None) -> None:
+def run(folder: Path, keep: Callable[[str, dict[str, Any]], None], names: list[str] | None, most: int, limit: int | None,
+        patience: float) -> None:
     """Every log and split; `keep` hears of each as soon as it is known."""
     for log in LOGS:
         if names and log.name not in names:
@@ -64,4 +98,4 @@ def run(folder: Path, keep: Callable[[str, dict[str, Any]], None], names: list[s
         responses = log.read(folder)
         responses = responses if limit is None else thinned(responses, limit)
         for how in SPLITS:
-            keep(f"prediction {log.name} {how}", contest(log, responses, how, folder, most))
+            keep(f"prediction {log.name} {how}", contest(log, responses, how, folder, most, patience))
