@@ -35,6 +35,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--out", type=Path, default=Path("docs/benchmarks.json"))
     parser.add_argument("--parts", nargs="*", default=PARTS, choices=PARTS)
     parser.add_argument("--logs", nargs="*", help="only these logs")
+    parser.add_argument("--splits", nargs="*", default=["cells", "future", "people"], help="only these ways of holding out")
     parser.add_argument("--contests", default="", help="only speed contests with this in their name")
     parser.add_argument("--most", type=int, default=100_000, help="answers up to which slow packages take part")
     parser.add_argument("--patience", type=float, default=240.0, help="seconds after which a peer's forecast is stopped (default: 240)")
@@ -70,7 +71,7 @@ def main() -> None:
         print(key, json.dumps(value), flush=True)
 
     if "prediction" in args.parts:
-        prediction.run(args.data, keep, args.logs, args.most, args.limit, args.patience)
+        prediction.run(args.data, keep, args.logs, args.most, args.limit, args.patience, args.splits)
         missing.run(args.data, keep, args.logs)
     if "truth" in args.parts:
         truth.run(keep, args.sets)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from contenders import Forecast, everyone, values_of
-from data import LOGS, SPLITS, Log, held_out, thinned
+from data import LOGS, Log, held_out, thinned
 
 from dynaesti.evaluate import EDGE, binary_scores, person_error
 from dynaesti.responses import Responses
@@ -87,7 +87,7 @@ def contest(log: Log, responses: Responses, how: str, folder: Path, most: int, p
 
 
 def run(folder: Path, keep: Callable[[str, dict[str, Any]], None], names: list[str] | None, most: int, limit: int | None,
-        patience: float) -> None:
+        patience: float, splits: list[str]) -> None:
     """Every log and split; `keep` hears of each as soon as it is known."""
     for log in LOGS:
         if names and log.name not in names:
@@ -97,5 +97,5 @@ def run(folder: Path, keep: Callable[[str, dict[str, Any]], None], names: list[s
             continue
         responses = log.read(folder)
         responses = responses if limit is None else thinned(responses, limit)
-        for how in SPLITS:
+        for how in splits:
             keep(f"prediction {log.name} {how}", contest(log, responses, how, folder, most, patience))

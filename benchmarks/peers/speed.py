@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import expit
 
 ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OPENBLAS", "OMP", "MKL", "NUMBA", "RAYON")}
-PATIENCE = 600.0  # seconds after which a task is stopped, and said to have been
+PATIENCE = 300.0  # seconds after which a task is stopped, and said to have been
 ENOUGH = 30.0  # a first run of more CPU seconds than this is not repeated
 KERNEL_SD, SCALE = np.sqrt(0.5), 0.3  # people: a level and a Matérn 3/2, half of the variance each
 Task = Callable[[], dict[str, float]]

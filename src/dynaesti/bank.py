@@ -280,13 +280,14 @@ class Bank:
         return replace(self, blocks=tuple(blocks), metric=metric)
 
     def remetred(self, location: float, log_scale: float) -> Bank:
-        """The same items for abilities counted anew, so that location + scale · z becomes z; where nothing holds the metric."""
+        """The same items for abilities counted anew, so that location + scale · z becomes z; where nothing holds the metric.
+
+        Priors that are learned from the items move with them.
+        """
         if self.metric.free_location or self.metric.free_scale or any(isinstance(block.model, OwnModel) for block in self.blocks):
             return self
         gain = float(np.exp(-log_scale))
-        blocks = [replace(block, u=block.model.recover(block.model.describe(block.u, gain, -gain * location), block.size))
-                  for block in self.blocks]
-        return replace(self, blocks=tuple(blocks))
+        return replace(self, blocks=tuple(_remetred(block, gain, -gain * location, self.needs_unit) for block in self.blocks))
 
     def begun_from(self, earlier: Bank) -> Bank:
         """The same items at an earlier bank's parameters, as far as it has them under the same model with equally many categories."""
@@ -335,6 +336,21 @@ class Bank:
         """The steepest predictor per unit of z: how fine a grid the rows need."""
         z = np.array([-1e-4, 1e-4])
         return float(max((np.abs(np.diff(block.rows(self.metric.theta(z)), axis=1)).max() for block in self.blocks), default=1.0) / 2e-4)
+
+
+def _remetred(block: Block, gain: float, shift: float, learned: bool) -> Block:
+    """A block's items for abilities counted anew, and its learned priors, whose spreads follow by the derivative at the centre."""
+    def moved(u: Array) -> Array:
+        return block.model.recover(block.model.describe(u, gain, shift), block.size)
+
+    if not learned or len(block.items) < HYPER_ITEMS or not np.isfinite(block.prior_sd).all():
+        return replace(block, u=moved(block.u))
+    step = 1e-4 * np.eye(block.prior_mean.size)
+    centre = moved(block.prior_mean[None])[0]
+    stretch = np.abs(np.diagonal(moved(block.prior_mean + step) - moved(block.prior_mean - step))) / 2e-4
+    unit = np.array([prior.unit != "" for prior in block.model.priors(block.size)])
+    return replace(block, u=moved(block.u), prior_mean=np.where(unit, centre, block.prior_mean),
+                   prior_sd=np.where(unit, block.prior_sd * stretch, block.prior_sd))
 
 
 def _with_learned_prior(block: Block, curvature: Array, hierarchical: bool) -> Block:
