@@ -16,6 +16,7 @@ from dynaesti.threads import in_threads
 NEWTON_STEPS = 10
 SETTLED = 3e-5  # largest step of an item at rest
 BATCH = 1_000_000  # slopes at a time
+METRIC_STEPS = 1  # Newton steps for the metric in an M-step: the next one goes on
 HYPER_WEIGHT, HYPER_ITEMS = 3.0, 20  # the weak prior counts as so many items; fewer items than this share no distribution
 
 
@@ -381,12 +382,13 @@ def _improved_metric(blocks: Sequence[Block], metric: Metric, counts: Array, z: 
 
     def value(location: float, log_scale: float) -> float:
         theta = replace(metric, location=location, log_scale=log_scale).theta(z)
-        return float(sum((block.rows(theta) * counts[block.first_row:block.end_row]).sum() for block in blocks))
+        return float(sum(block.model.evaluated(block.u, theta, shaped)[0].sum() for block, shaped in zip(blocks, parts, strict=True)))
 
+    parts = [counts[block.first_row:block.end_row].reshape(len(block.u), block.depth, -1) for block in blocks]
     x = np.array([metric.location, metric.log_scale])
     open_axes = [k for k, free in enumerate((metric.free_location, metric.free_scale)) if free]
     step = 10 * STEP * 3
-    for _ in range(4):
+    for _ in range(METRIC_STEPS):
         here = value(*x)
         gradient, hessian = np.zeros(len(open_axes)), np.zeros((len(open_axes), len(open_axes)))
         for i, p in enumerate(open_axes):
@@ -401,7 +403,7 @@ def _improved_metric(blocks: Sequence[Block], metric: Metric, counts: Array, z: 
         while value(*_moved(x, open_axes, move)) < here and np.abs(move).max() > 1e-7:
             move = 0.5 * move
         x = _moved(x, open_axes, move)
-        if np.abs(move).max() < 1e-6:
+        if np.abs(move).max() < 1e-5:
             break
     return replace(metric, location=float(x[0]), log_scale=float(x[1]))
 

@@ -59,7 +59,10 @@ class TwoPL(ItemModel):
     def rows(self, u: Array, theta: Array) -> Array:
         slope, intercept = line(u, self.signed)
         t = slope[:, None] * theta + intercept[:, None]
-        return np.stack([log_expit(-t), log_expit(t)], axis=1)
+        out = np.empty((len(u), 2, theta.shape[-1]))
+        log_expit(t, out=out[:, 1])
+        np.subtract(out[:, 1], t, out=out[:, 0])
+        return out
 
     def slopes(self, u: Array, theta: Array) -> Array:
         slope, intercept = line(u, self.signed)
@@ -130,6 +133,10 @@ class OnePL(ItemModel):
 
     def slopes(self, u: Array, theta: Array) -> Array:
         return _TWO.slopes(_with_unit_slope(u), theta)[:, 1:]
+
+    def evaluated(self, u: Array, theta: Array, counts: Array) -> tuple[Array, Array, Array]:
+        value, gradient, curvature = _TWO.evaluated(_with_unit_slope(u), theta, counts)
+        return value, gradient[:, 1:], curvature[:, 1:, 1:]
 
 
 def _with_unit_slope(u: Array) -> Array:
