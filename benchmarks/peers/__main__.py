@@ -38,7 +38,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--splits", nargs="*", default=["cells", "future", "people"], help="only these ways of holding out")
     parser.add_argument("--contests", default="", help="only speed contests with this in their name")
     parser.add_argument("--most", type=int, default=100_000, help="answers up to which slow packages take part")
-    parser.add_argument("--patience", type=float, default=240.0, help="seconds after which a peer's forecast is stopped (default: 240)")
+    parser.add_argument("--patience", type=float, default=240.0, help="CPU seconds after which a peer's forecast is stopped (default: 240)")
     parser.add_argument("--sets", type=int, default=1000, help="data sets of the calibration by simulation")
     parser.add_argument("--limit", type=int, help="thin every log to so many answers: a look, not a result")
     parser.add_argument("--one", nargs=2, help=argparse.SUPPRESS)

@@ -147,8 +147,8 @@ The logs are not part of the package; `make bench-peers DATA=folder` says where 
 person's answers as one draw, and "behind ours" is a paired difference. Ours has its defaults everywhere (2PL or GRM;
 `direction="free"` for the two sets of roll calls, whose items run both ways). Peers that do not learn a time scale get
 0.3 of the median span, those that are slow take part up to {run['most']:,} answers, and are
-stopped after {run['patience']:g} s. Elo sees each answer when it has predicted it, in the order of time, but not held-out ones. BKT's skill
-is the skill column, or the item where that is a skill. Static packages see the last of repeated answers.
+stopped after {run['patience']:g} CPU s. Elo sees each answer when it has predicted it, in the order of time, but not held-out ones. BKT's
+skill is the skill column, or the item where that is a skill. Static packages see the last of repeated answers.
 
 {prediction(told)}
 
