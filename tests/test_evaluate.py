@@ -67,11 +67,12 @@ def test_static_answers_are_predicted_without_themselves():
     table = classroom(30, 5, 6, seed=2)
     fit = dy.DynAEsti(bandwidth=np.inf).fit(table)
     found, ability = fit.without_each()
-    r, k = fit.responses, 7
-    rest = evaluate.part_of(r, np.flatnonzero((r.person == r.person[k]) & (np.arange(len(r)) != k)))
-    mean = fit._scored(rest, np.full(rest.people.size, -1), np.searchsorted(r.items, rest.items)).ability([0.0])["mean"][0]
-    assert_allclose(ability[k], mean, atol=1e-3)
-    assert 0 < found.expected[k] < 1
+    r = fit.responses
+    for k in range(0, len(r), 7):
+        rest = evaluate.part_of(r, np.flatnonzero((r.person == r.person[k]) & (np.arange(len(r)) != k)))
+        mean = fit._scored(rest, np.full(rest.people.size, -1), np.searchsorted(r.items, rest.items)).ability([0.0])["mean"][0]
+        assert_allclose(ability[k], mean, atol=1e-6)
+        assert 0 < found.expected[k] < 1
 
 
 @pytest.mark.parametrize("kernel", [dy.RBF(), dy.Matern32(), 0.3 * dy.Level() + 0.7 * dy.RBF(), dy.Level(amplitude="learn") + dy.Matern32(),

@@ -162,10 +162,13 @@ def leave_each_out(site_start: int, site_end: int, member_start: Ints, member_ro
                 end += 1
             top = -np.inf
             for k in range(n):
-                place = first + stride * k if stride > 0 else min(max(int((lo + gap * k - start) / step + 0.5), 0), size - 1)
                 log_f = 0.0
+                i, w0, w1, w2, w3, w4, w5 = lagrange(min(max((lo + gap * k - start) / step, 0.0), size - 1.0), size)
                 for m in range(j, end):
-                    log_f += member_coef[m] * log_lik[member_row[m], place]
+                    row = log_lik[member_row[m]]
+                    log_f += member_coef[m] * (row[first + stride * k] if stride > 0 else
+                                               w0 * row[i] + w1 * row[i + 1] + w2 * row[i + 2] + w3 * row[i + 3] + w4 * row[i + 4]
+                                               + w5 * row[i + 5])
                 q[k] = np.log(max(p[k], 1e-300)) - log_f
                 top = max(top, q[k])
             total, s1, s2 = 0.0, 0.0, 0.0
