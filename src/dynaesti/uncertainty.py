@@ -77,15 +77,22 @@ def shared_covariance(information: Information) -> Array:
 
 
 def drawn_bank(bank: Bank, covariance: tuple[Array, ...], shared: Array, rng: np.random.Generator) -> Bank:
-    """Items as they might be too: the abilities' zero and unit moved for all together, then each item by itself."""
-    together = np.linalg.cholesky(shared + 1e-12 * np.eye(2)) @ rng.standard_normal(2)
+    """Items as they might be too: the abilities' zero and unit moved for all together, then each item by itself.
+
+    They are drawn around their mean, not around the peak that a fit finds, where slopes are too high: the steeper an item, the sharper its
+    difficulty, and the less of it there is around the peak. With difficulties integrated out the density falls as 1 / slope.
+    """
+    every = [_moves(block, bank) for block in bank.blocks]
+    falls = [_falls(block, bank) for block in bank.blocks]
+    drift = shared @ sum((np.einsum("ipa,p->a", moves, fall) for moves, fall in zip(every, falls, strict=True)), np.zeros(2))
+    together = drift + np.linalg.cholesky(shared + 1e-12 * np.eye(2)) @ rng.standard_normal(2)
     blocks, metric = [], bank.metric
-    for block, cov in zip(bank.blocks, covariance, strict=True):
+    for block, cov, moves, fall in zip(bank.blocks, covariance, every, falls, strict=True):
         width = block.u.shape[1]
-        moves = _moves(block, bank)
         own = cov[:, :width, :width] - np.einsum("ipa,ab,iqb->ipq", moves, shared, moves)
         values, vectors = np.linalg.eigh(own)
-        off = np.einsum("ipq,iq->ip", vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :], rng.standard_normal(block.u.shape))
+        values = np.maximum(values, 0.0)
+        off = np.einsum("ipq,iq->ip", vectors, np.sqrt(values) * rng.standard_normal(block.u.shape) + values * (fall @ vectors))
         if block.model.shared:  # each item's own difficulty, and one draw of the thresholds
             middle = off.mean(axis=1, keepdims=True)
             off = middle + (off - middle).mean(axis=0)
@@ -93,6 +100,18 @@ def drawn_bank(bank: Bank, covariance: tuple[Array, ...], shared: Array, rng: np
         if cov.shape[1] > width:
             metric = replace(bank.metric, log_scale=bank.metric.log_scale + float(np.sqrt(cov[0, -1, -1]) * rng.standard_normal()))
     return replace(bank, blocks=tuple(blocks), metric=metric)
+
+
+def _falls(block: Block, bank: Bank) -> Array:
+    """Slope of the log density that difficulties leave behind when they are integrated out, by each of an item's parameters.
+
+    Thousands of thin items have a unit that the evidence alone decides, and none of this.
+    """
+    units = [prior.unit for prior in block.model.priors(block.size)]
+    out = np.zeros(len(units))
+    if "log" in units and not bank.needs_unit:
+        out[units.index("log")] = -units.count("place")
+    return out
 
 
 def _with_unit(block: Block, bank: Bank, cov: Array, unit: float) -> Array:

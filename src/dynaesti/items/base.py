@@ -33,9 +33,7 @@ class Weak:
     unit: str = ""
 
 
-# A slope's most likely value together with its difficulty's is too high: the steeper the item, the sharper the difficulty, and the less of
-# it there is around the peak. Integrated out, it multiplies N(0, 0.5²) of a log slope by its own spread, 1 / slope: N(−0.25, 0.5²).
-LOG_SLOPE, SLOPE = Weak(-0.25, 0.5, "log"), Weak(0.0, 1.5, "slope")
+LOG_SLOPE, SLOPE = Weak(0.0, 0.5, "log"), Weak(0.0, 1.5, "slope")
 DIFFICULTY, INTERCEPT = Weak(0.0, 2.0, "place"), Weak(0.0, 3.0)
 LOG_GAP = Weak(-0.2, 1.0, "log")
 
