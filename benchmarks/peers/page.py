@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 from data import LOGS, SPLITS
 
 Told = dict[str, Any]
@@ -116,15 +117,27 @@ def beaten(told: Told) -> list[str]:
     for key, rows in told.items():
         if not key.startswith("speed "):
             continue
-        mine = next((row for row in rows.values() if "warm" in row), None)
+        mine = next((row for row in rows.values() if "warm" in row), {})
         for name, row in rows.items():
-            for what in ("warm", "cold"):
-                if mine and not name.startswith("ours") and row.get(what, 1e9) < mine[what]:
-                    out.append(f"- {key[6:]}: {name} is faster {what} ({seconds(row[what])} against {seconds(mine[what])}).")
+            if name.startswith("ours"):
+                continue
+            for what in mine.keys() - {"runs"}:
+                if row.get(what, np.inf) < mine[what]:
+                    told_as = seconds if what in ("warm", "cold") else number
+                    out.append(f"- {key[6:]}: {name} is ahead in {what.replace('_', ' ')} ({told_as(row[what])} against "
+                               f"{told_as(mine[what])}).")
     for key, found in told.items():
         if key.startswith("sbc ") and found["p"] < 0.01:
             out.append(f"- Calibration, {key[4:]}: the ranks are not uniform (p = {found['p']:.2g}).")
     return out
+
+
+def absent(told: Told) -> str:
+    """What a partial run leaves out."""
+    lacking = [f"{log.name} {how}" for log in LOGS for how in SPLITS if f"prediction {log.name} {how}" not in told]
+    parts = ("missing", "nuts", "speed static GRM", "speed static 3PL", "growth")
+    lacking += [part for part in parts if not any(key.startswith(part) for key in told)]
+    return f"**Not in this run: {', '.join(lacking)}.**\n" if lacking else ""
 
 
 def page(told: Told) -> str:
@@ -137,6 +150,7 @@ def page(told: Told) -> str:
 Made by `make bench-peers` on {run['date']} ({run['cores']} cores; {versions}). All numbers are in `benchmarks.json` beside this page.
 The logs are not part of the package; `make bench-peers DATA=folder` says where they are.
 
+{absent(told)}
 ## Where we lose
 
 {lost}
