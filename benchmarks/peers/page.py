@@ -121,7 +121,7 @@ def beaten(told: Told) -> list[str]:
         for name, row in rows.items():
             if name.startswith("ours"):
                 continue
-            for what in mine.keys() - {"runs"}:
+            for what in (score for score in mine if score != "runs"):
                 if row.get(what, np.inf) < mine[what]:
                     told_as = seconds if what in ("warm", "cold") else number
                     out.append(f"- {key[6:]}: {name} is ahead in {what.replace('_', ' ')} ({told_as(row[what])} against "
@@ -147,7 +147,8 @@ def page(told: Told) -> str:
     lost = "\n".join(beaten(told)) or "Nowhere, in what is measured here."
     return f"""# Benchmarks: real data, real peers
 
-Made by `make bench-peers` on {run['date']} ({run['cores']} cores; {versions}). All numbers are in `benchmarks.json` beside this page.
+Made by {'parts of ' if absent(told) else ''}`make bench-peers` on {run['date']} ({run['cores']} cores; {versions}).
+All numbers are in `benchmarks.json` beside this page.
 The logs are not part of the package; `make bench-peers DATA=folder` says where they are.
 
 {absent(told)}

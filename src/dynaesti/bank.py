@@ -16,7 +16,6 @@ from dynaesti.threads import in_threads
 NEWTON_STEPS = 10
 SETTLED = 3e-5  # largest step of an item at rest
 BATCH = 1_000_000  # slopes at a time
-METRIC_STEPS = 1  # Newton steps for the metric in an M-step: the next one goes on
 HYPER_WEIGHT, HYPER_ITEMS = 3.0, 20  # the weak prior counts as so many items; fewer items than this share no distribution
 
 
@@ -376,7 +375,7 @@ def _with_learned_prior(block: Block, curvature: Array, hierarchical: bool) -> B
 
 
 def _improved_metric(blocks: Sequence[Block], metric: Metric, counts: Array, z: Array) -> Metric:
-    """Location and scale of the abilities by Newton steps on the expected log-likelihood, the items held."""
+    """Location and scale of the abilities by a Newton step on the expected log-likelihood, the items held; the next M-step goes on."""
     if not (metric.free_location or metric.free_scale):
         return metric
 
@@ -388,23 +387,20 @@ def _improved_metric(blocks: Sequence[Block], metric: Metric, counts: Array, z: 
     x = np.array([metric.location, metric.log_scale])
     open_axes = [k for k, free in enumerate((metric.free_location, metric.free_scale)) if free]
     step = 10 * STEP * 3
-    for _ in range(METRIC_STEPS):
-        here = value(*x)
-        gradient, hessian = np.zeros(len(open_axes)), np.zeros((len(open_axes), len(open_axes)))
-        for i, p in enumerate(open_axes):
-            ep = step * np.eye(2)[p]
-            ahead, behind = value(*(x + ep)), value(*(x - ep))
-            gradient[i], hessian[i, i] = (ahead - behind) / (2 * step), (ahead - 2 * here + behind) / step**2
-            for j, q in enumerate(open_axes[:i]):
-                eq = step * np.eye(2)[q]
-                mixed = value(*(x + ep + eq)) - value(*(x + ep - eq)) - value(*(x - ep + eq)) + value(*(x - ep - eq))
-                hessian[i, j] = hessian[j, i] = mixed / (4 * step**2)
-        move = np.clip(_solve_free(-hessian[None], gradient[None], np.ones((1, len(open_axes)), dtype=bool))[0], -0.5, 0.5)
-        while value(*_moved(x, open_axes, move)) < here and np.abs(move).max() > 1e-7:
-            move = 0.5 * move
-        x = _moved(x, open_axes, move)
-        if np.abs(move).max() < 1e-5:
-            break
+    here = value(*x)
+    gradient, hessian = np.zeros(len(open_axes)), np.zeros((len(open_axes), len(open_axes)))
+    for i, p in enumerate(open_axes):
+        ep = step * np.eye(2)[p]
+        ahead, behind = value(*(x + ep)), value(*(x - ep))
+        gradient[i], hessian[i, i] = (ahead - behind) / (2 * step), (ahead - 2 * here + behind) / step**2
+        for j, q in enumerate(open_axes[:i]):
+            eq = step * np.eye(2)[q]
+            mixed = value(*(x + ep + eq)) - value(*(x + ep - eq)) - value(*(x - ep + eq)) + value(*(x - ep - eq))
+            hessian[i, j] = hessian[j, i] = mixed / (4 * step**2)
+    move = np.clip(_solve_free(-hessian[None], gradient[None], np.ones((1, len(open_axes)), dtype=bool))[0], -0.5, 0.5)
+    while value(*_moved(x, open_axes, move)) < here and np.abs(move).max() > 1e-7:
+        move = 0.5 * move
+    x = _moved(x, open_axes, move)
     return replace(metric, location=float(x[0]), log_scale=float(x[1]))
 
 
