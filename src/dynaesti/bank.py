@@ -10,7 +10,6 @@ import numpy as np
 
 from dynaesti.arrays import Array, Bools, Ints
 from dynaesti.items import ItemModel, OwnModel
-from dynaesti.items.base import STEP
 from dynaesti.threads import in_threads
 
 NEWTON_STEPS = 10
@@ -219,7 +218,7 @@ class Bank:
         return sum(block.log_prior() for block in self.blocks)
 
     def improved(self, counts: Array, z: Array, threads: int | None = None) -> tuple[Bank, Array]:
-        """The M-step: every item, then the metric, then the priors' own parameters, from expected counts.
+        """The M-step: every item, then the priors' own parameters, from expected counts. The metric is not for it: see `remetred`.
 
         With it the weight of each free parameter: the root of its information, so that weighted moves are in standard errors.
         """
@@ -230,7 +229,7 @@ class Bank:
         blocks = [block for block, _ in moved]
         if self.needs_unit:
             blocks = [_with_learned_prior(block, curvature, self.priors == "hierarchical") for block, curvature in moved]
-        improved = replace(self, blocks=tuple(blocks), metric=_improved_metric(blocks, self.metric, counts, z))
+        improved = replace(self, blocks=tuple(blocks))
         return improved, improved._weights([curvature for _, curvature in moved])
 
     # --- as one vector, for acceleration --------------------------------------------------------------
@@ -280,14 +279,19 @@ class Bank:
         return replace(self, blocks=tuple(blocks), metric=metric)
 
     def remetred(self, location: float, log_scale: float) -> Bank:
-        """The same items for abilities counted anew, so that location + scale · z becomes z; where nothing holds the metric.
+        """The bank at abilities location + scale · z, told of z: by the metric where it is free, else by the items.
 
-        Priors that are learned from the items move with them.
+        Items whose own zero or unit is anchored stay. Priors that are learned from the items move with them.
         """
-        if self.metric.free_location or self.metric.free_scale or any(isinstance(block.model, OwnModel) for block in self.blocks):
-            return self
-        gain = float(np.exp(-log_scale))
-        return replace(self, blocks=tuple(_remetred(block, gain, -gain * location, self.needs_unit) for block in self.blocks))
+        metric = self.metric
+        gain = 1.0 if metric.free_scale or metric.free_location else float(np.exp(-log_scale))
+        shift = 0.0 if metric.free_location else -gain * metric.scale * location
+        blocks = self.blocks
+        if (gain, shift) != (1.0, 0.0) and not any(isinstance(block.model, OwnModel) for block in blocks):
+            blocks = tuple(_remetred(block, gain, shift, self.needs_unit) for block in blocks)
+        moved = replace(metric, location=metric.location + metric.scale * location * metric.free_location,
+                        log_scale=metric.log_scale + log_scale * metric.free_scale)
+        return replace(self, blocks=blocks, metric=moved)
 
     def begun_from(self, earlier: Bank) -> Bank:
         """The same items at an earlier bank's parameters, as far as it has them under the same model with equally many categories."""
@@ -372,39 +376,3 @@ def _with_learned_prior(block: Block, curvature: Array, hierarchical: bool) -> B
             square = float(((block.u[:, p] - mean[p]) ** 2 + own[:, p]).sum())
             sd[p] = np.sqrt(square / count if w.unit in ("slope", "place") else (HYPER_WEIGHT * w.sd**2 + square) / (HYPER_WEIGHT + count))
     return replace(block, prior_mean=mean, prior_sd=sd)
-
-
-def _improved_metric(blocks: Sequence[Block], metric: Metric, counts: Array, z: Array) -> Metric:
-    """Location and scale of the abilities by a Newton step on the expected log-likelihood, the items held; the next M-step goes on."""
-    if not (metric.free_location or metric.free_scale):
-        return metric
-
-    def value(location: float, log_scale: float) -> float:
-        theta = replace(metric, location=location, log_scale=log_scale).theta(z)
-        return float(sum(block.model.evaluated(block.u, theta, shaped)[0].sum() for block, shaped in zip(blocks, parts, strict=True)))
-
-    parts = [counts[block.first_row:block.end_row].reshape(len(block.u), block.depth, -1) for block in blocks]
-    x = np.array([metric.location, metric.log_scale])
-    open_axes = [k for k, free in enumerate((metric.free_location, metric.free_scale)) if free]
-    step = 10 * STEP * 3
-    here = value(*x)
-    gradient, hessian = np.zeros(len(open_axes)), np.zeros((len(open_axes), len(open_axes)))
-    for i, p in enumerate(open_axes):
-        ep = step * np.eye(2)[p]
-        ahead, behind = value(*(x + ep)), value(*(x - ep))
-        gradient[i], hessian[i, i] = (ahead - behind) / (2 * step), (ahead - 2 * here + behind) / step**2
-        for j, q in enumerate(open_axes[:i]):
-            eq = step * np.eye(2)[q]
-            mixed = value(*(x + ep + eq)) - value(*(x + ep - eq)) - value(*(x - ep + eq)) + value(*(x - ep - eq))
-            hessian[i, j] = hessian[j, i] = mixed / (4 * step**2)
-    move = np.clip(_solve_free(-hessian[None], gradient[None], np.ones((1, len(open_axes)), dtype=bool))[0], -0.5, 0.5)
-    while value(*_moved(x, open_axes, move)) < here and np.abs(move).max() > 1e-7:
-        move = 0.5 * move
-    x = _moved(x, open_axes, move)
-    return replace(metric, location=float(x[0]), log_scale=float(x[1]))
-
-
-def _moved(x: Array, axes: list[int], move: Array) -> Array:
-    out = x.copy()
-    out[axes] += move
-    return out

@@ -13,26 +13,27 @@ from dynaesti.rows import DONE, MOST_NODES, NODES, WIDTH, careful, lagrange, on_
 
 
 @compiled
-def _quick_weights(lik: Array, start: float, step: float, mean: float, var: float, centre: float, sd: float, p: Array
+def _quick_weights(lik: Array, row: int, start: float, step: float, mean: float, var: float, centre: float, sd: float, p: Array
                    ) -> tuple[int, int, int]:
     """Weights of cavity × one row on the grid without an exponential in the loop: (nodes, first, stride); no nodes: declined."""
     stride = max(1, int(2.0 * WIDTH * sd / (step * (NODES - 1))))
     gap = stride * step
     first = int(np.ceil((centre - WIDTH * sd - start) / step))
     n = int(2.0 * WIDTH * sd / gap) + 1
-    if gap > 0.6 * sd or first < 0 or first + stride * (n - 1) >= lik.size:
+    if gap > 0.6 * sd or first < 0 or first + stride * (n - 1) >= lik.shape[1]:
         return 0, 0, 0
     x = start + step * first
-    exponent = -0.5 * (x - mean) ** 2 / var
-    if exponent < -600.0 or -0.5 * (x + gap * (n - 1) - mean) ** 2 / var < -600.0:
+    tight = 1.0 / var
+    exponent = -0.5 * (x - mean) ** 2 * tight
+    if exponent < -600.0 or -0.5 * (x + gap * (n - 1) - mean) ** 2 * tight < -600.0:
         return 0, 0, 0
     w = np.exp(exponent)
-    ratio = np.exp(-0.5 * gap * (2.0 * (x - mean) + gap) / var)
-    shrink = np.exp(-gap * gap / var)
+    ratio = np.exp(-0.5 * gap * (2.0 * (x - mean) + gap) * tight)
+    shrink = np.exp(-gap * gap * tight)
     total = 0.0
     i = first
     for k in range(n):
-        p[k] = w * lik[i]
+        p[k] = w * lik[row, i]
         total += p[k]
         w *= ratio
         ratio *= shrink
@@ -53,7 +54,7 @@ def _tilted_weights(log_lik: Array, lik: Array, members: Ints, coefs: Array, sta
     A stride of 0 says that the nodes are off the grid, at lowest node + gap · k; no nodes mean that the site defies integration.
     """
     if members.size == 1 and coefs[0] == 1.0:
-        n, first, stride = _quick_weights(lik[members[0]], start, step, cav_mean, cav_var, mean, sd, p)
+        n, first, stride = _quick_weights(lik, members[0], start, step, cav_mean, cav_var, mean, sd, p)
         if n > 0:
             return n, first, stride, 0.0, 0.0
     trusted, _, _, _, first, stride, n = on_grid(log_lik, members, coefs, start, step, cav_mean, cav_var, mean, sd, p)
@@ -87,6 +88,13 @@ def add_counts(sites: Ints, weight: Array, member_start: Ints, member_row: Ints,
         if w < 1e-9:
             continue
         a, b = member_start[site], member_start[site + 1]
+        if b == a + 1 and member_coef[a] == 1.0:  # nearly all sites: slices and calls with many arrays would cost more than the sum
+            row = member_row[a]
+            n, first, stride = _quick_weights(lik, row, start, step, cav_mean[site], cav_var[site], mean[site], np.sqrt(var[site]), p)
+            for k in range(n):
+                counts[row, first + stride * k] += w * p[k]
+            if n > 0:
+                continue
         members, coefs = member_row[a:b], member_coef[a:b]
         n, first, stride, lo, gap = _tilted_weights(log_lik, lik, members, coefs, start, step, cav_mean[site],
                                                     cav_var[site], mean[site], np.sqrt(var[site]), p)

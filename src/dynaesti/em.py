@@ -24,7 +24,8 @@ from dynaesti.priors.kernels import Kernel
 
 DEPTH = 12  # steps that an extrapolation looks back on
 FARTHEST_JUMP = 0.7  # in standard errors
-WARM_UP = 2  # plain EM steps before the first one
+FARTHEST_UNIT = 0.3  # step of the abilities' zero, in their sd, and of the log of their unit
+WARM_UP = 1  # plain EM steps before the first one
 LOOSE = 2e-3  # tolerance of grafting on the way, at most: a small part of the items' own step
 PART = 2e-3
 GROWN = 2.0  # times that a step after a jump may be longer than the one before
@@ -186,23 +187,23 @@ def _unit_step(point: Point, plain: Bank, weights: Array) -> Bank:
     which does not crawl there: one of them alone may be most of the unit.
     """
     bank = point.bank
-    if bank.item_count < HYPER_ITEMS:
-        return plain
+    metric = np.array([bank.metric.free_location, bank.metric.free_scale])
     if bank.needs_unit:  # priors shrink thousands of thin slopes a little at every step and must not decide the unit: the evidence does
-        location, log_scale = np.clip(point.unit[0] / (point.unit[1] + 1e-9), -0.3, 0.3)
+        location, log_scale = np.clip(point.unit[0] / (point.unit[1] + 1e-9), -FARTHEST_UNIT, FARTHEST_UNIT)
         return plain.remetred(float(location), float(log_scale) - (plain.log_slope() - bank.log_slope()))
     step = 1e-2
     moved = [[bank.remetred(sign * step * move[0], sign * step * move[1]) for sign in (1, -1)] for move in ((1, 0), (0, 1))]
     along = np.stack([(ahead.vector() - behind.vector()) / (2 * step) for ahead, behind in moved], axis=1)
     gram = (weights[:, None] * along).T @ (weights[:, None] * along)
-    if not np.all(np.diagonal(gram) > 0):
-        return plain  # nothing moves with the unit: it is anchored, or a parameter of its own
+    free = np.flatnonzero((np.diagonal(gram) > 0) & (metric | (bank.item_count >= HYPER_ITEMS)))
+    if not free.size:
+        return plain  # nothing moves with the unit: it is anchored
     logs = np.array([[ahead.log_prior(), behind.log_prior()] for ahead, behind in moved])
     slope = point.unit[0] + (logs[:, 0] - logs[:, 1]) / (2 * step)
     size = point.unit[1] + np.maximum((2 * bank.log_prior() - logs.sum(axis=1)) / step**2, 0.0)
-    wanted = np.clip(slope / (size + 1e-9), -0.3, 0.3)
-    went = np.linalg.solve(gram, along.T @ (weights**2 * (plain.vector() - bank.vector())))
-    return plain.at(plain.vector() + along @ (wanted - went))
+    wanted = np.clip(slope / (size + 1e-9), -FARTHEST_UNIT, FARTHEST_UNIT)[free]
+    went = np.linalg.solve(gram[np.ix_(free, free)], along[:, free].T @ (weights**2 * (plain.vector() - bank.vector())))
+    return plain.at(plain.vector() + along[:, free] @ (wanted - went))
 
 
 @dataclass(frozen=True)

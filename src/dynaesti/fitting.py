@@ -29,7 +29,9 @@ ANSWERS = 100  # answers an item has in the first look, on average: fewer would 
 FIRST_LOOK = 4  # EM steps before the search
 LIKELY, MISSED, MOST_PRIORS = 0.05, 0.5, 4  # weights relative to the heaviest prior's to be kept, or added late; how many at most
 WORTH = 2.0  # nats of the few people's evidence that priors added late must bring
+HARDLY = 0.01  # nats a parameter that the items gained since the search for priors, about a seventh of a standard error: no need of another
 STAGES = ("first look", "some people", "everyone", "everyone, with priors missed before")
+SEARCHING = 1e-3  # tolerance of grafting in the search
 LOOSER = 10.0  # the first look may stop at so many times the tolerance
 
 
@@ -92,7 +94,7 @@ class Stages:
             point, converged = loop.run(bank, self._most(), self.tolerance, self._taken(2))
             bank = point.bank
         again = self._past(2) or (space is not None and bool(space.axes) and len(self.trace) < self.iterations
-                                  and self._add_missed(loop, few, bank, space))
+                                  and self._moved_on(bank) and self._add_missed(loop, few, bank, space))
         if point is None or again:
             loop.stage = STAGES[3]
             point, converged = loop.run(bank, self._most(), self.tolerance, self._taken(3))
@@ -145,6 +147,12 @@ class Stages:
     def _loop(self, stage: int, crowd: Crowd, priors: Priors) -> Loop:
         return Loop(crowd, priors, STAGES[stage], self.listen, self.trace, self.checkpoint, self.threads)
 
+    def _moved_on(self, bank: Bank) -> bool:
+        """Whether the items have moved since the search for priors, so that another might find others."""
+        everyone = [step.objective for step in self.trace if step.stage == STAGES[2]]
+        by_some = any(step.stage == STAGES[1] for step in self.trace)
+        return by_some or abs(everyone[-1] - everyone[0]) > HARDLY * bank.free_count
+
     def _add_missed(self, loop: Loop, few: InMemory, bank: Bank, space: UnitSpace) -> bool:
         """Priors that the population uses now that the items have moved join the loop; whether there are any."""
         found = search(few, bank, space, MISSED)
@@ -175,7 +183,7 @@ def search(few: InMemory, bank: Bank, space: UnitSpace, likely: float) -> Priors
         if not kernels:
             return []
         starts: list[tuple[Array, Array] | None] = [None] * len(kernels)
-        return list(few.engine.run(table, kernels, np.ones(len(kernels)), starts, 1e-3).evidence)
+        return list(few.engine.run(table, kernels, np.ones(len(kernels)), starts, SEARCHING).evidence)
 
     def weigh(results: list[Array], log_mass: Array) -> Array:
         return population_share(np.array(results), log_mass)

@@ -243,7 +243,7 @@ def _central(m: float, second: float, third: float, fourth: float) -> tuple[floa
 
 
 @compiled
-def _quick(lik: Array, start: float, step: float, mean: float, var: float, centre: float, sd: float
+def _quick(lik: Array, row: int, start: float, step: float, mean: float, var: float, centre: float, sd: float
            ) -> tuple[bool, float, float, float, float, float]:
     """Tilted moments on the row's own grid without an exponential in the loop: (trusted, Z, mean, and second to fourth central).
 
@@ -254,22 +254,23 @@ def _quick(lik: Array, start: float, step: float, mean: float, var: float, centr
     first = int(np.ceil((centre - WIDTH * sd - start) / step))
     n = int(2.0 * WIDTH * sd / gap) + 1
     last = first + stride * (n - 1)
-    if gap > 0.6 * sd or first < 0 or last >= lik.size:
+    if gap > 0.6 * sd or first < 0 or last >= lik.shape[1]:
         return NO_MOMENTS
     x = start + step * first
-    exponent = -0.5 * (x - mean) ** 2 / var
-    if exponent < -600.0 or -0.5 * (x + gap * (n - 1) - mean) ** 2 / var < -600.0:
+    tight = 1.0 / var
+    exponent = -0.5 * (x - mean) ** 2 * tight
+    if exponent < -600.0 or -0.5 * (x + gap * (n - 1) - mean) ** 2 * tight < -600.0:
         return NO_MOMENTS
     w, p = np.exp(exponent), 0.0
-    left = w * lik[first]
-    ratio = np.exp(-0.5 * gap * (2.0 * (x - mean) + gap) / var)
-    shrink = np.exp(-gap * gap / var)
+    left = w * lik[row, first]
+    ratio = np.exp(-0.5 * gap * (2.0 * (x - mean) + gap) * tight)
+    shrink = np.exp(-gap * gap * tight)
     d = x - centre
     e0, e1, e2, o0, o1, o2 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     s3, s4 = 0.0, 0.0
     k = first
     for _ in range(n // 2):
-        p = w * lik[k]
+        p = w * lik[row, k]
         e0 += p
         e1 += p * d
         e2 += p * d * d
@@ -279,7 +280,7 @@ def _quick(lik: Array, start: float, step: float, mean: float, var: float, centr
         ratio *= shrink
         k += stride
         d += gap
-        p = w * lik[k]
+        p = w * lik[row, k]
         o0 += p
         o1 += p * d
         o2 += p * d * d
@@ -292,14 +293,16 @@ def _quick(lik: Array, start: float, step: float, mean: float, var: float, centr
     s0, s1, s2 = e0 + o0, e1 + o1, e2 + o2
     if not s0 > 1e-250 or left > 1e-8 * s0 or p > 1e-8 * s0:  # p is the right end's
         return NO_MOMENTS
-    m = s1 / s0
-    v = s2 / s0 - m * m
-    if not v > (gap / 0.6) ** 2:
+    each, half = 1.0 / s0, 1.0 / e0
+    m = s1 * each
+    v = s2 * each - m * m
+    if not 0.36 * v > gap * gap:
         return NO_MOMENTS
-    half = e1 / e0
-    off = max(abs(e0 / o0 - 1.0), abs(half - m) / np.sqrt(v), abs((e2 / e0 - half * half) / v - 1.0))
-    third, fourth = _central(m, s2 / s0, s3 / s0, s4 / s0)
-    return off < HALF_AGREE, s0 * gap / np.sqrt(2.0 * np.pi * var), centre + m, v, third, fourth
+    half_m = e1 * half
+    agree = (abs(e0 - o0) < HALF_AGREE * o0 and (half_m - m) ** 2 < HALF_AGREE**2 * v
+             and abs(e2 * half - half_m * half_m - v) < HALF_AGREE * v)
+    third, fourth = _central(m, s2 * each, s3 * each, s4 * each)
+    return agree, s0 * gap * np.sqrt(tight / (2.0 * np.pi)), centre + m, v, third, fourth
 
 
 @compiled
@@ -343,7 +346,7 @@ def match_one(members: Ints, coefs: Array, log_lik: Array, lik: Array, top: Arra
                 return found
         row = members[0]
         if coefs[0] == 1.0:
-            trusted, z, m, v, third, fourth = _quick(lik[row], start, step, cav_mean, cav_var, mean, sd)
+            trusted, z, m, v, third, fourth = _quick(lik, row, start, step, cav_mean, cav_var, mean, sd)
             if trusted:
                 return True, np.log(z) + top[row], m, v, third, fourth
     else:
@@ -413,7 +416,7 @@ def match_again(sites: Ints, group: Ints, member_start: Ints, member_row: Ints, 
     known: (7, sites), the cavity's mean and variance, log Z, mean, variance, third and fourth central moment (NaN: none yet). `slack` is
     the error that may be made, in standard deviations.
     """
-    log_w = np.empty(4 * MOST_NODES)
+    log_w, narrow = np.empty(4 * MOST_NODES), (NARROW * step) ** 2
     for i in sites:
         m, v = cav_mean[i], cav_var[i]
         if _follows(known, i, m, v, slack):
@@ -424,8 +427,14 @@ def match_again(sites: Ints, group: Ints, member_start: Ints, member_row: Ints, 
         if a == b:
             log_z[i], mean[i], var[i] = 0.0, m, v
             continue
-        done, lz, x, s, third, fourth = match_one(member_row[a:b], member_coef[a:b], log_lik, lik, top, start, step, m, v, mean[i],
-                                                  var[i], log_w)
+        done = False
+        if b == a + 1 and member_coef[a] == 1.0 and v >= narrow:  # nearly all sites, and calls with many arrays cost more than the integral
+            row = member_row[a]
+            done, z, x, s, third, fourth = _quick(lik, row, start, step, m, v, mean[i], np.sqrt(var[i]))
+            lz = np.log(z) + top[row]
+        if not done:
+            done, lz, x, s, third, fourth = match_one(member_row[a:b], member_coef[a:b], log_lik, lik, top, start, step, m, v, mean[i],
+                                                      var[i], log_w)
         if not done:
             return int(i)
         known[0, i], known[1, i], known[2, i], known[3, i], known[4, i], known[5, i], known[6, i] = m, v, lz, x, s, third, fourth
