@@ -274,6 +274,14 @@ def test_anchors_free_the_population():
     assert_allclose(fit.items["b"][6:], b[6:], atol=0.4)
 
 
+@pytest.mark.parametrize("model", ["2PL", "1PL", "3PL", "GRM"])
+def test_abilities_counted_anew_leave_every_chance_as_it_was(model):
+    bank = parts(classroom(60, 12, 6, model="GRM" if model == "GRM" else "2PL"), model)[2]
+    z = np.linspace(-2, 2, 7)
+    for location, log_scale in ((0.3, 0.0), (0.0, 0.2), (-0.4, -0.3)):
+        assert_allclose(bank.remetred(location, log_scale).rows(z), bank.rows(location + np.exp(log_scale) * z), rtol=1e-10, atol=1e-12)
+
+
 def test_rasch_learns_the_spread():
     rng = np.random.default_rng(3)
     theta = 1.4 * rng.standard_normal(500)

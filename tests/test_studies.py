@@ -29,7 +29,7 @@ def scorecards(tmp_path_factory):
             theta = level + 0.8 - 0.012 * (year - 1990 - peak) ** 2
             for hole, par in pars.items():
                 a = 0.1 if hole == 6 else 0.9
-                for _ in range(4):
+                for _ in range(6):
                     better = rng.random() < 0.35 / (1 + np.exp(-a * theta))
                     worse = rng.random() < 0.5 / (1 + np.exp(a * theta))
                     rows.append((name, hole, year, par - better + (worse and not better) + (rng.random() < 0.01) * 3, par))

@@ -7,9 +7,11 @@ Results are kept as they come, so that parts may be run one by one; the page bes
 
 import argparse
 import json
+import multiprocessing
 import os
 import platform
 import time
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -38,7 +40,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--splits", nargs="*", default=["cells", "future", "people"], help="only these ways of holding out")
     parser.add_argument("--contests", default="", help="only speed contests with this in their name")
     parser.add_argument("--most", type=int, default=100_000, help="answers up to which slow packages take part")
-    parser.add_argument("--patience", type=float, default=240.0, help="CPU seconds after which a peer's forecast is stopped (default: 240)")
+    parser.add_argument("--patience", type=float, default=120.0, help="CPU seconds after which a peer's forecast is stopped (default: 120)")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="forecasts and simulations at a time; speed is measured alone")
     parser.add_argument("--sets", type=int, default=1000, help="data sets of the calibration by simulation")
     parser.add_argument("--limit", type=int, help="thin every log to so many answers: a look, not a result")
     parser.add_argument("--one", nargs=2, help=argparse.SUPPRESS)
@@ -54,6 +57,7 @@ def main() -> None:
     import prediction
     import speed
     import truth
+    from data import Jobs
 
     if args.one:
         speed.one(*args.one)
@@ -64,22 +68,28 @@ def main() -> None:
     told = json.loads(args.out.read_text()) if args.out.exists() else {}
     told["run"] = {"date": time.strftime("%Y-%m-%d"), "cores": os.cpu_count(), "versions": versions(), "most": args.most,
                    "patience": args.patience}
+    work: Jobs = {}
+    if "prediction" in args.parts:
+        work |= prediction.jobs(args.data, args.logs, args.most, args.limit, args.patience, args.splits)
+        work |= missing.jobs(args.data, args.logs)
+    if "truth" in args.parts:
+        work |= truth.jobs(args.sets)
 
     def keep(key: str, value: dict) -> None:
         told[key] = value
-        args.out.write_text(json.dumps(told, indent=1) + "\n")
+        order = [*work, *(name for name in told if name not in work)]
+        args.out.write_text(json.dumps({name: told[name] for name in order if name in told}, indent=1) + "\n")
         print(key, json.dumps(value), flush=True)
 
-    if "prediction" in args.parts:
-        prediction.run(args.data, keep, args.logs, args.most, args.limit, args.patience, args.splits)
-        missing.run(args.data, keep, args.logs)
-    if "truth" in args.parts:
-        truth.run(keep, args.sets)
+    with ProcessPoolExecutor(args.jobs, mp_context=multiprocessing.get_context("fork")) as pool:
+        waiting = {pool.submit(job): name for name, job in work.items()}
+        for done in as_completed(waiting):
+            keep(waiting[done], done.result())
     if "speed" in args.parts:
         speed.run(keep, args.contests)
     if "growth" in args.parts:
         growth.run(keep)
-    args.out.with_suffix(".md").write_text(page.page(told))
+    args.out.with_suffix(".md").write_text(page.page(json.loads(args.out.read_text())))
 
 
 if __name__ == "__main__":

@@ -82,12 +82,12 @@ def kickscore(train: Responses, test: Responses, scale: float | None = None, rou
                          for p, i, t in zip(test.person, test.item, on_clock_of(train, test), strict=True)]))
 
 
-def through_time(train: Responses, test: Responses, scale: float | None = None, rounds: int = 10) -> np.ndarray:
-    """TrueSkillThroughTime: person against item; people drift by gamma a unit of time, items do not."""
+def through_time(train: Responses, test: Responses, scale: float | None = None, rounds: int = 10, ticks: float = 10.0) -> np.ndarray:
+    """TrueSkillThroughTime: person against item; people drift by gamma a tick of its clock, items do not. Ticks: to a time scale."""
     import trueskillthroughtime as ttt
 
     scale = scale or typical_scale(train)
-    unit = scale / 10  # its clock has whole numbers
+    unit = scale / ticks  # its clock has whole numbers
     gamma, beta, sigma = np.sqrt(0.5 * 2 / (scale / unit)), 0.85, 1.0  # about the variance and the time scale that the others have
     people, items = train.people.tolist(), train.items.tolist()
     order = np.argsort(train.offsets, kind="stable")

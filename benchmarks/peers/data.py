@@ -1,5 +1,6 @@
 """The real logs: where they are, what their columns mean, and three ways of holding answers out."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from dynaesti.responses import Responses
 
 SPLITS = {"cells": "random", "future": "last", "people": "people"}
 SHARE = 0.15
+Jobs = dict[str, Callable[[], dict[str, Any]]]  # pieces of work that need not wait for each other, by the name of their result
 
 
 @dataclass(frozen=True)

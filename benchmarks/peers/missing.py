@@ -6,12 +6,12 @@ learned from one half of the people and judged on the other: what a feature gain
 """
 
 import warnings
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from data import LOGS, held_out
+from data import LOGS, Jobs, Log, held_out
 from scipy.special import expit, logit
 
 import dynaesti as dy
@@ -102,11 +102,12 @@ def examined(train: Responses, test: Responses, options: dict[str, Any]) -> dict
     return {"log_loss": float(plain.mean()), "gains": out}
 
 
-def run(folder: Path, keep: Callable[[str, dict[str, Any]], None], names: list[str] | None) -> None:
+def examined_log(log: Log, how: str, folder: Path) -> dict[str, Any]:
+    """The same of one split of a log."""
+    return examined(*held_out(log.read(folder), how), log.options)
+
+
+def jobs(folder: Path, names: list[str] | None) -> Jobs:
     """The learning platforms' logs, cells and future."""
-    for log in LOGS:
-        if log.skill is None or (names and log.name not in names) or not (folder / log.file).exists():
-            continue
-        responses = log.read(folder)
-        for how in ("cells", "future"):
-            keep(f"missing {log.name} {how}", examined(*held_out(responses, how), log.options))
+    return {f"missing {log.name} {how}": partial(examined_log, log, how, folder) for log in LOGS for how in ("cells", "future")
+            if log.skill is not None and (not names or log.name in names) and (folder / log.file).exists()}

@@ -25,7 +25,7 @@ def seconds(value: float) -> str:
 
 def contests(told: Told) -> dict[tuple[str, str], Told]:
     found = {(log.name, how): told.get(f"prediction {log.name} {how}") for log in LOGS for how in SPLITS}
-    return {key: value for key, value in found.items() if value}
+    return {key: value for key, value in found.items() if value and "rows" in value}
 
 
 def prediction(told: Told) -> str:

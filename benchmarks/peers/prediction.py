@@ -5,13 +5,13 @@ import io
 import multiprocessing
 import resource
 import time
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from contenders import Forecast, everyone, values_of
-from data import LOGS, Log, held_out, thinned
+from data import LOGS, Jobs, Log, held_out, thinned
 
 from dynaesti.evaluate import EDGE, binary_scores, person_error
 from dynaesti.responses import Responses
@@ -68,8 +68,12 @@ def in_child(forecast: Forecast, train: Responses, test: Responses, patience: fl
     return found, spent
 
 
-def contest(log: Log, responses: Responses, how: str, folder: Path, most: int, patience: float) -> dict[str, Any]:
+def contest(log: Log, how: str, folder: Path, most: int, patience: float, limit: int | None) -> dict[str, Any]:
     """All contenders on one split of one log; how far each is behind ours is a paired difference, its error by person."""
+    if not (folder / log.file).exists():
+        return {"skipped": f"{log.file} is not in {folder.name}"}
+    responses = log.read(folder)
+    responses = responses if limit is None else thinned(responses, limit)
     train, test = held_out(responses, how)
     code = np.searchsorted(values_of(train, test), test.resp)
     rows: dict[str, dict[str, Any]] = {}
@@ -88,16 +92,7 @@ def contest(log: Log, responses: Responses, how: str, folder: Path, most: int, p
     return {"train": len(train), "test": len(test), "people": int(test.people.size), "rows": rows}
 
 
-def run(folder: Path, keep: Callable[[str, dict[str, Any]], None], names: list[str] | None, most: int, limit: int | None,
-        patience: float, splits: list[str]) -> None:
-    """Every log and split; `keep` hears of each as soon as it is known."""
-    for log in LOGS:
-        if names and log.name not in names:
-            continue
-        if not (folder / log.file).exists():
-            keep(f"prediction {log.name}", {"skipped": f"{log.file} is not in {folder.name}"})
-            continue
-        responses = log.read(folder)
-        responses = responses if limit is None else thinned(responses, limit)
-        for how in splits:
-            keep(f"prediction {log.name} {how}", contest(log, responses, how, folder, most, patience))
+def jobs(folder: Path, names: list[str] | None, most: int, limit: int | None, patience: float, splits: list[str]) -> Jobs:
+    """Every log and split."""
+    return {f"prediction {log.name} {how}": partial(contest, log, how, folder, most, patience, limit)
+            for log in LOGS if not names or log.name in names for how in splits}

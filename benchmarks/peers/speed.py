@@ -7,6 +7,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from scipy.special import expit
 ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OPENBLAS", "OMP", "MKL", "NUMBA", "RAYON")}
 PATIENCE = 300.0  # seconds after which a task is stopped, and said to have been
 ENOUGH = 30.0  # a first run of more CPU seconds than this is not repeated
+FINE_TICKS = 3000.0  # to a time scale: nearly every answer has an instant of its own, as with the others
 KERNEL_SD, SCALE = np.sqrt(0.5), 0.3  # people: a level and a Matérn 3/2, half of the variance each
 Task = Callable[[], dict[str, float]]
 
@@ -23,8 +25,8 @@ Task = Callable[[], dict[str, float]]
 # --- dynamic: person against item, the true kernel given to everyone ------------------------------------------
 
 
-def contest_data(answers: int) -> tuple[Any, Any]:
-    """Rasch answers of people with 200 each to 200 items at irregular times of [0, 1]; a tenth is held out."""
+def contest_data(answers: int) -> tuple[Any, Any, np.ndarray]:
+    """Rasch answers of people with 200 each to 200 items at irregular times of [0, 1]; a tenth is held out. With their true chances."""
     from dynaesti.evaluate import split
     from dynaesti.responses import Responses
 
@@ -36,13 +38,16 @@ def contest_data(answers: int) -> tuple[Any, Any]:
         r = np.sqrt(3) * np.abs(t[:, None] - t) / SCALE
         z = np.linalg.cholesky(0.5 + 0.5 * (1 + r) * np.exp(-r) + 1e-9 * np.eye(200)) @ rng.standard_normal(200)
         item = rng.integers(0, items, 200)
-        rows.append((np.full(200, p), item, (rng.uniform(size=200) < expit(1.7 * (z - b[item]))) * 1.0, t))
-    person, item, y, t = (np.concatenate(part) for part in zip(*rows, strict=True))
-    return split(Responses.read({"id": person, "item": item, "resp": y, "date": t}), 0.1)
+        chance = expit(1.7 * (z - b[item]))
+        rows.append((np.full(200, p), item, (rng.uniform(size=200) < chance) * 1.0, t, chance))
+    person, item, y, t, chance = (np.concatenate(part) for part in zip(*rows, strict=True))
+    train, test = split(Responses.read({"id": person, "item": item, "resp": y, "date": t}), 0.1)
+    return train, test, chance[test.row]
 
 
-def log_loss(chances: np.ndarray, test: Any) -> dict[str, float]:
-    return {"log_loss": float(-np.log(chances[np.arange(len(test)), test.resp.astype(int)]).mean())}
+def log_loss(chances: np.ndarray, truth: np.ndarray) -> dict[str, float]:
+    """Expected under the true chances of the held-out answers: how these fell out is luck, and larger than what is between contenders."""
+    return {"log_loss": float(-(truth * np.log(chances[:, 1]) + (1 - truth) * np.log(chances[:, 0])).mean())}
 
 
 def dynamic_ours(answers: int, learned: bool, model: str) -> Task:
@@ -50,16 +55,16 @@ def dynamic_ours(answers: int, learned: bool, model: str) -> Task:
 
     import dynaesti as dy
 
-    train, test = contest_data(answers)
+    train, test, truth = contest_data(answers)
     kernel = None if learned else dy.Level(amplitude=KERNEL_SD) + dy.Matern32(SCALE, amplitude=KERNEL_SD)
-    return lambda: log_loss(ours(model=model, kernel=kernel, threads=1)(train, test), test)
+    return lambda: log_loss(ours(model=model, kernel=kernel, threads=1)(train, test), truth)
 
 
-def dynamic_peer(answers: int, name: str) -> Task:
+def dynamic_peer(answers: int, name: str, **options: Any) -> Task:
     import contenders
 
-    train, test = contest_data(answers)
-    return lambda: log_loss(getattr(contenders, name)(train, test, SCALE), test)
+    train, test, truth = contest_data(answers)
+    return lambda: log_loss(getattr(contenders, name)(train, test, SCALE, **options), truth)
 
 
 # --- static ---------------------------------------------------------------------------------------------------
@@ -228,7 +233,9 @@ def tasks() -> dict[str, dict[str, tuple[Callable[..., Task], tuple[Any, ...]]]]
         out[f"dynamic, {n:,} answers"] = {
             "ours, same kernel": (dynamic_ours, (n, False, "1PL")), "ours, kernel learned": (dynamic_ours, (n, True, "1PL")),
             "ours, 2PL, kernel learned": (dynamic_ours, (n, True, "2PL")),
-            "kickscore": (dynamic_peer, (n, "kickscore")), "TrueSkillThroughTime": (dynamic_peer, (n, "through_time"))}
+            "kickscore": (dynamic_peer, (n, "kickscore")),
+            "TrueSkillThroughTime": (partial(dynamic_peer, ticks=FINE_TICKS), (n, "through_time")),
+            "TrueSkillThroughTime, 33 ticks": (dynamic_peer, (n, "through_time"))}
     for model, people, items in STATIC:
         made = {"ours": static_ours, "girth": static_girth, "mirt (Python)": static_mirt}
         made |= {} if model == "GRM" else {"py-irt": static_py_irt}

@@ -4,9 +4,11 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
+from data import Jobs
 from scipy.special import expit, ndtr
 from scipy.stats import chi2, multivariate_normal
 
@@ -189,9 +191,7 @@ def _apart(mean: np.ndarray, sd: np.ndarray, data: Drawn, items_known: bool) -> 
             "nuts_cpu_seconds": time.process_time() - begun}
 
 
-def run(keep: Callable[[str, dict[str, Any]], None], sets: int) -> None:
+def jobs(sets: int) -> Jobs:
     """Both parts."""
-    for name in PIPELINES:
-        keep(f"sbc {name}", calibrated(name, sets))
-    for seed in range(3):
-        keep(f"nuts {seed}", against_nuts(seed))
+    return {**{f"sbc {name}": partial(calibrated, name, sets) for name in PIPELINES},
+            **{f"nuts {seed}": partial(against_nuts, seed) for seed in range(3)}}

@@ -16,19 +16,18 @@ from itertools import pairwise
 import numpy as np
 
 from dynaesti.arrays import Array, Ints
-from dynaesti.bank import HYPER_ITEMS, Bank
+from dynaesti.bank import Bank
 from dynaesti.crowd import Crowd, Memory
 from dynaesti.expectation import TIGHT, ability_grid
 from dynaesti.population import log_list_prior, population_share
 from dynaesti.priors.kernels import Kernel
 
 DEPTH = 12  # steps that an extrapolation looks back on
-FARTHEST_JUMP = 0.7  # in standard errors
+FARTHEST_JUMP = 3.0  # in standard errors
 FARTHEST_UNIT = 0.3  # step of the abilities' zero, in their sd, and of the log of their unit
 WARM_UP = 1  # plain EM steps before the first one
 LOOSE = 2e-3  # tolerance of grafting on the way, at most: a small part of the items' own step
 PART = 2e-3
-GROWN = 2.0  # times that a step after a jump may be longer than the one before
 FALL = 0.1  # nats that a jump may lose: grafting is not exact before the end
 IDLE, PRUNING = 2e-2, (1, 3, 6, 12, 24)  # weight in the population below which a prior leaves, and after which steps
 
@@ -144,12 +143,20 @@ class Loop:
         if self.listen is not None:
             self.listen(self.trace[-1])
 
+    def _still(self, here: Point, before: float, change: float, tolerance: float) -> bool:
+        """Whether a step moved next to nothing, see `run`."""
+        bank, gain = here.bank, abs(here.objective - before)
+        if bank.needs_unit:
+            return change < 10 * tolerance and gain < 0.01 * tolerance * self.crowd.answers
+        return change < tolerance and gain < 0.1 * tolerance * np.sqrt(bank.free_count + 1)
+
     def run(self, bank: Bank, most: int, tolerance: float, resume: Mark | None = None) -> tuple[Point, bool]:
         """EM until it is at rest twice in a row, or from where a mark was set.
 
         At rest: a step moves the parameters by less than `tolerance` of their standard errors (root mean square), and the evidence by
-        no more than 0.1 × `tolerance` nats times the root of the number of parameters (where priors are learned along: a third of
-        the first, and the second does not count).
+        no more than 0.1 × `tolerance` nats times the root of the number of parameters. Where priors are learned along, no one quantity
+        grows at every step, and valleys are flat: there steps are plain, and at rest may be ten times as long and change the evidence by
+        0.01 × `tolerance` nats an answer.
         Returns the last E-step, with grafting settled tightly, and whether the loop came to rest.
         """
         s = resume or Mark(self.stage, 0, bank, bank, LOOSE, 0, np.inf, -np.inf, -np.inf, (), False, self._farthest, self.priors, {}, ())
@@ -159,20 +166,18 @@ class Loop:
         jumps = Extrapolation(s.seen, s.jumped)
         while True:
             here, plain, pull, weights, change = self._stepped(s.bank, s.settle)
-            # where priors are learned along, no one quantity grows at every step; there a jump must not make the next step longer
-            failed = change > GROWN * s.change if here.bank.needs_unit else here.objective < s.best - FALL
-            if jumps.jumped and failed:
+            if jumps.jumped and here.objective < s.best - FALL:
                 jumps = Extrapolation()
                 here, plain, pull, weights, change = self._stepped(s.plain, s.settle)  # the plain step from where the jump began
             if s.step in PRUNING:
                 self._prune()
             self._note(here, change)
-            still = (change < 0.3 * tolerance if here.bank.needs_unit else
-                     change < tolerance and abs(here.objective - s.last) < 0.1 * tolerance * np.sqrt(pull.size + 1))
+            still = self._still(here, s.last, change, tolerance)
             if (still and s.quiet >= 1) or len(self.trace) >= most:
                 return self.look(plain, TIGHT, counting=False)[0], bool(still and s.quiet >= 1)
             settle = float(np.clip(PART * np.abs(pull * weights).max(initial=0.0), 10 * TIGHT, LOOSE))
-            target = jumps.next(here.bank.vector(), pull, weights) if s.step >= WARM_UP else plain.vector()
+            plainly = s.step < WARM_UP or here.bank.needs_unit
+            target = plain.vector() if plainly else jumps.next(here.bank.vector(), pull, weights)
             s = Mark(self.stage, s.step + 1, plain.at(target), plain, settle, s.quiet + 1 if still else 0, change,
                      max(here.objective, s.best), here.objective, tuple(jumps.seen), jumps.jumped, self._farthest,
                      self.priors, self.crowd.memory(), tuple(self.trace))
@@ -183,11 +188,10 @@ class Loop:
 def _unit_step(point: Point, plain: Bank, weights: Array) -> Bank:
     """The bank after an M-step, with a Newton step of its own for the abilities' zero and unit.
 
-    EM crawls along these two, which move all items together: what the M-step moved along them is taken back. Few items are left to EM,
-    which does not crawl there: one of them alone may be most of the unit.
+    EM crawls along these two, which move all items together: what the M-step moved along them is taken back. The information that people
+    hold about them and the one that the M-step goes by are both too large, so the smaller one serves.
     """
-    bank = point.bank
-    metric = np.array([bank.metric.free_location, bank.metric.free_scale])
+    bank, metric = point.bank, np.array([point.bank.metric.free_location, point.bank.metric.free_scale])
     if bank.needs_unit:  # priors shrink thousands of thin slopes a little at every step and must not decide the unit: the evidence does
         location, log_scale = np.clip(point.unit[0] / (point.unit[1] + 1e-9), -FARTHEST_UNIT, FARTHEST_UNIT)
         return plain.remetred(float(location), float(log_scale) - (plain.log_slope() - bank.log_slope()))
@@ -195,12 +199,13 @@ def _unit_step(point: Point, plain: Bank, weights: Array) -> Bank:
     moved = [[bank.remetred(sign * step * move[0], sign * step * move[1]) for sign in (1, -1)] for move in ((1, 0), (0, 1))]
     along = np.stack([(ahead.vector() - behind.vector()) / (2 * step) for ahead, behind in moved], axis=1)
     gram = (weights[:, None] * along).T @ (weights[:, None] * along)
-    free = np.flatnonzero((np.diagonal(gram) > 0) & (metric | (bank.item_count >= HYPER_ITEMS)))
+    free = np.flatnonzero(np.diagonal(gram) > 0)
     if not free.size:
         return plain  # nothing moves with the unit: it is anchored
     logs = np.array([[ahead.log_prior(), behind.log_prior()] for ahead, behind in moved])
     slope = point.unit[0] + (logs[:, 0] - logs[:, 1]) / (2 * step)
     size = point.unit[1] + np.maximum((2 * bank.log_prior() - logs.sum(axis=1)) / step**2, 0.0)
+    size = np.where(metric, size, np.minimum(size, np.diagonal(gram)))
     wanted = np.clip(slope / (size + 1e-9), -FARTHEST_UNIT, FARTHEST_UNIT)[free]
     went = np.linalg.solve(gram[np.ix_(free, free)], along[:, free].T @ (weights**2 * (plain.vector() - bank.vector())))
     return plain.at(plain.vector() + along[:, free] @ (wanted - went))
