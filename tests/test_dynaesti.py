@@ -514,3 +514,19 @@ def test_rare_categories_of_a_rating_scale_are_merged_for_all_its_items():
     fit = dy.DynAEsti("RSM", rare=10, bandwidth=np.inf).fit(table)
     assert all(block.size == 3 for block in fit.bank.blocks)
     assert len(fit.coding.merged) == 5
+
+
+def test_a_thin_item_keeps_the_options_that_nobody_chose_yet():
+    """Seen by chance only in part, its scale is that of its kin; one that many answered has what they gave."""
+    rng = np.random.default_rng(0)
+    item = np.append(np.tile(np.arange(6), 100), [6] * 8)
+    resp = np.append(rng.integers(0, 3, 600), [0, 2] * 4)
+    resp[item == 5] = rng.choice([0, 2], 100)
+    table = {"id": np.append(np.repeat(np.arange(100), 6), np.arange(8)), "item": item, "resp": resp, "date": rng.uniform(0, 1, item.size)}
+    fit = dy.DynAEsti("GRM", bandwidth=np.inf).fit(table)
+    assert {int(i): block.size for block in fit.bank.blocks for i in block.items} == {**dict.fromkeys(range(5), 3), 5: 2, 6: 3}
+    chances = fit.predict({"id": [0], "item": [6], "date": [0.5]})
+    assert 0.01 < chances["p1"][0] < 0.5
+    with pytest.warns(dy.ConvergenceWarning):
+        bare = dy.DynAEsti("GRM", bandwidth=np.inf, priors=None, iterations=1).fit(table)
+    assert {int(i): block.size for block in bare.bank.blocks for i in block.items}[6] == 2  # likelihood alone could not place them

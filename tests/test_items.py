@@ -29,14 +29,15 @@ def test_slopes_are_the_rows_derivatives(name, signed, size):
 
 
 @pytest.mark.nojit
+@pytest.mark.parametrize(("name", "size"), [("2PL", 2), ("GRM", 2), ("GRM", 3), ("GRM", 5)])
 @pytest.mark.parametrize("signed", [False, True])
-def test_compiled_items_climb_as_formulas_do(signed):
-    """Value, gradient and curvature of 2PL items in one compiled loop, against the general formulas."""
-    model, u = draw("2PL", signed, 2, items=7)
-    counts = np.random.default_rng(1).gamma(0.5, 2.0, (7, 2, THETA.size))
+def test_compiled_items_climb_as_formulas_do(name, size, signed):
+    """Value, gradient and curvature of 2PL and graded items in one compiled loop, against the general formulas."""
+    model, u = draw(name, signed, size, items=7)
+    counts = np.random.default_rng(1).gamma(0.5, 2.0, (7, size, THETA.size))
     counts[2, :, 3:5] = 0.0
     counts[3, 1, 4] = -0.01  # weights of interpolation may be negative
-    u[4] = 9.0  # far out
+    u[4, :2] = 9.0 if name == "2PL" else 3.0  # far out
     for quick, plain in zip(model.evaluated(u, THETA, counts), ItemModel.evaluated(model, u, THETA, counts), strict=True):
         assert_allclose(quick, plain, rtol=1e-10, atol=1e-10 * np.abs(plain).max())
 

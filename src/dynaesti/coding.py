@@ -20,6 +20,7 @@ from dynaesti.stock import Stock, amounts, check_values
 
 START_SLOPE = 1.0
 HYPER_PEOPLE = 10  # fewer people say too little of the unit of ability for items to be left to themselves
+OPTION, DOUBT = 0.01, 5.0  # share of all answers that makes a value an option of the scale; answers expected, below which none is no proof
 THIN, CROWDED = 50, 2  # items count as sparse below so many answers of the middle one, or above so many to a person
 
 
@@ -70,12 +71,13 @@ def models_of(model: Any, items: Labels, named: Labels | None, signed: bool) -> 
     return (item_model(model, signed),) * items.size
 
 
-def build_coding(items: Labels, models: tuple[ItemModel, ...], stock: Stock, rare: int) -> Coding:
-    """Categories of every item, rare ones merged."""
+def build_coding(items: Labels, models: tuple[ItemModel, ...], stock: Stock, rare: int, whole: bool = False) -> Coding:
+    """Categories of every item, rare ones merged. `whole`: thin items have the options that nobody chose yet, too; priors place them."""
     check_values(stock.values, models)
     amount, values, counts, names = amounts(models), stock.values, stock.counts, items.tolist()
     table, merged = np.full(counts.shape, -1, dtype=np.int64), []
     pooled = _pooled(models, counts)
+    options = _open_options(models, counts) if whole else np.zeros(counts.shape, dtype=bool)
     full = list(models)
     for i, model in enumerate(models):
         if amount[i]:
@@ -88,7 +90,7 @@ def build_coding(items: Labels, models: tuple[ItemModel, ...], stock: Stock, rar
             table[i] = np.arange(values.size)
             full[i] = replace(model, values=tuple(values.tolist()))
             continue
-        common = pooled[type(model)] if model.shared else counts[i]  # shared thresholds need shared categories
+        common = pooled[type(model)] if model.shared else np.maximum(counts[i], options[i])  # shared thresholds need shared categories
         seen = common > 0
         if seen.sum() < 2:  # everybody gave one answer: a neighbour that nobody chose completes the item
             others = np.flatnonzero((counts.sum(axis=0) > 0) & ~seen)
@@ -106,9 +108,26 @@ def build_coding(items: Labels, models: tuple[ItemModel, ...], stock: Stock, rar
     return Coding(values, table, tuple(full), tuple(merged))
 
 
+def _open_options(models: tuple[ItemModel, ...], counts: Array) -> Bools:
+    """Options of an item that nobody chose: (items, values).
+
+    Such a value is common among the items of one model, and likely to be missed by chance where answers are so few.
+    """
+    out = np.zeros(counts.shape, dtype=bool)
+    for kind in {type(m) for m in models if m.categorical and not (m.binary or m.shared or isinstance(m, (OwnModel, Golf)))}:
+        mine = counts[_of_kind(models, kind)]
+        share = mine.sum(axis=0) / max(mine.sum(), 1.0)
+        out[_of_kind(models, kind)] = (mine == 0) & (share >= OPTION) & (mine.sum(axis=1, keepdims=True) * share < DOUBT)
+    return out
+
+
 def _pooled(models: tuple[ItemModel, ...], counts: Array) -> dict[type, Array]:
     """Answers in each category, over all items of a model whose items share their thresholds."""
-    return {kind: counts[np.array([type(m) is kind for m in models])].sum(axis=0) for kind in {type(m) for m in models if m.shared}}
+    return {kind: counts[_of_kind(models, kind)].sum(axis=0) for kind in {type(m) for m in models if m.shared}}
+
+
+def _of_kind(models: tuple[ItemModel, ...], kind: type) -> Bools:
+    return np.array([type(m) is kind for m in models])
 
 
 def _binary(values: Array, counts: Array, label: Any) -> Ints:

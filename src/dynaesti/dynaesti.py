@@ -135,7 +135,7 @@ class DynAEsti:
                                    clock=self.clock, timeless=self.kernel.static)
         models = self._models(responses.items, responses.models)
         stock = take_stock(responses, models)
-        coding = build_coding(responses.items, models, stock, self.rare)
+        coding = build_coding(responses.items, models, stock, self.rare, self.priors is not None)
         bank = self._bank(responses.items, coding, stock)
         crowd = InMemory(build_answers(responses, coding, bank), self.threads)
         if any(m.signed for m in models):
@@ -164,7 +164,7 @@ class DynAEsti:
         models = self._models(shards.items, shards.models)
         busy = [k for k, part in enumerate(shards.parts) if part.people]
         stock: Stock = engine.run(TakeStock(shards, models), busy, summed)
-        coding = build_coding(shards.items, models, stock, self.rare)
+        coding = build_coding(shards.items, models, stock, self.rare, self.priors is not None)
         bank = self._bank(shards.items, coding, stock)
         listen = self._listener()
         crowd = Sharded(Layout(shards, coding, bank, self.clock, run), engine, listen.shard if isinstance(listen, LiveLine) else None,

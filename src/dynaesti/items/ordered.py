@@ -7,6 +7,7 @@ import numpy as np
 from scipy.special import expit, log_expit, logsumexp
 
 from dynaesti.arrays import Array, Bools
+from dynaesti.compiled import compiled
 from dynaesti.errors import InputError
 from dynaesti.items.base import (
     DIFFICULTY,
@@ -92,8 +93,9 @@ class Graded(ItemModel):
 
     def rows(self, u: Array, theta: Array) -> Array:
         slope, at = self._line(u)
-        above = (slope[:, None] * theta)[..., None] - at[:, None, :]
-        return np.stack([log_between(above, np.asarray(k)) for k in range(at.shape[1] + 1)], axis=1)
+        out = np.empty((len(u), at.shape[1] + 1, theta.shape[-1]))
+        graded_rows(slope, at, np.atleast_2d(theta), out)
+        return out
 
     def slopes(self, u: Array, theta: Array) -> Array:
         slope, at = self._line(u)
@@ -114,6 +116,82 @@ class Graded(ItemModel):
             d = density * move
             out.append((np.concatenate([empty, d], axis=1) - np.concatenate([d, empty], axis=1)) / np.exp(log_p))
         return np.stack(out, axis=1)
+
+    def evaluated(self, u: Array, theta: Array, counts: Array) -> tuple[Array, Array, Array]:
+        slope, at = self._line(u)
+        value, gradient, curvature = np.zeros(len(u)), np.zeros(u.shape), np.zeros((*u.shape, u.shape[1]))
+        evaluate_graded(slope, at, np.exp(u[:, 2:]), self.signed, theta, counts, value, gradient, curvature)
+        return value, gradient, curvature
+
+
+@compiled
+def _graded_at(t: float, at: Array, log_gap: Array, up: Array, down: Array, log_p: Array) -> None:
+    """At a predictor t without thresholds: log P(Y ≥ k) and log P(Y < k) for each threshold, and the log chance of each category.
+
+    σ(u) − σ(l) = σ(u) σ(−l) (1 − e^{l−u}): each factor keeps its digits in both tails, and the last, in `log_gap`, knows no ability.
+    """
+    last = at.size
+    for k in range(last):
+        above = t - at[k]
+        rest = -np.log1p(np.exp(-abs(above)))
+        up[k], down[k] = rest + min(above, 0.0), rest - max(above, 0.0)
+    log_p[0], log_p[last] = down[0], up[last - 1]
+    for k in range(1, last):
+        log_p[k] = up[k - 1] + down[k] + log_gap[k]
+
+
+@compiled
+def graded_rows(slope: Array, at: Array, theta: Array, out: Array) -> None:
+    """Log chances of graded items at abilities (1 or items, points)."""
+    count, last = at.shape
+    up, down, log_p, log_gap = np.empty(last), np.empty(last), np.empty(last + 1), np.zeros(last)
+    for i in range(count):
+        own = i if theta.shape[0] > 1 else 0
+        for k in range(1, last):
+            log_gap[k] = np.log(-np.expm1(at[i, k - 1] - at[i, k]))
+        for g in range(theta.shape[1]):
+            _graded_at(slope[i] * theta[own, g], at[i], log_gap, up, down, log_p)
+            for k in range(last + 1):
+                out[i, k, g] = log_p[k]
+
+
+@compiled
+def evaluate_graded(slope: Array, at: Array, steps: Array, signed: bool, theta: Array, counts: Array, value: Array, gradient: Array,
+                    curvature: Array) -> None:
+    """Σ counts × log rows of graded items, gradients and expected curvatures, added to what is there, without an array on the way."""
+    count, last = at.shape
+    up, down, log_p, log_gap = np.empty(last), np.empty(last), np.empty(last + 1), np.zeros(last)
+    rise = np.empty(last + 1)
+    for i in range(count):
+        unit = 1.0 if signed else slope[i]
+        for k in range(1, last):
+            log_gap[k] = np.log(-np.expm1(at[i, k - 1] - at[i, k]))
+        for g in range(theta.size):
+            n = 0.0
+            for k in range(last + 1):
+                n += counts[i, k, g]
+            if n == 0.0:
+                continue
+            t = slope[i] * theta[g]
+            _graded_at(t, at[i], log_gap, up, down, log_p)
+            for k in range(last + 1):
+                # the chance is that of its lower threshold less that of its upper one: how steep each is, against the chance
+                lower = np.exp(up[k - 1] + down[k - 1] - log_p[k]) if k > 0 else 0.0
+                upper = np.exp(up[k] + down[k] - log_p[k]) if k < last else 0.0
+                below = (theta[g] if signed else t - at[i, k - 1]) if k > 0 else 0.0
+                above = (theta[g] if signed else t - at[i, k]) if k < last else 0.0
+                rise[0], rise[1] = lower * below - upper * above, unit * (upper - lower)
+                for j in range(last - 1):  # gap j lies below all thresholds from j + 1 on
+                    rise[j + 2] = unit * steps[i, j] * ((upper if k > j else 0.0) - (lower if k > j + 1 else 0.0))
+                c, w = counts[i, k, g], max(n, 0.0) * np.exp(log_p[k])
+                value[i] += c * log_p[k]
+                for p in range(last + 1):
+                    gradient[i, p] += c * rise[p]
+                    for q in range(p + 1):
+                        curvature[i, p, q] += w * rise[p] * rise[q]
+        for p in range(last + 1):
+            for q in range(p):
+                curvature[i, q, p] = curvature[i, p, q]
 
 
 @dataclass(frozen=True)
