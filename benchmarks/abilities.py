@@ -105,7 +105,7 @@ def update() -> None:
     """A new answer of a person with 500."""
     truth = paper(100, 500, seed=0)
     responses = dy.Responses.from_matrices(truth.responses, truth.times)
-    fit = dy.DynAEsti("3PL", threads=1, iterations=15).fit(responses)
+    fit = dy.DynAEsti("3PL", threads=1).fit(responses)
     spent = []
     for person in range(30):
         live = fit.live(person)

@@ -144,7 +144,7 @@ def test_spreads_of_learned_priors_do_not_collapse():
                   np.array([w.mean for w in weak]), np.array([w.sd for w in weak]))
     bank = Bank((block,), Metric(), "hierarchical")
     for _ in range(200):
-        bank, _ = bank.improved(counts, z)
+        bank = bank.improved(counts, z).bank
     assert bank.blocks[0].prior_sd.min() > 0.05
     assert np.abs(bank.blocks[0].u).max() < 5
 

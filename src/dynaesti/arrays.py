@@ -89,3 +89,12 @@ def _first_stranger(raw: npt.NDArray[Any]) -> str:
             pass
         return f"{value!r} at position {position}"
     return f"dtype {raw.dtype}"
+
+
+def symmetric_root(cov: Array) -> Array:
+    """The R = Rᵀ with RR = cov, for covariances that are singular to rounding.
+
+    There is only one: a seed draws the same curves whichever way a machine's libraries turn eigenvectors.
+    """
+    values, vectors = np.linalg.eigh(cov)
+    return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T)

@@ -17,14 +17,14 @@ import numpy.typing as npt
 from scipy.linalg import solve_triangular
 from scipy.special import gammaln, logsumexp
 
-from dynaesti.arrays import Array, Ints, as_vector, generator, refuse, whole_number
+from dynaesti.arrays import Array, Ints, as_vector, generator, refuse, symmetric_root, whole_number
 from dynaesti.components import Component, within_table
 from dynaesti.frames import make_frame
 from dynaesti.links import Link
 from dynaesti.mixtures import check_level
 from dynaesti.observations import Observations
 from dynaesti.pareto import smooth_weights
-from dynaesti.priors.weights import WeightPosterior, symmetric_root
+from dynaesti.priors.weights import WeightPosterior
 from dynaesti.rows import RowTable, sum_rows
 
 HIGHEST_RANK = 50

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from dynaesti.items import ItemModel, OwnModel
 from dynaesti.threads import in_threads
 
 NEWTON_STEPS = 10
-SETTLED = 3e-5  # largest step of an item at rest
+SETTLED = 1e-3  # largest step of an item at rest: the next one, Newton's, would be about the square of it
 BATCH = 1_000_000  # slopes at a time
 HYPER_WEIGHT, HYPER_ITEMS = 3.0, 20  # the weak prior counts as so many items; fewer items than this share no distribution
 
@@ -71,6 +72,12 @@ class Block:
         """
         return float(-0.5 * (((self.u - self.prior_mean) / self.prior_sd) ** 2)[self.free].sum())
 
+    def log_room(self, curvature: Array) -> float:
+        """Log of the room that the answers leave the free parameters of what their priors gave them (by Laplace's method)."""
+        scaled = self.prior_sd[:, None] * curvature * self.prior_sd
+        both = self.free[:, :, None] & self.free[:, None, :]
+        return float(-0.5 * np.linalg.slogdet(np.where(both, scaled, np.eye(self.prior_sd.size)))[1].sum())
+
     def rows(self, theta: Array) -> Array:
         """All rows of the block, flat: (rows, points)."""
         return np.concatenate([self.model.rows(self.u[part], theta).reshape(-1, theta.size) for part in self._batches(theta.size)])
@@ -79,6 +86,15 @@ class Block:
         """Derivatives of the rows by the item's own parameters: (rows, parameters, points)."""
         parts = [self.model.slopes(self.u[part], theta).transpose(0, 2, 1, 3) for part in self._batches(theta.size)]
         return np.concatenate([part.reshape(-1, self.u.shape[1], theta.size) for part in parts])
+
+    def centred(self) -> Block:
+        """The block with the priors of logs of slopes and gaps centred on the items themselves, where these are many.
+
+        Weak priors say how alike items are. The unit of ability is for people to decide, not for a guess of the typical slope.
+        """
+        logs = np.array([prior.unit == "log" for prior in self.model.priors(self.size)]) & (self.free.sum(axis=0) >= HYPER_ITEMS)
+        middle = np.where(self.free, self.u, 0.0).sum(axis=0) / np.maximum(self.free.sum(axis=0), 1)
+        return replace(self, prior_mean=np.where(logs, middle, self.prior_mean))
 
     def clipped(self, u: Array) -> Array:
         """Parameters kept from running away."""
@@ -185,6 +201,14 @@ def _improve_shared(block: Block, counts: Array, theta: Array) -> tuple[Block, A
     return replace(block, u=own[:, None] + tau), curvature
 
 
+class Improved(NamedTuple):
+    """What an M-step finds."""
+
+    bank: Bank
+    weights: Array  # root of the information about each free parameter: weighted moves are in standard errors
+    log_room: float  # of all items under priors that are learned from them, see `Block.log_room`; else 0
+
+
 @dataclass(frozen=True)
 class Bank:
     """All items. Rows of a block's k-th item begin at first_row + k · depth."""
@@ -217,11 +241,8 @@ class Bank:
         """Log prior of all items."""
         return sum(block.log_prior() for block in self.blocks)
 
-    def improved(self, counts: Array, z: Array, threads: int | None = None) -> tuple[Bank, Array]:
-        """The M-step: every item, then the priors' own parameters, from expected counts. The metric is not for it: see `remetred`.
-
-        With it the weight of each free parameter: the root of its information, so that weighted moves are in standard errors.
-        """
+    def improved(self, counts: Array, z: Array, threads: int | None = None) -> Improved:
+        """The M-step: every item, then the priors' own parameters, from expected counts. The metric is not for it: see `remetred`."""
         seen = np.flatnonzero(np.abs(counts).max(axis=0) > 1e-14)  # nobody is at the grid's ends
         counts, z = np.ascontiguousarray(counts[:, seen[0]:seen[-1] + 1]), z[seen[0]:seen[-1] + 1]
         theta = self.metric.theta(z)
@@ -229,8 +250,9 @@ class Bank:
         blocks = [block for block, _ in moved]
         if self.needs_unit:
             blocks = [_with_learned_prior(block, curvature, self.priors == "hierarchical") for block, curvature in moved]
-        improved = replace(self, blocks=tuple(blocks))
-        return improved, improved._weights([curvature for _, curvature in moved])
+        room = sum(block.log_room(curvature) for block, (_, curvature) in zip(self.blocks, moved, strict=True)) if self.needs_unit else 0.0
+        improved = self._with(blocks, self.metric)
+        return Improved(improved, improved._weights([curvature for _, curvature in moved]), room)
 
     # --- as one vector, for acceleration --------------------------------------------------------------
 
@@ -276,7 +298,7 @@ class Bank:
             metric, used = replace(metric, location=float(vector[used])), used + 1
         if metric.free_scale:
             metric = replace(metric, log_scale=float(vector[used]))
-        return replace(self, blocks=tuple(blocks), metric=metric)
+        return self._with(blocks, metric)
 
     def remetred(self, location: float, log_scale: float) -> Bank:
         """The bank at abilities location + scale · z, told of z: by the metric where it is free, else by the items.
@@ -291,7 +313,11 @@ class Bank:
             blocks = tuple(_remetred(block, gain, shift, self.needs_unit) for block in blocks)
         moved = replace(metric, location=metric.location + metric.scale * location * metric.free_location,
                         log_scale=metric.log_scale + log_scale * metric.free_scale)
-        return replace(self, blocks=blocks, metric=moved)
+        return self._with(blocks, moved)
+
+    def _with(self, blocks: Sequence[Block], metric: Metric) -> Bank:
+        """The bank with other parameters, the weak priors' centres following them."""
+        return replace(self, blocks=tuple(block.centred() if self.priors == "weak" else block for block in blocks), metric=metric)
 
     def begun_from(self, earlier: Bank) -> Bank:
         """The same items at an earlier bank's parameters, as far as it has them under the same model with equally many categories."""

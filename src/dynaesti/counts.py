@@ -9,18 +9,25 @@ import numpy as np
 
 from dynaesti.arrays import Array, Ints
 from dynaesti.compiled import compiled
-from dynaesti.rows import DONE, MOST_NODES, NODES, WIDTH, careful, lagrange, on_grid
+from dynaesti.rows import DONE, MOST_NODES, WIDTH, careful, lagrange, on_grid
+
+REACH, FEWER = 6.0, 18  # half a bracket in tilted sds, and its nodes, where a row is smooth: a count needs fewer than the moments
+APART = 1e-3  # part of the weight by which every other node may differ from the rest
+LOW = 1e-7  # of the weight, at an end
 
 
 @compiled
 def _quick_weights(lik: Array, row: int, start: float, step: float, mean: float, var: float, centre: float, sd: float, p: Array
                    ) -> tuple[int, int, int]:
-    """Weights of cavity × one row on the grid without an exponential in the loop: (nodes, first, stride); no nodes: declined."""
-    stride = max(1, int(2.0 * WIDTH * sd / (step * (NODES - 1))))
+    """Weights of cavity × one row on the grid without an exponential in the loop: (nodes, first, stride); no nodes: declined.
+
+    Every other node has to weigh as much as the rest: a trapezoid's error is about the square of that of one with half the nodes.
+    """
+    stride = max(1, int(2.0 * REACH * sd / (step * (FEWER - 1))))
     gap = stride * step
-    first = int(np.ceil((centre - WIDTH * sd - start) / step))
-    n = int(2.0 * WIDTH * sd / gap) + 1
-    if gap > 0.6 * sd or first < 0 or first + stride * (n - 1) >= lik.shape[1]:
+    first = int(np.ceil((centre - REACH * sd - start) / step))
+    n = int(2.0 * REACH * sd / gap) + 1
+    if gap > 0.8 * sd or first < 0 or first + stride * (n - 1) >= lik.shape[1]:
         return 0, 0, 0
     x = start + step * first
     tight = 1.0 / var
@@ -30,15 +37,17 @@ def _quick_weights(lik: Array, row: int, start: float, step: float, mean: float,
     w = np.exp(exponent)
     ratio = np.exp(-0.5 * gap * (2.0 * (x - mean) + gap) * tight)
     shrink = np.exp(-gap * gap * tight)
-    total = 0.0
+    total, rest = 0.0, 0.0
     i = first
     for k in range(n):
         p[k] = w * lik[row, i]
-        total += p[k]
+        total, rest = rest + p[k], total
         w *= ratio
         ratio *= shrink
         i += stride
-    if not total > 1e-250 or p[0] > 1e-8 * total or p[n - 1] > 1e-8 * total:
+    apart = abs(total - rest)
+    total += rest
+    if not (total > 1e-250 and apart < APART * total) or p[0] > LOW * total or p[n - 1] > LOW * total:
         return 0, 0, 0
     scale = 1.0 / total
     for k in range(n):

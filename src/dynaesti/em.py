@@ -29,6 +29,7 @@ WARM_UP = 1  # plain EM steps before the first one
 LOOSE = 2e-3  # tolerance of grafting on the way, at most: a small part of the items' own step
 PART = 2e-3
 FALL = 0.1  # nats that a jump may lose: grafting is not exact before the end
+GAIN = 3e-3  # nats an answer and unit of tolerance that a step at rest may gain where priors are learned along
 IDLE, PRUNING = 2e-2, (1, 3, 6, 12, 24)  # weight in the population below which a prior leaves, and after which steps
 
 
@@ -38,7 +39,7 @@ class Step:
 
     iteration: int
     stage: str
-    objective: float  # log evidence + log prior of the items
+    objective: float  # log evidence + log prior of the items; of the priors, where these are learned from the items
     log_evidence: float
     change: float  # step of the parameters in their standard errors, root mean square
     seconds: float
@@ -127,11 +128,16 @@ class Loop:
             self.crowd.forget(list(self.priors.kernels))
 
     def _stepped(self, bank: Bank, tolerance: float) -> tuple[Point, Bank, Array, Array, float]:
-        """A look and an M-step: the point, the bank after it, the pull, its weights, and the change in standard errors."""
+        """A look and an M-step: the point, the bank after it, the pull, its weights, and the change in standard errors.
+
+        Where priors are learned from the items, the point's objective has the items integrated out, by Laplace's method: at their peaks
+        alone the evidence grows for ever with slopes and spreads (Supreme Court, 9 votes a case: 3,200 nats in 120 steps while that of
+        priors fell by 3,600, and forecasts got worse).
+        """
         here, counts = self.look(bank, tolerance)
         assert counts is not None
-        plain, weights = bank.improved(counts, here.grid, self.threads)
-        plain = _unit_step(here, plain, weights)
+        plain, weights, room = bank.improved(counts, here.grid, self.threads)
+        here, plain = replace(here, objective=here.objective + room), _unit_step(here, plain, weights)
         pull = plain.vector() - bank.vector()
         return here, plain, pull, weights, float(np.sqrt(np.mean((pull * weights) ** 2))) if pull.size else 0.0
 
@@ -145,19 +151,18 @@ class Loop:
 
     def _still(self, here: Point, before: float, change: float, tolerance: float) -> bool:
         """Whether a step moved next to nothing, see `run`."""
-        bank, gain = here.bank, abs(here.objective - before)
+        bank, gain = here.bank, here.objective - before
         if bank.needs_unit:
-            return change < 10 * tolerance and gain < 0.01 * tolerance * self.crowd.answers
-        return change < tolerance and gain < 0.1 * tolerance * np.sqrt(bank.free_count + 1)
+            return gain < 0.0 or (change < 10 * tolerance and gain < GAIN * tolerance * self.crowd.answers)
+        return change < tolerance and abs(gain) < 0.1 * tolerance * np.sqrt(bank.free_count + 1)
 
-    def run(self, bank: Bank, most: int, tolerance: float, resume: Mark | None = None) -> tuple[Point, bool]:
+    def run(self, bank: Bank, most: int, tolerance: float, resume: Mark | None = None) -> tuple[Bank, bool]:
         """EM until it is at rest twice in a row, or from where a mark was set.
 
         At rest: a step moves the parameters by less than `tolerance` of their standard errors (root mean square), and the evidence by
-        no more than 0.1 × `tolerance` nats times the root of the number of parameters. Where priors are learned along, no one quantity
-        grows at every step, and valleys are flat: there steps are plain, and at rest may be ten times as long and change the evidence by
-        0.01 × `tolerance` nats an answer.
-        Returns the last E-step, with grafting settled tightly, and whether the loop came to rest.
+        no more than 0.1 × `tolerance` nats times the root of the number of parameters. Where priors are learned along, valleys are flat:
+        there steps are plain, and at rest they may be ten times as long and gain `GAIN` × `tolerance` nats an answer, or nothing at all.
+        Returns the last bank, and whether the loop came to rest.
         """
         s = resume or Mark(self.stage, 0, bank, bank, LOOSE, 0, np.inf, -np.inf, -np.inf, (), False, self._farthest, self.priors, {}, ())
         if resume is not None:
@@ -174,7 +179,7 @@ class Loop:
             self._note(here, change)
             still = self._still(here, s.last, change, tolerance)
             if (still and s.quiet >= 1) or len(self.trace) >= most:
-                return self.look(plain, TIGHT, counting=False)[0], bool(still and s.quiet >= 1)
+                return plain, bool(still and s.quiet >= 1)
             settle = float(np.clip(PART * np.abs(pull * weights).max(initial=0.0), 10 * TIGHT, LOOSE))
             plainly = s.step < WARM_UP or here.bank.needs_unit
             target = plain.vector() if plainly else jumps.next(here.bank.vector(), pull, weights)

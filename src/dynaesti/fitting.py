@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dynaesti.answers import Answers, Census
-from dynaesti.arrays import Array
+from dynaesti.arrays import Array, Ints
 from dynaesti.bank import Bank
 from dynaesti.candidates import UnitSpace, explore, unit_space
 from dynaesti.checkpoints import Checkpoint
@@ -18,7 +18,7 @@ from dynaesti.coding import Coding
 from dynaesti.crowd import Crowd, InMemory
 from dynaesti.em import Listener, Loop, Mark, Point, Priors, Step
 from dynaesti.errors import BandwidthWarning, InputError
-from dynaesti.expectation import ability_grid, tabulated
+from dynaesti.expectation import TIGHT, ability_grid, tabulated
 from dynaesti.fitfile import Common
 from dynaesti.population import log_list_prior, population_share
 from dynaesti.priors.kernels import Kernel
@@ -31,7 +31,7 @@ LIKELY, MISSED, MOST_PRIORS = 0.05, 0.5, 4  # weights relative to the heaviest p
 WORTH = 2.0  # nats of the few people's evidence that priors added late must bring
 HARDLY = 0.01  # nats a parameter that the items gained since the search for priors, about a seventh of a standard error: no need of another
 STAGES = ("first look", "some people", "everyone", "everyone, with priors missed before")
-SEARCHING = 1e-3  # tolerance of grafting in the search
+SEARCHING = 1e-2  # tolerance of grafting in the search: the evidence is stationary in the sites, so its own error is about the square
 LOOSER = 10.0  # the first look may stop at so many times the tolerance
 
 
@@ -89,15 +89,15 @@ class Stages:
         priors = self.known or Priors.one(self.kernel if space is None else space.at(tuple(axis.centre for axis in space.axes)))
         if self.known is None and not self._past(1):
             bank, priors = self._first_passes(bank, priors, few, space)
-        loop, point, converged = self._loop(2, self.crowd, priors), None, False
-        if not self._past(2):
-            point, converged = loop.run(bank, self._most(), self.tolerance, self._taken(2))
-            bank = point.bank
-        again = self._past(2) or (space is not None and bool(space.axes) and len(self.trace) < self.iterations
-                                  and self._moved_on(bank) and self._add_missed(loop, few, bank, space))
-        if point is None or again:
+        loop, converged, again = self._loop(2, self.crowd, priors), False, self._past(2)
+        if not again:
+            bank, converged = loop.run(bank, self._most(), self.tolerance, self._taken(2))
+            again = (space is not None and bool(space.axes) and len(self.trace) < self.iterations
+                     and self._moved_on(bank) and self._add_missed(loop, few, bank, space))
+        if again:
             loop.stage = STAGES[3]
-            point, converged = loop.run(bank, self._most(), self.tolerance, self._taken(3))
+            bank, converged = loop.run(bank, self._most(), self.tolerance, self._taken(3))
+        point, _ = loop.look(bank, TIGHT, counting=False)
         spread, shared = self._covariance(loop, point) if self.errors else (None, None)
         return Fitted(point, loop.priors, tuple(self.trace), converged, spread, shared)
 
@@ -108,11 +108,11 @@ class Stages:
         some = InMemory(self.crowd.take(chosen), self.threads) if chosen.size < 0.4 * census.people else None
         if space is not None and space.axes and not self._past(0):
             first = self._loop(0, some or self.crowd, priors)
-            bank = first.run(bank, min(self.iterations, FIRST_LOOK), LOOSER * self.tolerance, self._taken(0))[0].bank
+            bank, _ = first.run(bank, min(self.iterations, FIRST_LOOK), LOOSER * self.tolerance, self._taken(0))
             priors = search(few, bank, space, LIKELY)
         if some is not None and len(self.trace) < self.iterations:
             look = self._loop(1, some, priors)
-            bank = look.run(bank, min(self.iterations, len(self.trace) + 20), LOOSER * self.tolerance, self._taken(1))[0].bank
+            bank, _ = look.run(bank, min(self.iterations, len(self.trace) + 20), LOOSER * self.tolerance, self._taken(1))
             priors = look.priors
         return bank, priors
 
@@ -160,30 +160,40 @@ class Stages:
         if not missed.size:
             return False
         joined = loop.priors.with_more(replace(found.take(missed), share=found.share[missed]))
-        if _evidence(few, bank, joined) < _evidence(few, bank, loop.priors) + WORTH:
+        evidence, share = _evidence(few, bank, joined)
+        if evidence < _evidence(few, bank, loop.priors)[0] + WORTH:
             return False
-        loop.priors = joined
+        loop.priors = replace(joined, share=share).take(_heaviest(share))
+        loop.crowd.forget(list(loop.priors.kernels))
         return True
 
 
-def _evidence(few: InMemory, bank: Bank, priors: Priors) -> float:
-    """Log evidence of few people under a list of priors, the shares learned anew."""
+def _heaviest(share: Array) -> Ints:
+    """The priors that most of the population uses, in the list's order."""
+    return np.sort(np.argsort(-share, kind="stable")[:MOST_PRIORS])
+
+
+def _evidence(few: InMemory, bank: Bank, priors: Priors) -> tuple[float, Array]:
+    """Log evidence of few people under a list of priors, and the shares that these then have."""
     kernels = list(priors.kernels)
     logs = few.engine.run(tabulated(bank, ability_grid(bank)), kernels, priors.share, [None] * len(kernels), 1e-4).evidence
     share = population_share(logs, priors.log_mass)
     with np.errstate(divide="ignore"):
-        return float(np.logaddexp.reduce(np.log(share)[:, None] + logs, axis=0).sum()) + log_list_prior(share, priors.log_mass)
+        whole = float(np.logaddexp.reduce(np.log(share)[:, None] + logs, axis=0).sum())
+    return whole + log_list_prior(share, priors.log_mass), share
 
 
 def search(few: InMemory, bank: Bank, space: UnitSpace, likely: float) -> Priors:
     """The priors that the population uses, from a look at few people."""
     table = tabulated(bank, ability_grid(bank))
+    settled: dict[bool, tuple[Array, Array]] = {}  # sites of constant and of moving abilities: they hardly depend on the prior
 
     def evidence(kernels: list[Kernel]) -> list[Array]:
         if not kernels:
             return []
-        starts: list[tuple[Array, Array] | None] = [None] * len(kernels)
-        return list(few.engine.run(table, kernels, np.ones(len(kernels)), starts, SEARCHING).evidence)
+        found = few.engine.run(table, kernels, np.ones(len(kernels)), [settled.get(kernel.static) for kernel in kernels], SEARCHING)
+        settled.update({kernel.static: (g.precision, g.shift) for kernel, g in zip(kernels, found.grafted, strict=True)})
+        return list(found.evidence)
 
     def weigh(results: list[Array], log_mass: Array) -> Array:
         return population_share(np.array(results), log_mass)
@@ -191,7 +201,7 @@ def search(few: InMemory, bank: Bank, space: UnitSpace, likely: float) -> Priors
     found = explore(space, evidence, weigh)
     mass = np.array([e.log_mass for e in found])
     share = weigh([e.result for e in found], mass)
-    keep = np.sort(np.argsort(-share, kind="stable")[:MOST_PRIORS])
+    keep = _heaviest(share)
     keep = keep[share[keep] > likely * share.max()]
     _tell_edge(space, [found[k].kernel for k in keep], share[keep])
     few.forget([])

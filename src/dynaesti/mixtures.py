@@ -62,7 +62,7 @@ class Mixture:
             above = self._average(ndtr(z)) - q
             lo, hi = np.where(above < 0, x, lo), np.where(above > 0, x, hi)
             slope = self._average(np.exp(-0.5 * z**2) / (self.sds * np.sqrt(2 * np.pi)))
-            with np.errstate(divide="ignore", invalid="ignore"):
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
                 newton = x - above / slope
             step: Array = np.where((newton >= lo) & (newton <= hi), newton, 0.5 * (lo + hi))
             if np.all(np.abs(step - x) <= 1e-13 * (1 + np.abs(x))):

@@ -431,6 +431,8 @@ def match_again(sites: Ints, group: Ints, member_start: Ints, member_row: Ints, 
         if b == a + 1 and member_coef[a] == 1.0 and v >= narrow:  # nearly all sites, and calls with many arrays cost more than the integral
             row = member_row[a]
             done, z, x, s, third, fourth = _quick(lik, row, start, step, m, v, mean[i], np.sqrt(var[i]))
+            if not done and z > 0.0:  # the guess was wide: again around what it found
+                done, z, x, s, third, fourth = _quick(lik, row, start, step, m, v, x, np.sqrt(s))
             lz = np.log(z) + top[row] if done else 0.0
         if not done:
             done, lz, x, s, third, fourth = match_one(member_row[a:b], member_coef[a:b], log_lik, lik, top, start, step, m, v, mean[i],

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit, ndtri
 
-from dynaesti.arrays import Array, Ints, generator, positive_number, whole_number
+from dynaesti.arrays import Array, Ints, generator, positive_number, symmetric_root, whole_number
 from dynaesti.errors import InputError
 from dynaesti.items import ItemModel, item_model
 
@@ -57,12 +57,11 @@ def _bridges(t: Array, ends: Array, rng: np.random.Generator) -> Array:
 
     fixed = np.array([0.0, 1.0])
     gain = np.linalg.solve(cov(fixed, fixed), cov(fixed, t)).T
-    values, vectors = np.linalg.eigh(cov(t, t) - gain @ cov(fixed, t))
-    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    root = symmetric_root(cov(t, t) - gain @ cov(fixed, t))
     mean = PAPER_MEAN + (ends - PAPER_MEAN) @ gain.T
     out, todo = np.empty_like(mean), np.arange(len(ends))
     while todo.size:
-        draws = mean[todo] + rng.standard_normal((todo.size, t.size)) @ root.T
+        draws = mean[todo] + rng.standard_normal((todo.size, t.size)) @ root
         fine = (draws > 0).all(axis=1) & (draws < 1).all(axis=1)
         out[todo[fine]] = draws[fine]
         todo = todo[~fine]
@@ -72,8 +71,8 @@ def _bridges(t: Array, ends: Array, rng: np.random.Generator) -> Array:
 def curves(times: npt.ArrayLike, bandwidth: float, size: int, seed: Any = 0) -> Array:
     """Ability curves of unit variance drawn from the RBF prior: (size, times)."""
     t = np.asarray(times, dtype=np.float64)
-    values, vectors = np.linalg.eigh(np.exp(-0.5 * ((t[:, None] - t) / bandwidth) ** 2))
-    return np.asarray(generator(seed).standard_normal((size, t.size)) @ (vectors * np.sqrt(np.maximum(values, 0.0))).T)
+    root = symmetric_root(np.exp(-0.5 * ((t[:, None] - t) / bandwidth) ** 2))
+    return np.asarray(generator(seed).standard_normal((size, t.size)) @ root)
 
 
 ORDERED = 4  # categories of drawn items that have several

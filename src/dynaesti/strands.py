@@ -19,7 +19,7 @@ from dynaesti.priors.weights import WeightPosterior, lowrank_at, lowrank_weights
 from dynaesti.regrafting import Members, reglide, regraft
 from dynaesti.rows import match_table
 
-TOLERANCE = 1e-6
+TOLERANCE = 2e-7
 EMPTY_SITE = np.array([0.0, 0.0, *9 * [np.nan]])  # says nothing yet; its moments are to be integrated
 
 

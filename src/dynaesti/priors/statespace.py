@@ -10,11 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynaesti.arrays import Array, Bools, Ints
+from dynaesti.arrays import Array, Bools, Ints, symmetric_root
 from dynaesti.compiled import compiled
 from dynaesti.priors.features import Basis, SideBySide, leaf_basis
 from dynaesti.priors.kernels import Kernel, Leaf, Level, Matern, Wiener
-from dynaesti.priors.weights import symmetric_root
 
 
 @dataclass(frozen=True)

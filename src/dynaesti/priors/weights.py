@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, cholesky, solve_triangular
 
-from dynaesti.arrays import Array, Bools, Ints
+from dynaesti.arrays import Array, Bools, Ints, symmetric_root
 from dynaesti.compiled import compiled
 from dynaesti.priors.features import Basis, kernel_basis
 from dynaesti.priors.kernels import Kernel
@@ -273,12 +273,6 @@ class WeightPosterior:
             root = symmetric_root(self._rest(t[unknown], b[unknown]))
             draws[:, unknown] += rng.standard_normal((size, unknown.size)) @ root.T
         return draws
-
-
-def symmetric_root(cov: Array) -> Array:
-    """R with RRᵀ = cov, for covariances that are singular to rounding."""
-    values, vectors = np.linalg.eigh(cov)
-    return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
 
 
 def _diagonal(cov: Callable[[Array, Array], Array], t: Array) -> Array:

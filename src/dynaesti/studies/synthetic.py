@@ -217,7 +217,7 @@ def _fit_variant(variant: Variant, truth: Synthetic, options: Options) -> dict[s
             weights = (np.arange(len(kernels))[:, None] == loo.argmax(axis=0)).astype(np.float64)
         expected = Expected(grafted, weights)
         if k < ROUNDS:
-            bank, _ = bank.improved(engine.counts(kernels, expected, table), z)
+            bank = bank.improved(engine.counts(kernels, expected, table), z).bank
     assert expected is not None
     return measures(truth, _irf(bank), _quantiles(engine, kernels, expected, truth))
 
