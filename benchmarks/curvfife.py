@@ -18,6 +18,7 @@ from itertools import product
 import numpy as np
 
 import dynaesti as dy
+from dynaesti.arrays import symmetric_root
 
 
 def polling(seed: int, n: int = 100) -> tuple[np.ndarray, np.ndarray]:
@@ -90,10 +91,10 @@ def steep() -> None:
 
     sweeps, settled = [], []
     x = np.linspace(0, 1, 500)
-    values, vectors = np.linalg.eigh(np.exp(-0.5 * ((x[:, None] - x) / 0.2) ** 2))
+    root = symmetric_root(np.exp(-0.5 * ((x[:, None] - x) / 0.2) ** 2))
     for a, b, c, seed in product((4.0, 8.0), (0.0, 1.0, 2.0), (0.33, 0.5), range(16)):
         rng = np.random.default_rng(seed)
-        theta = (vectors * np.sqrt(np.maximum(values, 0))) @ rng.normal(size=500)
+        theta = root @ rng.normal(size=500)
         right = (rng.random(500) < c + (1 - c) / (1 + np.exp(-a * (theta - b)))).astype(int)
         answers = observe(x, dy.ItemResponses(right, "3PL", a=a, b=b, c=c), None)
         for fitted in graft_components(answers, [dy.RBF(h) for h in (0.1, 0.2, 0.4)]):

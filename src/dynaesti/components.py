@@ -12,6 +12,7 @@ from dynaesti.likelihood import Likelihood
 from dynaesti.observations import Observations
 from dynaesti.priors import Posterior, SolverName, assemble, choose, posterior
 from dynaesti.priors.kernels import Kernel
+from dynaesti.priors.weights import WeightPosterior
 
 MOST_FEATURES = 30_000_000  # doubles of features at a time
 
@@ -36,11 +37,13 @@ class Component:
     sweeps: int
     converged: bool
     residual: float
+    widening: Array | None = None  # second-order correction of the weights' covariance, in its own units, see `refining`
 
     @cached_property
     def posterior(self) -> Posterior:
         """The curve given the sites, as deviation from the prior mean."""
-        return posterior(self.solver, self.kernel, self.instants, self.curve_precision, self.curve_shift)
+        found = posterior(self.solver, self.kernel, self.instants, self.curve_precision, self.curve_shift)
+        return found.widened(self.widening) if self.widening is not None and isinstance(found, WeightPosterior) else found
 
 
 def merges_all(kernel: Kernel, observations: Observations) -> bool:

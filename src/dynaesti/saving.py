@@ -58,13 +58,15 @@ def read_kernel(leaves: list[Header]) -> Kernel:
 def component_header(component: Component, name: str, arrays: Arrays) -> Header:
     """Settled sites go to the arrays, single numbers to the header."""
     arrays.update({f"{name}.{key}": getattr(component, key) for key in VECTORS})
+    if component.widening is not None:
+        arrays[f"{name}.widening"] = component.widening
     return {key: getattr(component, key) for key in NUMBERS}
 
 
 def read_component(kernel: Kernel, header: Header, name: str, arrays: Arrays) -> Component:
     """The component again."""
     parts: dict[str, Any] = {key: header[key] for key in NUMBERS} | {key: arrays[f"{name}.{key}"] for key in VECTORS}
-    return Component(kernel=kernel, **parts)
+    return Component(kernel=kernel, widening=arrays.get(f"{name}.widening"), **parts)
 
 
 def _emission_header(part: Emissions, name: str, arrays: Arrays, link: Link, reach: Array) -> Header:

@@ -4,7 +4,10 @@
 Sites reach the solvers in natural form on the curve itself: exp(shift·g − ½·precision·g²).
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -232,10 +235,18 @@ class WeightPosterior:
         self.factor = cho_factor(np.eye(basis.rank) + at_sites.T @ (precision[:, None] * at_sites), lower=True)
         self.weights = cho_solve(self.factor, at_sites.T @ shift)
         self.rank = basis.rank
+        self.wider: Array | None = None  # W with WW = I + the widening
+
+    def widened(self, widening: Array) -> WeightPosterior:
+        """The same curve with covariance L⁻ᵀ (I + widening) L⁻¹ of its weights."""
+        out = copy(self)
+        out.wider = symmetric_root(np.eye(self.rank) + widening)
+        return out
 
     def _spread(self, rows: Array) -> Array:
         """L⁻¹bᵀ: its columns' inner products are posterior covariances."""
-        return solve_triangular(self.factor[0], rows.T, lower=True)
+        plain = solve_triangular(self.factor[0], rows.T, lower=True)
+        return plain if self.wider is None else self.wider @ plain
 
     def marginals(self, t: Array) -> tuple[Array, Array]:
         """Mean and variance of the curve at each time."""
@@ -266,6 +277,7 @@ class WeightPosterior:
         """Joint draws of the curve at the times, one a row."""
         b = self.basis.features(t)
         z = rng.standard_normal((size, self.rank))
+        z = z if self.wider is None else z @ self.wider
         w = self.weights + solve_triangular(self.factor[0].T, z.T, lower=False).T
         draws = w @ b.T
         unknown = np.flatnonzero(_diagonal(self.kernel.cov, t) - np.einsum("ij,ij->i", b, b) > 1e-7 * _diagonal(self.kernel.cov, t))

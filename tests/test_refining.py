@@ -1,0 +1,100 @@
+"""The second-order correction: against brute force, where it must do nothing, and that it survives what curves go through."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import dynaesti as dy
+from conftest import polling, rbf
+from test_audit import hard_case
+
+GRID = np.linspace(-7, 7, 141)
+
+
+def brute_force(t, log_lik, h):
+    """Sds of a unit RBF curve at three times and its log evidence, by a sum over a grid in three dimensions."""
+    cov = rbf(t, t, h) + 1e-9 * np.eye(3)
+    x = np.stack(np.meshgrid(GRID, GRID, GRID, indexing="ij"), axis=-1)
+    log_p = -0.5 * np.einsum("abci,ij,abcj->abc", x, np.linalg.inv(cov), x)
+    prior = np.logaddexp.reduce(log_p, axis=None)
+    log_p = log_p + sum(f(x[..., i]) for i, f in enumerate(log_lik))
+    whole = np.logaddexp.reduce(log_p, axis=None)
+    p = np.exp(log_p - whole)
+    mean = np.einsum("abc,abci->i", p, x)
+    return np.sqrt(np.einsum("abc,abci->i", p, x**2) - mean**2), whole - prior
+
+
+@pytest.mark.parametrize(("counts", "h"), [((3, 0, 1), 1.0), ((0, 0, 0), 2.0), ((7, 2, 0), 0.7)])
+def test_most_of_graftings_error_is_gone(counts, h):
+    """Poisson counts at three instants: sds and evidence against brute force."""
+    t = np.array([0.0, 0.5, 1.0])
+    kernel = dy.RBF(h, amplitude=1.0, nugget=0.0)
+    curve = dy.CurvFiFE(kernel, mean=0.0).fit(t, dy.Poisson(np.array(counts)))
+    factorial = {0: 1, 1: 1, 2: 2, 3: 6, 7: 5040}
+    sd, evidence = brute_force(t, [lambda x, k=k: k * x - np.exp(x) - np.log(factorial[k]) for k in counts], h)
+    better = curve.refined()
+    assert_allclose(better.latent.mean(t), curve.latent.mean(t))
+    before, after = np.abs(curve.latent.sd(t) / sd - 1), np.abs(better.latent.sd(t) / sd - 1)
+    assert before.max() > 2e-3
+    assert after.max() < 0.35 * before.max()
+    assert abs(better.log_evidence - evidence) < 0.35 * abs(curve.log_evidence - evidence)
+
+
+def test_extreme_polls_against_a_long_audit():
+    """Two votes of 500 against: grafted sds are 2 % too small, refined ones within a quarter of that."""
+    x = np.linspace(0, 1, 500)
+    votes = np.ones(500, dtype=int)
+    votes[[100, 380]] = 0
+    curve = dy.CurvFiFE(dy.RBF(0.3, amplitude=1.0)).fit(x, dy.Bernoulli(votes))
+    t = np.linspace(0, 1, 15)
+    gold = curve.latent.audit(400_000, seed=1).sd(t)
+    before = np.sqrt(np.mean((curve.latent.sd(t) / gold - 1) ** 2))
+    after = np.sqrt(np.mean((curve.refined().latent.sd(t) / gold - 1) ** 2))
+    assert before > 0.01
+    assert after < 0.35 * before
+
+
+def test_gaussian_emissions_and_constants_are_exact_already():
+    t = np.linspace(0, 1, 30)
+    regression = dy.CurvFiFE(dy.RBF(0.3, amplitude=1.0), mean=0.0).fit(t, dy.Gaussian(np.sin(5 * t), 0.2))
+    assert_allclose(regression.refined().sd(t), regression.sd(t), rtol=1e-12)
+    constant = dy.CurvFiFE(bandwidth=np.inf).fit(t, dy.Bernoulli(t > 0.2))
+    assert_allclose(constant.refined().sd(t), constant.sd(t), rtol=1e-9)
+    assert constant.refined().log_evidence == pytest.approx(constant.log_evidence, abs=1e-9)
+
+
+def test_a_refined_curve_is_a_curve(tmp_path):
+    """Mixtures, samples, covariances, derivatives, updates and files agree with its sds."""
+    x, _, votes = polling(3)
+    curve = dy.CurvFiFE().fit(x[:90], dy.Bernoulli(votes[:90])).refined()
+    t = np.linspace(0, 1, 7)
+    assert sum(p.weight for p in curve.priors) == pytest.approx(1.0)
+    assert_allclose(np.sqrt(np.diag(curve.covariance(t))), curve.latent.sd(t), rtol=1e-9)
+    assert_allclose(curve.latent.sample(t, 40_000, seed=1).std(axis=0), curve.latent.sd(t), rtol=0.02)
+    assert np.isfinite(curve.derivative(t).sd).all()
+    assert_allclose(dy.load(curve.save(tmp_path / "c.dyn")).sd(t), curve.sd(t), rtol=1e-12)
+    assert_allclose(curve.refined().sd(t), curve.sd(t), rtol=1e-12)
+    grown = curve.update(x[90:], dy.Bernoulli(votes[90:]))
+    plain = dy.CurvFiFE().fit(x[:90], dy.Bernoulli(votes[:90])).update(x[90:], dy.Bernoulli(votes[90:]))
+    assert_allclose(grown.sd(t), plain.refined().sd(t), rtol=1e-5)
+    assert np.abs(grown.sd(t) / plain.sd(t) - 1).max() > 1e-5
+
+
+def test_other_solvers_say_the_same_or_say_why_not():
+    x, _, votes = polling(5, 40)
+    kernel, t = dy.RBF(0.3), np.linspace(0, 1, 9)
+    low, dense = (dy.CurvFiFE(kernel, solver=name).fit(x, dy.Bernoulli(votes)).refined().latent.sd(t) for name in ("lowrank", "dense"))
+    assert_allclose(low, dense, rtol=1e-5)
+    chain = dy.CurvFiFE(dy.Matern32(0.3)).fit(x, dy.Bernoulli(votes))
+    assert 1e-4 < np.abs(chain.refined().latent.sd(t) / chain.latent.sd(t) - 1).max() < 0.02
+    x, _, votes = polling(5, 80)
+    with pytest.raises(dy.InputError, match=r"no form in at most 50 weights.*curve.audit"):
+        dy.CurvFiFE(dy.Matern32(0.3)).fit(x, dy.Bernoulli(votes)).refined()
+
+
+def test_no_small_correction_is_left_to_the_audit():
+    x, answers = hard_case(a=8.0, b=0.0, c=0.5)
+    curve = dy.CurvFiFE(bandwidth=0.2).fit(x, answers)
+    with pytest.warns(dy.ConvergenceWarning, match="stay as they are"):
+        same = curve.refined()
+    assert_allclose(same.sd(x), curve.sd(x))
