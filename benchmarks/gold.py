@@ -1,8 +1,8 @@
 """Grafting against gold posteriors: long importance sampling in the weights of the low-rank form, exact but for its own noise.
 
 `make gold` prints, for each problem, the grafted curve's error in means (posterior sds) and in sds (relative), root mean square over
-time, the error of the log evidence, both again for the refined curve (second order), and the gold's own noise; then the same for steep guessing items, where the Gaussian itself is off:
-whether the audit flags them and how close 20,000 draws come. Takes a few minutes.
+time, the error of the log evidence, both again for the refined curve (second order), and the gold's own noise; then the same for steep
+guessing items, where the Gaussian itself is off: whether the audit flags them and how close 20,000 draws come. Takes a few minutes.
 """
 
 import sys

@@ -215,7 +215,7 @@ class Bank:
 
     blocks: tuple[Block, ...]
     metric: Metric
-    priors: str | None = "weak"  # "weak", "sparse" (weak, where items have few answers), "hierarchical" or None
+    priors: str | None = "weak"  # "weak", "sparse" (items have few answers: learned as hierarchical ones are), "hierarchical" or None
 
     @cached_property
     def row_count(self) -> int:
@@ -249,7 +249,7 @@ class Bank:
         moved = [block.improved(counts[block.first_row:block.end_row], theta, threads) for block in self.blocks]
         blocks = [block for block, _ in moved]
         if self.needs_unit:
-            blocks = [_with_learned_prior(block, curvature, self.priors == "hierarchical") for block, curvature in moved]
+            blocks = [_with_learned_prior(block, curvature) for block, curvature in moved]
         room = sum(block.log_room(curvature) for block, (_, curvature) in zip(self.blocks, moved, strict=True)) if self.needs_unit else 0.0
         improved = self._with(blocks, self.metric)
         return Improved(improved, improved._weights([curvature for _, curvature in moved]), room)
@@ -383,12 +383,8 @@ def _remetred(block: Block, gain: float, shift: float, learned: bool) -> Block:
                    prior_sd=np.where(unit, block.prior_sd * stretch, block.prior_sd))
 
 
-def _with_learned_prior(block: Block, curvature: Array, hierarchical: bool) -> Block:
-    """Centres and spreads of the priors from the block's own items.
-
-    Hierarchical: all of them. Else only what depends on the unit of ability (but not the spread of signed slopes: with a handful of
-    answers each it would be their noise). Each item's own variance is added to a spread, else it collapses.
-    """
+def _with_learned_prior(block: Block, curvature: Array) -> Block:
+    """Centres and spreads of the priors from the block's own items. Each item's own variance is added to a spread, else it collapses."""
     count = len(block.items)
     if count < HYPER_ITEMS or not np.isfinite(block.prior_sd).all():
         return block
@@ -396,9 +392,7 @@ def _with_learned_prior(block: Block, curvature: Array, hierarchical: bool) -> B
     own = np.diagonal(np.linalg.inv(curvature + 1e-9 * np.eye(curvature.shape[1])), axis1=1, axis2=2)
     mean, sd = block.prior_mean.copy(), block.prior_sd.copy()
     for p, w in enumerate(weak):
-        if w.unit in ("log", "place") or (hierarchical and w.unit != "slope"):
-            mean[p] = (w.mean * (w.unit == "") + block.u[:, p].sum()) / ((w.unit == "") + count)
-        if w.unit in ("log", "place") or hierarchical:
-            square = float(((block.u[:, p] - mean[p]) ** 2 + own[:, p]).sum())
-            sd[p] = np.sqrt(square / count if w.unit in ("slope", "place") else (HYPER_WEIGHT * w.sd**2 + square) / (HYPER_WEIGHT + count))
+        mean[p] = (w.mean * (w.unit == "") + block.u[:, p].sum()) / ((w.unit == "") + count)
+        square = float(((block.u[:, p] - mean[p]) ** 2 + own[:, p]).sum())
+        sd[p] = np.sqrt(square / count if w.unit in ("slope", "place") else (HYPER_WEIGHT * w.sd**2 + square) / (HYPER_WEIGHT + count))
     return replace(block, prior_mean=mean, prior_sd=sd)

@@ -23,9 +23,10 @@ STEP = 1e-5  # of central differences
 class Weak:
     """A weak normal prior of one unconstrained parameter.
 
-    `unit` says how the parameter depends on the unit of ability. Thousands of items with few answers each would drag that unit along
-    (smaller slopes are likelier, so abilities would grow without end), so there what depends on it gets its centre or its spread
-    from the items themselves: "log" (logs of slopes and gaps: the centre), "slope" (the spread around 0), "place" (both).
+    `unit` says how the parameter depends on the unit of ability: "log" (logs of slopes and gaps: by its centre), "slope" (by its
+    spread), "place" (by both). Thousands of items with few answers each would drag that unit along (smaller slopes are likelier, so
+    abilities would grow without end), so there centres and spreads come from the items themselves, with no weight of their own on
+    what depends on it.
     """
 
     mean: float
