@@ -234,11 +234,9 @@ def _draw(proposal: Proposal, count: int, rng: np.random.Generator) -> tuple[Arr
     shares = np.array([share for share, _, _ in proposal])
     sizes = rng.multinomial(count, shares / shares.sum())
     r = proposal[0][1].size
-    tails = np.sqrt(TAILS / rng.chisquare(TAILS, count))[:, None]
     centres = np.repeat([centre for _, centre, _ in proposal], sizes, axis=0)
-    z = rng.standard_normal((count, r)) * tails
-    pieces = np.split(z, np.cumsum(sizes)[:-1])
-    points = centres + np.concatenate([piece @ root.T for piece, (_, _, root) in zip(pieces, proposal, strict=True)])
+    pieces = [_mirrored(int(size), r, rng) @ root.T for size, (_, _, root) in zip(sizes, proposal, strict=True)]
+    points = centres + np.concatenate(pieces)
     constant = gammaln((TAILS + r) / 2) - gammaln(TAILS / 2) - 0.5 * r * np.log(TAILS * np.pi)
     logs = []
     for share, centre, root in proposal:
@@ -247,6 +245,13 @@ def _draw(proposal: Proposal, count: int, rng: np.random.Generator) -> tuple[Arr
         log_det = np.linalg.slogdet(root)[1]
         logs.append(np.log(share / shares.sum()) + constant - log_det - 0.5 * (TAILS + r) * np.log1p(distance / TAILS))
     return points, np.asarray(logsumexp(logs, axis=0))
+
+
+def _mirrored(size: int, rank: int, rng: np.random.Generator) -> Array:
+    """Draws of a multivariate t around 0, every other one the mirror image of the one before: means are steadier so."""
+    half = (size + 1) // 2
+    z = rng.standard_normal((half, rank)) * np.sqrt(TAILS / rng.chisquare(TAILS, half))[:, None]
+    return np.stack([z, -z], axis=1).reshape(-1, rank)[:size]
 
 
 def _fit_clusters(points: Array, p: Array, root: Array, rng: np.random.Generator) -> Proposal:
