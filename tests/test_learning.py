@@ -8,6 +8,7 @@ from scipy.special import ndtr
 import dynaesti as dy
 from conftest import draw_curve, polling
 from dynaesti.candidates import BANDWIDTH_CENTRE, BANDWIDTH_SD, STATIC_PRIOR
+from dynaesti.population import representatives
 
 
 def test_the_grid_follows_the_evidence():
@@ -138,3 +139,15 @@ def test_bands_cover_what_the_prior_draws(kind):
     inner, outer = np.mean(covers, axis=0)
     assert 0.69 <= inner <= 0.71
     assert 0.94 <= outer <= 0.96
+
+
+def test_representatives_serve_few_as_well_as_many():
+    """Neighbours share the heavy end of the list; a far prior that a fifth of the curves need is taken all the same."""
+    rng = np.random.default_rng(0)
+    at = np.array([0.0, 0.1, 0.2, 0.3, 3.0, 3.1])
+    wants = np.where(np.arange(200) < 160, 0.15, 3.05)
+    logs = -4.0 * (at[:, None] - wants) ** 2 + 0.01 * rng.standard_normal((6, 200))
+    chosen = representatives(logs, np.zeros(6), 2, 0.5)
+    assert chosen[0] < 4 <= chosen[1]
+    assert representatives(logs, np.zeros(6), 6, 0.5).size <= 3  # near ones add next to nothing
+    assert representatives(logs[:1], np.zeros(1), 4, 0.5).tolist() == [0]

@@ -87,15 +87,6 @@ class Block:
         parts = [self.model.slopes(self.u[part], theta).transpose(0, 2, 1, 3) for part in self._batches(theta.size)]
         return np.concatenate([part.reshape(-1, self.u.shape[1], theta.size) for part in parts])
 
-    def centred(self) -> Block:
-        """The block with the priors of logs of slopes and gaps centred on the items themselves, where these are many.
-
-        Weak priors say how alike items are. The unit of ability is for people to decide, not for a guess of the typical slope.
-        """
-        logs = np.array([prior.unit == "log" for prior in self.model.priors(self.size)]) & (self.free.sum(axis=0) >= HYPER_ITEMS)
-        middle = np.where(self.free, self.u, 0.0).sum(axis=0) / np.maximum(self.free.sum(axis=0), 1)
-        return replace(self, prior_mean=np.where(logs, middle, self.prior_mean))
-
     def clipped(self, u: Array) -> Array:
         """Parameters kept from running away."""
         return np.clip(u, -self.model.farthest, self.model.farthest)
@@ -251,7 +242,7 @@ class Bank:
         if self.needs_unit:
             blocks = [_with_learned_prior(block, curvature) for block, curvature in moved]
         room = sum(block.log_room(curvature) for block, (_, curvature) in zip(self.blocks, moved, strict=True)) if self.needs_unit else 0.0
-        improved = self._with(blocks, self.metric)
+        improved = replace(self, blocks=tuple(blocks))
         return Improved(improved, improved._weights([curvature for _, curvature in moved]), room)
 
     # --- as one vector, for acceleration --------------------------------------------------------------
@@ -298,7 +289,7 @@ class Bank:
             metric, used = replace(metric, location=float(vector[used])), used + 1
         if metric.free_scale:
             metric = replace(metric, log_scale=float(vector[used]))
-        return self._with(blocks, metric)
+        return replace(self, blocks=tuple(blocks), metric=metric)
 
     def remetred(self, location: float, log_scale: float) -> Bank:
         """The bank at abilities location + scale · z, told of z: by the metric where it is free, else by the items.
@@ -313,11 +304,7 @@ class Bank:
             blocks = tuple(_remetred(block, gain, shift, self.needs_unit) for block in blocks)
         moved = replace(metric, location=metric.location + metric.scale * location * metric.free_location,
                         log_scale=metric.log_scale + log_scale * metric.free_scale)
-        return self._with(blocks, moved)
-
-    def _with(self, blocks: Sequence[Block], metric: Metric) -> Bank:
-        """The bank with other parameters, the weak priors' centres following them."""
-        return replace(self, blocks=tuple(block.centred() if self.priors == "weak" else block for block in blocks), metric=metric)
+        return replace(self, blocks=tuple(blocks), metric=moved)
 
     def begun_from(self, earlier: Bank) -> Bank:
         """The same items at an earlier bank's parameters, as far as it has them under the same model with equally many categories."""

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dynaesti.answers import Answers, Census
-from dynaesti.arrays import Array, Ints
+from dynaesti.arrays import Array
 from dynaesti.bank import Bank
 from dynaesti.candidates import UnitSpace, explore, unit_space
 from dynaesti.checkpoints import Checkpoint
@@ -20,15 +20,15 @@ from dynaesti.em import Listener, Loop, Mark, Point, Priors, Step
 from dynaesti.errors import BandwidthWarning, InputError
 from dynaesti.expectation import TIGHT, ability_grid, tabulated
 from dynaesti.fitfile import Common
-from dynaesti.population import log_list_prior, population_share
+from dynaesti.population import log_list_prior, population_share, representatives
 from dynaesti.priors.kernels import Kernel
 from dynaesti.uncertainty import item_covariances, joint_wanted, shared_covariance
 
 SOME, FEW = 60_000, 20_000  # sites of the first look, and of the search for priors
 ANSWERS = 100  # answers an item has in the first look, on average: fewer would mislead more than they save
 FIRST_LOOK = 4  # EM steps before the search
-LIKELY, MISSED, MOST_PRIORS = 0.05, 0.5, 4  # weights relative to the heaviest prior's to be kept, or added late; how many at most
-WORTH = 2.0  # nats of the few people's evidence that priors added late must bring
+MOST_PRIORS = 4  # mixed at most
+WORTH, WORTH_LATE = 0.5, 2.0  # nats of the few people's evidence that a prior must bring, and that those added late must bring together
 HARDLY = 0.01  # nats a parameter that the items gained since the search for priors, about a seventh of a standard error: no need of another
 STAGES = ("first look", "some people", "everyone", "everyone, with priors missed before")
 SEARCHING = 1e-2  # tolerance of grafting in the search: the evidence is stationary in the sites, so its own error is about the square
@@ -109,7 +109,7 @@ class Stages:
         if space is not None and space.axes and not self._past(0):
             first = self._loop(0, some or self.crowd, priors)
             bank, _ = first.run(bank, min(self.iterations, FIRST_LOOK), LOOSER * self.tolerance, self._taken(0))
-            priors = search(few, bank, space, LIKELY)
+            priors = search(few, bank, space)
         if some is not None and len(self.trace) < self.iterations:
             look = self._loop(1, some, priors)
             bank, _ = look.run(bank, min(self.iterations, len(self.trace) + 20), LOOSER * self.tolerance, self._taken(1))
@@ -155,35 +155,36 @@ class Stages:
 
     def _add_missed(self, loop: Loop, few: InMemory, bank: Bank, space: UnitSpace) -> bool:
         """Priors that the population uses now that the items have moved join the loop; whether there are any."""
-        found = search(few, bank, space, MISSED)
+        found = search(few, bank, space)
         missed = np.array([k for k, kernel in enumerate(found.kernels) if kernel not in loop.priors.kernels], dtype=np.int64)
         if not missed.size:
             return False
         joined = loop.priors.with_more(replace(found.take(missed), share=found.share[missed]))
-        evidence, share = _evidence(few, bank, joined)
-        if evidence < _evidence(few, bank, loop.priors)[0] + WORTH:
+        logs = _evidence(few, bank, joined)
+        chosen = representatives(logs, joined.log_mass, MOST_PRIORS, WORTH)
+        here = np.arange(len(loop.priors.kernels))
+        if _mixed(logs[chosen], joined.log_mass[chosen]) < _mixed(logs[here], joined.log_mass[here]) + WORTH_LATE:
             return False
-        loop.priors = replace(joined, share=share).take(_heaviest(share))
+        loop.priors = replace(joined, share=population_share(logs, joined.log_mass)).take(chosen)
         loop.crowd.forget(list(loop.priors.kernels))
         return True
 
 
-def _heaviest(share: Array) -> Ints:
-    """The priors that most of the population uses, in the list's order."""
-    return np.sort(np.argsort(-share, kind="stable")[:MOST_PRIORS])
-
-
-def _evidence(few: InMemory, bank: Bank, priors: Priors) -> tuple[float, Array]:
-    """Log evidence of few people under a list of priors, and the shares that these then have."""
+def _evidence(few: InMemory, bank: Bank, priors: Priors) -> Array:
+    """Log evidence of each of few people under each of the priors."""
     kernels = list(priors.kernels)
-    logs = few.engine.run(tabulated(bank, ability_grid(bank)), kernels, priors.share, [None] * len(kernels), 1e-4).evidence
-    share = population_share(logs, priors.log_mass)
+    return few.engine.run(tabulated(bank, ability_grid(bank)), kernels, priors.share, [None] * len(kernels), 1e-4).evidence
+
+
+def _mixed(logs: Array, log_mass: Array) -> float:
+    """Log evidence of everyone under a list of priors, its shares learned."""
+    share = population_share(logs, log_mass)
     with np.errstate(divide="ignore"):
         whole = float(np.logaddexp.reduce(np.log(share)[:, None] + logs, axis=0).sum())
-    return whole + log_list_prior(share, priors.log_mass), share
+    return whole + log_list_prior(share, log_mass)
 
 
-def search(few: InMemory, bank: Bank, space: UnitSpace, likely: float) -> Priors:
+def search(few: InMemory, bank: Bank, space: UnitSpace) -> Priors:
     """The priors that the population uses, from a look at few people."""
     table = tabulated(bank, ability_grid(bank))
     settled: dict[bool, tuple[Array, Array]] = {}  # sites of constant and of moving abilities: they hardly depend on the prior
@@ -201,9 +202,8 @@ def search(few: InMemory, bank: Bank, space: UnitSpace, likely: float) -> Priors
     found = explore(space, evidence, weigh)
     mass = np.array([e.log_mass for e in found])
     share = weigh([e.result for e in found], mass)
-    keep = _heaviest(share)
-    keep = keep[share[keep] > likely * share.max()]
-    _tell_edge(space, [found[k].kernel for k in keep], share[keep])
+    keep = representatives(np.array([e.result for e in found]), mass, MOST_PRIORS, WORTH)
+    _tell_edge(space, [e.kernel for e in found], share)
     few.forget([])
     return Priors(tuple(e.kernel for e in found), mass, share).take(keep)
 

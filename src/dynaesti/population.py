@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from dynaesti.arrays import Array
+from dynaesti.arrays import Array, Ints
 from dynaesti.compiled import compiled
 
-ROUNDS = 200
+ROUNDS = 200  # at most
 
 
 def population_weights(log_evidence: Array, log_prior: Array, pool: bool) -> tuple[Array, Array]:
@@ -44,6 +44,28 @@ def _pooled(relative: Array, base: Array, rounds: int) -> Array:
         if worst < 1e-9:
             break
     return share
+
+
+def representatives(log_evidence: Array, log_prior: Array, most: int, worth: float) -> Ints:
+    """A few priors that serve the population nearly as well as the whole list, in its order.
+
+    One after the other, the one is taken that adds most to the evidence of all curves together, as long as it adds `worth` nats. The
+    heaviest ones would be neighbours of each other, and leave out what fewer people need, but need more.
+    """
+    def evidence(chosen: list[int]) -> float:
+        share = population_share(log_evidence[chosen], log_prior[chosen])
+        with np.errstate(divide="ignore"):
+            return float(np.logaddexp.reduce(np.log(share)[:, None] + log_evidence[chosen], axis=0).sum())
+
+    picked = [int((log_evidence.sum(axis=1) + log_prior).argmax())]
+    so_far = evidence(picked)
+    while len(picked) < min(most, len(log_prior)):
+        gains = [-np.inf if k in picked else evidence([*picked, k]) - so_far for k in range(len(log_prior))]
+        if not max(gains) > worth:
+            break
+        picked.append(int(np.argmax(gains)))
+        so_far += max(gains)
+    return np.sort(np.array(picked, dtype=np.int64))
 
 
 def log_list_prior(population: Array, log_prior: Array) -> float:
