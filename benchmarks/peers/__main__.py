@@ -66,7 +66,8 @@ def main() -> None:
         growth.one(args.grow)
         return
     told = json.loads(args.out.read_text()) if args.out.exists() else {}
-    told["run"] = {"date": time.strftime("%Y-%m-%d"), "cores": os.cpu_count(), "versions": versions(), "most": args.most,
+    sittings = told.get("run", {}).get("sittings", 0) + 1
+    told["run"] = {"sittings": sittings, "date": time.strftime("%Y-%m-%d"), "cores": os.cpu_count(), "versions": versions(), "most": args.most,
                    "patience": args.patience}
     work: Jobs = {}
     if "prediction" in args.parts:

@@ -140,6 +140,11 @@ def absent(told: Told) -> str:
     return f"**Not in this run: {', '.join(lacking)}.**\n" if lacking else ""
 
 
+def sat(run: Told) -> str:
+    """In how many goes the results came together."""
+    return "in one go" if run["sittings"] == 1 else f"put together from {run['sittings']} goes at parts of it"
+
+
 def page(told: Told) -> str:
     """All of it."""
     run = told["run"]
@@ -147,7 +152,7 @@ def page(told: Told) -> str:
     lost = "\n".join(beaten(told)) or "Nowhere, in what is measured here."
     return f"""# Benchmarks: real data, real peers
 
-Made by {'parts of ' if absent(told) else ''}`make bench-peers` on {run['date']} ({run['cores']} cores; {versions}).
+Made by {'parts of ' if absent(told) else ''}`make bench-peers` on {run['date']}, {sat(run)} ({run['cores']} cores; {versions}).
 All numbers are in `benchmarks.json` beside this page.
 The logs are not part of the package; `make bench-peers DATA=folder` says where they are.
 
