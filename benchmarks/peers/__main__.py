@@ -67,8 +67,8 @@ def main() -> None:
         return
     told = json.loads(args.out.read_text()) if args.out.exists() else {}
     sittings = told.get("run", {}).get("sittings", 0) + 1
-    told["run"] = {"sittings": sittings, "date": time.strftime("%Y-%m-%d"), "cores": os.cpu_count(), "versions": versions(), "most": args.most,
-                   "patience": args.patience}
+    told["run"] = {"sittings": sittings, "date": time.strftime("%Y-%m-%d"), "cores": os.cpu_count(), "versions": versions(),
+                   "most": args.most, "patience": args.patience}
     work: Jobs = {}
     if "prediction" in args.parts:
         work |= prediction.jobs(args.data, args.logs, args.most, args.limit, args.patience, args.splits)
