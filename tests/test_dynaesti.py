@@ -530,3 +530,25 @@ def test_a_thin_item_keeps_the_options_that_nobody_chose_yet():
     with pytest.warns(dy.ConvergenceWarning):
         bare = dy.DynAEsti("GRM", bandwidth=np.inf, priors=None, iterations=1).fit(table)
     assert {int(i): block.size for block in bare.bank.blocks for i in block.items}[6] == 2  # likelihood alone could not place them
+
+
+def test_a_short_item_among_long_ones_keeps_its_own_scale():
+    """Thirty right-or-wrong items beside six of five points, all graded: nobody gave them a 4 because there is none."""
+    rng = np.random.default_rng(1)
+    long, short = np.repeat(np.arange(6), 60), np.repeat(np.arange(6, 36), 12)
+    table = {"id": np.append(np.tile(np.arange(60), 6), np.concatenate([rng.choice(60, 12, replace=False) for _ in range(30)])),
+             "item": np.append(long, short), "resp": np.append(rng.integers(0, 5, long.size), rng.integers(0, 2, short.size)),
+             "date": rng.uniform(0, 1, long.size + short.size)}
+    fit = dy.DynAEsti("GRM", bandwidth=np.inf).fit(table)
+    assert {int(i): block.size for block in fit.bank.blocks for i in block.items} == {k: 5 if k < 6 else 2 for k in range(36)}
+
+
+@pytest.mark.parametrize("model", ["2PL", "GRM", "NRM"])
+def test_turned_items_take_their_learned_priors_along(model):
+    table = classroom(40, 25, 12)
+    bank = dy.DynAEsti(model, direction="free", priors="hierarchical", bandwidth=np.inf, iterations=60).fit(table).bank
+    assert abs(bank.blocks[0].prior_mean[0]) > 0.1
+    assert bank.mirrored().log_prior() == pytest.approx(bank.log_prior())
+    for back, block in zip(bank.mirrored().mirrored().blocks, bank.blocks, strict=True):
+        assert_allclose(back.u, block.u)
+        assert_allclose(back.prior_mean, block.prior_mean)

@@ -88,8 +88,19 @@ def test_other_solvers_say_the_same_or_say_why_not():
     chain = dy.CurvFiFE(dy.Matern32(0.3)).fit(x, dy.Bernoulli(votes))
     assert 1e-4 < np.abs(chain.refined().latent.sd(t) / chain.latent.sd(t) - 1).max() < 0.02
     x, _, votes = polling(5, 80)
-    with pytest.raises(dy.InputError, match=r"no form in at most 50 weights.*curve.audit"):
-        dy.CurvFiFE(dy.Matern32(0.3)).fit(x, dy.Bernoulli(votes)).refined()
+    long = dy.CurvFiFE(dy.Matern32(0.3)).fit(x, dy.Bernoulli(votes))
+    with pytest.warns(dy.ConvergenceWarning, match=r"100% of the weight stay.*no form in few weights.*curve.audit"):
+        assert_allclose(long.refined().sd(t), long.sd(t))
+    grown = chain.refined().update(x[40:] + 1.0, dy.Bernoulli(votes[40:]))  # too many instants by now: a curve all the same
+    assert np.isfinite(grown.sd(t)).all()
+
+
+def test_blocks_of_sites_add_up(monkeypatch):
+    x, _, votes = polling(2)
+    curve, t = dy.CurvFiFE(bandwidth=0.2).fit(x, dy.Bernoulli(votes)), np.linspace(0, 1, 9)
+    whole = curve.refined().sd(t)
+    monkeypatch.setattr("dynaesti.refining.BLOCK", 3000)
+    assert_allclose(curve.refined().sd(t), whole, rtol=1e-12)
 
 
 def test_no_small_correction_is_left_to_the_audit():

@@ -18,16 +18,14 @@ from scipy.linalg import solve_triangular
 from scipy.special import gammaln, logsumexp
 
 from dynaesti.arrays import Array, Ints, as_vector, generator, refuse, symmetric_root, whole_number
-from dynaesti.components import Component, within_table
+from dynaesti.components import Component, small_form, within_table
 from dynaesti.frames import make_frame
 from dynaesti.links import Link
 from dynaesti.mixtures import check_level
 from dynaesti.observations import Observations
 from dynaesti.pareto import smooth_weights
-from dynaesti.priors.weights import WeightPosterior
 from dynaesti.rows import RowTable, sum_rows
 
-HIGHEST_RANK = 50
 FEWEST = 200  # draws that can tell anything
 TAILS = 7.0  # degrees of freedom of the proposal
 ROUNDS, CLUSTERS = 3, 4  # refits of a proposal that fits badly, and the humps it may have
@@ -192,12 +190,6 @@ def audit(curve: Audited, draws: int, seed: int) -> Audit:
     log_evidence = float(logsumexp(joint))
     weights, k = smooth_weights(joint)
     return Audit(curve, tuple(parts), weights, k, log_evidence, seed)
-
-
-def small_form(component: Component) -> WeightPosterior | None:
-    """The posterior in few weights, where the prior has such a form."""
-    posterior = component.posterior
-    return posterior if isinstance(posterior, WeightPosterior) and posterior.rank <= HIGHEST_RANK else None
 
 
 def _sample(obs: Observations, component: Component, count: int, rng: np.random.Generator) -> tuple[Array, Array]:
@@ -366,7 +358,7 @@ def _values_at(part: Draws, offsets: Array, rng: np.random.Generator) -> Array:
         values = part.points @ gain
         rest = component.kernel.cov(offsets[:, None], offsets) - cross.T @ gain
     if np.diag(rest).max() > 1e-6 * np.diag(component.kernel.cov(offsets[:, None], offsets)).max():
-        values = values + rng.standard_normal(values.shape) @ symmetric_root(rest).T
+        values = values + rng.standard_normal(values.shape) @ symmetric_root(rest)
     return values
 
 

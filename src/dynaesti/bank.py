@@ -321,7 +321,8 @@ class Bank:
 
     def mirrored(self) -> Bank:
         """The same items on the scale θ → −θ."""
-        blocks = tuple(replace(block, u=block.model.reversed(block.u)) for block in self.blocks)
+        blocks = tuple(replace(block, u=block.model.reversed(block.u), prior_mean=block.model.reversed(block.prior_mean[None])[0])
+                       for block in self.blocks)
         return replace(self, blocks=blocks, metric=replace(self.metric, location=-self.metric.location))
 
     def slopes(self, z: Array) -> Array:
@@ -381,5 +382,7 @@ def _with_learned_prior(block: Block, curvature: Array) -> Block:
     for p, w in enumerate(weak):
         mean[p] = (w.mean * (w.unit == "") + block.u[:, p].sum()) / ((w.unit == "") + count)
         square = float(((block.u[:, p] - mean[p]) ** 2 + own[:, p]).sum())
-        sd[p] = np.sqrt(square / count if w.unit in ("slope", "place") else (HYPER_WEIGHT * w.sd**2 + square) / (HYPER_WEIGHT + count))
+        known = 0.0 if w.unit == "place" else HYPER_WEIGHT  # in items: what is known of a spread before they speak
+        usual = float(np.mean(block.u[:, p] ** 2)) if w.unit == "slope" else w.sd**2  # signed slopes: as wide as they are, in any unit
+        sd[p] = np.sqrt((known * usual + square) / (known + count))
     return replace(block, prior_mean=mean, prior_sd=sd)

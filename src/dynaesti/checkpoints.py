@@ -17,7 +17,7 @@ from dynaesti.responses import Responses
 from dynaesti.saving import Arrays, Header, kernel_header, read_kernel
 from dynaesti.storage import dump, parse
 
-NUMBERS = ("stage", "step", "settle", "quiet", "change", "best", "last", "jumped", "farthest")
+NUMBERS = ("stage", "step", "settle", "quiet", "best", "last", "jumped", "farthest")
 BLOCK = ("u", "prior_mean", "prior_sd")
 
 

@@ -20,7 +20,7 @@ from dynaesti.stock import Stock, amounts, check_values
 
 START_SLOPE = 1.0
 HYPER_PEOPLE = 10  # fewer people say too little of the unit of ability for items to be left to themselves
-OPTION, DOUBT = 0.01, 5.0  # share of all answers that makes a value an option of the scale; answers expected, below which none is no proof
+OPTION, DOUBT = 0.01, 3.0  # share of all answers that makes a value an option of the scale; answers expected, below which none is no proof
 THIN, CROWDED = 50, 2  # items count as sparse below so many answers of the middle one, or above so many to a person
 
 
@@ -111,13 +111,16 @@ def build_coding(items: Labels, models: tuple[ItemModel, ...], stock: Stock, rar
 def _open_options(models: tuple[ItemModel, ...], counts: Array) -> Bools:
     """Options of an item that nobody chose: (items, values).
 
-    Such a value is common among the items of one model, and likely to be missed by chance where answers are so few.
+    Such values are common among the items of one model, and likely to be missed by chance, all of them, where answers are so few. An item
+    that many answered without them has another scale.
     """
     out = np.zeros(counts.shape, dtype=bool)
     for kind in {type(m) for m in models if m.categorical and not (m.binary or m.shared or isinstance(m, (OwnModel, Golf)))}:
         mine = counts[_of_kind(models, kind)]
         share = mine.sum(axis=0) / max(mine.sum(), 1.0)
-        out[_of_kind(models, kind)] = (mine == 0) & (share >= OPTION) & (mine.sum(axis=1, keepdims=True) * share < DOUBT)
+        absent = (mine == 0) & (share >= OPTION)
+        expected = mine.sum(axis=1) * (absent @ share)
+        out[_of_kind(models, kind)] = absent & (expected < DOUBT)[:, None]
     return out
 
 

@@ -15,6 +15,7 @@ from dynaesti.priors.kernels import Kernel
 from dynaesti.priors.weights import WeightPosterior
 
 MOST_FEATURES = 30_000_000  # doubles of features at a time
+HIGHEST_RANK = 50  # of a small form: draws get rare in more dimensions, and tensors large
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,16 @@ class Component:
     def posterior(self) -> Posterior:
         """The curve given the sites, as deviation from the prior mean."""
         found = posterior(self.solver, self.kernel, self.instants, self.curve_precision, self.curve_shift)
-        return found.widened(self.widening) if self.widening is not None and isinstance(found, WeightPosterior) else found
+        if self.widening is None:
+            return found
+        assert isinstance(found, WeightPosterior)  # only these are ever widened
+        return found.widened(self.widening)
+
+
+def small_form(component: Component) -> WeightPosterior | None:
+    """The posterior in few weights, where the prior has such a form."""
+    posterior = component.posterior
+    return posterior if isinstance(posterior, WeightPosterior) and posterior.rank <= HIGHEST_RANK else None
 
 
 def merges_all(kernel: Kernel, observations: Observations) -> bool:

@@ -53,16 +53,18 @@ class DynAEsti:
     """Item response theory in which each person's ability is a curve over time.
 
     `model`: 1PL, 2PL, 3PL, 4PL, GRM, PCM, GPCM, RSM, NRM, golf, poisson, gaussian, beta, an OwnModel, or a mapping from item to model.
-    `kernel`: prior of the curves, of total variance 1, a kernel or its name (default: "level+matern32", a level of each person's own
-    plus what moves, the bandwidth's and the shares' distribution over people learned; the paper's is "rbf"); `bandwidth` is shorthand
-    for a lone RBF, inf for static abilities. `scale`: "abilities" (unit variance) or "items" (geometric-mean slope 1).
-    `direction="free"` lets items run backwards; `orient={"item": label}` or `{"id": label}` then says what lies on the upper
-    side. `priors` on items: "weak", "hierarchical" or None. `clock`: "calendar" or "person" (time since each one's first answer).
-    `rare`: categories with fewer answers join a neighbour. `fixed` and `start`: item → {parameter: value} (or a frame with an item
-    column), held or only begun from; fixed parameters anchor the scale. `tolerance`: stop when a step moves the parameters by less than
-    this part of their standard errors. `progress=True` shows a live line. `checkpoint` names a file written every so many seconds
-    (`every`), from which an interrupted fit of the same data and options goes on to the same answer (a fit of shards keeps one by
-    itself). `engine`: who works on shards, threads of this process by default, or `DaskEngine(client)`.
+    `kernel`: prior of the curves, of total variance 1, a kernel or its name (default: "level+matern32", a level of each person's own plus
+    what moves, the bandwidth's and the shares' distribution over people learned; the paper's is "rbf"); `bandwidth` is shorthand for a
+    lone RBF, inf for static abilities. `scale`: "abilities" (unit variance) or "items" (geometric-mean slope 1). `direction="free"` lets
+    items run backwards; `orient={"item": label}` or `{"id": label}` then says what lies on the upper side. `priors` on items: "weak"
+    (learned from each other, as "hierarchical" ones are, where items have few answers each), "hierarchical" or None. Items with few
+    answers also keep options of the others' scale that nobody chose, unless `priors` is None. `clock`: "calendar" or "person" (time since
+    each one's first answer). `rare`: categories with fewer answers join a neighbour. `fixed` and `start`: item → {parameter: value} (or a
+    frame with an item column), held or only begun from; fixed parameters anchor the scale. `tolerance`: stop when a step moves the
+    parameters by less than this part of their standard errors (ten times that where priors are learned from items with few answers).
+    `progress=True` shows a live line. `checkpoint` names a file written every so many seconds (`every`), from which an interrupted fit of
+    the same data and options goes on to the same answer (a fit of shards keeps one by itself). `engine`: who works on shards, threads of
+    this process by default, or `DaskEngine(client)`.
     """
 
     def __init__(self, model: Any = "2PL", *, kernel: Kernel | str | None = None, bandwidth: Any = None, scale: str = "abilities",

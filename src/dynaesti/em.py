@@ -29,6 +29,7 @@ WARM_UP = 1  # plain EM steps before the first one
 LOOSE = 2e-3  # tolerance of grafting on the way, at most: a small part of the items' own step
 PART = 2e-3
 FALL = 0.1  # nats that a jump may lose: grafting is not exact before the end
+FALLING = 1.0  # standard errors that a step may have where priors are learned along and the evidence of these falls: past its top
 GAIN = 3e-3  # nats an answer and unit of tolerance that a step at rest may gain where priors are learned along
 IDLE, PRUNING = 2e-2, (1, 3, 6, 12, 24)  # weight in the population below which a prior leaves, and after which steps
 
@@ -153,7 +154,7 @@ class Loop:
         """Whether a step moved next to nothing, see `run`."""
         bank, gain = here.bank, here.objective - before
         if bank.needs_unit:
-            return gain < 0.0 or (change < 10 * tolerance and gain < GAIN * tolerance * self.crowd.answers)
+            return change < (10 * tolerance if gain > 0.0 else FALLING) and gain < GAIN * tolerance * self.crowd.answers
         return change < tolerance and abs(gain) < 0.1 * tolerance * np.sqrt(bank.free_count + 1)
 
     def run(self, bank: Bank, most: int, tolerance: float, resume: Mark | None = None) -> tuple[Bank, bool]:
@@ -164,7 +165,7 @@ class Loop:
         there steps are plain, and at rest they may be ten times as long and gain `GAIN` × `tolerance` nats an answer, or nothing at all.
         Returns the last bank, and whether the loop came to rest.
         """
-        s = resume or Mark(self.stage, 0, bank, bank, LOOSE, 0, np.inf, -np.inf, -np.inf, (), False, self._farthest, self.priors, {}, ())
+        s = resume or Mark(self.stage, 0, bank, bank, LOOSE, 0, -np.inf, -np.inf, (), False, self._farthest, self.priors, {}, ())
         if resume is not None:
             self.priors, self.trace[:], self._farthest = s.priors, s.trace, s.farthest
             self.crowd.recall(s.memory, list(s.priors.kernels))
@@ -183,7 +184,7 @@ class Loop:
             settle = float(np.clip(PART * np.abs(pull * weights).max(initial=0.0), 10 * TIGHT, LOOSE))
             plainly = s.step < WARM_UP or here.bank.needs_unit
             target = plain.vector() if plainly else jumps.next(here.bank.vector(), pull, weights)
-            s = Mark(self.stage, s.step + 1, plain.at(target), plain, settle, s.quiet + 1 if still else 0, change,
+            s = Mark(self.stage, s.step + 1, plain.at(target), plain, settle, s.quiet + 1 if still else 0,
                      max(here.objective, s.best), here.objective, tuple(jumps.seen), jumps.jumped, self._farthest,
                      self.priors, self.crowd.memory(), tuple(self.trace))
             if self.mark is not None:
@@ -226,7 +227,6 @@ class Mark:
     plain: Bank  # where a plain step would go
     settle: float
     quiet: int
-    change: float
     best: float
     last: float
     seen: tuple[tuple[Array, Array], ...]

@@ -19,50 +19,50 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from dynaesti.arrays import Array
-from dynaesti.components import Component
-from dynaesti.errors import InputError
+from dynaesti.components import HIGHEST_RANK, Component, small_form
 from dynaesti.observations import Observations
-from dynaesti.priors import posterior
-from dynaesti.priors.weights import WeightPosterior
 
-HIGHEST_RANK = 50  # the tensor grows with its cube
 STEP = 1e-3  # of the cavities' means, in their sds, for the derivative of the variances
 FARTHEST = 0.3  # largest relative change of a variance that a second order may be trusted with
+BLOCK = 4_000_000  # doubles of products of features at a time
 
 
-def refined(component: Component, observations: Observations) -> Component:
-    """The component with its covariance and evidence corrected to second order; as it is where the correction is no small one."""
-    component = _in_weights(component)
-    form = component.posterior
-    assert isinstance(form, WeightPosterior)
+def refined(component: Component, observations: Observations) -> Component | None:
+    """The component with its covariance and evidence corrected to second order.
+
+    None where it has no form in few weights, or where the correction would be no small one.
+    """
+    if component.instants.size <= HIGHEST_RANK and small_form(component) is None:
+        component = replace(component, solver="dense")  # one feature an instant
+    form = small_form(component)
+    if form is None:
+        return None
     skew, sd, seen = _skewness(component, observations)
     phi = solve_triangular(form.factor[0], form.basis.features(component.instants).T, lower=True) * (seen / sd)
-    rank = len(phi)
-    tensor = (phi * skew) @ (phi[:, None] * phi).reshape(rank * rank, -1).T
+    tensor = _cubes(phi, skew)
     own = np.einsum("ri,ri->i", phi, phi)  # correlation of a site with itself, through the curve: pairs have two different sites
     widening = 0.5 * (tensor @ tensor.T - (phi * (skew * own) ** 2) @ phi.T)
     if not np.abs(np.linalg.eigvalsh(widening)).max(initial=0.0) < FARTHEST:
-        return component
+        return None
     gain = float((tensor**2).sum() - (skew**2 * own**3).sum()) / 12
     return replace(component, widening=widening, log_evidence=component.log_evidence + gain)
 
 
-def _in_weights(component: Component) -> Component:
-    """The component with a posterior in few weights: its own, or one feature an instant where these are few."""
-    form = component.posterior
-    if not isinstance(form, WeightPosterior) and component.instants.size <= HIGHEST_RANK:
-        component = replace(component, solver="dense")
-        form = posterior("dense", component.kernel, component.instants, component.curve_precision, component.curve_shift)
-    if isinstance(form, WeightPosterior) and form.rank <= HIGHEST_RANK:
-        return component
-    raise InputError(f"refined: {component.kernel.describe()} has no form in at most {HIGHEST_RANK} weights over {component.instants.size} "
-                     "instants; use curve.audit() and curve.exact(t), or an RBF kernel")
+def _cubes(phi: Array, weights: Array) -> Array:
+    """Σ_i weight_i φ_i ⊗ φ_i ⊗ φ_i as (rank, rank²), a block of sites at a time."""
+    rank, count = phi.shape
+    out, size = np.zeros((rank, rank * rank)), max(1, BLOCK // (rank * rank))
+    for a in range(0, count, size):
+        part = phi[:, a:a + size]
+        out += (part * weights[a:a + size]) @ (part[:, None] * part).reshape(rank * rank, -1).T
+    return out
 
 
 def _skewness(component: Component, observations: Observations) -> tuple[Array, Array, Array]:
     """Skewness and sd of each site's tilted distribution, and how far its value follows the curve (the nugget lies between).
 
-    The third cumulant is the derivative of the variance by the cavity's natural mean.
+    The third cumulant is the derivative of the variance by the cavity's natural mean. A component's cavities are without the group's own
+    Gaussian members, so these are multiplied in first.
     """
     fixed, groups, likelihood = observations.fixed, component.groups, observations.likelihood
     cav_var = component.cav_var / (1.0 + component.cav_var * fixed.precision[groups])

@@ -346,4 +346,4 @@ class ChainPosterior:
     def sample(self, t: Array, size: int, rng: np.random.Generator) -> Array:
         """Joint draws of the curve at the times, one a row."""
         mean, _ = self.marginals(t)
-        return mean + rng.standard_normal((size, t.size)) @ symmetric_root(self.covariance(t)).T
+        return mean + rng.standard_normal((size, t.size)) @ symmetric_root(self.covariance(t))

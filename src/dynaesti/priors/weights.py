@@ -283,7 +283,7 @@ class WeightPosterior:
         unknown = np.flatnonzero(_diagonal(self.kernel.cov, t) - np.einsum("ij,ij->i", b, b) > 1e-7 * _diagonal(self.kernel.cov, t))
         if unknown.size:
             root = symmetric_root(self._rest(t[unknown], b[unknown]))
-            draws[:, unknown] += rng.standard_normal((size, unknown.size)) @ root.T
+            draws[:, unknown] += rng.standard_normal((size, unknown.size)) @ root
         return draws
 
 
