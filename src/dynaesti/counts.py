@@ -66,6 +66,13 @@ def _tilted_weights(log_lik: Array, lik: Array, members: Ints, coefs: Array, sta
         n, first, stride = _quick_weights(lik, members[0], start, step, cav_mean, cav_var, mean, sd, p)
         if n > 0:
             return n, first, stride, 0.0, 0.0
+    return _wary_weights(log_lik, members, coefs, start, step, cav_mean, cav_var, mean, sd, p)
+
+
+@compiled
+def _wary_weights(log_lik: Array, members: Ints, coefs: Array, start: float, step: float, cav_mean: float, cav_var: float, mean: float,
+                  sd: float, p: Array) -> tuple[int, int, int, float, float]:
+    """The same where the quick way is not open."""
     trusted, _, _, _, first, stride, n = on_grid(log_lik, members, coefs, start, step, cav_mean, cav_var, mean, sd, p)
     lo, gap = 0.0, 0.0
     if not trusted:
@@ -105,8 +112,8 @@ def add_counts(sites: Ints, weight: Array, member_start: Ints, member_row: Ints,
             if n > 0:
                 continue
         members, coefs = member_row[a:b], member_coef[a:b]
-        n, first, stride, lo, gap = _tilted_weights(log_lik, lik, members, coefs, start, step, cav_mean[site],
-                                                    cav_var[site], mean[site], np.sqrt(var[site]), p)
+        n, first, stride, lo, gap = _wary_weights(log_lik, members, coefs, start, step, cav_mean[site], cav_var[site], mean[site],
+                                                  np.sqrt(var[site]), p)
         for j in range(members.size):
             out, c = counts[members[j]], w * coefs[j]
             if stride > 0:
