@@ -52,8 +52,9 @@ def told_findings(fit: Fit, twin: Twin | None = None) -> list[str]:
               "items": "The unit is such that slopes have geometric mean 1.",
               "anchors": "The scale is that of the anchored items."}[fit.scale.name]]
     if np.isfinite(move["bandwidth"]):
+        reach = f" ({move['shortest']:.3g} to {move['longest']:.3g})" if move["shortest"] < move["longest"] else ""
         words.append(f"Of the variance of ability {move['stays']:.0%} stays with a person and {1 - move['stays']:.0%} moves, on a time "
-                     f"scale of about {move['bandwidth']:.3g} {unit} ({move['shortest']:.3g} to {move['longest']:.3g}).")
+                     f"scale of about {move['bandwidth']:.3g} {unit}{reach}.")
     else:
         words.append("Abilities are constant in time.")
     words.append(f"Reliability at the answers: {fit.reliability():.2f}.")
