@@ -304,7 +304,7 @@ class Bank:
             blocks = tuple(_remetred(block, gain, shift, self.needs_unit) for block in blocks)
         moved = replace(metric, location=metric.location + metric.scale * location * metric.free_location,
                         log_scale=metric.log_scale + log_scale * metric.free_scale)
-        return replace(self, blocks=tuple(blocks), metric=moved)
+        return replace(self, blocks=blocks, metric=moved)
 
     def begun_from(self, earlier: Bank) -> Bank:
         """The same items at an earlier bank's parameters, as far as it has them under the same model with equally many categories."""

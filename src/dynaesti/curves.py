@@ -246,7 +246,7 @@ class Curve:
         made = graft_components(grown, [p.kernel for p in self.priors], self.solver, starts)
         curve = from_components(grown, made, [p.log_prior for p in self.priors], self.method, self.frame, self.solver)
         again = any(c is not None and c.widening is not None for c in self.components)
-        return told(replace(curve._refined()[0] if again else curve, shown_link=self.shown_link))
+        return told(replace(curve.refined() if again else curve, shown_link=self.shown_link))
 
     def refined(self) -> Curve:
         """The curve with sds, evidence and the weights of its priors corrected to second order, at the cost of a few sweeps.
@@ -255,15 +255,6 @@ class Curve:
         of it away. Priors without a form in few weights, and those whose correction would be no small one, stay as they are, told by a
         warning: `audit` is for these.
         """
-        curve, left = self._refined()
-        if left > 0:
-            warnings.warn(f"refined: priors with {left:.0%} of the weight stay as they are, since their correction would be larger than a "
-                          "second order can be trusted with, or they have no form in few weights (long bandwidths and RBF kernels have); "
-                          "see curve.audit() and curve.exact(t)", ConvergenceWarning, stacklevel=2)
-        return curve
-
-    def _refined(self) -> tuple[Curve, float]:
-        """The refined curve, and the weight of the priors that stay as they are."""
         from dynaesti.refining import refined
 
         components, left = list(self.components), 0.0
@@ -274,7 +265,11 @@ class Curve:
         evidence = [p.log_evidence if c is None else c.log_evidence for p, c in zip(self.priors, components, strict=True)]
         weights = softmax(np.array([e + p.log_prior for e, p in zip(evidence, self.priors, strict=True)]))
         priors = tuple(replace(p, log_evidence=e, weight=float(w)) for p, e, w in zip(self.priors, evidence, weights, strict=True))
-        return replace(self, priors=priors, components=tuple(components)), left
+        if left > 0:
+            warnings.warn(f"refined: priors with {left:.0%} of the weight stay as they are, since their correction would be larger than a "
+                          "second order can be trusted with, or they have no form in few weights (long bandwidths and RBF kernels have); "
+                          "see curve.audit() and curve.exact(t)", ConvergenceWarning, stacklevel=2)
+        return replace(self, priors=priors, components=tuple(components))
 
     def audit(self, draws: int = 20_000, seed: int = 0) -> Audit:
         """Importance sampling against the exact posterior: is the Gaussian safe here, and what would be right?"""

@@ -19,7 +19,7 @@ from dynaesti.arrays import Array, Ints
 from dynaesti.bank import Bank
 from dynaesti.crowd import Crowd, Memory
 from dynaesti.expectation import TIGHT, ability_grid
-from dynaesti.population import log_list_prior, population_share
+from dynaesti.population import log_list_prior, population_evidence, population_share
 from dynaesti.priors.kernels import Kernel
 
 DEPTH = 12  # steps that an extrapolation looks back on
@@ -116,8 +116,7 @@ class Loop:
                 break  # else someone is beyond the grid: look again on a wider one
         share = population_share(tally.evidence, self.priors.log_mass)
         self.priors = replace(self.priors, share=share)
-        with np.errstate(divide="ignore"):
-            evidence = float(np.logaddexp.reduce(np.log(share)[:, None] + tally.evidence, axis=0).sum())
+        evidence = population_evidence(tally.evidence, share)
         objective = evidence + bank.log_prior() + log_list_prior(share, self.priors.log_mass)
         return Point(bank, objective, evidence, tally.unit, tally.farthest, tally.unsettled, z), tally.counts
 

@@ -20,7 +20,7 @@ from dynaesti.em import Listener, Loop, Mark, Point, Priors, Step
 from dynaesti.errors import BandwidthWarning, InputError
 from dynaesti.expectation import TIGHT, ability_grid, tabulated
 from dynaesti.fitfile import Common
-from dynaesti.population import log_list_prior, population_share, representatives
+from dynaesti.population import log_list_prior, population_evidence, population_share, representatives
 from dynaesti.priors.kernels import Kernel
 from dynaesti.uncertainty import item_covariances, joint_wanted, shared_covariance
 
@@ -179,9 +179,7 @@ def _evidence(few: InMemory, bank: Bank, priors: Priors) -> Array:
 def _mixed(logs: Array, log_mass: Array) -> float:
     """Log evidence of everyone under a list of priors, its shares learned."""
     share = population_share(logs, log_mass)
-    with np.errstate(divide="ignore"):
-        whole = float(np.logaddexp.reduce(np.log(share)[:, None] + logs, axis=0).sum())
-    return whole + log_list_prior(share, log_mass)
+    return population_evidence(logs, share) + log_list_prior(share, log_mass)
 
 
 def search(few: InMemory, bank: Bank, space: UnitSpace) -> Priors:

@@ -46,6 +46,12 @@ def _pooled(relative: Array, base: Array, rounds: int) -> Array:
     return share
 
 
+def population_evidence(log_evidence: Array, share: Array) -> float:
+    """Log evidence of all curves together, each mixing the priors by the population's shares."""
+    with np.errstate(divide="ignore"):
+        return float(np.logaddexp.reduce(np.log(share)[:, None] + log_evidence, axis=0).sum())
+
+
 def representatives(log_evidence: Array, log_prior: Array, most: int, worth: float) -> Ints:
     """A few priors that serve the population nearly as well as the whole list, in its order.
 
@@ -53,9 +59,7 @@ def representatives(log_evidence: Array, log_prior: Array, most: int, worth: flo
     heaviest ones would be neighbours of each other, and leave out what fewer people need, but need more.
     """
     def evidence(chosen: list[int]) -> float:
-        share = population_share(log_evidence[chosen], log_prior[chosen])
-        with np.errstate(divide="ignore"):
-            return float(np.logaddexp.reduce(np.log(share)[:, None] + log_evidence[chosen], axis=0).sum())
+        return population_evidence(log_evidence[chosen], population_share(log_evidence[chosen], log_prior[chosen]))
 
     picked = [int((log_evidence.sum(axis=1) + log_prior).argmax())]
     so_far = evidence(picked)
