@@ -10,13 +10,14 @@ from typing import NamedTuple
 import numpy as np
 
 from dynaesti.arrays import Array, Bools, Ints
+from dynaesti.itempriors import Leaning, can_pool, learned, plain, pooled
 from dynaesti.items import ItemModel, OwnModel
 from dynaesti.threads import in_threads
 
 NEWTON_STEPS = 10
 SETTLED = 1e-3  # largest step of an item at rest: the next one, Newton's, would be about the square of it
 BATCH = 1_000_000  # slopes at a time
-HYPER_WEIGHT, HYPER_ITEMS = 3.0, 20  # the weak prior counts as so many items; fewer items than this share no distribution
+HYPER_ITEMS = 20  # fewer items than this do not learn their priors from each other
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,7 @@ class Block:
     values: Array  # (items, size): the responses that the categories stand for
     prior_mean: Array  # (parameters,)
     prior_sd: Array  # infinite where there is no prior
+    weak: bool = False  # whether the priors are the weak ones, the items' places pooled
 
     @property
     def depth(self) -> int:
@@ -65,12 +67,13 @@ class Block:
         """One past the block's last row."""
         return self.first_row + self.depth * len(self.items)
 
-    def log_prior(self) -> float:
-        """Log density of the free parameters under their normal priors, each in units of its prior's spread.
-
-        So it does not depend on the unit of ability, and spreads that are learned do not collapse.
-        """
-        return float(-0.5 * (((self.u - self.prior_mean) / self.prior_sd) ** 2)[self.free].sum())
+    @cached_property
+    def leaning(self) -> Leaning:
+        """The items' prior, as it is for items here."""
+        priors = self.model.priors(self.size)
+        if self.weak and can_pool(priors):
+            return pooled(self.u, self.free, priors)
+        return plain(self.u, self.free, self.prior_mean, self.prior_sd)
 
     def log_room(self, curvature: Array) -> float:
         """Log of the room that the answers leave the free parameters of what their priors gave them (by Laplace's method)."""
@@ -103,29 +106,30 @@ class Block:
         u, curvature = self.u.copy(), np.empty((len(self.u), self.u.shape[1], self.u.shape[1]))
 
         def run(part: slice) -> None:
-            u[part], curvature[part] = _newton(self, self.u[part], self.free[part], shaped[part], theta)
+            u[part], curvature[part] = _newton(self, part, shaped[part], theta)
 
         in_threads(run, self._batches(theta.size), threads)
         return replace(self, u=u), curvature
 
 
-def _evaluated(block: Block, u: Array, counts: Array, theta: Array) -> tuple[Array, Array, Array]:
-    """Expected log-likelihood + log prior of each item, its gradient and its curvature."""
+def _evaluated(block: Block, which: Ints, u: Array, counts: Array, theta: Array) -> tuple[Array, Array, Array]:
+    """Expected log-likelihood + log prior of some of a block's items at u, its gradient and its curvature."""
     value, gradient, curvature = block.model.evaluated(u, theta, counts)
-    off = (u - block.prior_mean) / block.prior_sd
-    return value - 0.5 * (off**2).sum(axis=1), gradient - off / block.prior_sd, curvature + np.diag(block.prior_sd**-2.0)
+    log_prior, pull, bend = block.leaning.evaluated(u, block.leaning.slope[which])
+    return value + log_prior, gradient + pull, curvature + bend
 
 
-def _newton(block: Block, start: Array, free: Bools, counts: Array, theta: Array) -> tuple[Array, Array]:
+def _newton(block: Block, part: slice, counts: Array, theta: Array) -> tuple[Array, Array]:
     """Damped Newton steps for a batch of items; those at rest drop out."""
-    u = start.copy()
-    value, gradient, curvature = _evaluated(block, u, counts, theta)
+    u, free, which = block.u[part].copy(), block.free[part], np.arange(len(block.u))[part]
+    value, gradient, curvature = _evaluated(block, which, u, counts, theta)
     active, kept = np.arange(len(u)), curvature.copy()
     for _ in range(NEWTON_STEPS):
         step = _solve_free(curvature, gradient, free[active])
         largest = np.abs(step).max(axis=1, initial=0.0)
         step *= np.minimum(1.0, block.model.longest / np.maximum(largest, 1e-300))[:, None]
-        trial, value, gradient, curvature = _halved(block, u[active], step, value, gradient, curvature, counts[active], theta)
+        here = value, gradient, curvature
+        trial, value, gradient, curvature = _halved(block, which[active], u[active], step, here, counts[active], theta)
         moved = np.abs(trial - u[active]).max(axis=1, initial=0.0)
         u[active], kept[active] = trial, curvature
         still = moved > SETTLED
@@ -135,13 +139,14 @@ def _newton(block: Block, start: Array, free: Bools, counts: Array, theta: Array
     return u, kept
 
 
-def _halved(block: Block, u: Array, step: Array, value: Array, gradient: Array, curvature: Array, counts: Array, theta: Array
+def _halved(block: Block, which: Ints, u: Array, step: Array, here: tuple[Array, Array, Array], counts: Array, theta: Array
             ) -> tuple[Array, Array, Array, Array]:
     """Each item after its step, which is halved until it does not make things worse; value, gradient and curvature there."""
     trial, todo = block.clipped(u + step), np.arange(len(u))
-    best, slope, bend = value.copy(), gradient.copy(), curvature.copy()
+    value = here[0]
+    best, slope, bend = (part.copy() for part in here)
     for _ in range(12):
-        found, rise, bent = _evaluated(block, trial[todo], counts[todo], theta)
+        found, rise, bent = _evaluated(block, which[todo], trial[todo], counts[todo], theta)
         fine = found >= value[todo] - 1e-12 * np.abs(value[todo])
         best[todo[fine]], slope[todo[fine]], bend[todo[fine]] = found[fine], rise[fine], bent[fine]
         todo = todo[~fine]
@@ -166,13 +171,14 @@ def _solve_free(curvature: Array, gradient: Array, free: Bools) -> Array:
 def _improve_shared(block: Block, counts: Array, theta: Array) -> tuple[Block, Array]:
     """Rating scales: steps u = own difficulty + thresholds shared by all items, which sum to zero."""
     count, steps = block.u.shape
+    every = np.arange(count)
     own, tau = block.u.mean(axis=1), (block.u - block.u.mean(axis=1, keepdims=True)).mean(axis=0)
     basis = np.linalg.svd(np.ones((1, steps)))[2][1:].T  # of thresholds that sum to zero
     value = -np.inf
     curvature = np.empty((count, steps, steps))
     for _ in range(NEWTON_STEPS):
         u = own[:, None] + tau
-        _, gradient, curvature = _evaluated(block, u, counts, theta)
+        _, gradient, curvature = _evaluated(block, every, u, counts, theta)
         h_own, cross = curvature.sum(axis=(1, 2)), curvature.sum(axis=1) @ basis
         g_own, g_tau = gradient.sum(axis=1), basis.T @ gradient.sum(axis=0)
         schur = basis.T @ curvature.sum(axis=0) @ basis - (cross.T / h_own) @ cross
@@ -181,7 +187,7 @@ def _improve_shared(block: Block, counts: Array, theta: Array) -> tuple[Block, A
         length = min(1.0, block.model.longest / max(np.abs(d_own).max(), np.abs(d_tau).max(initial=0.0), 1e-300))
         while True:
             trial_own, trial_tau = own + length * d_own, tau + length * basis @ d_tau
-            found = float(_evaluated(block, trial_own[:, None] + trial_tau, counts, theta)[0].sum())
+            found = float(_evaluated(block, every, trial_own[:, None] + trial_tau, counts, theta)[0].sum())
             if found >= value - 1e-10 * abs(value) or length < 1e-4:
                 break
             length *= 0.5
@@ -230,7 +236,7 @@ class Bank:
 
     def log_prior(self) -> float:
         """Log prior of all items."""
-        return sum(block.log_prior() for block in self.blocks)
+        return sum(block.leaning.log_density for block in self.blocks)
 
     def improved(self, counts: Array, z: Array, threads: int | None = None) -> Improved:
         """The M-step: every item, then the priors' own parameters, from expected counts. The metric is not for it: see `remetred`."""
@@ -372,17 +378,9 @@ def _remetred(block: Block, gain: float, shift: float, learned: bool) -> Block:
 
 
 def _with_learned_prior(block: Block, curvature: Array) -> Block:
-    """Centres and spreads of the priors from the block's own items. Each item's own variance is added to a spread, else it collapses."""
-    count = len(block.items)
-    if count < HYPER_ITEMS or not np.isfinite(block.prior_sd).all():
+    """Centres and spreads of the priors from the block's own items, where these are enough."""
+    if len(block.items) < HYPER_ITEMS or not np.isfinite(block.prior_sd).all():
         return block
-    weak = block.model.priors(block.size)
     own = np.diagonal(np.linalg.inv(curvature + 1e-9 * np.eye(curvature.shape[1])), axis1=1, axis2=2)
-    mean, sd = block.prior_mean.copy(), block.prior_sd.copy()
-    for p, w in enumerate(weak):
-        mean[p] = (w.mean * (w.unit == "") + block.u[:, p].sum()) / ((w.unit == "") + count)
-        square = float(((block.u[:, p] - mean[p]) ** 2 + own[:, p]).sum())
-        known = 0.0 if w.unit == "place" else HYPER_WEIGHT  # in items: what is known of a spread before they speak
-        usual = float(np.mean(block.u[:, p] ** 2)) if w.unit == "slope" else w.sd**2  # signed slopes: as wide as they are, in any unit
-        sd[p] = np.sqrt((known * usual + square) / (known + count))
+    mean, sd = learned(block.u, own, block.model.priors(block.size))
     return replace(block, prior_mean=mean, prior_sd=sd)

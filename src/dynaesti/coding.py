@@ -190,6 +190,9 @@ def build_bank(labels: Labels, coding: Coding, stock: Stock, priors: str | None,
     keys: dict[tuple[ItemModel, int], list[int]] = {}
     for i, model in enumerate(coding.models):
         keys.setdefault((model, int(sizes[i]) if model.categorical else 0), []).append(i)
+    thin = np.median(stock.number) < THIN or labels.size > CROWDED * stock.people
+    enough = labels.size >= HYPER_ITEMS and stock.people >= HYPER_PEOPLE
+    kind = "sparse" if priors == "weak" and thin and enough else priors
     blocks, first_row = [], 0
     for (model, size), members in keys.items():
         items = np.array(members, dtype=np.int64)
@@ -202,16 +205,13 @@ def build_bank(labels: Labels, coding: Coding, stock: Stock, priors: str | None,
         mine = labels[items].tolist()
         u, _ = _placed(model, size, mine, u, free, starts)
         u, free = _placed(model, size, mine, u, free, fixed)
-        block = Block(model, size, items, first_row, u, free, values, np.array([w.mean for w in weak]), sd)
+        block = Block(model, size, items, first_row, u, free, values, np.array([w.mean for w in weak]), sd, kind == "weak")
         if model.shared:
             block = replace(block, u=u.mean(axis=1, keepdims=True) + (u - u.mean(axis=1, keepdims=True)).mean(axis=0))
         blocks.append(block)
         first_row = block.end_row
     slope_fixed = any(b.model.fixes_slope or _holds(b, ("log_a", "slope", "alpha")) for b in blocks)
     place_fixed = any(_holds(b, ("b", "intercept", "threshold", "delta")) for b in blocks)
-    thin = np.median(stock.number) < THIN or labels.size > CROWDED * stock.people
-    enough = labels.size >= HYPER_ITEMS and stock.people >= HYPER_PEOPLE
-    kind = "sparse" if priors == "weak" and thin and enough else priors
     return Bank(tuple(blocks), Metric(free_location=place_fixed, free_scale=slope_fixed), kind)
 
 

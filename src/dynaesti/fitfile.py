@@ -66,7 +66,8 @@ def common_header(fit: Common, items: Labels, arrays: Arrays) -> Header:
 def read_common(header: Header, arrays: Arrays, models: Mapping[str, ItemModel] | None) -> tuple[Common, Labels]:
     """The same again, and the items' names; models of the user's own are needed again, by label."""
     items = read_labels(header["items"], "items", arrays)
-    blocks = tuple(Block(model=_read_model(b["model"], models or {}), size=b["size"], first_row=b["first_row"],
+    weak = header["priors"] == "weak"
+    blocks = tuple(Block(model=_read_model(b["model"], models or {}), size=b["size"], first_row=b["first_row"], weak=weak,
                          **{name: arrays[f"block{k}.{name}"] for name in BLOCK}) for k, b in enumerate(header["blocks"]))
     per_item: list[ItemModel] = [blocks[0].model] * items.size
     for block in blocks:

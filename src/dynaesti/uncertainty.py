@@ -77,22 +77,14 @@ def shared_covariance(information: Information) -> Array:
 
 
 def drawn_bank(bank: Bank, covariance: tuple[Array, ...], shared: Array, rng: np.random.Generator) -> Bank:
-    """Items as they might be too: the abilities' zero and unit moved for all together, then each item by itself.
-
-    They are drawn around their mean, not around the peak that a fit finds, where slopes are too high: the steeper an item, the sharper its
-    difficulty, and the less of it there is around the peak. With difficulties integrated out the density falls as 1 / slope.
-    """
-    every = [_moves(block, bank) for block in bank.blocks]
-    falls = [_falls(block, bank) for block in bank.blocks]
-    drift = shared @ sum((np.einsum("ipa,p->a", moves, fall) for moves, fall in zip(every, falls, strict=True)), np.zeros(2))
-    together = drift + np.linalg.cholesky(shared + 1e-12 * np.eye(2)) @ rng.standard_normal(2)
+    """Items as they might be too: the abilities' zero and unit moved for all together, then each item by itself."""
+    together = np.linalg.cholesky(shared + 1e-12 * np.eye(2)) @ rng.standard_normal(2)
     blocks, metric = [], bank.metric
-    for block, cov, moves, fall in zip(bank.blocks, covariance, every, falls, strict=True):
-        width = block.u.shape[1]
+    for block, cov in zip(bank.blocks, covariance, strict=True):
+        width, moves = block.u.shape[1], _moves(block, bank)
         own = cov[:, :width, :width] - np.einsum("ipa,ab,iqb->ipq", moves, shared, moves)
         values, vectors = np.linalg.eigh(own)
-        values = np.maximum(values, 0.0)
-        off = np.einsum("ipq,iq->ip", vectors, np.sqrt(values) * rng.standard_normal(block.u.shape) + values * (fall @ vectors))
+        off = np.einsum("ipq,iq->ip", vectors, np.sqrt(np.maximum(values, 0.0)) * rng.standard_normal(block.u.shape))
         if block.model.shared:  # each item's own difficulty, and one draw of the thresholds
             middle = off.mean(axis=1, keepdims=True)
             off = middle + (off - middle).mean(axis=0)
@@ -100,18 +92,6 @@ def drawn_bank(bank: Bank, covariance: tuple[Array, ...], shared: Array, rng: np
         if cov.shape[1] > width:
             metric = replace(bank.metric, log_scale=bank.metric.log_scale + float(np.sqrt(cov[0, -1, -1]) * rng.standard_normal()))
     return replace(bank, blocks=tuple(blocks), metric=metric)
-
-
-def _falls(block: Block, bank: Bank) -> Array:
-    """Slope of the log density that difficulties leave behind when they are integrated out, by each of an item's parameters.
-
-    Thousands of thin items have a unit that the evidence alone decides, and none of this.
-    """
-    units = [prior.unit for prior in block.model.priors(block.size)]
-    out = np.zeros(len(units))
-    if "log" in units and not bank.needs_unit:
-        out[units.index("log")] = -units.count("place")
-    return out
 
 
 def _with_unit(block: Block, bank: Bank, cov: Array, unit: float) -> Array:
@@ -176,7 +156,7 @@ def _from_joint(bank: Bank, information: Array) -> tuple[Array, ...]:
     for block in bank.blocks:
         at = places[block.items, :block.u.shape[1]]
         known = at >= 0
-        total[at[known], at[known]] += np.broadcast_to(block.prior_sd**-2.0, block.u.shape)[known]
+        total[at[known], at[known]] += np.broadcast_to(block.leaning.spread**-2.0, block.u.shape)[known]
     cov = np.linalg.pinv(total, hermitian=True)
     out = []
     for block in bank.blocks:
@@ -207,7 +187,7 @@ def _own_block(block: Block, information: Array) -> Array:
     """Inverse of the free part of each item's information, priors included."""
     both = block.free[:, :, None] & block.free[:, None, :]
     eye = np.eye(block.u.shape[1])
-    held = np.where(both, information + np.diag(block.prior_sd**-2.0), 0.0) + np.where(block.free, 0.0, 1.0)[:, :, None] * eye
+    held = np.where(both, information + np.diag(block.leaning.spread**-2.0), 0.0) + np.where(block.free, 0.0, 1.0)[:, :, None] * eye
     return np.where(both, np.linalg.pinv(held + 1e-12 * eye, hermitian=True), 0.0)
 
 

@@ -62,7 +62,7 @@ class PoissonItem(AmountModel):
         return ("slope" if self.signed else "log_a", "intercept")
 
     def priors(self, size: int) -> tuple[Weak, ...]:
-        return (SLOPE if self.signed else Weak(-0.7, 0.7, "log"), Weak(0.0, 20.0))
+        return (SLOPE if self.signed else Weak(-0.7, 0.7, "log slope"), Weak(0.0, 20.0))
 
     def start(self, share: Array, slope: Array, reverse: Bools) -> Array:
         """`share` holds each item's mean and sd of the responses."""
@@ -118,7 +118,7 @@ class GaussianItem(AmountModel):
         return ("slope" if self.signed else "log_a", "intercept", "log_sigma")
 
     def priors(self, size: int) -> tuple[Weak, ...]:
-        return (Weak(0.0, 1e3) if self.signed else Weak(0.0, 10.0, "log"), Weak(0.0, 1e6), Weak(0.0, 20.0))
+        return (Weak(0.0, 1e3) if self.signed else Weak(0.0, 10.0, "log slope"), Weak(0.0, 1e6), Weak(0.0, 20.0))
 
     def start(self, share: Array, slope: Array, reverse: Bools) -> Array:
         """`share` holds each item's mean and sd of the responses: half the variance is ability's to begin with."""

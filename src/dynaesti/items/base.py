@@ -23,7 +23,7 @@ STEP = 1e-5  # of central differences
 class Weak:
     """A weak normal prior of one unconstrained parameter.
 
-    `unit` says how the parameter depends on the unit of ability: "log" (logs of slopes and gaps: by its centre), "slope" (by its
+    `unit` says how the parameter depends on the unit of ability: "log slope" and "log gap" (by its centre), "slope" (by its
     spread), "place" (by both). Thousands of items with few answers each would drag that unit along (smaller slopes are likelier, so
     abilities would grow without end), so there centres and spreads come from the items themselves, with no weight of their own on
     what depends on it.
@@ -34,9 +34,9 @@ class Weak:
     unit: str = ""
 
 
-LOG_SLOPE, SLOPE = Weak(0.0, 0.5, "log"), Weak(0.0, 1.5, "slope")
+LOG_SLOPE, SLOPE = Weak(0.0, 0.5, "log slope"), Weak(0.0, 1.5, "slope")
 DIFFICULTY, INTERCEPT = Weak(0.0, 2.0, "place"), Weak(0.0, 3.0)
-LOG_GAP = Weak(-0.2, 1.0, "log")
+LOG_GAP = Weak(-0.2, 1.0, "log gap")
 
 
 @dataclass(frozen=True)

@@ -401,7 +401,7 @@ class Golf(Softmax):
         return (*(f"log_a_{s}" for s in labels), *(f"b_{s}" for s in labels))
 
     def priors(self, size: int) -> tuple[Weak, ...]:
-        return (Weak(-0.7, 0.7, "log"),) * (size - 1) + (Weak(0.0, 4.0, "place"),) * (size - 1)
+        return (Weak(-0.7, 0.7, "log slope"),) * (size - 1) + (Weak(0.0, 4.0, "place"),) * (size - 1)
 
     def start(self, share: Array, slope: Array, reverse: Bools) -> Array:
         size = share.shape[1]
