@@ -182,7 +182,7 @@ def test_a_constant_curve_is_exact_quadrature():
 def test_failure_to_settle_is_told(monkeypatch):
     from dynaesti import grafting
 
-    monkeypatch.setattr(grafting.graft, "__defaults__", (None, grafting.TOLERANCE, 2))
+    monkeypatch.setattr(grafting.graft, "__defaults__", (None, grafting.TOLERANCE, 2, None))
     x, _, votes = polling(0)
     with pytest.warns(dy.ConvergenceWarning, match="did not settle"):
         curve = dy.CurvFiFE(bandwidth=0.2).fit(x, dy.Bernoulli(votes))

@@ -130,7 +130,8 @@ def test_gaussian_members_are_left_to_the_fixed_part():
     assert len(likelihood.inexact.members) == 0
 
 
-def test_moments_that_follow_their_cavity_stay_within_their_slack():
+@pytest.mark.parametrize("slack", [1e-7, 1e-5, 3e-4])
+def test_moments_that_follow_their_cavity_stay_within_their_slack(slack):
     """By derivative against integrating anew, for cavities that wander; and at once where the move is too large."""
     from dynaesti.rows import match_again, match_table, row_table
 
@@ -141,15 +142,15 @@ def test_moments_that_follow_their_cavity_stay_within_their_slack():
     sites, start = np.arange(40), np.arange(41)
     members = (sites, sites, start, sites, np.ones(40), table.log_lik, table.lik, table.top, table.start, table.step)
     m, v = rng.normal(size=40), rng.uniform(0.1, 0.8, 40)
-    known = np.full((7, 40), np.nan)
-    for size in (0.0, 1e-3, 1e-2, 0.3):
+    known = np.full((40, 8), np.nan)
+    for size in (0.0, 1e-3, 1e-2, 0.1, 0.3):
         cav_m, cav_v = m + size * rng.normal(size=40), v * np.exp(size * rng.normal(size=40))
         fast, slow = (np.zeros((3, 40)) for _ in range(2))
         for out in (fast, slow):
             out[1], out[2] = cav_m, cav_v
-        assert match_again(*members, cav_m, cav_v, known, 1e-5, *fast) == -1
+        assert match_again(*members, cav_m, cav_v, known, slack, *fast) == -1
         assert match_table(*members, cav_m, cav_v, *slow) == -1
         sd = np.sqrt(slow[2])
-        assert np.abs((fast[1] - slow[1]) / sd).max() < 3e-5
-        assert np.abs(fast[2] / slow[2] - 1).max() < 3e-5
-        assert np.abs(fast[0] - slow[0]).max() < 1e-6
+        assert np.abs((fast[1] - slow[1]) / sd).max() < 3 * slack
+        assert np.abs(fast[2] / slow[2] - 1).max() < 3 * slack
+        assert np.abs(fast[0] - slow[0]).max() < max(3e-7, 0.3 * slack)

@@ -98,3 +98,8 @@ def symmetric_root(cov: Array) -> Array:
     """
     values, vectors = np.linalg.eigh(cov)
     return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T)
+
+
+def joined(parts: list[Array]) -> Array:
+    """Arrays one after the other; a single one as it is, not copied."""
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dynaesti.arrays import Array, Bools, Ints
+from dynaesti.arrays import Array, Bools, Ints, joined
 from dynaesti.itempriors import Leaning, can_pool, learned, plain, pooled
 from dynaesti.items import ItemModel, OwnModel
 from dynaesti.threads import in_threads
@@ -83,7 +83,7 @@ class Block:
 
     def rows(self, theta: Array) -> Array:
         """All rows of the block, flat: (rows, points)."""
-        return np.concatenate([self.model.rows(self.u[part], theta).reshape(-1, theta.size) for part in self._batches(theta.size)])
+        return joined([self.model.rows(self.u[part], theta).reshape(-1, theta.size) for part in self._batches(theta.size)])
 
     def slopes(self, theta: Array) -> Array:
         """Derivatives of the rows by the item's own parameters: (rows, parameters, points)."""
@@ -127,15 +127,17 @@ def _newton(block: Block, part: slice, counts: Array, theta: Array) -> tuple[Arr
     for _ in range(NEWTON_STEPS):
         step = _solve_free(curvature, gradient, free[active])
         largest = np.abs(step).max(axis=1, initial=0.0)
+        small = largest < SETTLED
+        if small.any():  # the last step needs no look at where it leads
+            u[active[small]] = block.clipped(u[active[small]] + step[small])
+            active, value, gradient, curvature = active[~small], value[~small], gradient[~small], curvature[~small]
+            step, largest = step[~small], largest[~small]
+        if active.size == 0:
+            break
         step *= np.minimum(1.0, block.model.longest / np.maximum(largest, 1e-300))[:, None]
         here = value, gradient, curvature
         trial, value, gradient, curvature = _halved(block, which[active], u[active], step, here, counts[active], theta)
-        moved = np.abs(trial - u[active]).max(axis=1, initial=0.0)
         u[active], kept[active] = trial, curvature
-        still = moved > SETTLED
-        active, value, gradient, curvature = active[still], value[still], gradient[still], curvature[still]
-        if active.size == 0:
-            break
     return u, kept
 
 
@@ -232,7 +234,7 @@ class Bank:
     def rows(self, z: Array) -> Array:
         """Basis rows of all items at abilities z: (rows, points)."""
         theta = self.metric.theta(z)
-        return np.concatenate([block.rows(theta) for block in self.blocks])
+        return joined([block.rows(theta) for block in self.blocks])
 
     def log_prior(self) -> float:
         """Log prior of all items."""

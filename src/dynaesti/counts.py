@@ -9,50 +9,49 @@ import numpy as np
 
 from dynaesti.arrays import Array, Ints
 from dynaesti.compiled import compiled
-from dynaesti.rows import DONE, MOST_NODES, WIDTH, careful, lagrange, on_grid
+from dynaesti.rows import DONE, MOST_NODES, WIDTH, bell, careful, lagrange, on_grid
 
-REACH, FEWER = 6.0, 18  # half a bracket in tilted sds, and its nodes, where a row is smooth: a count needs fewer than the moments
+REACH, FEWER = 5.6, 15  # half a bracket in tilted sds, and its nodes, where a row is smooth: a count needs fewer than the moments
 APART = 1e-3  # part of the weight by which every other node may differ from the rest
-LOW = 1e-7  # of the weight, at an end
+LOW = 1e-6  # of the weight, at an end
+DECLINED = 0, 0, 0, 0.0
 
 
 @compiled
-def _quick_weights(lik: Array, row: int, start: float, step: float, mean: float, var: float, centre: float, sd: float, p: Array
-                   ) -> tuple[int, int, int]:
-    """Weights of cavity × one row on the grid without an exponential in the loop: (nodes, first, stride); no nodes: declined.
+def _quick_weights(lik: Array, size: int, row: int, start: float, step: float, mean: float, var: float, centre: float, sd: float, p: Array
+                   ) -> tuple[int, int, int, float]:
+    """Weights p of cavity × one row on the grid without an exponential in the loop: (nodes, first, stride, their sum); no nodes: declined.
 
     Every other node has to weigh as much as the rest: a trapezoid's error is about the square of that of one with half the nodes.
     """
     stride = max(1, int(2.0 * REACH * sd / (step * (FEWER - 1))))
     gap = stride * step
     first = int(np.ceil((centre - REACH * sd - start) / step))
-    n = int(2.0 * REACH * sd / gap) + 1
-    if gap > 0.8 * sd or first < 0 or first + stride * (n - 1) >= lik.shape[1]:
-        return 0, 0, 0
+    n = 2 * (int(REACH * sd / gap) + 1)
+    if gap > 0.85 * sd or first < 0 or first + stride * (n - 1) >= size:
+        return DECLINED
     x = start + step * first
     tight = 1.0 / var
     exponent = -0.5 * (x - mean) ** 2 * tight
     if exponent < -600.0 or -0.5 * (x + gap * (n - 1) - mean) ** 2 * tight < -600.0:
-        return 0, 0, 0
-    w = np.exp(exponent)
-    ratio = np.exp(-0.5 * gap * (2.0 * (x - mean) + gap) * tight)
-    shrink = np.exp(-gap * gap * tight)
+        return DECLINED
+    w, odd, ratio, odd_ratio, shrink = bell(exponent, x - mean, gap, tight)
     total, rest = 0.0, 0.0
     i = first
-    for k in range(n):
-        p[k] = w * lik[row, i]
-        total, rest = rest + p[k], total
+    for k in range(0, n, 2):
+        p[k], p[k + 1] = w * lik[row, i], odd * lik[row, i + stride]
+        i += 2 * stride
+        total += p[k]
+        rest += p[k + 1]
         w *= ratio
+        odd *= odd_ratio
         ratio *= shrink
-        i += stride
+        odd_ratio *= shrink
     apart = abs(total - rest)
     total += rest
     if not (total > 1e-250 and apart < APART * total) or p[0] > LOW * total or p[n - 1] > LOW * total:
-        return 0, 0, 0
-    scale = 1.0 / total
-    for k in range(n):
-        p[k] *= scale
-    return n, first, stride
+        return DECLINED
+    return n, first, stride, total
 
 
 @compiled
@@ -63,7 +62,9 @@ def _tilted_weights(log_lik: Array, lik: Array, members: Ints, coefs: Array, sta
     A stride of 0 says that the nodes are off the grid, at lowest node + gap · k; no nodes mean that the site defies integration.
     """
     if members.size == 1 and coefs[0] == 1.0:
-        n, first, stride = _quick_weights(lik, members[0], start, step, cav_mean, cav_var, mean, sd, p)
+        n, first, stride, total = _quick_weights(lik, log_lik.shape[1], members[0], start, step, cav_mean, cav_var, mean, sd, p)
+        for k in range(n):
+            p[k] /= total
         if n > 0:
             return n, first, stride, 0.0, 0.0
     return _wary_weights(log_lik, members, coefs, start, step, cav_mean, cav_var, mean, sd, p)
@@ -94,26 +95,31 @@ def _wary_weights(log_lik: Array, members: Ints, coefs: Array, start: float, ste
 
 
 @compiled
-def add_counts(sites: Ints, weight: Array, member_start: Ints, member_row: Ints, member_coef: Array, log_lik: Array, lik: Array,
-               start: float, step: float, cav_mean: Array, cav_var: Array, mean: Array, var: Array, counts: Array) -> None:
-    """Add the tilted distributions of the sites' answers, times their coefficients and the sites' weights, to their rows of `counts`."""
+def add_counts(sites: Ints, member_start: Ints, member_row: Ints, member_coef: Array, log_lik: Array, lik: Array, start: float,
+               step: float, moments: Array, counts: Array) -> None:
+    """Add the tilted distributions of the sites' answers, times their coefficients and the sites' weights, to their rows of `counts`.
+
+    moments: (sites, 5), of each the cavity's mean and variance, the tilted ones, and the weight: side by side, since sites come in the
+    order of their rows, and whatever is kept in another place has to be fetched from there.
+    """
     p = np.empty(4 * MOST_NODES)
     size = log_lik.shape[1]
     for site in sites:
-        w = weight[site]
+        cav_mean, cav_var, mean, sd, w = (moments[site, 0], moments[site, 1], moments[site, 2], np.sqrt(moments[site, 3]),
+                                          moments[site, 4])
         if w < 1e-9:
             continue
         a, b = member_start[site], member_start[site + 1]
         if b == a + 1 and member_coef[a] == 1.0:  # nearly all sites: slices and calls with many arrays would cost more than the sum
             row = member_row[a]
-            n, first, stride = _quick_weights(lik, row, start, step, cav_mean[site], cav_var[site], mean[site], np.sqrt(var[site]), p)
-            for k in range(n):
-                counts[row, first + stride * k] += w * p[k]
+            n, first, stride, total = _quick_weights(lik, size, row, start, step, cav_mean, cav_var, mean, sd, p)
             if n > 0:
+                each = w / total
+                for k in range(n):
+                    counts[row, first + stride * k] += each * p[k]
                 continue
         members, coefs = member_row[a:b], member_coef[a:b]
-        n, first, stride, lo, gap = _wary_weights(log_lik, members, coefs, start, step, cav_mean[site], cav_var[site], mean[site],
-                                                  np.sqrt(var[site]), p)
+        n, first, stride, lo, gap = _wary_weights(log_lik, members, coefs, start, step, cav_mean, cav_var, mean, sd, p)
         for j in range(members.size):
             out, c = counts[members[j]], w * coefs[j]
             if stride > 0:

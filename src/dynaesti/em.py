@@ -26,7 +26,8 @@ DEPTH = 12  # steps that an extrapolation looks back on
 FARTHEST_JUMP = 3.0  # in standard errors
 FARTHEST_UNIT = 0.3  # step of the abilities' zero, in their sd, and of the log of their unit
 WARM_UP = 1  # plain EM steps before the first one
-LOOSE = 2e-3  # tolerance of grafting on the way, at most: a small part of the items' own step
+FIRST = 5e-2  # tolerance of grafting at the first look, when items are guesses
+LOOSE = 1e-2  # tolerance of grafting on the way, at most: a small part of the items' own step
 PART = 2e-3
 FALL = 0.1  # nats that a jump may lose: grafting is not exact before the end
 FALLING = 1.0  # standard errors that a step may have where priors are learned along and the evidence of these falls: past its top
@@ -139,7 +140,7 @@ class Loop:
         plain, weights, room = bank.improved(counts, here.grid, self.threads)
         here, plain = replace(here, objective=here.objective + room), _unit_step(here, plain, weights)
         pull = plain.vector() - bank.vector()
-        return here, plain, pull, weights, float(np.sqrt(np.mean((pull * weights) ** 2))) if pull.size else 0.0
+        return here, plain, pull, weights, _length(pull * weights)
 
     def _note(self, point: Point, change: float) -> None:
         now = time.perf_counter() - self._began
@@ -157,14 +158,14 @@ class Loop:
         return change < tolerance and abs(gain) < 0.1 * tolerance * np.sqrt(bank.free_count + 1)
 
     def run(self, bank: Bank, most: int, tolerance: float, resume: Mark | None = None) -> tuple[Bank, bool]:
-        """EM until it is at rest twice in a row, or from where a mark was set.
+        """EM until it is at rest, and the last steps lead nowhere else or the next one is at rest too; or from where a mark was set.
 
         At rest: a step moves the parameters by less than `tolerance` of their standard errors (root mean square), and the evidence by
         no more than 0.1 × `tolerance` nats times the root of the number of parameters. Where priors are learned along, valleys are flat:
         there steps are plain, and at rest they may be ten times as long and gain `GAIN` × `tolerance` nats an answer, or nothing at all.
         Returns the last bank, and whether the loop came to rest.
         """
-        s = resume or Mark(self.stage, 0, bank, bank, LOOSE, 0, -np.inf, -np.inf, (), False, self._farthest, self.priors, {}, ())
+        s = resume or Mark(self.stage, 0, bank, bank, FIRST, 0, -np.inf, -np.inf, (), False, self._farthest, self.priors, {}, ())
         if resume is not None:
             self.priors, self.trace[:], self._farthest = s.priors, s.trace, s.farthest
             self.crowd.recall(s.memory, list(s.priors.kernels))
@@ -177,17 +178,24 @@ class Loop:
             if s.step in PRUNING:
                 self._prune()
             self._note(here, change)
-            still = self._still(here, s.last, change, tolerance)
-            if (still and s.quiet >= 1) or len(self.trace) >= most:
-                return plain, bool(still and s.quiet >= 1)
-            settle = float(np.clip(PART * np.abs(pull * weights).max(initial=0.0), 10 * TIGHT, LOOSE))
+            still, x = self._still(here, s.last, change, tolerance), here.bank.vector()
             plainly = s.step < WARM_UP or here.bank.needs_unit
-            target = plain.vector() if plainly else jumps.next(here.bank.vector(), pull, weights)
+            target = plain.vector() if plainly else jumps.next(x, pull, weights)
+            near = jumps.jumped and _length(weights * (target - x)) < tolerance
+            at_rest = still and (near or s.quiet >= 1)
+            if at_rest or len(self.trace) >= most:
+                return plain, at_rest
+            settle = float(np.clip(PART * np.abs(pull * weights).max(initial=0.0), 10 * TIGHT, LOOSE))
             s = Mark(self.stage, s.step + 1, plain.at(target), plain, settle, s.quiet + 1 if still else 0,
                      max(here.objective, s.best), here.objective, tuple(jumps.seen), jumps.jumped, self._farthest,
                      self.priors, self.crowd.memory(), tuple(self.trace))
             if self.mark is not None:
                 self.mark(s)
+
+
+def _length(steps: Array) -> float:
+    """Root mean square."""
+    return float(np.sqrt(np.mean(steps**2))) if steps.size else 0.0
 
 
 def _unit_step(point: Point, plain: Bank, weights: Array) -> Bank:

@@ -12,7 +12,7 @@ from dynaesti.arrays import Array, Bools, Ints
 from dynaesti.bank import Bank
 from dynaesti.counts import add_counts, add_scores, leave_each_out
 from dynaesti.errors import InputError
-from dynaesti.grafting import Match, Problem, graft, seen_by_curve
+from dynaesti.grafting import Match, Problem, Room, graft, seen_by_curve
 from dynaesti.population import curve_weights
 from dynaesti.priors import Solver, assemble_many
 from dynaesti.priors.kernels import Kernel
@@ -114,6 +114,7 @@ class Expectation:
     most_lanes: int = LANES
     _features: dict[tuple[Kernel, int], Solver] = field(default_factory=dict)
     _kept: int = 0
+    _rooms: list[tuple[Room, Room]] = field(default_factory=list)  # one pair a thread
 
     def __post_init__(self) -> None:
         # by answers, not by sites: a site may hold the four rounds of a tournament
@@ -134,23 +135,26 @@ class Expectation:
                 return
             a, b = int(data.site_start[people[0]]), int(data.site_start[people[-1] + 1])
             where = slice(a, b)
-            match = self._matcher(data, everyone[where], table, tolerance)
+            rooms = self._rooms.pop() if self._rooms else (Room(), Room())
+            match = self._matcher(data, everyone[where], table, tolerance, rooms[1])
             flat = np.zeros(b - a)
             problem = Problem(self._solver(kernel, number), match, flat, flat, np.full(people.size, kernel.instant_var),
                               np.ones(b - a, dtype=bool))
-            found = graft(problem, None if start is None else (start[0][where], start[1][where]), tolerance)
+            found = graft(problem, None if start is None else (start[0][where], start[1][where]), tolerance, room=rooms[0])
             out["precision"][where], out["shift"][where] = found.precision, found.shift
             out["cav_mean"][where], out["cav_var"][where] = found.bare_mean, found.bare_var
             out["log_z"][where] = found.log_z
+            self._rooms.append(rooms)
             evidence[people] = found.log_evidence + data.constant[people]
             converged[people] = found.converged
 
         in_threads(run, range(len(self._chunks[kernel.static])), self.threads)
         return Grafts(log_evidence=evidence, converged=converged, **out)
 
-    def _matcher(self, data: Answers, group: Ints, table: RowTable, tolerance: float) -> Match:
+    def _matcher(self, data: Answers, group: Ints, table: RowTable, tolerance: float, room: Room) -> Match:
         """The way to tilted moments of a chunk's sites, which remembers where it last integrated."""
-        known = np.full((7, group.size), np.nan)
+        known = room.arrays(group.size, 8)
+        known[:, 7] = np.nan  # nothing yet
 
         def match(sites: Ints, cav_mean: Array, cav_var: Array, log_z: Array, mean: Array, var: Array) -> None:
             bad = match_again(sites, group, data.member_start, data.member_row, data.member_coef, table.log_lik, table.lik, table.top,
@@ -197,11 +201,11 @@ class Expectation:
         for kernel, g, weights in zip(kernels, expected.grafted, expected.weights, strict=True):
             data = self.answers.for_kernel(kernel)
             mean, var = tilted_moments(g)
-            weight = np.repeat(weights, np.diff(data.site_start))
+            moments = np.stack([g.cav_mean, g.cav_var, mean, var, np.repeat(weights, np.diff(data.site_start))], axis=1)
 
             def add(sites: Ints, into: Array) -> None:
-                add_counts(sites, weight, data.member_start, data.member_row, data.member_coef, table.log_lik, table.lik, table.start,  # noqa: B023
-                           table.step, g.cav_mean, g.cav_var, mean, var, into)  # noqa: B023
+                add_counts(sites, data.member_start, data.member_row, data.member_coef, table.log_lik, table.lik, table.start,  # noqa: B023
+                           table.step, moments, into)  # noqa: B023
 
             if data.alone:  # a row's answers one after the other: it is fetched once, and nobody else writes to it
                 in_threads(lambda sites: add(sites, total), data.by_row, self.threads)

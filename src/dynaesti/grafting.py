@@ -61,13 +61,18 @@ def on_curve(jobs: Ints, site_start: Ints, instant_var: Array, fixed_precision: 
               shift: Array, out_precision: Array, out_shift: Array, log_instant: Array) -> None:
     """Sites on the emission's value as sites on the curve: the nugget between them is integrated out."""
     for job in jobs:
-        eps, total = instant_var[job], 0.0
+        eps, total, product = instant_var[job], 0.0, 1.0
         for i in range(site_start[job], site_start[job + 1]):
             tau, nu = fixed_precision[i] + precision[i], fixed_shift[i] + shift[i]
             thin = 1.0 + eps * tau
-            out_precision[i], out_shift[i] = tau / thin, nu / thin
-            total += -0.5 * np.log(thin) + 0.5 * eps * nu * nu / thin
-        log_instant[job] = total
+            each = 1.0 / thin
+            out_precision[i], out_shift[i] = tau * each, nu * each
+            total += 0.5 * eps * nu * nu * each
+            product *= thin
+            if not 1e-100 < product < 1e100:  # one logarithm for many sites
+                total -= 0.5 * np.log(product)
+                product = 1.0
+        log_instant[job] = total - 0.5 * np.log(product)
 
 
 @compiled
@@ -89,16 +94,20 @@ def cavities(jobs: Ints, site_start: Ints, instant_var: Array, fixed_precision: 
                     proper[job] = False
                     break
                 left = 1e-13  # a Gaussian so sharp that its own cavity is lost to rounding: nothing is matched there
-            v = curve_var[i] / left + eps
-            m = (curve_mean[i] - curve_var[i] * on_shift[i]) / left
+            rest = 1.0 / left  # divisions are what this loop waits for: one for each quotient
+            v = curve_var[i] * rest + eps
+            m = (curve_mean[i] - curve_var[i] * on_shift[i]) * rest
             bare_mean[i], bare_var[i] = m, v
-            cav_var[i] = v / (1.0 + v * fixed_precision[i])
-            cav_mean[i] = cav_var[i] * (m / v + fixed_shift[i])
-            thin = 1.0 + precision[i] * cav_var[i]
+            if fixed_precision[i] != 0.0 or fixed_shift[i] != 0.0:
+                more = 1.0 / (1.0 + v * fixed_precision[i])
+                m, v = (m + v * fixed_shift[i]) * more, v * more
+            cav_mean[i], cav_var[i] = m, v
+            thin = 1.0 + precision[i] * v
             if not thin > 0.0:
                 proper[job] = False
                 break
-            mean[i], var[i] = (cav_mean[i] + shift[i] * cav_var[i]) / thin, cav_var[i] / thin
+            each = 1.0 / thin
+            mean[i], var[i] = (m + shift[i] * v) * each, v * each
 
 
 @compiled
@@ -108,12 +117,21 @@ def aim(jobs: Ints, site_start: Ints, cav_mean: Array, cav_var: Array, mean: Arr
     for job in jobs:
         worst = 0.0
         for i in range(site_start[job], site_start[job + 1]):
-            thin = 1.0 + precision[i] * cav_var[i]
-            post_mean, post_var = (cav_mean[i] + shift[i] * cav_var[i]) / thin, cav_var[i] / thin
-            worst = max(worst, max(abs(mean[i] - post_mean) / np.sqrt(var[i]), abs(post_var / var[i] - 1.0)))
-            aim_precision[i] = 1.0 / var[i] - 1.0 / cav_var[i]
-            aim_shift[i] = mean[i] / var[i] - cav_mean[i] / cav_var[i]
-        residual[job] = worst
+            cavity, tilted = 1.0 / cav_var[i], 1.0 / var[i]
+            before = 1.0 / (cavity + precision[i])  # the posterior's variance
+            off = mean[i] - before * (cav_mean[i] * cavity + shift[i])
+            worst = max(worst, max(off * off * tilted, (before * tilted - 1.0) ** 2))
+            aim_precision[i] = tilted - cavity
+            aim_shift[i] = mean[i] * tilted - cav_mean[i] * cavity
+        residual[job] = np.sqrt(worst)
+
+
+@compiled
+def copy_sites(jobs: Ints, site_start: Ints, precision: Array, shift: Array, to_precision: Array, to_shift: Array) -> None:
+    """The sites of the chosen jobs, from one place to another."""
+    for job in jobs:
+        for i in range(site_start[job], site_start[job + 1]):
+            to_precision[i], to_shift[i] = precision[i], shift[i]
 
 
 @compiled
@@ -135,21 +153,35 @@ def seen_by_curve(precision: Array, shift: Array, instant_var: Array | float) ->
     return precision / thin, shift / thin
 
 
+class Room:
+    """Memory that one chunk of curves after the other works in: fresh pages for each would cost a tenth of a fit's time."""
+
+    def __init__(self) -> None:
+        self._pages = np.empty(0)
+
+    def arrays(self, count: int, size: int) -> Array:
+        """So many arrays (count, size) of zeros, until the next call."""
+        if self._pages.size < count * size:
+            self._pages = np.empty(count * size)
+        found = self._pages[:count * size].reshape(count, size)
+        found[:] = 0.0
+        return found
+
+
 class State:
     """The sites of all jobs and everything that follows from them. `look` refreshes the rest for chosen jobs."""
 
-    def __init__(self, problem: Problem, start: tuple[Array, Array] | None) -> None:
+    def __init__(self, problem: Problem, start: tuple[Array, Array] | None, room: Room) -> None:
         self.problem, self.site_start = problem, problem.solver.site_start
         self.jobs, n = np.arange(self.site_start.size - 1), int(self.site_start[-1])
-        self.precision, self.shift = (np.zeros(n), np.zeros(n)) if start is None else (start[0].copy(), start[1].copy())
-        self.aim_precision, self.aim_shift = np.zeros(n), np.zeros(n)
-        self.cav_mean, self.cav_var, self.log_z = np.zeros(n), np.ones(n), np.zeros(n)
-        self.mean, self.var = np.zeros(n), np.ones(n)
-        self.bare_mean, self.bare_var = np.zeros(n), np.ones(n)
+        (self.precision, self.shift, self.last_precision, self.last_shift, self.aim_precision, self.aim_shift, self.cav_mean, self.cav_var,
+         self.log_z, self.mean, self.var, self.bare_mean, self.bare_var, *inner) = room.arrays(17, n)
+        self._on, self._curve = inner[:2], inner[2:]
+        if start is not None:
+            self.precision[:], self.shift[:] = start
+        self.cav_var[:] = self.var[:] = self.bare_var[:] = 1.0
         self.residual, self.proper = np.full(self.jobs.size, np.inf), np.ones(self.jobs.size, dtype=bool)
         self.sweeps = np.zeros(self.jobs.size, dtype=np.int64)
-        self._on = np.empty((2, n))
-        self._curve = np.empty((2, n))
         self.partition, self._instant = np.zeros(self.jobs.size), np.zeros(self.jobs.size)
 
     def look(self, jobs: Ints) -> Bools:
@@ -185,12 +217,13 @@ class State:
 
 
 def graft(problem: Problem, start: tuple[Array, Array] | None = None, tolerance: float = TOLERANCE,
-          most_sweeps: int = MOST_SWEEPS) -> Grafted:
+          most_sweeps: int = MOST_SWEEPS, room: Room | None = None) -> Grafted:
     """Settle the sites of all curves, from nothing or from given (precision, shift).
 
-    Warm sites that have become improper (their items have moved on) start from nothing.
+    Warm sites that have become improper (their items have moved on) start from nothing. Where a room is given, the result lies in it: to be
+    copied before it is used again.
     """
-    state = State(problem, start)
+    state = State(problem, start, room or Room())
     hard = _full_sweeps(state, tolerance, most_sweeps)
     for job in hard:
         settle(state, int(job), tolerance, most_sweeps)
@@ -201,13 +234,12 @@ def graft(problem: Problem, start: tuple[Array, Array] | None = None, tolerance:
 
 def _full_sweeps(state: State, tolerance: float, most_sweeps: int) -> Ints:
     """Parallel full steps; returns the jobs that turned improper or slow, at their last proper sites."""
-    active, hard = state.jobs, []
-    last_precision, last_shift = np.zeros_like(state.precision), np.zeros_like(state.shift)
+    active, hard, bounds = state.jobs, [], state.site_start
     previous = state.residual.copy()
     for sweep in range(most_sweeps):
         fine = state.look(active)
-        back = state.sites(active[~fine])
-        state.precision[back], state.shift[back] = last_precision[back], last_shift[back]
+        if not fine.all():
+            copy_sites(active[~fine], bounds, state.last_precision, state.last_shift, state.precision, state.shift)
         now = state.residual[active]
         slow = ~fine | ((sweep >= PATIENCE) & (now > SLOW * previous[active]))
         done = fine & (now < tolerance)
@@ -216,7 +248,6 @@ def _full_sweeps(state: State, tolerance: float, most_sweeps: int) -> Ints:
         active = active[~slow & ~done]
         if active.size == 0:
             break
-        sites = state.sites(active)
-        last_precision[sites], last_shift[sites] = state.precision[sites], state.shift[sites]
-        state.precision[sites], state.shift[sites] = state.aim_precision[sites], state.aim_shift[sites]
+        copy_sites(active, bounds, state.precision, state.shift, state.last_precision, state.last_shift)
+        copy_sites(active, bounds, state.aim_precision, state.aim_shift, state.precision, state.shift)
     return np.concatenate([*hard, active])

@@ -27,24 +27,65 @@ DONE, RETRY, HOPELESS = 0, 1, 2
 _HERMITE_X, _HERMITE_W = np.polynomial.hermite_e.hermegauss(10)
 _HERMITE_W = _HERMITE_W / np.sqrt(2 * np.pi)
 NO_MOMENTS = False, 0.0, 0.0, 0.0, 0.0, 0.0
-NEAR = 0.1  # how far a cavity may move, in sds, for derivatives to speak
+NEAR = 0.5  # how far a cavity may move at most, in sds, for derivatives to speak
 NARROW = 2.4  # cavities this many grid steps wide, or less, see a row as nearly straight
+THINNED = (1, 2, 4, 8)  # strides at which tables are laid out anew
+PASSING = 5e-6  # error in sds from which on the rough nodes do
+
+
+class Fineness(NamedTuple):
+    """How a tilted distribution is laid on a grid, and what is asked of it before it is trusted."""
+
+    reach: float  # half the bracket, in its sds
+    nodes: int  # at least
+    widest: float  # gap between nodes, in sds
+    agree: float  # every other node against all of them: what these are off by is about the square
+    low: float  # weight of either end
+
+
+FULL = Fineness(WIDTH, NODES, 0.6, HALF_AGREE, 1e-8)
+FAIR = Fineness(6.5, 23, 0.6, HALF_AGREE, 1e-8)
+ROUGH = Fineness(5.6, 17, 0.75, 3e-3, 1e-6)  # on the way, where grafting is not to settle to more than that
 
 
 class RowTable(NamedTuple):
-    """Rows log f on the even grid start + step·k. `lik` is exp(log_lik − top) for loops without exponentials."""
+    """Rows log f on the even grid start + step·k. `lik` is exp(log_lik − top) for loops without exponentials.
+
+    Behind it stand its every second, fourth and eighth point: nodes that lie far apart are then found side by side. Loops over millions of
+    answers wait for memory more than for anything else, and this takes three quarters of the fetching away.
+    """
 
     start: float
     step: float
     log_lik: Array  # (rows, grid)
-    lik: Array
+    lik: Array  # (rows, grid and its thinner ones)
     top: Array  # (rows,)
 
 
 def row_table(start: float, step: float, log_lik: Array) -> RowTable:
     """A table ready for the kernels."""
     top = log_lik.max(axis=1)
-    return RowTable(start, step, np.ascontiguousarray(log_lik), np.exp(log_lik - top[:, None]), top)
+    size = log_lik.shape[1]
+    lik = np.empty((len(log_lik), sum((size - 1) // thin + 1 for thin in THINNED)))
+    np.subtract(log_lik, top[:, None], out=lik[:, :size])
+    np.exp(lik[:, :size], out=lik[:, :size])
+    used = size
+    for thin in THINNED[1:]:
+        width = (size - 1) // thin + 1
+        lik[:, used:used + width] = lik[:, :size:thin]
+        used += width
+    return RowTable(start, step, np.ascontiguousarray(log_lik), lik, top)
+
+
+@compiled
+def thinned(size: int, stride: int) -> tuple[int, int, int]:
+    """Of a grid of `size` points, the thinnest with no wider a stride: (its stride, where it begins in `lik`, its points)."""
+    thin, begin, width = 1, 0, size
+    while thin < THINNED[-1] and 2 * thin <= stride:
+        thin *= 2
+        begin += width
+        width = (size - 1) // thin + 1
+    return thin, begin, width
 
 
 @compiled
@@ -243,66 +284,79 @@ def _central(m: float, second: float, third: float, fourth: float) -> tuple[floa
 
 
 @compiled
-def _quick(lik: Array, row: int, start: float, step: float, mean: float, var: float, centre: float, sd: float
+def bell(exponent: float, off: float, gap: float, tight: float) -> tuple[float, float, float, float, float]:
+    """A Gaussian of precision `tight` at even nodes, by products alone: its values at the first two, their ratios, how these shrink.
+
+    The first node is `off` from the mean, and its log value `exponent`. Even and odd nodes go side by side (a single recurrence would wait
+    for its own products): each next value is the one before times its ratio, each next ratio the one before times the last number.
+    """
+    w = np.exp(exponent)
+    ratio, shrink = np.exp(-0.5 * gap * (2.0 * off + gap) * tight), np.exp(-gap * gap * tight)
+    twice, square = ratio * ratio * shrink, shrink * shrink
+    return w, w * ratio, twice, twice * square, square * square
+
+
+@compiled
+def _quick(lik: Array, size: int, row: int, start: float, step: float, mean: float, var: float, centre: float, sd: float, fine: Fineness
            ) -> tuple[bool, float, float, float, float, float]:
     """Tilted moments on the row's own grid without an exponential in the loop: (trusted, Z, mean, and second to fourth central).
 
     Gaussian weights follow a recurrence. Declines (False) whatever the judged brackets should look at.
     """
-    stride = max(1, int(2.0 * WIDTH * sd / (step * (NODES - 1))))
-    gap = stride * step
-    first = int(np.ceil((centre - WIDTH * sd - start) / step))
-    n = int(2.0 * WIDTH * sd / gap) + 1
-    last = first + stride * (n - 1)
-    if gap > 0.6 * sd or first < 0 or last >= lik.shape[1]:
+    reach, per_step = fine.reach * sd, 1.0 / step
+    stride, begin, width = thinned(size, int(2.0 * reach * per_step * (1.0 / (fine.nodes - 1))))
+    gap, per_gap = stride * step, per_step / stride
+    first = int(np.ceil((centre - reach - start) * per_gap))
+    n = 2 * (int(reach * per_gap) + 1)
+    if gap > fine.widest * sd or first < 0 or first + n > width:
         return NO_MOMENTS
-    x = start + step * first
+    x = start + gap * first
     tight = 1.0 / var
     exponent = -0.5 * (x - mean) ** 2 * tight
     if exponent < -600.0 or -0.5 * (x + gap * (n - 1) - mean) ** 2 * tight < -600.0:
         return NO_MOMENTS
-    w, p = np.exp(exponent), 0.0
-    left = w * lik[row, first]
-    ratio = np.exp(-0.5 * gap * (2.0 * (x - mean) + gap) * tight)
-    shrink = np.exp(-gap * gap * tight)
-    d = x - centre
+    w, odd, ratio, odd_ratio, shrink = bell(exponent, x - mean, gap, tight)
+    k = begin + first
+    left, p = w * lik[row, k], 0.0
+    d, wide = x - centre, 2.0 * gap
     e0, e1, e2, o0, o1, o2 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    s3, s4 = 0.0, 0.0
-    k = first
+    e3, e4, o3, o4 = 0.0, 0.0, 0.0, 0.0
     for _ in range(n // 2):
-        p = w * lik[row, k]
-        e0 += p
-        e1 += p * d
-        e2 += p * d * d
-        s3 += p * d * d * d
-        s4 += p * d * d * d * d
-        w *= ratio
-        ratio *= shrink
-        k += stride
-        d += gap
-        p = w * lik[row, k]
+        q, p = w * lik[row, k], odd * lik[row, k + 1]
+        c = d + gap
+        qd, pc = q * d, p * c
+        qdd, pcc = qd * d, pc * c
+        e0 += q
         o0 += p
-        o1 += p * d
-        o2 += p * d * d
-        s3 += p * d * d * d
-        s4 += p * d * d * d * d
+        e1 += qd
+        o1 += pc
+        e2 += qdd
+        o2 += pcc
+        e3 += qdd * d
+        o3 += pcc * c
+        e4 += qdd * d * d
+        o4 += pcc * c * c
         w *= ratio
+        odd *= odd_ratio
         ratio *= shrink
-        k += stride
-        d += gap
+        odd_ratio *= shrink
+        k += 2
+        d += wide
+    s3, s4 = e3 + o3, e4 + o4
     s0, s1, s2 = e0 + o0, e1 + o1, e2 + o2
-    if not s0 > 1e-250 or left > 1e-8 * s0 or p > 1e-8 * s0:  # p is the right end's
+    if not s0 > 1e-250 or left > fine.low * s0 or p > fine.low * s0:  # p is the right end's
         return NO_MOMENTS
-    each, half = 1.0 / s0, 1.0 / e0
+    both = 1.0 / (s0 * e0)
+    each, half = e0 * both, s0 * both
     m = s1 * each
     v = s2 * each - m * m
-    if not 0.36 * v > gap * gap:
+    if not fine.widest * fine.widest * v > gap * gap:
         return NO_MOMENTS
     half_m = e1 * half
-    agree = (abs(e0 - o0) < HALF_AGREE * o0 and (half_m - m) ** 2 < HALF_AGREE**2 * v
-             and abs(e2 * half - half_m * half_m - v) < HALF_AGREE * v)
+    agree = (abs(e0 - o0) < fine.agree * o0 and (half_m - m) ** 2 < fine.agree**2 * v
+             and abs(e2 * half - half_m * half_m - v) < fine.agree * v)
     third, fourth = _central(m, s2 * each, s3 * each, s4 * each)
-    return agree, s0 * gap * np.sqrt(tight / (2.0 * np.pi)), centre + m, v, third, fourth
+    return agree, s0 * gap * np.sqrt(tight * (0.5 / np.pi)), centre + m, v, third, fourth
 
 
 @compiled
@@ -346,7 +400,7 @@ def match_one(members: Ints, coefs: Array, log_lik: Array, lik: Array, top: Arra
                 return found
         row = members[0]
         if coefs[0] == 1.0:
-            trusted, z, m, v, third, fourth = _quick(lik, row, start, step, cav_mean, cav_var, mean, sd)
+            trusted, z, m, v, third, fourth = _quick(lik, log_lik.shape[1], row, start, step, cav_mean, cav_var, mean, sd, FULL)
             if trusted:
                 return True, np.log(z) + top[row], m, v, third, fourth
     else:
@@ -381,30 +435,29 @@ def match_table(sites: Ints, group: Ints, member_start: Ints, member_row: Ints, 
 
 
 @compiled
-def _lean(known: Array, i: int, m: float, v: float) -> tuple[float, float, float]:
-    """(log Z, mean, variance) for a cavity near the one they are known at."""
-    m0, v0, log_z, mean, var, third, fourth = (known[0, i], known[1, i], known[2, i], known[3, i], known[4, i], known[5, i],
-                                               known[6, i])
-    off, dm, dv = mean - m0, m - m0, v - v0
-    wide = 0.5 / (v0 * v0)
-    new_mean = mean + var / v0 * dm + wide * (third + 2.0 * off * var) * dv
-    new_var = var + third / v0 * dm + wide * (fourth - var * var + 2.0 * off * third) * dv
-    new_off = new_mean - m
-    slope = 0.5 * (off / v0 + new_off / v)
-    widening = 0.25 * (((var + off * off) / v0 - 1.0) / v0 + ((new_var + new_off * new_off) / v - 1.0) / v)
+def _lean(known: Array, m: float, v: float) -> tuple[float, float, float]:
+    """(log Z, mean, variance) for a cavity near the one they are known at, see `match_again`."""
+    m0, tight, log_z, mean, per_sd, third, fourth = known[0], known[1], known[2], known[3], known[4], known[5], known[6]
+    var = 1.0 / (per_sd * per_sd)
+    off, dm, dv = mean - m0, m - m0, v - 1.0 / tight
+    wide = 0.5 * tight * tight
+    new_mean = mean + var * tight * dm + wide * (third + 2.0 * off * var) * dv
+    new_var = var + third * tight * dm + wide * (fourth - var * var + 2.0 * off * third) * dv
+    new_off, now = new_mean - m, 1.0 / v
+    slope = 0.5 * (off * tight + new_off * now)
+    widening = 0.25 * (((var + off * off) * tight - 1.0) * tight + ((new_var + new_off * new_off) * now - 1.0) * now)
     return log_z + slope * dm + widening * dv, new_mean, new_var
 
 
 @compiled
-def _follows(known: Array, i: int, m: float, v: float, slack: float) -> bool:
-    """Whether the derivatives reach from the known cavity to this one; never where the moments are nan.
+def _range(per_sd: float, third: float, fourth: float, slack: float) -> float:
+    """How far the derivatives reach from a cavity, in sds: the neglected terms are the skewness and the excess times half the squared move.
 
-    The neglected terms are the skewness and the excess times half the squared move.
+    Nowhere (nan) where the moments are nan.
     """
-    var = known[4, i]
-    move = abs(m - known[0, i]) / np.sqrt(var) + abs(v / known[1, i] - 1.0)
-    bend = abs(known[5, i]) / (var * np.sqrt(var)) + abs(known[6, i] / (var * var) - 3.0)
-    return bool(move < NEAR and 0.5 * bend * move * move < slack)
+    cube = per_sd * per_sd * per_sd
+    bend = abs(third) * cube + abs(fourth * cube * per_sd - 3.0)
+    return min(NEAR, np.sqrt(2.0 * slack / bend)) if bend == bend else np.nan
 
 
 @compiled
@@ -413,14 +466,15 @@ def match_again(sites: Ints, group: Ints, member_start: Ints, member_row: Ints, 
                 mean: Array, var: Array) -> int:
     """The same from sweep to sweep: by derivative where the cavity is near the one of the last integral, which `known` keeps.
 
-    known: (7, sites), the cavity's mean and variance, log Z, mean, variance, third and fourth central moment (NaN: none yet). `slack` is
-    the error that may be made, in standard deviations.
+    known: (sites, 8), a line of memory each: the cavity's mean and precision; log Z, mean, 1 / sd, third and fourth central moment;
+    and how far the cavity may move (NaN: no integral yet). `slack` is the error that may be made, in standard deviations.
     """
     log_w, narrow = np.empty(4 * MOST_NODES), (NARROW * step) ** 2
+    size, fine = log_lik.shape[1], ROUGH if slack > PASSING else FAIR
     for i in sites:
-        m, v = cav_mean[i], cav_var[i]
-        if _follows(known, i, m, v, slack):
-            log_z[i], mean[i], var[i] = _lean(known, i, m, v)
+        m, v, k = cav_mean[i], cav_var[i], known[i]
+        if abs(m - k[0]) * k[4] + abs(v * k[1] - 1.0) < k[7]:
+            log_z[i], mean[i], var[i] = _lean(k, m, v)
             continue
         g = group[i]
         a, b = member_start[g], member_start[g + 1]
@@ -430,16 +484,17 @@ def match_again(sites: Ints, group: Ints, member_start: Ints, member_row: Ints, 
         done = False
         if b == a + 1 and member_coef[a] == 1.0 and v >= narrow:  # nearly all sites, and calls with many arrays cost more than the integral
             row = member_row[a]
-            done, z, x, s, third, fourth = _quick(lik, row, start, step, m, v, mean[i], np.sqrt(var[i]))
+            done, z, x, s, third, fourth = _quick(lik, size, row, start, step, m, v, mean[i], np.sqrt(var[i]), fine)
             if not done and z > 0.0:  # the guess was wide: again around what it found
-                done, z, x, s, third, fourth = _quick(lik, row, start, step, m, v, x, np.sqrt(s))
+                done, z, x, s, third, fourth = _quick(lik, size, row, start, step, m, v, x, np.sqrt(s), fine)
             lz = np.log(z) + top[row] if done else 0.0
         if not done:
             done, lz, x, s, third, fourth = match_one(member_row[a:b], member_coef[a:b], log_lik, lik, top, start, step, m, v, mean[i],
                                                       var[i], log_w)
         if not done:
             return int(i)
-        known[0, i], known[1, i], known[2, i], known[3, i], known[4, i], known[5, i], known[6, i] = m, v, lz, x, s, third, fourth
+        per_sd = 1.0 / np.sqrt(s)
+        k[0], k[1], k[2], k[3], k[4], k[5], k[6], k[7] = m, 1.0 / v, lz, x, per_sd, third, fourth, _range(per_sd, third, fourth, slack)
         log_z[i], mean[i], var[i] = lz, x, s
     return -1
 

@@ -57,11 +57,8 @@ class TwoPL(ItemModel):
         return np.concatenate([-u[:, :1], u[:, 1:]], axis=1)
 
     def rows(self, u: Array, theta: Array) -> Array:
-        slope, intercept = line(u, self.signed)
-        t = slope[:, None] * theta + intercept[:, None]
         out = np.empty((len(u), 2, theta.shape[-1]))
-        log_expit(t, out=out[:, 1])
-        np.subtract(out[:, 1], t, out=out[:, 0])
+        fill_lines(*line(u, self.signed), np.atleast_2d(theta), out)
         return out
 
     def slopes(self, u: Array, theta: Array) -> Array:
@@ -76,6 +73,17 @@ class TwoPL(ItemModel):
         value, gradient, curvature = np.empty(len(u)), np.empty((len(u), 2)), np.empty((len(u), 2, 2))
         evaluate_lines(*line(u, self.signed), u[:, 1], self.signed, theta, counts, value, gradient, curvature)
         return value, gradient, curvature
+
+
+@compiled
+def fill_lines(slope: Array, intercept: Array, theta: Array, out: Array) -> None:
+    """Log chances of wrong and right for 2PL items at abilities (1 or items, points): one exponential and one logarithm for both."""
+    for i in range(slope.size):
+        own = i if theta.shape[0] > 1 else 0
+        for k in range(theta.shape[1]):
+            t = slope[i] * theta[own, k] + intercept[i]
+            rest = np.log1p(np.exp(-abs(t)))
+            out[i, 0, k], out[i, 1, k] = -max(t, 0.0) - rest, min(t, 0.0) - rest
 
 
 @compiled

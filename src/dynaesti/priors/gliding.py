@@ -24,7 +24,7 @@ def glide(gaps: Array, decay: Array, rate: float, variance: float, level: float,
     x, y, c = 0.0, 0.0, 0.0
     pxx, pxy, pyy, pxc, pyc, pcc = variance, 0.0, variance * rate * rate, 0.0, 0.0, 1.0
     square = rate * rate
-    log_partition, flips = 0.0, 0
+    log_partition, product, flips = 0.0, 1.0, 0
     for k in range(n):
         if k > 0:
             g, e = gaps[k], decay[k]
@@ -44,13 +44,19 @@ def glide(gaps: Array, decay: Array, rate: float, variance: float, level: float,
             return 0.0, False
         if pivot < 0.0:
             flips += 1 if tau > 0.0 else -1
-        kappa, pull = tau / pivot, (nu - tau * m) / pivot
-        log_partition += -0.5 * np.log(abs(pivot)) + (0.5 * nu * nu * s + nu * m - 0.5 * tau * m * m) / pivot
+        each = 1.0 / pivot
+        kappa, pull = tau * each, (nu - tau * m) * each
+        log_partition += (0.5 * nu * nu * s + nu * m - 0.5 * tau * m * m) * each
+        product *= abs(pivot)
+        if not 1e-100 < product < 1e100:  # one logarithm for many sites
+            log_partition -= 0.5 * np.log(product)
+            product = 1.0
         kept[k, 0], kept[k, 1], kept[k, 2], kept[k, 3], kept[k, 4] = ux, uy, uc, kappa, pull
         mean[k], var[k] = m, s
         x, y, c = x + ux * pull, y + uy * pull, c + uc * pull
         pxx, pxy, pyy = pxx - kappa * ux * ux, pxy - kappa * ux * uy, pyy - kappa * uy * uy
         pxc, pyc, pcc = pxc - kappa * ux * uc, pyc - kappa * uy * uc, pcc - kappa * uc * uc
+    log_partition -= 0.5 * np.log(product)
     if flips != 0:
         return 0.0, False
     lx, ly, lc = 0.0, 0.0, 0.0

@@ -14,7 +14,7 @@ from dynaesti.bank import Bank
 from dynaesti.coding import build_answers, build_bank, build_coding, models_of
 from dynaesti.dynaesti import DynAEsti
 from dynaesti.expectation import Expectation, Expected, ability_grid, person_weights, tabulated
-from dynaesti.grafting import Match
+from dynaesti.grafting import Match, Room
 from dynaesti.links import BUILT_IN
 from dynaesti.mixtures import Mixture
 from dynaesti.priors.kernels import RBF
@@ -146,8 +146,8 @@ def _known_items(truth: Synthetic, options: Options, static: bool = False) -> Fi
 class PositiveSites(Expectation):
     """Grafting that never lets a site's precision turn negative: such updates are left out."""
 
-    def _matcher(self, data: Answers, group: Ints, table: RowTable, tolerance: float) -> Match:
-        inner = super()._matcher(data, group, table, tolerance)
+    def _matcher(self, data: Answers, group: Ints, table: RowTable, tolerance: float, room: Room) -> Match:
+        inner = super()._matcher(data, group, table, tolerance, room)
 
         def match(sites: Ints, cav_mean: Array, cav_var: Array, log_z: Array, mean: Array, var: Array) -> None:
             before = mean.copy(), var.copy()  # cavity × present site: an update that would turn negative is left out
