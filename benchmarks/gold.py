@@ -34,17 +34,17 @@ def problem(kind: str, n: int, seed: int) -> dy.Curve:
     kernel = dy.RBF(0.25, amplitude=1.0)
     if kind == "polling":  # the paper's problem
         share = 0.28 * np.cos(6.2 * x + 1.4) + 0.25 * np.sin(9.7 * x) + 0.45
-        return dy.CurvFiFE(kernel).fit(x, dy.Bernoulli((rng.random(n) < share).astype(int)))
+        return dy.CurvFiFE(kernel, refine=False).fit(x, dy.Bernoulli((rng.random(n) < share).astype(int)))
     if kind == "polls":
-        return dy.CurvFiFE(kernel).fit(x, dy.Bernoulli((rng.random(n) < ndtr(theta)).astype(int)))
+        return dy.CurvFiFE(kernel, refine=False).fit(x, dy.Bernoulli((rng.random(n) < ndtr(theta)).astype(int)))
     if kind == "counts":
-        return dy.CurvFiFE(kernel, mean=1.0).fit(x, dy.Poisson(rng.poisson(np.exp(1 + theta))))
+        return dy.CurvFiFE(kernel, mean=1.0, refine=False).fit(x, dy.Poisson(rng.poisson(np.exp(1 + theta))))
     if kind == "ordinal":
         cuts = [-1.0, 0.0, 1.0]
-        return dy.CurvFiFE(kernel).fit(x, dy.Ordinal(np.digitize(theta + rng.logistic(size=n), cuts), cuts))
+        return dy.CurvFiFE(kernel, refine=False).fit(x, dy.Ordinal(np.digitize(theta + rng.logistic(size=n), cuts), cuts))
     a, b, c = np.exp(0.2 * rng.normal(size=n)), rng.normal(size=n), 0.2 * rng.random(n)
     right = rng.random(n) < c + (1 - c) / (1 + np.exp(-a * (theta - b)))
-    return dy.CurvFiFE(kernel).fit(x, dy.ItemResponses(right.astype(int), "3PL", a=a, b=b, c=c))
+    return dy.CurvFiFE(kernel, refine=False).fit(x, dy.ItemResponses(right.astype(int), "3PL", a=a, b=b, c=c))
 
 
 def errors(curve: dy.Curve, draws: int) -> tuple[float, ...]:

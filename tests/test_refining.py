@@ -29,7 +29,7 @@ def test_most_of_graftings_error_is_gone(counts, h):
     """Poisson counts at three instants: sds and evidence against brute force."""
     t = np.array([0.0, 0.5, 1.0])
     kernel = dy.RBF(h, amplitude=1.0, nugget=0.0)
-    curve = dy.CurvFiFE(kernel, mean=0.0).fit(t, dy.Poisson(np.array(counts)))
+    curve = dy.CurvFiFE(kernel, mean=0.0, refine=False).fit(t, dy.Poisson(np.array(counts)))
     factorial = {0: 1, 1: 1, 2: 2, 3: 6, 7: 5040}
     sd, evidence = brute_force(t, [lambda x, k=k: k * x - np.exp(x) - np.log(factorial[k]) for k in counts], h)
     better = curve.refined()
@@ -45,7 +45,7 @@ def test_extreme_polls_against_a_long_audit():
     x = np.linspace(0, 1, 500)
     votes = np.ones(500, dtype=int)
     votes[[100, 380]] = 0
-    curve = dy.CurvFiFE(dy.RBF(0.3, amplitude=1.0)).fit(x, dy.Bernoulli(votes))
+    curve = dy.CurvFiFE(dy.RBF(0.3, amplitude=1.0), refine=False).fit(x, dy.Bernoulli(votes))
     t = np.linspace(0, 1, 15)
     gold = curve.latent.audit(400_000, seed=1).sd(t)
     before = np.sqrt(np.mean((curve.latent.sd(t) / gold - 1) ** 2))
@@ -56,9 +56,9 @@ def test_extreme_polls_against_a_long_audit():
 
 def test_gaussian_emissions_and_constants_are_exact_already():
     t = np.linspace(0, 1, 30)
-    regression = dy.CurvFiFE(dy.RBF(0.3, amplitude=1.0), mean=0.0).fit(t, dy.Gaussian(np.sin(5 * t), 0.2))
+    regression = dy.CurvFiFE(dy.RBF(0.3, amplitude=1.0), mean=0.0, refine=False).fit(t, dy.Gaussian(np.sin(5 * t), 0.2))
     assert_allclose(regression.refined().sd(t), regression.sd(t), rtol=1e-12)
-    constant = dy.CurvFiFE(bandwidth=np.inf).fit(t, dy.Bernoulli(t > 0.2))
+    constant = dy.CurvFiFE(bandwidth=np.inf, refine=False).fit(t, dy.Bernoulli(t > 0.2))
     assert_allclose(constant.refined().sd(t), constant.sd(t), rtol=1e-9)
     assert constant.refined().log_evidence == pytest.approx(constant.log_evidence, abs=1e-9)
 
@@ -66,7 +66,7 @@ def test_gaussian_emissions_and_constants_are_exact_already():
 def test_a_refined_curve_is_a_curve(tmp_path):
     """Mixtures, samples, covariances, derivatives, updates and files agree with its sds."""
     x, _, votes = polling(3)
-    curve = dy.CurvFiFE().fit(x[:90], dy.Bernoulli(votes[:90])).refined()
+    curve = dy.CurvFiFE(refine=False).fit(x[:90], dy.Bernoulli(votes[:90])).refined()
     t = np.linspace(0, 1, 7)
     assert sum(p.weight for p in curve.priors) == pytest.approx(1.0)
     assert_allclose(np.sqrt(np.diag(curve.covariance(t))), curve.latent.sd(t), rtol=1e-9)
@@ -75,7 +75,7 @@ def test_a_refined_curve_is_a_curve(tmp_path):
     assert_allclose(dy.load(curve.save(tmp_path / "c.dyn")).sd(t), curve.sd(t), rtol=1e-12)
     assert_allclose(curve.refined().sd(t), curve.sd(t), rtol=1e-12)
     grown = curve.update(x[90:], dy.Bernoulli(votes[90:]))
-    plain = dy.CurvFiFE().fit(x[:90], dy.Bernoulli(votes[:90])).update(x[90:], dy.Bernoulli(votes[90:]))
+    plain = dy.CurvFiFE(refine=False).fit(x[:90], dy.Bernoulli(votes[:90])).update(x[90:], dy.Bernoulli(votes[90:]))
     assert_allclose(grown.sd(t), plain.refined().sd(t), rtol=1e-5)
     assert np.abs(grown.sd(t) / plain.sd(t) - 1).max() > 1e-5
 
@@ -83,9 +83,9 @@ def test_a_refined_curve_is_a_curve(tmp_path):
 def test_other_solvers_say_the_same_or_say_why_not():
     x, _, votes = polling(5, 40)
     kernel, t = dy.RBF(0.3), np.linspace(0, 1, 9)
-    low, dense = (dy.CurvFiFE(kernel, solver=name).fit(x, dy.Bernoulli(votes)).refined().latent.sd(t) for name in ("lowrank", "dense"))
+    low, dense = (dy.CurvFiFE(kernel, solver=name, refine=False).fit(x, dy.Bernoulli(votes)).refined().latent.sd(t) for name in ("lowrank", "dense"))
     assert_allclose(low, dense, rtol=1e-5)
-    chain = dy.CurvFiFE(dy.Matern32(0.3)).fit(x, dy.Bernoulli(votes))
+    chain = dy.CurvFiFE(dy.Matern32(0.3), refine=False).fit(x, dy.Bernoulli(votes))
     assert 1e-4 < np.abs(chain.refined().latent.sd(t) / chain.latent.sd(t) - 1).max() < 0.02
     x, _, votes = polling(5, 80)
     long = dy.CurvFiFE(dy.Matern32(0.3)).fit(x, dy.Bernoulli(votes))
@@ -96,9 +96,26 @@ def test_other_solvers_say_the_same_or_say_why_not():
     assert np.isfinite(grown.sd(t)).all()
 
 
+def test_a_fit_refines_what_it_can_and_keeps_doing_so():
+    """By default, quietly, through updates and files; told by the summary."""
+    x, _, votes = polling(3, 60)
+    t = np.linspace(0, 1, 7)
+    for kernel, possible in ((None, True), (dy.Matern32(0.3), False)):
+        plain = dy.CurvFiFE(kernel, refine=False).fit(x, dy.Bernoulli(votes))
+        curve = dy.CurvFiFE(kernel).fit(x, dy.Bernoulli(votes))
+        assert (np.abs(curve.sd(t) / plain.sd(t) - 1).max() > 1e-5) == possible
+        assert ("second order" in curve.summary()) == possible
+        if possible:
+            assert_allclose(curve.sd(t), plain.refined().sd(t), rtol=1e-12)
+            first = dy.CurvFiFE(kernel).fit(x[:30], dy.Bernoulli(votes[:30]))
+            grown = first.update(x[30:], dy.Bernoulli(votes[30:]))
+            assert grown.refining
+            assert "second order" in grown.summary()
+
+
 def test_blocks_of_sites_add_up(monkeypatch):
     x, _, votes = polling(2)
-    curve, t = dy.CurvFiFE(bandwidth=0.2).fit(x, dy.Bernoulli(votes)), np.linspace(0, 1, 9)
+    curve, t = dy.CurvFiFE(bandwidth=0.2, refine=False).fit(x, dy.Bernoulli(votes)), np.linspace(0, 1, 9)
     whole = curve.refined().sd(t)
     monkeypatch.setattr("dynaesti.refining.BLOCK", 3000)
     assert_allclose(curve.refined().sd(t), whole, rtol=1e-12)

@@ -61,6 +61,7 @@ class Curve:
     frame: str | None = None
     shown_link: Link | None = None
     solver: SolverName | None = None
+    refining: bool = False  # whether it is refined wherever that can be done, now and after updates
 
     # --- what it is made of -------------------------------------------------------------------------------
 
@@ -245,8 +246,14 @@ class Curve:
         starts = [None if c is None else _moved_sites(c, self.observations, grown) for c in self.components]
         made = graft_components(grown, [p.kernel for p in self.priors], self.solver, starts)
         curve = from_components(grown, made, [p.log_prior for p in self.priors], self.method, self.frame, self.solver)
-        again = any(c is not None and c.widening is not None for c in self.components)
-        return told(replace(curve.refined() if again else curve, shown_link=self.shown_link))
+        if self.refining:
+            curve = curve.refined_if_possible()
+        elif self._widened():
+            curve = curve.refined()
+        return told(replace(curve, shown_link=self.shown_link))
+
+    def _widened(self) -> bool:
+        return any(c is not None and c.widening is not None for c in self.components)
 
     def refined(self) -> Curve:
         """The curve with sds, evidence and the weights of its priors corrected to second order, at the cost of a few sweeps.
@@ -255,21 +262,31 @@ class Curve:
         of it away. Priors without a form in few weights, and those whose correction would be no small one, stay as they are, told by a
         warning: `audit` is for these.
         """
-        from dynaesti.refining import refined
-
-        components, left = list(self.components), 0.0
-        for k, (c, p) in enumerate(zip(self.components, self.priors, strict=True)):
-            if c is not None and c.widening is None and p.weight > KEEP:
-                components[k] = refined(c, self.observations) or c
-                left += p.weight if components[k] is c else 0.0
-        evidence = [p.log_evidence if c is None else c.log_evidence for p, c in zip(self.priors, components, strict=True)]
-        weights = softmax(np.array([e + p.log_prior for e, p in zip(evidence, self.priors, strict=True)]))
-        priors = tuple(replace(p, log_evidence=e, weight=float(w)) for p, e, w in zip(self.priors, evidence, weights, strict=True))
+        curve, left = self._with_refined_components()
         if left > 0:
             warnings.warn(f"refined: priors with {left:.0%} of the weight stay as they are, since their correction would be larger than a "
                           "second order can be trusted with, or they have no form in few weights (long bandwidths and RBF kernels have); "
                           "see curve.audit() and curve.exact(t)", ConvergenceWarning, stacklevel=2)
-        return replace(self, priors=priors, components=tuple(components))
+        return curve
+
+    def refined_if_possible(self) -> Curve:
+        """The same without a warning, and kept so by updates: what `CurvFiFE` does by default."""
+        return replace(self._with_refined_components()[0], refining=True)
+
+    def _with_refined_components(self) -> tuple[Curve, float]:
+        """The refined curve, and the weight of the priors that stay as they are."""
+        from dynaesti.refining import refined
+
+        components: list[Component | None] = [c if p.weight > KEEP else None for c, p in zip(self.components, self.priors, strict=True)]
+        left = 0.0
+        for k, c in enumerate(components):
+            if c is not None and c.widening is None:
+                components[k] = (refined(c, self.observations) if c.converged else None) or c
+                left += self.priors[k].weight if components[k] is c else 0.0
+        evidence = [p.log_evidence if c is None else c.log_evidence for p, c in zip(self.priors, components, strict=True)]
+        weights = softmax(np.array([e + p.log_prior for e, p in zip(evidence, self.priors, strict=True)]))
+        priors = tuple(replace(p, log_evidence=e, weight=float(w)) for p, e, w in zip(self.priors, evidence, weights, strict=True))
+        return replace(self, priors=priors, components=tuple(components)), left
 
     def audit(self, draws: int = 20_000, seed: int = 0) -> Audit:
         """Importance sampling against the exact posterior: is the Gaussian safe here, and what would be right?"""
@@ -317,7 +334,8 @@ class Curve:
         priors = [{"kernel": kernel_header(p.kernel), "log_prior": p.log_prior, "log_evidence": p.log_evidence, "weight": p.weight}
                   for p in self.priors]
         header = {"observations": observations_header(obs, arrays, self._latent_reach()), "priors": priors, "components": components,
-                  "method": self.method, "frame": self.frame, "solver": self.solver, "latent": self.shown_link is not None}
+                  "method": self.method, "frame": self.frame, "solver": self.solver, "latent": self.shown_link is not None,
+                  "refining": self.refining}
         return write(path, "curve", header, arrays)
 
     def _latent_reach(self) -> Array:
@@ -334,7 +352,7 @@ class Curve:
         return (f"{len(obs.emissions)} emissions at {obs.instants.size} instants, over {obs.span[1] - obs.span[0]:.6g} "
                 f"({obs.axis.unit}); {obs.link.name} link. Bandwidth {self.bandwidth:.4g} ({self.method}), "
                 f"{len(self._kept[1])} of {len(self.priors)} priors carry the curve; log evidence {self.log_evidence:.2f}; "
-                f"settled in {self.sweeps} sweeps.{known}")
+                f"settled in {self.sweeps} sweeps{', sds to second order' if self._widened() else ''}.{known}")
 
     def __repr__(self) -> str:
         return f"<Curve: {self.summary()}>"
@@ -356,7 +374,7 @@ def open_curve(header: dict[str, Any], arrays: Arrays, link: Any, mean: Any) -> 
                        for k, (c, p) in enumerate(zip(header["components"], priors, strict=True)))
     observations = read_observations(header["observations"], arrays, link, mean)
     shown = BUILT_IN["identity"] if header["latent"] else None
-    return Curve(observations, priors, components, header["method"], header["frame"], shown, header["solver"])
+    return Curve(observations, priors, components, header["method"], header["frame"], shown, header["solver"], header["refining"])
 
 
 def from_components(observations: Observations, components: list[Component], log_priors: list[float], method: str,

@@ -32,12 +32,13 @@ class CurvFiFE:
     a number, inf (a constant), "learn" (average over a grid), "evidence", "loo" or "cv" (pick the best, k-fold as in the paper).
     `link`: identity, probit, logit, log or a pair of functions (latent → scale, scale → latent); by default the emissions' own.
     `mean`: prior mean of the latent curve: a number, a function of time, or "learn". `solver`: dense, lowrank or statespace; by
-    default the cheapest that is exact. `folds` and `seed` belong to "cv".
+    default the cheapest that is exact. `folds` and `seed` belong to "cv". `refine` corrects sds and evidence of a single curve to second
+    order where its prior has a form in few weights (see `Curve.refined`); False leaves what grafting gives.
     """
 
     def __init__(self, kernel: Kernel | None = None, *, bandwidth: Any = None, link: Any = None,
                  mean: float | str | Callable[[Any], Any] | None = None, solver: SolverName | None = None, folds: int = 10,
-                 seed: int = 0) -> None:
+                 seed: int = 0, refine: bool = True) -> None:
         if kernel is not None and bandwidth is not None:
             raise InputError("bandwidth: the kernel owns it; write CurvFiFE(RBF(bandwidth=…)) or CurvFiFE(bandwidth=…), not both")
         if kernel is not None and not isinstance(kernel, Kernel):
@@ -50,7 +51,7 @@ class CurvFiFE:
         self.kernel: Kernel = RBF("learn" if bandwidth is None else bandwidth) if kernel is None else kernel
         self.link, self.mean, self.solver = link, mean, solver
         self.folds, self.seed = whole_number(folds, "folds", 2), whole_number(seed, "seed", 0)
-        self.method = _method(self.kernel)
+        self.method, self.refine = _method(self.kernel), bool(refine)
 
     def fit(self, times: Any, emissions: Any) -> Curve:
         """The curve behind emissions at the given times."""
@@ -91,7 +92,7 @@ class CurvFiFE:
             curve = self._average(observations, space, frame)
         else:
             curve = self._pick(observations, space, frame)
-        return told(curve)
+        return told(curve.refined_if_possible() if self.refine else curve)
 
     def _settle_scale(self, observations: Observations) -> tuple[Observations, Kernel, float, bool]:
         """Mean and amplitude: 0 and 1 where the paper's argument holds, else a wide level around a rough location."""

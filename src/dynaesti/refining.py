@@ -19,7 +19,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from dynaesti.arrays import Array
-from dynaesti.components import HIGHEST_RANK, Component, small_form
+from dynaesti.components import HIGHEST_RANK, Component, small_form, within_table
 from dynaesti.observations import Observations
 
 STEP = 1e-3  # of the cavities' means, in their sds, for the derivative of the variances
@@ -71,10 +71,11 @@ def _skewness(component: Component, observations: Observations) -> tuple[Array, 
     mean, var = (cav_mean + component.shift * cav_var) / thin, cav_var / thin
     step = STEP * np.sqrt(cav_var)
     bent = np.flatnonzero(likelihood.bent[groups])
+    tabulated = within_table(component.kernel, likelihood, observations.mean_at(component.instants), observations.instants[[0, -1]])
 
     def variance(move: Array) -> Array:
         m, v = mean.copy(), var.copy()
-        likelihood.match(bent, groups, cav_mean + move, cav_var, np.zeros(groups.size), m, v, tabulated=False)
+        likelihood.match(bent, groups, cav_mean + move, cav_var, np.zeros(groups.size), m, v, tabulated)
         return v
 
     third = cav_var * (variance(step) - variance(-step)) / (2.0 * step)
