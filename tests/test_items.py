@@ -8,6 +8,7 @@ from scipy.stats import beta, norm, poisson
 
 from dynaesti.bank import Bank, Block, Metric
 from dynaesti.errors import InputError
+from dynaesti.itempriors import pooled
 from dynaesti.items import MODELS, ItemModel, OwnModel, item_model
 from dynaesti.items.base import central_slopes
 
@@ -147,6 +148,37 @@ def test_spreads_of_learned_priors_do_not_collapse():
         bank = bank.improved(counts, z).bank
     assert bank.blocks[0].prior_sd.min() > 0.05
     assert np.abs(bank.blocks[0].u).max() < 5
+
+
+@pytest.mark.parametrize(("name", "size"), [("2PL", 2), ("3PL", 2), ("GRM", 4), ("GPCM", 4), ("golf", 4)])
+def test_pooled_priors(name, size):
+    """M-steps climb a normal prior that touches the pooled density from below; and the pooled density leaves the unit of ability alone."""
+    model, _ = draw(name, False, size)
+    weak, rng = model.priors(size), np.random.default_rng(2)
+    u = np.array([w.mean for w in weak]) + 0.7 * rng.standard_normal((3000, len(weak)))
+    free = rng.random(u.shape) < 0.9
+    here = pooled(u, free, weak)
+    value, gradient, _ = here.evaluated(u, here.slope)
+    step = 1e-4
+    for p in range(len(weak)):
+        move = np.zeros_like(u)
+        move[7, p] = step * free[7, p]
+        slope = (pooled(u + move, free, weak).log_density - pooled(u - move, free, weak).log_density) / (2 * step)
+        assert slope == pytest.approx(gradient[7, p] * free[7, p], abs=1e-4)
+    for _ in range(20):
+        v = np.where(free, u + 0.3 * rng.standard_normal(u.shape), u)
+        gain = pooled(v, free, weak).log_density - here.log_density
+        assert gain >= (here.evaluated(v, here.slope)[0] - value).sum() - 1e-9
+
+    places = [k for k, w in enumerate(weak) if w.unit == "place"]
+    every = np.ones_like(free)
+
+    def along(stretch):  # the same items for abilities told in another unit; what depends on it in other ways is left out
+        moved = u.copy()
+        moved[:, places] *= np.exp(-stretch)
+        return pooled(moved, every, weak).log_density - len(places) * len(u) * stretch  # the slopes' lean, all longer by the stretch
+
+    assert abs(along(0.01) - along(-0.01)) / 0.02 < 0.05 * len(places) * len(u)
 
 
 def test_an_own_model_is_checked():

@@ -83,7 +83,7 @@ def test_a_refined_curve_is_a_curve(tmp_path):
 def test_other_solvers_say_the_same_or_say_why_not():
     x, _, votes = polling(5, 40)
     kernel, t = dy.RBF(0.3), np.linspace(0, 1, 9)
-    low, dense = (dy.CurvFiFE(kernel, solver=name, refine=False).fit(x, dy.Bernoulli(votes)).refined().latent.sd(t) for name in ("lowrank", "dense"))
+    low, dense = (dy.CurvFiFE(kernel, solver=name).fit(x, dy.Bernoulli(votes)).latent.sd(t) for name in ("lowrank", "dense"))
     assert_allclose(low, dense, rtol=1e-5)
     chain = dy.CurvFiFE(dy.Matern32(0.3), refine=False).fit(x, dy.Bernoulli(votes))
     assert 1e-4 < np.abs(chain.refined().latent.sd(t) / chain.latent.sd(t) - 1).max() < 0.02
@@ -113,12 +113,17 @@ def test_a_fit_refines_what_it_can_and_keeps_doing_so():
             assert "second order" in grown.summary()
 
 
-def test_blocks_of_sites_add_up(monkeypatch):
-    x, _, votes = polling(2)
-    curve, t = dy.CurvFiFE(bandwidth=0.2, refine=False).fit(x, dy.Bernoulli(votes)), np.linspace(0, 1, 9)
-    whole = curve.refined().sd(t)
-    monkeypatch.setattr("dynaesti.refining.BLOCK", 3000)
-    assert_allclose(curve.refined().sd(t), whole, rtol=1e-12)
+def test_sums_over_pairs_of_sites():
+    """By weights, against every pair of two different sites, written out."""
+    from dynaesti.refining import _pairs
+
+    rng = np.random.default_rng(0)
+    phi, skew = 0.4 * rng.normal(size=(30, 5)), rng.normal(size=30)
+    between = phi @ phi.T
+    np.fill_diagonal(between, 0.0)
+    wide, gain = _pairs(phi, skew)
+    assert_allclose(wide, 0.5 * np.einsum("i,j,ia,jb,ij->ab", skew, skew, phi, phi, between**2), atol=1e-10)
+    assert gain == pytest.approx(np.einsum("i,j,ij->", skew, skew, between**3) / 12, abs=1e-10)
 
 
 def test_no_small_correction_is_left_to_the_audit():

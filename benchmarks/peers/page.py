@@ -189,7 +189,8 @@ runs of NUTS; evidence against importance sampling.
 
 ## Speed
 
-CPU seconds of one thread. Warm: the best of three runs in a process, of more where they are short; cold: the first, with imports and whatever compiles then.
+CPU seconds of one thread. Warm: the best of three runs in a process, of more where they are short; cold: the first, with imports
+and whatever compiles then.
 
 {speed(told)}
 

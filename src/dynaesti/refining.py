@@ -19,12 +19,12 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from dynaesti.arrays import Array
+from dynaesti.compiled import compiled
 from dynaesti.components import HIGHEST_RANK, Component, small_form, within_table
 from dynaesti.observations import Observations
 
 STEP = 1e-3  # of the cavities' means, in their sds, for the derivative of the variances
 FARTHEST = 0.3  # largest relative change of a variance that a second order may be trusted with
-BLOCK = 4_000_000  # doubles of products of features at a time
 
 
 def refined(component: Component, observations: Observations) -> Component | None:
@@ -39,23 +39,48 @@ def refined(component: Component, observations: Observations) -> Component | Non
         return None
     skew, sd, seen = _skewness(component, observations)
     phi = solve_triangular(form.factor[0], form.basis.features(component.instants).T, lower=True) * (seen / sd)
-    tensor = _cubes(phi, skew)
-    own = np.einsum("ri,ri->i", phi, phi)  # correlation of a site with itself, through the curve: pairs have two different sites
-    widening = 0.5 * (tensor @ tensor.T - (phi * (skew * own) ** 2) @ phi.T)
+    widening, gain = _pairs(np.ascontiguousarray(phi.T), skew)
     if not np.abs(np.linalg.eigvalsh(widening)).max(initial=0.0) < FARTHEST:
         return None
-    gain = float((tensor**2).sum() - (skew**2 * own**3).sum()) / 12
     return replace(component, widening=widening, log_evidence=component.log_evidence + gain)
 
 
-def _cubes(phi: Array, weights: Array) -> Array:
-    """Σ_i weight_i φ_i ⊗ φ_i ⊗ φ_i as (rank, rank²), a block of sites at a time."""
-    rank, count = phi.shape
-    out, size = np.zeros((rank, rank * rank)), max(1, BLOCK // (rank * rank))
-    for a in range(0, count, size):
-        part = phi[:, a:a + size]
-        out += (part * weights[a:a + size]) @ (part[:, None] * part).reshape(rank * rank, -1).T
-    return out
+@compiled
+def _pairs(phi: Array, skew: Array) -> tuple[Array, float]:
+    """Both sums over pairs of sites: (of the weights' covariance, in its own units; of the log evidence). Rows of phi are the sites' φ.
+
+    A compiled loop: libraries for large matrices would start their threads for these small ones. Of products that differ in order only,
+    one is taken, as often as there are such.
+    """
+    count, rank = phi.shape
+    cubes, wide, gain = np.zeros((rank, rank, rank)), np.zeros((rank, rank)), 0.0
+    for i in range(count):
+        own = 0.0
+        for a in range(rank):
+            own += phi[i, a] * phi[i, a]  # correlation of a site with itself, through the curve: pairs have two different sites
+        for a in range(rank):
+            one, alone = skew[i] * phi[i, a], 0.5 * skew[i] ** 2 * own**2 * phi[i, a]
+            for b in range(a, rank):
+                two = one * phi[i, b]
+                wide[a, b] -= alone * phi[i, b]
+                for c in range(b, rank):
+                    cubes[a, b, c] += two * phi[i, c]
+        gain -= skew[i] ** 2 * own**3 / 12.0
+    for a in range(rank):
+        for b in range(a, rank):
+            for c in range(b, rank):
+                cubes[a, c, b] = cubes[b, a, c] = cubes[b, c, a] = cubes[c, a, b] = cubes[c, b, a] = cubes[a, b, c]
+    for a in range(rank):
+        for d in range(a, rank):
+            total = 0.0
+            for b in range(rank):
+                total += 0.5 * cubes[a, b, b] * cubes[d, b, b]
+                for c in range(b + 1, rank):
+                    total += cubes[a, b, c] * cubes[d, b, c]
+            wide[a, d] += total
+            wide[d, a] = wide[a, d]
+            gain += total / 6.0 if a == d else 0.0
+    return wide, gain
 
 
 def _skewness(component: Component, observations: Observations) -> tuple[Array, Array, Array]:
