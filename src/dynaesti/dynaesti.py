@@ -57,7 +57,8 @@ class DynAEsti:
     what moves, the bandwidth's and the shares' distribution over people learned; the paper's is "rbf"); `bandwidth` is shorthand for a
     lone RBF, inf for static abilities. `scale`: "abilities" (unit variance) or "items" (geometric-mean slope 1). `direction="free"` lets
     items run backwards; `orient={"item": label}` or `{"id": label}` then says what lies on the upper side. `priors` on items: "weak"
-    (learned from each other, as "hierarchical" ones are, where items have few answers each), "hierarchical" or None. Items with few
+    (difficulties integrated out, with a spread in common; learned from each other, as "hierarchical" ones are, where items have few
+    answers each), "hierarchical" or None. Items with few
     answers also keep options of the others' scale that nobody chose, unless `priors` is None. `clock`: "calendar" or "person" (time since
     each one's first answer). `rare`: categories with fewer answers join a neighbour. `fixed` and `start`: item → {parameter: value} (or a
     frame with an item column), held or only begun from; fixed parameters anchor the scale. `tolerance`: stop when a step moves the
