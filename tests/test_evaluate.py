@@ -69,7 +69,7 @@ def test_static_answers_are_predicted_without_themselves():
     found, ability = fit.without_each()
     r = fit.responses
     for k in range(0, len(r), 7):
-        rest = evaluate.part_of(r, np.flatnonzero((r.person == r.person[k]) & (np.arange(len(r)) != k)))
+        rest = r.part(np.flatnonzero((r.person == r.person[k]) & (np.arange(len(r)) != k)))
         mean = fit._scored(rest, np.full(rest.people.size, -1), np.searchsorted(r.items, rest.items)).ability([0.0])["mean"][0]
         assert_allclose(ability[k], mean, atol=1e-6)
         assert 0 < found.expected[k] < 1
@@ -142,7 +142,7 @@ def test_simple_forecasts_are_what_they_say():
         assert np.abs(gap).max() < 3.0
     assert evaluate.binary_scores(item_and_person(train, test, values)[:, 1], test.resp).log_loss < 0.69
     three = pd.DataFrame({"id": "a", "item": ["x", "y", "x"], "resp": [1.0, 0.0, 1.0], "date": [1, 2, 3]})
-    first, last = evaluate.part_of(dy.Responses.read(three), np.array([0, 1])), evaluate.part_of(dy.Responses.read(three), np.array([2]))
+    first, last = dy.Responses.read(three).part(np.array([0, 1])), dy.Responses.read(three).part(np.array([2]))
     up = 0.8 * 0.5  # after the right answer to x
     p = 1 / (1 + np.exp(-up))  # of y
     ability = up - 0.8 / 1.05 * p

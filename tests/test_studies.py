@@ -128,9 +128,7 @@ def test_joint_likelihoods_are_chains_of_predictions(scorecards):
 
 
 def _part(responses, *rows):
-    from dynaesti.evaluate import part_of
-
-    return part_of(responses, np.concatenate(rows))
+    return responses.part(np.concatenate(rows))
 
 
 def _as_new(fit, answers):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dynaesti.evaluate import part_of, split
+from dynaesti.evaluate import split
 from dynaesti.responses import Responses
 
 SPLITS = {"cells": "random", "future": "last", "people": "people"}
@@ -61,7 +61,7 @@ def held_out(responses: Responses, how: str, seed: int = 0) -> tuple[Responses, 
     """(training, held-out) answers; held-out ones are to items that the training part has."""
     train, test = split(responses, SHARE, by=SPLITS[how], seed=seed)
     known = np.isin(test.items.astype(object), train.items.astype(object))[test.item]
-    return train, part_of(test, np.flatnonzero(known))
+    return train, test.part(np.flatnonzero(known))
 
 
 def thinned(responses: Responses, most: int, seed: int = 0) -> Responses:
@@ -71,4 +71,4 @@ def thinned(responses: Responses, most: int, seed: int = 0) -> Responses:
     order = np.random.default_rng(seed).permutation(responses.people.size)
     sizes = np.diff(responses.person_start)[order]
     chosen = order[: max(2, int(np.searchsorted(np.cumsum(sizes), most)))]
-    return part_of(responses, np.flatnonzero(np.isin(responses.person, chosen)))
+    return responses.part(np.flatnonzero(np.isin(responses.person, chosen)))

@@ -334,6 +334,6 @@ def build_answers(responses: Responses, coding: Coding, bank: Bank) -> Answers:
                    np.bincount(responses.person, constant, responses.people.size).astype(np.float64))
 
 
-def translate(responses: Responses, labels: Any) -> Ints:
+def translate(responses: Responses, labels: Any, remedy: str = "") -> Ints:
     """The responses' items as numbers among known labels."""
-    return find(labels, responses.items.tolist(), "item")
+    return find(labels, responses.items.tolist(), "item", remedy)

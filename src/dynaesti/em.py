@@ -182,7 +182,7 @@ class Loop:
             plainly = s.step < WARM_UP or here.bank.needs_unit
             target = plain.vector() if plainly else jumps.next(x, pull, weights)
             near = jumps.jumped and _length(weights * (target - x)) < tolerance
-            at_rest = still and (near or s.quiet >= 1)
+            at_rest = bool(still and (near or s.quiet >= 1))
             if at_rest or len(self.trace) >= most:
                 return plain, at_rest
             settle = float(np.clip(PART * np.abs(pull * weights).max(initial=0.0), 10 * TIGHT, LOOSE))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -118,7 +118,7 @@ def split(data: Any, share: float = 0.2, *, by: str = "random", seed: int = 0, *
     out = SPLITS[by](responses, share, generator(seed))
     if out.all() or not out.any():
         raise InputError(f"share: {share!r} of these answers leaves nothing to {'fit' if out.all() else 'hold out'}")
-    return part_of(responses, np.flatnonzero(~out)), part_of(responses, np.flatnonzero(out))
+    return responses.part(np.flatnonzero(~out)), responses.part(np.flatnonzero(out))
 
 
 def _random_cells(r: Responses, share: float, rng: np.random.Generator) -> Bools:
@@ -152,7 +152,7 @@ def rolling(data: Any, folds: int = 3, **columns: Any) -> list[tuple[Responses, 
     for low, high in pairwise(cuts):
         before, after = responses.offsets < low, (responses.offsets >= low) & (responses.offsets < high)
         if before.any() and after.any():
-            pairs.append((part_of(responses, np.flatnonzero(before)), part_of(responses, np.flatnonzero(after))))
+            pairs.append((responses.part(np.flatnonzero(before)), responses.part(np.flatnonzero(after))))
     if not pairs:
         raise InputError("folds: the answers share too few times to be cut into earlier and later ones")
     return pairs
@@ -171,7 +171,7 @@ def against_baselines(estimator: DynAEsti, pairs: Sequence[tuple[Responses, Resp
         skipped += int((~known).sum())
         if not known.any():
             continue
-        for name, forecast in _forecasts(estimator, train, part_of(test, np.flatnonzero(known)), static):
+        for name, forecast in _forecasts(estimator, train, test.part(np.flatnonzero(known)), static):
             rows.setdefault(name, []).append(forecast)
     if not rows:
         raise InputError("no held-out answer is to an item that the training part has")
@@ -234,16 +234,6 @@ def _forecasts(estimator: DynAEsti, train: Responses, test: Responses, static: b
         fit = chosen.fit(train)
         found = fit.predictions(*fit._read(test))
         yield name, Forecast(found.given, found.chances, test.resp, people)
-
-
-def part_of(responses: Responses, rows: Ints) -> Responses:
-    """Some of the answers; people and items keep their labels, and those without answers left are dropped."""
-    people, person = np.unique(responses.person[rows], return_inverse=True)
-    items, item = np.unique(responses.item[rows], return_inverse=True)
-    return replace(responses, people=responses.people[people], items=responses.items[items], person=person.astype(np.int64),
-                   item=item.astype(np.int64), resp=responses.resp[rows], offsets=responses.offsets[rows],
-                   weight=None if responses.weight is None else responses.weight[rows], origin=responses.origin[people], dropped=0,
-                   models=None if responses.models is None else responses.models[items], row=responses.row[rows])
 
 
 def item_fit(fit: Fit, by: str | None = None, bins: int = 5) -> Any:
@@ -356,7 +346,7 @@ def dynamic_against_static(estimator: DynAEsti, data: Any, *, share: float = 0.2
     for name, chosen in (("dynamic", estimator), ("static", still)):
         fit = chosen.fit(train)
         seen = np.isin(test.items, train.items)
-        rows[name] = (fit.log_evidence, held_out(fit, part_of(test, np.flatnonzero(seen[test.item]))))
+        rows[name] = (fit.log_evidence, held_out(fit, test.part(np.flatnonzero(seen[test.item]))))
     return make_frame({"abilities": list(rows), "log_evidence": [e for e, _ in rows.values()],
                        "log_loss": [s.log_loss for _, s in rows.values()], "brier": [s.brier for _, s in rows.values()],
                        "auc": [s.auc for _, s in rows.values()], "imv": [s.imv for _, s in rows.values()]}, train.frame)

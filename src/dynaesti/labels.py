@@ -66,8 +66,8 @@ def look_up(labels: Labels, wanted: list[Any]) -> Ints:
     return numbers
 
 
-def find(labels: Labels, wanted: list[Any], name: str) -> Ints:
-    """Numbers of the wanted labels; unknown ones are refused with the nearest known."""
+def find(labels: Labels, wanted: list[Any], name: str, remedy: str = "") -> Ints:
+    """Numbers of the wanted labels; unknown ones are refused with the nearest known, and what to do if they are meant."""
     numbers = look_up(labels, wanted)
     unknown = [label for label, k in zip(wanted, numbers, strict=True) if k < 0]
     if unknown:
@@ -75,7 +75,7 @@ def find(labels: Labels, wanted: list[Any], name: str) -> Ints:
 
         near = get_close_matches(str(unknown[0]), [str(label) for label in labels.tolist()], n=1)
         hint = f"; did you mean {near[0]!r}?" if near else f" (there are {labels.size}, such as {labels.tolist()[0]!r})"
-        raise InputError(f"{name}: {len(unknown)} of {len(wanted)} were never seen, first {unknown[0]!r}{hint}")
+        raise InputError(f"{name}: {len(unknown)} of {len(wanted)} were never seen, first {unknown[0]!r}{hint}{remedy}")
     return numbers
 
 

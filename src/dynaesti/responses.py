@@ -171,6 +171,14 @@ class Responses:
         return replace(self, person=self.person[rows], item=self.item[rows], resp=self.resp[rows], offsets=self.offsets[rows],
                        weight=None if self.weight is None else self.weight[rows], row=self.row[rows])
 
+    def part(self, rows: Ints) -> Responses:
+        """Some of the answers; people and items keep their labels, and those without answers left are dropped."""
+        people, person = np.unique(self.person[rows], return_inverse=True)
+        items, item = np.unique(self.item[rows], return_inverse=True)
+        return replace(self.pick(rows), people=self.people[people], items=self.items[items], person=person.astype(np.int64),
+                       item=item.astype(np.int64), origin=self.origin[people], dropped=0,
+                       models=None if self.models is None else self.models[items])
+
     def _models_of(self, other: Responses) -> npt.NDArray[Any]:
         """The model of each of the other's items: its own, or the one that the item has here."""
         if other.models is not None:

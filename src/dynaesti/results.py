@@ -30,6 +30,7 @@ from dynaesti.labels import Labels, as_labels, find, listed, look_up, told
 from dynaesti.links import BUILT_IN
 from dynaesti.live import Live, live_person
 from dynaesti.mixtures import Mixture, check_level
+from dynaesti.newitems import ADMIT, more_models, newcomers, with_new_items
 from dynaesti.observations import Observations
 from dynaesti.predictions import Predictions, predicted
 from dynaesti.priors.kernels import Kernel
@@ -207,10 +208,10 @@ class Fit(FitParts, Calibration):
 
     # --- predictions ------------------------------------------------------------------------------------
 
-    def _read(self, data: Any, unanswered: bool = False) -> tuple[Responses, Ints, Ints]:
+    def _read(self, data: Any, unanswered: bool = False, remedy: str = "") -> tuple[Responses, Ints, Ints]:
         """Further data on the fit's terms: responses, their people (−1 if new) and items in the fit."""
         more = self.more(data, unanswered)
-        people, items = look_up(self.responses.people, more.people.tolist()), translate(more, self.responses.items)
+        people, items = look_up(self.responses.people, more.people.tolist()), translate(more, self.responses.items, remedy)
         known = self.responses.people.tolist()  # 17 and "17" are one person, called as in the fit
         names = as_labels([label if k < 0 else known[k] for k, label in zip(people, more.people.tolist(), strict=True)])
         return replace(more, people=names, items=self.responses.items[items]), people, items
@@ -238,9 +239,12 @@ class Fit(FitParts, Calibration):
 
     def predictions(self, more: Responses, people: Ints, items: Ints) -> Predictions:
         """Predictive chances of further answers, row by row."""
+        return predicted(self.bank, self.coding, items[more.item], more, self.inner_mixture(more, people))
+
+    def inner_mixture(self, more: Responses, people: Ints) -> Mixture:
+        """The ability at each of further answers, in the bank's units; `people` are their numbers in the fit, −1 if new."""
         mix = self.mixture(people[more.person], self._clock(more, people))
-        inner = Mixture(mix.weights, (mix.means - self.shift) / self.gain, mix.sds / self.gain)
-        return predicted(self.bank, self.coding, items[more.item], more, inner)
+        return Mixture(mix.weights, (mix.means - self.shift) / self.gain, mix.sds / self.gain)
 
     def without_each(self) -> tuple[Predictions, Array]:
         """Every answer predicted without itself, and the (reported) ability it was predicted from."""
@@ -287,9 +291,15 @@ class Fit(FitParts, Calibration):
         again = joined.row[np.flatnonzero(joined.repeats) + 1] - len(self.responses)
         return np.asarray(again[again >= 0])
 
-    def update(self, data: Any) -> Fit:
-        """The fit with more answers of known people (or of new ones): their curves move, the items stay."""
-        more, _, items = self._read(data)
+    def update(self, data: Any, *, new_items: bool = False) -> Fit:
+        """The fit with more answers of known people (or of new ones): their curves move, the items stay.
+
+        `new_items` lets in items that were never seen: they are learned from these answers, abilities taken as the others tell of them.
+        """
+        if new_items:
+            more = self.more(data)
+            return self._with_new_items(more).update(more)
+        more, _, items = self._read(data, remedy=ADMIT)
         moved = replace(more, items=self.responses.items, item=items[more.item], models=self.responses.models)
         joined = self.responses.joined(moved)
         touched = np.sort(find(joined.people, more.people.tolist(), "id"))
@@ -305,6 +315,20 @@ class Fit(FitParts, Calibration):
             grafts.append(_merged_grafts(answers.for_kernel(kernel), self.answers.for_kernel(kernel), known, old, touched, new))
         whole = tuple(grafts)
         return replace(self, responses=joined, grafts=whole, weights=person_weights(self.population, whole))
+
+    def _with_new_items(self, more: Responses) -> Fit:
+        labels, place, rows = newcomers(self.responses.items, more)
+        if not rows.size:
+            return self
+        z = self.without_answers(more, rows)
+        grown = replace(self.responses, items=labels, models=more_models(self.responses.models, labels.size))
+        return replace(self, responses=grown, **with_new_items(self, replace(more, items=labels, item=place[more.item]).pick(rows), z))
+
+    def without_answers(self, more: Responses, rows: Ints) -> Mixture:
+        """The ability at some of further answers, in the bank's units, given all answers but these."""
+        rest = np.setdiff1d(np.arange(len(more)), rows)
+        fit = self.update(more.part(rest)) if rest.size else self
+        return fit.inner_mixture(more, look_up(fit.responses.people, more.people.tolist())).at(rows)
 
     def live(self, id: Any) -> Live:  # noqa: A002
         """One known person, ready for further answers one by one: `live.add(time, item, resp)`, `live.mixture(times)`."""

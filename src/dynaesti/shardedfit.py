@@ -21,9 +21,10 @@ from dynaesti.expectation import TIGHT, Expectation
 from dynaesti.fitfile import Common, common_header, read_common
 from dynaesti.frames import KINDS, make_frame
 from dynaesti.items import ItemModel
-from dynaesti.labels import Labels, find, listed, look_up, told
+from dynaesti.labels import Labels, as_labels, find, listed, look_up, told
 from dynaesti.links import BUILT_IN
-from dynaesti.mixtures import check_level
+from dynaesti.mixtures import Mixture, check_level
+from dynaesti.newitems import ADMIT, more_models, newcomers, with_new_items
 from dynaesti.places import Place
 from dynaesti.responses import Responses
 from dynaesti.results import Change, Fit
@@ -127,7 +128,8 @@ class ShardedFit(Common, Calibration):
         """A frame as `Fit.ability` gives; without `ids` that of everyone, gathered in memory: `write_abilities` does not gather."""
         groups = {k: None for k, part in enumerate(self.shards.parts) if part.people} if ids is None else self._by_shard(ids)
         fits = ((self._holding(k, some or []), some) for k, some in groups.items())
-        return _stacked([fit.ability(at, some, level=level, quantiles=quantiles) for fit, some in fits])
+        frames = [fit.ability(at, some, level=level, quantiles=quantiles) for fit, some in fits]
+        return _stacked(frames) if ids is None else _stacked(frames, _as_asked(frames, listed(ids)))
 
     def curve(self, id: Any, *, until: Any = None) -> Curve:  # noqa: A002
         """One person's curve, as `Fit.curve`."""
@@ -172,17 +174,24 @@ class ShardedFit(Common, Calibration):
         shard = self.shards.shard_of(more.people.tolist())
         return {int(k): np.flatnonzero(shard == k) for k in np.unique(shard)}
 
-    def update(self, data: Any, *, distinct: bool = False, engine: Engine | None = None, listen: Listen | None = None) -> ShardedFit:
+    def update(self, data: Any, *, distinct: bool = False, new_items: bool = False, engine: Engine | None = None,
+               listen: Listen | None = None) -> ShardedFit:
         """The fit with more answers of known people, or of new ones: their curves move, the items stay.
 
         Only shards with such people are opened, and only those people's curves are grafted anew. The grown shards lie in the run's
         folder, which from now on holds the new fit; the shards that were fitted first stay as they are. `dynaesti.refresh` then moves
-        the items as well. `distinct` leaves out answers that are in already, exactly.
+        the items as well. `distinct` leaves out answers that are in already, exactly; `new_items` lets in items that were never seen, as
+        in `Fit.update`.
         """
         if load_sharded(self.run).versions != self.versions:
             raise StorageError(f"{self.run.root}: the run was changed since this fit was opened; open it again, and nothing is lost")
         more = self.more(data)
-        find(self.item_labels, more.items.tolist(), "item")
+        if new_items:
+            return self._with_new_items(more)._updated(more, distinct, engine, listen)
+        return self._updated(more, distinct, engine, listen)
+
+    def _updated(self, more: Responses, distinct: bool, engine: Engine | None, listen: Listen | None) -> ShardedFit:
+        find(self.item_labels, more.items.tolist(), "item", ADMIT)
         if more.weight is not None and not self.shards.weighted:
             raise InputError("weight: the answers in the shards have no weights, so further ones cannot have any")
         groups = {k: more.take(people) for k, people in self._people_by_shard(more).items()}
@@ -202,6 +211,24 @@ class ShardedFit(Common, Calibration):
         made.clean_parts()
         made.renew_abilities(sorted(parts), engine=engine)
         return made
+
+    def _with_new_items(self, more: Responses) -> ShardedFit:
+        labels, place, rows = newcomers(self.shards.items, more)
+        if not rows.size:
+            return self
+        back, parts = [], []
+        for k, people in self._people_by_shard(more).items():
+            here = np.flatnonzero(np.isin(more.person, people))
+            mine = np.flatnonzero(np.isin(here, rows))
+            if mine.size:
+                holder = self._open(k) if self.shards.parts[k].people else self._any()
+                parts.append(holder.without_answers(more.part(here), mine))
+                back.append(here[mine])
+        z = Mixture.joined(parts, np.argsort(np.concatenate(back)))
+        shards = replace(self.shards, items=labels, models=more_models(self.shards.models, labels.size))
+        answered = np.append(self.answered, np.zeros(labels.size - self.answered.size, dtype=np.int64))
+        return replace(self, shards=shards, answered=answered,
+                       **with_new_items(self, replace(more, items=labels, item=place[more.item]).pick(rows), z))
 
     def clean_parts(self) -> None:
         """Remove grown shards that later ones have taken the place of."""
@@ -376,6 +403,12 @@ def _spread(fit: Fit) -> tuple[Ints, Array]:
     last = wanted[person] == 1
     at = start[person] + np.where(last, counts[person] - 1, np.rint(step)).astype(np.int64)
     return person, fit.answers.times[at]
+
+
+def _as_asked(frames: list[Any], ids: list[Any]) -> Ints:
+    """The order in which rows of frames, one below the other, belong to the ids as they were asked for."""
+    found = np.concatenate([np.asarray(frame["id"], dtype=object) for frame in frames])
+    return np.argsort(look_up(as_labels(ids), found.tolist()), kind="stable")
 
 
 def _stacked(frames: list[Any], order: Ints | None = None, kind: str | None = None) -> Any:

@@ -113,6 +113,7 @@ def as_flags(text: str) -> str:
 
 SAID_HERE = {"unreadable='drop' (on the command line --drop-unreadable)": "--drop-unreadable",
              "code={'never': 0} (--code never=0)": "--code never=0", "force=True (--force)": "--force", "timeless=True": "--timeless",
+             "new_items=True": "--new-items",
              " (on the command line --timezone)": "", " (on the command line --time-format)": "", "raise iterations": "raise --iterations"}
 FLAGS = ("bandwidth", "direction", "rare", "scale", "clock", "model", "kernel", "priors", "unit", "timezone", "time_format", "id", "item",
          "resp", "time", "weight")

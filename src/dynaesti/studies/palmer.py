@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dynaesti.arrays import Array, Bools, Ints
-from dynaesti.evaluate import part_of, starting_items
+from dynaesti.evaluate import starting_items
 from dynaesti.priors.kernels import Kernel
 from dynaesti.responses import Responses
 from dynaesti.results import Fit
@@ -29,7 +29,7 @@ def run(options: Options) -> Study:
     pairs = np.unique(np.stack([responses.person, responses.offsets.astype(np.int64)]), axis=1)
     long = np.flatnonzero(np.bincount(pairs[0], minlength=responses.people.size) >= TOURNAMENTS)
     starts: dict[bool, Any] = {}
-    others = fit_golf(part_of(responses, np.flatnonzero(responses.person != palmer[0])), model, options, standard_errors=False)
+    others = fit_golf(responses.part(np.flatnonzero(responses.person != palmer[0])), model, options, standard_errors=False)
     kernel = others.kernels[int(np.argmax(others.population))]
     starts[False] = starting_items(others)
     alone = [_both_ways(responses, model, palmer, seed, options, starts, kernel)[0] for seed in range(runs)]
@@ -84,14 +84,14 @@ def _both_ways(responses: Responses, model: Any, people: Ints, seed: int, option
 
 def _ratio(responses: Responses, model: Any, people: Ints, held: Bools, options: Options, starts: dict[bool, Any],
            kernel: Kernel | None) -> Array:
-    train = part_of(responses, np.flatnonzero(~held))
-    theirs = part_of(responses, np.flatnonzero(np.isin(responses.person, people)))
+    train = responses.part(np.flatnonzero(~held))
+    theirs = responses.part(np.flatnonzero(np.isin(responses.person, people)))
     found = []
     for static in (False, True):
         kind: dict[str, Any] = {"bandwidth": np.inf} if static else {"kernel": kernel}
         fit = fit_golf(train, model, options, standard_errors=False, start=starts.get(static), **kind)
         starts.setdefault(static, starting_items(fit))
-        found.append(_joint(fit, theirs) - _joint(fit, part_of(train, np.flatnonzero(np.isin(train.people[train.person], theirs.people)))))
+        found.append(_joint(fit, theirs) - _joint(fit, train.part(np.flatnonzero(np.isin(train.people[train.person], theirs.people)))))
     return np.asarray(found[0] - found[1])
 
 
