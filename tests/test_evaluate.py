@@ -129,6 +129,17 @@ def test_live_updates_equal_scoring():
         live.add(1.0, "i00", 4.0)
 
 
+@pytest.mark.nojit
+@pytest.mark.parametrize("kernel", [dy.RBF(0.4), dy.Level(amplitude=0.6) + dy.Matern32(0.4, amplitude=0.8), dy.RBF(np.inf)])
+def test_live_updates_stay_within_their_arrays(kernel):
+    """A compiled loop would write beyond an array of another shape without a word: so once without the compiler."""
+    table = classroom(4, 4, 8)
+    fit = dy.DynAEsti("2PL", kernel=kernel, iterations=2, standard_errors=False).fit(table)
+    live = fit.live("p001").add(1.1, "i00", 1.0)
+    more = {"id": ["p001"], "item": ["i00"], "resp": [1.0], "date": [1.1]}
+    assert_allclose(live.ability([0.5, 1.2])["mean"], fit.update(more).ability([0.5, 1.2], ["p001"])["mean"], atol=1e-5)
+
+
 def test_simple_forecasts_are_what_they_say():
     from dynaesti.baselines import constant, elo, item_and_person
 

@@ -6,6 +6,7 @@ from numpy.testing import assert_allclose
 from scipy.special import expit
 from scipy.stats import beta, norm, poisson
 
+import dynaesti as dy
 from dynaesti.bank import Bank, Block, Metric
 from dynaesti.errors import InputError
 from dynaesti.itempriors import pooled
@@ -179,6 +180,23 @@ def test_pooled_priors(name, size):
         return pooled(moved, every, weak).log_density - len(places) * len(u) * stretch  # the slopes' lean, all longer by the stretch
 
     assert abs(along(0.01) - along(-0.01)) / 0.02 < 0.05 * len(places) * len(u)
+
+
+def test_flat_items_have_far_thresholds():
+    """Slopes of a tenth put thresholds at 40 and more: items come to rest there, at an evidence like the truth's."""
+    rng = np.random.default_rng(3)
+    people, items, each = 1000, 5, 100
+    a, place = rng.uniform(0.1, 0.2, items), np.array([-6.0, -1.0, 2.0])
+    person, item = np.repeat(np.arange(people), each), np.tile(np.arange(items), people * each // items)
+    theta = rng.standard_normal(people)[person]
+    above = expit((a[item] * theta)[:, None] - place)
+    resp = (rng.random(person.size)[:, None] < above).sum(axis=1) * 1.0
+    table = {"id": person, "item": item, "resp": resp, "date": np.zeros(person.size)}
+    fit = dy.DynAEsti("GRM", bandwidth=np.inf).fit(table)
+    assert fit.converged
+    assert fit.items["b1"].min() < -35
+    fixed = {k: {"a": a[k], **{f"b{j + 1}": place[j] / a[k] for j in range(3)}} for k in range(items)}
+    assert fit.log_evidence > dy.DynAEsti("GRM", bandwidth=np.inf, fixed=fixed).fit(table).log_evidence - 3.0  # priors want steeper ones
 
 
 def test_an_own_model_is_checked():

@@ -39,6 +39,22 @@ def test_new_items_are_near_those_of_a_fit_of_everything(model):
     assert np.sqrt(np.mean(((ours["mean"] - truth["mean"]) / truth["sd"]) ** 2)) < 0.35
 
 
+def test_answers_to_new_items_inform_each_other():
+    """Strangers who answer nothing else: as near a fit of everything as known people are, standard errors included; weights count as answers."""
+    old, new, _, names = divided(people=300, seed=3)
+    new = new[new["item"].isin(names)].assign(id=lambda t: "s" + t["id"])
+    fit = dy.DynAEsti("2PL", bandwidth=40.0).fit(old)
+    mine, theirs = (f.items.set_index("item").loc[names] for f in (fit.update(new, new_items=True),
+                                                                    dy.DynAEsti("2PL", bandwidth=40.0).fit(pd.concat([old, new]))))
+    for name in ("a", "b"):
+        assert np.abs((mine[name] - theirs[name]) / theirs[f"se_{name}"]).max() < 0.2
+        assert_allclose(mine[f"se_{name}"], theirs[f"se_{name}"], rtol=0.15)
+    weighed = dy.DynAEsti("2PL", bandwidth=40.0).fit(old.assign(w=1.0), weight="w")
+    once, twice = (weighed.update(more, new_items=True).items.set_index("item").loc[names, "a"]
+                   for more in (new.assign(w=2.0), pd.concat([new, new]).assign(w=1.0)))
+    assert_allclose(once, twice, rtol=1e-3)
+
+
 def test_new_items_join_by_request_only(tmp_path):
     old, new, _, names = divided()
     fit = dy.DynAEsti("2PL", bandwidth=40.0).fit(old)

@@ -56,6 +56,7 @@ class Block:
     prior_mean: Array  # (parameters,)
     prior_sd: Array  # infinite where there is no prior
     weak: bool = False  # whether the priors are the weak ones, the items' places pooled
+    given: Leaning | None = None  # the priors of other items, which these are to join
 
     @property
     def depth(self) -> int:
@@ -71,6 +72,8 @@ class Block:
     def leaning(self) -> Leaning:
         """The items' prior, as it is for items here."""
         priors = self.model.priors(self.size)
+        if self.given is not None:
+            return self.given
         if self.weak and can_pool(priors):
             return pooled(self.u, self.free, priors)
         return plain(self.u, self.free, self.prior_mean, self.prior_sd)
@@ -91,8 +94,13 @@ class Block:
         return np.concatenate([part.reshape(-1, self.u.shape[1], theta.size) for part in parts])
 
     def clipped(self, u: Array) -> Array:
-        """Parameters kept from running away."""
-        return np.clip(u, -self.model.farthest, self.model.farthest)
+        """Parameters (items, parameters) kept from running away; where slopes are flat, places may lie far off."""
+        units = [prior.unit for prior in self.model.priors(self.size)]
+        far = np.full(u.shape, self.model.farthest)
+        if "log slope" in units:
+            flat = np.exp(-u[:, [unit == "log slope" for unit in units]].min(axis=1, initial=0.0))
+            far[:, [unit == "place" for unit in units]] *= flat[:, None]
+        return np.clip(u, -far, far)
 
     def _batches(self, points: int) -> list[slice]:
         size = max(1, BATCH // (self.u.shape[1] * self.depth * points))
@@ -283,8 +291,8 @@ class Bank:
         blocks, used = [], 0
         for block in self.blocks:
             u, size = block.u.copy(), int(block.free.sum())
-            u[block.free] = block.clipped(vector[used:used + size])
-            blocks.append(replace(block, u=u))
+            u[block.free] = vector[used:used + size]
+            blocks.append(replace(block, u=np.where(block.free, block.clipped(u), u)))
             used += size
         if self.needs_unit:
             for k, block in enumerate(blocks):

@@ -374,7 +374,8 @@ def open_curve(header: dict[str, Any], arrays: Arrays, link: Any, mean: Any) -> 
                        for k, (c, p) in enumerate(zip(header["components"], priors, strict=True)))
     observations = read_observations(header["observations"], arrays, link, mean)
     shown = BUILT_IN["identity"] if header["latent"] else None
-    return Curve(observations, priors, components, header["method"], header["frame"], shown, header["solver"], header["refining"])
+    refining = header.get("refining", False)  # files of before have none
+    return Curve(observations, priors, components, header["method"], header["frame"], shown, header["solver"], refining)
 
 
 def from_components(observations: Observations, components: list[Component], log_priors: list[float], method: str,

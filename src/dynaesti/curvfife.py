@@ -32,8 +32,8 @@ class CurvFiFE:
     a number, inf (a constant), "learn" (average over a grid), "evidence", "loo" or "cv" (pick the best, k-fold as in the paper).
     `link`: identity, probit, logit, log or a pair of functions (latent → scale, scale → latent); by default the emissions' own.
     `mean`: prior mean of the latent curve: a number, a function of time, or "learn". `solver`: dense, lowrank or statespace; by
-    default the cheapest that is exact. `folds` and `seed` belong to "cv". `refine` corrects sds and evidence of a single curve to second
-    order where its prior has a form in few weights (see `Curve.refined`); False leaves what grafting gives.
+    default the cheapest that is exact. `folds` and `seed` belong to "cv". `refine` corrects latent sds and evidence of a single curve to
+    second order where its prior has a form in few weights (see `Curve.refined`); False leaves what grafting gives.
     """
 
     def __init__(self, kernel: Kernel | None = None, *, bandwidth: Any = None, link: Any = None,
@@ -51,7 +51,9 @@ class CurvFiFE:
         self.kernel: Kernel = RBF("learn" if bandwidth is None else bandwidth) if kernel is None else kernel
         self.link, self.mean, self.solver = link, mean, solver
         self.folds, self.seed = whole_number(folds, "folds", 2), whole_number(seed, "seed", 0)
-        self.method, self.refine = _method(self.kernel), bool(refine)
+        if not isinstance(refine, bool):
+            raise InputError(f"refine: {refine!r} is neither True nor False")
+        self.method, self.refine = _method(self.kernel), refine
 
     def fit(self, times: Any, emissions: Any) -> Curve:
         """The curve behind emissions at the given times."""

@@ -67,8 +67,9 @@ def read_common(header: Header, arrays: Arrays, models: Mapping[str, ItemModel] 
     """The same again, and the items' names; models of the user's own are needed again, by label."""
     items = read_labels(header["items"], "items", arrays)
     weak = header["priors"] == "weak"
-    blocks = tuple(Block(model=_read_model(b["model"], models or {}), size=b["size"], first_row=b["first_row"], weak=weak,
-                         **{name: arrays[f"block{k}.{name}"] for name in BLOCK}) for k, b in enumerate(header["blocks"]))
+    parts: list[dict[str, Any]] = [{name: arrays[f"block{k}.{name}"] for name in BLOCK} for k in range(len(header["blocks"]))]
+    blocks = tuple(Block(model=_read_model(b["model"], models or {}), size=b["size"], first_row=b["first_row"], weak=weak, **part)
+                   for b, part in zip(header["blocks"], parts, strict=True))
     per_item: list[ItemModel] = [blocks[0].model] * items.size
     for block in blocks:
         for item in block.items:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from dynaesti.arrays import Array, Ints, refuse
+from dynaesti.arrays import Array, refuse
 from dynaesti.errors import InputError
 from dynaesti.links import Link
 
@@ -26,15 +26,6 @@ class Mixture:
     weights: Array
     means: Array
     sds: Array
-
-    def at(self, points: Ints) -> "Mixture":
-        """At some of the points."""
-        return Mixture(self.weights if self.weights.shape[1] == 1 else self.weights[:, points], self.means[:, points], self.sds[:, points])
-
-    @staticmethod
-    def joined(parts: "list[Mixture]", order: Ints) -> "Mixture":
-        """The points of all parts, in another order; each part has a weight for each of its points."""
-        return Mixture(*(np.concatenate([getattr(part, name) for part in parts], axis=1)[:, order] for name in ("weights", "means", "sds")))
 
     def _average(self, values: Array) -> Array:
         return np.asarray((self.weights * values).sum(axis=0))

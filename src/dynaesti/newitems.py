@@ -1,41 +1,43 @@
-"""Items that a fit has never seen, learned from answers of people whose abilities it knows; all that was learned before stays.
+"""Items that a fit has never seen join it: learned from the answers of everyone who met one, all that was learned before held still.
 
-As with new questions in a running test: each answer's ability is known from the person's other answers up to a Gaussian mixture, and EM
-over the new items alone fits them to it, under the priors of the items that are there.
+It is the EM of any fit, with the M-step for the new items alone, under the priors of the items that are there. They take the model and
+the categories of the others.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy.special import logsumexp
 
-from dynaesti.arrays import Array, Ints
+from dynaesti.answers import Answers
+from dynaesti.arrays import Ints
 from dynaesti.bank import Bank, Block
-from dynaesti.coding import Coding
-from dynaesti.errors import InputError
-from dynaesti.expectation import ability_grid
+from dynaesti.coding import Coding, build_answers
+from dynaesti.errors import ConvergenceWarning, InputError, ResponseError
+from dynaesti.expectation import TIGHT, Expectation, ability_grid, tabulated
 from dynaesti.fitfile import Common
-from dynaesti.items import OwnModel
+from dynaesti.itempriors import Leaning
 from dynaesti.labels import Labels, as_labels, look_up
-from dynaesti.mixtures import Mixture
 from dynaesti.responses import Responses
+from dynaesti.uncertainty import covariances_of, gathered, row_slopes
 
 ADMIT = "; new_items=True lets new ones in"
-ROUNDS, STILL = 50, 1e-3  # of EM, and the largest step at rest
-PART = 4_000_000  # numbers at a time
+ROUNDS, STILL = 100, 0.01  # of EM, and the largest step at rest, in standard errors
+LOOSE = 1e-4  # tolerance of grafting on the way
 
 
-def newcomers(items: Labels, more: Responses) -> tuple[Labels, Ints, Ints]:
-    """All items' labels, new ones last; the number of each of the data's items among them; and which answers are to new ones."""
+def newcomers(items: Labels, more: Responses) -> tuple[Labels, Ints]:
+    """All items' labels, new ones last; and the people of the data who met one of these."""
     place = look_up(items, more.items.tolist())
     strange = np.flatnonzero(place < 0)
-    place[strange] = items.size + np.arange(strange.size)
-    labels = as_labels([*items.tolist(), *(more.items.tolist()[k] for k in strange)]) if strange.size else items
-    return labels, place, np.flatnonzero(place[more.item] >= items.size)
+    if not strange.size:
+        return items, np.zeros(0, dtype=np.int64)
+    labels = as_labels([*items.tolist(), *(more.items.tolist()[k] for k in strange)])
+    return labels, np.unique(more.person[np.isin(more.item, strange)])
 
 
 def more_models(models: Labels | None, size: int) -> Labels | None:
@@ -43,98 +45,89 @@ def more_models(models: Labels | None, size: int) -> Labels | None:
     return None if models is None else np.concatenate([models, np.repeat(models[:1], size - models.size)])
 
 
-def with_new_items(fit: Common, answers: Responses, z: Mixture) -> dict[str, Any]:
-    """Coding, bank and covariance of a fit with the items that are new in `answers`, which are to these alone.
+class Admission:
+    """New items on their way into a fit: first a place among the others, then what the answers say of them."""
 
-    `z`: the ability at each answer, in the bank's units, as it is known without these answers.
-    """
-    pattern = _pattern(fit.coding)
-    count = answers.items.size - len(fit.coding.models)
-    coding = replace(fit.coding, table=np.concatenate([fit.coding.table, np.tile(fit.coding.table[pattern], (count, 1))]),
-                     models=fit.coding.models + (fit.coding.models[pattern],) * count)
-    block_of, place = fit.bank.place_of_items()
-    number = int(block_of[pattern])
-    block = fit.bank.blocks[number]
-    fitted, curvature = _calibrated(fit.bank, block, int(place[pattern]), coding, answers, z, fit.options["farthest"])
-    covariance = None
-    if fit.covariance is not None:
-        old = fit.covariance[number]
-        new = np.zeros((count, *old.shape[1:]))
-        width = fitted.u.shape[1]
-        new[:, :width, :width] = np.linalg.pinv(curvature, hermitian=True)
-        new[:, width:, width:] = old[:1, width:, width:]  # a unit that all items share
-        covariance = (*fit.covariance[:number], np.concatenate([old, new]), *fit.covariance[number + 1:])
-    return {"coding": coding, "bank": _grown(fit.bank, number, fitted), "covariance": covariance}
+    def __init__(self, fit: Common, labels: Labels) -> None:
+        self.fit, self.count = fit, labels.size - len(fit.coding.models)
+        pattern = _pattern(fit.coding)
+        self.coding = replace(fit.coding, models=fit.coding.models + (fit.coding.models[pattern],) * self.count,
+                              table=np.concatenate([fit.coding.table, np.tile(fit.coding.table[pattern], (self.count, 1))]))
+        block_of, place = fit.bank.place_of_items()
+        self.number = int(block_of[pattern])
+        self.bank = self._with(_beginners(fit.bank.blocks[self.number], int(place[pattern]), len(fit.coding.models), self.count))
+
+    def answers(self, responses: Responses) -> Answers:
+        """The answers of people who met new items, their earlier ones included, as sites."""
+        try:
+            return build_answers(responses, self.coding, self.bank)
+        except ResponseError as error:
+            raise InputError(f"{error} (new items take the categories of the others; fit again where theirs differ)") from None
+
+    def learned(self, answers: Answers) -> dict[str, Any]:
+        """Coding, bank and covariance of the fit with these items in it."""
+        fit, kernels = self.fit, list(self.fit.kernels)
+        engine, bank, size = Expectation(answers, fit.options["threads"]), self.bank, self.count
+        grid = ability_grid(bank, fit.options["farthest"])
+        sites: list[Any] = [None] * len(kernels)
+        for _ in range(ROUNDS):
+            table = tabulated(bank, grid)
+            expected = engine.run(table, kernels, fit.population, sites, LOOSE)
+            sites = [(g.precision, g.shift) for g in expected.grafted]
+            new = _last(bank.blocks[self.number], size, fit.bank.blocks[self.number].leaning)
+            counts = engine.counts(kernels, expected, table)[bank.blocks[self.number].end_row - size * new.depth:][:size * new.depth]
+            moved, curvature = new.improved(np.ascontiguousarray(counts), bank.metric.theta(grid))
+            if new.model.shared:  # thresholds are those of the items that are there
+                own = fit.bank.blocks[self.number].u[:1]
+                moved = replace(moved, u=moved.u.mean(axis=1, keepdims=True) + own - own.mean())
+            step = float(np.abs((moved.u - new.u) * np.sqrt(np.diagonal(curvature, axis1=1, axis2=2))).max())
+            bank = self._with(moved)
+            if step < STILL:
+                break
+        else:
+            warnings.warn(f"the new items did not come to rest within {ROUNDS} steps (last step {step:.2g} standard errors); their "
+                          "answers say little, so take them with care until the next fit or refresh", ConvergenceWarning, stacklevel=4)
+        covariance = None
+        if fit.covariance is not None and fit.shared is not None:
+            table = tabulated(bank, grid)
+            expected = engine.run(table, kernels, fit.population, sites, TIGHT)
+            told = gathered(engine, bank, table, row_slopes(bank, grid), kernels, expected, joint=False)
+            old = fit.covariance[self.number]
+            block = _last(bank.blocks[self.number], size, fit.bank.blocks[self.number].leaning)
+            grown = np.concatenate([old, covariances_of(block, bank, told.items[block.items], fit.shared, old[0, -1, -1])])
+            covariance = (*fit.covariance[:self.number], grown, *fit.covariance[self.number + 1:])
+        return {"coding": self.coding, "bank": bank, "covariance": covariance}
+
+    def _with(self, new: Block) -> Bank:
+        """The fit's bank with the new items in their block; rows of later blocks move on."""
+        blocks: list[Block] = []
+        for k, block in enumerate(self.fit.bank.blocks):
+            first_row = blocks[-1].end_row if blocks else 0
+            if k == self.number:
+                block = replace(block, items=np.concatenate([block.items, new.items]), u=np.concatenate([block.u, new.u]),
+                                free=np.concatenate([block.free, new.free]), values=np.concatenate([block.values, new.values]))
+            blocks.append(replace(block, first_row=first_row))
+        return replace(self.fit.bank, blocks=tuple(blocks))
 
 
 def _pattern(coding: Coding) -> int:
     """The item that new ones are coded like: one with the commonest categories."""
     kinds = {(type(model), model.signed) for model in coding.models}
     if len(kinds) > 1:
-        raise InputError(f"item: new items cannot join, since items here have {len(kinds)} models and theirs is not known; fit again with "
-                         "them")
+        raise InputError(f"item: new items cannot join a fit whose items have {len(kinds)} models, since an update does not tell theirs; "
+                         "fit again with them")
     rows = [tuple(row) for row in coding.table.tolist()]
     return rows.index(Counter(rows).most_common(1)[0][0])
 
 
-def _calibrated(bank: Bank, block: Block, like: int, coding: Coding, answers: Responses, z: Mixture, farthest: float
-                ) -> tuple[Block, Array]:
-    """The new items as a block of their own, and the curvature of each one's log posterior."""
-    first = bank.item_count
-    count = answers.items.size - first
-    leaning = block.leaning
-    new = Block(block.model, block.size, first + np.arange(count), 0, np.tile(np.median(block.u, axis=0), (count, 1)),
-                np.ones((count, block.u.shape[1]), dtype=bool), np.tile(block.values[like], (count, 1)), leaning.centre, leaning.spread)
-    grid = ability_grid(bank, farthest)
-    theta, item = bank.metric.theta(grid), answers.item - first
-    terms = _terms(block, coding.code(answers, answers.item))
-    weight = np.ones(len(answers)) if answers.weight is None else answers.weight
-    curvature = np.zeros((count, block.u.shape[1], block.u.shape[1]))
-    for _ in range(ROUNDS):
-        counts = _expected_counts(new, item, terms, weight, z, grid, theta)
-        moved, curvature = new.improved(counts.reshape(-1, grid.size), theta)
-        if block.model.shared:  # thresholds are those of the items that are there
-            moved = replace(moved, u=moved.u.mean(axis=1, keepdims=True) + block.u[:1] - block.u[:1].mean())
-        step, new = float(np.abs(moved.u - new.u).max()), moved
-        if step < STILL:
-            break
-    return new, curvature
+def _beginners(block: Block, like: int, first: int, count: int) -> Block:
+    """New items as a block, in the middle of the others."""
+    return Block(block.model, block.size, first + np.arange(count), 0, np.tile(np.median(block.u, axis=0), (count, 1)),
+                 np.ones((count, block.u.shape[1]), dtype=bool), np.tile(block.values[like], (count, 1)), block.prior_mean, block.prior_sd)
 
 
-def _terms(block: Block, code: Array) -> Array:
-    """Coefficients of an item's rows in each answer's log-likelihood: (answers, rows)."""
-    if block.model.categorical or isinstance(block.model, OwnModel):
-        return np.eye(block.depth)[code.astype(np.int64)]
-    return block.model.terms(code)[0]
-
-
-def _expected_counts(block: Block, item: Ints, terms: Array, weight: Array, z: Mixture, grid: Array, theta: Array) -> Array:
-    """Expected sums of the terms' coefficients on the grid: (items, rows, points)."""
-    rows = block.rows(theta).reshape(len(block.u), block.depth, grid.size)
-    out = np.zeros(rows.shape)
-    size = max(1, PART // (grid.size * max(block.depth, len(z.means))))
-    for a in range(0, item.size, size):
-        part = slice(a, a + size)
-        away = (grid - z.means[:, part, None]) / z.sds[:, part, None]
-        with np.errstate(divide="ignore"):
-            log_p = logsumexp(np.log(z.weights[:, part, None] / z.sds[:, part, None]) - 0.5 * away**2, axis=0)
-        log_p += weight[part, None] * np.einsum("ar,arg->ag", terms[part], rows[item[part]])
-        p = np.exp(log_p - logsumexp(log_p, axis=1, keepdims=True))
-        order = np.argsort(item[part], kind="stable")
-        mine, begin = np.unique(item[part][order], return_index=True)
-        for r in range(block.depth):
-            share = (weight[part] * terms[part, r])[order, None] * p[order]
-            out[mine, r] += np.add.reduceat(share, begin, axis=0)
-    return out
-
-
-def _grown(bank: Bank, number: int, new: Block) -> Bank:
-    """The bank with further items in one of its blocks; rows of later ones move on."""
-    blocks: list[Block] = []
-    for k, block in enumerate(bank.blocks):
-        first_row = blocks[-1].end_row if blocks else 0
-        if k == number:
-            block = replace(block, items=np.concatenate([block.items, new.items]), u=np.concatenate([block.u, new.u]),
-                            free=np.concatenate([block.free, new.free]), values=np.concatenate([block.values, new.values]))
-        blocks.append(replace(block, first_row=first_row))
-    return replace(bank, blocks=tuple(blocks))
+def _last(block: Block, count: int, others: Leaning) -> Block:
+    """The last items of a block as one of their own, under the priors of the others."""
+    given = replace(others, slope=np.tile(others.slope.min(axis=0), (count, 1)))  # the lean of an item that is free in everything
+    return replace(block, first_row=0, items=block.items[-count:], u=block.u[-count:], free=block.free[-count:],
+                   values=block.values[-count:], given=given)

@@ -49,7 +49,7 @@ def _look(first: int, last: int, instant_var: Array, members: Members, memory: A
              memory[1], bent, work[BARE_MEAN], work[BARE_VAR], work[CAV_MEAN], work[CAV_VAR], work[MEAN], work[VAR], proper)
     if not proper[0] or match_again(np.arange(first, last), members.group, members.start, members.row, members.coef, members.log_lik,
                                     members.lik, members.top, members.grid_start, members.grid_step, work[CAV_MEAN], work[CAV_VAR],
-                                    memory[4:], LEAN, work[LOG_Z], work[MEAN], work[VAR]) >= 0:
+                                    memory[4:].T, LEAN, work[LOG_Z], work[MEAN], work[VAR]) >= 0:
         return False, 0.0
     aim(job, start, work[CAV_MEAN], work[CAV_VAR], work[MEAN], work[VAR], memory[0], memory[1], work[AIM_PRECISION], work[AIM_SHIFT],
         residual)
@@ -107,8 +107,8 @@ def regraft(features: Array, instant_var: Array, changed: int, members: Members,
             tolerance: float) -> tuple[bool, float]:
     """Settle one curve in features (rank, sites) from its sites of a moment ago: (whether it did, log evidence).
 
-    memory: (11, sites), the precision and shift of each, mean and variance of the curve there, and where its tilted moments were last
-    integrated: the cavity's mean and variance, log Z, mean, variance, third and fourth central moment. `factor` and `weights` hold
+    memory: (12, sites), the precision and shift of each, mean and variance of the curve there, and what `match_again` knows of its tilted
+    moments. `factor` and `weights` hold
     the posterior of the weights before the site `changed` got its answer (−1: nothing is known but the sites). These three change
     in place.
     """

@@ -30,7 +30,7 @@ from dynaesti.labels import Labels, as_labels, find, listed, look_up, told
 from dynaesti.links import BUILT_IN
 from dynaesti.live import Live, live_person
 from dynaesti.mixtures import Mixture, check_level
-from dynaesti.newitems import ADMIT, more_models, newcomers, with_new_items
+from dynaesti.newitems import ADMIT, Admission, more_models, newcomers
 from dynaesti.observations import Observations
 from dynaesti.predictions import Predictions, predicted
 from dynaesti.priors.kernels import Kernel
@@ -239,12 +239,9 @@ class Fit(FitParts, Calibration):
 
     def predictions(self, more: Responses, people: Ints, items: Ints) -> Predictions:
         """Predictive chances of further answers, row by row."""
-        return predicted(self.bank, self.coding, items[more.item], more, self.inner_mixture(more, people))
-
-    def inner_mixture(self, more: Responses, people: Ints) -> Mixture:
-        """The ability at each of further answers, in the bank's units; `people` are their numbers in the fit, −1 if new."""
         mix = self.mixture(people[more.person], self._clock(more, people))
-        return Mixture(mix.weights, (mix.means - self.shift) / self.gain, mix.sds / self.gain)
+        inner = Mixture(mix.weights, (mix.means - self.shift) / self.gain, mix.sds / self.gain)
+        return predicted(self.bank, self.coding, items[more.item], more, inner)
 
     def without_each(self) -> tuple[Predictions, Array]:
         """Every answer predicted without itself, and the (reported) ability it was predicted from."""
@@ -294,7 +291,8 @@ class Fit(FitParts, Calibration):
     def update(self, data: Any, *, new_items: bool = False) -> Fit:
         """The fit with more answers of known people (or of new ones): their curves move, the items stay.
 
-        `new_items` lets in items that were never seen: they are learned from these answers, abilities taken as the others tell of them.
+        `new_items` lets in items that were never seen, learned from the answers of those who met them. They take the model and the
+        categories of the others, which stay as they are.
         """
         if new_items:
             more = self.more(data)
@@ -317,18 +315,18 @@ class Fit(FitParts, Calibration):
         return replace(self, responses=joined, grafts=whole, weights=person_weights(self.population, whole))
 
     def _with_new_items(self, more: Responses) -> Fit:
-        labels, place, rows = newcomers(self.responses.items, more)
-        if not rows.size:
+        labels, people = newcomers(self.responses.items, more)
+        if not people.size:
             return self
-        z = self.without_answers(more, rows)
-        grown = replace(self.responses, items=labels, models=more_models(self.responses.models, labels.size))
-        return replace(self, responses=grown, **with_new_items(self, replace(more, items=labels, item=place[more.item]).pick(rows), z))
+        admission = Admission(self, labels)
+        grown = replace(self, responses=replace(self.responses, items=labels, models=more_models(self.responses.models, labels.size)))
+        return replace(grown, **admission.learned(admission.answers(grown.with_answers(more.take(people)))))
 
-    def without_answers(self, more: Responses, rows: Ints) -> Mixture:
-        """The ability at some of further answers, in the bank's units, given all answers but these."""
-        rest = np.setdiff1d(np.arange(len(more)), rows)
-        fit = self.update(more.part(rest)) if rest.size else self
-        return fit.inner_mixture(more, look_up(fit.responses.people, more.people.tolist())).at(rows)
+    def with_answers(self, more: Responses) -> Responses:
+        """All answers of the people in further data, these included."""
+        more, _, items = self._read(more)
+        joined = self.responses.joined(replace(more, items=self.responses.items, item=items[more.item], models=self.responses.models))
+        return joined.take(np.sort(find(joined.people, more.people.tolist(), "id")))
 
     def live(self, id: Any) -> Live:  # noqa: A002
         """One known person, ready for further answers one by one: `live.add(time, item, resp)`, `live.mixture(times)`."""

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from dynaesti.answers import Answers
 from dynaesti.arrays import Array, Ints
 from dynaesti.calibration import Calibration
 from dynaesti.coding import build_answers
@@ -21,10 +22,10 @@ from dynaesti.expectation import TIGHT, Expectation
 from dynaesti.fitfile import Common, common_header, read_common
 from dynaesti.frames import KINDS, make_frame
 from dynaesti.items import ItemModel
-from dynaesti.labels import Labels, as_labels, find, listed, look_up, told
+from dynaesti.labels import Labels, find, listed, look_up, told
 from dynaesti.links import BUILT_IN
-from dynaesti.mixtures import Mixture, check_level
-from dynaesti.newitems import ADMIT, more_models, newcomers, with_new_items
+from dynaesti.mixtures import check_level
+from dynaesti.newitems import ADMIT, Admission, more_models, newcomers
 from dynaesti.places import Place
 from dynaesti.responses import Responses
 from dynaesti.results import Change, Fit
@@ -126,10 +127,14 @@ class ShardedFit(Common, Calibration):
 
     def ability(self, at: Any = None, ids: Any = None, *, level: float = 0.7, quantiles: Any = None) -> Any:
         """A frame as `Fit.ability` gives; without `ids` that of everyone, gathered in memory: `write_abilities` does not gather."""
-        groups = {k: None for k, part in enumerate(self.shards.parts) if part.people} if ids is None else self._by_shard(ids)
+        asked = None if ids is None else listed(ids)
+        if asked == []:
+            return self._any().ability(at, [], level=level, quantiles=quantiles)
+        groups = {k: None for k, part in enumerate(self.shards.parts) if part.people} if asked is None else self._by_shard(
+            list(dict.fromkeys(asked)))
         fits = ((self._holding(k, some or []), some) for k, some in groups.items())
         frames = [fit.ability(at, some, level=level, quantiles=quantiles) for fit, some in fits]
-        return _stacked(frames) if ids is None else _stacked(frames, _as_asked(frames, listed(ids)))
+        return _stacked(frames) if asked is None else _stacked(frames, _as_asked(frames, asked))
 
     def curve(self, id: Any, *, until: Any = None) -> Curve:  # noqa: A002
         """One person's curve, as `Fit.curve`."""
@@ -187,7 +192,7 @@ class ShardedFit(Common, Calibration):
             raise StorageError(f"{self.run.root}: the run was changed since this fit was opened; open it again, and nothing is lost")
         more = self.more(data)
         if new_items:
-            return self._with_new_items(more)._updated(more, distinct, engine, listen)
+            return self._with_new_items(more, distinct)._updated(more, distinct, engine, listen)
         return self._updated(more, distinct, engine, listen)
 
     def _updated(self, more: Responses, distinct: bool, engine: Engine | None, listen: Listen | None) -> ShardedFit:
@@ -212,23 +217,22 @@ class ShardedFit(Common, Calibration):
         made.renew_abilities(sorted(parts), engine=engine)
         return made
 
-    def _with_new_items(self, more: Responses) -> ShardedFit:
-        labels, place, rows = newcomers(self.shards.items, more)
-        if not rows.size:
+    def _with_new_items(self, more: Responses, distinct: bool) -> ShardedFit:
+        """The fit with room for new items, learned from those who met them: their answers are gathered from the shards."""
+        labels, people = newcomers(self.shards.items, more)
+        if not people.size:
             return self
-        back, parts = [], []
-        for k, people in self._people_by_shard(more).items():
-            here = np.flatnonzero(np.isin(more.person, people))
-            mine = np.flatnonzero(np.isin(here, rows))
-            if mine.size:
-                holder = self._open(k) if self.shards.parts[k].people else self._any()
-                parts.append(holder.without_answers(more.part(here), mine))
-                back.append(here[mine])
-        z = Mixture.joined(parts, np.argsort(np.concatenate(back)))
+        admission, parts = Admission(self, labels), []
         shards = replace(self.shards, items=labels, models=more_models(self.shards.models, labels.size))
+        for k, some in self._people_by_shard(more.take(people)).items():
+            holder = self._open(k) if self.shards.parts[k].people else self._any()
+            theirs = more.take(people[some])
+            grown = replace(holder, responses=replace(holder.responses, items=labels, models=shards.models))
+            if distinct:
+                theirs = theirs.pick(np.setdiff1d(np.arange(len(theirs)), grown.repeated(theirs)))
+            parts.append(admission.answers(grown.with_answers(theirs)))
         answered = np.append(self.answered, np.zeros(labels.size - self.answered.size, dtype=np.int64))
-        return replace(self, shards=shards, answered=answered,
-                       **with_new_items(self, replace(more, items=labels, item=place[more.item]).pick(rows), z))
+        return replace(self, shards=shards, answered=answered, **admission.learned(Answers.joined(parts)))
 
     def clean_parts(self) -> None:
         """Remove grown shards that later ones have taken the place of."""
@@ -406,9 +410,9 @@ def _spread(fit: Fit) -> tuple[Ints, Array]:
 
 
 def _as_asked(frames: list[Any], ids: list[Any]) -> Ints:
-    """The order in which rows of frames, one below the other, belong to the ids as they were asked for."""
+    """The order in which rows of frames, one below the other, belong to the ids as they were asked for, some of them repeatedly."""
     found = np.concatenate([np.asarray(frame["id"], dtype=object) for frame in frames])
-    return np.argsort(look_up(as_labels(ids), found.tolist()), kind="stable")
+    return np.concatenate([np.flatnonzero(found == label) for label in ids])
 
 
 def _stacked(frames: list[Any], order: Ints | None = None, kind: str | None = None) -> Any:

@@ -20,7 +20,7 @@ from dynaesti.regrafting import Members, reglide, regraft
 from dynaesti.rows import match_table
 
 TOLERANCE = 2e-7
-EMPTY_SITE = np.array([0.0, 0.0, *9 * [np.nan]])  # says nothing yet; its moments are to be integrated
+EMPTY_SITE = np.array([0.0, 0.0, *10 * [np.nan]])  # says nothing yet; its moments are to be integrated
 
 
 @dataclass(frozen=True, eq=False)

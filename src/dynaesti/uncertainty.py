@@ -71,6 +71,12 @@ def item_covariances(bank: Bank, information: Information) -> tuple[Array, ...]:
                  for block, part in zip(bank.blocks, parts, strict=True))
 
 
+def covariances_of(block: Block, bank: Bank, information: Array, shared: Array, unit: float) -> Array:
+    """The same for some items, from their own information and the uncertainty that all items share; `unit`: variance of the log unit."""
+    width = block.u.shape[1]
+    return _with_unit(block, bank, _own_block(block, information[:, :width, :width]) + _shared(block, bank, shared), unit)
+
+
 def shared_covariance(information: Information) -> Array:
     """(2, 2): of where the abilities' zero lies and of the log of their unit, which all items share."""
     return np.asarray(np.linalg.inv(information.anchorage + 1e-9 * np.eye(2)), dtype=np.float64)

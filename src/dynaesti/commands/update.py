@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
     new = grown.responses.people.size - fit.responses.people.size
     if args.json:
         print(as_json({"out": str(target), "answers": len(more), "people": more.people.size, "new_people": new,
-                       "log_evidence": grown.log_evidence}))
+                       "new_items": grown.item_labels.size - fit.item_labels.size, "log_evidence": grown.log_evidence}))
     say(f"Added {told(len(more), 'answers')} of {told(more.people.size, 'people')} ({new:,} new); items stay as they were"
         f"{_joined(fit, grown)}. Written to {target}. `dynaesti report` makes the page anew.", args)
     return 0
@@ -82,12 +82,13 @@ def _of_shards(args: argparse.Namespace, fit: ShardedFit) -> int:
         grown = fit if halfway else fit.update(more, engine=engine, distinct=args.drop_duplicates, new_items=args.new_items)
         if args.refresh:
             grown = refresh(grown, progress=not args.quiet, engine=engine)
-            for name in ("items.csv", "items.parquet"):
-                write_frame(grown.items, Path(grown.run.path(name)))
+    for name in ("items.csv", "items.parquet"):
+        write_frame(grown.items, Path(grown.run.path(name)))
     new, count = grown.shards.people - fit.shards.people, grown.shards.rows - fit.shards.rows
     if args.json:
         print(as_json({"out": grown.run.root, "answers": count, "people": more.people.size, "new_people": new,
-                       "log_evidence": grown.log_evidence, "refreshed": args.refresh}))
+                       "new_items": grown.item_labels.size - fit.item_labels.size, "log_evidence": grown.log_evidence,
+                       "refreshed": args.refresh}))
     items = f"items were learned again in {len(grown.trace)} steps" if args.refresh else "items stay as they were"
     say(f"Added {told(count, 'answers')} of {told(more.people.size, 'people')} ({new:,} new); {items}{_joined(fit, grown)}. Tables of "
         "abilities are up to date.", args)
