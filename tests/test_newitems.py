@@ -40,7 +40,7 @@ def test_new_items_are_near_those_of_a_fit_of_everything(model):
 
 
 def test_answers_to_new_items_inform_each_other():
-    """Strangers who answer nothing else: as near a fit of everything as known people are, standard errors included; weights count as answers."""
+    """Strangers who answer nothing else: near a fit of everything, standard errors included; weights count as answers."""
     old, new, _, names = divided(people=300, seed=3)
     new = new[new["item"].isin(names)].assign(id=lambda t: "s" + t["id"])
     fit = dy.DynAEsti("2PL", bandwidth=40.0).fit(old)
