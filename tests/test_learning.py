@@ -50,6 +50,15 @@ def test_picking_finds_the_best_on_a_fine_grid(method):
         assert picked.loo.sum() > max(f.loo.sum() for f in fits) - 1.5  # another criterion, but near the same place
 
 
+@pytest.mark.parametrize("kernel", [dy.Matern32(), dy.RBF(), dy.Level() + dy.Matern52()])
+def test_learning_with_a_forced_chain(kernel):
+    """Priors of the list have chains of different sizes, a constant among them: the same as densely."""
+    x, _, votes = polling(3, 24)
+    chain, dense = (dy.CurvFiFE(kernel, solver=name, refine=False).fit(x, dy.Bernoulli(votes)) for name in ("statespace", "dense"))
+    assert_allclose(chain.mean(x), dense.mean(x), atol=1e-5)
+    assert chain.log_evidence == pytest.approx(dense.log_evidence, abs=1e-5)
+
+
 def test_cross_validation_is_held_out_likelihood():
     """The paper's k-fold score by its definition: refit without a fold, integrate the held-out likelihood over the curve."""
     from dynaesti.crossvalidation import cross_validated

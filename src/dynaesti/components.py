@@ -10,7 +10,7 @@ from dynaesti.arrays import Array, Ints
 from dynaesti.grafting import Problem, graft, seen_by_curve
 from dynaesti.likelihood import Likelihood
 from dynaesti.observations import Observations
-from dynaesti.priors import Posterior, SolverName, assemble, choose, posterior
+from dynaesti.priors import Posterior, SolverName, assemble, choose, posterior, states
 from dynaesti.priors.kernels import Kernel
 from dynaesti.priors.weights import WeightPosterior
 
@@ -68,13 +68,14 @@ def graft_components(observations: Observations, kernels: Sequence[Kernel], solv
     ends = observations.instants[[0, -1]]
     offset = observations.mean_at(observations.instants)
     span = observations.span[1] - observations.span[0]
-    ways = [(choose(kernel, observations.instants.size, span, solver), within_table(kernel, observations.likelihood, offset, ends))
-            for kernel in kernels]
+    names = [choose(kernel, observations.instants.size, span, solver) for kernel in kernels]
+    ways = [(name, within_table(kernel, observations.likelihood, offset, ends), states(name, kernel, ends))
+            for name, kernel in zip(names, kernels, strict=True)]
     found: dict[int, Component] = {}
     for way in dict.fromkeys(ways):
         mine = [k for k, other in enumerate(ways) if other == way]
         for batch in _batches(mine, observations.instants.size):
-            made = _graft_batch(observations, *way, [kernels[k] for k in batch], [starts[k] for k in batch])
+            made = _graft_batch(observations, *way[:2], [kernels[k] for k in batch], [starts[k] for k in batch])
             found.update(zip(batch, made, strict=True))
     return [found[k] for k in range(len(kernels))]
 

@@ -67,6 +67,11 @@ def assemble(name: SolverName, kernels: Sequence[Kernel], instants: Sequence[Arr
     return Dense(bases, np.concatenate([[0], np.cumsum([t.size for t in instants])]).astype(np.int64))
 
 
+def states(name: SolverName, kernel: Kernel, ends: Array) -> int:
+    """States of a kernel's chain between two instants, 0 for other solvers: only chains of one size go together in one solver."""
+    return chain(kernel, ends, (float(ends[0]), float(ends[-1]))).start.shape[0] if name == "statespace" else 0
+
+
 def assemble_many(kernel: Kernel, times: Array, starts: Ints, first: Array, last: Array, forced: SolverName | None = None) -> Solver:
     """One kernel on many curves: curve j has times[starts[j]:starts[j + 1]], its features span its own data, first[j] to last[j]."""
     packed = kernel.low_rank and not needs_place(kernel) and forced is None and expected_rank(kernel, float((last - first).max())) < PACKED
@@ -98,4 +103,4 @@ def _basis(name: SolverName, kernel: Kernel, instants: Array) -> Basis:
 
 
 __all__ = ["SOLVERS", "Kernel", "LowRank", "Posterior", "Solver", "SolverName", "assemble", "assemble_many",
-           "choose", "needs_place", "pack", "posterior"]
+           "choose", "needs_place", "pack", "posterior", "states"]
