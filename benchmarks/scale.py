@@ -164,6 +164,7 @@ def killed(folder: Path, kills: int) -> dict:
     import numpy as np
 
     import dynaesti as dy
+    from dynaesti.runfolder import CHECKPOINT, FIT_NAME
     from dynaesti.simulateshards import simulate_shards
 
     shards, rng = folder / "shards-kills", np.random.default_rng(0)
@@ -181,7 +182,8 @@ def killed(folder: Path, kills: int) -> dict:
             except subprocess.TimeoutExpired:
                 os.killpg(process.pid, signal.SIGKILL)
                 done += 1
-        if process.wait() == 0:
+        process.wait()
+        if (run / FIT_NAME).exists() and not (run / CHECKPOINT).exists():  # at its end, killed on the doorstep or not
             found = dy.load(run)
             apart.append(float(max(np.abs(x.u - y.u).max() for x, y in zip(truth.bank.blocks, found.bank.blocks, strict=True))))
             evidence.append(abs(truth.log_evidence - found.log_evidence))
