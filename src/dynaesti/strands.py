@@ -10,8 +10,8 @@ import numpy as np
 from dynaesti.arrays import Array, Ints
 from dynaesti.errors import InputError
 from dynaesti.grafting import Problem, graft, seen_by_curve
-from dynaesti.priors import Solver
-from dynaesti.priors.features import Basis, kernel_basis
+from dynaesti.priors import MOST_RANK, Solver
+from dynaesti.priors.features import Basis, expected_rank, kernel_basis
 from dynaesti.priors.gliding import GlideForm, glide_form, gliding
 from dynaesti.priors.kernels import Kernel, Level
 from dynaesti.priors.statespace import ChainPosterior
@@ -103,6 +103,9 @@ def strand(kernel: Kernel, times: Array, horizon: tuple[float, float], precision
         return Glided(kernel, form, times, memory)
     if kernel.static:
         kernel = Level(amplitude=float(np.sqrt(sum(leaf.variance for leaf in kernel.leaves))))
+    if not kernel.static and expected_rank(kernel, horizon[1] - horizon[0]) > MOST_RANK:
+        raise InputError(f"live: answers that span {horizon[1] - horizon[0]:.3g} need too many features of {kernel.describe()}; use "
+                         "update(frame), or a kernel with Matern32")
     basis = kernel_basis(kernel, *horizon)
     features = basis.features(times[:1] if kernel.static else times)
     return Featured(kernel, basis, np.ascontiguousarray(features.T), memory, np.empty((basis.rank, basis.rank)), np.empty(basis.rank))
