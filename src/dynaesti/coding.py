@@ -21,6 +21,7 @@ from dynaesti.stock import Stock, amounts, check_values
 START_SLOPE = 1.0
 HYPER_PEOPLE = 10  # fewer people say too little of the unit of ability for items to be left to themselves
 OPTION, DOUBT = 0.01, 3.0  # share of all answers that makes a value an option of the scale; answers expected, below which none is no proof
+ONCE_OR_TWICE, NEARLY = 2, 0.05  # answers that nearly miss a value; items with so few, to one without any, that make none look like chance
 THIN, CROWDED = 50, 2  # items count as sparse below so many answers of the middle one, or above so many to a person
 
 
@@ -111,16 +112,18 @@ def build_coding(items: Labels, models: tuple[ItemModel, ...], stock: Stock, rar
 def _open_options(models: tuple[ItemModel, ...], counts: Array) -> Bools:
     """Options of an item that nobody chose: (items, values).
 
-    Such values are common among the items of one model, and likely to be missed by chance, all of them, where answers are so few. An item
-    that many answered without them has another scale.
+    Such values are common among the items of one model, and likely to be missed by chance, all of them: because answers are so few, or
+    because other items nearly miss them too (votes on which all but one or two agree). An item that many answered without values that
+    others either have often or never has another scale.
     """
     out = np.zeros(counts.shape, dtype=bool)
     for kind in {type(m) for m in models if m.categorical and not (m.binary or m.shared or isinstance(m, (OwnModel, Golf)))}:
         mine = counts[_of_kind(models, kind)]
         share = mine.sum(axis=0) / max(mine.sum(), 1.0)
         absent = (mine == 0) & (share >= OPTION)
-        expected = mine.sum(axis=1) * (absent @ share)
-        out[_of_kind(models, kind)] = absent & (expected < DOUBT)[:, None]
+        few = mine.sum(axis=1) * (absent @ share) < DOUBT
+        seldom = ((mine > 0) & (mine <= ONCE_OR_TWICE)).sum(axis=0) >= NEARLY * (mine == 0).sum(axis=0)
+        out[_of_kind(models, kind)] = absent & (few | ~(absent & ~seldom).any(axis=1))[:, None]
     return out
 
 
