@@ -40,7 +40,7 @@ def refined(component: Component, observations: Observations) -> Component | Non
     skew, sd, seen = _skewness(component, observations)
     phi = solve_triangular(form.factor[0], form.basis.features(component.instants).T, lower=True) * (seen / sd)
     widening, gain = _pairs(np.ascontiguousarray(phi.T), skew)
-    if not np.abs(np.linalg.eigvalsh(widening)).max(initial=0.0) < FARTHEST:
+    if not np.linalg.norm(widening) < FARTHEST and not np.abs(np.linalg.eigvalsh(widening)).max() < FARTHEST:  # the norm bounds them
         return None
     return replace(component, widening=widening, log_evidence=component.log_evidence + gain)
 
