@@ -49,37 +49,40 @@ def refined(component: Component, observations: Observations) -> Component | Non
 def _pairs(phi: Array, skew: Array) -> tuple[Array, float]:
     """Both sums over pairs of sites: (of the weights' covariance, in its own units; of the log evidence). Rows of phi are the sites' φ.
 
-    A compiled loop: libraries for large matrices would start their threads for these small ones. Of products that differ in order only,
-    one is taken, as often as there are such.
+    A compiled loop: libraries for large matrices would start their threads for these small ones. Of the products φ_b φ_c that differ in
+    order only, one is taken, and counted twice.
     """
     count, rank = phi.shape
-    cubes, wide, gain = np.zeros((rank, rank, rank)), np.zeros((rank, rank)), 0.0
+    size = rank * (rank + 1) // 2
+    cubes, products, often = np.zeros((rank, size)), np.empty(size), np.full(size, 2.0)
+    wide, gain = np.zeros((rank, rank)), 0.0
     for i in range(count):
-        own = 0.0
-        for a in range(rank):
-            own += phi[i, a] * phi[i, a]  # correlation of a site with itself, through the curve: pairs have two different sites
+        own, k = 0.0, 0  # correlation of a site with itself, through the curve: pairs have two different sites
+        for b in range(rank):
+            own += phi[i, b] * phi[i, b]
+            for c in range(b, rank):
+                products[k + c - b] = phi[i, b] * phi[i, c]
+            often[k] = 1.0
+            k += rank - b
         for a in range(rank):
             one, alone = skew[i] * phi[i, a], 0.5 * skew[i] ** 2 * own**2 * phi[i, a]
-            for b in range(a, rank):
-                two = one * phi[i, b]
+            for k in range(size):
+                cubes[a, k] += one * products[k]
+            for b in range(rank):
                 wide[a, b] -= alone * phi[i, b]
-                for c in range(b, rank):
-                    cubes[a, b, c] += two * phi[i, c]
         gain -= skew[i] ** 2 * own**3 / 12.0
     for a in range(rank):
-        for b in range(a, rank):
-            for c in range(b, rank):
-                cubes[a, c, b] = cubes[b, a, c] = cubes[b, c, a] = cubes[c, a, b] = cubes[c, b, a] = cubes[a, b, c]
-    for a in range(rank):
+        products[:] = often * cubes[a]
         for d in range(a, rank):
-            total = 0.0
-            for b in range(rank):
-                total += 0.5 * cubes[a, b, b] * cubes[d, b, b]
-                for c in range(b + 1, rank):
-                    total += cubes[a, b, c] * cubes[d, b, c]
-            wide[a, d] += total
+            first, second, k = 0.0, 0.0, 0
+            while k + 1 < size:  # two sums side by side: one alone would wait for itself
+                first += products[k] * cubes[d, k]
+                second += products[k + 1] * cubes[d, k + 1]
+                k += 2
+            total = first + second + (products[k] * cubes[d, k] if k < size else 0.0)
+            wide[a, d] += 0.5 * total
             wide[d, a] = wide[a, d]
-            gain += total / 6.0 if a == d else 0.0
+            gain += total / 12.0 if a == d else 0.0
     return wide, gain
 
 
