@@ -121,7 +121,7 @@ def test_sums_over_pairs_of_sites():
     phi, skew = 0.4 * rng.normal(size=(30, 5)), rng.normal(size=30)
     between = phi @ phi.T
     np.fill_diagonal(between, 0.0)
-    wide, gain = _pairs(phi, skew)
+    wide, gain = _pairs(np.ascontiguousarray(phi.T), skew)
     assert_allclose(wide, 0.5 * np.einsum("i,j,ia,jb,ij->ab", skew, skew, phi, phi, between**2), atol=1e-10)
     assert gain == pytest.approx(np.einsum("i,j,ij->", skew, skew, between**3) / 12, abs=1e-10)
 

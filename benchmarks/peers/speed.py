@@ -16,7 +16,7 @@ from scipy.special import expit
 
 ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OPENBLAS", "OMP", "MKL", "NUMBA", "RAYON")}
 PATIENCE = 300.0  # seconds after which a task is stopped, and said to have been
-ENOUGH = 30.0  # a first run of more CPU seconds than this is not repeated
+ENOUGH = 90.0  # a first run of more CPU seconds than this is not repeated: shorter ones may hold a peer's compiling
 RUNS, SECONDS = 3, 3.0  # others are run so often, and short ones until so many CPU seconds are spent: their best is noisy else
 FINE_TICKS = 3000.0  # to a time scale: nearly every answer has an instant of its own, as with the others
 KERNEL_SD, SCALE = np.sqrt(0.5), 0.3  # people: a level and a Matérn 3/2, half of the variance each

@@ -1,21 +1,20 @@
 """Audit of a curve: importance sampling from the grafted posterior to the exact one.
 
 The curve lives in a few weights, so draws from the grafted Gaussian with heavier tails, reweighted by the exact likelihood, give the exact
-posterior: means, sds, quantiles and evidence, with the effective sample size and Pareto k̂ to tell whether to trust them. Where the first
-proposal fits badly, a second one is fitted to the reweighted draws. Priors without a small form (Matérn, Wiener, rank above 50) are
-sampled at the instants from the Gaussian itself: still exact in the limit, but in many dimensions, so k̂ matters more.
+posterior: means, sds, quantiles and evidence, with the effective sample size and Pareto k̂ to tell whether to trust them. Where that
+proposal fits badly, others are fitted to the reweighted draws (`proposals`). Priors without a small form (Matérn, Wiener, rank above 50)
+are sampled at the instants from the Gaussian itself: still exact in the limit, but in many dimensions, so k̂ matters more.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import solve_triangular
-from scipy.special import gammaln, logsumexp
+from scipy.special import logsumexp
 
 from dynaesti.arrays import Array, Ints, as_vector, generator, refuse, symmetric_root, whole_number
 from dynaesti.components import Component, small_form, within_table
@@ -24,14 +23,15 @@ from dynaesti.links import Link
 from dynaesti.mixtures import check_level
 from dynaesti.observations import Observations
 from dynaesti.pareto import smooth_weights
+from dynaesti.priors.features import lower_root, solve_lower
+from dynaesti.proposals import Hump, adaptive_sample
 from dynaesti.rows import RowTable, sum_rows
 
 FEWEST = 200  # draws that can tell anything
-TAILS = 7.0  # degrees of freedom of the proposal
-ROUNDS, CLUSTERS = 3, 4  # refits of a proposal that fits badly, and the humps it may have
 OFF = 0.1  # sds that mean or sd may be off before the Gaussian is called unsafe
 RELIABLE_K = 0.7
 BLOCK = 2_000_000  # likelihood values at a time
+CACHED = 100_000  # curve values at a time: what stays in the cache is read again at no cost
 
 
 class Audited(Protocol):
@@ -199,69 +199,15 @@ def _sample(obs: Observations, component: Component, count: int, rng: np.random.
         values = component.posterior.sample(component.instants, count, rng)
         sites = values @ component.curve_shift - 0.5 * values**2 @ component.curve_precision
         return values, exact(values) - sites + component.log_partition
-    at_sites = posterior.basis.features(component.instants)
-    root = solve_triangular(posterior.factor[0].T, np.eye(posterior.rank), lower=False)  # A⁻¹ = root rootᵀ
+    at_sites = posterior.at_sites(component.instants)
+    half = solve_lower(posterior.root, np.eye(posterior.rank), transposed=True)  # A⁻¹ = half halfᵀ
 
-    def weigh(points: Array, log_proposal: Array) -> Array:
-        prior = -0.5 * np.einsum("ij,ij->i", points, points) - 0.5 * points.shape[1] * np.log(2 * np.pi)
-        return np.asarray(prior + exact(points @ at_sites.T) - log_proposal)
+    size = max(1, CACHED // len(at_sites))
 
-    proposal = [(1.0, posterior.weights, root)]
-    for attempt in range(ROUNDS + 1):
-        points, log_proposal = _draw(proposal, count, rng)
-        log_weights = weigh(points, log_proposal)
-        p, _ = smooth_weights(log_weights)
-        if attempt == ROUNDS or 1.0 / np.sum(p**2) > 0.5 * count or count < 40 * posterior.rank:
-            break
-        # a proposal that fits badly is fitted to what it found, with a share of the first one kept for what it missed
-        proposal = [(0.1, posterior.weights, root), *_fit_clusters(points, p, root, rng)]
-    return points, log_weights
+    def log_likelihood(points: Array) -> Array:
+        return np.concatenate([exact(points[a:a + size] @ at_sites.T) for a in range(0, len(points), size)])
 
-
-Proposal: TypeAlias = list[tuple[float, Array, Array]]  # (share, centre, root of the scale matrix) of multivariate t's
-
-
-def _draw(proposal: Proposal, count: int, rng: np.random.Generator) -> tuple[Array, Array]:
-    """Draws of a mixture of multivariate t's, and their log densities."""
-    shares = np.array([share for share, _, _ in proposal])
-    sizes = rng.multinomial(count, shares / shares.sum())
-    r = proposal[0][1].size
-    centres = np.repeat([centre for _, centre, _ in proposal], sizes, axis=0)
-    pieces = [_mirrored(int(size), r, rng) @ root.T for size, (_, _, root) in zip(sizes, proposal, strict=True)]
-    points = centres + np.concatenate(pieces)
-    constant = gammaln((TAILS + r) / 2) - gammaln(TAILS / 2) - 0.5 * r * np.log(TAILS * np.pi)
-    logs = []
-    for share, centre, root in proposal:
-        away = np.linalg.solve(root, (points - centre).T)
-        distance = np.einsum("ij,ij->j", away, away)
-        log_det = np.linalg.slogdet(root)[1]
-        logs.append(np.log(share / shares.sum()) + constant - log_det - 0.5 * (TAILS + r) * np.log1p(distance / TAILS))
-    return points, np.asarray(logsumexp(logs, axis=0))
-
-
-def _mirrored(size: int, rank: int, rng: np.random.Generator) -> Array:
-    """Draws of a multivariate t around 0, every other one the mirror image of the one before: means are steadier so."""
-    half = (size + 1) // 2
-    z = rng.standard_normal((half, rank)) * np.sqrt(TAILS / rng.chisquare(TAILS, half))[:, None]
-    return np.stack([z, -z], axis=1).reshape(-1, rank)[:size]
-
-
-def _fit_clusters(points: Array, p: Array, root: Array, rng: np.random.Generator) -> Proposal:
-    """T's fitted to weighted draws: a few clusters (k-means in the first proposal's units), since hard posteriors have several humps."""
-    chosen = rng.choice(p.size, size=4000, p=p)
-    flat = np.linalg.solve(root, points[chosen].T).T
-    centres = flat[rng.choice(4000, size=CLUSTERS, replace=False)]
-    for _ in range(10):
-        owner = ((flat[:, None] - centres) ** 2).sum(axis=2).argmin(axis=1)
-        centres = np.array([flat[owner == k].mean(axis=0) if np.any(owner == k) else centres[k] for k in range(CLUSTERS)])
-    overall = np.cov(points[chosen].T).reshape(root.shape)
-    fitted = []
-    for k in range(CLUSTERS):
-        mine = points[chosen[owner == k]]
-        if len(mine) > 5 * root.shape[0]:  # enough to shape a covariance, leant on the overall one
-            cov = 0.8 * np.cov(mine.T).reshape(root.shape) + 0.2 * overall
-            fitted.append((0.9 * len(mine) / 4000, mine.mean(axis=0), symmetric_root(cov + 1e-3 * root @ root.T)))
-    return fitted or [(0.9, points[chosen].mean(axis=0), symmetric_root(overall + 1e-3 * root @ root.T))]
+    return adaptive_sample(log_likelihood, Hump(1.0, posterior.weights, lower_root(half @ half.T)), count, rng)
 
 
 class ExactLikelihood:
@@ -275,7 +221,7 @@ class ExactLikelihood:
         self.tau, self.nu = fixed.precision[component.groups], fixed.shift[component.groups]
         thin = 1.0 + self.nugget * self.tau
         self.constant = fixed.constant[component.groups].sum() + (-0.5 * np.log(thin) + 0.5 * self.nugget * self.nu**2 / thin).sum()
-        self.thin = thin
+        self.thin, self.gaussian = thin, bool(self.tau.any() or self.nu.any())
         self.bent = np.flatnonzero(np.diff(obs.likelihood.inexact.start)[component.groups] > 0)
         bends = float((self.nugget * np.abs(component.precision)).max(initial=0.0))  # how much a site bends within its nugget
         nodes, weights = np.polynomial.hermite_e.hermegauss(3 if bends < 0.05 else 9)
@@ -284,10 +230,13 @@ class ExactLikelihood:
 
     def __call__(self, values: Array) -> Array:
         """Σ_i log f̃_i for each draw (row) of curve deviations at the sites."""
-        total = self.constant + (values @ (self.nu / self.thin) - 0.5 * values**2 @ (self.tau / self.thin))
+        total, inner = np.full(len(values), self.constant), values
+        if self.gaussian:
+            total += values @ (self.nu / self.thin) - 0.5 * values**2 @ (self.tau / self.thin)
+            inner = (values + self.nugget * self.nu) / self.thin
         if not self.bent.size:
-            return np.asarray(total)
-        inner = ((values + self.nugget * self.nu) / self.thin + self.offset)[:, self.bent]
+            return total
+        inner = (inner + self.offset)[:, self.bent]
         if self.rows is not None:
             rows, index = self.rows
             out = np.empty(len(values))

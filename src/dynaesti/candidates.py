@@ -177,9 +177,12 @@ def _evaluate_all(space: Space, nodes: list[Array], known: dict[Kernel, R], eval
                   weigh: Callable[[list[R], Array], Array]) -> list[Evaluated[R]]:
     """Every promising point of the grid and the constants beside it, with their prior masses; only new ones are evaluated."""
     keep = STATIC_PRIOR if space.static else 0.0
+    masses = [_log_masses(axis, values) for axis, values in zip(space.axes, nodes, strict=True)]
+    constants = [dict.fromkeys(mass, 0.0) if axis.field == "bandwidth" else mass
+                 for axis, mass in zip(space.axes, masses, strict=True)]
     listed: list[tuple[Kernel, float, tuple[float, ...] | None]] = [
-        (space.at(p), float(np.log1p(-keep)) + _log_mass(space, nodes, p), p) for p in _promising(space, nodes, known, weigh)]
-    listed += [(space.constant(p), float(np.log(keep)) + _log_mass(space, nodes, p, skip="bandwidth"), None)
+        (space.at(p), float(np.log1p(-keep)) + _log_mass(masses, p), p) for p in _promising(space, nodes, known, weigh)]
+    listed += [(space.constant(p), float(np.log(keep)) + _log_mass(constants, p), None)
                for p in _constant_points(space, nodes)]
     missing = [kernel for kernel, _, _ in listed if kernel not in known]
     known.update(zip(missing, evaluate(missing), strict=True))
@@ -207,13 +210,15 @@ def _promising(space: Space, nodes: list[Array], known: dict[Kernel, R],
     return [p for p, w in zip(points, near, strict=True) if w > space.hopeless * weights.max()]
 
 
-def _log_mass(space: Space, nodes: list[Array], point: tuple[float, ...], skip: str = "") -> float:
+def _log_masses(axis: Axis, values: Array) -> dict[float, float]:
+    """Log prior mass of each cell of an axis, by its node."""
+    logs = np.log(_cells(values))
+    return {float(value): axis.log_prior(value) + float(log) for value, log in zip(values, logs, strict=True)}
+
+
+def _log_mass(masses: list[dict[float, float]], point: tuple[float, ...]) -> float:
     """Log prior mass of a grid point's cell."""
-    total = 0.0
-    for axis, values, value in zip(space.axes, nodes, point, strict=True):
-        if axis.field != skip:
-            total += axis.log_prior(value) + float(np.log(_cells(values)[np.searchsorted(values, value)]))
-    return total
+    return sum(mass[value] for mass, value in zip(masses, point, strict=True))
 
 
 def _cells(values: Array) -> Array:

@@ -1,7 +1,7 @@
 """One prior grafted onto the data: a component. A learned curve is a small mixture of them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -48,6 +48,13 @@ class Component:
             return found
         assert isinstance(found, WeightPosterior)  # only these are ever widened
         return found.widened(self.widening)
+
+    def widened(self, widening: Array, gain: float) -> "Component":
+        """The component with a correction of its weights' covariance and of its log evidence."""
+        assert isinstance(self.posterior, WeightPosterior)
+        out = replace(self, widening=widening, log_evidence=self.log_evidence + gain)
+        out.__dict__["posterior"] = self.posterior.widened(widening)  # known already: building it anew costs as much as the correction
+        return out
 
 
 def small_form(component: Component) -> WeightPosterior | None:

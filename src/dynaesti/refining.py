@@ -16,12 +16,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from dynaesti.arrays import Array
-from dynaesti.compiled import compiled
+from dynaesti.compiled import compiled, dot
 from dynaesti.components import HIGHEST_RANK, Component, small_form, within_table
 from dynaesti.observations import Observations
+from dynaesti.priors.features import solve_lower
 
 STEP = 1e-3  # of the cavities' means, in their sds, for the derivative of the variances
 FARTHEST = 0.3  # largest relative change of a variance that a second order may be trusted with
@@ -38,50 +38,42 @@ def refined(component: Component, observations: Observations) -> Component | Non
     if form is None:
         return None
     skew, sd, seen = _skewness(component, observations)
-    phi = solve_triangular(form.factor[0], form.basis.features(component.instants).T, lower=True) * (seen / sd)
-    widening, gain = _pairs(np.ascontiguousarray(phi.T), skew)
+    phi = solve_lower(form.root, form.at_sites(component.instants).T) * (seen / sd)
+    widening, gain = _pairs(np.ascontiguousarray(phi), skew)
     if not np.linalg.norm(widening) < FARTHEST and not np.abs(np.linalg.eigvalsh(widening)).max() < FARTHEST:  # the norm bounds them
         return None
-    return replace(component, widening=widening, log_evidence=component.log_evidence + gain)
+    return component.widened(widening, gain)
 
 
 @compiled
 def _pairs(phi: Array, skew: Array) -> tuple[Array, float]:
-    """Both sums over pairs of sites: (of the weights' covariance, in its own units; of the log evidence). Rows of phi are the sites' φ.
+    """Both sums over pairs of sites: (of the weights' covariance, in its own units; of the log evidence). Columns of phi are the sites' φ.
 
-    A compiled loop: libraries for large matrices would start their threads for these small ones. Of the products φ_b φ_c that differ in
-    order only, one is taken, and counted twice.
+    A compiled loop: libraries for large matrices would start their threads for these small ones. The tensor is the same in any order of its
+    three places, so each entry is summed once.
     """
-    count, rank = phi.shape
-    size = rank * (rank + 1) // 2
-    cubes, products, often = np.zeros((rank, size)), np.empty(size), np.full(size, 2.0)
-    wide, gain = np.zeros((rank, rank)), 0.0
-    for i in range(count):
-        own, k = 0.0, 0  # correlation of a site with itself, through the curve: pairs have two different sites
-        for b in range(rank):
-            own += phi[i, b] * phi[i, b]
-            for c in range(b, rank):
-                products[k + c - b] = phi[i, b] * phi[i, c]
-            often[k] = 1.0
-            k += rank - b
-        for a in range(rank):
-            one, alone = skew[i] * phi[i, a], 0.5 * skew[i] ** 2 * own**2 * phi[i, a]
-            for k in range(size):
-                cubes[a, k] += one * products[k]
-            for b in range(rank):
-                wide[a, b] -= alone * phi[i, b]
-        gain -= skew[i] ** 2 * own**3 / 12.0
+    rank, count = phi.shape
+    cubes, wide, product = np.empty((rank, rank, rank)), np.empty((rank, rank)), np.empty(count)
     for a in range(rank):
-        products[:] = often * cubes[a]
+        for b in range(a, rank):
+            for i in range(count):
+                product[i] = skew[i] * phi[a, i] * phi[b, i]
+            for c in range(b, rank):
+                total = dot(product, phi[c])
+                cubes[a, b, c] = cubes[a, c, b] = cubes[b, a, c] = cubes[b, c, a] = cubes[c, a, b] = cubes[c, b, a] = total
+    own = np.zeros(count)  # correlation of a site with itself, through the curve: pairs have two different sites
+    for a in range(rank):
+        for i in range(count):
+            own[i] += phi[a, i] * phi[a, i]
+    flat, gain = cubes.reshape((rank, rank * rank)), 0.0
+    for i in range(count):
+        gain -= skew[i] ** 2 * own[i] ** 3 / 12.0
+    for a in range(rank):
+        for i in range(count):
+            product[i] = skew[i] ** 2 * own[i] ** 2 * phi[a, i]
         for d in range(a, rank):
-            first, second, k = 0.0, 0.0, 0
-            while k + 1 < size:  # two sums side by side: one alone would wait for itself
-                first += products[k] * cubes[d, k]
-                second += products[k + 1] * cubes[d, k + 1]
-                k += 2
-            total = first + second + (products[k] * cubes[d, k] if k < size else 0.0)
-            wide[a, d] += 0.5 * total
-            wide[d, a] = wide[a, d]
+            total = dot(flat[a], flat[d])
+            wide[a, d] = wide[d, a] = 0.5 * (total - dot(product, phi[d]))
             gain += total / 12.0 if a == d else 0.0
     return wide, gain
 

@@ -202,8 +202,10 @@ def lagrange(u: float, size: int) -> tuple[int, float, float, float, float, floa
     k = min(max(int(u) - 2, 0), size - 6)
     s = u - k
     a, b, c, d, e, f = s, s - 1.0, s - 2.0, s - 3.0, s - 4.0, s - 5.0
-    return (k, b * c * d * e * f / -120.0, a * c * d * e * f / 24.0, a * b * d * e * f / -12.0,
-            a * b * c * e * f / 12.0, a * b * c * d * f / -24.0, a * b * c * d * e / 120.0)
+    ab, ef = a * b, e * f
+    abc, up = ab * c, d * ef
+    return (k, b * c * up * (-1 / 120), a * c * up * (1 / 24), ab * up * (-1 / 12), abc * ef * (1 / 12), abc * d * f * (-1 / 24),
+            abc * d * e * (1 / 120))
 
 
 @compiled
@@ -501,11 +503,18 @@ def match_again(sites: Ints, group: Ints, member_start: Ints, member_row: Ints, 
 
 @compiled
 def sum_rows(log_lik: Array, rows: Ints, start: float, step: float, x: Array, out: Array) -> None:
-    """out[i] = Σ_k log f_{rows[k]}(x[i, k]): the likelihood of whole curves, for the audit."""
-    one, unit = np.empty(1, dtype=np.int64), np.ones(1)
+    """out[i] = Σ_k log f_{rows[k]}(x[i, k]): the likelihood of whole curves, for the audit. Interpolated as by `_interpolate`."""
+    last, per_step = log_lik.shape[1] - 1, 1.0 / step
     for i in range(x.shape[0]):
         total = 0.0
-        for k in range(x.shape[1]):
-            one[0] = rows[k]
-            total += _interpolate(log_lik, one, unit, start, step, x[i, k])
+        for j in range(x.shape[1]):
+            row, u = rows[j], (x[i, j] - start) * per_step
+            if u < 0.0:
+                total += log_lik[row, 0] - (log_lik[row, 0] - log_lik[row, 1]) * u
+            elif u > last:
+                total += log_lik[row, last] + (log_lik[row, last] - log_lik[row, last - 1]) * (u - last)
+            else:
+                k, w0, w1, w2, w3, w4, w5 = lagrange(u, last + 1)
+                total += ((w0 * log_lik[row, k] + w1 * log_lik[row, k + 1]) + (w2 * log_lik[row, k + 2] + w3 * log_lik[row, k + 3])
+                          + (w4 * log_lik[row, k + 4] + w5 * log_lik[row, k + 5]))
         out[i] = total

@@ -10,7 +10,8 @@ from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
-from scipy.linalg import cholesky, eigh, solve_triangular
+from scipy.linalg import eigh
+from scipy.linalg.lapack import dtrtrs
 from scipy.special import ive
 
 from dynaesti.arrays import Array, Ints
@@ -98,6 +99,16 @@ def grown(length: float) -> float:
     return float(1.1 ** np.ceil(np.log(max(length, 1e-3)) / np.log(1.1) - 1e-9))
 
 
+def lower_root(cov: Array) -> Array:
+    """The lower triangle L with L Lᵀ = cov."""
+    return np.asarray(np.linalg.cholesky(cov), dtype=np.float64)
+
+
+def solve_lower(root: Array, right: Array, transposed: bool = False) -> Array:
+    """L⁻¹ right (or L⁻ᵀ right) for a lower triangle L, by LAPACK itself: around matrices this small its wrappers cost more than it does."""
+    return np.asarray(dtrtrs(root, right, lower=1, trans=int(transposed))[0])
+
+
 class RbfBasis:
     """RBF on a span: whitened values at Chebyshev points."""
 
@@ -127,14 +138,14 @@ class DenseBasis:
         self.kernel, self.instants = kernel, instants
         cov = kernel.cov(instants[:, None], instants)
         size = float(np.diag(cov).max())
-        self.root = cholesky(cov + 1e-10 * size * np.eye(instants.size), lower=True)
+        self.root = lower_root(cov + 1e-10 * size * np.eye(instants.size))
         self.rank = instants.size
 
     def features(self, t: Array) -> Array:
-        return solve_triangular(self.root, self.kernel.cov(self.instants[:, None], t), lower=True).T
+        return solve_lower(self.root, self.kernel.cov(self.instants[:, None], t)).T
 
     def slopes(self, t: Array) -> Array:
-        return solve_triangular(self.root, self.kernel.cov_slope(t[:, None], self.instants).T, lower=True).T
+        return solve_lower(self.root, self.kernel.cov_slope(t[:, None], self.instants).T).T
 
 
 class SideBySide:

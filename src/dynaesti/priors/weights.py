@@ -11,38 +11,14 @@ from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve, cholesky, solve_triangular
 
 from dynaesti.arrays import Array, Bools, Ints, symmetric_root
-from dynaesti.compiled import compiled
-from dynaesti.priors.features import Basis, kernel_basis
+from dynaesti.compiled import compiled, dot
+from dynaesti.priors.features import Basis, kernel_basis, lower_root, solve_lower
 from dynaesti.priors.kernels import Kernel
 
-
-@compiled
-def _two_dots(x: Array, y: Array, z: Array) -> tuple[float, float]:
-    """x·y and x·z in four fixed lanes each: fast on vector units, and the same bits wherever the arrays lie."""
-    n = x.size - x.size % 4
-    a, b, c, d = 0.0, 0.0, 0.0, 0.0
-    e, f, g, h = 0.0, 0.0, 0.0, 0.0
-    for k in range(0, n, 4):
-        p, q, r, s = x[k], x[k + 1], x[k + 2], x[k + 3]
-        a += p * y[k]
-        b += q * y[k + 1]
-        c += r * y[k + 2]
-        d += s * y[k + 3]
-        e += p * z[k]
-        f += q * z[k + 1]
-        g += r * z[k + 2]
-        h += s * z[k + 3]
-    first, second = (a + c) + (b + d), (e + g) + (f + h)
-    for k in range(n, x.size):
-        first += x[k] * y[k]
-        second += x[k] * z[k]
-    return first, second
-
-
 SITES = 256  # sites at a time: a feature's block stays in the fastest cache
+KEPT = 100_000  # numbers of features that a posterior keeps: they are asked for again, and take longer than the rest of it
 
 
 @compiled
@@ -64,14 +40,9 @@ def lowrank_weights(b: Array, tau: Array, nu: Array, a: Array, w: Array) -> tupl
             row = b[i, begin:end]
             for s in range(end - begin):
                 scaled[s] = tau[begin + s] * row[s]
-            thick = scaled[:end - begin]
-            for k in range(0, i, 2):
-                x, y = _two_dots(thick, b[k, begin:end], b[k + 1, begin:end])
-                a[i, k] += x
-                a[i, k + 1] += y  # for an odd i this is the diagonal
-            if i % 2 == 0:
-                a[i, i] += _two_dots(thick, row, row)[0]
-            w[i] += _two_dots(row, nu[begin:end], row)[0]
+            for k in range(i + 1):
+                a[i, k] += dot(scaled[:end - begin], b[k, begin:end])
+            w[i] += dot(row, nu[begin:end])
     if not _cholesky(a, r):
         return False, 0.0
     log_det = _invert_lower(a, r)
@@ -216,11 +187,11 @@ class Dense:
             where = slice(self.site_start[job], self.site_start[job + 1])
             b, tau, nu = self.features[job], precision[where], shift[where]
             try:
-                root = cholesky(np.eye(b.shape[1]) + b.T @ (tau[:, None] * b), lower=True)
+                root = lower_root(np.eye(b.shape[1]) + b.T @ (tau[:, None] * b))
             except np.linalg.LinAlgError:
                 proper[job] = False
                 continue
-            half = solve_triangular(root, b.T, lower=True)
+            half = solve_lower(root, b.T)
             pull = half @ nu
             mean[where], var[where] = half.T @ pull, np.einsum("ij,ij->j", half, half)
             log_partition[job] = 0.5 * pull @ pull - np.log(np.diag(root)).sum()
@@ -232,10 +203,15 @@ class WeightPosterior:
 
     def __init__(self, kernel: Kernel, basis: Basis, at_sites: Array, precision: Array, shift: Array) -> None:
         self.kernel, self.basis = kernel, basis
-        self.factor = cho_factor(np.eye(basis.rank) + at_sites.T @ (precision[:, None] * at_sites), lower=True)
-        self.weights = cho_solve(self.factor, at_sites.T @ shift)
+        self.root = lower_root(np.eye(basis.rank) + at_sites.T @ (precision[:, None] * at_sites))  # of A = L Lᵀ
+        self.weights = solve_lower(self.root, solve_lower(self.root, at_sites.T @ shift), transposed=True)
         self.rank = basis.rank
         self.wider: Array | None = None  # W with WW = I + the widening
+        self._at_sites = at_sites if at_sites.size <= KEPT else None
+
+    def at_sites(self, instants: Array) -> Array:
+        """Features at the sites' own instants."""
+        return self.basis.features(instants) if self._at_sites is None else self._at_sites
 
     def widened(self, widening: Array) -> WeightPosterior:
         """The same curve with covariance L⁻ᵀ (I + widening) L⁻¹ of its weights."""
@@ -245,7 +221,7 @@ class WeightPosterior:
 
     def _spread(self, rows: Array) -> Array:
         """L⁻¹bᵀ: its columns' inner products are posterior covariances."""
-        plain = solve_triangular(self.factor[0], rows.T, lower=True)
+        plain = solve_lower(self.root, rows.T)
         return plain if self.wider is None else self.wider @ plain
 
     def marginals(self, t: Array) -> tuple[Array, Array]:
@@ -278,7 +254,7 @@ class WeightPosterior:
         b = self.basis.features(t)
         z = rng.standard_normal((size, self.rank))
         z = z if self.wider is None else z @ self.wider
-        w = self.weights + solve_triangular(self.factor[0].T, z.T, lower=False).T
+        w = self.weights + solve_lower(self.root, z.T, transposed=True).T
         draws = w @ b.T
         unknown = np.flatnonzero(_diagonal(self.kernel.cov, t) - np.einsum("ij,ij->i", b, b) > 1e-7 * _diagonal(self.kernel.cov, t))
         if unknown.size:

@@ -1,0 +1,68 @@
+"""Adaptive importance sampling: far humps and thin tails are found, whatever the first proposal saw of them."""
+
+import numpy as np
+import pytest
+from scipy.special import logsumexp
+
+from dynaesti.pareto import smooth_weights
+from dynaesti.proposals import Hump, _slice_move, adaptive_sample
+
+CENTRES = np.array([[1.5, 0.0, 0.5], [-1.5, 1.0, -0.5], [0.0, -2.5, 0.0]])
+SHARES, SD = np.array([0.9, 0.07, 0.03]), 0.25
+
+
+def log_normal(points, centre, var):
+    away = ((points - centre) ** 2).sum(axis=-1)
+    return -0.5 * away / var - 0.5 * np.shape(points)[-1] * np.log(2 * np.pi * var)
+
+
+def three_humps(points):
+    """A likelihood with three humps far apart, the small ones ten sds from the large one."""
+    return logsumexp(np.stack([log_normal(points, c, SD**2) for c in CENTRES]), axis=0, b=SHARES[:, None])
+
+
+def truth():
+    """Log evidence, mean and share of each hump under a standard normal prior, in closed form."""
+    logs = np.log(SHARES) + log_normal(np.zeros(3), CENTRES, 1 + SD**2)
+    share = np.exp(logs - logsumexp(logs))
+    return logsumexp(logs), share @ CENTRES / (1 + SD**2), share
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_humps_that_the_first_proposal_missed(seed):
+    evidence, mean, share = truth()
+    spread = SD / np.sqrt(1 + SD**2)
+    first = Hump(1.0, CENTRES[0] / (1 + SD**2), 0.35 * spread * np.eye(3))  # the large hump alone, and too narrow
+    points, log_weights = adaptive_sample(three_humps, first, 20_000, np.random.default_rng(seed))
+    assert len(points) == log_weights.size == 20_000
+    weights, k = smooth_weights(log_weights)
+    assert k < 0.5
+    assert logsumexp(log_weights) - np.log(20_000) == pytest.approx(evidence, abs=0.03)
+    assert weights @ points == pytest.approx(mean, abs=0.02)
+    nearest = ((points[:, None] - CENTRES / (1 + SD**2)) ** 2).sum(axis=2).argmin(axis=1)
+    assert np.bincount(nearest, weights=weights) == pytest.approx(share, abs=0.01)
+
+
+def test_a_proposal_that_fits_is_kept():
+    def log_likelihood(points):
+        return log_normal(points, np.ones(5), 0.5)
+
+    first = Hump(1.0, np.full(5, 2 / 3), np.sqrt(1 / 3) * np.eye(5))
+    points, log_weights = adaptive_sample(log_likelihood, first, 4000, np.random.default_rng(0))
+    assert len(points) == 4000
+    weights, _ = smooth_weights(log_weights)
+    assert 1 / np.sum(weights**2) > 0.8 * 4000
+    assert logsumexp(log_weights) - np.log(4000) == pytest.approx(log_normal(np.zeros(5), np.ones(5), 1.5), abs=0.02)
+
+
+def test_slice_moves_leave_the_posterior_as_it_is():
+    """Particles of the exact posterior stay its particles: mean and variance of a Gaussian one, at any power of the likelihood."""
+    rng = np.random.default_rng(1)
+    power, var = 0.5, 1 / (1 + 0.5 / 0.2)
+    points = rng.normal(var * power / 0.2 * 1.0, np.sqrt(var), size=(20_000, 2))
+    logs = log_normal(points, np.ones(2), 0.2)
+    for _ in range(3):
+        points, logs = _slice_move(lambda x: log_normal(x, np.ones(2), 0.2), points, logs, power, rng)
+    assert points.mean(axis=0) == pytest.approx(np.full(2, var * power / 0.2), abs=0.015)
+    assert points.var(axis=0) == pytest.approx(np.full(2, var), rel=0.04)
+    assert logs == pytest.approx(log_normal(points, np.ones(2), 0.2))
