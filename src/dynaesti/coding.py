@@ -80,13 +80,12 @@ def build_coding(items: Labels, models: tuple[ItemModel, ...], stock: Stock, rar
     pooled = _pooled(models, counts)
     options = _open_options(models, counts) if whole else np.zeros(counts.shape, dtype=bool)
     full = list(models)
+    binary = np.array([model.binary for model in models], dtype=bool)
+    table[binary] = _binary(values, counts, binary, names)
     for i, model in enumerate(models):
-        if amount[i]:
+        if amount[i] or binary[i]:
             continue
         label = names[i]
-        if model.binary:
-            table[i] = _binary(values, counts[i], label)
-            continue
         if isinstance(model, OwnModel):
             table[i] = np.arange(values.size)
             full[i] = replace(model, values=tuple(values.tolist()))
@@ -136,11 +135,13 @@ def _of_kind(models: tuple[ItemModel, ...], kind: type) -> Bools:
     return np.array([type(m) is kind for m in models])
 
 
-def _binary(values: Array, counts: Array, label: Any) -> Ints:
-    odd = [value for value, n in zip(values.tolist(), counts, strict=True) if n and value not in (0.0, 1.0)]
-    if odd:
-        raise ResponseError(f"resp: item {label!r} has the response {odd[0]:g}, but its model takes 0 and 1 only; use GRM or GPCM for "
-                            "several categories, or recode")
+def _binary(values: Array, counts: Array, binary: Bools, names: list[Any]) -> Ints:
+    """Categories of the values for binary items; any others that these have are refused."""
+    odd = np.argwhere((counts > 0) & binary[:, None] & (values != 0.0) & (values != 1.0))
+    if odd.size:
+        item, value = odd[0]
+        raise ResponseError(f"resp: item {names[item]!r} has the response {values[value]:g}, but its model takes 0 and 1 only; use GRM or "
+                            "GPCM for several categories, or recode")
     return np.where(values == 0.0, 0, np.where(values == 1.0, 1, -1))
 
 

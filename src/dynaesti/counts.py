@@ -11,23 +11,24 @@ from dynaesti.arrays import Array, Ints
 from dynaesti.compiled import compiled
 from dynaesti.rows import DONE, MOST_NODES, WIDTH, bell, careful, lagrange, on_grid
 
-REACH, FEWER = 5.6, 15  # half a bracket in tilted sds, and its nodes, where a row is smooth: a count needs fewer than the moments
+NEAR, FAR = (5.6, 15), (6.5, 19)  # half a bracket in tilted sds, and its nodes; what is tried where those do not do
 APART = 1e-3  # part of the weight by which every other node may differ from the rest
 LOW = 1e-6  # of the weight, at an end
 DECLINED = 0, 0, 0, 0.0
 
 
 @compiled
-def _quick_weights(lik: Array, size: int, row: int, start: float, step: float, mean: float, var: float, centre: float, sd: float, p: Array
-                   ) -> tuple[int, int, int, float]:
+def _quick_weights(lik: Array, size: int, row: int, start: float, step: float, mean: float, var: float, centre: float, sd: float,
+                   bracket: tuple[float, int], p: Array) -> tuple[int, int, int, float]:
     """Weights p of cavity × one row on the grid without an exponential in the loop: (nodes, first, stride, their sum); no nodes: declined.
 
     Every other node has to weigh as much as the rest: a trapezoid's error is about the square of that of one with half the nodes.
     """
-    stride = max(1, int(2.0 * REACH * sd / (step * (FEWER - 1))))
+    reach, per_step = bracket[0] * sd, 1.0 / step
+    stride = max(1, int(reach * per_step * (2.0 / (bracket[1] - 1))))
     gap = stride * step
-    first = int(np.ceil((centre - REACH * sd - start) / step))
-    n = 2 * (int(REACH * sd / gap) + 1)
+    first = int(np.ceil((centre - reach - start) * per_step))
+    n = 2 * (int(reach / gap) + 1)
     if gap > 0.85 * sd or first < 0 or first + stride * (n - 1) >= size:
         return DECLINED
     x = start + step * first
@@ -62,7 +63,9 @@ def _tilted_weights(log_lik: Array, lik: Array, members: Ints, coefs: Array, sta
     A stride of 0 says that the nodes are off the grid, at lowest node + gap · k; no nodes mean that the site defies integration.
     """
     if members.size == 1 and coefs[0] == 1.0:
-        n, first, stride, total = _quick_weights(lik, log_lik.shape[1], members[0], start, step, cav_mean, cav_var, mean, sd, p)
+        n, first, stride, total = _quick_weights(lik, log_lik.shape[1], members[0], start, step, cav_mean, cav_var, mean, sd, NEAR, p)
+        if n == 0:
+            n, first, stride, total = _quick_weights(lik, log_lik.shape[1], members[0], start, step, cav_mean, cav_var, mean, sd, FAR, p)
         for k in range(n):
             p[k] /= total
         if n > 0:
@@ -112,7 +115,9 @@ def add_counts(sites: Ints, member_start: Ints, member_row: Ints, member_coef: A
         a, b = member_start[site], member_start[site + 1]
         if b == a + 1 and member_coef[a] == 1.0:  # nearly all sites: slices and calls with many arrays would cost more than the sum
             row = member_row[a]
-            n, first, stride, total = _quick_weights(lik, size, row, start, step, cav_mean, cav_var, mean, sd, p)
+            n, first, stride, total = _quick_weights(lik, size, row, start, step, cav_mean, cav_var, mean, sd, NEAR, p)
+            if n == 0:
+                n, first, stride, total = _quick_weights(lik, size, row, start, step, cav_mean, cav_var, mean, sd, FAR, p)
             if n > 0:
                 each = w / total
                 for k in range(n):

@@ -160,12 +160,10 @@ class Room:
         self._pages = np.empty(0)
 
     def arrays(self, count: int, size: int) -> Array:
-        """So many arrays (count, size) of zeros, until the next call."""
+        """So many arrays (count, size) of anything, until the next call."""
         if self._pages.size < count * size:
-            self._pages = np.empty(count * size)
-        found = self._pages[:count * size].reshape(count, size)
-        found[:] = 0.0
-        return found
+            self._pages = np.zeros(count * size)
+        return self._pages[:count * size].reshape(count, size)
 
 
 class State:
@@ -177,8 +175,9 @@ class State:
         (self.precision, self.shift, self.last_precision, self.last_shift, self.aim_precision, self.aim_shift, self.cav_mean, self.cav_var,
          self.log_z, self.mean, self.var, self.bare_mean, self.bare_var, *inner) = room.arrays(17, n)
         self._on, self._curve = inner[:2], inner[2:]
-        if start is not None:
-            self.precision[:], self.shift[:] = start
+        for part in (self.last_precision, self.last_shift, self.cav_mean, self.bare_mean, self.mean, self.log_z):
+            part[:] = 0.0
+        self.precision[:], self.shift[:] = (0.0, 0.0) if start is None else start
         self.cav_var[:] = self.var[:] = self.bare_var[:] = 1.0
         self.residual, self.proper = np.full(self.jobs.size, np.inf), np.ones(self.jobs.size, dtype=bool)
         self.sweeps = np.zeros(self.jobs.size, dtype=np.int64)

@@ -3,6 +3,7 @@
 import numpy as np
 
 from dynaesti.arrays import Array, Ints
+from dynaesti.compiled import compiled
 from dynaesti.priors import SolverName, assemble_many, choose, needs_place, posterior
 from dynaesti.priors.kernels import Kernel
 from dynaesti.priors.statespace import chains_alone
@@ -16,7 +17,8 @@ def marginals_at(kernel: Kernel, times: Array, starts: Ints, span: tuple[Array, 
 
     Curve j has sites (precision, shift) as seen by the curve at times[starts[j]:starts[j + 1]]; its data span first[j] to last[j].
     """
-    first, last = span
+    rising = np.lexsort((asked, np.repeat(np.arange(starts.size - 1), np.diff(asked_start))))
+    first, last, asked = *span, asked[rising]
     means, variances = np.empty(asked.size), np.empty(asked.size)
     packed = not needs_place(kernel) and choose(kernel, int(np.diff(starts).max()), float((last - first).max()), solver) == "lowrank"
 
@@ -50,7 +52,8 @@ def marginals_at(kernel: Kernel, times: Array, starts: Ints, span: tuple[Array, 
             rest = np.broadcast_to(kernel.cov(asked[mine], asked[mine]), asked[mine].shape) - prior.squares()[is_asked]
             means[mine], variances[mine] = mean[is_asked], var[is_asked] + np.maximum(rest, 0.0)
             return
-        order = np.lexsort((t, np.repeat(np.arange(curves.size), have + want)))  # chains go forward in time
+        order = np.empty(joint[-1], dtype=np.int64)
+        _merge(t, joint, have, order)  # chains go forward in time
         chain = assemble_many(kernel, t[order], joint, first[curves], last[curves], "statespace")
         found = np.empty((2, joint[-1]))
         chain.marginals(np.arange(curves.size), tau[order], nu[order], mean, var, size, proper)
@@ -59,7 +62,24 @@ def marginals_at(kernel: Kernel, times: Array, starts: Ints, span: tuple[Array, 
 
     at_once = packed or (chains_alone(kernel) and solver in (None, "statespace"))
     in_threads(together if at_once else one_by_one, chunks(starts + asked_start), threads)
-    return means, variances
+    out = np.empty((2, asked.size))
+    out[:, rising] = means, variances
+    return out[0], out[1]
+
+
+@compiled
+def _merge(t: Array, start: Ints, have: Ints, order: Ints) -> None:
+    """The rising order of each run start[j]:start[j + 1], whose first have[j] entries rise, and the others after them too."""
+    for j in range(have.size):
+        site, middle, end = start[j], start[j] + have[j], start[j + 1]
+        ask = middle
+        for k in range(start[j], end):
+            if ask == end or (site < middle and t[site] <= t[ask]):
+                order[k] = site
+                site += 1
+            else:
+                order[k] = ask
+                ask += 1
 
 
 def _last_of(joint: Ints, want: Ints) -> Ints:

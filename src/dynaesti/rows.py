@@ -64,17 +64,29 @@ class RowTable(NamedTuple):
 
 def row_table(start: float, step: float, log_lik: Array) -> RowTable:
     """A table ready for the kernels."""
-    top = log_lik.max(axis=1)
-    size = log_lik.shape[1]
-    lik = np.empty((len(log_lik), sum((size - 1) // thin + 1 for thin in THINNED)))
-    np.subtract(log_lik, top[:, None], out=lik[:, :size])
-    np.exp(lik[:, :size], out=lik[:, :size])
-    used = size
-    for thin in THINNED[1:]:
-        width = (size - 1) // thin + 1
-        lik[:, used:used + width] = lik[:, :size:thin]
-        used += width
-    return RowTable(start, step, np.ascontiguousarray(log_lik), lik, top)
+    rows, size = log_lik.shape
+    log_lik, lik, top = np.ascontiguousarray(log_lik), np.empty((rows, sum((size - 1) // thin + 1 for thin in THINNED))), np.empty(rows)
+    _fill_table(log_lik, lik, top)
+    return RowTable(start, step, log_lik, lik, top)
+
+
+@compiled
+def _fill_table(log_lik: Array, lik: Array, top: Array) -> None:
+    """Rows as likelihoods, and their thinner ones behind them."""
+    rows, size = log_lik.shape
+    for r in range(rows):
+        highest = log_lik[r, 0]
+        for k in range(1, size):
+            highest = max(highest, log_lik[r, k])
+        top[r] = highest
+        for k in range(size):
+            lik[r, k] = np.exp(log_lik[r, k] - highest)
+        used = size
+        for thin in THINNED[1:]:
+            width = (size - 1) // thin + 1
+            for k in range(width):
+                lik[r, used + k] = lik[r, thin * k]
+            used += width
 
 
 @compiled
@@ -84,7 +96,7 @@ def thinned(size: int, stride: int) -> tuple[int, int, int]:
     while thin < THINNED[-1] and 2 * thin <= stride:
         thin *= 2
         begin += width
-        width = (size - 1) // thin + 1
+        width = (width + 1) >> 1  # of every second point; divisions would take longer than an exponential
     return thin, begin, width
 
 
