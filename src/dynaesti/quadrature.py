@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from dynaesti.arrays import Array, Bools, Ints
-from dynaesti.compiled import compiled
+from dynaesti.compiled import compiled, dot
 from dynaesti.rows import HALF_AGREE, WIDTH, RowTable
 
 Tables = dict[int, Array]  # by stride: at every so many nodes of the grid
@@ -107,10 +107,7 @@ def _score(people: Ints, lo: Ints, size: Ints, weight: Array, member_start: Ints
         _posterior(member_row[a:b], member_coef[a:b], rows, log_prior, lo[q], n, p)
         for j in range(a, b):
             for d in range(slopes.shape[1]):
-                s, total = slopes[member_row[j], d, lo[q]:lo[q] + n], 0.0
-                for k in range(n):
-                    total += p[k] * s[k]
-                out[j, d] += w * member_coef[j] * total
+                out[j, d] += w * member_coef[j] * dot(p[:n], slopes[member_row[j], d, lo[q]:lo[q] + n])
 
 
 @dataclass

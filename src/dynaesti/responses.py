@@ -140,7 +140,7 @@ class Responses:
         offsets = np.concatenate([self.offsets, self.axis.offsets(other.axis.restore(other.offsets))])
         models = None if self.models is None else np.concatenate([self.models, self._models_of(other)[strange]])
         weight = both(self.weight, other.weight)
-        order = np.lexsort((resp, item, offsets, person))
+        order = _order(person, offsets, item, resp)
         whole = Responses(people, items, person[order], item[order], resp[order], offsets[order], None if weight is None else weight[order],
                           self.axis, self.unit, "calendar", np.zeros(people.size), self.dropped + other.dropped, self.frame, self.notes,
                           models, order, self.columns)
@@ -282,7 +282,7 @@ def _sorted(rows: Rows, unit: str, clock: str, frame: str | None, notes: tuple[s
     resp, offsets, weight, models = rows.resp, rows.offsets, rows.weight, rows.models
     people, person = encode(rows.ids, "id")
     items, item = encode(rows.names, "item")
-    order = np.lexsort((resp, item, offsets, person))
+    order = _order(person, offsets, item, resp)
     origin = np.zeros(people.size)
     if clock == "person":
         origin = np.full(people.size, np.inf)
@@ -297,3 +297,11 @@ def _sorted(rows: Rows, unit: str, clock: str, frame: str | None, notes: tuple[s
             raise ResponseError(f"model: item {items[bad]!r} is given different models; each item needs one")
     return Responses(people, items, person[order], item[order], resp[order], offsets[order], None if weight is None else weight[order],
                      rows.axis, unit, clock, origin, rows.dropped, frame, notes, per_item, rows.kept[order], columns)
+
+
+def _order(*keys: npt.NDArray[Any]) -> Ints:
+    """The order that sorts by the first key, then the second, and so on. Tables mostly come in order: seen in a tenth of a sort's time."""
+    rising = np.ones(keys[0].size - 1, dtype=bool)
+    for key in keys[::-1]:
+        rising = (key[1:] > key[:-1]) | ((key[1:] == key[:-1]) & rising)
+    return np.arange(keys[0].size) if rising.all() else np.lexsort(keys[::-1])
