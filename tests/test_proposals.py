@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.special import logsumexp
+from scipy.stats import norm
 
 from dynaesti.pareto import smooth_weights
 from dynaesti.proposals import Hump, _slice_move, adaptive_sample
@@ -66,3 +67,14 @@ def test_slice_moves_leave_the_posterior_as_it_is():
     assert points.mean(axis=0) == pytest.approx(np.full(2, var * power / 0.2), abs=0.015)
     assert points.var(axis=0) == pytest.approx(np.full(2, var), rel=0.04)
     assert logs == pytest.approx(log_normal(points, np.ones(2), 0.2))
+
+
+def test_likelihoods_that_are_impossible_nearly_everywhere():
+    """The normal tail beyond 1.5: particles of the prior that cannot be are replaced by those that can."""
+    def log_likelihood(points):
+        return np.where(points[:, 0] > 1.5, 0.0, -np.inf)
+
+    first = Hump(1.0, np.array([3.0, 0.0]), np.diag([0.1, 0.3]))
+    for seed in range(3):
+        _, log_weights = adaptive_sample(log_likelihood, first, 20_000, np.random.default_rng(seed))
+        assert logsumexp(log_weights) - np.log(20_000) == pytest.approx(norm.logsf(1.5), abs=0.05)

@@ -20,6 +20,7 @@ TAILS = 7.0  # degrees of freedom
 FITS = 0.5  # effective draws, as a part of all, from which on a proposal needs no better one
 PART = 4  # of the draws, one goes to each round before the last
 PARTICLES, MOVES = 2000, 2  # that explore, and their moves at each temperature
+TEMPERATURES = 40  # at most: where these do not reach the posterior, it is far narrower than the prior, and what is found stays wider
 KEPT, FOUND = 0.1, 0.2  # shares of the first proposal and of the explored one in those that follow
 FITTED = ((1.0, 0.5), (0.5, 0.2))  # powers of the posterior that humps are fitted to, and their shares
 HUMPS, RESAMPLED, EM_STEPS = 4, 4000, 8  # to each power; draws that they are fitted to, and steps of the fit
@@ -98,9 +99,10 @@ class _Sample:
     def fitted(self, scale: Array) -> list[Hump]:
         """Humps of the posterior and of its wide powers."""
         found: list[Hump] = []
+        possible = np.flatnonzero(self.log_weights > -np.inf)
         for power, share in FITTED:
-            p, _ = smooth_weights(self.log_weights + (power - 1.0) * self.log_posterior)
-            chosen = self.points[self.rng.choice(p.size, size=RESAMPLED, p=p)]
+            p, _ = smooth_weights(self.log_weights[possible] + (power - 1.0) * self.log_posterior[possible])
+            chosen = self.points[self.rng.choice(possible, size=RESAMPLED, p=p)]
             found += _fit_humps(chosen, scale, share, self.rng)
         return found
 
@@ -108,8 +110,15 @@ class _Sample:
 def _explored(log_likelihood: LogLikelihood, first: Hump, rng: np.random.Generator) -> list[Hump]:
     """Humps fitted to particles that went from the prior to the posterior: where half of the likelihood was on, and at the end."""
     points = rng.standard_normal((PARTICLES, first.centre.size))
-    logs, power, half = log_likelihood(points), 0.0, points
-    while power < 1.0:
+    logs = log_likelihood(points)
+    possible = np.flatnonzero(logs > -np.inf)
+    if not possible.size:
+        return [first._replace(share=1 - KEPT)]
+    at = rng.choice(possible, PARTICLES) if possible.size < PARTICLES else possible
+    points, logs, power, half = points[at], logs[at], 0.0, points[at]
+    for _ in range(TEMPERATURES):
+        if power == 1.0:
+            break
         step = _next_step(logs, 1.0 - power)
         p = np.exp(step * (logs - logs.max()))
         at = np.searchsorted(np.cumsum(p), (np.arange(PARTICLES) + rng.random()) * (p.sum() / PARTICLES)).clip(max=PARTICLES - 1)
