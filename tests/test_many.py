@@ -95,8 +95,12 @@ def test_frames_and_errors():
     assert "p03" in curves
     with pytest.raises(dy.InputError, match="no curve labelled"):
         curves[["p01", "p02"]]
-    with pytest.raises(dy.InputError, match="different kinds"):
+    with pytest.raises(dy.InputError, match="labels are missing"):
         dy.CurvFiFE(bandwidth=1.0).fit_many(np.array(["a", None, "b"], dtype=object), [0.0, 1.0, 2.0], dy.Bernoulli([0, 1, 1]))
+    with pytest.raises(dy.InputError, match="2 labels are missing"):
+        dy.CurvFiFE(bandwidth=1.0).fit_many([np.nan, np.nan, "b"], [0.0, 1.0, 2.0], dy.Bernoulli([0, 1, 1]))
+    with pytest.raises(dy.InputError, match="different kinds"):
+        dy.CurvFiFE(bandwidth=1.0).fit_many(np.array(["a", 1, "b"], dtype=object), [0.0, 1.0, 2.0], dy.Bernoulli([0, 1, 1]))
     with pytest.raises(dy.InputError, match="labels for"):
         dy.CurvFiFE().fit_many(who[:-1], when, dy.Bernoulli(votes))
     with pytest.raises(dy.InputError, match="picks for a single curve"):

@@ -179,3 +179,17 @@ def test_the_default_prior_by_hand_equals_the_general_chain(kernel):
     for one, two in zip(*found, strict=True):
         np.testing.assert_allclose(one, two, atol=1e-12)
     assert found[0][3].tolist() == [True] * 4 + [False]
+
+
+def test_few_instants_and_very_short_bandwidths():
+    """Instants that know nothing of each other: no more features than instants, however short the bandwidth."""
+    days, votes = [1.0, 2.0, 4.0, 5.0, 7.0, 8.0], dy.Bernoulli([0, 0, 1, 0, 1, 1])
+    for h in (1e-2, 1e-5, 1e-300):
+        curve = dy.CurvFiFE(bandwidth=h).fit(days, votes)
+        assert_allclose(curve.mean([1.0, 4.0, 6.0]), [1 / 3, 2 / 3, 1 / 2], atol=2e-3)
+
+
+def test_chains_of_one_state_and_their_constant():
+    days, votes = np.arange(12.0), dy.Bernoulli([0, 0, 1, 0, 0, 1, 1, 1, 1, 1, 0, 1])
+    chain, dense = (dy.CurvFiFE(dy.Matern12(), solver=solver).fit(days, votes) for solver in ("statespace", "dense"))
+    assert_allclose(chain.mean(days), dense.mean(days), atol=2e-3)  # as grafted, and refined

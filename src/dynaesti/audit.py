@@ -2,7 +2,7 @@
 
 The curve lives in a few weights, so draws from the grafted Gaussian with heavier tails, reweighted by the exact likelihood, give the exact
 posterior: means, sds, quantiles and evidence, with the effective sample size and Pareto k̂ to tell whether to trust them. Where that
-proposal fits badly, others are fitted to the reweighted draws (`proposals`). Priors without a small form (Matérn, Wiener, rank above 50)
+proposal fits badly or may have missed a hump, others are found (`proposals`). Priors without a small form (Matérn, Wiener, rank above 50)
 are sampled at the instants from the Gaussian itself: still exact in the limit, but in many dimensions, so k̂ matters more.
 """
 
@@ -28,9 +28,12 @@ from dynaesti.proposals import Hump, adaptive_sample
 from dynaesti.rows import RowTable, sum_rows
 
 FEWEST = 200  # draws that can tell anything
-OFF = 0.1  # sds that mean or sd may be off before the Gaussian is called unsafe
+OFF = 0.1  # sds that mean or sd may be off before the Gaussian is called unsafe,
+BAND_OFF, EVIDENCE_OFF = 0.3, 0.5  # and sds that median and band may be, and nats of log evidence: moments do not tell every shape
+SHARP = 0.5  # precision of a site, in those of the nugget, from which on the nodes of the nugget have to follow the site
 RELIABLE_K = 0.7
 BLOCK = 2_000_000  # likelihood values at a time
+REACH, LOOKS = 5.0, 65  # prior sds either side, and points, at which likelihoods are looked at
 CACHED = 100_000  # curve values at a time: what stays in the cache is read again at no cost
 
 
@@ -53,6 +56,10 @@ class Audited(Protocol):
     def frame(self) -> str | None:
         """The kind of data frame to answer with."""
 
+    @property
+    def log_evidence(self) -> float:
+        """Log probability of the observations."""
+
     def weighted_components(self) -> tuple[Array, Array, list[Component]]:
         """Weights, log prior masses and components that carry the curve."""
 
@@ -61,6 +68,9 @@ class Audited(Protocol):
 
     def sd(self, t: Any) -> Array:
         """Standard deviation at each time."""
+
+    def quantile(self, t: Any, q: Any) -> Array:
+        """Quantiles at each time, one row a level."""
 
     def grid(self, points: int) -> npt.NDArray[Any]:
         """Evenly spaced times over the data's span."""
@@ -108,10 +118,19 @@ class Audit:
         right_sd = np.sqrt(self.weights @ (x - right) ** 2)
         return float(np.abs((mean - right) / right_sd).max()), float(np.abs(sd / right_sd - 1).max())
 
+    @cached_property
+    def band_off(self) -> float:
+        """Largest error of the grafted latent median and 70 % band over the span, in sds."""
+        t, levels = self.curve.grid(60), np.array([0.15, 0.5, 0.85])
+        x = self._latent(t)
+        right_sd = np.sqrt(self.weights @ (x - self.weights @ x) ** 2)
+        return float((np.abs(self.curve.latent.quantile(t, levels) - _weighted_quantiles(x, self.weights, levels)) / right_sd).max())
+
     @property
     def safe(self) -> bool:
         """Whether the grafted bands can be used as they are."""
-        return self.reliable and max(self.off) <= OFF
+        alike = self.band_off <= BAND_OFF and abs(self.curve.log_evidence - self.log_evidence) <= EVIDENCE_OFF
+        return self.reliable and max(self.off) <= OFF and alike
 
     @property
     def reliable(self) -> bool:
@@ -131,13 +150,14 @@ class Audit:
     def verdict(self) -> str:
         """One sentence: is the Gaussian safe here?"""
         mean, sd = self.off
-        facts = f"effective draws {self.ess:.0f} of {self.draws}, Pareto k {self.pareto_k:.2f}, {self.how}"
+        heavy = f"Pareto k {self.pareto_k:.2f}" if np.isfinite(self.pareto_k) else "no heavy ones"
+        facts = f"effective draws {self.ess:.0f} of {self.draws}, {heavy}, {self.how}"
         if not self.reliable:
             return f"Unsure: the exact posterior differs too much from the grafted one to be reached by reweighting ({facts})."
         if self.safe:
             return f"Safe: the grafted curve is within {mean:.2f} sd in means and {sd:.1%} in sds of the exact posterior ({facts})."
-        return (f"Not safe: the grafted curve is off by up to {mean:.2f} sd in means and {sd:.0%} in sds; "
-                f"use curve.exact(t) instead ({facts}).")
+        return (f"Not safe: the grafted curve is off by up to {mean:.2f} sd in means, {sd:.0%} in sds, {self.band_off:.2f} sd in the 70 % "
+                f"band and by {self.curve.log_evidence - self.log_evidence:+.2f} in log evidence; use curve.exact(t) instead ({facts}).")
 
     def _latent(self, t: Any) -> Array:
         """Latent curve values of every draw at the times: (draws, times)."""
@@ -201,13 +221,13 @@ def _sample(obs: Observations, component: Component, count: int, rng: np.random.
         return values, exact(values) - sites + component.log_partition
     at_sites = posterior.at_sites(component.instants)
     half = solve_lower(posterior.root, np.eye(posterior.rank), transposed=True)  # A⁻¹ = half halfᵀ
-
     size = max(1, CACHED // len(at_sites))
 
     def log_likelihood(points: Array) -> Array:
         return np.concatenate([exact(points[a:a + size] @ at_sites.T) for a in range(0, len(points), size)])
 
-    return adaptive_sample(log_likelihood, Hump(1.0, posterior.weights, lower_root(half @ half.T)), count, rng)
+    first = Hump(1.0, posterior.weights, lower_root(half @ half.T))
+    return adaptive_sample(log_likelihood, first, count, rng, one_hump=exact.concave())
 
 
 class ExactLikelihood:
@@ -223,8 +243,8 @@ class ExactLikelihood:
         self.constant = fixed.constant[component.groups].sum() + (-0.5 * np.log(thin) + 0.5 * self.nugget * self.nu**2 / thin).sum()
         self.thin, self.gaussian = thin, bool(self.tau.any() or self.nu.any())
         self.bent = np.flatnonzero(np.diff(obs.likelihood.inexact.start)[component.groups] > 0)
-        bends = float((self.nugget * np.abs(component.precision)).max(initial=0.0))  # how much a site bends within its nugget
-        nodes, weights = np.polynomial.hermite_e.hermegauss(3 if bends < 0.05 else 9)
+        self.bends = float((self.nugget * np.abs(component.precision)).max(initial=0.0))  # how much a site bends within its nugget
+        nodes, weights = np.polynomial.hermite_e.hermegauss(3 if self.bends < 0.05 else 9)
         self.nodes = nodes, weights / np.sqrt(2 * np.pi)
         self.rows = self._smoothed_rows() if self.bent.size else None
 
@@ -244,15 +264,29 @@ class ExactLikelihood:
             return np.asarray(total + out)
         return np.asarray(total + self._evaluated(inner))
 
+    def concave(self) -> bool:
+        """Whether every factor is log-concave wherever the prior lets the curve go: then the posterior has one hump."""
+        if self.rows is not None and self.obs.likelihood.table is not None:  # as are products, and averages over a nugget, of such rows
+            return _falls_ever_faster(self.obs.likelihood.table[0].log_lik)
+        kernel, times = self.component.kernel, self.component.instants[self.bent]
+        reach = REACH * np.sqrt(np.broadcast_to(kernel.cov(times, times), times.shape) + self.nugget)
+        x = self.offset[self.bent][:, None] + reach[:, None] * np.linspace(-1.0, 1.0, LOOKS)
+        size = max(1, BLOCK // LOOKS)
+        groups = self.component.groups[self.bent]
+        return all(_falls_ever_faster(self.obs.likelihood.group_values(groups[a:a + size], x[a:a + size]))
+                   for a in range(0, groups.size, size))
+
     def _spread(self) -> Array:
         """Sd of the nugget that is left after the group's Gaussian members."""
         return np.sqrt(self.nugget / self.thin[self.bent])
 
     def _smoothed_rows(self) -> tuple[RowTable, Ints] | None:
-        """Tabulated rows of the groups, averaged over the nugget; None where the likelihood has no table."""
+        """Tabulated rows of the groups, averaged over the nugget; None where the likelihood has no table, or is sharper than the nugget."""
         likelihood, groups = self.obs.likelihood, self.component.groups[self.bent]
         kernel, times = self.component.kernel, self.component.instants[[0, -1]]
-        if not within_table(kernel, likelihood, self.offset, times) or likelihood.table is None or np.ptp(self.thin[self.bent]) > 0:
+        if self.bends > SHARP or not within_table(kernel, likelihood, self.offset, times) or np.ptp(self.thin[self.bent]) > 0:
+            return None
+        if likelihood.table is None:
             return None
         table, row = likelihood.table
         inexact = likelihood.inexact
@@ -272,16 +306,30 @@ class ExactLikelihood:
         return table._replace(log_lik=np.ascontiguousarray(rows)), index
 
     def _evaluated(self, inner: Array) -> Array:
-        """By formula, a block of draws at a time; the nugget by a few nodes."""
+        """By formula, a block of draws at a time; the nugget by a few nodes, placed where nugget × site lies: sites may be the sharper."""
         likelihood, groups, spread = self.obs.likelihood, self.component.groups[self.bent], self._spread()
         out = np.empty(len(inner))
         nodes, weights = self.nodes if spread.any() else (np.zeros(1), np.ones(1))
+        tau = np.maximum(self.component.precision[self.bent], 0.0)
+        var = spread**2 / (1.0 + spread**2 * tau)
         size = max(1, BLOCK // (groups.size * nodes.size))
         for a in range(0, len(inner), size):
-            x = inner[a:a + size].T[:, :, None] + spread[:, None, None] * nodes
+            part = inner[a:a + size].T  # (groups, draws)
+            pull = self.component.shift[self.bent][:, None] - tau[:, None] * (part - self.offset[self.bent][:, None])
+            away = (var[:, None] * pull)[:, :, None] + np.sqrt(var)[:, None, None] * nodes
+            x = part[:, :, None] + away
             values = likelihood.group_values(groups, x.reshape(groups.size, -1)).reshape(x.shape)
+            if spread.any():  # weights of the nodes under the nugget alone
+                values += 0.5 * nodes**2 - 0.5 * (away / spread[:, None, None]) ** 2 + 0.5 * np.log(var / spread**2)[:, None, None]
             out[a:a + size] = logsumexp(values, axis=2, b=weights).sum(axis=0)
         return out
+
+
+def _falls_ever_faster(log_rows: Array) -> bool:
+    """Whether rows on even grids are concave but for rounding, and possible everywhere."""
+    with np.errstate(invalid="ignore"):
+        bend = np.diff(log_rows, n=2, axis=1)
+    return bool(np.isfinite(log_rows).all() and (bend <= 1e-6 * np.maximum(1.0, np.abs(log_rows[:, 1:-1]))).all())
 
 
 def _shifted(rows: Array, grid: Array, shift: float) -> Array:
@@ -306,7 +354,7 @@ def _values_at(part: Draws, offsets: Array, rng: np.random.Generator) -> Array:
         gain = np.linalg.solve(cov, cross)
         values = part.points @ gain
         rest = component.kernel.cov(offsets[:, None], offsets) - cross.T @ gain
-    if np.diag(rest).max() > 1e-6 * np.diag(component.kernel.cov(offsets[:, None], offsets)).max():
+    if np.diag(rest).max(initial=0.0) > 1e-6 * np.diag(component.kernel.cov(offsets[:, None], offsets)).max(initial=0.0):
         values = values + rng.standard_normal(values.shape) @ symmetric_root(rest)
     return values
 

@@ -65,8 +65,8 @@ class Findings:
         if not self.complaints:
             return
         if not drop:
-            raise ResponseError(". ".join(self.complaints) + ". Repair them, leave these rows out with unreadable='drop' (on the command "
-                                "line --drop-unreadable), or say what words stand for: code={'never': 0} (--code never=0)")
+            raise ResponseError(". ".join(self.complaints) + ". Repair them, leave these rows out by Responses.read(…, unreadable='drop') "
+                                "(on the command line --drop-unreadable), or say what words stand for: code={'never': 0} (--code never=0)")
         if self.bad.all():
             raise ResponseError(". ".join(self.complaints) + ". No row is left")
         self.notes += [f"left out: {complaint}" for complaint in self.complaints]

@@ -70,8 +70,9 @@ def ragged(labels: Any, observations: Observations) -> Ragged:
     names = np.asarray(labels)
     if names.ndim != 1 or names.size != len(observations.emissions):
         raise InputError(f"groups: {names.size} labels for {len(observations.emissions)} emissions; give one each")
-    if names.dtype.kind == "f" and np.isnan(names).any():
-        raise InputError(f"groups: {int(np.isnan(names).sum())} labels are missing (first: position {int(np.isnan(names).argmax())})")
+    lost = np.array([label is None or label != label for label in np.asarray(labels, dtype=object).tolist()])  # NaN is not itself
+    if lost.any():
+        raise InputError(f"groups: {int(lost.sum())} labels are missing (first: position {int(lost.argmax())})")
     try:
         unique, code = np.unique(names, return_inverse=True)
     except TypeError:

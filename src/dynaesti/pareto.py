@@ -4,6 +4,8 @@ import numpy as np
 
 from dynaesti.arrays import Array
 
+FLAT = 3.0  # times the mean weight that the largest may be without being looked at
+
 
 def smooth_weights(log_weights: Array) -> tuple[Array, float]:
     """(normalised weights, k̂): the largest raw weights are replaced by the expected order statistics of a fitted Pareto tail.
@@ -20,7 +22,7 @@ def smooth_weights(log_weights: Array) -> tuple[Array, float]:
         tail = order[-count:]
         threshold = weights[order[-count - 1]]
         beyond = weights[tail] - threshold
-        if beyond[-1] <= 1e-12:  # all alike: the proposal is the target
+        if weights[tail[-1]] < FLAT * weights.mean():  # about all alike: no tail to speak of, and none that could be fitted
             k = -np.inf
         else:
             k, scale = _fit_tail(np.maximum(beyond, 1e-300))

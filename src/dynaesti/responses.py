@@ -301,7 +301,7 @@ def _sorted(rows: Rows, unit: str, clock: str, frame: str | None, notes: tuple[s
 
 def _order(*keys: npt.NDArray[Any]) -> Ints:
     """The order that sorts by the first key, then the second, and so on. Tables mostly come in order: seen in a tenth of a sort's time."""
-    rising = np.ones(keys[0].size - 1, dtype=bool)
+    rising = np.ones(max(keys[0].size - 1, 0), dtype=bool)
     for key in keys[::-1]:
         rising = (key[1:] > key[:-1]) | ((key[1:] == key[:-1]) & rising)
     return np.arange(keys[0].size) if rising.all() else np.lexsort(keys[::-1])

@@ -21,6 +21,7 @@ from dynaesti.priors.weights import Dense, LowRank, WeightPosterior, lowrank_bas
 
 SolverName: TypeAlias = Literal["dense", "lowrank", "statespace"]
 MOST_RANK = 3000
+FEW_FEATURES = 12  # are cheap, however few the instants
 PACKED = 150  # features up to which many short curves go together in one compiled call, rather than one by one
 SOLVERS: tuple[SolverName, ...] = ("dense", "lowrank", "statespace")
 
@@ -51,7 +52,7 @@ def choose(kernel: Kernel, count: int, span: float, forced: SolverName | None = 
                          f"{expected_rank(kernel, span):.0f} features, {MOST_RANK} at most); give a longer one, or use Matern32, "
                          "whose cost does not depend on it")
     if kernel.low_rank:  # as many features as instants are no gain over the instants themselves
-        return "dense" if 10 < count <= 4000 and expected_rank(kernel, span) > 0.8 * count else "lowrank"
+        return "dense" if count <= 4000 and expected_rank(kernel, span) > max(0.8 * count, FEW_FEATURES) else "lowrank"
     return "dense" if count <= 24 else "statespace"
 
 
@@ -67,9 +68,12 @@ def assemble(name: SolverName, kernels: Sequence[Kernel], instants: Sequence[Arr
     return Dense(bases, np.concatenate([[0], np.cumsum([t.size for t in instants])]).astype(np.int64))
 
 
-def states(name: SolverName, kernel: Kernel, ends: Array) -> int:
-    """States of a kernel's chain between two instants, 0 for other solvers: only chains of one size go together in one solver."""
-    return chain(kernel, ends, (float(ends[0]), float(ends[-1]))).start.shape[0] if name == "statespace" else 0
+def states(name: SolverName, kernel: Kernel, ends: Array) -> tuple[int, int]:
+    """States that move and states in all of a kernel's chain, none for other solvers: only chains alike in both go together in one."""
+    if name != "statespace":
+        return 0, 0
+    link = chain(kernel, ends, (float(ends[0]), float(ends[-1])))
+    return link.transition.shape[1], link.start.shape[0]
 
 
 def assemble_many(kernel: Kernel, times: Array, starts: Ints, first: Array, last: Array, forced: SolverName | None = None) -> Solver:

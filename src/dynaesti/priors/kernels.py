@@ -211,7 +211,8 @@ class RBF(Banded):
         return 0.0 if self.constant else self.nugget
 
     def correlation(self, s: Array, t: Array) -> Array:
-        return np.exp(-0.5 * self.scaled(s, t) ** 2)
+        with np.errstate(over="ignore"):  # bandwidths of 1e-200: nothing is near anything else
+            return np.exp(-0.5 * self.scaled(s, t) ** 2)
 
     def correlation_ds(self, s: Array, t: Array) -> Array:
         d = self.scaled(s, t)
