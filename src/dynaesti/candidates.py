@@ -200,9 +200,9 @@ def _promising(space: Space, nodes: list[Array], known: dict[Kernel, R],
                weigh: Callable[[list[R], Array], Array]) -> list[tuple[float, ...]]:
     """Grid points whose nearest evaluated point is not hopelessly behind the best; all of them on a single axis."""
     points = list(product(*nodes))
-    seen = [p for p in points if space.at(p) in known]
-    if not seen or len(space.axes) == 1:
+    if not known or len(space.axes) == 1:
         return points
+    seen = [p for p in points if space.at(p) in known]
     weights = weigh([known[space.at(p)] for p in seen], np.zeros(len(seen)))
     scale = np.array([axis.sd for axis in space.axes])
     places = np.array(seen) / scale

@@ -206,7 +206,7 @@ class WeightPosterior:
         self.root = lower_root(np.eye(basis.rank) + at_sites.T @ (precision[:, None] * at_sites))  # of A = L Lᵀ
         self.weights = solve_lower(self.root, solve_lower(self.root, at_sites.T @ shift), transposed=True)
         self.rank = basis.rank
-        self.wider: Array | None = None  # W with WW = I + the widening
+        self.wider: Array | None = None  # W with WᵀW = I + the widening
         self._at_sites = at_sites if at_sites.size <= KEPT else None
 
     def at_sites(self, instants: Array) -> Array:
@@ -216,7 +216,7 @@ class WeightPosterior:
     def widened(self, widening: Array) -> WeightPosterior:
         """The same curve with covariance L⁻ᵀ (I + widening) L⁻¹ of its weights."""
         out = copy(self)
-        out.wider = symmetric_root(np.eye(self.rank) + widening)
+        out.wider = lower_root(np.eye(self.rank) + widening).T
         return out
 
     def _spread(self, rows: Array) -> Array:
