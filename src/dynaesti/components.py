@@ -131,11 +131,16 @@ class SiteMatch:
     offset: Array
     tabulated: bool
 
+    @cached_property
+    def _known(self) -> Array:
+        """What is remembered of each site from sweep to sweep: nothing yet."""
+        return np.full((self.group.size, 8), np.nan)
+
     def __call__(self, sites: Ints, cav_mean: Array, cav_var: Array, log_z: Array, mean: Array, var: Array) -> None:
         if not self.offset.any():
-            return self.likelihood.match(sites, self.group, cav_mean, cav_var, log_z, mean, var, self.tabulated)
+            return self.likelihood.match(sites, self.group, cav_mean, cav_var, log_z, mean, var, self.tabulated, self._known)
         mean[sites] += self.offset[sites]
-        self.likelihood.match(sites, self.group, cav_mean + self.offset, cav_var, log_z, mean, var, self.tabulated)
+        self.likelihood.match(sites, self.group, cav_mean + self.offset, cav_var, log_z, mean, var, self.tabulated, self._known)
         mean[sites] -= self.offset[sites]
         return None
 

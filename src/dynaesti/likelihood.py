@@ -13,12 +13,13 @@ from dynaesti.arrays import Array, Bools, Ints
 from dynaesti.emissions import Emissions, parts_of
 from dynaesti.errors import EmissionError
 from dynaesti.links import Link, Points
-from dynaesti.rows import ATTEMPTS, DONE, HOPELESS, NODES, WIDTH, RowTable, judge_block, match_table, row_table, spread_nodes
+from dynaesti.rows import ATTEMPTS, DONE, HOPELESS, NODES, WIDTH, RowTable, judge_block, match_again, match_table, row_table, spread_nodes
 
 REACH = 8.0  # of tabulated rows either side of their centre, for a prior of unit variance
 CELLS = (640, 1280, 2560)  # grid steps over the whole reach: the first count that resolves the rows is taken
 MOST_ROWS = 4096
 MOST_CELLS = 8_000_000
+SLACK = 1e-8  # error of matching by derivative, in sds: a tenth of what grafting settles to
 BLOCK = 1 << 17  # evaluated points at a time: about a megabyte, stays in cache
 
 
@@ -161,15 +162,19 @@ class Likelihood:
         return out
 
     def match(self, sites: Ints, group: Ints, cav_mean: Array, cav_var: Array, log_z: Array, mean: Array, var: Array,
-              tabulated: bool = True) -> None:
+              tabulated: bool = True, known: Array | None = None) -> None:
         """Tilted moments of the chosen sites, written into log_z, mean and var, which come in holding a guess.
 
-        `tabulated` says that the prior keeps the curve well within the table's reach.
+        `tabulated` says that the prior keeps the curve well within the table's reach; `known` is where the last integrals are kept from
+        sweep to sweep, see `match_again`.
         """
         if tabulated and self.table is not None:
             table = self.table[0]
-            hopeless = match_table(sites, group, self.inexact.start, self._member_rows, self._unit_coefs, table.log_lik, table.lik,
-                                   table.top, table.start, table.step, cav_mean, cav_var, log_z, mean, var)
+            members = group, self.inexact.start, self._member_rows, self._unit_coefs, table.log_lik, table.lik, table.top
+            if known is None:
+                hopeless = match_table(sites, *members, table.start, table.step, cav_mean, cav_var, log_z, mean, var)
+            else:
+                hopeless = match_again(sites, *members, table.start, table.step, cav_mean, cav_var, known, SLACK, log_z, mean, var)
             if hopeless >= 0:
                 self._refuse(int(group[hopeless]))
             return

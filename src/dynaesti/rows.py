@@ -464,14 +464,15 @@ def _lean(known: Array, m: float, v: float) -> tuple[float, float, float]:
 
 
 @compiled
-def _range(per_sd: float, third: float, fourth: float, slack: float) -> float:
-    """How far the derivatives reach from a cavity, in sds: the neglected terms are the skewness and the excess times half the squared move.
+def _range(tight: float, per_sd: float, third: float, fourth: float, slack: float) -> float:
+    """How far the derivatives reach from a cavity of precision `tight`, in sds: the neglected terms are bends times half the squared move.
 
-    Nowhere (nan) where the moments are nan.
+    The bends are the skewness and the excess, and for likelihoods that have neither, how much narrower than the cavity they make it (a
+    variance does not follow the cavity's in a straight line). Nowhere (nan) where the moments are nan.
     """
-    cube = per_sd * per_sd * per_sd
-    bend = abs(third) * cube + abs(fourth * cube * per_sd - 3.0)
-    return min(NEAR, np.sqrt(2.0 * slack / bend)) if bend == bend else np.nan
+    square = per_sd * per_sd
+    bend = abs(third) * square * per_sd + abs(fourth * square * square - 3.0)
+    return min(NEAR, np.sqrt(2.0 * slack / max(bend, abs(1.0 - tight / square)))) if bend == bend else np.nan
 
 
 @compiled
@@ -507,8 +508,9 @@ def match_again(sites: Ints, group: Ints, member_start: Ints, member_row: Ints, 
                                                       var[i], log_w)
         if not done:
             return int(i)
-        per_sd = 1.0 / np.sqrt(s)
-        k[0], k[1], k[2], k[3], k[4], k[5], k[6], k[7] = m, 1.0 / v, lz, x, per_sd, third, fourth, _range(per_sd, third, fourth, slack)
+        tight, per_sd = 1.0 / v, 1.0 / np.sqrt(s)
+        k[0], k[1], k[2], k[3], k[4], k[5], k[6] = m, tight, lz, x, per_sd, third, fourth
+        k[7] = _range(tight, per_sd, third, fourth, slack)
         log_z[i], mean[i], var[i] = lz, x, s
     return -1
 
