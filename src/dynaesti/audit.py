@@ -17,7 +17,7 @@ import numpy.typing as npt
 from scipy.special import logsumexp
 
 from dynaesti.arrays import Array, Ints, as_vector, generator, refuse, symmetric_root, whole_number
-from dynaesti.components import Component, small_form, within_table
+from dynaesti.components import Component, read_from_table, small_form
 from dynaesti.frames import make_frame
 from dynaesti.links import Link
 from dynaesti.mixtures import check_level
@@ -283,8 +283,7 @@ class ExactLikelihood:
     def _smoothed_rows(self) -> tuple[RowTable, Ints] | None:
         """Tabulated rows of the groups, averaged over the nugget; None where the likelihood has no table, or is sharper than the nugget."""
         likelihood, groups = self.obs.likelihood, self.component.groups[self.bent]
-        kernel, times = self.component.kernel, self.component.instants[[0, -1]]
-        if self.bends > SHARP or not within_table(kernel, likelihood, self.offset, times) or np.ptp(self.thin[self.bent]) > 0:
+        if self.bends > SHARP or not read_from_table(self.component, self.obs) or np.ptp(self.thin[self.bent]) > 0:
             return None
         if likelihood.table is None:
             return None

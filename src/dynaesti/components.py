@@ -13,8 +13,10 @@ from dynaesti.observations import Observations
 from dynaesti.priors import Posterior, SolverName, assemble, choose, posterior, states
 from dynaesti.priors.kernels import Kernel
 from dynaesti.priors.weights import WeightPosterior
+from dynaesti.threads import one_blas_thread
 
 MOST_FEATURES = 30_000_000  # doubles of features at a time
+PRIOR_ROOM, ROOM = 5.0, 6.0  # sds of the prior, and of what was found at an instant, that must lie within a table for it to be read
 HIGHEST_RANK = 50  # of a small form: draws get rare in more dimensions, and tensors large
 
 
@@ -68,9 +70,13 @@ def merges_all(kernel: Kernel, observations: Observations) -> bool:
     return kernel.static and not callable(observations.mean)
 
 
+@one_blas_thread()
 def graft_components(observations: Observations, kernels: Sequence[Kernel], solver: SolverName | None = None,
                      starts: Sequence[tuple[Array, Array] | None] | None = None) -> list[Component]:
-    """Graft each kernel onto the observations, from given sites where there are any."""
+    """Graft each kernel onto the observations, from given sites where there are any.
+
+    Likelihoods are read from a table over where the prior lets the curve go; data that drag it beyond are integrated by formula.
+    """
     starts = starts or [None] * len(kernels)
     ends = observations.instants[[0, -1]]
     offset = observations.mean_at(observations.instants)
@@ -84,6 +90,9 @@ def graft_components(observations: Observations, kernels: Sequence[Kernel], solv
         for batch in _batches(mine, observations.instants.size):
             made = _graft_batch(observations, *way[:2], [kernels[k] for k in batch], [starts[k] for k in batch])
             found.update(zip(batch, made, strict=True))
+    beyond = [k for k, way in enumerate(ways) if way[1] and not read_from_table(found[k], observations)]
+    for k in beyond:  # what the table's ends made of it is no place to start from
+        found[k] = _graft_batch(observations, names[k], False, [kernels[k]], [None])[0]
     return [found[k] for k in range(len(kernels))]
 
 
@@ -148,7 +157,38 @@ class SiteMatch:
 def within_table(kernel: Kernel, likelihood: Likelihood, offset: Array, times: Array) -> bool:
     """Whether tabulated rows reach wherever this prior lets the curve go: five sds either side of its mean."""
     away = float(np.abs(offset - likelihood.centre).max())
-    return bool(away + 5.0 * np.sqrt(kernel.cov(times, times).max()) <= likelihood.reach)
+    return bool(away + PRIOR_ROOM * np.sqrt(kernel.cov(times, times).max()) <= likelihood.reach)
+
+
+def read_from_table(component: Component, observations: Observations) -> bool:
+    """Whether a component's likelihoods may be read from the table: all that it found lies within, and all that its prior expects."""
+    likelihood, times = observations.likelihood, observations.instants[[0, -1]]
+    bent = likelihood.bent[component.groups]
+    _, _, mean, var = tilted(component, observations)
+    return not beyond_table(likelihood, mean[bent], var[bent]) and within_table(component.kernel, likelihood,
+                                                                                observations.mean_at(component.instants), times)
+
+
+def tilted(component: Component, observations: Observations) -> tuple[Array, Array, Array, Array]:
+    """At each group the cavity that its bent members see (mean, variance), and their tilted distribution (mean, variance); latent values."""
+    fixed, groups, offset = observations.fixed, component.groups, observations.mean_at(component.instants)
+    cav_mean, cav_var, mean, var = tilted_from(component.cav_mean - offset, component.cav_var, fixed.precision[groups], fixed.shift[groups],
+                                               component.precision, component.shift)
+    return cav_mean + offset, cav_var, mean + offset, var
+
+
+def tilted_from(bare_mean: Array, bare_var: Array, fixed_precision: Array, fixed_shift: Array, precision: Array, shift: Array
+                ) -> tuple[Array, Array, Array, Array]:
+    """The same from bare cavities, which are without the groups' own Gaussian members; all counted from the prior mean."""
+    cav_var = bare_var / (1.0 + bare_var * fixed_precision)
+    cav_mean = cav_var * (bare_mean / bare_var + fixed_shift)
+    thin = 1.0 + precision * cav_var
+    return cav_mean, cav_var, (cav_mean + shift * cav_var) / thin, cav_var / thin
+
+
+def beyond_table(likelihood: Likelihood, mean: Array, var: Array) -> bool:
+    """Whether tilted distributions with these moments have mass that tabulated rows do not reach."""
+    return bool((np.abs(mean - likelihood.centre) + ROOM * np.sqrt(np.maximum(var, 0.0))).max(initial=0.0) > likelihood.reach)
 
 
 def _starting_sites(groups: list[Ints], starts: list[tuple[Array, Array] | None]) -> tuple[Array, Array] | None:

@@ -14,8 +14,9 @@ import numpy.typing as npt
 from scipy.special import ndtr
 
 from dynaesti.arrays import Array, as_vector, generator, refuse, whole_number
-from dynaesti.components import Component, graft_components
-from dynaesti.errors import ConvergenceWarning, InputError
+from dynaesti.components import Component, graft_components, tilted
+from dynaesti.emissions import Table, check_evidence, parts_of
+from dynaesti.errors import ConvergenceWarning, EmissionError, InputError
 from dynaesti.frames import frame_kind, make_frame
 from dynaesti.leaveout import LeftOut, leave_out
 from dynaesti.links import BUILT_IN, REAL, UNIT, Link
@@ -132,11 +133,27 @@ class Curve:
 
     def mean(self, t: Any) -> Array:
         """Mean of the curve at each time. Under the log link few data leave a heavy tail above: the median is steadier there."""
-        return self.mixture(t).mean(self.link)
+        return self._moments(t)[0]
 
     def sd(self, t: Any) -> Array:
         """Standard deviation of the curve at each time."""
-        return self.mixture(t).sd(self.link)
+        return self._moments(t)[1]
+
+    def _moments(self, t: Any) -> tuple[Array, Array]:
+        """Mean and sd; where a Gaussian's far tail would decide them (see `Mixture.heavy`), those of the exact posterior."""
+        mix = self.mixture(t)
+        heavy = mix.heavy(self.link)
+        if not heavy.any():
+            return mix.mean(self.link), mix.sd(self.link)
+        light, mean, sd = mix.take(~heavy), np.empty(heavy.size), np.empty(heavy.size)
+        mean[~heavy], sd[~heavy] = light.mean(self.link), light.sd(self.link)
+        times, exact = self.observations.axis.restore(self._offsets(t)[heavy]), self._exact
+        mean[heavy], sd[heavy] = exact.mean(times), exact.sd(times)
+        return mean, sd
+
+    @cached_property
+    def _exact(self) -> Audit:
+        return self.audit()
 
     def quantile(self, t: Any, q: Any) -> Array:
         """Quantiles, exact under the link; for several q one row each."""
@@ -385,10 +402,29 @@ def from_components(observations: Observations, components: list[Component], log
         odd = next(c for c in components if not np.isfinite(c.log_evidence))
         raise InputError(f"the evidence of {odd.kernel.describe()} is {odd.log_evidence}: values, sds or times are too extreme for double "
                          "precision; bring them to a common scale")
+    check_evidence(observations.emissions, np.array([c.log_evidence for c in components]))
     weights = softmax(np.array([c.log_evidence + p for c, p in zip(components, log_priors, strict=True)]))
+    check_tables(observations, components[int(weights.argmax())])
     priors = tuple(Prior(c.kernel, p, c.log_evidence, float(w)) for c, p, w in zip(components, log_priors, weights, strict=True))
     return Curve(observations, priors, tuple(c if w > 0.01 * KEEP else None for c, w in zip(components, weights, strict=True)),
                  method, frame, None, solver)
+
+
+def check_tables(observations: Observations, component: Component) -> None:
+    """Refuse a curve that lies where a table of the user's has nothing to say, and only goes on in a straight line."""
+    offsets = observations.offsets
+    at = np.clip(np.searchsorted(component.instants, offsets), 0, component.instants.size - 1)
+    _, _, mean, _ = tilted(component, observations)
+    for part, where in parts_of(observations.emissions):
+        if not isinstance(part, Table):
+            continue
+        low, high = part.latent_ends(observations.link)
+        value = mean[at[where]]
+        out = np.flatnonzero((value < low) | (value > high))
+        if out.size:
+            y = observations.link.value(value[out[:1]])[0]
+            raise EmissionError(f"Table: the curve lies beyond the table's grid at {out.size} of {value.size} emissions (first: emission "
+                                f"{where.start + out[0]}, about {y:.4g}); tabulate log f over a wider grid")
 
 
 def softmax(logs: Array) -> Array:

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import gammaln
+from scipy.special import betaln, gammaln
 
 from dynaesti.arrays import Array, Ints, as_numbers, as_vector, refuse
 from dynaesti.errors import EmissionError, InputError
@@ -25,6 +25,7 @@ class Emissions:
     support: ClassVar[str] = REAL  # what y may be
     link: ClassVar[str] = "identity"  # the link when the user names none
     unit_prior: ClassVar[bool] = True  # y on a scale where mean 0 and variance 1 are a fair prior
+    discrete: ClassVar[bool] = False  # whether f is a probability, not a density or a likelihood known up to a factor
 
     def __len__(self) -> int:
         raise NotImplementedError
@@ -105,7 +106,7 @@ class Bernoulli(ArrayEmissions):
     """Yes/no answers: 1 with probability y."""
 
     votes: Array
-    kind, support, link = "bernoulli", UNIT, "probit"
+    kind, support, link, discrete = "bernoulli", UNIT, "probit", True
 
     def __post_init__(self) -> None:
         votes = as_vector(self.votes, "Bernoulli votes")
@@ -128,7 +129,7 @@ class Binomial(ArrayEmissions):
 
     successes: Array
     trials: Array
-    kind, support, link = "binomial", UNIT, "probit"
+    kind, support, link, discrete = "binomial", UNIT, "probit", True
 
     def __post_init__(self) -> None:
         successes = _counts(self.successes, "Binomial successes")
@@ -158,7 +159,7 @@ class Poisson(ArrayEmissions):
 
     counts: Array
     exposure: Array = 1.0  # type: ignore[assignment]
-    kind, support, link, unit_prior = "poisson", POSITIVE, "log", False
+    kind, support, link, unit_prior, discrete = "poisson", POSITIVE, "log", False, True
 
     def __post_init__(self) -> None:
         counts = _counts(self.counts, "Poisson counts")
@@ -183,7 +184,7 @@ class NegativeBinomial(ArrayEmissions):
     counts: Array
     size: Array
     exposure: Array = 1.0  # type: ignore[assignment]
-    kind, support, link, unit_prior = "negative_binomial", POSITIVE, "log", False
+    kind, support, link, unit_prior, discrete = "negative_binomial", POSITIVE, "log", False, True
 
     def __post_init__(self) -> None:
         counts = _counts(self.counts, "NegativeBinomial counts")
@@ -192,9 +193,11 @@ class NegativeBinomial(ArrayEmissions):
 
     def log_prob(self, at: Points, rows: Ints) -> Array:
         k, r, e = (_column(v, rows, at) for v in (self.counts, self.size, self.exposure))
-        log_odds = at.log + np.log(e / r)  # log μ/r
-        constant = gammaln(k + r) - gammaln(r) - gammaln(k + 1)
-        return constant + np.where(k > 0, k * log_odds, 0.0) - (k + r) * np.logaddexp(0.0, log_odds)
+        log_odds = at.log + np.log(e) - np.log(r)  # log μ/r
+        # Γ(k + r) / (Γ(r) k!) = 1 / (k B(k, r)): a difference of two log Γ would lose all digits for large sizes
+        some = np.maximum(k, 1.0)
+        chosen = np.where(k > 0, k * log_odds - np.log(some) - betaln(some, r), 0.0)
+        return np.asarray(chosen - (k + r) * np.logaddexp(0.0, log_odds))
 
     def rough(self, link: Link) -> Array:
         return link.latent((self.counts + 0.5) / self.exposure)
@@ -264,7 +267,7 @@ class Ordinal(ArrayEmissions):
 
     grades: Array
     cuts: Array
-    kind = "ordinal"
+    kind, discrete = "ordinal", True
 
     def __post_init__(self) -> None:
         grades = _counts(self.grades, "Ordinal grades")
@@ -292,7 +295,7 @@ class ItemResponses(Emissions):
     thresholds are (K,) or (n, K). Categories count from 0.
     """
 
-    kind = "item_responses"
+    kind, discrete = "item_responses", True
 
     def __init__(self, resp: Any, model: str, **params: Any) -> None:
         if model not in KNOWN_ITEMS:
@@ -394,7 +397,7 @@ class Table(Emissions):
 
     def __init__(self, grid: Any, log_lik: Any, latent: bool = False) -> None:
         self.latent = latent
-        self._built: dict[str, tuple[int, list[Callable[[Array], Array]]]] = {}
+        self._built: dict[Link, tuple[int, list[Callable[[Array], Array]]]] = {}
         self.grid = as_vector(grid, "Table grid")
         rows = np.atleast_2d(as_numbers(log_lik, "Table log_lik"))
         if self.grid.size < 4 or not np.all(np.diff(self.grid) > 0):
@@ -417,11 +420,11 @@ class Table(Emissions):
 
     def _splines(self, link: Link) -> tuple[int, list[Callable[[Array], Array]]]:
         """One interpolating function a row, built once for each link."""
-        if link.name not in self._built:
+        if link not in self._built:  # by the link itself: every pair of functions is called "custom"
             knots, sign = self._knots(link)
             keep = np.concatenate([[True], np.diff(knots) > 0])
-            self._built[link.name] = sign, [_spline(knots[keep], row[keep]) for row in self.log_lik]
-        return self._built[link.name]
+            self._built[link] = sign, [_spline(knots[keep], row[keep]) for row in self.log_lik]
+        return self._built[link]
 
     def distinct(self) -> Ints:
         return np.arange(len(self))
@@ -436,6 +439,12 @@ class Table(Emissions):
         elif link.range == POSITIVE:
             inner = np.maximum(self.grid, 1e-300)
         return link.latent(inner) * link.sign, link.sign
+
+    def latent_ends(self, link: Link) -> tuple[float, float]:
+        """The latent values between which the table says something."""
+        knots, sign = self._knots(link)
+        ends = knots[[0, -1]] * sign
+        return float(ends.min()), float(ends.max())
 
     def take(self, rows: Ints) -> "Table":
         return Table(self.grid, self.log_lik[rows], self.latent)
@@ -548,6 +557,18 @@ def parts_of(emissions: Emissions) -> tuple[tuple[Emissions, slice], ...]:
         return ((emissions, slice(0, len(emissions))),)
     return tuple((part, slice(int(a), int(b))) for part, a, b in
                  zip(emissions.parts, emissions.starts[:-1], emissions.starts[1:], strict=True))
+
+
+def check_evidence(emissions: Emissions, log_evidence: Array) -> None:
+    """Refuse a log probability above 0 of what has probabilities: the numbers have failed, and nothing that follows can be right."""
+    slack = EVIDENCE_SLACK * (1 + len(emissions))
+    if all(part.discrete for part, _ in parts_of(emissions)) and np.max(log_evidence, initial=-np.inf) > slack:
+        raise EmissionError(f"the log probability of these {len(emissions)} observations came out as {np.max(log_evidence):+.3g}, which is "
+                            "impossible: the prior and the observations contradict each other beyond what can be computed; bring mean, "
+                            "amplitude and observations to one scale")
+
+
+EVIDENCE_SLACK = 1e-3  # nats an observation that grafting may be off by
 
 
 def _inside(values: Array, link: Link) -> Array:

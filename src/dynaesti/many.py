@@ -12,18 +12,21 @@ import numpy as np
 import numpy.typing as npt
 
 from dynaesti.arrays import Array, Bools, Ints, as_vector
-from dynaesti.components import SiteMatch, graft_components, merges_all, within_table
+from dynaesti.components import SiteMatch, beyond_table, graft_components, merges_all, tilted_from, within_table
 from dynaesti.curves import KEEP, Curve, from_components
-from dynaesti.errors import ConvergenceWarning, InputError
+from dynaesti.emissions import check_evidence
+from dynaesti.errors import ConvergenceWarning, DynaestiWarning, InputError
 from dynaesti.frames import make_frame
-from dynaesti.grafting import Problem, graft, seen_by_curve
+from dynaesti.grafting import Grafted, Problem, graft, seen_by_curve
 from dynaesti.likelihood import Groups, Likelihood
-from dynaesti.mixtures import Mixture
+from dynaesti.mixtures import TRUSTED, Mixture
 from dynaesti.observations import Observations
 from dynaesti.priors import SolverName, assemble_many
 from dynaesti.priors.kernels import Kernel
 from dynaesti.queries import marginals_at
 from dynaesti.threads import chunks, in_threads
+
+MOST_EXACT = 100  # curves whose exact posteriors are asked for in one go: each takes a tenth of a second
 
 
 @dataclass(frozen=True)
@@ -119,16 +122,25 @@ def graft_many(data: Ragged, kernel: Kernel, solver: SolverName | None, threads:
         a, b = data.site_start[curves[0]], data.site_start[curves[-1] + 1]
         where, sites = slice(a, b), np.arange(a, b)
         starts = data.site_start[curves[0]:curves[-1] + 2] - a
-        match = SiteMatch(data.likelihood, sites, offset[where], tabulated)
         prior = assemble_many(kernel, data.times[where], starts, first[curves], last[curves], solver)
-        problem = Problem(prior, match, fixed.precision[where], fixed.shift[where], np.full(curves.size, kernel.instant_var),
-                          data.likelihood.bent[where])
-        result = graft(problem)
+        bent = data.likelihood.bent[where]
+
+        def grafted(tabulated: bool) -> Grafted:
+            match = SiteMatch(data.likelihood, sites, offset[where], tabulated)
+            return graft(Problem(prior, match, fixed.precision[where], fixed.shift[where], np.full(curves.size, kernel.instant_var), bent))
+
+        result = grafted(tabulated)
+        if tabulated:
+            _, _, mean, var = tilted_from(result.bare_mean, result.bare_var, fixed.precision[where], fixed.shift[where], result.precision,
+                                          result.shift)
+            if beyond_table(data.likelihood, (mean + offset[where])[bent], var[bent]):  # data drag a curve farther than its prior
+                result = grafted(False)
         precision[where], shift[where] = result.precision, result.shift
         converged[curves] = result.converged
         evidence[curves] = result.log_evidence + np.add.reduceat(fixed.constant[where], starts[:-1])
 
     in_threads(run, chunks(data.site_start), threads)
+    check_evidence(data.observations.emissions, evidence)
     on_curve = seen_by_curve(fixed.precision + precision, fixed.shift + shift, kernel.instant_var)
     return ManyGrafted(data, kernel, precision, shift, *on_curve, evidence, converged)
 
@@ -205,11 +217,28 @@ class Curves:
 
     def mean(self, t: Any) -> Array:
         """Means: (curves, times)."""
-        return self._shaped(self.mixture(t).mean(self.data.observations.link))
+        return self._shaped(self._moments(t)[0])
 
     def sd(self, t: Any) -> Array:
         """Standard deviations: (curves, times)."""
-        return self._shaped(self.mixture(t).sd(self.data.observations.link))
+        return self._shaped(self._moments(t)[1])
+
+    def _moments(self, t: Any) -> tuple[Array, Array]:
+        """Mean and sd, curves then times. Where a far tail would decide them a few curves are asked one by one, for their exact posteriors."""
+        mix, link = self.mixture(t), self.data.observations.link
+        heavy = mix.heavy(link)
+        curves = np.flatnonzero(heavy.reshape(len(self), -1).any(axis=1)) if heavy.any() else np.zeros(0, dtype=np.int64)
+        if curves.size > MOST_EXACT:
+            warnings.warn(f"rates are so uncertain for {curves.size:,} of {len(self):,} curves that mean and sd hang on their tails: they are "
+                          f"those of the central {TRUSTED:.1%}; medians and bands do not", DynaestiWarning, stacklevel=4)
+            trusted = mix.trusted_moments(link)
+            return np.where(heavy, trusted[0], _finite(mix, heavy).mean(link)), np.where(heavy, trusted[1], _finite(mix, heavy).sd(link))
+        mean, sd = (_finite(mix, heavy).mean(link), _finite(mix, heavy).sd(link)) if curves.size else (mix.mean(link), mix.sd(link))
+        shaped = mean.reshape(len(self), -1), sd.reshape(len(self), -1)
+        for k in curves:
+            one = self._curve(int(k))
+            shaped[0][k], shaped[1][k] = one.mean(t), one.sd(t)
+        return mean, sd
 
     def quantile(self, t: Any, q: Any) -> Array:
         """Quantiles: (curves, times); for several q one such table each."""
@@ -219,15 +248,21 @@ class Curves:
     def to_frame(self, t: Any, level: float = 0.7) -> Any:
         """A long frame: group, time, mean, sd, lower, median, upper."""
         mix, link = self.mixture(t), self.data.observations.link
+        mean, sd = self._moments(t)
         lower, median, upper = mix.quantiles(np.array([0.5 - level / 2, 0.5, 0.5 + level / 2]), link)
         times = self.data.observations.axis.restore(self.data.observations.axis.offsets(t, "t"))
-        return make_frame({"group": np.repeat(self.labels, times.size), "time": np.tile(times, len(self)), "mean": mix.mean(link),
-                           "sd": mix.sd(link), "lower": lower, "median": median, "upper": upper}, self.frame)
+        return make_frame({"group": np.repeat(self.labels, times.size), "time": np.tile(times, len(self)), "mean": mean, "sd": sd,
+                           "lower": lower, "median": median, "upper": upper}, self.frame)
 
     def __repr__(self) -> str:
         loose = int((~self.converged).sum())
         sizes = f"{len(self.data.observations.emissions)} emissions at {self.data.times.size} instants"
         return f"<Curves: {len(self)} curves, {sizes}{f'; {loose} did not settle' if loose else ''}>"
+
+
+def _finite(mix: Mixture, heavy: Bools) -> Mixture:
+    """The mixture with narrow stand-ins at points whose moments are taken in another way."""
+    return Mixture(mix.weights, mix.means, np.where(heavy, 0.0, mix.sds))
 
 
 def told_many(curves: Curves) -> Curves:

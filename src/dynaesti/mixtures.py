@@ -5,12 +5,15 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from dynaesti.arrays import Array, refuse
+from dynaesti.arrays import Array, Bools, Ints, refuse
 from dynaesti.errors import InputError
-from dynaesti.links import Link
+from dynaesti.links import POSITIVE, Link
 
 HERMITE_X, HERMITE_WEIGHTS = np.polynomial.hermite_e.hermegauss(48)
 HERMITE_WEIGHTS = HERMITE_WEIGHTS / np.sqrt(2 * np.pi)
+HEAVY = 1.0  # latent sd of a component from which on moments under a link without upper end hang on a tail that the data may have cut off
+TRUSTED = 0.999  # probability within which such moments are then taken
+LEVELS = 400  # and the quantiles that they are averaged over
 
 
 def check_level(level: float) -> None:
@@ -44,6 +47,23 @@ class Mixture:
         if link.name == "identity":
             return np.sqrt(self._average(self.sds**2 + (self.means - mean) ** 2))
         return np.asarray(np.sqrt(self._average((self._through(link) - mean[:, None]) ** 2 @ HERMITE_WEIGHTS)))
+
+    def heavy(self, link: Link) -> Bools:
+        """At which points mean and sd would hang on the Gaussians' far tails: a rate's logarithm is widely unknown there.
+
+        e^x under a Gaussian of sd 4 has sd 9,000,000: whatever cut the tail off (twelve counts of 0, say) is not in the Gaussian.
+        """
+        return np.asarray(((self.sds > HEAVY) & (self.weights > 0)).any(axis=0)) & (link.range == POSITIVE)
+
+    def trusted_moments(self, link: Link) -> tuple[Array, Array]:
+        """Mean and sd within the central part of the distribution, where its tails are not to be trusted."""
+        levels = 0.5 + TRUSTED * (np.arange(LEVELS) + 0.5 - 0.5 * LEVELS) / LEVELS
+        values = self.quantiles(levels, link)
+        return values.mean(axis=0), values.std(axis=0)
+
+    def take(self, points: Ints | Bools) -> "Mixture":
+        """Some of the points."""
+        return Mixture(np.broadcast_to(self.weights, self.means.shape)[:, points], self.means[:, points], self.sds[:, points])
 
     def quantiles(self, q: Array, link: Link) -> Array:
         """Quantiles on the link's scale, one row a level: exact, since monotone links carry quantiles over."""

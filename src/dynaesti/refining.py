@@ -19,7 +19,7 @@ import numpy as np
 
 from dynaesti.arrays import Array
 from dynaesti.compiled import compiled, dot
-from dynaesti.components import HIGHEST_RANK, Component, small_form, within_table
+from dynaesti.components import HIGHEST_RANK, Component, read_from_table, small_form, tilted
 from dynaesti.observations import Observations
 from dynaesti.priors.features import solve_lower
 
@@ -81,17 +81,13 @@ def _pairs(phi: Array, skew: Array) -> tuple[Array, float]:
 def _skewness(component: Component, observations: Observations) -> tuple[Array, Array, Array]:
     """Skewness and sd of each site's tilted distribution, and how far its value follows the curve (the nugget lies between).
 
-    The third cumulant is the derivative of the variance by the cavity's natural mean. A component's cavities are without the group's own
-    Gaussian members, so these are multiplied in first.
+    The third cumulant is the derivative of the variance by the cavity's natural mean.
     """
     fixed, groups, likelihood = observations.fixed, component.groups, observations.likelihood
-    cav_var = component.cav_var / (1.0 + component.cav_var * fixed.precision[groups])
-    cav_mean = cav_var * (component.cav_mean / component.cav_var + fixed.shift[groups])
-    thin = 1.0 + component.precision * cav_var
-    mean, var = (cav_mean + component.shift * cav_var) / thin, cav_var / thin
+    cav_mean, cav_var, mean, var = tilted(component, observations)
     step = STEP * np.sqrt(cav_var)
     bent = np.flatnonzero(likelihood.bent[groups])
-    tabulated = within_table(component.kernel, likelihood, observations.mean_at(component.instants), observations.instants[[0, -1]])
+    tabulated = read_from_table(component, observations)
 
     def variance(move: Array) -> Array:
         m, v = mean.copy(), var.copy()
