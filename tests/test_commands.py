@@ -43,8 +43,8 @@ def spoken(capsys, *words):
 
 
 def test_fit_writes_everything_and_tells_in_words(run, answers, tmp_path, capsys):
-    assert {path.name for path in run.iterdir()} == {"fit.dyn", "static.dyn", "items.csv", "items.parquet", "abilities.csv",
-                                                     "abilities.parquet", "report.html"}
+    assert {path.name for path in run.iterdir() if path.name != ".lock"} == {"fit.dyn", "static.dyn", "items.csv", "items.parquet", "abilities.csv",
+                                                                             "abilities.parquet", "report.html"}
     assert len(pd.read_csv(run / "items.csv")) == 8
     assert set(pd.read_parquet(run / "abilities.parquet")["id"]) == {f"p{k:03d}" for k in range(30)}
     code, out, err = spoken(capsys, "fit", answers, "--out", tmp_path / "r", "--quiet", "--no-report", "--bandwidth", "0.4")
@@ -297,7 +297,7 @@ def test_wrong_options_are_refused_before_the_work(run, answers, tmp_path, capsy
 
 
 def test_messages_speak_of_flags():
-    from dynaesti.commands.main import as_flags
+    from dynaesti.commands.words import as_flags
 
     assert as_flags("use bandwidth=inf or direction='free'; rare=10") == "use --bandwidth inf or --direction free; --rare 10"
     assert as_flags("did you mean id='student'?") == "did you mean --id student?"

@@ -69,6 +69,13 @@ def whole_number(value: Any, name: str, least: int) -> int:
     return int(value)
 
 
+def finite_number(value: Any, name: str) -> float:
+    """A number that is one."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating) or not np.isfinite(value):
+        raise InputError(f"{name}: expected a finite number, got {value!r}")
+    return float(value)
+
+
 def positive_number(value: Any, name: str, *, infinite: bool = False) -> float:
     """A number above zero; `infinite` admits inf."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):

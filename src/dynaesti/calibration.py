@@ -77,12 +77,16 @@ class Calibration(ABC):
         """Reported ability at z = 0."""
         return self.scale.gain * self.bank.metric.location + self.scale.shift
 
-    @cached_property
+    @property
     def items(self) -> Any:
-        """A frame: item, model, n, the parameters and their standard errors."""
-        return make_frame(item_columns(self.bank, self.item_labels, self.item_answers, self.covariance, self.scale), self.frame)
+        """A frame: item, model, n, the parameters and their standard errors. A new one each time: it is the caller's."""
+        return make_frame(self._item_columns, self.frame)
 
     @cached_property
+    def _item_columns(self) -> dict[str, Any]:
+        return item_columns(self.bank, self.item_labels, self.item_answers, self.covariance, self.scale)
+
+    @property
     def history(self) -> Any:
         """The trace of the fit as a frame."""
         names = ("iteration", "stage", "objective", "log_evidence", "change", "seconds")
@@ -156,7 +160,8 @@ class Calibration(ABC):
     def more(self, data: Any, unanswered: bool = False) -> Responses:
         """Further data, read with the columns of the fit where they have them, else by their usual names."""
         columns: dict[str, Any] = {key: name for key, name in self.like.columns.items() if name is not None and key != "model"}
-        reading: dict[str, Any] = {"clock": self.like.clock, "timeless": "time" not in columns, "unanswered": unanswered}
+        reading: dict[str, Any] = {"clock": self.like.clock, "timeless": "time" not in columns, "unanswered": unanswered,
+                                   "unit": None if self.like.axis.stamps else self.like.unit}
         try:
             return Responses.read(data, **columns, **reading, known=True)
         except ResponseError as error:

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from dynaesti.arrays import Array, Bools
 from dynaesti.errors import InputError, ResponseError
+from dynaesti.labels import shown
 from dynaesti.tables import Table
 from dynaesti.times import TimeAxis, read_times
 
@@ -28,13 +29,18 @@ SYNONYMS = {
     "time": ("date", "time", "timestamp", "ts", "when", "datetime", "day", "days", "year", "start_time", "starttime", "created_at", "wave"),
 }
 ABSENT = "\0"  # no column can be called so
+MOST_NAMES = 500  # columns that are searched for one that was meant
 MISSING = frozenset(("", "na", "n/a", "nan", "none", "null", "."))
 WORDS = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0, "correct": 1.0, "incorrect": 0.0, "right": 1.0, "wrong": 0.0, "pass": 1.0,
          "fail": 0.0}
 DATE_FORMATS = ("%d.%m.%Y", "%Y/%m/%d", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y")
 CLOCK_FORMATS = ("", " %H:%M", " %H:%M:%S", " %H:%M:%S.%f", " %I:%M %p", " %I:%M:%S %p")
-UNIX = {"unix": (1, "seconds"), "unix-ms": (1000, "milliseconds")}
+UNIX = {"unix": (1, "seconds"), "unix-ms": (10**3, "milliseconds"), "unix-us": (10**6, "microseconds"), "unix-ns": (10**9, "nanoseconds")}
 EPOCH_SECONDS = (3e8, 5e9)  # 1979 to 2128
+YEARS = (1678, 2261)  # that nanoseconds since 1970 can tell
+WRITTEN_AS_NUMBERS = (  # dates that are written as numbers: the lowest, the highest, how they are read, and what that is called
+    (190001, 210012, "%Y%m", "YYYYMM"), (19000101, 21001231, "%Y%m%d", "YYYYMMDD"),
+    (190001010000, 210012312359, "%Y%m%d%H%M", "YYYYMMDDHHMM"), (19000101000000, 21001231235959, "%Y%m%d%H%M%S", "YYYYMMDDHHMMSS"))
 
 
 @dataclass
@@ -46,6 +52,7 @@ class Findings:
     notes: list[str] = field(default_factory=list)
     complaints: list[str] = field(default_factory=list)
     time_format: str | None = None  # how dates turned out to be written, where it is not ISO
+    wordy: bool = False  # whether responses were words that a code could explain
 
     def complain(self, rows: Bools, name: str, what: str, values: npt.NDArray[Any] | None = None) -> None:
         """Mark rows as unusable, with up to three examples."""
@@ -65,8 +72,9 @@ class Findings:
         if not self.complaints:
             return
         if not drop:
-            raise ResponseError(". ".join(self.complaints) + ". Repair them, leave these rows out by Responses.read(…, unreadable='drop') "
-                                "(on the command line --drop-unreadable), or say what words stand for: code={'never': 0} (--code never=0)")
+            words = ", or say what words stand for: code={'never': 0} (--code never=0)" if self.wordy else ""
+            raise ResponseError(". ".join(self.complaints) + ". Repair them, or leave these rows out by "
+                                f"Responses.read(…, unreadable='drop') (on the command line --drop-unreadable){words}")
         if self.bad.all():
             raise ResponseError(". ".join(self.complaints) + ". No row is left")
         self.notes += [f"left out: {complaint}" for complaint in self.complaints]
@@ -78,8 +86,8 @@ def find_column(table: Table, key: str, given: str | None, notes: list[str], opt
     if given is not None:
         if given in names:
             return given
-        near = get_close_matches(str(given), names, n=3, cutoff=0.4)
-        raise ResponseError(f"{key}: no column {given!r}; {f'did you mean {near[0]!r}? ' if near else ''}There are: {', '.join(names)}")
+        near = get_close_matches(str(given), names[:MOST_NAMES], n=3, cutoff=0.4)
+        raise ResponseError(f"{key}: no column {given!r}; {f'did you mean {near[0]!r}? ' if near else ''}There are: {shown(names)}")
     lowered = {name.lower().strip().replace(" ", "_"): name for name in reversed(names)}
     for synonym in SYNONYMS[key]:
         if synonym in lowered:
@@ -88,10 +96,10 @@ def find_column(table: Table, key: str, given: str | None, notes: list[str], opt
             return lowered[synonym]
     if optional:
         return None
-    near = [name for synonym in SYNONYMS[key] for name in get_close_matches(synonym, names, n=1, cutoff=0.7)]
+    near = [name for synonym in SYNONYMS[key] for name in get_close_matches(synonym, names[:MOST_NAMES], n=1, cutoff=0.7)]
     hint = f"; did you mean {key}={near[0]!r}?" if near else f"; name it: {key}='name'"
     rest = ", or fit one constant ability per person (bandwidth=inf; when preparing shards timeless=True)" if key == "time" else ""
-    raise ResponseError(f"no column for {key} among {', '.join(names)}{hint}{rest}")
+    raise ResponseError(f"no column for {key} among {shown(names)}{hint}{rest}")
 
 
 def nulls(series: nw.Series[Any]) -> Bools:
@@ -124,17 +132,20 @@ def floats(series: nw.Series[Any]) -> Array | None:
 
 
 DECIMAL_COMMA, THOUSANDS = re.compile(r"[+-]?\d+,\d+"), re.compile(r"[+-]?\d{1,3}(,\d{3})+")
+THOUSAND_POINTS = re.compile(r"[+-]?\d{1,3}(\.\d{3})+")
 
 
 def _written(texts: list[str]) -> tuple[Array, bool]:
     """Texts as numbers (NaN where they are none), and whether commas were read as decimal points.
 
-    Commas that could all part thousands are not read at all: 1,000 may be either.
+    Commas that could all part thousands are not read at all: 1,000 may be either. Nor are points that could, beside decimal commas.
     """
     commas = [text for text in texts if DECIMAL_COMMA.fullmatch(text)]
     decimal = any(not THOUSANDS.fullmatch(text) for text in commas)
     out = np.full(len(texts), np.nan)
     for k, text in enumerate(texts):
+        if decimal and THOUSAND_POINTS.fullmatch(text):
+            continue
         try:
             out[k] = float(text.replace(",", ".") if decimal and DECIMAL_COMMA.fullmatch(text) else text)
         except ValueError:
@@ -158,17 +169,48 @@ def _numbers_of_text(raw: npt.NDArray[Any], missing: Bools, name: str, found: Fi
     if commas:
         found.notes.append(f"{name}: commas were read as decimal points")
     found.complain(odd[place], name, "hold text where numbers belong", raw)
+    found.wordy |= bool(odd.any())
     return values[place], missing | absent[place]
 
 
 def labels(series: nw.Series[Any], name: str, found: Findings) -> npt.NDArray[Any]:
     """A column as labels; rows without one are complained of."""
-    values = np.asarray(series.to_numpy())
-    blank = nulls(series) | (np.isnan(values) if values.dtype.kind == "f" else False)
-    found.complain(np.asarray(blank, dtype=bool), name, "have none")
-    if values.dtype.kind == "f" and series.dtype.is_integer():
-        values = np.where(blank, 0, values).astype(np.int64)  # whole numbers that nulls had turned into floats
+    blank = nulls(series)
+    if series.dtype.is_integer():  # without the gaps: beside them frame libraries hand over floats, which round long ids
+        whole = np.asarray(series.filter((~blank).tolist()).to_numpy()) if blank.any() else np.asarray(series.to_numpy())
+        values = np.zeros(blank.size, dtype=np.int64 if whole.dtype.kind == "O" else whole.dtype)
+        values[~blank] = whole
+    else:
+        values = np.asarray(series.to_numpy())
+    if values.dtype.kind == "f":
+        blank |= np.isnan(values)
+        rounded = np.flatnonzero((np.abs(values) >= EXACT) & ~blank)
+        if rounded.size:
+            first = int(rounded[0])
+            raise ResponseError(f"{name}: {rounded.size:,} of {blank.size:,} are numbers with a point beyond 2⁵³ (first: "
+                                f"{values[first]:.0f} in {found.table.where(first)}), where neighbours cannot be told apart; read them as "
+                                "text or whole numbers")
+    found.complain(blank, name, "have none")
+    if values.dtype.kind == "O":
+        found.complain(_unwritable(values), name, "hold text that cannot be written down (half of a character pair)")
     return values
+
+
+EXACT = 2.0**53  # whole numbers below are told apart by floats
+
+
+def _unwritable(values: npt.NDArray[Any]) -> Bools:
+    """Which labels hold lone surrogates: no file, frame or page could take them."""
+    bad = {value for value in set(values.tolist()) if isinstance(value, str) and not value.isascii() and _is_torn(value)}
+    return np.array([isinstance(value, str) and value in bad for value in values.tolist()]) if bad else np.zeros(values.size, dtype=bool)
+
+
+def _is_torn(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return True
+    return False
 
 
 @dataclass(frozen=True)
@@ -230,26 +272,55 @@ def _meant(raw: Array, name: str, clock: Clock, found: Findings) -> npt.NDArray[
         if likely not in (None, clock.unit):
             raise ResponseError(f"{name}: numbers such as {fine[0]:.0f} do not count {UNIX[clock.unit][1]} since 1970; did you mean unit "
                                 f"{likely!r}?")
-        return _from_epoch(raw, UNIX[clock.unit][0])
-    if clock.unit is None and fine.size and np.all((fine > 19000101) & (fine < 21001232) & (fine == np.floor(fine))):
-        dates = [_read_date(f"{value:.0f}", "%Y%m%d") for value in np.unique(fine)]
+        return _from_epoch(raw, clock.unit, name, found)
+    if clock.unit is not None or not fine.size:
+        return raw
+    _refuse_mixed_clocks(fine, name)
+    unit = looks_like_epoch(fine)
+    if unit is not None:
+        found.notes.append(f"{name}: numbers such as {fine[0]:.0f} were taken as Unix time in {UNIX[unit][1]}; unit= says otherwise "
+                           "(on the command line --unit)")
+        return _from_epoch(raw, unit, name, found)
+    for low, high, form, called in WRITTEN_AS_NUMBERS:
+        if fine.min() < low or fine.max() > high or np.any(fine != np.floor(fine)):
+            continue
+        values = np.unique(fine)
+        dates = [_read_date(f"{value:.0f}", form) for value in values.tolist()]
         if all(date is not None for date in dates):
-            found.notes.append(f"{name}: numbers such as {fine[0]:.0f} were read as dates (YYYYMMDD); times are in days")
-            lookup = dict(zip(np.unique(fine).tolist(), dates, strict=True))
+            found.notes.append(f"{name}: numbers such as {fine[0]:.0f} were read as dates ({called}); times are in days")
+            lookup = dict(zip(values.tolist(), dates, strict=True))
             return np.array([lookup.get(value, datetime(2000, 1, 1)) for value in raw.tolist()], dtype="datetime64[ns]")
     return raw
 
 
-def _from_epoch(raw: Array, per_second: int) -> npt.NDArray[Any]:
-    return (np.nan_to_num(raw) * (1_000_000_000 // per_second)).astype(np.int64).astype("datetime64[ns]")
+def _from_epoch(raw: Array, unit: str, name: str, found: Findings) -> npt.NDArray[Any]:
+    """Stamps from a count since 1970; counts beyond what can be told are complained of."""
+    seconds = np.nan_to_num(raw) / UNIX[unit][0]
+    found.complain(~(np.abs(seconds) < LAST_SECOND), name, f"lie outside the years {YEARS[0]} to {YEARS[1]}")
+    seconds = np.where(np.abs(seconds) < LAST_SECOND, seconds, 0.0)
+    whole = np.floor(seconds)  # seconds and the rest apart: a product of both would lose digits
+    return (whole.astype(np.int64) * 10**9 + np.rint((seconds - whole) * 1e9).astype(np.int64)).astype("datetime64[ns]")
+
+
+LAST_SECOND = 9.2e9  # since 1970, that nanoseconds in 64 bits can tell
 
 
 def looks_like_epoch(values: Array) -> str | None:
-    """"unix" or "unix-ms" where numbers look like such clocks."""
+    """The clock ("unix", "unix-ms", …) that numbers look like."""
     if not values.size:
         return None
     low, high = float(np.nanmin(values)), float(np.nanmax(values))
     return next((unit for unit, (scale, _) in UNIX.items() if low > EPOCH_SECONDS[0] * scale and high < EPOCH_SECONDS[1] * scale), None)
+
+
+def _refuse_mixed_clocks(values: Array, name: str) -> None:
+    """Refuse numbers of which some count seconds since 1970 and some thousandths, and none anything else."""
+    counts = {told: int(((values > EPOCH_SECONDS[0] * scale) & (values < EPOCH_SECONDS[1] * scale)).sum())
+              for scale, told in UNIX.values()}
+    held = {told: count for told, count in counts.items() if count}
+    if len(held) > 1 and sum(held.values()) == values.size:
+        raise ResponseError(f"{name}: " + " and ".join(f"{count:,} values count {told}" for told, count in held.items())
+                            + " since 1970; make them alike")
 
 
 def _times_of_text(raw: npt.NDArray[Any], blank: Bools, name: str, clock: Clock, found: Findings) -> tuple[npt.NDArray[Any], bool]:
@@ -264,12 +335,14 @@ def _times_of_text(raw: npt.NDArray[Any], blank: Bools, name: str, clock: Clock,
         found.complain((~np.isfinite(plain) & ~absent)[code], name, "hold no number where the others do", raw)
         return _meant(np.nan_to_num(plain)[code], name, clock, found), False
     stamps, zones = _stamps_of_text([stripped[k] for k in given], name, clock, found)
-    unread = np.zeros(texts.size, dtype=bool)
+    unread, far = np.zeros(texts.size, dtype=bool), np.zeros(texts.size, dtype=bool)
     unread[given] = [stamp is None for stamp in stamps]
+    far[given] = [stamp is not None and not YEARS[0] <= stamp.year <= YEARS[1] for stamp in stamps]
     found.complain(unread[code], name, "hold no time", raw)
+    found.complain(far[code], name, f"lie outside the years {YEARS[0]} to {YEARS[1]} (some databases write 'no date' so)", raw)
     whole = np.full(texts.size, np.datetime64("2000-01-01", "ns"))
     for k, stamp in zip(given, stamps, strict=True):
-        if stamp is not None:
+        if stamp is not None and not far[k]:
             whole[k] = np.datetime64(stamp, "ns")
     return whole[code], zones
 
@@ -287,6 +360,7 @@ def _stamps_of_text(texts: list[str], name: str, clock: Clock, found: Findings) 
                             f"{bare!r}); say what those mean by timezone='Europe/Zurich' (on the command line --timezone)")
     if zone is not None and with_zone < len(known):
         found.notes.append(f"{name}: stamps without a zone were taken as {clock.timezone} time")
+        _tell_odd_hours(texts, stamps, zone, name, clock, found)
     if with_zone or zone is not None:
         found.notes.append(f"{name}: times are reported in UTC")
     return [_in_utc(stamp, zone) for stamp in stamps], bool(with_zone or zone is not None)
@@ -295,7 +369,28 @@ def _stamps_of_text(texts: list[str], name: str, clock: Clock, found: Findings) 
 def _in_utc(stamp: datetime | None, zone: ZoneInfo | None) -> datetime | None:
     if stamp is None or (stamp.tzinfo is None and zone is None):
         return stamp
+    if not YEARS[0] <= stamp.year <= YEARS[1]:  # to be complained of; there is no UTC to the first and last day of all
+        return stamp.replace(tzinfo=None)
     return (stamp.replace(tzinfo=zone) if stamp.tzinfo is None else stamp).astimezone(UTC).replace(tzinfo=None)
+
+
+def _tell_odd_hours(texts: list[str], stamps: list[datetime | None], zone: ZoneInfo, name: str, clock: Clock, found: Findings) -> None:
+    """Tell of local times that a change of the clock skips, or has twice."""
+    skipped: list[str] = []
+    twice: list[str] = []
+    for text, stamp in zip(texts, stamps, strict=True):
+        if stamp is None or stamp.tzinfo is not None or not YEARS[0] <= stamp.year <= YEARS[1]:
+            continue
+        first, second = (stamp.replace(tzinfo=zone, fold=fold).utcoffset() for fold in (0, 1))
+        if first != second:  # asked before and after the change
+            exists = stamp.replace(tzinfo=zone).astimezone(UTC).astimezone(zone).replace(tzinfo=None) == stamp
+            (twice if exists else skipped).append(text)
+    if skipped:
+        found.notes.append(f"{name}: {len(skipped):,} kinds of times do not exist in {clock.timezone}, whose clocks skip them (first: "
+                           f"{skipped[0]!r}); they were read as if the clocks had not been changed yet. Is the zone right?")
+    if twice:
+        found.notes.append(f"{name}: {len(twice):,} kinds of times occur twice in {clock.timezone}, whose clocks go back (first: "
+                           f"{twice[0]!r}); the earlier of both was taken")
 
 
 def _reader(texts: list[str], name: str, clock: Clock, found: Findings) -> Callable[[str], datetime | None]:

@@ -170,7 +170,7 @@ def read_from_table(component: Component, observations: Observations) -> bool:
 
 
 def tilted(component: Component, observations: Observations) -> tuple[Array, Array, Array, Array]:
-    """At each group the cavity that its bent members see (mean, variance), and their tilted distribution (mean, variance); latent values."""
+    """At each group the cavity that its bent members see, and their tilted distribution: mean and variance each, of latent values."""
     fixed, groups, offset = observations.fixed, component.groups, observations.mean_at(component.instants)
     cav_mean, cav_var, mean, var = tilted_from(component.cav_mean - offset, component.cav_var, fixed.precision[groups], fixed.shift[groups],
                                                component.precision, component.shift)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from os import PathLike, fspath
 from typing import Any, overload
 
@@ -22,13 +23,14 @@ from dynaesti.fitting import Stages
 from dynaesti.items import ItemModel
 from dynaesti.itemtable import given_items
 from dynaesti.labels import Labels
+from dynaesti.locks import WAIT, only_one
 from dynaesti.orientation import mirrored, upright, upright_shards
 from dynaesti.places import Place
 from dynaesti.priors.kernels import RBF, Banded, Kernel, Level, Matern32
 from dynaesti.progress import LiveLine
 from dynaesti.responses import Responses
 from dynaesti.results import Fit
-from dynaesti.runfolder import CHECKPOINT, FIT_NAME
+from dynaesti.runfolder import CHECKPOINT, FIT_NAME, LOCK
 from dynaesti.sharded import Layout, Sharded, TakeStock, summed
 from dynaesti.shardedfit import ShardedFit
 from dynaesti.shards import Shards, is_shards
@@ -158,6 +160,10 @@ class DynAEsti:
     def _fit_shards(self, shards: Shards, out: str | PathLike[str] | None, earlier: ShardedFit | None = None) -> ShardedFit:
         """The same stages over shards; everything about people stays in the folder. `earlier`: a fit of nearly the same answers."""
         run = Place(f"{shards.folder.rstrip('/')}-fit" if out is None else fspath(out))
+        with only_one(run.path(LOCK), run.root):
+            return self._fit_into(run, shards, earlier)
+
+    def _fit_into(self, run: Place, shards: Shards, earlier: ShardedFit | None) -> ShardedFit:
         if earlier is None and run.exists(FIT_NAME) and not run.exists(CHECKPOINT):
             raise InputError(f"out: {run.root} holds a fit already; name another folder, or remove it")
         if self.unit is not None or not (self.kernel.static or shards.columns.get("time")):
@@ -188,6 +194,8 @@ class DynAEsti:
         made = ShardedFit(**vars(common), shards=shards, run=run, versions=crowd.versions, turned=False, clock=self.clock,
                           span=(float(crowd.census.first.min()), float(crowd.census.last.max())),
                           log_evidence=fitted.point.log_evidence, unsettled=fitted.point.unsettled, answered=stock.number)
+        if earlier is not None:
+            made = replace(made, batches=earlier.batches)
         made = upright_shards(made, self.orient)
         made.save()
         saved.done()
@@ -239,6 +247,8 @@ def refresh(fit: ShardedFit, *, iterations: int = 200, progress: bool | Listener
 
     A few passes over the shards, in the same folder; an interrupted one goes on when called again.
     """
+    if not isinstance(fit, ShardedFit):
+        raise InputError(f"refresh: expected a fit of shards, got {type(fit).__name__}; fit the whole of other data again")
     kept = fit.options
     models = dict(zip(fit.item_labels.tolist(), fit.coding.models, strict=True))
     again = DynAEsti(models, scale=kept["scale"], direction=kept["direction"], orient=kept.get("orient"),
@@ -246,8 +256,10 @@ def refresh(fit: ShardedFit, *, iterations: int = 200, progress: bool | Listener
                      priors=kept["priors"], clock=fit.clock, rare=kept["rare"],
                      tolerance=kept["tolerance"], threads=kept["threads"], standard_errors=fit.covariance is not None,
                      iterations=iterations, progress=progress, engine=engine)
-    made = again._fit_shards(fit.shards, fit.run.root, fit)
-    made.renew_abilities(engine=engine)
+    with only_one(fit.run.path(LOCK), fit.run.root, wait=WAIT):
+        fit._check_current()
+        made = again._fit_shards(fit.shards, fit.run.root, fit)
+        made.renew_abilities(engine=engine)
     return made
 
 

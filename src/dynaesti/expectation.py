@@ -77,6 +77,13 @@ def ability_grid(bank: Bank, farthest: float = 0.0) -> Array:
     return np.linspace(-reach, reach, int(2 * reach * cells) + 1)
 
 
+def check_reach(farthest: float) -> None:
+    """Refuse abilities so far out that no grid of rows reaches them: what lies beyond would be made up."""
+    if not farthest + ROOM <= REACH[-1]:
+        raise InputError(f"abilities reach {farthest:.3g} standard deviations from the population's mean, beyond the {REACH[-1] - ROOM:g} "
+                         "that can be computed with; are anchors and answers on one scale, and the responses coded the right way round?")
+
+
 def unit_sums(answers: Answers, kernels: list[Kernel], expected: Expected) -> Array:
     """How the abilities ask to be shifted and stretched: gradients of the evidence by both (first row), and information (second).
 

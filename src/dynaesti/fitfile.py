@@ -7,16 +7,17 @@ from typing import Any
 
 from dynaesti.arrays import Array
 from dynaesti.bank import Bank, Block, Metric
-from dynaesti.coding import Coding
+from dynaesti.coding import Coding, build_answers
 from dynaesti.em import Step
 from dynaesti.errors import InputError
 from dynaesti.expectation import Grafts
+from dynaesti.fitchecks import check_covariance, check_grafts, check_items, check_kernels, check_labels, check_options
 from dynaesti.items import MODELS, Golf, ItemModel, OwnModel
 from dynaesti.labels import Labels, as_labels
 from dynaesti.priors.kernels import Kernel
-from dynaesti.responses import Responses
+from dynaesti.responses import Responses, check_responses
 from dynaesti.saving import Arrays, Header, kernel_header, read_kernel
-from dynaesti.times import TimeAxis
+from dynaesti.times import read_axis
 
 ROWS = ("person", "item", "resp", "offsets", "origin", "row")
 BLOCK = ("items", "u", "free", "values", "prior_mean", "prior_sd")
@@ -36,6 +37,7 @@ class Common:
     trace: tuple[Step, ...]
     converged: bool
     options: Mapping[str, Any]
+    batches: tuple[str, ...]  # prints of the further answers that came in since
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,8 @@ def common_header(fit: Common, items: Labels, arrays: Arrays) -> Header:
             "blocks": [{"model": _model_header(b.model), "size": b.size, "first_row": b.first_row} for b in fit.bank.blocks],
             "metric": asdict(fit.bank.metric), "priors": fit.bank.priors, "merged": list(fit.coding.merged),
             "errors": fit.covariance is not None, "kernels": [kernel_header(kernel) for kernel in fit.kernels],
-            "trace": [asdict(step) for step in fit.trace], "converged": fit.converged, "options": dict(fit.options)}
+            "trace": [asdict(step) for step in fit.trace], "converged": fit.converged, "options": dict(fit.options),
+            "batches": list(fit.batches)}
 
 
 def read_common(header: Header, arrays: Arrays, models: Mapping[str, ItemModel] | None) -> tuple[Common, Labels]:
@@ -76,10 +79,15 @@ def read_common(header: Header, arrays: Arrays, models: Mapping[str, ItemModel] 
             per_item[item] = block.model
     covariance = tuple(arrays[f"block{k}.covariance"] for k in range(len(blocks))) if header["errors"] else None
     coding = Coding(arrays["coding.values"], arrays["coding.table"], tuple(per_item), tuple(header["merged"]))
-    return Common(coding, Bank(blocks, Metric(**header["metric"]), header["priors"]), tuple(read_kernel(k) for k in header["kernels"]),
-                  arrays["population"], covariance, arrays.get("shared"),
-                  tuple(Step(**step) for step in header["trace"]), header["converged"],
-                  header["options"]), items
+    bank, kernels = Bank(blocks, Metric(**header["metric"]), header["priors"]), tuple(read_kernel(k) for k in header["kernels"])
+    check_labels(items, "the items")
+    check_items(bank, coding, items.size)
+    check_covariance(bank, covariance, arrays.get("shared"))
+    check_kernels(kernels, arrays["population"])
+    check_options(header["options"], ("abilities", "items"))
+    return Common(coding, bank, kernels, arrays["population"], covariance, arrays.get("shared"),
+                  tuple(Step(**step) for step in header["trace"]), bool(header["converged"]), header["options"],
+                  tuple(map(str, header.get("batches", ())))), items  # files of before have none
 
 
 def fit_header(fit: FitParts, arrays: Arrays) -> Header:
@@ -103,10 +111,13 @@ def read_fit(header: Header, arrays: Arrays, models: Mapping[str, ItemModel] | N
     told = header["responses"]
     rows = {name: arrays[f"responses.{name}"] for name in ROWS}
     responses = Responses(people=read_labels(header["people"], "people", arrays), items=items, weight=arrays.get("responses.weight"),
-                          axis=TimeAxis(**told["axis"]), unit=told["unit"], clock=told["clock"], dropped=told["dropped"],
+                          axis=read_axis(told["axis"]), unit=told["unit"], clock=told["clock"], dropped=told["dropped"],
                           frame=told["frame"], notes=tuple(told["notes"]), columns=told["columns"],
                           models=None if header["models"] is None else as_labels(header["models"]), **rows)
     grafts = tuple(Grafts(**{name: arrays[f"prior{k}.{name}"] for name in SITES}) for k in range(len(header["kernels"])))
+    check_labels(responses.people, "the people")
+    check_responses(responses)
+    check_grafts(grafts, common.kernels, build_answers(responses, common.coding, common.bank), arrays["weights"])
     return FitParts(**vars(common), responses=responses, grafts=grafts, weights=arrays["weights"])
 
 

@@ -49,7 +49,7 @@ class Fitted:
     def common(self, coding: Coding, options: Mapping[str, Any]) -> Common:
         """What a fit keeps of it."""
         return Common(coding, self.point.bank, self.priors.kernels, self.priors.share, self.covariance, self.shared, self.trace,
-                      self.converged, {**options, "farthest": self.point.farthest})
+                      self.converged, {**options, "farthest": self.point.farthest}, ())
 
 
 def typical_times(census: Census, some: Answers) -> tuple[float, float]:

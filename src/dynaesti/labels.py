@@ -1,5 +1,7 @@
 """Ids and item names of any type: numbered for the computation, and given back as they came."""
 
+import unicodedata
+from collections.abc import Hashable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -46,6 +48,28 @@ def as_labels(values: list[Any]) -> Labels:
     return out
 
 
+def written(label: Any) -> str:
+    """A label as it is written down, by which it is known again: 17, 17.0 (what frames make of 17 beside a gap) and "17" are one."""
+    plain = _plain(label)
+    return str(int(plain)) if isinstance(plain, float) and plain.is_integer() else str(plain)
+
+
+def alike(label: Any) -> str:
+    """What is left of a label without what people overlook: space around it, upper case, the way an accent is encoded."""
+    return unicodedata.normalize("NFKC", written(label)).strip().casefold()
+
+
+def shown(names: Sequence[Any], most: int = 12, longest: int = 40) -> str:
+    """Names in a message: a few of them, none too long, and nothing that a terminal would obey."""
+    def one(name: Any) -> str:
+        text = str(name)
+        cut = text if len(text) <= longest else text[:longest - 1] + "…"
+        return cut if cut.isprintable() else repr(cut)[1:-1]
+
+    rest = len(names) - most
+    return ", ".join(map(one, names[:most])) + (f" and {rest:,} more" if rest > 0 else "")
+
+
 def listed(values: Any) -> list[Any]:
     """One label, or several, as a list."""
     if isinstance(values, str | bytes) or not hasattr(values, "__len__"):
@@ -56,13 +80,17 @@ def listed(values: Any) -> list[Any]:
 def look_up(labels: Labels, wanted: list[Any]) -> Ints:
     """Numbers of the wanted labels, −1 where unknown. Where types differ the written form counts: 17 is "17"."""
     index = {label: k for k, label in enumerate(labels.tolist())}
-    numbers = np.array([index.get(_plain(label), -1) for label in wanted], dtype=np.int64)
+    try:
+        numbers = np.array([index.get(_plain(label), -1) for label in wanted], dtype=np.int64)
+    except TypeError:
+        odd = next(label for label in wanted if not isinstance(label, Hashable))
+        raise InputError(f"labels: expected numbers, text or dates, got {odd!r}") from None
     if (numbers < 0).any():
-        written: dict[str, int] = {}
+        by_form: dict[str, int] = {}
         for label, k in index.items():
-            written[str(label)] = -1 if str(label) in written else k
+            by_form[written(label)] = -1 if written(label) in by_form else k
         for place in np.flatnonzero(numbers < 0):
-            numbers[place] = written.get(str(_plain(wanted[place])), -1)
+            numbers[place] = by_form.get(written(wanted[place]), -1)
     return numbers
 
 

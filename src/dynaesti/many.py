@@ -224,13 +224,13 @@ class Curves:
         return self._shaped(self._moments(t)[1])
 
     def _moments(self, t: Any) -> tuple[Array, Array]:
-        """Mean and sd, curves then times. Where a far tail would decide them a few curves are asked one by one, for their exact posteriors."""
+        """Mean and sd, curves then times. Where a far tail would decide them, a few curves are asked one by one for the exact ones."""
         mix, link = self.mixture(t), self.data.observations.link
         heavy = mix.heavy(link)
         curves = np.flatnonzero(heavy.reshape(len(self), -1).any(axis=1)) if heavy.any() else np.zeros(0, dtype=np.int64)
         if curves.size > MOST_EXACT:
-            warnings.warn(f"rates are so uncertain for {curves.size:,} of {len(self):,} curves that mean and sd hang on their tails: they are "
-                          f"those of the central {TRUSTED:.1%}; medians and bands do not", DynaestiWarning, stacklevel=4)
+            warnings.warn(f"rates are so uncertain for {curves.size:,} of {len(self):,} curves that mean and sd hang on their tails: told "
+                          f"are those of the central {TRUSTED:.1%}; medians and bands are as ever", DynaestiWarning, stacklevel=4)
             trusted = mix.trusted_moments(link)
             return np.where(heavy, trusted[0], _finite(mix, heavy).mean(link)), np.where(heavy, trusted[1], _finite(mix, heavy).sd(link))
         mean, sd = (_finite(mix, heavy).mean(link), _finite(mix, heavy).sd(link)) if curves.size else (mix.mean(link), mix.sd(link))

@@ -10,9 +10,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from dynaesti.errors import MissingExtraError, StorageError
 from dynaesti.storage import beside
+
+
+def is_address(path: str) -> bool:
+    """Whether a path is an address of fsspec's, a chain of them included."""
+    return "://" in path or "::" in path
 
 
 @dataclass(frozen=True)
@@ -24,7 +30,7 @@ class Place:
     @property
     def local(self) -> bool:
         """Whether the folder is on this machine's own file system."""
-        return "://" not in self.root
+        return not is_address(self.root)
 
     @cached_property
     def _remote(self) -> tuple[Any, str]:
@@ -44,13 +50,17 @@ class Place:
 
     def relative(self, other: str) -> str:
         """Another folder as seen from here, so that both can be moved together."""
-        if "://" in other:
+        if is_address(other):
             return other
         return os.path.relpath(other, self.root) if self.local else os.path.abspath(other)
 
     def resolved(self, other: str) -> str:
         """A folder that was told by `relative`."""
-        return other if "://" in other or os.path.isabs(other) or not self.local else os.path.normpath(os.path.join(self.root, other))
+        return other if is_address(other) or os.path.isabs(other) or not self.local else os.path.normpath(os.path.join(self.root, other))
+
+    def may_reach(self, other: str) -> bool:
+        """Whether somewhere else is here too: on this machine, or at the host and in the bucket that this address names."""
+        return not is_address(other) or (not self.local and urlsplit(other)[:2] == urlsplit(self.root)[:2] and "::" not in other)
 
     def child(self, name: str) -> Place:
         """A folder within."""
@@ -89,11 +99,10 @@ class Place:
     def writing(self, name: str) -> Iterator[Any]:
         """A file opened to write bytes to; it takes its place when all are written."""
         if self.local:
-            Path(self.path(name)).parent.mkdir(parents=True, exist_ok=True)
+            with suppress(OSError):  # told when the file cannot be made
+                Path(self.path(name)).parent.mkdir(parents=True, exist_ok=True)
             with beside(self.path(name)) as part, part.open("wb") as file:
                 yield file
-                file.flush()
-                os.fsync(file.fileno())
             return
         system, path = self._remote
         target = posixpath.join(path, name)

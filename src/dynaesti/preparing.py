@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-import os
+import glob
+import re
 import shutil
+import tempfile
 import uuid
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from os import PathLike
+from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +20,14 @@ import numpy.typing as npt
 from dynaesti.arrays import Array, Ints, whole_number
 from dynaesti.columns import Clock
 from dynaesti.errors import InputError, MissingExtraError, ResponseError
-from dynaesti.labels import Labels, as_labels, encode
+from dynaesti.labels import Labels, as_labels, encode, written
+from dynaesti.locks import only_one
 from dynaesti.places import Place
 from dynaesti.responses import Rows, find_roles, read_rows
 from dynaesti.shards import Part, Shards, default_shards, is_shards, shard_numbers, write_part
+from dynaesti.storage import umask
 from dynaesti.tables import Table, read_pieces, read_table, rows_about
-from dynaesti.times import DAY_NS, TimeAxis
+from dynaesti.times import DAY_NS, TimeAxis, check_span
 
 PIECE = 1_000_000  # rows that are read at a time
 MEMORY = "1GB"  # for sorting
@@ -43,31 +48,55 @@ def prepare(data: Any, out: str | PathLike[str], *, shards: int | None = None, i
     """
     if unreadable not in ("refuse", "drop"):
         raise InputError(f"unreadable: {unreadable!r} is neither 'refuse' nor 'drop'")
+    if not isinstance(out, str | PathLike) or not fspath(out):
+        raise InputError(f"out: expected the name of a folder, got {out!r}")
+    if not MEMORY_SIZE.fullmatch(str(memory)):
+        raise InputError(f"memory: expected a size such as '1GB' or '500MB', got {memory!r}")
     target = Path(out)
-    if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        if not is_shards(target):
-            raise InputError(f"out: {target} exists and is not empty; name another folder")
-        if not force:
-            raise InputError(f"out: {target} holds shards already; name another folder, or write over them with force=True (--force)")
-    pieces, about = _pieces_of(data)
-    count = default_shards(about) if shards is None else whole_number(shards, "shards", 1)
-    work = target.with_name(f"{target.name}.{os.getpid()}.part")
+    with only_one(target.with_name(f".{target.name}.lock"), f"out: {target}", fleeting=True):
+        _refuse_full(target, force)
+        pieces, about = _pieces_of(data)
+        count = default_shards(about) if shards is None else whole_number(shards, "shards", 1)
+        door = Door({"id": id, "item": item, "resp": resp, "time": time, "weight": weight, "model": model},
+                    Clock(unit, timezone, time_format), unit, timeless, unreadable == "drop", code, count)
+        with _workshop(target) as work:
+            made = _sorted_shards(door, pieces, work, count, distinct, memory, tell or (lambda _: None))
+    return replace(made, folder=str(target))
+
+
+MEMORY_SIZE = re.compile(r"\s*\d+(\.\d+)?\s*([KMGT]i?B|B|%)\s*", re.IGNORECASE)
+
+
+def _refuse_full(target: Path, force: bool) -> None:
+    """Refuse a folder with anything else in it than shards that may be written over."""
+    if not target.exists() or (target.is_dir() and not any(target.iterdir())):
+        return
+    if not is_shards(target):
+        raise InputError(f"out: {target} exists and is not empty; name another folder")
+    if not force:
+        raise InputError(f"out: {target} holds shards already; name another folder, or write over them with force=True (--force)")
+
+
+@contextmanager
+def _workshop(target: Path) -> Iterator[Path]:
+    """A folder to work in beside the target, whose place it takes when all is done; what killed ones left behind goes first."""
+    begin = f".{target.name}."
+    for left in target.parent.glob(f"{glob.escape(begin)}*.part"):
+        shutil.rmtree(left, ignore_errors=True)
     try:
-        work.mkdir(parents=True)
+        work = Path(tempfile.mkdtemp(".part", begin, target.parent))
+        work.chmod(0o777 & ~umask())
     except OSError as error:
         raise InputError(f"out: {target} cannot be made ({error.strerror})") from error
     try:
-        door = Door({"id": id, "item": item, "resp": resp, "time": time, "weight": weight, "model": model},
-                    Clock(unit, timezone, time_format), unit, timeless, unreadable == "drop", code, count)
-        made = _sorted_shards(door, pieces, work, count, distinct, memory, tell or (lambda _: None))
-        old = target.with_name(f"{target.name}.{os.getpid()}.old")
+        yield work
+        old = work.with_name(f"{work.name}.old.part")
         if target.exists():
             target.replace(old)
         work.replace(target)
         shutil.rmtree(old, ignore_errors=True)
     finally:
         shutil.rmtree(work, ignore_errors=True)
-    return replace(made, folder=str(target))
 
 
 def _pieces_of(data: Any) -> tuple[Iterator[Table], int]:
@@ -116,13 +145,13 @@ class Door:
         return out if rows.weight is None else {**out, "weight": rows.weight}
 
     def _labels(self, values: Labels, role: str, piece: Table) -> Labels:
-        """Whole numbers of Parquet and frames stay such; everything else is text."""
+        """Whole numbers of Parquet and frames stay such; everything else is text, and so are those beyond 2⁶³."""
         text = piece.sources and piece.sources[0].line is not None
-        whole = values.dtype.kind in "iu" and not text
+        whole = values.dtype.kind in "iu" and values.dtype != np.uint64 and not text
         if self.whole.setdefault(role, whole) and not whole:
             raise ResponseError(f"{role} (column {self.roles[role]!r}): whole numbers before, other labels from {piece.where(0)} on; make "
                                 "the files alike")
-        return values.astype(np.int64) if self.whole[role] else as_labels([str(value) for value in values.tolist()])
+        return values.astype(np.int64) if self.whole[role] else as_labels([written(value) for value in values.tolist()])
 
     def _item(self, rows: Rows, piece: Table) -> Ints:
         names, code = encode(self._labels(rows.names, "item", piece), "item")
@@ -193,9 +222,8 @@ def _axis(door: Door, first: float, last: float) -> TimeAxis:
     """The axis that begins at the earliest answer."""
     assert door.axis is not None
     axis = replace(door.axis, origin=float(first), origin_ns=int(first) if door.axis.stamps else 0)
-    span = (last - first) / (DAY_NS if axis.stamps else 1)
-    if span > 0 and not np.isfinite(1.0 / span):
-        raise InputError(f"time: they span only {span:g}; use a smaller unit")
+    if not axis.stamps:
+        check_span(last - first, "time")
     return axis
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from dynaesti.charts import charts
-from dynaesti.errors import MissingExtraError
+from dynaesti.errors import InputError, MissingExtraError
 from dynaesti.findings import Twin
 from dynaesti.pagedata import page_data
 from dynaesti.results import Fit
@@ -21,11 +21,16 @@ from dynaesti.storage import beside
 def write_report(fit: Fit, path: str | PathLike[str], *, twin: Twin | None = None, title: str | None = None) -> Path:
     """Write the report of a fit. `twin` (evaluate.static_twin) adds the comparison with constant abilities."""
     target = Path(path)
+    if target.suffix.lower() not in PAGES:
+        raise InputError(f"path: the report is an HTML page; {target.name} should end in .html (a browser prints it to PDF)")
     text = report_page(fit, twin, title or "Abilities over time")
+    target.parent.mkdir(parents=True, exist_ok=True)
     with beside(target) as part:
-        target.parent.mkdir(parents=True, exist_ok=True)
         part.write_text(text, encoding="utf-8")
     return target
+
+
+PAGES = (".html", ".htm")
 
 
 def report_page(fit: Fit, twin: Twin | None, title: str) -> str:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from dynaesti.arrays import Array, Bools, Ints
+from dynaesti.arrays import Array, Bools, Ints, as_numbers
 from dynaesti.columns import ABSENT, UNIX, Clock, Findings, find_column, labels, numbers, times
 from dynaesti.errors import InputError, ResponseError
-from dynaesti.labels import as_labels, encode, look_up
+from dynaesti.labels import as_labels, encode, look_up, written
 from dynaesti.tables import Table, read_table
 from dynaesti.times import TimeAxis, read_times
 
@@ -100,7 +102,7 @@ class Responses:
     @classmethod
     def from_matrices(cls, responses: Any, times: Any, people: Any = None, items: Any = None) -> Responses:
         """The paper's matrices: R (people × items, NaN where there is no answer) and T (the same shape, or one row for all)."""
-        r = np.asarray(responses, dtype=np.float64)
+        r = as_numbers(responses, "R")
         if r.ndim != 2:
             raise ResponseError(f"R: expected a matrix of people × items, got shape {r.shape}")
         raw = np.asarray(times)
@@ -115,6 +117,11 @@ class Responses:
         names = np.arange(r.shape[1]) if items is None else np.asarray(items)
         if ids.shape != (len(r),) or names.shape != (r.shape[1],):
             raise ResponseError(f"labels: {ids.size} people and {names.size} items for a matrix of shape {r.shape}")
+        for what, given in (("people", ids), ("items", names)):
+            twice = [label for label, count in Counter(given.tolist()).items() if count > 1]
+            if twice:
+                raise ResponseError(f"{what}: {len(twice)} labels stand for several rows or columns of the matrix (first: {twice[0]!r}); "
+                                    "give each its own")
         axis, offsets = read_times(np.ascontiguousarray(t[rows, columns]), "T")
         typed = Rows(ids[rows], names[columns], r[rows, columns], offsets, None, None, axis, int(r.size - rows.size),
                      np.arange(rows.size))
@@ -171,6 +178,21 @@ class Responses:
         return replace(self, person=self.person[rows], item=self.item[rows], resp=self.resp[rows], offsets=self.offsets[rows],
                        weight=None if self.weight is None else self.weight[rows], row=self.row[rows])
 
+    def fingerprint(self) -> str:
+        """By which the same answers are known again, in whatever order and whatever kind of frame they come."""
+        def of_labels(labels: npt.NDArray[Any], numbers: Ints) -> npt.NDArray[np.uint64]:
+            prints = [int.from_bytes(blake2b(written(label).encode(), digest_size=8).digest()) for label in labels.tolist()]
+            return np.array(prints, dtype=np.uint64)[numbers]
+
+        times = self.axis.restore(self.offsets)
+        weight = np.ones(len(self)) if self.weight is None else self.weight
+        total = of_labels(self.people, self.person)
+        for part in (of_labels(self.items, self.item), times, self.resp, weight):
+            bits = np.ascontiguousarray(part + 0.0 if part.dtype.kind == "f" else part).view(np.uint64)  # −0.0 is 0.0
+            total = (total ^ bits) * np.uint64(0x9E3779B97F4A7C15)  # multiplied and folded: neighbours end up far apart
+            total ^= total >> np.uint64(29)
+        return blake2b(np.sort(total).tobytes(), digest_size=16).hexdigest()
+
     def part(self, rows: Ints) -> Responses:
         """Some of the answers; people and items keep their labels, and those without answers left are dropped."""
         people, person = np.unique(self.person[rows], return_inverse=True)
@@ -208,6 +230,27 @@ class Responses:
         return Responses(self.people[people], self.items, place[self.person[rows]], self.item[rows], self.resp[rows], self.offsets[rows],
                          None if self.weight is None else self.weight[rows], self.axis, self.unit, self.clock, self.origin[people],
                          0, self.frame, self.notes, self.models, self.row[rows], self.columns)
+
+
+def check_responses(r: Responses) -> None:
+    """Refuse (ValueError) what no `read` would have made: for answers that come from a saved file. Compiled loops trust every index."""
+    n, people = r.person.size, r.people.size
+    for name, array, kind in (("person", r.person, "i"), ("item", r.item, "i"), ("resp", r.resp, "f"), ("offsets", r.offsets, "f"),
+                              ("row", r.row, "i"), *((("weight", r.weight, "f"),) if r.weight is not None else ())):
+        if array.shape != (n,) or array.dtype.kind != kind or array.dtype.itemsize != 8 or not np.isfinite(array).all():
+            raise ValueError(f"{name} of the answers is malformed")
+    if r.origin.shape != (people,) or r.origin.dtype.kind != "f" or not np.isfinite(r.origin).all():
+        raise ValueError("the people's clocks are malformed")
+    if r.models is not None and r.models.shape != r.items.shape:
+        raise ValueError("the items' models are malformed")
+    if n and (r.person[0] != 0 or r.person[-1] != people - 1 or not np.isin(np.diff(r.person), (0, 1)).all()):
+        raise ValueError("the answers are not in the order of the people, or some have none")
+    if (not n) != (not people) or (n and (r.item.min() < 0 or r.item.max() >= r.items.size)):
+        raise ValueError("answers to items, or of people, that there are none of")
+    if np.any((np.diff(r.offsets) < 0) & (np.diff(r.person) == 0)):
+        raise ValueError("answers of a person are not in the order of time")
+    if r.weight is not None and r.weight.min(initial=0.0) < 0:
+        raise ValueError("weights below 0")
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from hashlib import blake2b
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -12,24 +13,36 @@ import numpy as np
 from scipy.special import ndtr
 
 from dynaesti.answers import Answers, runs
-from dynaesti.arrays import Array, Ints, as_vector, generator, whole_number
+from dynaesti.arrays import Array, Ints, as_vector, finite_number, generator, whole_number
 from dynaesti.bank import Bank
 from dynaesti.calibration import Calibration
 from dynaesti.coding import build_answers, translate
 from dynaesti.components import graft_components
 from dynaesti.curves import Curve, from_components
 from dynaesti.errors import InputError
-from dynaesti.expectation import TIGHT, Expectation, Expected, Grafts, person_weights, without_each
+from dynaesti.expectation import (
+    TIGHT,
+    Expectation,
+    Expected,
+    Grafts,
+    ability_grid,
+    check_reach,
+    farthest_ability,
+    person_weights,
+    tabulated,
+    without_each,
+)
 from dynaesti.figures import FitPlots
 from dynaesti.fitfile import FitParts, fit_header
 from dynaesti.frames import frame_kind, make_frame
 from dynaesti.grafting import seen_by_curve
 from dynaesti.health import Health, examine
 from dynaesti.known import BankAnswers
-from dynaesti.labels import Labels, as_labels, find, listed, look_up, told
+from dynaesti.labels import Labels, as_labels, find, listed, look_up, told, written
 from dynaesti.links import BUILT_IN
 from dynaesti.live import Live, live_person
 from dynaesti.mixtures import Mixture, check_level
+from dynaesti.newcomers import warn_known, warn_strangers
 from dynaesti.newitems import ADMIT, Admission, more_models, newcomers
 from dynaesti.observations import Observations
 from dynaesti.predictions import Predictions, predicted
@@ -37,9 +50,11 @@ from dynaesti.priors.kernels import Kernel
 from dynaesti.queries import marginals_at
 from dynaesti.responses import Responses
 from dynaesti.saving import Arrays
-from dynaesti.storage import write
+from dynaesti.storage import dump, write
 from dynaesti.times import TimeAxis
 from dynaesti.uncertainty import drawn_bank
+
+LAST_UPDATE = "the last update brought"  # begins a note, of which there is one
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,9 +157,10 @@ class Fit(FitParts, Calibration):
 
     def above(self, cut: float, at: Any, ids: Any = None) -> Any:
         """Pr[ability > cut] of everyone (or some) at the times: a frame with id, time, probability."""
+        cut = finite_number(cut, "cut")
         person, offsets = self._asked(at, ids)
         mix = self.mixture(person, offsets)
-        probability = (mix.weights * ndtr((mix.means - float(cut)) / mix.sds)).sum(axis=0)
+        probability = (mix.weights * ndtr((mix.means - cut) / mix.sds)).sum(axis=0)
         labels = self.responses.people.tolist()
         return make_frame({"id": [labels[p] for p in person], "time": self._restored(offsets), "probability": probability},
                           frame_kind(at) or self.frame)
@@ -183,8 +199,12 @@ class Fit(FitParts, Calibration):
         return Change(id, t0, t1, average, sd, float(weights @ ndtr(difference / np.sqrt(variance))))
 
     def plausible(self, id: Any, at: Any, size: int = 20, seed: int | None = 0) -> Array:  # noqa: A002
-        """Whole curves drawn from a person's posterior, for analyses that need plausible values: (size, times)."""
-        return self.curve(id).sample(self._restored(self._offsets(at)), size, seed)
+        """Whole curves drawn from a person's posterior, for analyses that need plausible values: (size, times).
+
+        Everyone has a stream of random numbers of their own for a seed, so draws of two people are independent, and the k-th draws of
+        all people are one plausible cohort.
+        """
+        return self.curve(id).sample(self._restored(self._offsets(at)), size, person_stream(seed, id))
 
     def uncertain(self, id: Any, at: Any, *, draws: int = 30, level: float = 0.7, seed: int = 0) -> Any:  # noqa: A002
         """One person's ability with the items' uncertainty in it: curves averaged over items drawn from their own."""
@@ -232,6 +252,12 @@ class Fit(FitParts, Calibration):
         A frame in the data's order: id, item, time, expected response, `p` (chance of the response given, where there is one),
         and p0, p1, … for the responses 0, 1, … (NaN where an item does not have them).
         """
+        more = self.more(data, unanswered=True)
+        warn_strangers(self.responses.people, more.people)
+        return self.predicted(more)
+
+    def predicted(self, data: Responses) -> Any:
+        """The same for answers already read, strangers or not."""
         more, people, items = self._read(data, unanswered=True)
         found = self.predictions(more, people, items)
         back = np.argsort(more.row, kind="stable")
@@ -271,16 +297,24 @@ class Fit(FitParts, Calibration):
         origin[more.person] = offsets - clock
         moved = replace(more, items=self.responses.items, item=items[more.item], models=self.responses.models, axis=self.responses.axis,
                         offsets=offsets, origin=origin, unit=self.responses.unit, clock=self.responses.clock)
-        expected = self._expect(build_answers(moved, self.coding, self.bank), [None] * len(self.kernels))
-        return replace(self, responses=moved, grafts=expected.grafted, weights=expected.weights)
+        expected, far = self._expect(build_answers(moved, self.coding, self.bank), [None] * len(self.kernels))
+        return replace(self, responses=moved, grafts=expected.grafted, weights=expected.weights, options={**self.options, "farthest": far})
 
     def _on_axis(self, more: Responses) -> Array:
         """Times of further data on the fit's axis."""
         return self.responses.axis.offsets(more.axis.restore(more.offsets)) if more.columns.get("time") else more.offsets
 
-    def _expect(self, answers: Answers, starts: list[tuple[Array, Array] | None]) -> Expected:
-        """An E-step with items and priors frozen."""
-        return Expectation(answers, self.options["threads"]).run(self.row_table, list(self.kernels), self.population, starts, TIGHT)
+    def _expect(self, answers: Answers, starts: list[tuple[Array, Array] | None]) -> tuple[Expected, float]:
+        """An E-step with items and priors frozen, and how far from 0 it found anybody; the rows reach that far."""
+        engine, table, far = Expectation(answers, self.options["threads"]), self.row_table, float(self.options["farthest"])
+        while True:
+            expected = engine.run(table, list(self.kernels), self.population, starts, TIGHT)
+            far, known = max(far, farthest_ability(expected)), far
+            grid = ability_grid(self.bank, far)
+            check_reach(far)
+            if grid.size == ability_grid(self.bank, known).size:
+                return expected, far
+            table = tabulated(self.bank, grid)
 
     def repeated(self, more: Responses) -> Ints:
         """Which of further answers repeat one of the fit exactly."""
@@ -288,16 +322,24 @@ class Fit(FitParts, Calibration):
         again = joined.row[np.flatnonzero(joined.repeats) + 1] - len(self.responses)
         return np.asarray(again[again >= 0])
 
-    def update(self, data: Any, *, new_items: bool = False) -> Fit:
+    def update(self, data: Any, *, new_items: bool = False, again: bool = False) -> Fit:
         """The fit with more answers of known people (or of new ones): their curves move, the items stay.
 
         `new_items` lets in items that were never seen, learned from the answers of those who met them. They take the model and the
-        categories of the others, which stay as they are.
+        categories of the others, which stay as they are. A fit knows the answers of its updates again: the same ones once more leave it as
+        it is, and a warning says so, unless `again` means it.
         """
-        if new_items:
-            more = self.more(data)
-            return self._with_new_items(more).update(more)
-        more, _, items = self._read(data, remedy=ADMIT)
+        more = self.more(data)
+        batch = more.fingerprint()
+        if batch in self.batches and not again:
+            warn_known(more)
+            return self
+        warn_strangers(self.responses.people, more.people)
+        grown = (self._with_new_items(more) if new_items else self)._updated(more)
+        return replace(grown, batches=(*self.batches, batch))
+
+    def _updated(self, data: Responses) -> Fit:
+        more, people, items = self._read(data, remedy=ADMIT)
         moved = replace(more, items=self.responses.items, item=items[more.item], models=self.responses.models)
         joined = self.responses.joined(moved)
         touched = np.sort(find(joined.people, more.people.tolist(), "id"))
@@ -306,13 +348,16 @@ class Fit(FitParts, Calibration):
         answers = build_answers(joined, self.coding, self.bank)
         before = np.full(joined.people.size, -1, dtype=np.int64)
         before[known] = np.arange(known.size)
-        expected = self._expect(part, [self._warm(kernel, g, part, before[touched]) for kernel, g in
-                                       zip(self.kernels, self.grafts, strict=True)])
+        expected, expected_far = self._expect(part, [self._warm(kernel, g, part, before[touched]) for kernel, g in
+                                                     zip(self.kernels, self.grafts, strict=True)])
         grafts = []
         for kernel, old, new in zip(self.kernels, self.grafts, expected.grafted, strict=True):
             grafts.append(_merged_grafts(answers.for_kernel(kernel), self.answers.for_kernel(kernel), known, old, touched, new))
         whole = tuple(grafts)
-        return replace(self, responses=joined, grafts=whole, weights=person_weights(self.population, whole))
+        note = f"{LAST_UPDATE} {told(len(more), 'answers')} of {told(more.people.size, 'people')}, {int((people < 0).sum()):,} of them new"
+        joined = replace(joined, notes=(*(old for old in joined.notes if not old.startswith(LAST_UPDATE)), note))
+        return replace(self, responses=joined, grafts=whole, weights=person_weights(self.population, whole),
+                       options={**self.options, "farthest": max(self.options["farthest"], expected_far)})
 
     def _with_new_items(self, more: Responses) -> Fit:
         labels, people = newcomers(self.responses.items, more)
@@ -348,6 +393,12 @@ class Fit(FitParts, Calibration):
         """Save as one file without pickles; `dynaesti.load` opens it without refitting."""
         arrays: Arrays = {}
         return write(path, "fit", fit_header(self, arrays), arrays)
+
+    def save_into(self, file: Path) -> None:
+        """Write what `save` writes into a file that is there to be written to."""
+        arrays: Arrays = {}
+        with file.open("wb") as opened:
+            dump(opened, "fit", fit_header(self, arrays), arrays)
 
     @property
     def plot(self) -> FitPlots:
@@ -394,6 +445,14 @@ class Fit(FitParts, Calibration):
 
     def __repr__(self) -> str:
         return f"<Fit: {self.summary()}>"
+
+
+def person_stream(seed: Any, label: Any) -> np.random.Generator:
+    """Random numbers of one person's own, by the written form of their name; without a seed any."""
+    if seed is None:
+        return np.random.default_rng()
+    own = int.from_bytes(blake2b(written(label).encode(), digest_size=8).digest())
+    return np.random.default_rng([whole_number(seed, "seed", 0), own])
 
 
 @dataclass(frozen=True)

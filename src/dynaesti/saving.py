@@ -18,7 +18,7 @@ from dynaesti.errors import DynaestiWarning, InputError
 from dynaesti.links import BUILT_IN, Link, Points, as_link
 from dynaesti.observations import Observations
 from dynaesti.priors.kernels import KERNELS, Kernel, as_kernel
-from dynaesti.times import TimeAxis
+from dynaesti.times import read_axis
 
 Arrays: TypeAlias = dict[str, npt.NDArray[Any]]
 Header: TypeAlias = dict[str, Any]
@@ -41,7 +41,7 @@ def read_observations(header: Header, arrays: Arrays, link: Any, mean: Any) -> O
     if link is None and header["link"] not in BUILT_IN:
         raise InputError("link: the curve was fitted with functions of your own; pass them again: load(path, link=(…, …))")
     emissions = as_emissions([_read_emission(part, arrays) for part in header["emissions"]])
-    return Observations(TimeAxis(**header["axis"]), arrays["offsets"], emissions, as_link(header["link"] if link is None else link),
+    return Observations(read_axis(header["axis"]), arrays["offsets"], emissions, as_link(header["link"] if link is None else link),
                         float(header["mean"]) if mean is None else mean, header["reach"])
 
 

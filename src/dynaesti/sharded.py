@@ -24,7 +24,6 @@ from dynaesti.bank import Bank
 from dynaesti.coding import Coding, build_answers
 from dynaesti.crowd import Memory, Sites, Tally, added, look_at
 from dynaesti.engines import Engine, Listen
-from dynaesti.errors import StorageError
 from dynaesti.expectation import TIGHT, Expectation, ability_grid, tabulated
 from dynaesti.items import ItemModel
 from dynaesti.places import Place
@@ -77,19 +76,19 @@ def write_sites(run: Place, k: int, version: int, sites: Sites) -> None:
         file.write(buffer.getbuffer())
 
 
-def read_sites(run: Place, k: int, version: int, kernels: Sequence[Kernel]) -> Sites:
-    """A shard's sites after a look; none where there is no such file, so that the next look begins cold."""
-    if not run.exists(sites_name(k, version)):
-        return {}
+def read_sites(run: Place, k: int, version: int, kernels: Sequence[Kernel], answers: Answers) -> Sites:
+    """A shard's sites after a look; none where there is no such file, or a damaged one: the answer is the same without a beginning."""
     out: Sites = {}
     try:
-        with run.reading(sites_name(k, version)) as file, np.load(BytesIO(file.read())) as held:
+        if not run.exists(sites_name(k, version)):
+            return out
+        with run.reading(sites_name(k, version)) as file, np.load(BytesIO(file.read()), allow_pickle=False) as held:
             for kernel in kernels:
-                if kernel_key(kernel) in held:
-                    precision, shift = held[kernel_key(kernel)].astype(np.float64)
-                    out[kernel] = precision, shift
-    except (OSError, ValueError, KeyError) as error:
-        raise StorageError(f"{run.path(sites_name(k, version))}: damaged ({error}); remove it, and the shard begins cold") from error
+                pair = held[kernel_key(kernel)].astype(np.float64) if kernel_key(kernel) in held else np.zeros(0)
+                if pair.shape == (2, answers.for_kernel(kernel).times.size) and np.isfinite(pair).all():
+                    out[kernel] = pair[0], pair[1]
+    except Exception:  # whatever zip, NumPy or the file system make of damage
+        return {}
     return out
 
 
@@ -188,7 +187,7 @@ class Look:
     def __call__(self, shard: int, threads: int | None) -> Tally:
         kernels, run = list(self.scene.kernels), self.layout.run
         engine = Expectation(self.layout.answers(shard), threads, most_lanes=1)
-        sites = read_sites(run, shard, self.begin[shard], kernels)
+        sites = read_sites(run, shard, self.begin[shard], kernels, engine.answers)
         tally, expected = look_at(engine, sites, self.scene.table, kernels, self.scene.share, self.tolerance, self.counting)
         write_sites(run, shard, self.version, {kernel: (g.precision, g.shift) for kernel, g in
                                                zip(kernels, expected.grafted, strict=True)})
@@ -207,7 +206,7 @@ class Inform:
     def __call__(self, shard: int, threads: int | None) -> Information:
         scene, kernels = self.scene, list(self.scene.kernels)
         engine = Expectation(self.layout.answers(shard), threads, most_lanes=1)
-        sites = read_sites(self.layout.run, shard, self.begin[shard], kernels)
+        sites = read_sites(self.layout.run, shard, self.begin[shard], kernels, engine.answers)
         expected = engine.run(scene.table, kernels, scene.share, [sites.get(kernel) for kernel in kernels], TIGHT)
         return gathered(engine, scene.bank, scene.table, scene.slopes, kernels, expected, self.joint)
 

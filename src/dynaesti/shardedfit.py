@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -12,24 +13,27 @@ from typing import Any
 import numpy as np
 
 from dynaesti.answers import Answers
-from dynaesti.arrays import Array, Ints
+from dynaesti.arrays import Array, Ints, as_vector
 from dynaesti.calibration import Calibration
 from dynaesti.coding import build_answers
 from dynaesti.curves import Curve
 from dynaesti.engines import Engine, Listen, Threads
-from dynaesti.errors import InputError, StorageError
+from dynaesti.errors import DynaestiWarning, InputError, StorageError
 from dynaesti.expectation import TIGHT, Expectation
+from dynaesti.fitchecks import need, numbers
 from dynaesti.fitfile import Common, common_header, read_common
 from dynaesti.frames import KINDS, make_frame
-from dynaesti.items import ItemModel
+from dynaesti.items import ItemModel, OwnModel
 from dynaesti.labels import Labels, find, listed, look_up, told
 from dynaesti.links import BUILT_IN
+from dynaesti.locks import WAIT, only_one
 from dynaesti.mixtures import check_level
+from dynaesti.newcomers import warn_known
 from dynaesti.newitems import ADMIT, Admission, more_models, newcomers
-from dynaesti.places import Place
+from dynaesti.places import Place, is_address
 from dynaesti.responses import Responses
 from dynaesti.results import Change, Fit
-from dynaesti.runfolder import ABILITIES, FIT_NAME, PARTS
+from dynaesti.runfolder import ABILITIES, FIT_NAME, LOCK, PARTS
 from dynaesti.saving import Arrays, Header
 from dynaesti.sharded import Layout, clean_sites, read_sites, summed, write_sites
 from dynaesti.shards import Part, Shards, is_shards, write_part
@@ -53,6 +57,7 @@ class ShardedFit(Common, Calibration):
     unsettled: int
     answered: Ints  # answers of each item
     span: tuple[float, float]  # first and last instant
+    stale: bool = False  # whether answers came in since the items were learned
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -82,13 +87,15 @@ class ShardedFit(Common, Calibration):
 
     def shard(self, k: int, threads: int | None = None) -> Fit:
         """The people of one shard, as a fit of their own."""
-        if not 0 <= k < len(self.shards):
+        if not isinstance(k, int | np.integer) or not 0 <= k < len(self.shards):
             raise InputError(f"shard: there are {len(self.shards)}, counted from 0; got {k!r}")
+        if not self.shards.parts[k].people:
+            raise InputError(f"shard: nobody is in shard {k}")
         responses = self.shards.responses(k, self.clock)
-        sites = read_sites(self.run, k, self.versions[k], self.kernels)
+        engine = Expectation(build_answers(responses, self.coding, self.bank), threads)
+        sites = read_sites(self.run, k, self.versions[k], self.kernels, engine.answers)
         sign = -1.0 if self.turned else 1.0
         starts = [(sites[kernel][0], sign * sites[kernel][1]) if kernel in sites else None for kernel in self.kernels]
-        engine = Expectation(build_answers(responses, self.coding, self.bank), threads)
         expected = engine.run(self.row_table, list(self.kernels), self.population, starts, TIGHT)
         common = {name: getattr(self, name) for name in Common.__dataclass_fields__}
         return Fit(**common, responses=responses, grafts=expected.grafted, weights=expected.weights)
@@ -151,7 +158,7 @@ class ShardedFit(Common, Calibration):
         for k, people in self._people_by_shard(more).items():
             some = more.take(people)
             back.append(np.sort(some.row))  # the order in which `predict` answers
-            parts.append(self._open(k).predict(some))
+            parts.append((self._open(k) if self.shards.parts[k].people else self._any()).predicted(some))
         order = np.argsort(np.concatenate(back), kind="stable")
         return _stacked(parts, order, more.frame)
 
@@ -179,21 +186,40 @@ class ShardedFit(Common, Calibration):
         shard = self.shards.shard_of(more.people.tolist())
         return {int(k): np.flatnonzero(shard == k) for k in np.unique(shard)}
 
-    def update(self, data: Any, *, distinct: bool = False, new_items: bool = False, engine: Engine | None = None,
+    def update(self, data: Any, *, distinct: bool = False, new_items: bool = False, again: bool = False, engine: Engine | None = None,
                listen: Listen | None = None) -> ShardedFit:
         """The fit with more answers of known people, or of new ones: their curves move, the items stay.
 
         Only shards with such people are opened, and only those people's curves are grafted anew. The grown shards lie in the run's
         folder, which from now on holds the new fit; the shards that were fitted first stay as they are. `dynaesti.refresh` then moves
         the items as well. `distinct` leaves out answers that are in already, exactly; `new_items` lets in items that were never seen, as
-        in `Fit.update`.
+        in `Fit.update`, and `again` adds what an earlier update has added, as there. One at a time: others wait.
         """
-        if load_sharded(self.run).versions != self.versions:
-            raise StorageError(f"{self.run.root}: the run was changed since this fit was opened; open it again, and nothing is lost")
         more = self.more(data)
-        if new_items:
-            return self._with_new_items(more, distinct)._updated(more, distinct, engine, listen)
-        return self._updated(more, distinct, engine, listen)
+        with only_one(self.run.path(LOCK), self.run.root, wait=WAIT):
+            self._check_current()
+            batch = more.fingerprint()
+            if batch in self.batches and not again:
+                warn_known(more)
+                self.finish_update(more, engine)
+                return self
+            held = replace(self._with_new_items(more, distinct) if new_items else self, batches=(*self.batches, batch), stale=True)
+            return held._updated(more, distinct, engine, listen)
+
+    def _check_current(self) -> None:
+        """Refuse to change a run that has changed since."""
+        now = load_sharded(self.run, self._own_models(), connect=True)
+        if (now.versions, now.batches) != (self.versions, self.batches):
+            raise StorageError(f"{self.run.root}: the run was changed since this fit was opened; open it again, and nothing is lost")
+
+    def _own_models(self) -> dict[str, ItemModel]:
+        return {model.label: model for model in set(self.coding.models) if isinstance(model, OwnModel)}
+
+    def finish_update(self, more: Responses, engine: Engine | None = None) -> None:
+        """Write the tables of abilities of an update that was stopped when its answers were in, and clear what it left behind."""
+        clean_sites(self.run, self.versions)
+        self.clean_parts()
+        self.renew_abilities(sorted(self._people_by_shard(more)), engine=engine)
 
     def _updated(self, more: Responses, distinct: bool, engine: Engine | None, listen: Listen | None) -> ShardedFit:
         find(self.item_labels, more.items.tolist(), "item", ADMIT)
@@ -202,19 +228,19 @@ class ShardedFit(Common, Calibration):
         groups = {k: more.take(people) for k, people in self._people_by_shard(more).items()}
         errand = Grow(self, groups, max(self.versions) + 1, distinct)
         grown: list[Grown] = (engine or Threads(self.options["threads"])).run(errand, list(groups), summed, listen)
-        if not grown:
+        if not grown:  # all are in already
+            self.save()
             return self
         parts = {found.shard: found.part for found in grown}
         versions = tuple(errand.version if k in parts else version for k, version in enumerate(self.versions))
         first, last = (min(found.span[0] for found in grown), max(found.span[1] for found in grown))
-        made = replace(self, shards=self.shards.with_parts(parts), versions=versions,
+        far = max([self.options["farthest"], *(found.farthest for found in grown)])
+        made = replace(self, shards=self.shards.with_parts(parts), versions=versions, options={**self.options, "farthest": far},
                        log_evidence=self.log_evidence + sum(found.gain for found in grown),
                        answered=self.answered + sum(found.answered for found in grown),
                        span=(min(first, self.span[0]), max(last, self.span[1])))
-        made.save()
-        clean_sites(self.run, versions)
-        made.clean_parts()
-        made.renew_abilities(sorted(parts), engine=engine)
+        made.save()  # the one moment at which all answers are in
+        made.finish_update(more, engine)
         return made
 
     def _with_new_items(self, more: Responses, distinct: bool) -> ShardedFit:
@@ -261,10 +287,17 @@ class ShardedFit(Common, Calibration):
         names = place.names()
         if not names:
             return
-        with place.reading(names[0]) as file:
-            asked = json.loads((pq.read_schema(file).metadata or {}).get(ASKED, b'{"offsets": null, "level": 0.7}'))
+        offsets, level = None, 0.7
+        try:
+            with place.reading(names[0]) as file:
+                told = json.loads((pq.read_schema(file).metadata or {})[ASKED])
+            check_level(told["level"])
+            offsets, level = None if told["offsets"] is None else as_vector(told["offsets"], "times").tolist(), told["level"]
+        except Exception as error:  # whatever Parquet or JSON make of damage
+            warnings.warn(f"{place.path(names[0])}: damaged ({error}); abilities are told at times of each one's own", DynaestiWarning,
+                          stacklevel=2)
         busy = [k for k in (range(len(self.shards)) if shards is None else shards) if self.shards.parts[k].people]
-        (engine or Threads(self.options["threads"])).run(WriteAbilities(self, asked["offsets"], asked["level"]), busy, summed)
+        (engine or Threads(self.options["threads"])).run(WriteAbilities(self, offsets, level), busy, summed)
 
     # --- in words, and on disk --------------------------------------------------------------------------------
 
@@ -290,37 +323,46 @@ class ShardedFit(Common, Calibration):
                   "folder": self.run.relative(self.shards.folder),
                   "versions": list(self.versions), "span": list(self.span), "turned": self.turned,
                   "clock": self.clock, "log_evidence": self.log_evidence,
-                  "unsettled": self.unsettled}
+                  "unsettled": self.unsettled, "stale": self.stale}
         with self.run.writing(FIT_NAME) as file:
             dump(file, "sharded fit", header, arrays)
         return self.run.path(FIT_NAME)
 
 
-def open_sharded(run: Place, header: Header, arrays: Arrays, models: Mapping[str, ItemModel] | None) -> ShardedFit:
-    """The fit in a run's folder."""
-    common, _ = read_common(header, arrays, models)
+def open_sharded(run: Place, header: Header, arrays: Arrays, models: Mapping[str, ItemModel] | None, connect: bool = False) -> ShardedFit:
+    """The fit in a run's folder. Hosts that only the file names are not called, unless `connect` says so."""
+    common, items = read_common(header, arrays, models)
+    for name in (header["folder"], *(part["file"] for part in header["shards"]["parts"])):
+        if not connect and not run.may_reach(name):
+            raise StorageError(f"{run.root}: its shards are told to be at {name}, elsewhere than the run itself; if you trust that, open "
+                               "it with load(path, connect=True) (on the command line --connect)")
     for part in header["shards"]["parts"]:
         if part["file"].startswith(WITHIN):
-            part["file"] = _address(run.child(PARTS).path(part["file"].removeprefix(WITHIN)))
+            part["file"] = _address(run.child(PARTS).path(os.path.basename(part["file"].removeprefix(WITHIN))))
     shards = Shards.from_header(run.resolved(header["folder"]), header["shards"])
+    versions = header["versions"]
+    need(shards.items.tolist() == items.tolist(), "the shards have other items than the fit")
+    need(len(versions) == len(shards) and all(type(version) is int and version >= 0 for version in versions), "sites are misnamed")
+    numbers(arrays["answered"], (items.size,), "the items' answers", "i")
+    need(header["clock"] in ("calendar", "person") and np.isfinite(np.array(header["span"], dtype=float).reshape(2)).all(), "no clock")
     for place, name in (shards.place_of(k) for k in range(len(shards))):
         if not place.exists(name):
             raise StorageError(f"{run.root}: a shard of it is not at {place.path(name)} any more; move it back")
     if is_shards(shards.folder) and Shards.open(shards.folder).print != shards.print:
         raise StorageError(f"{run.root}: the shards at {shards.folder} were prepared anew since this fit was made; fit them again")
-    return ShardedFit(**vars(common), shards=shards, run=run, versions=tuple(header["versions"]), turned=header["turned"],
-                      span=(header["span"][0], header["span"][1]),
-                      clock=header["clock"], log_evidence=header["log_evidence"], unsettled=header["unsettled"],
-                      answered=arrays["answered"])
+    return ShardedFit(**vars(common), shards=shards, run=run, versions=tuple(versions), turned=bool(header["turned"]),
+                      span=(float(header["span"][0]), float(header["span"][1])),
+                      clock=header["clock"], log_evidence=float(header["log_evidence"]), unsettled=int(header["unsettled"]),
+                      answered=arrays["answered"], stale=bool(header.get("stale", False)))
 
 
-def load_sharded(run: Place, models: Mapping[str, ItemModel] | None = None) -> ShardedFit:
+def load_sharded(run: Place, models: Mapping[str, ItemModel] | None = None, connect: bool = False) -> ShardedFit:
     """Open a run's folder, here or elsewhere."""
     with run.reading(FIT_NAME) as file:
         kind, header, arrays = parse(file, run.path(FIT_NAME))
     if kind != "sharded fit":
         raise StorageError(f"{run.path(FIT_NAME)}: holds a {kind!r}, not a fit of shards")
-    return open_sharded(run, header, arrays, models)
+    return open_sharded(run, header, arrays, models, connect)
 
 
 @dataclass(frozen=True)
@@ -358,6 +400,7 @@ class Grown:
     gain: float  # of log evidence
     answered: Ints
     span: tuple[float, float]
+    farthest: float  # ability
 
 
 @dataclass(frozen=True)
@@ -378,7 +421,7 @@ class Grow:
                 more = more.pick(np.setdiff1d(np.arange(len(more)), old.repeated(more)))
             if not len(more):
                 return []
-            new, before = old.update(more), old.log_evidence
+            new, before = old._updated(more), old.log_evidence
         else:
             old, new, before = None, fit.of_others(more), 0.0
         r = new.responses
@@ -388,12 +431,13 @@ class Grow:
         write_sites(fit.run, shard, self.version, {kernel: (g.precision, sign * g.shift) for kernel, g in
                                                    zip(fit.kernels, new.grafts, strict=True)})
         answered = new.item_answers - (0 if old is None else old.item_answers)
-        return [Grown(shard, replace(part, file=_address(place.path(part.file))), new.log_evidence - before, answered, new.ends)]
+        return [Grown(shard, replace(part, file=_address(place.path(part.file))), new.log_evidence - before, answered, new.ends,
+                      float(new.options["farthest"]))]
 
 
 def _address(path: str) -> str:
     """A path that holds from every folder."""
-    return path if "://" in path else os.path.abspath(path)
+    return path if is_address(path) else os.path.abspath(path)
 
 
 def _spread(fit: Fit) -> tuple[Ints, Array]:

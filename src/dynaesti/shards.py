@@ -17,10 +17,10 @@ import numpy as np
 
 from dynaesti.arrays import Array, Ints
 from dynaesti.errors import MissingExtraError, StorageError
-from dynaesti.labels import Labels, as_labels
-from dynaesti.places import Place
-from dynaesti.responses import Responses
-from dynaesti.times import TimeAxis
+from dynaesti.labels import Labels, as_labels, written
+from dynaesti.places import Place, is_address
+from dynaesti.responses import Responses, check_responses
+from dynaesti.times import TimeAxis, read_axis
 
 SHARD, SMALL, FEW = 1_000_000, 100_000, 8  # rows of a shard, of a small one, and how many small ones
 MANIFEST, FORMAT, VERSION = "shards.json", "dynaesti shards", 1
@@ -33,6 +33,12 @@ class Part:
     file: str  # within the folder, or a path or address of its own
     rows: int
     people: int
+    crc: int | None = None  # of the whole file; none in folders of before
+
+    def __post_init__(self) -> None:
+        whole = all(isinstance(n, int) and not isinstance(n, bool) and n >= 0 for n in (self.rows, self.people))
+        if not isinstance(self.file, str) or not whole or not isinstance(self.crc, int | None):
+            raise ValueError(f"a shard is told as {asdict(self)}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,18 +65,27 @@ class Shards:
             raise StorageError(f"{folder}: no {MANIFEST} in this folder; `dynaesti prepare DATA --out {folder}` makes shards")
         with place.reading(MANIFEST) as file:
             try:
-                return cls.from_header(str(folder), json.loads(file.read()))
-            except (KeyError, TypeError, ValueError) as error:
+                made = cls.from_header(str(folder), json.loads(file.read()))
+            except StorageError:
+                raise
+            except Exception as error:  # whatever is wrong in a file from elsewhere
                 raise StorageError(f"{folder}: {MANIFEST} is damaged ({error}); prepare the shards again") from error
+        for part in made.parts:
+            if not place.may_reach(part.file):
+                raise StorageError(f"{folder}: {MANIFEST} names a shard at {part.file}, elsewhere than the folder; it was not opened")
+        return made
 
     @classmethod
     def from_header(cls, folder: str, told: Mapping[str, Any]) -> Shards:
         """From what `header` gave."""
         if told["format"] != FORMAT or told["version"] > VERSION:
             raise StorageError(f"{folder}: shards of another format or a newer version; upgrade dynaesti")
-        return cls(folder, tuple(Part(**part) for part in told["parts"]), as_labels(told["items"]),
-                   None if told["models"] is None else as_labels(told["models"]), TimeAxis(**told["axis"]), told["unit"],
-                   told["columns"], tuple(told["notes"]), told["dropped"], told["weighted"], told["print"])
+        items, models = as_labels(told["items"]), None if told["models"] is None else as_labels(told["models"])
+        odd = len(set(items.tolist())) < items.size or (models is not None and models.size != items.size)
+        if odd or not told["parts"] or not items.size:
+            raise ValueError("shards or items are missing, or told twice")
+        return cls(folder, tuple(Part(**part) for part in told["parts"]), items, models, read_axis(told["axis"]), str(told["unit"]),
+                   dict(told["columns"]), tuple(map(str, told["notes"])), int(told["dropped"]), bool(told["weighted"]), str(told["print"]))
 
     def save(self) -> None:
         """Write the list of the shards."""
@@ -104,23 +119,14 @@ class Shards:
     def place_of(self, k: int) -> tuple[Place, str]:
         """Where a shard's file lies: the folder, and its name there."""
         file = self.parts[k].file
-        if "://" in file or file.startswith("/"):
+        if is_address(file) or file.startswith("/"):
             folder, _, name = file.rpartition("/")
             return Place(folder), name
         return Place(self.folder), file
 
     def responses(self, k: int, clock: str = "calendar") -> Responses:
         """The answers of one shard; items are numbered as in all of them."""
-        place, name = self.place_of(k)
-        try:
-            import pyarrow.parquet as pq
-        except ImportError:
-            raise MissingExtraError("shards need pyarrow: pip install 'dynaesti[scale]'") from None
-        with place.reading(name) as file:
-            try:
-                table = pq.read_table(file)
-            except OSError as error:
-                raise StorageError(f"{place.path(name)}: damaged ({error}); prepare the shards again") from error
+        table = self._table(k)
         ids = table["id"].combine_chunks().dictionary_encode()
         people = ids.dictionary.to_numpy(zero_copy_only=False)
         person = ids.indices.to_numpy(zero_copy_only=False).astype(np.int64)
@@ -129,17 +135,47 @@ class Shards:
         found = Responses(people if people.dtype.kind in "iu" else as_labels(people.tolist()), self.items, person,
                           table["item"].to_numpy().astype(np.int64), table["resp"].to_numpy(), offsets, weight, self.axis, self.unit,
                           "calendar", np.zeros(people.size), 0, None, self.notes, self.models, np.arange(person.size), self.columns)
+        try:
+            check_responses(found)
+        except ValueError as error:
+            raise self._damaged(k, error) from error
         return found.on_clock(clock)
+
+    def _table(self, k: int) -> Any:
+        """A shard's file, after it was held against what the list says of it: a single turned bit would change somebody's answers."""
+        place, name = self.place_of(k)
+        part = self.parts[k]
+        try:
+            import pyarrow as pa
+            import pyarrow.parquet as pq
+        except ImportError:
+            raise MissingExtraError("shards need pyarrow: pip install 'dynaesti[scale]'") from None
+        with place.reading(name) as file:
+            held = file.read()
+        if part.crc is not None and zlib.crc32(held) != part.crc:
+            raise self._damaged(k, "its checksum is another")
+        try:
+            table = pq.read_table(pa.BufferReader(held), page_checksum_verification=True)
+            kinds = {"item": pa.types.is_integer, "resp": pa.types.is_float64, "time": pa.types.is_float64}
+            kinds |= {"weight": pa.types.is_float64} if self.weighted else {}
+            odd = [column for column, right in kinds.items() if not right(table.schema.field(column).type)]
+            people = len(table["id"].unique())
+            if odd or any(table[column].null_count for column in ("id", *kinds)) or (table.num_rows, people) != (part.rows, part.people):
+                raise ValueError(f"{table.num_rows:,} rows of {people:,} people in columns {', '.join(table.column_names)}, where the list "
+                                 f"says {part.rows:,} of {part.people:,}")
+        except (OSError, ValueError, KeyError, pa.ArrowException) as error:
+            raise self._damaged(k, error) from error
+        return table
+
+    def _damaged(self, k: int, why: Any) -> StorageError:
+        place, name = self.place_of(k)
+        return StorageError(f"{place.path(name)}: damaged ({why}); restore it, or prepare the shards again")
 
     def values(self) -> Array:
         """All distinct responses."""
-        import pyarrow.parquet as pq
-
         found: set[float] = set()
         for k in range(len(self.parts)):
-            place, name = self.place_of(k)
-            with place.reading(name) as file:
-                found |= set(pq.read_table(file, columns=["resp"])["resp"].unique().to_pylist())
+            found |= set(self._table(k)["resp"].unique().to_pylist())
         return np.array(sorted(found))
 
     def shard_of(self, ids: Sequence[Any]) -> Ints:
@@ -165,7 +201,7 @@ def is_shards(data: Any) -> bool:
 
 def shard_numbers(ids: Sequence[Any], shards: int) -> Ints:
     """A shard for each id, by its written form: the same in every process and version."""
-    return np.array([zlib.crc32(str(label).encode()) % shards for label in ids], dtype=np.int64)
+    return np.array([zlib.crc32(written(label).encode()) % shards for label in ids], dtype=np.int64)
 
 
 def write_part(place: Place, name: str, ids: Any, item: Ints, resp: Array, offsets: Array, weight: Array | None) -> Part:
@@ -177,7 +213,9 @@ def write_part(place: Place, name: str, ids: Any, item: Ints, resp: Array, offse
                "resp": pa.array(resp), "time": pa.array(offsets)}
     if weight is not None:
         columns["weight"] = pa.array(weight)
-    table = pa.table(columns)
+    table, buffer = pa.table(columns), pa.BufferOutputStream()
+    pq.write_table(table, buffer, compression="zstd", row_group_size=max(table.num_rows, 1), write_page_checksum=True)
+    held = buffer.getvalue()
     with place.writing(name) as file:
-        pq.write_table(table, file, compression="zstd", row_group_size=max(table.num_rows, 1))
-    return Part(name, table.num_rows, len(table["id"].unique()))
+        file.write(held)
+    return Part(name, table.num_rows, len(table["id"].unique()), zlib.crc32(held))

@@ -3,46 +3,117 @@
 Files are written beside their target and moved into place, so an interrupted save leaves the old file whole.
 """
 
+import errno
+import glob
 import json
 import os
+import stat
+import tempfile
+import time
 import zipfile
-import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from dynaesti.errors import StorageError
+from dynaesti.errors import InputError, StorageError
 
 FORMAT, VERSION = "dynaesti", 1
 
 
 @contextmanager
-def beside(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A file to write next to the target, moved into place at the end; an interrupted write leaves the old one whole."""
-    target = Path(path)
-    part = target.with_name(f"{target.name}.{os.getpid()}.part")
+def together() -> Iterator[Callable[[str | os.PathLike[str]], Path]]:
+    """Files that change together: each is written beside its target, and all are moved into place at the end, one right after the other.
+
+    So a full disk, an error or a killed process leaves the old files as they were. The function handed out makes a new, empty file with a
+    name that nobody can foresee (a link planted in a shared folder would be followed else), open to whom the target is open to.
+    """
+    staged: list[tuple[Path, Path]] = []
+
+    def stage(path: str | os.PathLike[str]) -> Path:
+        target = Path(path)
+        try:
+            part = _new_part(target)
+        except (OSError, ValueError) as error:
+            raise _unwritten(target, error) from error
+        staged.append((part, target))
+        return part
+
+    target: Path | None = None
     try:
-        yield part
-        part.replace(target)
+        yield stage
+        for part, target in staged:  # noqa: B007  for the message
+            with part.open("rb+") as file:
+                os.fsync(file.fileno())
+        for part, target in staged:
+            part.replace(target)
+    except StorageError:
+        raise
     except OSError as error:
-        raise StorageError(f"{target}: could not be written ({error.strerror or error}); nothing was changed") from error
+        raise _unwritten(target or (staged[-1][1] if staged else Path()), error) from error
     finally:
+        for part, _ in staged:
+            with suppress(OSError):
+                part.unlink(missing_ok=True)
+
+
+@contextmanager
+def beside(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """A file to write next to the target, moved into place at the end."""
+    with together() as stage:
+        yield stage(path)
+
+
+def _unwritten(target: Path, error: Exception) -> StorageError:
+    return StorageError(f"{target}: could not be written ({getattr(error, 'strerror', None) or error}); what was there before is as it was")
+
+
+def _new_part(target: Path) -> Path:
+    """A new file beside the target with its mode; what killed writers left behind for it goes."""
+    if target.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "a folder, not a file")
+    if not target.name:
+        raise ValueError("no file name")
+    begin = f".{target.name[:LONGEST_NAME]}."
+    for old in target.parent.glob(f"{glob.escape(begin)}*{PART}"):
         with suppress(OSError):
-            part.unlink(missing_ok=True)
+            if time.time() - old.stat().st_mtime > LEFT_BEHIND:
+                old.unlink()
+    handle, name = tempfile.mkstemp(PART, begin, target.parent)
+    os.close(handle)
+    try:
+        mode = stat.S_IMODE(target.stat().st_mode)
+    except OSError:
+        mode = 0o666 & ~umask()
+    with suppress(OSError):
+        os.chmod(name, mode)
+    return Path(name)
+
+
+PART = ".part"  # ending of files that are being written
+LEFT_BEHIND = 3600.0  # seconds since anybody wrote to such a file, after which its writer is dead
+LONGEST_NAME = 40  # characters of the target's name in it
+
+
+@cache
+def umask() -> int:
+    """The process's own; it can only be asked for by setting it."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
 
 
 def write(path: str | os.PathLike[str], kind: str, header: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> Path:
     """Save a header and arrays as one file of the given kind."""
-    target = Path(path)
-    with beside(target) as temporary, temporary.open("wb") as file:
+    if not isinstance(path, str | os.PathLike) or not os.fspath(path):
+        raise InputError(f"path: expected a file name, got {path!r}")
+    with beside(path) as temporary, temporary.open("wb") as file:
         dump(file, kind, header, arrays)
-        file.flush()
-        os.fsync(file.fileno())
-    return target
+    return Path(path)
 
 
 def dump(file: IO[bytes], kind: str, header: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]], packed: bool = True) -> None:
@@ -58,8 +129,12 @@ def dump(file: IO[bytes], kind: str, header: Mapping[str, Any], arrays: Mapping[
 def read(path: str | os.PathLike[str]) -> tuple[str, dict[str, Any], dict[str, npt.NDArray[Any]]]:
     """(kind, header, arrays) of a saved file."""
     source = Path(path)
-    if not source.is_file():
-        raise StorageError(f"{source}: {'a folder, not a file' if source.is_dir() else 'no such file'}")
+    try:
+        found, folder = source.is_file(), source.is_dir()
+    except (OSError, ValueError) as error:  # a name too long, or with a zero in it
+        raise StorageError(f"{str(source)[:200]}: no such file ({getattr(error, 'strerror', None) or error})") from None
+    if not found:
+        raise StorageError(f"{str(source)[:200]}: {'a folder, not a file' if folder else 'no such file'}")
     return parse(source, str(source))
 
 
@@ -67,6 +142,7 @@ def parse(file: Path | IO[bytes], source: str) -> tuple[str, dict[str, Any], dic
     """(kind, header, arrays) of an open file; `source` is its name."""
     try:
         with zipfile.ZipFile(file) as archive:
+            _refuse_bomb(archive, source)
             header = json.loads(archive.read("header.json"))
             if not isinstance(header, dict) or header.get("format") != FORMAT:
                 raise StorageError(f"{source}: not a file saved by dynaesti")
@@ -76,9 +152,22 @@ def parse(file: Path | IO[bytes], source: str) -> tuple[str, dict[str, Any], dic
             arrays = {name[:-4]: _array(archive, name) for name in archive.namelist() if name.endswith(".npy")}
     except StorageError:
         raise
-    except (zipfile.BadZipFile, zlib.error, KeyError, ValueError, EOFError, OSError, NotImplementedError, RecursionError) as error:
-        raise StorageError(f"{source}: damaged or not a file saved by dynaesti ({error})") from error
+    except Exception as error:  # zip, JSON and NumPy's format have a dozen kinds of their own
+        raise StorageError(f"{source}: damaged or not a file saved by dynaesti ({type(error).__name__}: {error})") from error
     return str(header.get("kind")), header, arrays
+
+
+def _refuse_bomb(archive: zipfile.ZipFile, source: str) -> None:
+    """Refuse a file that unpacks to far more than fits and curves do: a few kilobytes must not take the memory of the machine."""
+    entries = archive.infolist()
+    packed, unpacked = sum(entry.compress_size for entry in entries), sum(entry.file_size for entry in entries)
+    header = next((entry.file_size for entry in entries if entry.filename == "header.json"), 0)
+    if unpacked > ALWAYS_FINE + MOST_UNPACKED * packed or header > ALWAYS_FINE / 16 + MOST_UNPACKED * packed / 4:
+        raise StorageError(f"{source}: claims to unpack from {packed / 1e6:.1f} MB to {unpacked / 1e6:,.0f} MB, which no saved fit or "
+                           "curve does; it was not opened")
+
+
+ALWAYS_FINE, MOST_UNPACKED = 64e6, 40  # bytes that any file may unpack to, and to how many times its size (fits: about 3)
 
 
 def _array(archive: zipfile.ZipFile, name: str) -> npt.NDArray[Any]:

@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 import codecs
-import csv
 import glob
 import gzip
 import io
 import json
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date, datetime
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import narwhals as nw
+import numpy as np
+from narwhals.exceptions import NarwhalsError
 
 from dynaesti.errors import FileError, MissingExtraError, ResponseError
 from dynaesti.frames import KINDS, frame_kind
+from dynaesti.labels import shown, written
+from dynaesti.textfiles import read_text
 
-BLOCK = 1 << 24  # bytes of text that are parsed at a time
 ROW_BYTES = 40  # of a row of text, roughly
 HEAD = 1 << 20  # bytes by which a file's kind is judged
-DELIMITERS = ",;\t|"
-csv.field_size_limit(1 << 30)  # names may be long
 SUFFIXES = {".csv": "text", ".tsv": "text", ".txt": "text", ".tab": "text", ".parquet": "parquet", ".pq": "parquet", ".jsonl": "json",
             ".ndjson": "json", ".json": "json"}
 MAGIC = {b"PAR1": "parquet", b"{": "json", b"[": "json"}
@@ -74,10 +76,12 @@ def read_table(data: Any) -> Table:
         frame = nw.from_native(data)
     except TypeError:
         frame = None
+    except NarwhalsError as error:
+        raise ResponseError(f"data: {str(error).splitlines()[0]}; give each column a name of its own") from None
     if isinstance(frame, nw.LazyFrame):
         frame = frame.collect()
     if isinstance(frame, nw.DataFrame):
-        return Table(frame, frame_kind(data))
+        return Table(_with_own_names(frame), frame_kind(data))
     if isinstance(data, Iterable):
         rows = list(data)
         if rows and all(isinstance(row, str | PathLike) for row in rows):
@@ -88,31 +92,54 @@ def read_table(data: Any) -> Table:
                         f"{type(data).__name__}")
 
 
+def _with_own_names(frame: nw.DataFrame[Any]) -> nw.DataFrame[Any]:
+    """A frame whose columns have names of text, each its own."""
+    names = [str(name) for name in frame.columns]
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise ResponseError(f"data: {len(twice)} columns occur twice (first: {twice[0]!r}); give each a name of its own")
+    return frame if names == list(frame.columns) else frame.rename(dict(zip(frame.columns, names, strict=True)))
+
+
 def _from_rows(rows: Sequence[Mapping[str, Any]]) -> nw.DataFrame[Any]:
     keys = list(dict.fromkeys(key for row in rows for key in row))
     return _from_columns({key: [row.get(key) for row in rows] for key in keys})
 
 
 def _from_columns(columns: Mapping[Any, Any]) -> nw.DataFrame[Any]:
+    if not columns:
+        raise ResponseError("data: no columns; expected some such as id, item, resp and date")
+    single = [key for key, value in columns.items() if isinstance(value, str | bytes) or not hasattr(value, "__len__")]
+    if single:
+        raise ResponseError(f"column {single[0]!r}: a single value ({columns[single[0]]!r}); give one for each answer, in a list")
     lengths = {key: len(value) for key, value in columns.items()}
     if len(set(lengths.values())) > 1:
-        raise ResponseError(f"columns differ in length: {', '.join(f'{key} {n}' for key, n in lengths.items())}")
-    named = {str(key): value for key, value in columns.items()}
+        raise ResponseError(f"columns differ in length: {', '.join(f'{key} {n}' for key, n in list(lengths.items())[:12])}")
+    named = {str(key): _of_one_type(value, str(key)) if isinstance(value, list | tuple) else value for key, value in columns.items()}
     try:
         return nw.from_dict(named, backend=_backend())
     except MissingExtraError:
         raise
-    except Exception:  # values of several types in one column: as text
-        mixed = {key: value if _of_one_type(value) else [None if v is None else str(v) for v in value] for key, value in named.items()}
-    try:
-        return nw.from_dict(mixed, backend=_backend())
     except Exception as error:  # whatever the frame library makes of them
-        raise ResponseError(f"data: the columns cannot be made into a table ({error})") from error
+        raise ResponseError(f"data: the columns cannot be made into a table ({(str(error).splitlines() or [''])[0]})") from error
 
 
-def _of_one_type(values: Any) -> bool:
-    kinds = {type(v) for v in values if v is not None} if isinstance(values, list) else set()
-    return len(kinds) <= 1 or kinds <= {int, float}
+def _of_one_type(values: Sequence[Any], name: str) -> Any:
+    """A list as values of one type, which frame libraries insist on: numbers where all are (1 beside 1.5 too), else text."""
+    plain = [value.item() if isinstance(value, np.generic) else value for value in values]
+    kinds = {type(value) for value in plain if value is not None}
+    odd = next((k for k, value in enumerate(plain) if isinstance(value, list | tuple | dict | set | np.ndarray)), None)
+    if odd is not None:
+        raise ResponseError(f"column {name!r}: a {type(plain[odd]).__name__} ({plain[odd]!r}) in row {odd}; give one value for each answer")
+    if kinds == {int} and any(abs(value) >= 2**63 for value in plain if value is not None):
+        return [None if value is None else str(value) for value in plain]  # as written: no whole number of a frame is so long
+    if len(kinds) <= 1:
+        return plain
+    if kinds == {int, float} and all(abs(value) < 2**53 for value in plain if isinstance(value, int)):
+        return [None if value is None else float(value) for value in plain]
+    if kinds <= {datetime, date}:
+        return plain
+    return [None if value is None else written(value) for value in plain]
 
 
 def _backend() -> Any:
@@ -187,11 +214,14 @@ def _need_arrow() -> None:
 
 
 def _expanded(pattern: str) -> list[str]:
-    if pattern == "-" or Path(pattern).exists():
-        return [pattern]
+    try:
+        if pattern == "-" or Path(pattern).exists():
+            return [pattern]
+    except (OSError, ValueError) as error:  # a name too long, or with a zero in it
+        raise FileError(f"{shown([pattern])}: no such file ({getattr(error, 'strerror', None) or error})") from None
     found = sorted(glob.glob(pattern, recursive=True)) if glob.has_magic(pattern) else []
     if not found:
-        raise FileError(f"{pattern}: {'no file matches' if glob.has_magic(pattern) else 'no such file'}")
+        raise FileError(f"{shown([pattern], longest=200)}: {'no file matches' if glob.has_magic(pattern) else 'no such file'}")
     return found
 
 
@@ -209,29 +239,40 @@ def _filled(patterns: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
 def _differing(found: Sequence[str], wanted: Sequence[str]) -> str:
     """How a file's columns differ from the first one's, in brackets."""
     lacks, more = ([name for name in a if name not in b] for a, b in ((wanted, found), (found, wanted)))
-    told = [f"{word} {', '.join(names)}" for word, names in (("it lacks", lacks), ("it has also", more)) if names]
+    told = [f"{word} {shown(names)}" for word, names in (("it lacks", lacks), ("it has also", more)) if names]
     return f" ({'; '.join(told)})"
 
 
 def _pieces(name: str, rows: int | None) -> Iterator[Table]:
     """A file in pieces of so many rows; all at once without a number."""
     path = Path(name)
-    if name != "-" and not path.is_file():
-        raise FileError(f"{name}: {f'a folder, not a file; give its files, such as {path}/*.csv' if path.is_dir() else 'no such file'}")
+    if name != "-" and path.is_dir():
+        raise FileError(f"{name}: a folder, not a file; give its files, such as {path}/*.csv")
     label = "standard input" if name == "-" else path.name
-    packed = None
-    if name == "-":
-        packed = sys.stdin.buffer.read()
-        packed = gzip.decompress(packed) if packed[:2] == b"\x1f\x8b" else packed
     try:
+        packed = None if name != "-" and path.is_file() else _poured(name)  # a pipe can be read only once
         head = _opened(name, packed).read(HEAD)
         kind = SUFFIXES.get(_suffix(path)) or next((k for magic, k in MAGIC.items() if head.lstrip().startswith(magic)), "text")
         yield from READERS[kind](name, packed, head, label, rows)
     except ResponseError:
         raise
+    except MemoryError:
+        raise
     except Exception as error:  # each reader has errors of its own
         first = (str(error).splitlines() or [""])[0]
         raise ResponseError(f"{name}: could not be read ({type(error).__name__}: {first})") from error
+
+
+def _poured(name: str) -> bytes:
+    """All that comes out of standard input, a pipe or a device."""
+    if name == "-" and sys.stdin is None:
+        raise ResponseError("standard input is closed; name a file")
+    if name == "-":
+        raw = sys.stdin.buffer.read()
+    else:
+        with open(name, "rb") as file:
+            raw = file.read()
+    return gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw
 
 
 def _suffix(path: Path) -> str:
@@ -300,155 +341,10 @@ def _as_arrow(frame: nw.DataFrame[Any]) -> nw.DataFrame[Any]:
 
 
 def _read_text(name: str, packed: bytes | None, head: bytes, label: str, rows: int | None) -> Iterator[Table]:
-    """Delimited text of any usual dialect. Columns stay text except whole numbers: names such as 007 and 1.10 are kept."""
-    import pyarrow as pa
-
-    encoding, notes = _encoding(head, label)
-    dialect = _dialect(head, encoding, label, notes)
-    broken: list[str] = []
-
-    def line(row: int) -> int:
-        return _lines(name, packed, dialect, wanted=row)[0]
-
-    def pieces(encoding: str) -> Iterator[Any]:
-        batches, size, some = [], 0, False
-        for batch in _text_batches(name, packed, replace(dialect, encoding=encoding), lambda row: broken.append(row.text[:60])):
-            batches.append(batch)
-            size += batch.num_rows
-            if rows is not None and size >= rows:
-                yield pa.Table.from_batches(batches)
-                batches, size, some = [], 0, True
-        if batches or not some:
-            yield pa.Table.from_batches(batches, pa.schema([(column, pa.string()) for column in dialect.columns]))
-
-    def told(found: Any, start: int) -> Table:
-        typed = pa.table({column: _whole_numbers(found[column]) for column in dialect.columns})
-        shown = [f"{label}, line {number} {text!r}" for text, number in
-                 zip(broken, _lines(name, packed, dialect, most=len(broken)) if broken and rows is None else [], strict=False)]
-        return Table(nw.from_native(typed, eager_only=True), None, (Source(label, found.num_rows, start, line),),
-                     tuple(notes) if start == 0 else (), tuple(shown or [f"{label}, the line {text!r}" for text in broken]))
-
-    start = 0
-    try:
-        for found in pieces(encoding):
-            yield told(found, start)
-            start += found.num_rows
-            if rows is not None:
-                broken.clear()
-    except pa.ArrowInvalid as error:
-        if "UTF8" not in str(error):
-            raise
-        if start:
-            raise ResponseError(f"{label}: the text is not UTF-8 below row {start:,}; convert the file to UTF-8") from None
-        broken.clear()
-        notes.append(f"{label}: the text is not UTF-8 and was read as Windows-1252")
-        dialect = replace(dialect, encoding="cp1252")
-        for found in pieces("cp1252"):
-            yield told(found, start)
-            start += found.num_rows
-
-
-@dataclass(frozen=True)
-class Dialect:
-    """How a text file is written."""
-
-    encoding: str
-    delimiter: str
-    columns: tuple[str, ...]
-    above: int  # blank lines before the heading
-    quoted: bool
-
-
-def _dialect(head: bytes, encoding: str, label: str, notes: list[str]) -> Dialect:
-    text = codecs.getincrementaldecoder(encoding)("replace").decode(head)
-    every = text.lstrip("\ufeff").splitlines()
-    lines = [line for line in every if line.strip()]
-    if not lines:
-        raise ResponseError(f"{label}: the file is empty")
-    delimiter = _delimiter(lines)
-    if delimiter not in ",\t":
-        notes.append(f"{label}: columns are separated by {delimiter!r}")
-    columns = tuple(column.strip() for column in next(csv.reader([lines[0]], delimiter=delimiter)))
-    twice = [column for column in dict.fromkeys(columns) if columns.count(column) > 1]
-    if twice:
-        raise ResponseError(f"{label}: {len(twice)} columns occur twice (first: {twice[0]!r}); give each a name of its own")
-    return Dialect(encoding, delimiter, columns, next(k for k, line in enumerate(every) if line.strip()), '"' in text)
-
-
-def _text_batches(name: str, packed: bytes | None, dialect: Dialect, broken: Callable[[Any], None]) -> Any:
-    """The file's rows, text in every column."""
-    import pyarrow as pa
-    import pyarrow.csv as pc
-
-    stream: Any = _opened(name, packed)
-    if dialect.encoding not in ("utf-8", "utf-8-sig"):
-        stream = pa.BufferReader(stream.read().decode(dialect.encoding, "replace").lstrip("\ufeff").encode())
-
-    def skip(row: Any) -> str:
-        broken(row)
-        return "skip"
-
-    columns = list(dialect.columns)
-    return pc.open_csv(
-        stream, pc.ReadOptions(use_threads=False, column_names=columns, skip_rows=dialect.above + 1, block_size=BLOCK),
-        pc.ParseOptions(delimiter=dialect.delimiter, newlines_in_values=dialect.quoted, invalid_row_handler=skip),
-        pc.ConvertOptions(column_types=dict.fromkeys(columns, pa.string()), strings_can_be_null=True, null_values=[""],
-                          quoted_strings_can_be_null=True))
-
-
-def _lines(name: str, packed: bytes | None, dialect: Dialect, wanted: int | None = None, most: int = 1) -> list[int]:
-    """The line of a wanted row, or of the first few that are no rows: the file is read again, since blank lines are not counted."""
-    stream = io.TextIOWrapper(_opened(name, packed), encoding=dialect.encoding, errors="replace", newline="")
-    reader, row, odd = csv.reader(stream, delimiter=dialect.delimiter), -1, []
-    before = 0
-    for cells in reader:
-        first, before = before + 1, reader.line_num  # a row may run over several lines
-        if not cells:
-            continue
-        if row == -1:  # the heading
-            row = 0
-            continue
-        if len(cells) != len(dialect.columns):
-            odd.append(first)
-            if wanted is None and len(odd) == most:
-                break
-            continue
-        if row == wanted:
-            return [first]
-        row += 1
-    return odd
-
-
-def _encoding(head: bytes, label: str) -> tuple[str, list[str]]:
-    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return "utf-16", []
-    try:
-        codecs.getincrementaldecoder("utf-8")().decode(head)
-    except UnicodeDecodeError:
-        return "cp1252", [f"{label}: the text is not UTF-8 and was read as Windows-1252"]
-    return "utf-8-sig" if head.startswith(codecs.BOM_UTF8) else "utf-8", []
-
-
-def _delimiter(lines: Sequence[str]) -> str:
-    """The candidate that cuts the first lines into most, and equally many, columns."""
-    def quality(delimiter: str) -> tuple[bool, int]:
-        counts = [len(row) for row in csv.reader(io.StringIO("\n".join(lines[:20])), delimiter=delimiter)]
-        usual = max(set(counts), key=counts.count)
-        return counts[0] == usual and counts.count(usual) >= 0.8 * len(counts), counts[0]
-
-    return max(DELIMITERS, key=quality)
-
-
-def _whole_numbers(column: Any) -> Any:
-    """A text column as integers where every value is one, written plainly; else as it is."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    try:
-        numbers = pc.cast(column, pa.int64())
-    except pa.ArrowInvalid:
-        return column
-    return numbers if pc.all(pc.equal(pc.cast(numbers, pa.string()), column)).as_py() is not False else column
+    """Delimited text."""
+    for piece in read_text(lambda: _opened(name, packed), head, label, rows):
+        source = Source(label, piece.columns.num_rows, piece.start, piece.line)
+        yield Table(nw.from_native(piece.columns, eager_only=True), None, (source,), piece.notes, piece.broken)
 
 
 READERS = {"text": _read_text, "parquet": _read_parquet, "json": _read_json}

@@ -3,6 +3,7 @@
 Offsets keep the precision that absolute times would lose: a clock of 1e9 seconds resolves 1e-7 s, its offsets 1e-16.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import Any
@@ -54,6 +55,14 @@ class TimeAxis:
         return np.where(coarse, (ns + 500) // 1000 * 1000, ns).astype("datetime64[ns]")
 
 
+def read_axis(told: Mapping[str, Any]) -> TimeAxis:
+    """An axis from a saved file, checked."""
+    axis = TimeAxis(**told)
+    if not np.isfinite(axis.origin) or type(axis.origin_ns) is not int or not {axis.stamps, axis.zoned} <= {True, False}:
+        raise ValueError(f"no time axis: {dict(told)}")
+    return axis
+
+
 def parse_iso(texts: Any, name: str) -> Any:
     """ISO dates written as text, those with a zone in UTC; anything else is handed back as it is."""
     listed = [texts] if isinstance(texts, str) else texts
@@ -65,8 +74,15 @@ def parse_iso(texts: Any, name: str) -> Any:
             stamp = datetime.fromisoformat(text)
         except ValueError:
             raise InputError(f"{name}: {text!r} is no time; write ISO dates such as '2024-05-31', or numbers") from None
-        out.append(stamp if stamp.tzinfo is None else stamp.astimezone(UTC).replace(tzinfo=None))
+        out.append(stamp if stamp.tzinfo is None else _in_utc(stamp, name))
     return np.array(out, dtype="datetime64[us]")
+
+
+def _in_utc(stamp: datetime, name: str) -> datetime:
+    try:
+        return stamp.astimezone(UTC).replace(tzinfo=None)
+    except OverflowError:
+        raise InputError(f"{name}: {stamp} lies outside the years that can be told; use decimal years instead") from None
 
 
 def read_times(times: Any, name: str = "times") -> tuple[TimeAxis, Array]:
@@ -75,16 +91,25 @@ def read_times(times: Any, name: str = "times") -> tuple[TimeAxis, Array]:
     if stamps is None:
         numbers = as_vector(times, name)
         _need_some(numbers.size, name)
+        check_span(float(np.ptp(numbers)) if np.abs(numbers).max() < LONGEST else np.inf, name)
         axis = TimeAxis(float(numbers.min()), 0, stamps=False, zoned=False)
     else:
         nanoseconds, zoned = stamps
         _need_some(nanoseconds.size, name)
         first = int(nanoseconds.min())
         axis = TimeAxis(float(first), first, stamps=True, zoned=zoned)
-    offsets = axis.offsets(times, name)
-    if np.ptp(offsets) > 0 and not np.isfinite(1.0 / np.ptp(offsets)):
-        raise InputError(f"{name}: they span only {np.ptp(offsets):g}; use a smaller unit")
-    return axis, offsets
+    return axis, axis.offsets(times, name)
+
+
+LONGEST = 1e100  # spans of time whose squares can be computed with
+
+
+def check_span(span: float, name: str) -> None:
+    """Refuse times so far or so near that computing with them fails."""
+    if not span <= LONGEST:
+        raise InputError(f"{name}: they reach or span more than {LONGEST:g}; use a larger unit")
+    if 0 < span < 1 / LONGEST:
+        raise InputError(f"{name}: they span only {span:g}; use a smaller unit")
 
 
 def _need_some(size: int, name: str) -> None:
@@ -111,7 +136,7 @@ def _stamps(times: Any, name: str) -> tuple[npt.NDArray[np.int64], bool] | None:
         if len(zones) > 1:
             raise InputError(f"{name}: some timestamps have a time zone and some lack one; make them alike")
         zoned = zones.pop()
-        utc = [value.astimezone(UTC).replace(tzinfo=None) if zoned else value for value in raw.ravel()]
+        utc = [_in_utc(value, name) if zoned else value for value in raw.ravel()]
         return _nanoseconds(np.array(utc, dtype="datetime64[us]"), name), zoned
     if raw.dtype.kind in "UT":
         raise InputError(f"{name}: text such as {str(raw.ravel()[0])!r} where times belong; parse it into timestamps first")

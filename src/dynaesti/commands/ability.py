@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from dynaesti.commands.shared import asked_labels, asked_times, open_any, out_option, run_option, say, show, when_options
+from dynaesti.commands.output import show
+from dynaesti.commands.shared import asked_labels, asked_times, open_any, out_option, run_option, when_options
+from dynaesti.commands.words import say
 
 EXAMPLE = "  dynaesti ability run --id ada --id bob --at 2024-05-01 2024-06-01\n  dynaesti ability run --now --out now.csv"
 
@@ -21,7 +23,7 @@ def run(args: argparse.Namespace) -> int:
     """Print or write the table."""
     from dynaesti.results import Fit
 
-    fit = open_any(args.fit)
+    fit = open_any(args.fit, args.connect)
     ids = asked_labels(fit.ids, args.id) if isinstance(fit, Fit) else args.id
     if ids is None and not isinstance(fit, Fit):
         folder = fit.write_abilities(asked_times(fit, args), level=args.level)

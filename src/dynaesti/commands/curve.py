@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from dynaesti.commands.shared import is_number, out_option, parsed_times, show, tell
+from dynaesti.commands.output import show
+from dynaesti.commands.shared import is_number, out_option, parsed_times
+from dynaesti.commands.words import tell
 
 EXAMPLE = "  dynaesti curve polls.csv --time day --successes yes --trials n --grid 100 --figure polls.png"
 

@@ -19,7 +19,7 @@ def options(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Draw, fit, write, tell."""
     from dynaesti.commands.fit import finish
-    from dynaesti.commands.shared import write_frame
+    from dynaesti.commands.output import write_frame
     from dynaesti.dynaesti import DynAEsti
     from dynaesti.frames import make_frame
     from dynaesti.responses import Responses

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from dynaesti.commands.shared import data_options, estimator, model_options, named_model, out_option, read_responses, show
+from dynaesti.commands.output import show
+from dynaesti.commands.shared import data_options, estimator, model_options, named_model, out_option, read_responses
 
 EXAMPLE = "  dynaesti evaluate answers.csv --split last --share 0.15\n  dynaesti evaluate answers.csv --split rolling --folds 4"
 

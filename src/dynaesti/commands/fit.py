@@ -3,28 +3,20 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from dynaesti.commands.shared import (
-    COLUMNS,
-    as_json,
-    data_options,
-    default_model,
-    estimator,
-    model_options,
-    named_model,
-    read_responses,
-    say,
-    tell,
-    write_frame,
-)
-from dynaesti.runfolder import CHECKPOINT, FIT_NAME, STATIC_NAME
+from dynaesti.commands.output import as_json, write_frame, write_table
+from dynaesti.commands.shared import COLUMNS, data_options, default_model, estimator, model_options, named_model, read_responses
+from dynaesti.commands.words import say, tell
+from dynaesti.runfolder import CHECKPOINT, FIT_NAME, LOCK, STATIC_NAME
 
 EXAMPLE = "  dynaesti fit answers.csv --id student --item problem --resp correct --time ts --out run"
 EVERY = 5.0  # seconds between checkpoints
 MOST_INSTANTS = 500_000  # rows of the ability table, beyond which a grid of times takes the place of the answers' own
 GRID = 12
+TABLES = ("items.csv", "items.parquet", "abilities.csv", "abilities.parquet")
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -44,13 +36,25 @@ def options(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Fit, write, tell."""
     from dynaesti.errors import InputError
+    from dynaesti.locks import only_one
     from dynaesti.shards import is_shards
 
-    folder = _folder(args)
-    if len(args.data) == 1 and is_shards(args.data[0]):
-        return _of_shards(args, folder)
-    if args.dask:
-        raise InputError("--dask: a cluster works on shards; `dynaesti prepare DATA --out shards` makes them")
+    if not args.out:
+        raise InputError("--out: name a folder")
+    folder = Path(args.out)
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"--out: {folder} is a file; name a folder")
+    with only_one(folder / LOCK, f"--out: {folder}"):
+        _refuse_full(folder, args)
+        if len(args.data) == 1 and is_shards(args.data[0]):
+            return _of_shards(args, folder)
+        if args.dask:
+            raise InputError("--dask: a cluster works on shards; `dynaesti prepare DATA --out shards` makes them")
+        return _in_memory(args, folder)
+
+
+def _in_memory(args: argparse.Namespace, folder: Path) -> int:
+    """Read, fit, write, tell."""
     responses = read_responses(args, timeless=args.bandwidth == float("inf"))
     checkpoint = folder / CHECKPOINT
     args.after_interrupt = lambda: (f"the same command goes on from {checkpoint}" if checkpoint.exists() else
@@ -91,17 +95,12 @@ def _of_shards(args: argparse.Namespace, folder: Path) -> int:
     return 0
 
 
-def _folder(args: argparse.Namespace) -> Path:
-    """The run's folder, made if need be; an earlier fit in it is not written over unasked."""
+def _refuse_full(folder: Path, args: argparse.Namespace) -> None:
+    """An earlier fit in the run's folder is not written over unasked."""
     from dynaesti.errors import InputError
 
-    folder = Path(args.out)
-    if folder.exists() and not folder.is_dir():
-        raise InputError(f"--out: {folder} is a file; name a folder")
     if (folder / FIT_NAME).exists() and not (folder / CHECKPOINT).exists() and not args.force:
         raise InputError(f"--out: {folder} holds a fit already; name another folder, or add --force to write over it")
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
 
 
 def finish(chosen: Any, responses: Any, folder: Path, args: argparse.Namespace, title: str | None = None) -> int:
@@ -111,20 +110,14 @@ def finish(chosen: Any, responses: Any, folder: Path, args: argparse.Namespace, 
     from dynaesti.findings import told_findings
 
     fit = _fitted(chosen, responses, folder / CHECKPOINT, args)
-    fit.save(folder / FIT_NAME)
+    written = write_run(fit, folder / FIT_NAME, TABLES)
     args.after_interrupt = lambda: f"the fit is in {folder / FIT_NAME}; `dynaesti report {folder}` writes the page"
-    write_frame(fit.items, folder / "items.csv")
-    write_frame(fit.items, folder / "items.parquet")
-    abilities = ability_table(fit)
-    write_frame(abilities, folder / "abilities.csv")
-    write_frame(abilities, folder / "abilities.parquet")
     twin = None
     if not args.no_static and not all(kernel.static for kernel in fit.kernels):
         try:
             twin = static_twin(chosen, fit)
         except InputError as error:
             tell([f"no comparison with constant abilities: {error}"])
-    written = [FIT_NAME, "items.csv", "items.parquet", "abilities.csv", "abilities.parquet"]
     (folder / STATIC_NAME).unlink(missing_ok=True)
     if twin is not None:
         twin.fit.save(folder / STATIC_NAME)
@@ -145,6 +138,19 @@ def finish(chosen: Any, responses: Any, folder: Path, args: argparse.Namespace, 
     if not args.no_report:
         say(f"Open {folder / 'report.html'} in a browser.", args)
     return 0
+
+
+def write_run(fit: Any, target: Path, tables: Sequence[str]) -> list[str]:
+    """The fit and its tables, all together or none; the names of the files."""
+    from dynaesti.storage import together
+
+    frames = {"items": fit.items, "abilities": ability_table(fit)}
+    with together() as stage:
+        fit.save_into(stage(target))
+        for name in tables:
+            stem, _, ending = name.partition(".")
+            write_table(frames[stem], stage(target.parent / name), ending == "parquet")
+    return [target.name, *tables]
 
 
 def _fitted(chosen: Any, responses: Any, checkpoint: Path, args: argparse.Namespace, **more: Any) -> Any:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from dynaesti.commands.shared import columns_of, open_any, open_fit, out_option, run_option, show
+from dynaesti.commands.output import columns_of, show
+from dynaesti.commands.shared import open_any, open_fit, out_option, run_option
 
 EXAMPLE = "  dynaesti items run --sort b --fit"
 
@@ -24,12 +25,12 @@ def run(args: argparse.Namespace) -> int:
     from dynaesti.errors import InputError
     from dynaesti.frames import make_frame
 
-    fit = open_any(args.fit)
+    fit = open_any(args.fit, args.connect)
     columns = columns_of(fit.items)
     if args.with_fit:
         from dynaesti.evaluate import item_fit
 
-        found = columns_of(item_fit(open_fit(args.fit)))
+        found = columns_of(item_fit(open_fit(args.fit, args.connect)))
         columns |= {name: found[name] for name in ("infit", "outfit")}
     if args.sort:
         name, backwards = args.sort.removeprefix("-"), args.sort.startswith("-")

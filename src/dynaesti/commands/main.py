@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
-import shlex
 import sys
 import warnings
 from collections.abc import Sequence
@@ -13,6 +11,7 @@ from importlib import import_module
 from typing import Any
 
 from dynaesti import __version__
+from dynaesti.commands.words import as_flags, complain, tell
 
 VERBS = {
     "fit": "fit abilities and items to a file of answers, and write a report",
@@ -64,6 +63,7 @@ def parser(wanted: str | None = None) -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line; returns its exit code."""
+    _open_streams()
     given = sys.argv[1:] if argv is None else list(argv)
     wanted = next((word for word in given if word in VERBS), None)
     args = parser(wanted or "").parse_args(given)
@@ -71,11 +71,21 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _run(args)
     except KeyboardInterrupt:
         hint = getattr(args, "after_interrupt", None)
-        print(f"\ninterrupted{f': {hint()}' if hint else ''}", file=sys.stderr)
+        complain(f"\ninterrupted{f': {hint()}' if hint else ''}")
         return STOPPED
     except BrokenPipeError:  # whoever read our output has had enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FINE
+
+
+def _open_streams() -> None:
+    """Streams that take every character, escaped where their encoding lacks it; one that was closed leads nowhere."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115  for as long as the process lives
+        elif hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _run(args: argparse.Namespace) -> int:
@@ -88,35 +98,25 @@ def _run(args: argparse.Namespace) -> int:
         except DynaestiError as error:
             if args.debug:
                 raise
-            print(f"dynaesti {args.verb}: {as_flags(str(error))}", file=sys.stderr)
+            complain(f"dynaesti {args.verb}: {as_flags(str(error))}")
             return NO_FILE if isinstance(error, StorageError | MissingExtraError) else BAD_DATA
         except OSError as error:
             if args.debug or isinstance(error, BrokenPipeError):
                 raise
-            print(f"dynaesti {args.verb}: {error.filename or ''}: {error.strerror or error}", file=sys.stderr)
+            complain(f"dynaesti {args.verb}: {error.filename or ''}: {error.strerror or error}")
             return NO_FILE
+        except MemoryError as error:
+            if args.debug:
+                raise
+            complain(f"dynaesti {args.verb}: not enough memory ({str(error) or 'none is left'}). Nothing that was written before is lost. "
+                     "Ask for fewer times or people at once, or split the data into shards: `dynaesti prepare`")
+            return BAD_DATA
         except Exception as error:
             if args.debug:
                 raise
-            print(f"dynaesti {args.verb}: a fault of the program itself ({type(error).__name__}: {error}); --debug shows where. Nothing "
-                  "that was written before is lost; please tell the developers", file=sys.stderr)
+            complain(f"dynaesti {args.verb}: a fault of the program itself ({type(error).__name__}: {error}); --debug shows where. Nothing "
+                     "that was written before is lost; please tell the developers")
             return FAULT
-
-
-def as_flags(text: str) -> str:
-    """A message that speaks of Python's options, in those of the command line: bandwidth=inf is --bandwidth inf here."""
-    for python, flag in SAID_HERE.items():
-        text = text.replace(python, flag)
-    return re.sub(rf"(?<![\w-])({'|'.join(FLAGS)})=('[^']*'|[\w.]+)",
-                  lambda found: f"--{found[1].replace('_', '-')} {shlex.quote(found[2].strip(chr(39)))}", text)
-
-
-SAID_HERE = {"unreadable='drop' (on the command line --drop-unreadable)": "--drop-unreadable",
-             "code={'never': 0} (--code never=0)": "--code never=0", "force=True (--force)": "--force", "timeless=True": "--timeless",
-             "new_items=True": "--new-items",
-             " (on the command line --timezone)": "", " (on the command line --time-format)": "", "raise iterations": "raise --iterations"}
-FLAGS = ("bandwidth", "direction", "rare", "scale", "clock", "model", "kernel", "priors", "unit", "timezone", "time_format", "id", "item",
-         "resp", "time", "weight")
 
 
 def _told(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
@@ -125,7 +125,7 @@ def _told(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -
 
     if (issubclass(category, DynaestiWarning) and str(message) not in _said) or "--debug" in sys.argv:
         _said.add(str(message))
-        print(f"note: {as_flags(str(message))}", file=sys.stderr)
+        tell([str(message)])
 
 
 _said: set[str] = set()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from dynaesti.commands.shared import data_options, further_responses, open_any, out_option, run_option, show
+from dynaesti.commands.output import show
+from dynaesti.commands.shared import data_options, further_responses, open_any, out_option, run_option
 
 EXAMPLE = "  dynaesti predict run tomorrow.csv --out chances.csv"
 
@@ -18,6 +19,6 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print or write the table."""
-    fit = open_any(args.fit)
+    fit = open_any(args.fit, args.connect)
     show(fit.predict(further_responses(args, fit, unanswered=True)), args)
     return 0

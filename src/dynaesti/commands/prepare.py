@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 import sys
 
-from dynaesti.commands.shared import COLUMNS, as_json, data_options, guessed_unit, say, tell
+from dynaesti.commands.output import as_json
+from dynaesti.commands.shared import COLUMNS, data_options
+from dynaesti.commands.words import say, tell
 
 EXAMPLE = "  dynaesti prepare answers-*.parquet --out shards\n  dynaesti fit shards --out run"
 
@@ -25,21 +27,17 @@ def options(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Read, sort, write, tell."""
     from dynaesti.preparing import prepare
-    from dynaesti.tables import read_pieces
-
-    first = next(read_pieces(args.data, 10_000)) if args.unit is None and "-" not in args.data else None
-    unit, note = guessed_unit(first, args.time) if first is not None else (None, None)
 
     def live(text: str) -> None:
         if not args.quiet and sys.stderr.isatty():
             print(f"\r{text:60}", end="", file=sys.stderr, flush=True)
 
     made = prepare(args.data, args.out, shards=args.shards, **{key: getattr(args, key) for key in COLUMNS}, model=args.model_column,
-                   unit=unit or args.unit, unreadable="drop" if args.drop_unreadable else "refuse", timezone=args.timezone,
+                   unit=args.unit, unreadable="drop" if args.drop_unreadable else "refuse", timezone=args.timezone,
                    time_format=args.time_format, code=dict(args.code) if args.code else None, distinct=args.drop_duplicates,
                    timeless=args.timeless, force=args.force, memory=args.memory, tell=live)
     live("")
-    tell([*made.notes, *([note] if note else [])])
+    tell(made.notes)
     if args.json:
         print(as_json({"out": args.out, "shards": len(made), "answers": made.rows, "people": made.people, "items": made.items.size,
                        "dropped": made.dropped, "notes": list(made.notes)}))

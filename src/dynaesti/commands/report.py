@@ -7,7 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dynaesti.commands.shared import as_json, open_any, open_fit, run_option, say, tell
+from dynaesti.commands.output import as_json
+from dynaesti.commands.shared import open_any, open_fit, run_option
+from dynaesti.commands.words import say, tell
 from dynaesti.runfolder import STATIC_NAME
 
 if TYPE_CHECKING:
@@ -48,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
 
     place = Path(args.fit)
     target = Path(args.out) if args.out else (place if place.is_dir() else place.parent) / "report.html"
-    fit = open_any(args.fit)
+    fit = open_any(args.fit, args.connect)
     if not isinstance(fit, Fit):
         chosen = int(np.argmax([part.people for part in fit.shards.parts]))
         note = (f"of {len(fit.shards)} shards with {fit.shards.rows:,} answers of {fit.shards.people:,} people this page shows those "

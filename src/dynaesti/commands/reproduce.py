@@ -6,7 +6,8 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from dynaesti.commands.shared import as_json, say, tell
+from dynaesti.commands.output import as_json
+from dynaesti.commands.words import say, tell
 
 EXAMPLE = "  dynaesti reproduce polling --out paper\n  dynaesti reproduce all --golf masters.parquet --page docs/paper.md"
 STUDIES = ("polling", "prior", "synthetic", "static", "golf", "palmer")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from dynaesti.commands.shared import asked_times, data_options, further_responses, open_any, out_option, run_option, show, when_options
+from dynaesti.commands.output import show
+from dynaesti.commands.shared import asked_times, data_options, further_responses, open_any, out_option, run_option, when_options
 
 EXAMPLE = "  dynaesti score run newcomers.csv --at 30 60 90"
 
@@ -19,6 +20,6 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print or write the table."""
-    fit = open_any(args.fit)
+    fit = open_any(args.fit, args.connect)
     show(fit.score(further_responses(args, fit), at=asked_times(fit, args), level=args.level), args, scale=fit.scale.name)
     return 0

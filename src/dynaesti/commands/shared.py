@@ -1,26 +1,22 @@
-"""What several verbs share: options of data, models and output, runs on disk, and printing."""
+"""What several verbs share: options of data, models and output, and what they stand for."""
 
 from __future__ import annotations
 
 import argparse
-import csv
-import io
-import json
-import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dynaesti.commands.words import tell
 from dynaesti.runfolder import FIT_NAME
 
 if TYPE_CHECKING:
     from dynaesti.responses import Responses
     from dynaesti.results import Fit
     from dynaesti.shardedfit import ShardedFit
-    from dynaesti.tables import Table
 
 COLUMNS = ("id", "item", "resp", "time", "weight")
-SHOWN = 40  # rows of a table on a terminal
 
 
 # --- options ---------------------------------------------------------------------------------------------
@@ -69,6 +65,7 @@ KERNELS = ("level+matern32", "level+rbf", "matern32", "rbf")
 def run_option(parser: argparse.ArgumentParser) -> None:
     """The fit to ask."""
     parser.add_argument("fit", metavar="RUN", help="a folder written by `dynaesti fit`, or a .dyn file")
+    parser.add_argument("--connect", action="store_true", help="for a fit of shards: let it call addresses of other hosts that it names")
 
 
 def when_options(parser: argparse.ArgumentParser) -> None:
@@ -120,40 +117,26 @@ def further_responses(args: argparse.Namespace, fit: Fit | ShardedFit, *, unansw
     names = {key: getattr(args, key) or like.columns.get(key) for key in COLUMNS}
     unit = args.unit or (None if like.axis.stamps else like.unit)
     more = _read(args, names, unit, clock=like.clock, timeless=like.columns.get("time") is None, unanswered=unanswered, known=True)
-    from dynaesti.labels import look_up
+    if like.people.size:
+        from dynaesti.labels import look_up, told
+        from dynaesti.newcomers import told_strangers
 
-    strangers = sum(k < 0 for k in look_up(like.people, more.people.tolist()).tolist())
-    if like.people.size and strangers == more.people.size:
-        tell([f"none of the {strangers:,} people is known to the fit (such as {more.people.tolist()[0]!r}; the fit knows "
-              f"{like.people.tolist()[0]!r})"])
+        strange = int((look_up(like.people, more.people.tolist()) < 0).sum())
+        odd = told_strangers(like.people, more.people)
+        tell([f"{told(len(more), 'answers')} of {told(more.people.size, 'people')}, {strange:,} of them new to the fit"])
+        tell([] if odd is None else [odd])
     return more
 
 
-def guessed_unit(table: Table, time: str | None) -> tuple[str | None, str | None]:
-    """The clock that numeric times look like, and a note that says so."""
-    from dynaesti.columns import find_column, floats, looks_like_epoch
-
-    column = find_column(table, "time", time, [], optional=True)
-    values = None if column is None else floats(table.frame[column])
-    unit = None if values is None else looks_like_epoch(values[values == values])
-    if unit is None:
-        return None, None
-    kind = "seconds" if unit == "unix" else "milliseconds"
-    return unit, f"time (column {column!r}): numbers were taken as Unix time in {kind}; --unit says otherwise"
-
-
 def _read(args: argparse.Namespace, names: dict[str, Any], unit: str | None, **more: Any) -> Responses:
-    """Read, with clocks that count seconds recognised, and tell every decision."""
+    """Read, and tell every decision."""
     from dynaesti.responses import Responses
     from dynaesti.tables import read_table
 
     table = read_table(args.data)
     present = {key: name for key, name in names.items() if name in table.frame.columns or not more.get("known")}
-    guessed, note = guessed_unit(table, present.get("time")) if unit is None else (None, None)
-    found = Responses.read(table, **present, unit=guessed or unit, unreadable="drop" if args.drop_unreadable else "refuse",
+    found = Responses.read(table, **present, unit=unit, unreadable="drop" if args.drop_unreadable else "refuse",
                            timezone=args.timezone, time_format=args.time_format, code=dict(args.code) if args.code else None, **more)
-    if note is not None:
-        found = found.with_note(note)
     found = found.distinct() if args.drop_duplicates else found
     tell(found.notes)
     return found
@@ -192,27 +175,30 @@ def estimator(args: argparse.Namespace, **more: Any) -> Any:
                     iterations=args.iterations, threads=args.threads, **more)
 
 
-def open_fit(name: str) -> Fit:
+def open_fit(name: str, connect: bool = False) -> Fit:
     """The fit in a run's folder, or in a file; one of shards is refused."""
     from dynaesti.errors import InputError
     from dynaesti.results import Fit
 
-    found = open_any(name)
+    found = open_any(name, connect)
     if not isinstance(found, Fit):
         raise InputError(f"{name}: a fit of shards, whose people are not in memory; this verb works on ordinary fits. There are items, "
                          "ability, predict, score, update and report")
     return found
 
 
-def open_any(name: str) -> Fit | ShardedFit:
+def open_any(name: str, connect: bool = False) -> Fit | ShardedFit:
     """The fit in a run's folder, or in a file, of shards or not."""
     from dynaesti.curves import Curve
     from dynaesti.errors import StorageError
     from dynaesti.opening import load
 
-    if Path(name).is_dir() and not (Path(name) / FIT_NAME).exists():
+    empty = False
+    with suppress(OSError, ValueError):  # a name too long, or with a zero in it: `load` tells
+        empty = Path(name).is_dir() and not (Path(name) / FIT_NAME).exists()
+    if empty:
         raise StorageError(f"{name}: no {FIT_NAME} in this folder; is it one that `dynaesti fit --out` wrote?")
-    found: Fit | ShardedFit | Curve = load(name)
+    found: Fit | ShardedFit | Curve = load(name, connect=connect)
     if isinstance(found, Curve):
         raise StorageError(f"{name}: holds a curve, not a fit of people and items")
     return found
@@ -265,118 +251,3 @@ def asked_labels(labels: Sequence[Any], names: Sequence[str] | None) -> list[Any
         return None
     written = {str(label): label for label in labels}
     return [written.get(name, name) for name in names]
-
-
-# --- output ----------------------------------------------------------------------------------------------
-
-
-def columns_of(frame: Any) -> dict[str, list[Any]]:
-    """A frame's columns as lists."""
-    import narwhals as nw
-
-    table = nw.from_native(frame, eager_only=True)
-    return {name: table[name].to_list() for name in table.columns}
-
-
-def show(frame: Any, args: argparse.Namespace, **facts: Any) -> None:
-    """A table to a file, to machines, to a pipe or to a terminal."""
-    out = getattr(args, "out", None)
-    if out is not None:
-        write_frame(frame, Path(out))
-        facts["out"] = out
-        if not args.json:
-            print(f"wrote {out}", file=sys.stderr)
-    columns = columns_of(frame)
-    if args.json:
-        rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-        print(as_json({**facts, "rows": rows} if out is None else facts))
-    elif out is None:
-        print(_aligned(columns) if sys.stdout.isatty() else _csv(columns), end="")
-
-
-def write_frame(frame: Any, path: Path) -> None:
-    """A frame as CSV or Parquet, by the file's name; written beside and moved into place."""
-    from dynaesti.storage import beside
-
-    columns = columns_of(frame)
-    with beside(path) as part:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if path.suffix.lower() == ".parquet":
-            import pyarrow as pa
-            import pyarrow.parquet as pq
-
-            pq.write_table(pa.table({name: _one_type(values) for name, values in columns.items()}), part)
-        else:
-            part.write_text(_csv(columns), encoding="utf-8", newline="")
-
-
-def _one_type(values: list[Any]) -> list[Any]:
-    """A column of one type: labels of several types are written out."""
-    kinds = {type(value) for value in values if value is not None}
-    return [None if value is None else str(value) for value in values] if len(kinds) > 1 and not kinds <= {int, float} else values
-
-
-def _csv(columns: Mapping[str, list[Any]]) -> str:
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(zip(*([_cell(value) for value in values] for values in columns.values()), strict=True))
-    return buffer.getvalue()
-
-
-def _cell(value: Any) -> Any:
-    if isinstance(value, float):
-        return "" if value != value else repr(value)
-    return value.isoformat() if hasattr(value, "isoformat") else value
-
-
-def _aligned(columns: Mapping[str, list[Any]]) -> str:
-    """A table for eyes: few digits, few rows."""
-    total = len(next(iter(columns.values()), []))
-    shown = {name: [_short(value) for value in values[:SHOWN]] for name, values in columns.items()}
-    widths = {name: max([len(name), *map(len, cells)]) for name, cells in shown.items()}
-    numeric = {name: all(isinstance(value, int | float) for value in columns[name][:SHOWN]) for name in columns}
-    lines = ["  ".join(name.rjust(widths[name]) if numeric[name] else name.ljust(widths[name]) for name in shown)]
-    for row in zip(*shown.values(), strict=True):
-        lines.append("  ".join(cell.rjust(widths[name]) if numeric[name] else cell.ljust(widths[name])
-                               for name, cell in zip(shown, row, strict=True)))
-    if total > SHOWN:
-        lines.append(f"… {total - SHOWN:,} rows more; --out FILE writes all")
-    return "\n".join(line.rstrip() for line in lines) + "\n"
-
-
-def _short(value: Any) -> str:
-    if isinstance(value, float):
-        return "" if value != value else f"{value:.3f}" if abs(value) < 1e4 else f"{value:.6g}"
-    return str(value)[:19] if hasattr(value, "isoformat") else str(value)
-
-
-def as_json(value: Any) -> str:
-    """JSON without NaN, which it does not know; dates as ISO text."""
-    return json.dumps(_plain(value), ensure_ascii=False, allow_nan=False)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if hasattr(value, "isoformat"):
-        return value.isoformat()
-    if hasattr(value, "item"):
-        return _plain(value.item())
-    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
-        return None
-    return value if isinstance(value, str | int | float | bool | None) else str(value)
-
-
-def tell(notes: Iterable[str]) -> None:
-    """What was decided, on standard error."""
-    for note in notes:
-        print(f"note: {note}", file=sys.stderr)
-
-
-def say(text: str, args: argparse.Namespace) -> None:
-    """Words for people; machines get theirs as JSON."""
-    if not args.json:
-        print(text)

@@ -6,7 +6,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from dynaesti.commands.shared import as_json, say, write_frame
+from dynaesti.commands.output import as_json, write_frame
+from dynaesti.commands.words import say
 
 EXAMPLE = ("  dynaesti simulate --people 200 --items 40 --answers-per-person 60 --out class\n"
            "  dynaesti simulate --people 1000000 --items 10000 --answers-per-person 100 --out platform")

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dynaesti.commands.shared import as_json, data_options, further_responses, open_any, run_option, say, tell, write_frame
-from dynaesti.runfolder import CHECKPOINT, FIT_NAME
+from dynaesti.commands.output import as_json, write_frame
+from dynaesti.commands.shared import data_options, further_responses, open_any, run_option
+from dynaesti.commands.words import say, tell
+from dynaesti.places import is_address
+from dynaesti.runfolder import CHECKPOINT, FIT_NAME, LOCK
 
 if TYPE_CHECKING:
     from dynaesti.responses import Responses
@@ -23,42 +27,59 @@ def options(parser: argparse.ArgumentParser) -> None:
     data_options(parser, known=True)
     parser.add_argument("--out", metavar="FOLDER", help="write to another folder and leave the run as it is")
     parser.add_argument("--new-items", action="store_true", help="let in items never seen before, and learn them from these answers")
+    parser.add_argument("--again", action="store_true", help="add the answers even if an earlier update has added the very same")
     parser.add_argument("--refresh", action="store_true", help="for a fit of shards: then learn the items again, from where they are")
     parser.add_argument("--dask", metavar="WHERE", help="for a fit of shards: a Dask scheduler's address, or local:N")
     parser.add_argument("--quiet", action="store_true", help="no progress")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Update, write, tell."""
-    from dynaesti.commands.fit import ability_table
+    """Update, write, tell. Of several updates at once each waits for the one before."""
     from dynaesti.errors import InputError
-    from dynaesti.labels import told
+    from dynaesti.locks import WAIT, only_one
     from dynaesti.results import Fit
 
-    opened = open_any(args.fit)
-    if not isinstance(opened, Fit):
-        return _of_shards(args, opened)
-    if args.refresh or args.dask:
-        raise InputError("--refresh and --dask are for fits of shards; fit the whole again instead")
-    fit = opened
-    more = _unknown(fit, further_responses(args, fit), args.drop_duplicates)
-    if not len(more):
-        raise InputError("all of these answers are in the run already; nothing is left to add")
-    grown = fit.update(more, new_items=args.new_items)
+    place = Path(args.fit)
+    lock = place / LOCK if place.is_dir() else place.with_name(f".{place.name}{LOCK}")
+    if not place.exists():
+        open_any(args.fit, args.connect)  # which says so, or opens what lies at an address
+    with only_one(args.fit if is_address(args.fit) else lock, args.fit, wait=WAIT, tell=lambda text: tell([text])):
+        opened = open_any(args.fit, args.connect)
+        if not isinstance(opened, Fit):
+            return _of_shards(args, opened)
+        if args.refresh or args.dask:
+            raise InputError("--refresh and --dask are for fits of shards; fit the whole again instead")
+        return _in_memory(args, opened)
+
+
+def _in_memory(args: argparse.Namespace, fit: Fit) -> int:
+    """Add answers to a fit; the run changes at once, or not at all."""
+    from dynaesti.commands.fit import TABLES, write_run
+    from dynaesti.errors import InputError
+    from dynaesti.labels import told
+
     place = Path(args.fit)
     folder = Path(args.out) if args.out else place if place.is_dir() else place.parent
     target = place if place.is_file() and not args.out else folder / FIT_NAME
+    batch = further_responses(args, fit)
+    more = batch
+    known = batch.fingerprint() in fit.batches and not args.again
+    if known:
+        _tell_known(batch)
+        grown, count = fit, 0
+    else:
+        more = _unknown(fit, batch, args.drop_duplicates)
+        count = len(more)
+        if not count:
+            raise InputError("all of these answers are in the run already; nothing is left to add")
+        grown = replace(fit.update(more, new_items=args.new_items, again=args.again), batches=(*fit.batches, batch.fingerprint()))
     folder.mkdir(parents=True, exist_ok=True)
-    grown.save(target)
-    tables = {"items": grown.items, "abilities": ability_table(grown)}
-    for name in (f"{stem}{end}" for stem in tables for end in (".csv", ".parquet")):
-        if args.out or (folder / name).exists():
-            write_frame(tables[name.partition(".")[0]], folder / name)
+    write_run(grown, target, [name for name in TABLES if args.out or (folder / name).exists()])
     new = grown.responses.people.size - fit.responses.people.size
     if args.json:
-        print(as_json({"out": str(target), "answers": len(more), "people": more.people.size, "new_people": new,
-                       "new_items": grown.item_labels.size - fit.item_labels.size, "log_evidence": grown.log_evidence}))
-    say(f"Added {told(len(more), 'answers')} of {told(more.people.size, 'people')} ({new:,} new); items stay as they were"
+        print(as_json({"out": str(target), "answers": count, "people": more.people.size, "new_people": new,
+                       "new_items": grown.item_labels.size - fit.item_labels.size, "log_evidence": grown.log_evidence, "known": known}))
+    say(f"Added {told(count, 'answers')} of {told(more.people.size, 'people')} ({new:,} new); items stay as they were"
         f"{_joined(fit, grown)}. Written to {target}. `dynaesti report` makes the page anew.", args)
     return 0
 
@@ -76,11 +97,19 @@ def _of_shards(args: argparse.Namespace, fit: ShardedFit) -> int:
     halfway = fit.run.exists(CHECKPOINT)
     if halfway and not args.refresh:
         raise InputError(f"{args.fit}: a refresh of this run was interrupted; `dynaesti update` with --refresh goes on with it")
-    if halfway:
-        tell(["going on with the refresh that was interrupted; the answers of that update are in already, and none are added now"])
+    known = more.fingerprint() in fit.batches and not args.again
     with cluster(args.dask) as engine:
-        grown = fit if halfway else fit.update(more, engine=engine, distinct=args.drop_duplicates, new_items=args.new_items)
-        if args.refresh:
+        now = fit
+        if halfway:
+            tell(["going on with the refresh that was interrupted"])
+            now = refresh(now, progress=not args.quiet, engine=engine)
+        if known:
+            _tell_known(more)
+            now.finish_update(more, engine)
+            grown = now
+        else:
+            grown = now.update(more, engine=engine, distinct=args.drop_duplicates, new_items=args.new_items, again=args.again)
+        if args.refresh and grown.stale:
             grown = refresh(grown, progress=not args.quiet, engine=engine)
     for name in ("items.csv", "items.parquet"):
         write_frame(grown.items, Path(grown.run.path(name)))
@@ -88,11 +117,17 @@ def _of_shards(args: argparse.Namespace, fit: ShardedFit) -> int:
     if args.json:
         print(as_json({"out": grown.run.root, "answers": count, "people": more.people.size, "new_people": new,
                        "new_items": grown.item_labels.size - fit.item_labels.size, "log_evidence": grown.log_evidence,
-                       "refreshed": args.refresh}))
+                       "refreshed": args.refresh, "known": known}))
     items = f"items were learned again in {len(grown.trace)} steps" if args.refresh else "items stay as they were"
     say(f"Added {told(count, 'answers')} of {told(more.people.size, 'people')} ({new:,} new); {items}{_joined(fit, grown)}. Tables of "
         "abilities are up to date.", args)
     return 0
+
+
+def _tell_known(batch: Responses) -> None:
+    from dynaesti.labels import told
+
+    tell([f"these {told(len(batch), 'answers')} were added by an earlier update, and none are added now; --again adds them once more"])
 
 
 def _joined(fit: Fit | ShardedFit, grown: Fit | ShardedFit) -> str:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from dynaesti.commands.shared import as_json, data_options, read_responses, say
+from dynaesti.commands.output import as_json
+from dynaesti.commands.shared import data_options, read_responses
+from dynaesti.commands.words import say
 
 if TYPE_CHECKING:
     from dynaesti.responses import Responses
