@@ -43,7 +43,7 @@ def spoken(capsys, *words):
 
 
 def test_fit_writes_everything_and_tells_in_words(run, answers, tmp_path, capsys):
-    assert {path.name for path in run.iterdir() if path.name != ".lock"} == {"fit.dyn", "static.dyn", "items.csv", "items.parquet", "abilities.csv",
+    assert {path.name for path in run.iterdir()} - {".lock"} == {"fit.dyn", "static.dyn", "items.csv", "items.parquet", "abilities.csv",
                                                                              "abilities.parquet", "report.html"}
     assert len(pd.read_csv(run / "items.csv")) == 8
     assert set(pd.read_parquet(run / "abilities.parquet")["id"]) == {f"p{k:03d}" for k in range(30)}

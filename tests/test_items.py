@@ -94,7 +94,7 @@ def test_the_golf_model_is_built_outward_from_par():
 def test_amounts_are_sums_of_terms(name):
     model, u = draw(name, False, 0)
     y = {"poisson": 3.0, "gaussian": 0.7, "beta": 0.3}[name]
-    terms, constant = model.terms(np.array([y]))
+    terms, constant = model.terms(np.array([y]), np.zeros((1, 0)))
     ours = np.einsum("r,irg->ig", terms[0], model.rows(u, THETA)) + constant[0]
     told = model.describe(u)
     t = told["a"][:, None] * (THETA - told["b"][:, None])
@@ -116,7 +116,7 @@ def test_the_m_step_finds_the_maximum(name, signed, size):
         counts = np.exp(model.rows(truth, z)) * weight
     else:
         y = np.random.default_rng(1).uniform(0.1, 0.9, 50).round(2)
-        counts = model.terms(y)[0].sum(axis=0)[None, :, None] * weight * np.ones((3, 1, 1)) * 1e-2
+        counts = model.terms(y, np.zeros((y.size, 0)))[0].sum(axis=0)[None, :, None] * weight * np.ones((3, 1, 1)) * 1e-2
     free = np.ones(truth.shape, dtype=bool)
     block = Block(model, size, np.arange(3), 0, truth + 0.3, free, np.zeros((3, size)), np.zeros(truth.shape[1]),
                   np.full(truth.shape[1], np.inf))

@@ -69,6 +69,12 @@ def whole_number(value: Any, name: str, least: int) -> int:
     return int(value)
 
 
+def bounded(count: int, name: str, most: float = 2e8) -> None:
+    """Refuse to make more numbers at once than a machine has room for."""
+    if count > most:
+        raise InputError(f"{name}: {count:,} numbers are too many at once (at most {most:,.0f}); ask for fewer, or in parts")
+
+
 def finite_number(value: Any, name: str) -> float:
     """A number that is one."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating) or not np.isfinite(value):

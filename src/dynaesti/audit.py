@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import logsumexp
 
-from dynaesti.arrays import Array, Ints, as_vector, generator, refuse, symmetric_root, whole_number
+from dynaesti.arrays import Array, Ints, as_vector, bounded, generator, refuse, symmetric_root, whole_number
 from dynaesti.components import Component, read_from_table, small_form
 from dynaesti.frames import make_frame
 from dynaesti.links import Link
@@ -28,6 +28,7 @@ from dynaesti.proposals import Hump, adaptive_sample
 from dynaesti.rows import RowTable, sum_rows
 
 FEWEST = 200  # draws that can tell anything
+MOST_DRAWN = 1e10  # values of curves at the instants: minutes
 OFF = 0.1  # sds that mean or sd may be off before the Gaussian is called unsafe,
 BAND_OFF, EVIDENCE_OFF = 0.3, 0.5  # and sds that median and band may be, and nats of log evidence: moments do not tell every shape
 SHARP = 0.5  # precision of a site, in those of the nugget, from which on the nodes of the nugget have to follow the site
@@ -199,6 +200,7 @@ class Audit:
 def audit(curve: Audited, draws: int, seed: int) -> Audit:
     """Reweight draws of the grafted mixture by the exact posterior."""
     draws, rng = whole_number(draws, "draws", FEWEST), generator(seed)
+    bounded(draws * max(curve.observations.instants.size, 1), "draws", MOST_DRAWN)
     shares, log_priors, components = curve.weighted_components()
     counts = np.maximum(np.rint(draws * shares).astype(int), 30)  # in proportion; light components need a few for their evidence too
     parts, logs = [], []

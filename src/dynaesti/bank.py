@@ -5,32 +5,46 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dynaesti.arrays import Array, Bools, Ints, joined
 from dynaesti.itempriors import Leaning, can_pool, learned, plain, pooled
-from dynaesti.items import ItemModel, OwnModel
+from dynaesti.items import GaussianItem, ItemModel, OwnModel
 from dynaesti.threads import in_threads
 
+BOUND = 1e-3  # a parameter so near its bound stands there
 NEWTON_STEPS = 10
 SETTLED = 1e-3  # largest step of an item at rest: the next one, Newton's, would be about the square of it
 BATCH = 1_000_000  # slopes at a time
 HYPER_ITEMS = 20  # fewer items than this do not learn their priors from each other
+FEW_PLACE, FEW_SPREAD = 2.0, 0.5  # sds of the weak priors of a small population's mean and log sd, in the items' unit
+STEEPEST = 50.0  # slope: the finest grid of abilities resolves no more, so what is not kept from running away stops there
 
 
 @dataclass(frozen=True)
 class Metric:
     """Abilities in the items' metric: θ = location + scale · z, with z of unit variance.
 
-    The location is free where some item's difficulty is anchored, the scale where some item's slope is (Rasch, anchors).
+    The location is free where some item's difficulty is anchored, the scale where some item's slope is (Rasch, anchors), unless the
+    population is stated. Anchors on a reporting scale (500 ± 100) are counted anew to compute with: theirs is zero + unit · θ.
     """
 
     location: float = 0.0
     log_scale: float = 0.0
     free_location: bool = False
     free_scale: bool = False
+    zero: float = 0.0
+    unit: float = 1.0
+    stated: bool = False  # whether the user told the population's mean and sd
+    few: bool = False  # whether the people are too few to tell their spread by themselves
+
+    def log_prior(self) -> float:
+        """Of what is free, where people are few: without it one person's spread would be learned as 0, and their band with it."""
+        if not self.few:
+            return 0.0
+        return -0.5 * (self.free_location * (self.location / FEW_PLACE) ** 2 + self.free_scale * (self.log_scale / FEW_SPREAD) ** 2)
 
     @property
     def scale(self) -> float:
@@ -52,7 +66,7 @@ class Block:
     first_row: int
     u: Array  # (items, parameters), unconstrained
     free: Bools
-    values: Array  # (items, size): the responses that the categories stand for
+    values: Array  # (items, size): the responses that the categories stand for; of measurements their zero and unit
     prior_mean: Array  # (parameters,)
     prior_sd: Array  # infinite where there is no prior
     weak: bool = False  # whether the priors are the weak ones, the items' places pooled
@@ -84,6 +98,10 @@ class Block:
         both = self.free[:, :, None] & self.free[:, None, :]
         return float(-0.5 * np.linalg.slogdet(np.where(both, scaled, np.eye(self.prior_sd.size)))[1].sum())
 
+    def told(self, u: Array, gain: float = 1.0, shift: float = 0.0) -> dict[str, Array]:
+        """Reported parameters of all items at u, with abilities counted as gain · θ + shift."""
+        return self.model.in_units(self.model.describe(u, gain, shift), self.values)
+
     def rows(self, theta: Array) -> Array:
         """All rows of the block, flat: (rows, points)."""
         return joined([self.model.rows(self.u[part], theta).reshape(-1, theta.size) for part in self._batches(theta.size)])
@@ -93,14 +111,31 @@ class Block:
         parts = [self.model.slopes(self.u[part], theta).transpose(0, 2, 1, 3) for part in self._batches(theta.size)]
         return np.concatenate([part.reshape(-1, self.u.shape[1], theta.size) for part in parts])
 
-    def clipped(self, u: Array) -> Array:
-        """Parameters (items, parameters) kept from running away; where slopes are flat, places may lie far off."""
+    def bounds(self, u: Array) -> tuple[Array, Array]:
+        """How far parameters (items, parameters) may run away; where slopes are flat, places may lie far off."""
         units = [prior.unit for prior in self.model.priors(self.size)]
+        if isinstance(self.model, GaussianItem) and not self.values.shape[1]:  # in a unit that is not known
+            return np.full(u.shape, -np.inf), np.full(u.shape, np.inf)
         far = np.full(u.shape, self.model.farthest)
         if "log slope" in units:
             flat = np.exp(-u[:, [unit == "log slope" for unit in units]].min(axis=1, initial=0.0))
             far[:, [unit == "place" for unit in units]] *= flat[:, None]
-        return np.clip(u, -far, far)
+        high = far.copy()
+        high[:, [unit == "log slope" for unit in units]] = np.log(STEEPEST)
+        low, names = -far, self.model.names(self.size)
+        for name, floor in self.model.floors.items():
+            low[:, names.index(name)] = floor
+        return low, high
+
+    def clipped(self, u: Array, which: Any = slice(None)) -> Array:
+        """Parameters of some of the items kept from running away; those that are given stay as they are."""
+        return np.where(self.free[which], np.clip(u, *self.bounds(u)), u)
+
+    @property
+    def at_bound(self) -> Bools:
+        """Items that would run on if they could: their answers leave a parameter without a finite estimate."""
+        low, high = self.bounds(self.u)
+        return np.asarray((self.free & ((self.u <= low + BOUND) | (self.u >= high - BOUND))).any(axis=1))
 
     def _batches(self, points: int) -> list[slice]:
         size = max(1, BATCH // (self.u.shape[1] * self.depth * points))
@@ -137,7 +172,7 @@ def _newton(block: Block, part: slice, counts: Array, theta: Array) -> tuple[Arr
         largest = np.abs(step).max(axis=1, initial=0.0)
         small = largest < SETTLED
         if small.any():  # the last step needs no look at where it leads
-            u[active[small]] = block.clipped(u[active[small]] + step[small])
+            u[active[small]] = block.clipped(u[active[small]] + step[small], which[active[small]])
             active, value, gradient, curvature = active[~small], value[~small], gradient[~small], curvature[~small]
             step, largest = step[~small], largest[~small]
         if active.size == 0:
@@ -152,7 +187,7 @@ def _newton(block: Block, part: slice, counts: Array, theta: Array) -> tuple[Arr
 def _halved(block: Block, which: Ints, u: Array, step: Array, here: tuple[Array, Array, Array], counts: Array, theta: Array
             ) -> tuple[Array, Array, Array, Array]:
     """Each item after its step, which is halved until it does not make things worse; value, gradient and curvature there."""
-    trial, todo = block.clipped(u + step), np.arange(len(u))
+    trial, todo = block.clipped(u + step, which), np.arange(len(u))
     value = here[0]
     best, slope, bend = (part.copy() for part in here)
     for _ in range(12):
@@ -163,7 +198,7 @@ def _halved(block: Block, which: Ints, u: Array, step: Array, here: tuple[Array,
         if todo.size == 0:
             return trial, best, slope, bend
         step[todo] *= 0.5
-        trial[todo] = block.clipped(u[todo] + step[todo])
+        trial[todo] = block.clipped(u[todo] + step[todo], which[todo])
     trial[todo] = u[todo]
     return trial, best, slope, bend
 
@@ -245,8 +280,8 @@ class Bank:
         return joined([block.rows(theta) for block in self.blocks])
 
     def log_prior(self) -> float:
-        """Log prior of all items."""
-        return sum(block.leaning.log_density for block in self.blocks)
+        """Log prior of all items, and of the population where it is a small one."""
+        return sum(block.leaning.log_density for block in self.blocks) + self.metric.log_prior()
 
     def improved(self, counts: Array, z: Array, threads: int | None = None) -> Improved:
         """The M-step: every item, then the priors' own parameters, from expected counts. The metric is not for it: see `remetred`."""
@@ -292,7 +327,7 @@ class Bank:
         for block in self.blocks:
             u, size = block.u.copy(), int(block.free.sum())
             u[block.free] = vector[used:used + size]
-            blocks.append(replace(block, u=np.where(block.free, block.clipped(u), u)))
+            blocks.append(replace(block, u=block.clipped(u)))
             used += size
         if self.needs_unit:
             for k, block in enumerate(blocks):
@@ -313,6 +348,8 @@ class Bank:
         Items whose own zero or unit is anchored stay. Priors that are learned from the items move with them.
         """
         metric = self.metric
+        if metric.stated:
+            return self
         gain = 1.0 if metric.free_scale or metric.free_location else float(np.exp(-log_scale))
         shift = 0.0 if metric.free_location else -gain * metric.scale * location
         blocks = self.blocks
@@ -332,6 +369,9 @@ class Bank:
                     continue
                 _, here, there = np.intersect1d(block.items, old.items, return_indices=True)
                 u[here], free[here], mean, sd = old.u[there], old.free[there], old.prior_mean, old.prior_sd
+                if isinstance(block.model, GaussianItem):  # measurements are counted from the mean of all, which has moved
+                    told = {name: column[there] for name, column in old.told(old.u).items()}
+                    u[here] = block.model.recover(block.model.out_of_units(told, block.values[here]), block.size)
             blocks.append(replace(block, u=u, free=free, prior_mean=mean, prior_sd=sd))
         return replace(self, blocks=tuple(blocks), metric=earlier.metric)
 
@@ -369,7 +409,16 @@ class Bank:
     def steepness(self) -> float:
         """The steepest predictor per unit of z: how fine a grid the rows need."""
         z = np.array([-1e-4, 1e-4])
-        return float(max((np.abs(np.diff(block.rows(self.metric.theta(z)), axis=1)).max() for block in self.blocks), default=1.0) / 2e-4)
+        steep = float(max((np.abs(np.diff(block.rows(self.metric.theta(z)), axis=1)).max() for block in self.blocks), default=1.0) / 2e-4)
+        own = [block.model.steepness(block.u) * self.metric.scale for block in self.blocks if isinstance(block.model, OwnModel)]
+        return max([steep, *own])  # of formulas that are not ours nothing is known but what they return
+
+    def check_own(self, rows: Array, z: Array) -> None:
+        """Refuse models of the user's own whose rows on a grid cannot be computed with."""
+        for block in self.blocks:
+            if isinstance(block.model, OwnModel):
+                mine = rows[block.first_row:block.end_row].reshape(len(block.items), block.depth, -1)
+                block.model.check_rows(mine, self.metric.theta(z))
 
 
 def _remetred(block: Block, gain: float, shift: float, learned: bool) -> Block:

@@ -17,12 +17,14 @@ from dynaesti.errors import ResponseError
 from dynaesti.expectation import ability_grid, tabulated
 from dynaesti.frames import make_frame
 from dynaesti.itemtable import Scale, item_columns, reported_scale
-from dynaesti.labels import Labels, find, listed
+from dynaesti.labels import Labels, find, listed, told
 from dynaesti.predictions import item_information
 from dynaesti.priors.kernels import Banded, Kernel, Level
 from dynaesti.responses import Responses
 from dynaesti.rows import RowTable
 from dynaesti.times import parse_iso
+
+VAGUE = 0.9  # part of the prior's sd that a parameter's keeps where answers say nothing of it
 
 
 class Calibration(ABC):
@@ -168,6 +170,27 @@ class Calibration(ABC):
             if "no column" not in str(error):
                 raise
             return Responses.read(data, **reading)
+
+    def item_cautions(self) -> list[str]:
+        """Items that the answers say too little of, in words."""
+        out, labels = [], self.item_labels.tolist()
+        lost = np.sort(np.concatenate([block.items[block.at_bound] for block in self.bank.blocks]))
+        if lost.size:
+            out.append(f"{told(lost.size, 'items')} of {len(labels):,} have no finite estimate (first: {labels[lost[0]]!r}): everybody "
+                       "answered alike, or ability parts right from wrong without a flaw. They stand at the bounds; priors='weak' gives "
+                       "them a value.")
+        for block, cov in zip(self.bank.blocks, self.covariance or (), strict=False):
+            names = block.model.names(block.size)
+            if "guess" not in names:
+                continue
+            k = names.index("guess")
+            vague = np.sqrt(np.maximum(cov[:, k, k], 0.0)) > VAGUE * block.prior_sd[k]
+            if vague.mean() > 0.5:
+                out.append(f"The answers say next to nothing of guessing for {int(vague.sum()):,} of {told(vague.size, 'items')}: their c "
+                           "rests on the prior, and b and a with it.")
+        if self.options["direction"] == "free" and not self.options.get("orient") and not self.bank.metric.free_location:
+            out.append("Which end of the scale is up was decided by the mean slope; orient= says it for good.")
+        return out
 
     def told_models(self) -> str:
         """The models that items have."""

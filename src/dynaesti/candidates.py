@@ -29,6 +29,8 @@ NEGLIGIBLE = 1e-2  # weight at an end of an axis that may be ignored
 HOPELESS = 1e-6  # a neighbour with so small a share of the best one's weight excuses a grid point from evaluation;
 POPULATION_HOPELESS = 3e-2  # for a population, where weights are shares of people, and such priors would be pruned anyway
 ROUNDS = 14
+MOST_AXES = 4
+MOST_POINTS = 2500  # of a grid with more than two
 
 
 @dataclass(frozen=True)
@@ -112,6 +114,7 @@ def unit_space(kernel: Kernel, span: float, gap: float) -> UnitSpace:
     last = shared[-1] if shared else -1
     fixed = as_kernel(tuple(_scaled(leaf, leaf.weight) if k == last else leaf for k, leaf in enumerate(leaves)))
     axes += [Axis((k,), "amplitude", 0.0, SHARE_SD, -3.0, finest=0.3) for k in shared[:-1]]
+    _bounded(axes)
     open_bands = [leaves[k] for axis in axes if axis.field == "bandwidth" for k in axis.leaves]
     others = [leaf for leaf in leaves if not any(leaf is band for band in open_bands)]
     static = bool(open_bands) and all(_may_be_constant(leaf) for leaf in open_bands) and all(leaf.constant for leaf in others)
@@ -129,8 +132,16 @@ def open_space(kernel: Kernel, span: float, gap: float, unit_prior: bool, spread
     scaled = tuple(k for k, leaf in enumerate(leaves) if leaf.amplitude == "learn" or (leaf.amplitude is None and not unit_prior))
     if scaled:
         axes.append(Axis(scaled, "amplitude", float(np.log(spread)), AMPLITUDE_SD, -np.inf, finest=0.2))
+    _bounded(axes)
     open_bands = [leaves[k] for axis in axes if axis.field == "bandwidth" for k in axis.leaves]
     return Space(kernel, tuple(axes), bool(open_bands) and all(_may_be_constant(leaf) for leaf in open_bands))
+
+
+def _bounded(axes: list[Axis]) -> None:
+    """Refuse more hyper-parameters to be learned than a grid can have axes."""
+    if len(axes) > MOST_AXES:
+        raise InputError(f"kernel: {len(axes)} bandwidths and amplitudes are to be learned, whose every combination would be tried; "
+                         f"{MOST_AXES} at most, so give numbers for the others")
 
 
 def _may_be_constant(leaf: Leaf) -> bool:
@@ -169,6 +180,8 @@ def explore(space: Space, evaluate: Callable[[list[Kernel]], list[R]], weigh: Ca
                  for d, (axis, values) in enumerate(zip(space.axes, nodes, strict=True))]
         if all(new.size == old.size for new, old in zip(grown, nodes, strict=True)):
             break
+        if len(space.axes) > 2 and len(known) + len(_promising(space, grown, known, weigh)) > MOST_POINTS:
+            break  # a finer grid of so many axes would take hours
         nodes = grown
     return found
 

@@ -3,15 +3,19 @@
 import posixpath
 import time
 import zlib
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from os import PathLike, fspath
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from dynaesti.bank import Bank, Metric
 from dynaesti.em import Mark, Priors, Step
-from dynaesti.errors import StorageError
+from dynaesti.errors import InputError, StorageError
+from dynaesti.items import OwnModel
+from dynaesti.labels import written
 from dynaesti.places import Place
 from dynaesti.responses import Responses
 from dynaesti.saving import Arrays, Header, kernel_header, read_kernel
@@ -25,6 +29,10 @@ class Checkpoint:
     """A file that holds a fit's last mark, written at most every so many seconds."""
 
     def __init__(self, path: str | PathLike[str], fingerprint: str, every: float = 20.0) -> None:
+        if not isinstance(path, str | PathLike) or not fspath(path):
+            raise InputError(f"checkpoint: expected a file name, got {path!r}")
+        if Path(path).is_dir():
+            raise InputError(f"checkpoint: {fspath(path)} is a folder; name a file in it")
         folder, name = posixpath.split(fspath(path).replace("\\", "/"))
         self.place, self.name, self.every, self.written = Place(folder or "."), name, every, time.monotonic()
         self.print = fingerprint
@@ -81,6 +89,27 @@ def _read_mark(header: Header, arrays: Arrays, template: Bank) -> Mark:
     memory = {name.removeprefix("memory."): array for name, array in arrays.items() if name.startswith("memory.")}
     return Mark(bank=banks[0], plain=banks[1], seen=seen, priors=Priors(kernels, arrays["log_mass"], arrays["share"]), memory=memory,
                 trace=tuple(Step(**step) for step in header["trace"]), **{name: header[name] for name in NUMBERS})
+
+
+def in_full(value: Any) -> str:
+    """An option in words that say all of it, in every process alike: frames are abridged by `repr`, and functions told by their address."""
+    if isinstance(value, OwnModel):
+        return f"own model {value.label!r} {sorted(value.params.items())} {_function(value.log_prob)}"
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{key!r}: {in_full(item)}" for key, item in sorted(value.items(), key=lambda pair: written(pair[0]))) + "}"
+    return repr(value)
+
+
+def _function(function: Any) -> str:
+    """A function by what it does: its code, and what it holds on to."""
+    code = getattr(function, "__code__", None)
+    if code is None:
+        return f"{type(function).__module__}.{type(function).__qualname__} {vars(function) if hasattr(function, '__dict__') else ''}"
+    held = [cell.cell_contents for cell in function.__closure__ or ()]
+    parts = (code.co_code.hex(), [c for c in code.co_consts if not hasattr(c, "co_code")], code.co_names, function.__defaults__,
+             [_function(part) if callable(part) else repr(part) for part in held],
+             [c.co_code.hex() for c in code.co_consts if hasattr(c, "co_code")])
+    return f"{function.__qualname__} {parts}"
 
 
 def fingerprint(responses: Responses, options: dict[str, Any]) -> str:

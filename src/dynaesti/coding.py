@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from dynaesti.answers import Answers
 from dynaesti.arrays import Array, Bools, Ints
-from dynaesti.bank import HYPER_ITEMS, Bank, Block, Metric
+from dynaesti.bank import HYPER_ITEMS, STEEPEST, Bank, Block, Metric
+from dynaesti.directions import first_component, standardised
 from dynaesti.errors import InputError, ResponseError
-from dynaesti.items import AmountModel, Golf, ItemModel, OwnModel, item_model
+from dynaesti.items import AmountModel, GaussianItem, Golf, ItemModel, OwnModel, item_model
 from dynaesti.labels import Labels, find
 from dynaesti.responses import Responses
 from dynaesti.stock import Stock, amounts, check_values
@@ -184,10 +185,14 @@ def _pivoted(model: Golf, label: Any, values: Array, codes: Ints, counts: Array)
 
 
 def build_bank(labels: Labels, coding: Coding, stock: Stock, priors: str | None, fixed: Mapping[Any, Mapping[str, float]],
-               starts: Mapping[Any, Mapping[str, float]], slope: Array | None = None) -> Bank:
-    """All items in blocks at their starting values; `slope`: rough signed slopes, where items may run backwards."""
-    for name, table in (("fixed", fixed), ("start", starts)):
-        find(labels, list(table), name)
+               starts: Mapping[Any, Mapping[str, float]], slope: Array | None = None,
+               population: tuple[float, float] | None = None) -> Bank:
+    """All items in blocks at their starting values.
+
+    `slope`: rough signed slopes, where items may run backwards. `population`: mean and sd of the abilities, on the anchors' scale.
+    """
+    held, begun = (_by_number(labels, table, name) for name, table in (("fixed", fixed), ("start", starts)))
+    zero, unit = _counted_from(held or begun, coding)
     slope = np.full(labels.size, START_SLOPE) if slope is None else slope
     sizes = coding.table.max(axis=1, initial=-1) + 1
     sizes = np.where([m.binary for m in coding.models], 2, sizes)
@@ -204,11 +209,11 @@ def build_bank(labels: Labels, coding: Coding, stock: Stock, priors: str | None,
         u = model.start(share, np.abs(slope[items]), slope[items] < 0)
         weak = model.priors(size)
         sd = np.array([w.sd for w in weak]) if priors is not None else np.full(len(weak), np.inf)
-        values = _level_values(coding, items, size, model)
+        values = _level_values(coding, items, size, model, stock)
         free = np.ones(u.shape, dtype=bool)
         mine = labels[items].tolist()
-        u, _ = _placed(model, size, mine, u, free, starts)
-        u, free = _placed(model, size, mine, u, free, fixed)
+        u, _ = _placed(model, size, mine, u, free, [begun.get(int(k), {}) for k in items], (zero, unit), values)
+        u, free = _placed(model, size, mine, u, free, [held.get(int(k), {}) for k in items], (zero, unit), values)
         block = Block(model, size, items, first_row, u, free, values, np.array([w.mean for w in weak]), sd, kind == "weak")
         if model.shared:
             block = replace(block, u=u.mean(axis=1, keepdims=True) + (u - u.mean(axis=1, keepdims=True)).mean(axis=0))
@@ -216,7 +221,44 @@ def build_bank(labels: Labels, coding: Coding, stock: Stock, priors: str | None,
         first_row = block.end_row
     slope_fixed = any(b.model.fixes_slope or _holds(b, ("log_a", "slope", "alpha")) for b in blocks)
     place_fixed = any(_holds(b, ("b", "intercept", "threshold", "delta")) for b in blocks)
-    return Bank(tuple(blocks), Metric(free_location=place_fixed, free_scale=slope_fixed), kind)
+    zero, unit = (zero, unit) if held else (0.0, 1.0)
+    if population is not None:
+        if not (place_fixed and slope_fixed):
+            raise InputError("population: mean and sd are told on the scale of anchored items; give `fixed` slopes and difficulties too")
+        stated = Metric((population[0] - zero) / unit, float(np.log(population[1] / unit)), zero=zero, unit=unit, stated=True)
+        return Bank(tuple(blocks), stated, kind)
+    few = stock.people < HYPER_PEOPLE
+    return Bank(tuple(blocks), Metric(free_location=place_fixed, free_scale=slope_fixed, zero=zero, unit=unit, few=few), kind)
+
+
+def _by_number(labels: Labels, given: Mapping[Any, Mapping[str, float]], name: str) -> dict[int, Mapping[str, float]]:
+    """Parameters by the items' numbers: an item is known by its written form, "0" is 0."""
+    numbers = find(labels, list(given), name).tolist()
+    twice = [label for label, count in Counter(numbers).items() if count > 1]
+    if twice:
+        raise InputError(f"{name}: item {labels.tolist()[twice[0]]!r} is given twice; keep one")
+    return dict(zip(numbers, given.values(), strict=True))
+
+
+def _counted_from(given: Mapping[int, Mapping[str, float]], coding: Coding) -> tuple[float, float]:
+    """Zero and unit from which parameters that were given are counted, to be computed with: 0 and 1 unless they lie far from that.
+
+    Starting values, weak priors and grids are all made for abilities of about mean 0 and sd 1, and slopes about 1.
+    """
+    given = {k: values for k, values in given.items() if not isinstance(coding.models[k], GaussianItem)}  # whose slopes have a unit
+    if any(isinstance(coding.models[k], OwnModel) for k in given):
+        return 0.0, 1.0
+    slopes = [abs(v) for values in given.values() for key, v in values.items() if key[:1] == "a" and v]
+    places = [v for values in given.values() for key, v in values.items() if key[:1] == "b"]
+    places += [-v / values[key.replace(*pair)] for values in given.values() for key, v in values.items()
+               for pair in (("intercept", "a"), ("delta", "alpha")) if key.startswith(pair[0]) and values.get(key.replace(*pair))]
+    unit = float(np.exp(-np.mean(np.log(slopes)))) if slopes else 1.0
+    zero = float(np.median(places)) if places else 0.0
+    return (zero, unit) if not 1 / ODD_UNIT <= unit <= ODD_UNIT or abs(zero) > ODD_ZERO * unit else (0.0, 1.0)
+
+
+ODD_UNIT, ODD_ZERO = 4.0, 4.0  # a scale is counted anew beyond these: its unit as a factor, its zero in units
+NO_CHANCE = 1e-9  # what a guess or slip of exactly 0 is taken as: its logit has no end
 
 
 def _holds(block: Block, kinds: tuple[str, ...]) -> bool:
@@ -227,8 +269,15 @@ def _holds(block: Block, kinds: tuple[str, ...]) -> bool:
     return not block.free[:, mine].all()
 
 
-def _level_values(coding: Coding, items: Ints, size: int, model: ItemModel) -> Array:
-    """The response that each category stands for: the lowest of those merged into it."""
+def _level_values(coding: Coding, items: Ints, size: int, model: ItemModel, stock: Stock) -> Array:
+    """The response that each category stands for, the lowest of those merged into it; of measurements their mean and sd."""
+    if isinstance(model, GaussianItem):
+        mean, sd = stock.mean_and_sd()
+        if not (np.isfinite(mean[items]).all() and np.isfinite(sd[items]).all()):
+            raise ResponseError("resp: measurements are too large to compute with; use a larger unit")
+        if not (sd[items] > 0).any():
+            raise ResponseError("resp: the measurements of each item are all alike; nothing can be learned from them")
+        return np.stack([mean, np.where(sd > 1e-12 * np.maximum(np.abs(mean), 1e-300), sd, 1.0)], axis=1)[items]
     if isinstance(model, AmountModel):
         return np.zeros((items.size, 0))
     out = np.full((items.size, size), np.nan)
@@ -252,54 +301,45 @@ def _shares(stock: Stock, coding: Coding, items: Ints, model: ItemModel, size: i
     return (out + 0.5 / size) / (np.maximum(stock.number[items], 1)[:, None] + 0.5)
 
 
-def _placed(model: ItemModel, size: int, labels: list[Any], u: Array, free: Bools,
-            given: Mapping[Any, Mapping[str, float]]) -> tuple[Array, Bools]:
-    """Starting values or fixed ones put in place of u; what is not given stays."""
-    if not given:
-        return u, free
-    names = sorted({name for label in labels if label in given for name in given[label]})
+def _placed(model: ItemModel, size: int, labels: list[Any], u: Array, free: Bools, given: list[Mapping[str, float]],
+            scale: tuple[float, float], values: Array) -> tuple[Array, Bools]:
+    """Starting values or fixed ones put in place of u; what is not given stays. They are told of abilities zero + unit · θ."""
+    names = sorted({name for one in given for name in one})
     if not names:
         return u, free
-    known = set(model.describe(u)) | {"intercept"}
+    known = set(model.in_units(model.describe(u), values)) | {"intercept"}
     odd = [name for name in names if name not in known]
     if odd:
         raise InputError(f"item parameters: a {model.name} item has no {odd[0]!r}; it has {', '.join(sorted(known))}")
-    table = {name: np.array([float(given.get(label, {}).get(name, np.nan)) for label in labels]) for name in names}
+    table = {name: np.array([float(one.get(name, np.nan)) for one in given]) for name in names}
     with np.errstate(invalid="ignore", divide="ignore"):
-        found = model.recover(table, size)
-    placed = np.where(np.isnan(found), u, found)
-    told = model.describe(placed)
-    for name, values in table.items():
-        lost = ~np.isnan(values) & ~(np.abs(told.get(name, np.full(values.shape, np.nan)) - values) < 1e-6 * (1 + np.abs(values)))
-        if lost.any() or (model.shared and np.isfinite(values).any()):
+        found = model.recover(model.out_of_units(table, values), size)
+    found = np.where(np.isneginf(found), np.log(NO_CHANCE), found)
+    zero, unit = scale
+    own = u if scale == (0.0, 1.0) else model.recover(model.describe(u, unit, zero), size)
+    placed = np.where(np.isnan(found), own, found)
+    told = model.in_units(model.describe(placed), values)
+    for name, wanted in table.items():
+        lost = ~np.isnan(wanted) & ~(np.abs(told.get(name, np.full(wanted.shape, np.nan)) - wanted) < 1e-6 * (1 + np.abs(wanted)))
+        if lost.any() or (model.shared and np.isfinite(wanted).any()):
             k = int(lost.argmax())
-            raise InputError(f"item parameters: {name} = {values[k]:g} of item {labels[k]!r} cannot be used by itself in a {model.name} "
+            raise InputError(f"item parameters: {name} = {wanted[k]:g} of item {labels[k]!r} cannot be used by itself in a {model.name} "
                              f"item, or is out of its range; give all of {', '.join(told)}, or leave it out"
                              + (" (rating scales share their steps)" if model.shared else ""))
-    return placed, free & np.isnan(found)
+    counted = placed if scale == (0.0, 1.0) else model.recover(model.describe(placed, 1 / unit, -zero / unit), size)
+    steep = np.abs(model.slope_sign(counted)) > STEEPEST
+    if (steep & ~np.isnan(found).all(axis=1)).any():
+        k = int((steep & ~np.isnan(found).all(axis=1)).argmax())
+        raise InputError(f"item parameters: item {labels[k]!r} is steeper than can be computed with (a slope of {STEEPEST:g} to a typical "
+                         "one of 1); give it a smaller slope")
+    return counted, free & np.isnan(found)
 
 
 def component_slopes(responses: Responses, coding: Coding) -> Array:
     """Rough signed slopes from the first principal component of the standardised answers: which items run with it, which against."""
-    code = coding.code(responses, responses.item)
     n = np.maximum(np.bincount(responses.item, minlength=responses.items.size), 1)
-    mean = np.bincount(responses.item, code, responses.items.size) / n
-    sd = np.sqrt(np.maximum(np.bincount(responses.item, code**2, responses.items.size) / n - mean**2, 1e-12))
-    score = (code - mean[responses.item]) / sd[responses.item]
-    matrix = csr_array((score, (responses.person, responses.item)), shape=(responses.people.size, responses.items.size))
-    loading = np.asarray(matrix.T @ (matrix @ np.eye(1, responses.items.size, int(n.argmax()))[0]))
-    for _ in range(60):
-        new = np.asarray(matrix.T @ (matrix @ loading))
-        norm = float(np.linalg.norm(new))
-        if norm == 0:
-            break
-        new = new / norm
-        done = np.abs(new - loading).max() < 1e-9
-        loading = new
-        if done:
-            break
-    person = np.asarray(matrix @ loading) / np.sqrt(np.maximum(np.asarray(abs(matrix) @ loading**2), 1e-12))
-    person = (person - person.mean()) / max(float(person.std()), 1e-12)
+    score = standardised(responses.item, coding.code(responses, responses.item), responses.items.size)
+    _, person = first_component(responses.person, responses.item, score, responses.people.size, responses.items.size)
     together = np.bincount(responses.item, score * person[responses.person], responses.items.size) / n
     spread = np.bincount(responses.item, person[responses.person] ** 2, responses.items.size) / n
     r = np.clip(together / np.sqrt(np.maximum(spread, 1e-6)), -0.9, 0.9)
@@ -325,7 +365,7 @@ def build_answers(responses: Responses, coding: Coding, bank: Bank) -> Answers:
         if depth[k] == 1:
             rows[begin[mine]], coefs[begin[mine]] = first + code[mine].astype(np.int64), weight[mine]
             continue
-        terms, constant[mine] = block.model.terms(code[mine])
+        terms, constant[mine] = block.model.terms(code[mine], block.values[place[item[mine]]])
         constant[mine] *= weight[mine]
         for r in range(block.depth):
             rows[begin[mine] + r], coefs[begin[mine] + r] = first + r, terms[:, r] * weight[mine]

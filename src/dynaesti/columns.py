@@ -155,7 +155,7 @@ def _written(texts: list[str]) -> tuple[Array, bool]:
 
 def _numbers_of_text(raw: npt.NDArray[Any], missing: Bools, name: str, found: Findings, code: Mapping[str, float]
                      ) -> tuple[Array, Bools]:
-    texts, place = np.unique(np.where(missing, "", raw).astype(str), return_inverse=True)
+    texts, place = np.unique(_as_text(raw, missing), return_inverse=True)
     plain = [text.strip().lower() for text in texts.tolist()]
     meaning = WORDS | {word.strip().lower(): float(value) for word, value in code.items()}
     values, commas = _written(plain)
@@ -171,6 +171,11 @@ def _numbers_of_text(raw: npt.NDArray[Any], missing: Bools, name: str, found: Fi
     found.complain(odd[place], name, "hold text where numbers belong", raw)
     found.wordy |= bool(odd.any())
     return values[place], missing | absent[place]
+
+
+def _as_text(raw: npt.NDArray[Any], missing: Bools) -> npt.NDArray[np.str_]:
+    """Values as they are written, nothing where they are missing."""
+    return np.array(["" if gone else value if isinstance(value, str) else str(value) for value, gone in zip(raw, missing, strict=True)])
 
 
 def labels(series: nw.Series[Any], name: str, found: Findings) -> npt.NDArray[Any]:
@@ -325,7 +330,7 @@ def _refuse_mixed_clocks(values: Array, name: str) -> None:
 
 def _times_of_text(raw: npt.NDArray[Any], blank: Bools, name: str, clock: Clock, found: Findings) -> tuple[npt.NDArray[Any], bool]:
     """Numbers or dates written as text, and whether their zone is known."""
-    texts, code = np.unique(np.where(blank, "", raw).astype(str), return_inverse=True)
+    texts, code = np.unique(_as_text(raw, blank), return_inverse=True)
     stripped = [text.strip() for text in texts.tolist()]
     absent = np.array([text.lower() in MISSING for text in stripped])
     found.complain(absent[code], name, "have no time")

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr
 
-from dynaesti.arrays import Array, as_vector, generator, refuse, whole_number
+from dynaesti.arrays import Array, as_vector, bounded, generator, refuse, whole_number
 from dynaesti.components import Component, graft_components, tilted
 from dynaesti.emissions import Table, check_evidence, parts_of
 from dynaesti.errors import ConvergenceWarning, EmissionError, InputError
@@ -183,6 +183,7 @@ class Curve:
         """Whole curves drawn jointly: (size, times). Each draw picks its component."""
         size, rng = whole_number(size, "size", 1), generator(seed)
         offsets = self._offsets(t)
+        bounded(size * max(offsets.size, 1), "size")
         weights, components = self._kept
         counts = rng.multinomial(size, weights)
         draws = [c.posterior.sample(offsets, int(k), rng) for k, c in zip(counts, components, strict=True) if k]
@@ -320,7 +321,8 @@ class Curve:
     def grid(self, points: int = 200) -> npt.NDArray[Any]:
         """Evenly spaced times over the data's span."""
         first, last = self.observations.span
-        return self.observations.axis.restore(np.linspace(first, last, whole_number(points, "points", 1)))
+        bounded(whole_number(points, "points", 1), "points")
+        return self.observations.axis.restore(np.linspace(first, last, points))
 
     def to_frame(self, t: Any = None, level: float = 0.7, kind: str | None = None) -> Any:
         """A frame of time, mean, sd, lower, median, upper (default: 200 times over the span)."""
@@ -428,8 +430,9 @@ def check_tables(observations: Observations, component: Component) -> None:
 
 
 def softmax(logs: Array) -> Array:
-    """exp(logs), normalised."""
-    return np.asarray(np.exp(logs - np.logaddexp.reduce(logs)))
+    """exp(logs), normalised; they add up to 1 whatever the size of the logs."""
+    weights = np.exp(logs - logs.max())
+    return np.asarray(weights / weights.sum())
 
 
 def told(curve: Curve) -> Curve:

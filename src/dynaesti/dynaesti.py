@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike, fspath
 from typing import Any, overload
 
 import numpy as np
 
-from dynaesti.arrays import Array, positive_number, whole_number
+from dynaesti.arrays import Array, finite_number, positive_number, whole_number
 from dynaesti.bank import Bank
-from dynaesti.checkpoints import Checkpoint, fingerprint
+from dynaesti.checkpoints import Checkpoint, fingerprint, in_full
 from dynaesti.coding import Coding, build_answers, build_bank, build_coding, component_slopes, models_of
 from dynaesti.crowd import InMemory
 from dynaesti.em import Listener, Priors
 from dynaesti.engines import Engine, Threads
-from dynaesti.errors import ConvergenceWarning, InputError
+from dynaesti.errors import ConvergenceWarning, HealthWarning, InputError
 from dynaesti.expectation import person_weights
 from dynaesti.fitting import Stages
 from dynaesti.items import ItemModel
@@ -36,8 +36,8 @@ from dynaesti.shardedfit import ShardedFit
 from dynaesti.shards import Shards, is_shards
 from dynaesti.stock import Stock, take_stock
 
-OPTIONS = ("kernel", "scale", "direction", "orient", "priors", "clock", "unit", "rare", "fixed", "start", "iterations", "tolerance",
-           "standard_errors", "threads", "progress", "checkpoint", "every", "engine")
+OPTIONS = ("kernel", "scale", "direction", "orient", "priors", "clock", "unit", "rare", "fixed", "start", "population", "iterations",
+           "tolerance", "standard_errors", "threads", "progress", "checkpoint", "every", "engine")
 KERNELS: dict[str, Callable[[], Kernel]] = {
     "rbf": RBF,
     "matern32": Matern32,
@@ -63,7 +63,8 @@ class DynAEsti:
     answers each), "hierarchical" or None. Items with few
     answers also keep options of the others' scale that nobody chose, unless `priors` is None. `clock`: "calendar" or "person" (time since
     each one's first answer). `rare`: categories with fewer answers join a neighbour. `fixed` and `start`: item → {parameter: value} (or a
-    frame with an item column), held or only begun from; fixed parameters anchor the scale. `tolerance`: stop when a step moves the
+    frame with an item column), held or only begun from; fixed parameters anchor the scale, and the population's mean and sd on it are
+    learned, or stated as `population=(mean, sd)`. `tolerance`: stop when a step moves the
     parameters by less than this part of their standard errors (ten times that where priors are learned from items with few answers).
     `progress=True` shows a live line. `checkpoint` names a file written every so many seconds (`every`), from which an interrupted fit of
     the same data and options goes on to the same answer (a fit of shards keeps one by itself). `engine`: who works on shards, threads of
@@ -73,9 +74,9 @@ class DynAEsti:
     def __init__(self, model: Any = "2PL", *, kernel: Kernel | str | None = None, bandwidth: Any = None, scale: str = "abilities",
                  direction: str = "positive", orient: Mapping[str, Any] | None = None, priors: str | None = "weak",
                  clock: str = "calendar", unit: str | None = None, rare: int = 1, fixed: Any = None, start: Any = None,
-                 iterations: int = 200, tolerance: float = 0.01, standard_errors: bool = True, threads: int | None = None,
-                 progress: bool | Listener = False, checkpoint: str | PathLike[str] | None = None, every: float = 20.0,
-                 engine: Engine | None = None) -> None:
+                 population: tuple[float, float] | None = None, iterations: int = 200, tolerance: float = 0.01,
+                 standard_errors: bool = True, threads: int | None = None, progress: bool | Listener = False,
+                 checkpoint: str | PathLike[str] | None = None, every: float = 20.0, engine: Engine | None = None) -> None:
         if kernel is not None and bandwidth is not None:
             raise InputError("bandwidth: the kernel owns it; give one of both")
         if isinstance(kernel, str):
@@ -99,6 +100,11 @@ class DynAEsti:
         if any(word != "learn" for word in words):
             raise InputError(f"bandwidth: {words[0]!r} picks for a single curve; for a population give a number, inf or 'learn'")
         self.clock, self.unit, self.fixed, self.start = clock, unit, fixed, start
+        if population is not None:
+            if not isinstance(population, Sequence) or len(population) != 2:
+                raise InputError(f"population: expected (mean, sd) of the abilities, got {population!r}")
+            population = finite_number(population[0], "population mean"), positive_number(population[1], "population sd")
+        self.population = population
         self.rare, self.iterations = whole_number(rare, "rare", 1), whole_number(iterations, "iterations", 1)
         self.tolerance = positive_number(tolerance, "tolerance")
         self.standard_errors = bool(standard_errors)
@@ -204,7 +210,8 @@ class DynAEsti:
         return made
 
     def _bank(self, items: Labels, coding: Coding, stock: Stock, slopes: Array | None = None) -> Bank:
-        return build_bank(items, coding, stock, self.priors, given_items(self.fixed, "fixed"), given_items(self.start, "start"), slopes)
+        return build_bank(items, coding, stock, self.priors, given_items(self.fixed, "fixed"), given_items(self.start, "start"), slopes,
+                          self.population)
 
     def _listener(self) -> Listener | None:
         return LiveLine(self.tolerance) if self.progress is True else self.progress or None
@@ -219,13 +226,16 @@ class DynAEsti:
         if isinstance(listen, LiveLine):
             listen.close(f"{'came to rest' if made.converged else 'did not come to rest'} after {len(made.trace)} steps, log evidence "
                          f"{made.log_evidence:,.1f}")
+        if made.cautions:
+            warnings.warn(" ".join(made.cautions), HealthWarning, stacklevel=3)
         if not made.converged:
             warnings.warn(f"the fit did not come to rest within {self.iterations} steps (last change {made.trace[-1].change:.2g} standard "
                           "errors); raise iterations, or look at fit.history", ConvergenceWarning, stacklevel=3)
 
     def _choices(self) -> dict[str, str]:
         """The options that the answer depends on, in words."""
-        return {name: repr(getattr(self, name)) for name in ("model", *OPTIONS) if name not in ASIDE}
+        given = {name: given_items(getattr(self, name), name) for name in ("fixed", "start")}
+        return {name: in_full(given.get(name, getattr(self, name))) for name in ("model", *OPTIONS) if name not in ASIDE}
 
     def _models(self, items: Labels, named: Labels | None) -> tuple[ItemModel, ...]:
         """One model an item."""

@@ -16,7 +16,7 @@ from itertools import pairwise
 import numpy as np
 
 from dynaesti.arrays import Array, Ints
-from dynaesti.bank import Bank
+from dynaesti.bank import FEW_PLACE, FEW_SPREAD, Bank
 from dynaesti.crowd import Crowd, Memory
 from dynaesti.expectation import TIGHT, ability_grid
 from dynaesti.population import log_list_prior, population_evidence, population_share
@@ -206,7 +206,9 @@ def _unit_step(point: Point, plain: Bank, weights: Array) -> Bank:
     """
     bank, metric = point.bank, np.array([point.bank.metric.free_location, point.bank.metric.free_scale])
     if bank.needs_unit:  # priors shrink thousands of thin slopes a little at every step and must not decide the unit: the evidence does
-        location, log_scale = np.clip(point.unit[0] / (point.unit[1] + 1e-9), -FARTHEST_UNIT, FARTHEST_UNIT)
+        held = metric / np.array([FEW_PLACE, FEW_SPREAD]) ** 2 * bank.metric.few
+        pull = point.unit[0] - held * np.array([bank.metric.location, bank.metric.log_scale])
+        location, log_scale = np.clip(pull / (point.unit[1] + held + 1e-9), -FARTHEST_UNIT, FARTHEST_UNIT)
         return plain.remetred(float(location), float(log_scale) - (plain.log_slope() - bank.log_slope()))
     step = 1e-2
     moved = [[bank.remetred(sign * step * move[0], sign * step * move[1]) for sign in (1, -1)] for move in ((1, 0), (0, 1))]

@@ -101,6 +101,15 @@ def _positive(values: Any, name: str, length: int) -> Array:
     return vector
 
 
+def _refuse_extreme(name: str, values: Array, noise: Array) -> None:
+    """Refuse values or noise whose squares cannot be computed with."""
+    far = (np.abs(values) > EXTREME) | (noise > EXTREME) | (noise < 1 / EXTREME)
+    refuse(far, name, f"too extreme (beyond {EXTREME:g}, or its inverse)", "use another unit")
+
+
+EXTREME = 1e100
+
+
 @dataclass(frozen=True, eq=False)
 class Bernoulli(ArrayEmissions):
     """Yes/no answers: 1 with probability y."""
@@ -217,6 +226,7 @@ class Gaussian(ArrayEmissions):
     def __post_init__(self) -> None:
         values = as_vector(self.values, "Gaussian values")
         self._set(values=values, sd=_positive(self.sd, "Gaussian sd", values.size))
+        _refuse_extreme("Gaussian values", values, self.sd)
 
     def log_prob(self, at: Points, rows: Ints) -> Array:
         sd = _column(self.sd, rows, at)
@@ -248,6 +258,7 @@ class StudentT(ArrayEmissions):
         values = as_vector(self.values, "StudentT values")
         self._set(values=values, scale=_positive(self.scale, "StudentT scale", values.size),
                   df=_positive(self.df, "StudentT df", values.size))
+        _refuse_extreme("StudentT values", values, self.scale)
 
     def log_prob(self, at: Points, rows: Ints) -> Array:
         m, s, v = (_column(p, rows, at) for p in (self.values, self.scale, self.df))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -89,8 +90,8 @@ class DaskEngine:
         self.client: Any = client
 
     def run(self, errand: Errand[R], shards: Sequence[int], add: Callable[[list[R]], R], listen: Listen | None = None) -> R:
+        workers = self._workers()
         sent = self.client.submit(_itself, errand, pure=False, retries=RETRIES)  # fetched by each worker once, made anew if it is lost
-        workers = max(1, len(self.client.scheduler_info(n_workers=-1)["workers"]))
         size = max(1, len(shards) // (TURNS * workers))  # shards that a worker adds up before it hands anything on
         blocks = [list(shards[k:k + size]) for k in range(0, len(shards), size)]
         level = [self.client.submit(_on_worker, sent, block, add, pure=False, key=f"shards-{block[0]}-{sent.key}", retries=RETRIES)
@@ -102,6 +103,21 @@ class DaskEngine:
         found: R = self._result(level[0])
         return found
 
+    def _workers(self) -> int:
+        """How many workers there are; none for a while is an error, not a reason to wait for ever."""
+        end = time.monotonic() + WAITING
+        while time.monotonic() < end:
+            try:
+                found = len(self.client.scheduler_info(n_workers=-1)["workers"])
+            except (KeyError, OSError) as error:  # what a client makes of a scheduler that is gone
+                raise StorageError(f"Dask: the scheduler does not answer any more ({type(error).__name__}); the same call goes on from the "
+                                   "last checkpoint") from error
+            if found:
+                return found
+            time.sleep(0.5)
+        raise StorageError(f"Dask: the scheduler has had no workers for {WAITING:g} seconds; start some (dask worker ADDRESS), and call "
+                           "again")
+
     def _follow(self, futures: list[Any], listen: Listen, size: int, shards: int) -> None:
         import distributed
 
@@ -109,19 +125,28 @@ class DaskEngine:
         for done, _ in enumerate(following(futures), 1):
             listen(min(done * size, shards), shards)
 
-    @staticmethod
-    def _result(future: Any) -> Any:
+    def _result(self, future: Any) -> Any:
+        from distributed import TimeoutError as StillAtWork
+        from distributed.client import FutureCancelledError
         from distributed.scheduler import KilledWorker
 
         try:
-            return future.result()
+            while True:
+                try:
+                    return future.result(timeout=LOOKING)
+                except StillAtWork:
+                    self._workers()
+        except (FutureCancelledError, OSError) as error:
+            if isinstance(error, StorageError):
+                raise
+            raise StorageError(f"Dask: the scheduler is gone ({type(error).__name__}); the same call goes on from the last "
+                               "checkpoint") from error
         except KilledWorker as error:
             raise InputError(f"Dask: a shard's work was lost with {RETRIES + 1} workers one after the other ({error}); do they have enough "
                              "memory? Prepare smaller shards, or give the workers more") from error
 
     def describe(self) -> str:
-        workers = len(self.client.scheduler_info(n_workers=-1)["workers"])
-        return f"a Dask cluster of {workers} workers"
+        return f"a Dask cluster of {self._workers()} workers"
 
 
 @contextmanager
@@ -145,11 +170,16 @@ def cluster(where: str | None) -> Iterator[DaskEngine | None]:
         return
     if not count.isdigit() or int(count) < 1:
         raise InputError(f"--dask: expected local:N with N worker processes, got {where!r}")
-    with LocalCluster(n_workers=int(count), threads_per_worker=1, dashboard_address=":0") as here, Client(here) as client:  # type: ignore[no-untyped-call]
+    try:
+        here = LocalCluster(n_workers=int(count), threads_per_worker=1, dashboard_address=":0")  # type: ignore[no-untyped-call]
+    except (RuntimeError, OSError) as error:
+        raise StorageError(f"--dask: worker processes cannot be started here ({error})") from error
+    with here, Client(here) as client:  # type: ignore[no-untyped-call]
         yield DaskEngine(client)
 
 
-CONNECTING = 20  # seconds to wait for a scheduler
+CONNECTING = 20  # seconds to wait for a scheduler,
+WAITING, LOOKING = 30.0, 20.0  # for its first worker, or the next one after all were lost; and between looks at whether there are any
 TURNS = 4  # so often a worker comes round in a pass: few for little traffic, several so that nobody waits for the slowest
 RETRIES = 10  # workers that a shard may be lost with
 

@@ -13,6 +13,7 @@ from dynaesti.bank import Bank
 from dynaesti.counts import add_counts, add_scores, leave_each_out
 from dynaesti.errors import InputError
 from dynaesti.grafting import Match, Problem, Room, graft, seen_by_curve
+from dynaesti.items import PoissonItem
 from dynaesti.population import curve_weights
 from dynaesti.priors import Solver, assemble_many
 from dynaesti.priors.kernels import Kernel
@@ -65,7 +66,9 @@ def person_weights(share: Array, grafted: tuple[Grafts, ...]) -> Array:
 
 def tabulated(bank: Bank, z: Array) -> RowTable:
     """The rows of all items on a grid of abilities, ready for grafting."""
-    return row_table(float(z[0]), float(z[1] - z[0]), bank.rows(z))
+    rows = bank.rows(z)
+    bank.check_own(rows, z)
+    return row_table(float(z[0]), float(z[1] - z[0]), rows)
 
 
 def ability_grid(bank: Bank, farthest: float = 0.0) -> Array:
@@ -82,6 +85,18 @@ def check_reach(farthest: float) -> None:
     if not farthest + ROOM <= REACH[-1]:
         raise InputError(f"abilities reach {farthest:.3g} standard deviations from the population's mean, beyond the {REACH[-1] - ROOM:g} "
                          "that can be computed with; are anchors and answers on one scale, and the responses coded the right way round?")
+
+
+def check_probability(bank: Bank, log_evidence: float, answers: int) -> None:
+    """Refuse a log probability above 0 of answers that have probabilities: the numbers have failed, and nothing told of them is right."""
+    discrete = all(block.model.categorical or isinstance(block.model, PoissonItem) for block in bank.blocks)
+    if not np.isfinite(log_evidence) or (discrete and log_evidence > EVIDENCE_SLACK * (1 + answers)):
+        raise InputError(f"the log probability of these {answers:,} answers came out as {log_evidence:+.6g}, which is impossible: items "
+                         "are steeper, or lie farther off, than can be computed with; use priors='weak', and look at `fixed` and the "
+                         "responses")
+
+
+EVIDENCE_SLACK = 1e-3  # nats an answer that grafting may be off by
 
 
 def unit_sums(answers: Answers, kernels: list[Kernel], expected: Expected) -> Array:

@@ -60,4 +60,5 @@ def told_findings(fit: Fit, twin: Twin | None = None) -> list[str]:
     words.append(f"Reliability at the answers: {fit.reliability():.2f}.")
     if twin is not None:
         words.append(twin.told())
-    return words + [f"To look at: {sentence}" for sentence in fit.health.sentences[1 + len(r.notes):]]
+    seen = [sentence for sentence in fit.health.sentences[1 + len(r.notes):] if sentence not in fit.health.cautions]
+    return words + [f"To look at: {sentence}" for sentence in (*fit.cautions, *seen)]

@@ -18,7 +18,7 @@ from dynaesti.coding import Coding
 from dynaesti.crowd import Crowd, InMemory
 from dynaesti.em import Listener, Loop, Mark, Point, Priors, Step
 from dynaesti.errors import BandwidthWarning, InputError
-from dynaesti.expectation import TIGHT, ability_grid, tabulated
+from dynaesti.expectation import TIGHT, ability_grid, check_probability, check_reach, tabulated
 from dynaesti.fitfile import Common
 from dynaesti.population import log_list_prior, population_evidence, population_share, representatives
 from dynaesti.priors.kernels import Kernel
@@ -98,6 +98,8 @@ class Stages:
             loop.stage = STAGES[3]
             bank, converged = loop.run(bank, self._most(), self.tolerance, self._taken(3))
         point, _ = loop.look(bank, TIGHT, counting=False)
+        check_reach(point.farthest)
+        check_probability(point.bank, point.log_evidence, self.crowd.answers)
         spread, shared = self._covariance(loop, point) if self.errors else (None, None)
         return Fitted(point, loop.priors, tuple(self.trace), converged, spread, shared)
 
@@ -128,7 +130,9 @@ class Stages:
             return None
         span, gap = typical_times(self.crowd.census, few)
         if span <= 0:
-            raise InputError("time: everybody answered at one instant, so nothing can be seen of change; use bandwidth=inf")
+            first, last = self.crowd.census.first, self.crowd.census.last
+            who = "everybody answered at one instant" if first.min() == last.max() else "nobody answered at more than one instant"
+            raise InputError(f"time: {who}, so nothing can be seen of change; use bandwidth=inf")
         return unit_space(self.kernel, span, gap)
 
     def _past(self, stage: int) -> bool:

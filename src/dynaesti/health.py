@@ -7,10 +7,15 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from dynaesti.directions import backward as backwards
 from dynaesti.labels import told
 from dynaesti.responses import Responses
 
 RARE = 10
+MANY = 0.02  # share of exact repeats that is no accident
+OFTEN = 5  # answers of an item from which on its time is judged
+OWN_TIMES = 0.9  # of the variance of time, between items
+MEANT, CONFOUNDED = "run against the rest", "Each item is met at a time of its own"  # what some fits know better
 
 
 @dataclass(frozen=True)
@@ -29,12 +34,13 @@ class Health:
     backward_items: int
     padded_names: int
     sentences: tuple[str, ...]
+    cautions: tuple[str, ...]  # those of them that change what a fit means
 
     @property
     def wants_a_look(self) -> bool:
         """Whether something deserves attention before fitting."""
-        return bool(self.dropped or self.flat_items or self.blocks > 1 or self.rare_categories or self.duplicates or self.backward_items
-                    or self.padded_names or self.lone_people > 0.1 * self.people)
+        return bool(self.cautions or self.dropped or self.rare_categories or self.duplicates or self.padded_names
+                    or self.lone_people > 0.1 * self.people)
 
     def __str__(self) -> str:
         return "\n".join(self.sentences)
@@ -50,7 +56,7 @@ def examine(responses: Responses) -> Health:
                                                 shape=(r.people.size + r.items.size,) * 2), directed=False)[0])
     rare, example = _rare_categories(r)
     same, padded = r.repeats, _padded(r)
-    backward = _backward_items(r)
+    backward = backwards(r.person, r.item, r.resp, r.people.size, r.items.size)
     per_item = np.bincount(r.item, minlength=r.items.size)
     words = [f"{told(len(r), 'answers')} of {told(r.people.size, 'people')} to {told(r.items.size, 'items')}; a person has "
              f"{told(int(np.median(per_person)), 'answers')} in the middle, an item {int(np.median(per_item))}."]
@@ -59,23 +65,32 @@ def examine(responses: Responses) -> Health:
         words.append(f"{r.dropped:,} rows without a response were dropped.")
     if lone:
         words.append(f"{lone:,} people have one answer only: they say little, and their curves are mostly the prior.")
+    cautions = []
     if flat.size:
-        words.append(f"{flat.size:,} items were answered alike by everybody (first: {_label(r.items, flat[0])}): their parameters rest on "
-                     "the priors.")
+        cautions.append(f"{told(flat.size, 'items')} got one answer only, from everybody (first: {_label(r.items, flat[0])}): what is told "
+                        "of them rests on the priors, and without priors has no finite value.")
     if blocks > 1:
-        words.append(f"People and items fall into {blocks:,} groups without a link: abilities are comparable across groups only as far as "
-                     "their populations are alike.")
+        cautions.append(f"People and items fall into {blocks:,} groups without a link: these have no common scale. Each is told as if its "
+                        "people were like those of the others on average, so do not compare people or items across groups.")
     if rare:
         words.append(f"{rare:,} categories have fewer than {RARE} answers (first: {example}); merge them with rare={RARE}.")
-    if same.any():
+    if same.sum() > MANY * len(r) and r.columns.get("time", "") is not None:
+        cautions.append(f"{int(same.sum()):,} of {len(r):,} answers repeat another one exactly (person, item, time and response): each "
+                        "counts as one more proof of the same, so bands come out too narrow and slopes too steep. Count them once: "
+                        "Responses.read(…).distinct(), on the command line --drop-duplicates.")
+    elif same.any():
         words.append(f"{int(same.sum()):,} answers repeat another one exactly (person, item, time and response).")
     if padded:
         words.append(f"{padded:,} ids or item names begin or end with a space; the same name without it counts as another.")
     if backward.size:
-        words.append(f"{backward.size:,} items run against the rest (first: {_label(r.items, backward[0])}); if that is meant, use "
-                     "direction='free'.")
+        cautions.append(f"{told(backward.size, 'items')} of {r.items.size:,} {MEANT} (first: {_label(r.items, backward[0])}): "
+                        "those who do well on the others do badly there. If that is meant, use direction='free'; else recode them.")
+    own = _at_their_own_times(r)
+    if own > OWN_TIMES:
+        cautions.append(f"{CONFOUNDED} ({own:.0%} of the variance of time lies between items): whether everybody "
+                        "rises or items become easier cannot be told apart, so abilities are told relative to the others at the time.")
     return Health(len(r), r.people.size, r.items.size, r.dropped, lone, flat.size, blocks, rare, int(same.sum()), backward.size, padded,
-                  tuple(words))
+                  (*words, *cautions), tuple(cautions))
 
 
 def _padded(r: Responses) -> int:
@@ -106,14 +121,13 @@ def _rare_categories(r: Responses) -> tuple[int, str]:
     return int(rare.sum()), f"response {values[value]:g} to item {_label(r.items, item)}, {counts[item, value]} times"
 
 
-def _backward_items(r: Responses) -> Any:
-    """Items whose answers go against the person's mean on all other items, beyond chance."""
-    n = np.bincount(r.item, minlength=r.items.size)
-    mean = np.bincount(r.item, r.resp, r.items.size) / np.maximum(n, 1)
-    sd = np.sqrt(np.maximum(np.bincount(r.item, (r.resp - mean[r.item]) ** 2, r.items.size) / np.maximum(n, 1), 1e-12))
-    z = (r.resp - mean[r.item]) / sd[r.item]
-    total, count = np.bincount(r.person, z, r.people.size), np.bincount(r.person, minlength=r.people.size)
-    rest = (total[r.person] - z) / np.maximum(count[r.person] - 1, 1)
-    product = np.bincount(r.item, z * rest, r.items.size)
-    spread = np.sqrt(np.maximum(np.bincount(r.item, (z * rest) ** 2, r.items.size), 1e-12))
-    return np.flatnonzero((product / spread < -3.0) & (n >= 30))
+def _at_their_own_times(r: Responses) -> float:
+    """Share of the variance of time that lies between items: near 1 each item is met at a time of its own."""
+    number = np.bincount(r.item, minlength=r.items.size)
+    rows = np.flatnonzero(number[r.item] >= OFTEN)
+    times, item = r.clock_times[rows], r.item[rows]
+    if rows.size < 0.5 * len(r) or not np.ptp(times) > 0 or np.unique(item).size < 2:
+        return 0.0
+    n = np.maximum(np.bincount(item, minlength=r.items.size), 1)
+    mean = np.bincount(item, times, r.items.size) / n
+    return float(1.0 - ((times - mean[item]) ** 2).sum() / ((times - times.mean()) ** 2).sum())

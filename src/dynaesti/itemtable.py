@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dynaesti.arrays import Array, Ints
+from dynaesti.arrays import Array, Ints, finite_number
 from dynaesti.bank import Bank, Block
 from dynaesti.errors import InputError
 from dynaesti.items.base import STEP
@@ -26,11 +26,12 @@ def reported_scale(bank: Bank, wanted: str) -> Scale:
     """"abilities": unit variance. "items": geometric-mean slope 1. Anchored items keep their own metric whatever is wanted."""
     metric = bank.metric
     anchored = metric.free_scale and any(not block.free.all() for block in bank.blocks)
-    if metric.free_location or anchored:
-        return Scale("anchors", 1.0, 0.0)
+    if metric.free_location or anchored or metric.stated:
+        return Scale("anchors", metric.unit, metric.zero)
     if wanted == "abilities":
         return Scale("abilities", 1 / metric.scale, -metric.location / metric.scale)
-    slopes = [block.model.describe(block.u)["a"] for block in bank.blocks if "a" in block.model.describe(block.u[:1])]
+    tables = [block.told(block.u) for block in bank.blocks]
+    slopes = [table["a"] for table in tables if "a" in table]
     if not slopes:
         return Scale("abilities", 1 / metric.scale, -metric.location / metric.scale)
     size = np.abs(np.concatenate(slopes))
@@ -44,7 +45,7 @@ def standard_errors(block: Block, cov: Array, scale: Scale) -> dict[str, Array]:
         moves.append((np.zeros(block.u.shape[1]), float(np.exp(STEP)) if scale.name == "abilities" else 1.0))
     slopes: dict[str, list[Array]] = {}
     for step, unit in moves:
-        ahead, behind = (block.model.describe(block.u + sign * step, scale.gain / unit**sign, scale.shift / unit**sign) for sign in (1, -1))
+        ahead, behind = (block.told(block.u + sign * step, scale.gain / unit**sign, scale.shift / unit**sign) for sign in (1, -1))
         for name in ahead:
             slopes.setdefault(name, []).append((ahead[name] - behind[name]) / (2 * STEP))
     out = {}
@@ -63,11 +64,11 @@ def item_columns(bank: Bank, labels: npt.NDArray[Any], counts: Ints, covariance:
     errors: dict[str, Array] = {}
     for k, block in enumerate(bank.blocks):
         model[block.items] = getattr(block.model, "label", block.model.name)
-        for name, column in block.model.describe(block.u, scale.gain, scale.shift).items():
+        for name, column in block.told(block.u, scale.gain, scale.shift).items():
             values.setdefault(name, np.full(size, np.nan))[block.items] = column
         if covariance is not None:
             for name, column in standard_errors(block, covariance[k], scale).items():
-                errors.setdefault(f"se_{name}", np.full(size, np.nan))[block.items] = column
+                errors.setdefault(f"se_{name}", np.full(size, np.nan))[block.items] = np.where(block.at_bound, np.inf, column)
     return {"item": labels.tolist(), "model": model.tolist(), "n": counts, **values, **errors}
 
 
@@ -78,7 +79,8 @@ def given_items(given: Any, name: str) -> Mapping[Any, Mapping[str, float]]:
     if isinstance(given, Mapping):
         if not all(isinstance(value, Mapping) for value in given.values()):
             raise InputError(f"{name}: expected item → {{parameter: value}}")
-        return given
+        return {label: {key: finite_number(value, f"{name}: {key} of item {label!r}") for key, value in values.items()}
+                for label, values in given.items()}
     import narwhals as nw
 
     try:
@@ -88,8 +90,11 @@ def given_items(given: Any, name: str) -> Mapping[Any, Mapping[str, float]]:
     if "item" not in frame.columns:
         raise InputError(f"{name}: the frame has no column 'item'; it has {', '.join(frame.columns)}")
     skip = {"item", "model", "n"} | {column for column in frame.columns if column.startswith("se_")}
-    out = {}
+    out: dict[Any, dict[str, float]] = {}
     for row in frame.iter_rows(named=True):
-        numbers = {k: v for k, v in row.items() if k not in skip and isinstance(v, int | float) and np.isfinite(v)}
-        out[row["item"]] = {k: float(v) for k, v in numbers.items()}
+        label = row["item"]
+        if label in out:
+            raise InputError(f"{name}: item {label!r} is listed twice; keep one of its rows")
+        told = {k: v for k, v in row.items() if k not in skip and v is not None and v == v}  # gaps are not given
+        out[label] = {k: finite_number(v, f"{name}: {k} of item {label!r}") for k, v in told.items()}
     return out

@@ -29,12 +29,13 @@ class BankAnswers(Emissions):
             mine = np.flatnonzero(block_of[self.item[rows]] == k)
             if not mine.size:
                 continue
-            basis = block.model.rows(block.u[place[self.item[rows[mine]]]], theta[mine])
+            items = place[self.item[rows[mine]]]
+            basis = block.model.rows(block.u[items], theta[mine])
             code = self.code[rows[mine]]
             if block.model.categorical or isinstance(block.model, OwnModel):
                 out[mine] = basis[np.arange(mine.size), code.astype(np.int64)]
             else:
-                terms, constant = block.model.terms(code)
+                terms, constant = block.model.terms(code, block.values[items])
                 out[mine] = np.einsum("nr,nrg->ng", terms, basis) + constant[:, None]
         return np.asarray((out * self.weight[rows][:, None]).reshape(np.shape(at.y)))
 

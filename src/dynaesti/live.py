@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -66,6 +67,10 @@ class Live:
         """Grafting from the present sites, of which one has changed (None: any may have)."""
         members = Members(np.arange(self.times.size), self.member_start, self.member_row, self.member_coef, *_table(self.fit))
         found = tuple(s.settled(members, changed) for s in self.strands)
+        far = max(float((np.abs(s.memory[2]) + 3 * np.sqrt(np.maximum(s.memory[3], 0.0))).max(initial=0.0)) for s in found)
+        if far > -self.fit.row_table.start:
+            raise InputError(f"live: the answers lead {far:.3g} standard deviations from the population's mean, beyond what this fit's "
+                             "tables hold; use update(frame)")
         return Live(self.fit, self.times, self.member_start, self.member_row, self.member_coef, found, self.horizon)
 
     @property
@@ -96,7 +101,7 @@ class Live:
 
 def member_terms(fit: Fit, item: Any, resp: float, weight: float) -> tuple[Ints, Array]:
     """Rows and coefficients of one answer."""
-    number = fit.item_numbers.get(item)
+    number = fit.item_numbers.get(item) if isinstance(item, Hashable) else None
     if number is None:  # unknown, or known by another name: 2.0 or numpy's 2
         number = int(find(fit.responses.items, [item], "item")[0])
     block_of, place = fit.item_places
@@ -105,7 +110,7 @@ def member_terms(fit: Fit, item: Any, resp: float, weight: float) -> tuple[Ints,
     code = float(fit.coding.code_one(number, float(resp)))
     if block.model.categorical or isinstance(block.model, OwnModel):
         return np.array([first + int(code)]), np.array([float(weight)])
-    terms, _ = block.model.terms(np.array([code]))
+    terms, _ = block.model.terms(np.array([code]), block.values[[int(place[number])]])
     return first + np.arange(block.depth), weight * terms[0]
 
 

@@ -29,7 +29,7 @@ def told_strangers(known: Labels, people: Labels) -> str | None:
         return (f"{len(near):,} of {told(people.size, 'people')} are new, but called nearly as known ones are (first: {near[0][0]!r} "
                 f"beside {near[0][1]!r}); names are compared as written, so make them alike if they are the same")
     if strange.size == people.size:
-        return (f"none of the {told(people.size, 'people')} is known to the fit (such as {names[0]!r}; the fit knows "
+        return (f"none of the {people.size:,} people is known to the fit (such as {names[0]!r}; the fit knows "
                 f"{known.tolist()[0]!r})")
     return None
 

@@ -27,7 +27,8 @@ def page_data(fit: Fit, twin: Twin | None) -> dict[str, Any]:
     """Everything that the page shows, by section."""
     people = _sample(np.diff(fit.responses.person_start), MOST_PEOPLE)
     return {
-        "facts": _facts(fit, twin, people), "words": told_findings(fit, twin), "health": list(fit.health.sentences),
+        "facts": _facts(fit, twin, people), "words": told_findings(fit, twin), "cautions": fit.cautions,
+        "health": [sentence for sentence in fit.health.sentences if sentence not in fit.health.cautions],
         "people": _people(fit, people), "cohort": _cohort(fit, people), "items": _items(fit), "wright": _wright(fit, people),
         "priors": _priors(fit), "calibration": _calibration(fit, twin), "trace": _trace(fit),
         "method": _method(fit),

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from dynaesti.arrays import Array, Ints
-from dynaesti.bank import Bank
+from dynaesti.bank import Bank, Block
 from dynaesti.coding import Coding
 from dynaesti.items import OwnModel
 from dynaesti.mixtures import Mixture
@@ -68,7 +68,7 @@ def predicted(bank: Bank, coding: Coding, item: Ints, more: Responses, z: Mixtur
                 level = block.model.expected(u, theta, values)
                 mean += weight * (level @ WEIGHTS)
                 square += weight * ((level**2 + block.model.variance(u, theta, values)) @ WEIGHTS)
-                chance += weight * (np.exp(_own_terms(block, coding, item[part], more.resp[part], basis)) @ WEIGHTS)
+                chance += weight * (np.exp(_own_terms(block, coding, item[part], more.resp[part], values, basis)) @ WEIGHTS)
             if block.model.categorical:
                 out.chances[part, :block.size] = rows_mean
                 mean, square = (rows_mean * values).sum(axis=1), (rows_mean * values**2).sum(axis=1)
@@ -89,12 +89,12 @@ def _codes(coding: Coding, item: Ints, resp: Array) -> Ints:
     return np.where(coding.values[at] == resp, coding.table[item, at], -1)
 
 
-def _own_terms(block: Any, coding: Coding, item: Ints, resp: Array, basis: Array) -> Array:
+def _own_terms(block: Block, coding: Coding, item: Ints, resp: Array, values: Array, basis: Array) -> Array:
     """Log-likelihood of amounts at the nodes: (answers, nodes)."""
     if isinstance(block.model, OwnModel):
         return np.asarray(basis[np.arange(item.size), np.maximum(_codes(coding, item, resp), 0)])
     filler = 0.5 if block.model.name == "beta" else 0.0
-    terms, constant = block.model.terms(np.where(np.isfinite(resp), resp, filler))
+    terms, constant = block.model.terms(np.where(np.isfinite(resp), resp, filler), values)
     return np.asarray(np.einsum("nr,nrg->ng", terms, basis) + constant[:, None])
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from dynaesti.answers import Answers, runs
-from dynaesti.arrays import Array, Ints, as_vector, finite_number, generator, whole_number
+from dynaesti.arrays import Array, Ints, as_vector, bounded, finite_number, generator, whole_number
 from dynaesti.bank import Bank
 from dynaesti.calibration import Calibration
 from dynaesti.coding import build_answers, translate
@@ -36,7 +36,7 @@ from dynaesti.figures import FitPlots
 from dynaesti.fitfile import FitParts, fit_header
 from dynaesti.frames import frame_kind, make_frame
 from dynaesti.grafting import seen_by_curve
-from dynaesti.health import Health, examine
+from dynaesti.health import CONFOUNDED, MEANT, Health, examine
 from dynaesti.known import BankAnswers
 from dynaesti.labels import Labels, as_labels, find, listed, look_up, told, written
 from dynaesti.links import BUILT_IN
@@ -136,6 +136,7 @@ class Fit(FitParts, Calibration):
         people = np.arange(self.responses.people.size) if ids is None else find(self.responses.people, listed(ids), "ids")
         if at is not None:
             offsets = self._offsets(at)
+            bounded(people.size * offsets.size, "at")
             return np.repeat(people, offsets.size), np.tile(offsets, people.size)
         sites = runs(self.answers.site_start, people)
         return np.repeat(people, np.diff(self.answers.site_start)[people]), self.answers.times[sites]
@@ -410,6 +411,13 @@ class Fit(FitParts, Calibration):
         """What the data look like, in words."""
         return examine(self.responses)
 
+    @cached_property
+    def cautions(self) -> list[str]:
+        """What these answers cannot tell, in words: the bands do not know of it."""
+        settled = [MEANT] if self.options["direction"] == "free" else []
+        settled += [CONFOUNDED] if self.bank.metric.free_location or self.bank.metric.stated else []  # anchors know how hard items are
+        return [text for text in self.health.cautions if not any(words in text for words in settled)] + self.item_cautions()
+
     # --- information --------------------------------------------------------------------------------------
 
     def next_item(self, id: Any, at: Any, *, exclude: Any = (), count: int = 5) -> Any:  # noqa: A002
@@ -441,7 +449,7 @@ class Fit(FitParts, Calibration):
         first, last = (str(t)[:19] if ends.dtype.kind == "M" else f"{t:.6g}" for t in ends)
         size = (f"{told(len(r), 'answers')} of {told(r.people.size, 'people')} to {told(r.items.size, 'items')} ({self.told_models()}), "
                 f"from {first} to {last} ({r.unit}{', counted from each start' if r.clock == 'person' else ''}).")
-        return f"{size} {self.told_verdict(self.log_evidence, loose, r.dropped)}"
+        return " ".join([size, self.told_verdict(self.log_evidence, loose, r.dropped), *self.cautions])
 
     def __repr__(self) -> str:
         return f"<Fit: {self.summary()}>"

@@ -305,7 +305,12 @@ class ShardedFit(Common, Calibration):
         """The fit in a few sentences."""
         size = (f"{told(self.shards.rows, 'answers')} of {told(self.shards.people, 'people')} to {told(self.item_labels.size, 'items')} "
                 f"({self.told_models()}) in {told(len(self.shards), 'shards')}.")
-        return f"{size} {self.told_verdict(self.log_evidence, self.unsettled, self.shards.dropped)}"
+        return " ".join([size, self.told_verdict(self.log_evidence, self.unsettled, self.shards.dropped), *self.cautions])
+
+    @property
+    def cautions(self) -> list[str]:
+        """What the answers cannot tell of the items, in words; of the people, ask a shard."""
+        return self.item_cautions()
 
     def __repr__(self) -> str:
         return f"<ShardedFit: {self.summary()}>"

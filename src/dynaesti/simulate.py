@@ -103,7 +103,7 @@ def answers(people: int = 200, items: int = 40, per_person: int = 60, *, model: 
     theta = np.array([np.interp(t[k], world.grid, ability[k]) for k in range(n)]).ravel()
     u = world.parameters(rng)
     item = rng.integers(0, world.items, theta.size)
-    resp = _responses(world.model, u, item, theta, world.categories, rng)
+    resp = _responses(world.model, u, item, theta, rng)
     table = {"id": np.repeat(numbered("p", n), count), "item": world.names[item], "resp": resp, "date": t.ravel()}
     return Drawn(table, world.described(u), {"id": table["id"], "date": table["date"], "ability": theta})
 
@@ -171,14 +171,14 @@ class World:
         part = (t - grid[place]) / (grid[1] - grid[0])
         theta = (1 - part) * ability[person, place] + part * ability[person, place + 1]
         item = rng.integers(0, self.items, person.size)
-        return person, item, _responses(self.model, u, item, theta, self.categories, rng), t, theta
+        return person, item, _responses(self.model, u, item, theta, rng), t, theta
 
 
-def _responses(model: ItemModel, u: Array, item: Ints, theta: Array, categories: int, rng: np.random.Generator) -> Array:
+def _responses(model: ItemModel, u: Array, item: Ints, theta: Array, rng: np.random.Generator) -> Array:
     if model.categorical:
         p = np.exp(model.rows(u[item], theta[:, None]))[:, :, 0]
         return np.asarray((rng.uniform(size=(theta.size, 1)) > p.cumsum(axis=1)[:, :-1]).sum(axis=1), dtype=np.float64)
-    values = np.zeros((theta.size, categories))
+    values = np.zeros((theta.size, 0))
     mean, var = (f(u[item], theta[:, None], values)[:, 0] for f in (model.expected, model.variance))
     if model.name == "poisson":
         return rng.poisson(mean).astype(np.float64)

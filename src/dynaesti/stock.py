@@ -16,12 +16,12 @@ MOST_CATEGORIES = 60
 
 @dataclass(frozen=True)
 class Stock:
-    """How often each item got each response; for amounts their number, sum and sum of squares."""
+    """How often each item got each response; for amounts their number, mean, and squares about it."""
 
     people: int
     number: Ints  # (items,)
-    total: Array
-    square: Array
+    mean: Array
+    squares: Array  # sums of (response − mean)²: sums of squares themselves lose all digits far from 0
     values: Array  # distinct responses to items with categories, rising
     counts: Array  # (items, values)
 
@@ -30,14 +30,14 @@ class Stock:
         counts = np.zeros((self.number.size, values.size))
         for part in (self, other):
             counts[:, np.searchsorted(values, part.values)] += part.counts
-        return Stock(self.people + other.people, self.number + other.number, self.total + other.total, self.square + other.square,
-                     values, counts)
+        both = self.number + other.number
+        apart, share = other.mean - self.mean, other.number / np.maximum(both, 1)
+        return Stock(self.people + other.people, both, self.mean + apart * share,
+                     self.squares + other.squares + apart**2 * share * self.number, values, counts)
 
     def mean_and_sd(self) -> tuple[Array, Array]:
         """Of each item's responses."""
-        n = np.maximum(self.number, 1)
-        mean = self.total / n
-        return mean, np.sqrt(np.maximum(self.square / n - mean**2, 0.0))
+        return self.mean, np.sqrt(self.squares / np.maximum(self.number, 1))
 
 
 def amounts(models: tuple[ItemModel, ...]) -> Bools:
@@ -55,8 +55,11 @@ def take_stock(responses: Responses, models: tuple[ItemModel, ...]) -> Stock:
     check_values(values, models)
     cell = items[mine] * max(values.size, 1) + np.searchsorted(values, resp[mine])
     counts = np.bincount(cell, minlength=size * values.size).reshape(size, values.size).astype(np.float64)
-    total, square = (np.bincount(items, part, size).astype(np.float64) for part in (resp, resp**2))
-    return Stock(responses.people.size, np.bincount(items, minlength=size), total, square, values, counts)
+    number = np.bincount(items, minlength=size)
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean = np.bincount(items, resp, size) / np.maximum(number, 1)
+        squares = np.bincount(items, (resp - mean[items]) ** 2, size).astype(np.float64)
+    return Stock(responses.people.size, number, mean, squares, values, counts)
 
 
 def check_values(values: Array, models: tuple[ItemModel, ...]) -> None:

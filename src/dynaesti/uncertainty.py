@@ -42,7 +42,7 @@ class Information:
 def joint_wanted(bank: Bank, people: int) -> bool:
     """Whether people suffice, and the work is bearable, for all items' parameters together."""
     free = bank.free_count
-    return people >= PEOPLE_EACH * free and people * free**2 <= MOST_WORK and not any(b.model.shared for b in bank.blocks)
+    return free > 0 and people >= PEOPLE_EACH * free and people * free**2 <= MOST_WORK and not any(b.model.shared for b in bank.blocks)
 
 
 def gathered(engine: Expectation, bank: Bank, table: RowTable, slopes: Array, kernels: list[Kernel], expected: Expected, joint: bool

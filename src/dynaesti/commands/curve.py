@@ -41,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
     """Read, fit, tell, draw."""
     import numpy as np
 
-    from dynaesti.arrays import whole_number
+    from dynaesti.arrays import bounded, whole_number
     from dynaesti.columns import Clock, Findings, find_column, labels, times
     from dynaesti.curvfife import CurvFiFE
     from dynaesti.errors import InputError
@@ -49,6 +49,8 @@ def run(args: argparse.Namespace) -> int:
 
     _check(args)
     table = read_table(args.data)
+    if not len(table.frame):
+        raise InputError("the table has no rows")
     found = Findings(table, np.zeros(len(table.frame), dtype=bool))
     column = str(find_column(table, "time", args.time, found.notes))
     seen = {key: _column(table, found, key, getattr(args, key)) for key in SEEN
@@ -64,6 +66,7 @@ def run(args: argparse.Namespace) -> int:
     emissions = _emissions(args, {key: values[keep] for key, values in seen.items()}, keep.size)
     when = axis.restore(offsets[keep])
     model = CurvFiFE() if args.bandwidth is None else CurvFiFE(bandwidth=args.bandwidth)
+    bounded(args.grid, "--grid", 1e7)
     grid = np.linspace(offsets[keep].min(), offsets[keep].max(), whole_number(args.grid, "--grid", 1))
     at: Any = axis.restore(grid)
     if args.at is not None:

@@ -121,9 +121,10 @@ def _run(args: argparse.Namespace) -> int:
 
 def _told(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
     """Our own warnings as notes, each once; those of libraries are for `--debug`."""
-    from dynaesti.errors import DynaestiWarning
+    from dynaesti.errors import DynaestiWarning, HealthWarning
 
-    if (issubclass(category, DynaestiWarning) and str(message) not in _said) or "--debug" in sys.argv:
+    ours = issubclass(category, DynaestiWarning) and not issubclass(category, HealthWarning)  # health is told with the results
+    if (ours and str(message) not in _said) or "--debug" in sys.argv:
         _said.add(str(message))
         tell([str(message)])
 

@@ -208,13 +208,13 @@ def asked_times(fit: Fit | ShardedFit, args: argparse.Namespace) -> Any:
     """Times from --at, --grid or --now; None where nothing is asked."""
     import numpy as np
 
-    from dynaesti.arrays import whole_number
+    from dynaesti.arrays import bounded, whole_number
     from dynaesti.errors import InputError
 
     if sum(value not in (None, False) for value in (args.at, args.grid, args.now)) > 1:
         raise InputError("give one of --at, --grid and --now")
     if args.grid is not None:
-        whole_number(args.grid, "--grid", 1)
+        bounded(whole_number(args.grid, "--grid", 1), "--grid", 1e7)
     if args.at is not None:
         return parsed_times(args.at)
     if args.grid is not None:

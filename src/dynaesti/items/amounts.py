@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 from scipy.special import betaln, expit, gammaln
@@ -86,8 +87,8 @@ class PoissonItem(AmountModel):
     def row_count(self, size: int) -> int:
         return 2
 
-    def terms(self, code: Array) -> tuple[Array, Array]:
-        return np.stack([code, np.ones_like(code)], axis=1), -gammaln(code + 1)
+    def terms(self, amount: Array, values: Array) -> tuple[Array, Array]:
+        return np.stack([amount, np.ones_like(amount)], axis=1), -gammaln(amount + 1)
 
     def _predictor(self, u: Array, theta: Array) -> Array:
         return np.clip(_line(u, theta, self.signed), -200.0, 200.0)  # e^200 is no count; keeps rows finite
@@ -109,10 +110,14 @@ class PoissonItem(AmountModel):
 
 @dataclass(frozen=True)
 class GaussianItem(AmountModel):
-    """Measurements: y = a(θ − b) + noise of standard deviation sigma."""
+    """Measurements: y = a(θ − b) + noise of standard deviation sigma.
+
+    Measurements have a zero and a unit of their own, item by item, which must not matter: each item's are counted from the mean of its
+    responses in their standard deviation, kept as the item's `values`, and reported as they came. (Files of before have none.)
+    """
 
     name = "gaussian"
-    farthest, longest = np.inf, np.inf  # measurements have a zero and a unit of their own
+    floors = MappingProxyType({"log_sigma": float(np.log(1e-4))})  # responses that are all alike, or wholly explained
 
     def names(self, size: int) -> tuple[str, ...]:
         return ("slope" if self.signed else "log_a", "intercept", "log_sigma")
@@ -121,10 +126,25 @@ class GaussianItem(AmountModel):
         return (Weak(0.0, 1e3) if self.signed else Weak(0.0, 10.0, "log slope"), Weak(0.0, 1e6), Weak(0.0, 20.0))
 
     def start(self, share: Array, slope: Array, reverse: Bools) -> Array:
-        """`share` holds each item's mean and sd of the responses: half the variance is ability's to begin with."""
-        mean, sd = share[:, 0], np.maximum(share[:, 1], 1e-6)
-        a = np.sqrt(0.5) * sd
-        return np.stack([np.where(reverse, -a, a) if self.signed else np.log(a), mean, np.log(np.sqrt(0.5) * sd)], axis=1)
+        """Half the variance is ability's to begin with."""
+        a, flat = np.full(len(share), np.sqrt(0.5)), np.zeros(len(share))
+        return np.stack([np.where(reverse, -a, a) if self.signed else np.log(a), flat, np.log(a)], axis=1)
+
+    @staticmethod
+    def _unit(values: Array) -> tuple[Array, Array]:
+        """Zero and unit of each item's (or answer's) responses."""
+        return (values[:, 0], values[:, 1]) if values.shape[1] else (np.zeros(len(values)), np.ones(len(values)))
+
+    def in_units(self, told: Mapping[str, Array], values: Array) -> dict[str, Array]:
+        centre, spread = self._unit(values)
+        a, intercept = told["a"] * spread, told["intercept"] * spread + centre
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return {"a": a, "b": -intercept / a, "intercept": intercept, "sigma": told["sigma"] * spread}
+
+    def out_of_units(self, told: Mapping[str, Array], values: Array) -> dict[str, Array]:
+        centre, spread = self._unit(values)
+        a, b, intercept, sigma = columns(told, ["a", "b", "intercept", "sigma"]).T
+        return {"a": a / spread, "intercept": (np.where(np.isnan(intercept), -a * b, intercept) - centre) / spread, "sigma": sigma / spread}
 
     def describe(self, u: Array, scale: float = 1.0, shift: float = 0.0) -> dict[str, Array]:
         return _described(u, self.signed, scale, shift) | {"sigma": np.exp(u[:, 2])}
@@ -141,8 +161,10 @@ class GaussianItem(AmountModel):
     def row_count(self, size: int) -> int:
         return 3
 
-    def terms(self, code: Array) -> tuple[Array, Array]:
-        return np.stack([code**2, code, np.ones_like(code)], axis=1), np.full(code.shape, -0.5 * np.log(2 * np.pi))
+    def terms(self, amount: Array, values: Array) -> tuple[Array, Array]:
+        centre, spread = self._unit(values)
+        y = (amount - centre) / spread
+        return np.stack([y**2, y, np.ones_like(y)], axis=1), -0.5 * np.log(2 * np.pi) - np.log(spread)
 
     def rows(self, u: Array, theta: Array) -> Array:
         t, precision = _line(u, theta, self.signed), np.exp(-2 * u[:, 2:3])
@@ -157,10 +179,11 @@ class GaussianItem(AmountModel):
         return np.stack([*parts, spread], axis=1)
 
     def expected(self, u: Array, theta: Array, values: Array) -> Array:
-        return _line(u, theta, self.signed)
+        centre, spread = self._unit(values)
+        return np.asarray(centre[:, None] + spread[:, None] * _line(u, theta, self.signed))
 
     def variance(self, u: Array, theta: Array, values: Array) -> Array:
-        return np.exp(2 * u[:, 2:3]) * np.ones((1, theta.shape[-1]))
+        return np.asarray((self._unit(values)[1][:, None] * np.exp(u[:, 2:3])) ** 2 * np.ones((1, theta.shape[-1])))
 
 
 @dataclass(frozen=True)
@@ -196,9 +219,9 @@ class BetaItem(AmountModel):
     def row_count(self, size: int) -> int:
         return 3
 
-    def terms(self, code: Array) -> tuple[Array, Array]:
-        low, high = np.log(code), np.log1p(-code)
-        return np.stack([low, high, np.ones_like(code)], axis=1), -low - high
+    def terms(self, amount: Array, values: Array) -> tuple[Array, Array]:
+        low, high = np.log(amount), np.log1p(-amount)
+        return np.stack([low, high, np.ones_like(amount)], axis=1), -low - high
 
     def rows(self, u: Array, theta: Array) -> Array:
         slope, intercept = line(u, self.signed)

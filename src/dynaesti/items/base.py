@@ -55,6 +55,7 @@ class ItemModel:
     binary: ClassVar[bool] = False
     farthest: ClassVar[float] = 30.0  # without priors a slope or difficulty may run away; there it stays
     longest: ClassVar[float] = 1.5  # an M-step's largest move of any parameter at once
+    floors: ClassVar[Mapping[str, float]] = {}  # parameters that would run away downwards, and where they stop
 
     # --- parameters -----------------------------------------------------------------------------------
 
@@ -100,9 +101,20 @@ class ItemModel:
         """Basis rows an item has."""
         return size
 
-    def terms(self, code: Array) -> tuple[Array, Array]:
-        """(coefficients (answers, rows), constants (answers,)) of answers that are amounts; categories need none."""
+    def terms(self, amount: Array, values: Array) -> tuple[Array, Array]:
+        """(coefficients (answers, rows), constants (answers,)) of answers that are amounts; categories need none.
+
+        `values` are those of each answer's item, see `Block.values`.
+        """
         raise NotImplementedError
+
+    def in_units(self, told: Mapping[str, Array], values: Array) -> dict[str, Array]:
+        """Reported parameters in the unit of the responses, where they are kept in another; `values` as above, of each item."""
+        return dict(told)
+
+    def out_of_units(self, told: Mapping[str, Array], values: Array) -> dict[str, Array]:
+        """And back."""
+        return dict(told)
 
     def expected(self, u: Array, theta: Array, values: Array) -> Array:
         """Mean response (items, points); `values` are the categories' values (items, size)."""

@@ -1,6 +1,6 @@
 """The user's own item model: one function."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,10 @@ from dynaesti.errors import InputError
 from dynaesti.items.base import AmountModel, Weak, columns
 
 MOST_VALUES = 400  # distinct responses that get a row each
+IMPOSSIBLE = -700.0  # log chance that stands for none
+FADED = -30.0  # below which a log chance may end: formulas that are not written for small chances round to 0 there
+CONSIDERED = 5.0  # abilities either side of 0 at which models are judged
+JUMP, SMOOTH = 0.05, 0.2  # log units between two points of the grid that make a jump, if those beside change by so small a part of it
 
 
 @dataclass(frozen=True)
@@ -33,7 +37,8 @@ class OwnModel(AmountModel):
         if not callable(self.log_prob) or not isinstance(self.params, Mapping) or not self.params:
             raise InputError("item model: give log_prob(theta, resp, params) and params={name: (start, lower, upper), …}")
         for name, spec in self.params.items():
-            if len(spec) != 3 or not spec[1] < spec[0] < spec[2]:
+            numbers = isinstance(spec, Sequence) and len(spec) == 3 and all(isinstance(v, int | float) for v in spec)
+            if not numbers or not spec[1] < spec[0] < spec[2]:
                 raise InputError(f"item model: parameter {name!r} needs (start, lower, upper) with lower < start < upper, got {spec!r}")
 
     def __hash__(self) -> int:
@@ -100,7 +105,37 @@ class OwnModel(AmountModel):
         if found.shape != theta.shape or np.isnan(found).any() or (found == np.inf).any():
             raise InputError(f"item model {self.label!r}: log_prob must return one number below infinity for each ability "
                              f"(resp {value:g}, params {item})")
-        return np.maximum(found, -700.0)  # an impossible response stays a row that can be interpolated
+        return np.maximum(found, IMPOSSIBLE)  # an impossible response stays a row that can be interpolated
+
+    def check_rows(self, rows: Array, theta: Array) -> None:
+        """Refuse rows (items, values, points) on an even grid that cannot be computed with: with chances of 0 all of a sudden, or jumps.
+
+        A chance that fades away until it rounds to 0, as log(1 − p) does, is none of these.
+        """
+        where = np.abs(theta) <= CONSIDERED
+        near, at = rows[:, :, where], theta[where]
+        barred = near <= IMPOSSIBLE
+        for k, value in enumerate(self.values):
+            if barred[:, k].all(axis=1).any():
+                raise InputError(f"item model {self.label!r}: the response {value:g} is impossible (log_prob is -inf) at every ability; "
+                                 "give it a chance, or leave such answers out")
+            seen = np.maximum(near[:, k, 1:], near[:, k, :-1]) > FADED
+            edge = (barred[:, k, 1:] != barred[:, k, :-1]) & seen
+            change = np.abs(np.diff(near[:, k], axis=1))
+            around = np.pad(change, ((0, 0), (1, 1)), mode="edge")
+            jump = (change > JUMP) & (around[:, :-2] + around[:, 2:] < SMOOTH * change) & seen
+            odd = np.argwhere(edge | jump)
+            if odd.size:
+                what = "drops to -inf" if edge[tuple(odd[0])] else "jumps"
+                raise InputError(f"item model {self.label!r}: log_prob {what} at ability {at[odd[0][1]]:.3g} (resp {value:g}); curves are "
+                                 "learned from smooth models, so let chances change gradually, and add 1e-6 or so to those of 0")
+
+    def steepness(self, u: Array) -> float:
+        """The fastest that any response's log chance changes with ability, where it is not negligible."""
+        theta = np.linspace(-CONSIDERED, CONSIDERED, 201)
+        rows = self.rows(u, theta)
+        step = np.abs(np.diff(rows, axis=2)) * (np.maximum(rows[:, :, 1:], rows[:, :, :-1]) > FADED)
+        return float(step.max(initial=0.0) / (theta[1] - theta[0]))
 
     def expected(self, u: Array, theta: Array, values: Array) -> Array:
         p = np.exp(self.rows(u, theta))

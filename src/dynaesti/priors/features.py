@@ -15,6 +15,7 @@ from scipy.linalg.lapack import dtrtrs
 from scipy.special import ive
 
 from dynaesti.arrays import Array, Ints
+from dynaesti.errors import InputError
 from dynaesti.priors.kernels import RBF, Kernel, Leaf, Level, Periodic, Trend
 
 DROP = 1e-8  # eigenvalues below this share of the largest carry nothing the nugget would not hide
@@ -101,7 +102,15 @@ def grown(length: float) -> float:
 
 def lower_root(cov: Array) -> Array:
     """The lower triangle L with L Lᵀ = cov."""
-    return np.asarray(np.linalg.cholesky(cov), dtype=np.float64)
+    try:
+        return np.asarray(np.linalg.cholesky(cov), dtype=np.float64)
+    except np.linalg.LinAlgError:
+        raise ContradictionError("the observations contradict each other, or the prior, beyond what double precision can tell; give them "
+                                 "larger sds, or bring them to a common scale") from None
+
+
+class ContradictionError(InputError, np.linalg.LinAlgError):
+    """A covariance that is none: where it may happen on the way it is caught as what it is, else it speaks to the user."""
 
 
 def solve_lower(root: Array, right: Array, transposed: bool = False) -> Array:
