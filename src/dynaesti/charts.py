@@ -17,7 +17,7 @@ def charts(facts: dict[str, Any], *, amounts: bool) -> dict[str, dict[str, Any]]
     if not facts["stamps"]:
         time = time.scale(zero=False, nice=False)
     return {name: chart.to_dict() for name, chart in {
-        "people": _people(alt, time, facts), "cohort": _cohort(alt, time), "item": _item(alt, amounts), "information": _information(alt),
+        "people": _people(alt, time), "cohort": _cohort(alt, time), "item": _item(alt, amounts), "information": _information(alt),
         "wright": _wright(alt), "priors": _priors(alt, facts["priors"]), "calibration": _calibration(alt), "trace": _trace(alt),
     }.items()}
 
@@ -34,7 +34,7 @@ def _data(alt: Any, name: str) -> Any:
     return alt.NamedData(name=name)
 
 
-def _people(alt: Any, time: Any, facts: dict[str, Any]) -> Any:
+def _people(alt: Any, time: Any) -> Any:
     """Curves with bands, and the answers that moved them."""
     legend = alt.Legend(orient="top", labelLimit=260, symbolOpacity=1, symbolType="stroke", symbolStrokeWidth=3)
     colour = alt.Color("name:N", title=None, scale=alt.Scale(range=PALETTE), legend=legend)
@@ -42,10 +42,9 @@ def _people(alt: Any, time: Any, facts: dict[str, Any]) -> Any:
     base = alt.Chart(_data(alt, "curves"))
     band = base.mark_area(opacity=0.2).encode(time, alt.Y("l:Q", title="ability", scale=alt.Scale(zero=False)), alt.Y2("u:Q"), colour)
     line = base.mark_line(strokeWidth=2.2).encode(time, alt.Y("m:Q"), colour)
-    tips = [alt.Tooltip("name:N", title="who"), alt.Tooltip("t:T" if facts["stamps"] else "t:Q", title="when"),
-            alt.Tooltip("m:Q", title="ability", format=".2f"), alt.Tooltip("band:N", title=f"{facts['level']:.0%} band")]
     points = base.mark_point(size=70, filled=True).encode(
-        time, alt.Y("m:Q"), colour, opacity=alt.condition(hover, alt.value(1), alt.value(0)), tooltip=tips).add_params(hover)
+        time, alt.Y("m:Q"), colour, opacity=alt.condition(hover, alt.value(1), alt.value(0)),
+        tooltip=alt.Tooltip("m:Q")).add_params(hover)  # the page makes the words: Vega-Lite loses text where the nearest point is sought
     answers = alt.Chart(_data(alt, "answers")).mark_point(filled=True, opacity=0.75).encode(
         time, alt.Y("m:Q"), alt.Color("name:N"),
         shape=alt.Shape("moved:N", title="the answer moved the curve", legend=alt.Legend(orient="top"),

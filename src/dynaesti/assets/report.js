@@ -1,6 +1,6 @@
 "use strict";
 (() => {
-  let D, drawn = new Map(), selected = [], order = { column: null, down: false }, chosen = 0;
+  let D, printing = false, drawn = new Map(), selected = [], order = { column: null, down: false }, chosen = 0;
   const $ = id => document.getElementById(id);
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
 
@@ -30,7 +30,21 @@
     };
   }
 
-  async function draw(name, data, label) {
+  // Tooltips are ours: names as text, and under the pointer what is drawn there, also where Vega-Lite hands over the nearest point.
+  function tooltip(words) {
+    return (_, event, item, value) => {
+      const box = $("tip"), datum = item && item.datum ? item.datum.datum || item.datum : null;
+      const shown = value === null || value === undefined || value === "" ? null : (words && datum && words(datum)) || value;
+      box.hidden = shown === null;
+      if (shown === null) return;
+      box.replaceChildren(...Object.entries(shown).map(([key, text]) => el("div", {}, el("span", {}, key), " ", el("b", {}, text))));
+      const edge = box.getBoundingClientRect();
+      box.style.left = `${Math.max(4, Math.min(event.clientX + 14, window.innerWidth - edge.width - 8))}px`;
+      box.style.top = `${Math.max(4, Math.min(event.clientY + 14, window.innerHeight - edge.height - 8))}px`;
+    };
+  }
+
+  async function draw(name, data, label, words) {
     const spec = JSON.parse(JSON.stringify(D.charts[name]));
     delete spec.config;
     if (spec.layer) spec.layer = spec.layer.filter(part => !(part.data && data[part.data.name] && !data[part.data.name].length));  // empty ones have no extent
@@ -38,14 +52,14 @@
     const width = Math.max(240, $("chart-" + name).clientWidth - 90);
     for (const part of sized) part.width = width;
     spec.datasets = { ...(spec.datasets || {}), ...data };
-    const options = { actions: false, renderer: "canvas", config: config(), loader: { load: () => Promise.reject(new Error("offline")) } };
+    const options = { actions: false, renderer: "canvas", config: config(), tooltip: tooltip(words), loader: { load: () => Promise.reject(new Error("offline")) } };
     const old = drawn.get(name);
     if (old) old.view.finalize();
     const target = $("chart-" + name);
     const result = await window.vegaEmbed(target, spec, options);
     target.setAttribute("role", "img");
     target.setAttribute("aria-label", label);
-    drawn.set(name, { view: result.view, again: () => draw(name, data, label) });
+    drawn.set(name, { view: result.view, again: () => draw(name, data, label, words) });
   }
 
   // --- people
@@ -86,7 +100,8 @@
       $("chart-people").replaceChildren();
       return undefined;
     }
-    return draw("people", { curves, singles, answers }, `Line chart: ability over time of ${names || "nobody"}, with bands.`);
+    const words = d => d.band === undefined ? null : { who: d.name, when: when(d.t), ability: number(d.m), [`${Math.round(100 * D.facts.level)} % band`]: d.band };
+    return draw("people", { curves, singles, answers }, `Line chart: ability over time of ${names || "nobody"}, with bands.`, words);
   }
 
   function find(text) {
@@ -114,7 +129,7 @@
       rows.sort((a, b) => values[a] === null ? 1 : values[b] === null ? -1 : sign * (typeof values[a] === "number" ? values[a] - values[b] : values[a].localeCompare(values[b], "en", { numeric: true })));
     }
     const total = rows.length;
-    rows = rows.slice(0, 400);
+    rows = printing ? rows : rows.slice(0, 400);
     const head = el("tr", {}, ...heads.map(name => {
       const button = el("button", { type: "button" }, name.startsWith("se_") ? `± ${name.slice(3)}` : name, order.column === name ? (order.down ? " ↓" : " ↑") : "");
       button.addEventListener("click", () => { order = { column: name, down: order.column === name ? !order.down : typeof columns[name][0] === "number" }; drawItemTable(); });
@@ -149,6 +164,7 @@
     if (f.gain !== null) tiles.push(["log loss against constant abilities (less is better)", (f.gain >= 0 ? "−" : "+") + Math.abs(f.gain).toFixed(4)]);
     $("tiles").replaceChildren(...tiles.map(([name, value]) => el("div", { class: "tile" }, el("b", {}, value), el("span", {}, name))));
     list("words", D.words.slice(1).filter(text => !text.startsWith("To look at: ")));
+    list("cautions", D.cautions);
     list("health", D.health);
     list("method-words", D.method);
     $("people-note").textContent = f.shown < f.people ? `A page cannot hold everybody: ${f.shown.toLocaleString("en")} of ${f.people.toLocaleString("en")} people are here, spread evenly over how much they answered. The tables beside this page have all.` : "";
@@ -192,6 +208,9 @@
     await drawItem();
     await staticCharts();
     dark.addEventListener("change", () => drawn.forEach(chart => chart.again()));
+    // paper has no scroll bars and no headings to press: every row is laid out before it is printed
+    window.addEventListener("beforeprint", () => { printing = true; drawItemTable(); });
+    window.addEventListener("afterprint", () => { printing = false; drawItemTable(); });
     let resized;
     window.addEventListener("resize", () => { clearTimeout(resized); resized = setTimeout(() => { const chart = drawn.get("wright"); if (chart) chart.again(); }, 200); });
     document.documentElement.dataset.ready = "yes";
