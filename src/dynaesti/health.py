@@ -15,7 +15,8 @@ RARE = 10
 MANY = 0.02  # share of exact repeats that is no accident
 OFTEN = 5  # answers of an item from which on its time is judged
 OWN_TIMES = 0.9  # of the variance of time, between items
-MEANT, CONFOUNDED = "run against the rest", "Each item is met at a time of its own"  # what some fits know better
+# what some fits know better: that items may run both ways, how hard they are at each time, and all about them
+MEANT, CONFOUNDED, ALIKE = "run against the rest", "Each item is met at a time of its own", "got one answer only"
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ def examine(responses: Responses) -> Health:
         words.append(f"{lone:,} people have one answer only: they say little, and their curves are mostly the prior.")
     cautions = []
     if flat.size:
-        cautions.append(f"{told(flat.size, 'items')} got one answer only, from everybody (first: {_label(r.items, flat[0])}): what is told "
+        cautions.append(f"{told(flat.size, 'items')} {ALIKE}, from everybody (first: {_label(r.items, flat[0])}): what is told "
                         "of them rests on the priors, and without priors has no finite value.")
     if blocks > 1:
         cautions.append(f"People and items fall into {blocks:,} groups without a link: these have no common scale. Each is told as if its "

@@ -69,7 +69,10 @@ class Place:
     def exists(self, name: str) -> bool:
         """Whether there is such a file."""
         if self.local:
-            return Path(self.path(name)).exists()
+            try:
+                return Path(self.path(name)).exists()
+            except (OSError, ValueError):  # a name too long, or with a zero in it
+                return False
         system, path = self._remote
         return bool(system.exists(posixpath.join(path, name)))
 

@@ -36,7 +36,7 @@ from dynaesti.figures import FitPlots
 from dynaesti.fitfile import FitParts, fit_header
 from dynaesti.frames import frame_kind, make_frame
 from dynaesti.grafting import seen_by_curve
-from dynaesti.health import CONFOUNDED, MEANT, Health, examine
+from dynaesti.health import ALIKE, CONFOUNDED, MEANT, Health, examine
 from dynaesti.known import BankAnswers
 from dynaesti.labels import Labels, as_labels, find, listed, look_up, told, written
 from dynaesti.links import BUILT_IN
@@ -416,6 +416,7 @@ class Fit(FitParts, Calibration):
         """What these answers cannot tell, in words: the bands do not know of it."""
         settled = [MEANT] if self.options["direction"] == "free" else []
         settled += [CONFOUNDED] if self.bank.metric.free_location or self.bank.metric.stated else []  # anchors know how hard items are
+        settled += [] if any(block.free.any() for block in self.bank.blocks) else [ALIKE]
         return [text for text in self.health.cautions if not any(words in text for words in settled)] + self.item_cautions()
 
     # --- information --------------------------------------------------------------------------------------
