@@ -77,16 +77,23 @@ def bounded(count: int, name: str, most: float = 2e8) -> None:
 
 def finite_number(value: Any, name: str) -> float:
     """A number that is one."""
-    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating) or not np.isfinite(value):
+    try:
+        number = float(value) if isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool) else np.nan
+    except OverflowError:
+        number = np.inf
+    if not np.isfinite(number):
         raise InputError(f"{name}: expected a finite number, got {value!r}")
-    return float(value)
+    return number
 
 
 def positive_number(value: Any, name: str, *, infinite: bool = False) -> float:
     """A number above zero; `infinite` admits inf."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
         raise InputError(f"{name}: expected a positive number, got {value!r}")
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        number = np.nan
     if not number > 0 or (np.isinf(number) and not infinite):
         raise InputError(f"{name}: expected a positive number, got {value!r}")
     return number

@@ -254,9 +254,13 @@ def _counted_from(given: Mapping[int, Mapping[str, float]], coding: Coding) -> t
                for pair in (("intercept", "a"), ("delta", "alpha")) if key.startswith(pair[0]) and values.get(key.replace(*pair))]
     unit = float(np.exp(-np.mean(np.log(slopes)))) if slopes else 1.0
     zero = float(np.median(places)) if places else 0.0
+    if not 1 / LONGEST_UNIT <= unit <= LONGEST_UNIT or abs(zero) > LONGEST_UNIT * unit:
+        raise InputError(f"item parameters: on a scale with zero near {zero:.3g} and a unit near {unit:.3g} nothing can be computed; use "
+                         "another one")
     return (zero, unit) if not 1 / ODD_UNIT <= unit <= ODD_UNIT or abs(zero) > ODD_ZERO * unit else (0.0, 1.0)
 
 
+LONGEST_UNIT = 1e9
 ODD_UNIT, ODD_ZERO = 4.0, 4.0  # a scale is counted anew beyond these: its unit as a factor, its zero in units
 NO_CHANCE = 1e-9  # what a guess or slip of exactly 0 is taken as: its logit has no end
 

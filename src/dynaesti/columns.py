@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from decimal import Decimal
 from difflib import get_close_matches
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -123,11 +124,24 @@ def numbers(series: nw.Series[Any], name: str, found: Findings, code: Mapping[st
 
 def floats(series: nw.Series[Any]) -> Array | None:
     """The column as floats in one go; None where some text is no number."""
+    if series.dtype == nw.Object:
+        return _floats_of_objects(series.to_list())
     if not (series.dtype.is_numeric() or series.dtype in (nw.Boolean, nw.String)):
         return None
     try:
         return np.array(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
     except Exception:  # each frame library has errors of its own
+        return None
+
+
+def _floats_of_objects(values: list[Any]) -> Array | None:
+    """Numbers that a frame holds as objects; None where some are no numbers."""
+    if not all(value is None or (isinstance(value, int | float | Decimal | np.number) and not isinstance(value, bool | np.complexfloating))
+               for value in values):
+        return None
+    try:
+        return np.array([np.nan if value is None else float(value) for value in values])
+    except (OverflowError, TypeError, ValueError):
         return None
 
 
@@ -197,6 +211,8 @@ def labels(series: nw.Series[Any], name: str, found: Findings) -> npt.NDArray[An
                                 "text or whole numbers")
     found.complain(blank, name, "have none")
     if values.dtype.kind == "O":
+        found.complain(np.array([not isinstance(value, Hashable) for value in values.tolist()], dtype=bool), name, "hold lists or the like")
+        values = np.where(found.bad, "", values) if found.bad.any() else values
         found.complain(_unwritable(values), name, "hold text that cannot be written down (half of a character pair)")
     return values
 
