@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint types contract tests nojit browser examples screenshot bench bench-scale bench-peers gold wheel clean
+.PHONY: demo test lint types contract tests nojit browser examples screenshot attack bench bench-scale bench-peers gold wheel clean
 
 # A class over a term is simulated, fitted and reported: open demo/report.html.
 demo: $(READY)
@@ -39,6 +39,11 @@ screenshot: demo browser
 
 nojit: $(READY)
 	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -m nojit
+
+# Bad input, damaged and crafted files, kills and pairs of commands by the hundred, drawn by a seed; 15 minutes. ATTACK="--seed 3 --part files".
+ATTACK ?=
+attack: $(READY)
+	$(BIN)/python tests/attack $(ATTACK)
 
 bench: $(READY)
 	$(BIN)/pip install -q -e '.[bench]'

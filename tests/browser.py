@@ -103,6 +103,19 @@ class Browser:
             self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode={"Enter": 13, "Tab": 9}[key],
                       text="\r" if key == "Enter" and kind == "keyDown" else "")
 
+    def hover(self, selector, across, down):
+        """Move the pointer to a place within an element, in parts of its width and height; the tooltip's text, None without one."""
+        self.run(f"document.querySelector({selector!r}).scrollIntoView({{block: 'center', behavior: 'instant'}})")
+        x, y, width, height = self.run(f"(() => {{ const r = document.querySelector({selector!r}).getBoundingClientRect(); "
+                                       "return [r.x, r.y, r.width, r.height]; })()")
+        self.call("Input.dispatchMouseEvent", type="mouseMoved", x=x + across * width, y=y + down * height)
+        self.run("new Promise(done => requestAnimationFrame(() => setTimeout(done, 60)))")
+        return self.run("(() => { const tip = document.getElementById('tip'); return tip.hidden ? null : tip.innerText; })()")
+
+    def printed(self):
+        """The page as it goes to paper: a PDF."""
+        return base64.b64decode(self.call("Page.printToPDF", printBackground=True)["data"])
+
     def picture(self, whole=False):
         area = {}
         if whole:

@@ -63,6 +63,13 @@ def test_embedded_data_cannot_end_the_script():
     assert json.loads(text) == {"a": "</script><!-- & \u2028"}
 
 
+def test_the_report_is_a_page_and_says_so(page, tmp_path):
+    fit = dy.DynAEsti(bandwidth=np.inf, standard_errors=False).fit(classroom(10, 4, 10))
+    with pytest.raises(dy.InputError, match=r"\.html"):
+        write_report(fit, tmp_path / "r.pdf")
+    assert not (tmp_path / "r.pdf").exists()
+
+
 def test_many_people_are_sampled_evenly():
     counts = np.arange(50_000) % 97
     chosen = _sample(counts, 3000)
@@ -135,6 +142,38 @@ class TestInTheBrowser:
         assert [url for url in browser.requests if not url.startswith(("file:", "data:", "blob:", "about:"))] == []
         assert browser.console == []
         assert browser.errors == []
+
+    def test_tooltips_say_who_when_and_how_wide(self, browser, page):
+        browser.run("document.getElementById('clear').click()")
+        for name in ("ünï", "<script>"):
+            browser.run("document.getElementById('who').focus()")
+            browser.type(name)
+            browser.press("Enter")
+        browser.wait("document.querySelectorAll('#chips li').length === 2")
+        browser.run("new Promise(done => setTimeout(done, 300))")
+        places = [(across, down) for across in (0.15, 0.3, 0.45, 0.6, 0.75, 0.9) for down in (0.3, 0.6, 0.85)]
+        said = [browser.hover("#chart-people canvas", *place) for place in places]
+        told = [text for text in said if text]
+        assert len(told) >= 12
+        for text in told:
+            assert not any(word in text for word in ("undefined", "null", "NaN", "[object"))
+            lines = dict(line.split(" ", 1) for line in text.splitlines())
+            assert lines["who"] in (ODD, EVIL)
+            assert {"when", "ability", "70"} <= set(lines) or {"item", "response"} <= set(lines)
+        for chart in ("cohort", "item", "information", "wright", "priors", "calibration", "trace"):
+            seen = [browser.hover(f"#chart-{chart} canvas", across, down) for across in (0.3, 0.5, 0.7) for down in (0.3, 0.5, 0.65)]
+            assert not any(word in text for text in seen if text for word in ("undefined", "NaN", "[object")), chart
+
+    def test_every_item_is_printed(self, browser, page, tmp_path):
+        browser.run("window.dispatchEvent(new Event('beforeprint'))")
+        rows = browser.run("document.querySelectorAll('#table-items tbody tr').length")
+        assert rows == page[1].item_labels.size
+        browser.call("Emulation.setEmulatedMedia", media="print")
+        clipped = browser.run("[...document.querySelectorAll('.scroll')]"
+                              ".filter(b => b.offsetParent && b.scrollHeight > b.clientHeight + 2).length")
+        browser.call("Emulation.setEmulatedMedia", media="")
+        assert clipped == 0
+        assert browser.printed().startswith(b"%PDF")
 
     def test_every_chart_has_a_caption_a_label_and_a_table(self, browser):
         assert browser.run("[...document.querySelectorAll('figure')].every(f => f.querySelector('figcaption').textContent.length > 20)")

@@ -17,12 +17,12 @@ from dynaesti.arrays import Array, as_vector, bounded, generator, refuse, whole_
 from dynaesti.components import Component, graft_components, tilted
 from dynaesti.emissions import Table, check_evidence, parts_of
 from dynaesti.errors import ConvergenceWarning, EmissionError, InputError
-from dynaesti.frames import frame_kind, make_frame
+from dynaesti.frames import KINDS, frame_kind, make_frame
 from dynaesti.leaveout import LeftOut, leave_out
 from dynaesti.links import BUILT_IN, REAL, UNIT, Link
 from dynaesti.mixtures import HERMITE_WEIGHTS, HERMITE_X, Mixture, check_level
 from dynaesti.observations import Observations
-from dynaesti.priors import SolverName
+from dynaesti.priors import SOLVERS, SolverName
 from dynaesti.priors.kernels import Banded, Kernel
 from dynaesti.saving import (
     Arrays,
@@ -33,7 +33,7 @@ from dynaesti.saving import (
     read_kernel,
     read_observations,
 )
-from dynaesti.storage import write
+from dynaesti.storage import is_number, need, write
 
 if TYPE_CHECKING:
     from dynaesti.audit import Audit
@@ -388,10 +388,14 @@ class Derivative:
 
 def open_curve(header: dict[str, Any], arrays: Arrays, link: Any, mean: Any) -> Curve:
     """A curve from what `save` wrote; `link` and `mean` where they were functions."""
-    priors = tuple(Prior(read_kernel(p["kernel"]), p["log_prior"], p["log_evidence"], p["weight"]) for p in header["priors"])
-    components = tuple(None if c is None else read_component(p.kernel, c, f"component{k}", arrays)
-                       for k, (c, p) in enumerate(zip(header["components"], priors, strict=True)))
     observations = read_observations(header["observations"], arrays, link, mean)
+    priors = tuple(Prior(read_kernel(p["kernel"]), p["log_prior"], p["log_evidence"], p["weight"]) for p in header["priors"])
+    for p in priors:
+        need(all(map(is_number, (p.log_prior, p.log_evidence, p.weight))) and 0 <= p.weight <= 1, "a prior is malformed")
+    components = tuple(None if c is None else read_component(p.kernel, c, f"component{k}", arrays, observations)
+                       for k, (c, p) in enumerate(zip(header["components"], priors, strict=True)))
+    need(any(p.weight > KEEP and c is not None for p, c in zip(priors, components, strict=True)), "no prior carries the curve")
+    need(header["solver"] in (None, *SOLVERS) and isinstance(header["method"], str) and header["frame"] in (None, *KINDS), "no options")
     shown = BUILT_IN["identity"] if header["latent"] else None
     refining = header.get("refining", False)  # files of before have none
     return Curve(observations, priors, components, header["method"], header["frame"], shown, header["solver"], refining)

@@ -9,30 +9,20 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from dynaesti.answers import Answers
 from dynaesti.arrays import Array
 from dynaesti.bank import Bank, Block
 from dynaesti.coding import Coding
+from dynaesti.em import Step
 from dynaesti.expectation import REACH, Grafts
+from dynaesti.frames import KINDS
 from dynaesti.items import OwnModel
 from dynaesti.labels import Labels
 from dynaesti.priors.kernels import Kernel
+from dynaesti.storage import is_number, need, numbers
 
 SUM = 1e-6  # by which shares may miss 1
-
-
-def need(condition: Any, what: str) -> None:
-    """Refuse unless the condition holds."""
-    if not condition:
-        raise ValueError(what)
-
-
-def numbers(array: npt.NDArray[Any], shape: tuple[int, ...], what: str, kind: str = "f") -> None:
-    """Refuse an array of another shape or kind, or with anything in it that is not finite."""
-    need(isinstance(array, np.ndarray) and array.shape == shape and array.dtype.kind == kind, f"{what} is malformed")
-    need(array.dtype.kind == "b" or (array.dtype.itemsize == 8 and np.isfinite(array).all()), f"{what} is malformed")
 
 
 def check_labels(labels: Labels, what: str) -> None:
@@ -42,13 +32,8 @@ def check_labels(labels: Labels, what: str) -> None:
     need(len(set(labels.tolist())) == labels.size, f"the names of {what} are told twice")
 
 
-def check_kernels(kernels: Sequence[Kernel], population: Array) -> None:
-    """Priors with numbers for all that they own, and their shares."""
-    for kernel in kernels:
-        for leaf in kernel.leaves:
-            values = [value for value in vars(leaf).values() if isinstance(value, int | float | str)]
-            need(values and all(not isinstance(value, str) and value >= 0 for value in values), f"a prior is malformed: {leaf}")
-            need(np.isfinite(leaf.variance) and leaf.variance > 0, f"a prior is malformed: {leaf}")
+def check_population(kernels: Sequence[Kernel], population: Array) -> None:
+    """The priors' shares."""
     numbers(population, (len(kernels),), "the priors' shares")
     need(population.min(initial=0.0) >= 0 and abs(population.sum() - 1) < SUM, "the priors' shares do not add up to 1")
 
@@ -101,6 +86,21 @@ def check_options(options: Mapping[str, Any], scales: Sequence[str]) -> None:
     far, threads = options.get("farthest"), options.get("threads")
     need(isinstance(far, int | float) and 0 <= far <= 2 * REACH[-1], "the options are malformed")
     need(threads is None or (type(threads) is int and threads >= 1), "the options are malformed")
+
+
+def check_trace(trace: Sequence[Step]) -> None:
+    """Lines of numbers, and the stage each belongs to."""
+    for step in trace:
+        fine = isinstance(step.stage, str) and all(is_number(value) for name, value in vars(step).items() if name != "stage")
+        need(fine, "the trace is malformed")
+
+
+def check_told(told: Mapping[str, Any]) -> None:
+    """What is told of the answers beside them."""
+    fine = type(told["dropped"]) is int and isinstance(told["unit"], str) and told["clock"] in ("calendar", "person")
+    need(fine, "the clock is malformed")
+    need(told["frame"] in (None, *KINDS) and all(isinstance(note, str) for note in told["notes"]), "the notes are malformed")
+    need(isinstance(told["columns"], dict) and all(isinstance(name, str | None) for name in told["columns"].values()), "no columns")
 
 
 def check_grafts(grafts: Sequence[Grafts], kernels: Sequence[Kernel], answers: Answers, weights: Array) -> None:

@@ -11,7 +11,16 @@ from dynaesti.coding import Coding, build_answers
 from dynaesti.em import Step
 from dynaesti.errors import InputError
 from dynaesti.expectation import Grafts
-from dynaesti.fitchecks import check_covariance, check_grafts, check_items, check_kernels, check_labels, check_options
+from dynaesti.fitchecks import (
+    check_covariance,
+    check_grafts,
+    check_items,
+    check_labels,
+    check_options,
+    check_population,
+    check_told,
+    check_trace,
+)
 from dynaesti.items import MODELS, Golf, ItemModel, OwnModel
 from dynaesti.labels import Labels, as_labels
 from dynaesti.priors.kernels import Kernel
@@ -83,11 +92,12 @@ def read_common(header: Header, arrays: Arrays, models: Mapping[str, ItemModel] 
     check_labels(items, "the items")
     check_items(bank, coding, items.size)
     check_covariance(bank, covariance, arrays.get("shared"))
-    check_kernels(kernels, arrays["population"])
+    check_population(kernels, arrays["population"])
     check_options(header["options"], ("abilities", "items"))
-    return Common(coding, bank, kernels, arrays["population"], covariance, arrays.get("shared"),
-                  tuple(Step(**step) for step in header["trace"]), bool(header["converged"]), header["options"],
-                  tuple(map(str, header.get("batches", ())))), items  # files of before have none
+    trace = tuple(Step(**step) for step in header["trace"])
+    check_trace(trace)
+    return Common(coding, bank, kernels, arrays["population"], covariance, arrays.get("shared"), trace, bool(header["converged"]),
+                  header["options"], tuple(map(str, header.get("batches", ())))), items  # files of before have none
 
 
 def fit_header(fit: FitParts, arrays: Arrays) -> Header:
@@ -109,6 +119,7 @@ def read_fit(header: Header, arrays: Arrays, models: Mapping[str, ItemModel] | N
     """The parts again."""
     common, items = read_common(header, arrays, models)
     told = header["responses"]
+    check_told(told)
     rows = {name: arrays[f"responses.{name}"] for name in ROWS}
     responses = Responses(people=read_labels(header["people"], "people", arrays), items=items, weight=arrays.get("responses.weight"),
                           axis=read_axis(told["axis"]), unit=told["unit"], clock=told["clock"], dropped=told["dropped"],

@@ -12,12 +12,14 @@ import numpy as np
 import numpy.typing as npt
 
 from dynaesti.arrays import Array
-from dynaesti.components import Component
+from dynaesti.components import Component, merges_all
 from dynaesti.emissions import FAMILIES, Emissions, Functions, ItemResponses, Table, as_emissions, parts_of
 from dynaesti.errors import DynaestiWarning, InputError
 from dynaesti.links import BUILT_IN, Link, Points, as_link
 from dynaesti.observations import Observations
+from dynaesti.priors import SOLVERS, posterior
 from dynaesti.priors.kernels import KERNELS, Kernel, as_kernel
+from dynaesti.storage import is_number, need, numbers
 from dynaesti.times import read_axis
 
 Arrays: TypeAlias = dict[str, npt.NDArray[Any]]
@@ -41,6 +43,8 @@ def read_observations(header: Header, arrays: Arrays, link: Any, mean: Any) -> O
     if link is None and header["link"] not in BUILT_IN:
         raise InputError("link: the curve was fitted with functions of your own; pass them again: load(path, link=(…, …))")
     emissions = as_emissions([_read_emission(part, arrays) for part in header["emissions"]])
+    numbers(arrays["offsets"], (len(emissions),), "the times")
+    need(is_number(header["reach"]) and header["reach"] > 0, "the reach of the tables is malformed")
     return Observations(read_axis(header["axis"]), arrays["offsets"], emissions, as_link(header["link"] if link is None else link),
                         float(header["mean"]) if mean is None else mean, header["reach"])
 
@@ -51,8 +55,12 @@ def kernel_header(kernel: Kernel) -> list[Header]:
 
 
 def read_kernel(leaves: list[Header]) -> Kernel:
-    """The kernel again."""
-    return as_kernel(tuple(KERNELS[leaf["kernel"]](**{k: v for k, v in leaf.items() if k != "kernel"}) for leaf in leaves))
+    """The kernel again: all that it owns is numbers by now."""
+    kernel = as_kernel(tuple(KERNELS[leaf["kernel"]](**{k: v for k, v in leaf.items() if k != "kernel"}) for leaf in leaves))
+    for leaf in kernel.leaves:
+        need(all(value is None or (is_number(value) and value >= 0) for value in vars(leaf).values()), f"a prior is malformed: {leaf}")
+        need(np.isfinite(leaf.variance) and leaf.variance > 0, f"a prior is malformed: {leaf}")
+    return kernel
 
 
 def component_header(component: Component, name: str, arrays: Arrays) -> Header:
@@ -63,10 +71,23 @@ def component_header(component: Component, name: str, arrays: Arrays) -> Header:
     return {key: getattr(component, key) for key in NUMBERS}
 
 
-def read_component(kernel: Kernel, header: Header, name: str, arrays: Arrays) -> Component:
-    """The component again."""
+def read_component(kernel: Kernel, header: Header, name: str, arrays: Arrays, observations: Observations) -> Component:
+    """The component again, held against the observations it is of."""
     parts: dict[str, Any] = {key: header[key] for key in NUMBERS} | {key: arrays[f"{name}.{key}"] for key in VECTORS}
-    return Component(kernel=kernel, widening=arrays.get(f"{name}.widening"), **parts)
+    made = Component(kernel=kernel, widening=arrays.get(f"{name}.widening"), **parts)
+    count, whole = observations.instants.size, merges_all(kernel, observations)
+    numbers(made.groups, (1 if whole else count,), "the groups of a component", "i")
+    need(np.array_equal(made.groups, [count] if whole else np.arange(count)), "the groups of a component are misplaced")
+    for key in VECTORS:
+        numbers(getattr(made, key), made.groups.shape, f"{key} of a component", "i" if key == "groups" else "f")
+    need(whole or np.array_equal(made.instants, observations.instants), "the instants of a component are not those of its data")
+    need((made.cav_var > 0).all() and made.solver in SOLVERS and all(is_number(header[key]) for key in ("log_evidence", "log_partition")),
+         "a component is malformed")
+    need(type(made.converged) is bool and type(made.sweeps) is int and is_number(made.residual), "a component is malformed")
+    if made.widening is not None:
+        rank = getattr(posterior(made.solver, kernel, made.instants, made.curve_precision, made.curve_shift), "rank", -1)
+        numbers(made.widening, (rank, rank), "the widening of a component")
+    return made
 
 
 def _emission_header(part: Emissions, name: str, arrays: Arrays, link: Link, reach: Array) -> Header:

@@ -20,7 +20,6 @@ from dynaesti.curves import Curve
 from dynaesti.engines import Engine, Listen, Threads
 from dynaesti.errors import DynaestiWarning, InputError, StorageError
 from dynaesti.expectation import TIGHT, Expectation
-from dynaesti.fitchecks import need, numbers
 from dynaesti.fitfile import Common, common_header, read_common
 from dynaesti.frames import KINDS, make_frame
 from dynaesti.items import ItemModel, OwnModel
@@ -37,7 +36,7 @@ from dynaesti.runfolder import ABILITIES, FIT_NAME, LOCK, PARTS
 from dynaesti.saving import Arrays, Header
 from dynaesti.sharded import Layout, clean_sites, read_sites, summed, write_sites
 from dynaesti.shards import Part, Shards, is_shards, write_part
-from dynaesti.storage import dump, parse
+from dynaesti.storage import dump, need, numbers, parse
 
 WITHIN = "run:"  # says that a shard's file lies in the run's own folder
 ASKED = b"asked"  # in the metadata of a file of abilities: which times, and which band

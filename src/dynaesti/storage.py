@@ -180,3 +180,23 @@ def _array(archive: zipfile.ZipFile, name: str) -> npt.NDArray[Any]:
             raise ValueError(f"{name} claims what it does not hold")
     with archive.open(name) as entry:
         return np.asarray(np.lib.format.read_array(entry, allow_pickle=False))
+
+
+# --- what files from elsewhere hold ---------------------------------------------------------------------------
+
+
+def need(condition: Any, what: str) -> None:
+    """Refuse unless the condition holds."""
+    if not condition:
+        raise ValueError(what)
+
+
+def numbers(array: npt.NDArray[Any], shape: tuple[int, ...], what: str, kind: str = "f") -> None:
+    """Refuse an array of another shape or kind, or with anything in it that is not finite."""
+    need(isinstance(array, np.ndarray) and array.shape == shape and array.dtype.kind == kind, f"{what} is malformed")
+    need(array.dtype.kind == "b" or (array.dtype.itemsize == 8 and np.isfinite(array).all()), f"{what} is malformed")
+
+
+def is_number(value: Any) -> bool:
+    """Whether an entry of a header is a number, infinite ones included."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and value == value

@@ -1,4 +1,4 @@
-"""`make attack`: bad input, damaged and crafted files, kills and pairs of commands, drawn at random by a seed. Exit 1 where anything is bad."""
+"""`make attack`: bad input, damaged and crafted files, kills and pairs of commands, drawn by a seed. Exit 1 where anything is bad."""
 
 from __future__ import annotations
 
@@ -49,8 +49,9 @@ def attack(sizes, seed, folder, tell=print):
     make_things(folder)
     shards = [(f"shards/{path.name}", "run") for path in sorted((folder / "shards").iterdir())] + [("run/fit.dyn", "run")]
     sites = [(f"run/sites/{path.name}", "run") for path in sorted((folder / "run" / "sites").iterdir())]
-    for name, number, names in (("saved files, damaged", sizes["files"], SINGLE), ("shards and runs, damaged", sizes["shards"] // 2, shards),
-                                ("sites, damaged", sizes["shards"] // 2, sites)):
+    half = sizes["shards"] // 2
+    for name, number, names in (("saved files, damaged", sizes["files"], SINGLE), ("shards and runs, damaged", half, shards),
+                                ("sites, damaged", half, sites)):
         tally = part(name)
         for _ in range(number):
             tally.judge(*random_damage(rng, folder, names))

@@ -180,7 +180,8 @@ def use(name, table):
     thing.summary()
     more = table.head(8).assign(date=table["date"].head(8) + 200)
     numbers = thing.ability([10.0, 300.0])[["mean", "sd"]].to_numpy(float)
-    for found in (thing.score(more, at=[10.0])[["mean", "sd"]], thing.update(more).ability([10.0])[["mean", "sd"]], thing.predict(more)[["expected"]]):
+    tables = thing.score(more, at=[10.0]), thing.update(more).ability([10.0]), thing.predict(more).rename(columns={"expected": "mean"})
+    for found in (table[["mean"]] for table in tables):
         numbers = np.concatenate([numbers.ravel(), found.to_numpy(float).ravel()])
     numbers = np.concatenate([numbers, thing.live(thing.ids[0]).add(250.0, thing.item_labels.tolist()[0], 1).ability([10.0])["mean"]])
     if not np.isfinite(numbers).all():

@@ -19,16 +19,21 @@ import dynaesti as dy
 from dynaesti.commands.main import main
 from dynaesti.simulate import answers
 
-ODD = [None, "", " ", "abc", "1.0", "1,5", "1.000", "NaN", "inf", -1, 0, 2, 0.5, 1e308, -1e308, 2**53 + 1, 2**63, 2**70, float("nan"), float("inf"),
-       True, b"x", "9999-12-31", "0001-01-01", "2024-02-30", "=1+1", "\x1b[31m", "\u0000", "\udc80", "José", "Jose\u0301", "a" * 5000, [1], {"a": 1},
-       date(2024, 1, 1), datetime(9999, 12, 31, tzinfo=UTC), Decimal("1.5"), np.float32(0.3), np.datetime64("NaT"), 1 + 2j, object()]
-OPTIONS = {"iterations": [0, -1, 1.5, "x", None, True, 1, 3], "tolerance": [0, -1, "x", None, np.inf, 1e-3], "rare": [0, 1.5, "x", 5, 10**9],
-           "threads": [0, -1, 1.5, 1, 64], "clock": ["x", "person", None, 3], "scale": ["x", "items", None], "direction": ["x", "free", None],
-           "priors": ["x", None, "hierarchical", 3], "kernel": ["x", "rbf", 3, dy.Level(), dy.Periodic(10.0)], "orient": [{}, {"item": "zz"}, 3],
-           "bandwidth": [0, -1, "x", np.inf, np.nan, 1e-300, 1e300, 5.0, "cv"], "model": ["x", "2PL", "3PL", "GRM", "poisson", "beta", "gaussian", 3, None],
-           "fixed": [{"zz": {"a": 1}}, {"i0": {"q": 1}}, {"i0": {"a": -1}}, {"i0": {"a": 1.0, "b": 500.0}}, {"i0": 3}, 5, {"i0": {"a": 1e300}}],
-           "population": [(0, 1), (0, 0), (0, -1), "x", (1,), (np.nan, 1)], "unit": ["days", 3, "unix", "unix-ns"], "progress": [3, "x"],
-           "checkpoint": [5, ""], "every": ["x", -1], "standard_errors": [False, 3], "engine": [3, "x"]}
+ODD = [
+    None, "", " ", "abc", "1.0", "1,5", "1.000", "NaN", "inf", -1, 0, 2, 0.5, 1e308, -1e308, 2**53 + 1, 2**63, 2**70, np.nan, np.inf,
+    True, b"x", "9999-12-31", "0001-01-01", "2024-02-30", "=1+1", "\x1b[31m", "\u0000", "\udc80", "José", "Jose\u0301", "a" * 5000, [1],
+    {"a": 1}, date(2024, 1, 1), datetime(9999, 12, 31, tzinfo=UTC), Decimal("1.5"), np.float32(0.3), np.datetime64("NaT"), 1 + 2j, object(),
+]
+OPTIONS = {
+    "iterations": [0, -1, 1.5, "x", None, True, 1, 3], "tolerance": [0, -1, "x", None, np.inf, 1e-3], "rare": [0, 1.5, "x", 5, 10**9],
+    "threads": [0, -1, 1.5, 1, 64], "clock": ["x", "person", None, 3], "scale": ["x", "items", None], "direction": ["x", "free", None],
+    "priors": ["x", None, "hierarchical", 3], "kernel": ["x", "rbf", 3, dy.Level(), dy.Periodic(10.0)], "orient": [{}, {"item": "zz"}, 3],
+    "bandwidth": [0, -1, "x", np.inf, np.nan, 1e-300, 1e300, 5.0, "cv"],
+    "model": ["x", "2PL", "3PL", "GRM", "poisson", "beta", "gaussian", 3, None],
+    "fixed": [{"zz": {"a": 1}}, {"i0": {"q": 1}}, {"i0": {"a": -1}}, {"i0": {"a": 1.0, "b": 500.0}}, {"i0": 3}, 5, {"i0": {"a": 1e300}}],
+    "population": [(0, 1), (0, 0), (0, -1), "x", (1,), (np.nan, 1)], "unit": ["days", 3, "unix", "unix-ns"], "progress": [3, "x"],
+    "checkpoint": [5, ""], "every": ["x", -1], "standard_errors": [False, 3], "engine": [3, "x"],
+}
 NAMES = ("id", "item", "resp", "date")
 
 
@@ -132,7 +137,8 @@ def fitted(data):
 def options(rng):
     """Odd options: refused in words, or a fit that holds."""
     table = base(int(rng.integers(3)))
-    chosen = {name: OPTIONS[name][rng.integers(len(OPTIONS[name]))] for name in rng.choice(list(OPTIONS), int(rng.integers(1, 3)), replace=False)}
+    names = rng.choice(list(OPTIONS), int(rng.integers(1, 3)), replace=False)
+    chosen = {str(name): OPTIONS[name][rng.integers(len(OPTIONS[name]))] for name in names}
     model = chosen.get("model", "2PL")
     if model in ("gaussian", "beta", "poisson"):
         table = table.assign(resp=np.random.default_rng(0).uniform(0.1, 0.9, len(table)) if model != "poisson" else table["resp"])
@@ -152,16 +158,19 @@ def questions(rng):
     """Odd questions to a fit."""
     fit = asked_fit()
     odd = ODD[rng.integers(len(ODD))]
+    cell = pd.Series([odd], dtype=object)
     asked = {
-        "ability at": lambda: fit.ability(odd), "ability ids": lambda: fit.ability([5.0], ids=odd), "level": lambda: fit.ability([5.0], level=odd),
-        "quantiles": lambda: fit.ability([5.0], quantiles=odd), "above": lambda: fit.above(odd, [5.0]), "curve": lambda: fit.curve(odd),
+        "ability at": lambda: fit.ability(odd), "ability ids": lambda: fit.ability([5.0], ids=odd),
+        "level": lambda: fit.ability([5.0], level=odd), "quantiles": lambda: fit.ability([5.0], quantiles=odd),
+        "above": lambda: fit.above(odd, [5.0]), "curve": lambda: fit.curve(odd),
         "change": lambda: fit.change(fit.ids[0], odd, 5.0), "plausible": lambda: fit.plausible(fit.ids[0], [5.0], odd),
         "seed": lambda: fit.plausible(fit.ids[0], [5.0], 3, odd), "next": lambda: fit.next_item(fit.ids[0], odd),
-        "predict": lambda: fit.predict(odd), "update": lambda: fit.update(odd), "score": lambda: fit.score(odd), "load": lambda: dy.load(odd),
+        "predict": lambda: fit.predict(odd), "update": lambda: fit.update(odd), "score": lambda: fit.score(odd),
+        "load": lambda: dy.load(odd),
         "save": lambda: fit.save(odd) if not isinstance(odd, str) else None, "live": lambda: fit.live(fit.ids[0]).add(120.0, "i0", odd),
         "live time": lambda: fit.live(fit.ids[0]).add(odd, "i0", 1), "information": lambda: fit.information_at(odd),
-        "predict one": lambda: fit.predict(pd.DataFrame({"id": pd.Series([odd], dtype=object), "item": ["i0"], "date": [5.0]})),
-        "update one": lambda: fit.update(pd.DataFrame({"id": ["new"], "item": ["i0"], "resp": pd.Series([odd], dtype=object), "date": [5.0]})),
+        "predict one": lambda: fit.predict(pd.DataFrame({"id": cell, "item": ["i0"], "date": [5.0]})),
+        "update one": lambda: fit.update(pd.DataFrame({"id": ["new"], "item": ["i0"], "resp": cell, "date": [5.0]})),
     }
     name = list(asked)[rng.integers(len(asked))]
 
@@ -184,11 +193,14 @@ def curves(rng):
     times = np.sort(rng.uniform(0, 10.0 ** rng.integers(-3, 4), n))
     scale = 10.0 ** rng.integers(-6, 7)
     families = {
-        "bernoulli": lambda: dy.Bernoulli(rng.integers(0, 2, n)), "binomial": lambda: dy.Binomial(rng.integers(0, 5, n), 10 ** int(rng.integers(1, 7))),
+        "bernoulli": lambda: dy.Bernoulli(rng.integers(0, 2, n)),
+        "binomial": lambda: dy.Binomial(rng.integers(0, 5, n), 10 ** int(rng.integers(1, 7))),
         "poisson": lambda: dy.Poisson(rng.poisson(3, n) * int(rng.choice([0, 1, 1000])), exposure=scale),
-        "negative binomial": lambda: dy.NegativeBinomial(rng.poisson(3, n), scale**3), "gaussian": lambda: dy.Gaussian(rng.normal(size=n) * scale, scale * 0.1),
+        "negative binomial": lambda: dy.NegativeBinomial(rng.poisson(3, n), scale**3),
+        "gaussian": lambda: dy.Gaussian(rng.normal(size=n) * scale, scale * 0.1),
         "student": lambda: dy.StudentT(rng.normal(size=n) * scale, scale), "odd": lambda: dy.Bernoulli([ODD[rng.integers(len(ODD))]] * n),
-        "far": lambda: [lambda y, c=float(scale): -0.5 * (y - c) ** 2] * n, "items": lambda: dy.ItemResponses(rng.integers(0, 2, n), "2PL", a=1.0, b=scale),
+        "far": lambda: [lambda y, c=float(scale): -0.5 * (y - c) ** 2] * n,
+        "items": lambda: dy.ItemResponses(rng.integers(0, 2, n), "2PL", a=1.0, b=scale),
     }
     name = list(families)[rng.integers(len(families))]
     made = {"mean": float(rng.choice([0, 10, -30]))} if rng.random() < 0.3 else {}
@@ -221,9 +233,11 @@ def text_damage(rng, rows):
     kind = rng.choice(["quote", "short", "long", "bytes", "empty", "null", "words", "date", "quotes within", "carriage"])
     for k in hit:
         cells = lines[k].split(b",")
-        lines[k] = {"quote": b'"' + lines[k], "short": b",".join(cells[:2]), "long": lines[k] + b",1,2,3", "bytes": b"\xff\xfe" + lines[k],
-                    "empty": b",,,", "null": lines[k].replace(b"p", b"\x00p"), "words": b",".join([*cells[:2], b"maybe", cells[3]]),
-                    "date": b",".join([*cells[:3], b"9999-99-99"]), "quotes within": lines[k].replace(b"p", b'p"', 1), "carriage": lines[k] + b"\r"}[kind]
+        lines[k] = {
+            "quote": b'"' + lines[k], "short": b",".join(cells[:2]), "long": lines[k] + b",1,2,3", "bytes": b"\xff\xfe" + lines[k],
+            "empty": b",,,", "null": lines[k].replace(b"p", b"\x00p"), "words": b",".join([*cells[:2], b"maybe", cells[3]]),
+            "date": b",".join([*cells[:3], b"9999-99-99"]), "quotes within": lines[k].replace(b"p", b'p"', 1), "carriage": lines[k] + b"\r",
+        }[kind]
     ends = rng.choice([b"\n", b"\r\n"])
     mark = rng.choice([b"", b"\xef\xbb\xbf"])
     return mark + b"id,item,resp,date" + ends + ends.join(lines) + ends, hit.size, str(kind)
@@ -258,13 +272,13 @@ def verbs(rng, folder):
     """Verbs with odd words."""
     run, data = folder / "run", folder / "a.csv"
     words = {
-        "ability": ["--at", "x"], "items": ["--sort", "zz"], "predict": [str(folder / "none.csv")], "score": [str(data), "--at", "9999-12-31"],
-        "report": ["--out", str(folder / "x.pdf")],
+        "ability": ["--at", "x"], "items": ["--sort", "zz"], "predict": [str(folder / "none.csv")],
+        "score": [str(data), "--at", "9999-12-31"], "report": ["--out", str(folder / "x.pdf")],
     }
     odd = ["", "-1", "x" * 300, "\udcff", "0", "1e400", "nan", "--", "é", "1" * 50]
     verb = list(words)[rng.integers(len(words))]
-    more = [words[verb], ["--level", odd[rng.integers(len(odd))]], ["--grid", odd[rng.integers(len(odd))]], ["--out", odd[rng.integers(len(odd))]],
-            [odd[rng.integers(len(odd))]]][rng.integers(5)]
+    word = odd[rng.integers(len(odd))]
+    more = [words[verb], ["--level", word], ["--grid", word], ["--out", word], [word]][rng.integers(5)]
 
     def task():
         out, err = io.StringIO(), io.StringIO()

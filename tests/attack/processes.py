@@ -106,13 +106,15 @@ def shards_of(work):
 
 PAIRS = {  # name: (things copied, first words, second words, run, answers that are in when both, one, or none of them say so)
     "two updates": (("run",), ("update", "{w}/run", "{f}/u1.csv"), ("update", "{w}/run", "{f}/u2.csv"), "run"),
-    "two updates of shards": (("srun",), ("update", "{w}/srun", "{f}/u1.csv", "--quiet"), ("update", "{w}/srun", "{f}/u2.csv", "--quiet"), "srun"),
+    "two updates of shards": (("srun",), ("update", "{w}/srun", "{f}/u1.csv", "--quiet"),
+                              ("update", "{w}/srun", "{f}/u2.csv", "--quiet"), "srun"),
     "update and refresh": (("srun",), ("update", "{w}/srun", "{f}/u1.csv", "--quiet"),
                            ("update", "{w}/srun", "{f}/u2.csv", "--refresh", "--quiet"), "srun"),
     "the same update twice": (("run",), ("update", "{w}/run", "{f}/u1.csv"), ("update", "{w}/run", "{f}/u1.csv"), "run"),
     "two fits": ((), ("fit", "{f}/a.csv", "--out", "{w}/new", "--quiet", "--no-report", "--no-static"),
                  ("fit", "{f}/a.csv", "--out", "{w}/new", "--quiet", "--no-report", "--no-static", "--model", "1PL"), "new"),
-    "two prepares": ((), ("prepare", "{f}/a.csv", "--out", "{w}/s2", "--quiet"), ("prepare", "{f}/u1.csv", "--out", "{w}/s2", "--quiet"), None),
+    "two prepares": ((), ("prepare", "{f}/a.csv", "--out", "{w}/s2", "--quiet"),
+                     ("prepare", "{f}/u1.csv", "--out", "{w}/s2", "--quiet"), None),
 }
 ADDED = 200  # answers in an update
 

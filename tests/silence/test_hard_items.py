@@ -1,0 +1,73 @@
+"""Own models, separated items and measurements in any unit: right, or refused in words."""
+
+import time
+
+import numpy as np
+import pytest
+from saying import told
+
+import dynaesti as dy
+from simulated import classroom
+
+
+@pytest.mark.parametrize("model", [
+    lambda th, r, p: np.where(th < 0, -np.inf, -np.logaddexp(0, -(th - p[0]) * (1 if r else -1))),
+    lambda th, r, p: np.full_like(th, -np.inf),
+    lambda th, r, p: np.where((th > p[0]) == (r == 1), np.log(0.99), np.log(0.01)),
+    lambda th, r, p: np.where((th > p[0]) == (r == 1), np.log(0.6), np.log(0.4)),
+])
+def test_own_models_that_cannot_be_learned_from_are_refused(small, model):
+    began = time.perf_counter()
+    with pytest.raises(dy.InputError, match="item model"):
+        dy.DynAEsti(dy.OwnModel(model, {"b": (0.0, -5.0, 5.0)})).fit(small)
+    assert time.perf_counter() - began < 20
+
+
+def test_own_models_that_only_round_to_nothing_are_fine(small):
+    def naive(theta, resp, p):
+        with np.errstate(divide="ignore", over="ignore"):
+            right = 1 / (1 + np.exp(-(theta - p[0])))
+            return np.log(right) if resp else np.log(1 - right)
+
+    careful = dy.OwnModel(lambda th, r, p: -np.logaddexp(0, -(th - p[0]) * (1 if r else -1)), {"b": (0.0, -5.0, 5.0)})
+    fits = [dy.DynAEsti(model, bandwidth=np.inf, standard_errors=False).fit(small) for model in
+            (dy.OwnModel(naive, {"b": (0.0, -5.0, 5.0)}), careful)]
+    assert fits[0].log_evidence == pytest.approx(fits[1].log_evidence, abs=1e-6)
+    for params in ({"b": 0.0}, {"b": ("a", "b", "c")}, {"b": (0.0, 1.0)}):
+        with pytest.raises(dy.InputError, match="needs"):
+            dy.OwnModel(naive, params)
+
+
+def test_separated_items_without_priors_are_named_and_nothing_explodes(small):
+    for resp in ((small["item"] < "i3") * 1.0, np.where(small["item"] == "i0", 1.0, small["resp"])):
+        words, fit = told(lambda resp=resp: dy.DynAEsti(priors=None).fit(small.assign(resp=resp)))
+        assert "no finite estimate" in words
+        assert "no finite estimate" in fit.summary()
+        assert fit.log_evidence <= 0
+        assert np.isinf(fit.items["se_b"]).any()
+
+
+@pytest.mark.parametrize(("unit", "zero"), [(1e-9, 0.0), (1e9, 0.0), (1.0, 1e6), (1.0, 1e9), (-3.0, 7.0)])
+def test_measurements_do_not_depend_on_their_unit(unit, zero):
+    table = classroom(40, 6, 20, seed=2, model="gaussian")
+    plain = dy.DynAEsti("gaussian").fit(table)
+    scaled = dy.DynAEsti("gaussian").fit(table.assign(resp=table["resp"] * unit + zero))
+    sign = np.sign(unit)
+    assert np.abs(sign * scaled.ability()["mean"] - plain.ability()["mean"]).max() < 1e-5
+    assert scaled.log_evidence + len(table) * np.log(abs(unit)) == pytest.approx(plain.log_evidence, abs=1e-3)
+    np.testing.assert_allclose(scaled.items["sigma"], abs(unit) * plain.items["sigma"], rtol=1e-5)
+    np.testing.assert_allclose(scaled.predict(table.assign(resp=table["resp"] * unit + zero))["expected"],
+                               unit * plain.predict(table)["expected"] + zero, rtol=1e-5)
+    anchors = scaled.items.head(2)[["item", "a", "b", "sigma"]]
+    held = dy.DynAEsti("gaussian", fixed=anchors).fit(table.assign(resp=table["resp"] * unit + zero))
+    np.testing.assert_allclose(held.items[["a", "b", "sigma"]].head(2), scaled.items[["a", "b", "sigma"]].head(2), rtol=1e-6)
+
+
+def test_shards_of_measurements_are_refreshed_in_their_own_unit(tmp_path):
+    table = classroom(40, 6, 20, seed=2, model="gaussian").assign(resp=lambda t: 1000 + 50 * t["resp"])
+    early = table["date"] < 0.8
+    fit = dy.DynAEsti("gaussian").fit(dy.prepare(table[early], tmp_path / "s", shards=2), out=tmp_path / "r").update(table[~early])
+    found = dy.refresh(fit).items
+    whole = dy.DynAEsti("gaussian").fit(table).items
+    np.testing.assert_allclose(found["sigma"], whole["sigma"], rtol=0.02)
+    np.testing.assert_allclose(found["intercept"], whole["intercept"], rtol=0.02)
