@@ -1,9 +1,5 @@
 """What DynAEsti must show: recovery, coverage, the speed of updates. `python benchmarks/abilities.py [section …]`, one thread."""
 
-import os
-
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-
 import sys
 import time
 from dataclasses import replace

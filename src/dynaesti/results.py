@@ -42,7 +42,6 @@ from dynaesti.labels import Labels, as_labels, find, listed, look_up, told, writ
 from dynaesti.links import BUILT_IN
 from dynaesti.live import Live, live_person
 from dynaesti.mixtures import Mixture, check_level
-from dynaesti.newcomers import warn_known, warn_strangers
 from dynaesti.newitems import ADMIT, Admission, more_models, newcomers
 from dynaesti.observations import Observations
 from dynaesti.predictions import Predictions, predicted
@@ -51,6 +50,7 @@ from dynaesti.queries import marginals_at
 from dynaesti.responses import Responses
 from dynaesti.saving import Arrays
 from dynaesti.storage import dump, write
+from dynaesti.strangers import warn_known, warn_strangers
 from dynaesti.times import TimeAxis
 from dynaesti.uncertainty import drawn_bank
 

@@ -27,7 +27,6 @@ from dynaesti.labels import Labels, find, listed, look_up, told
 from dynaesti.links import BUILT_IN
 from dynaesti.locks import WAIT, only_one
 from dynaesti.mixtures import check_level
-from dynaesti.newcomers import warn_known
 from dynaesti.newitems import ADMIT, Admission, more_models, newcomers
 from dynaesti.places import Place, is_address
 from dynaesti.responses import Responses
@@ -37,6 +36,7 @@ from dynaesti.saving import Arrays, Header
 from dynaesti.sharded import Layout, clean_sites, read_sites, summed, write_sites
 from dynaesti.shards import Part, Shards, is_shards, write_part
 from dynaesti.storage import dump, need, numbers, parse
+from dynaesti.strangers import warn_known
 
 WITHIN = "run:"  # says that a shard's file lies in the run's own folder
 ASKED = b"asked"  # in the metadata of a file of abilities: which times, and which band

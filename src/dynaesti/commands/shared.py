@@ -119,7 +119,7 @@ def further_responses(args: argparse.Namespace, fit: Fit | ShardedFit, *, unansw
     more = _read(args, names, unit, clock=like.clock, timeless=like.columns.get("time") is None, unanswered=unanswered, known=True)
     if like.people.size:
         from dynaesti.labels import look_up, told
-        from dynaesti.newcomers import told_strangers
+        from dynaesti.strangers import told_strangers
 
         strange = int((look_up(like.people, more.people.tolist()) < 0).sum())
         odd = told_strangers(like.people, more.people)
