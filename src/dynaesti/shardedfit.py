@@ -35,7 +35,7 @@ from dynaesti.runfolder import ABILITIES, FIT_NAME, LOCK, PARTS
 from dynaesti.saving import Arrays, Header
 from dynaesti.sharded import Layout, clean_sites, read_sites, summed, write_sites
 from dynaesti.shards import Part, Shards, is_shards, write_part
-from dynaesti.storage import dump, need, numbers, parse
+from dynaesti.storage import clear_parts, dump, need, numbers, parse
 from dynaesti.strangers import warn_known
 
 WITHIN = "run:"  # says that a shard's file lies in the run's own folder
@@ -218,6 +218,8 @@ class ShardedFit(Common, Calibration):
         """Write the tables of abilities of an update that was stopped when its answers were in, and clear what it left behind."""
         clean_sites(self.run, self.versions)
         self.clean_parts()
+        if self.run.local:
+            clear_parts(self.run.path(ABILITIES))
         self.renew_abilities(sorted(self._people_by_shard(more)), engine=engine)
 
     def _updated(self, more: Responses, distinct: bool, engine: Engine | None, listen: Listen | None) -> ShardedFit:
@@ -283,7 +285,7 @@ class ShardedFit(Common, Calibration):
         import pyarrow.parquet as pq
 
         place = self.run.child(ABILITIES)
-        names = place.names()
+        names = [name for name in place.names() if name.endswith(".parquet")]
         if not names:
             return
         offsets, level = None, 0.7

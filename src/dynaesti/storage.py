@@ -68,6 +68,14 @@ def beside(path: str | os.PathLike[str]) -> Iterator[Path]:
         yield stage(path)
 
 
+def clear_parts(*folders: str | os.PathLike[str]) -> None:
+    """Remove what killed writers left behind in folders that only the caller writes to."""
+    for folder in folders:
+        for part in Path(folder).glob(f".*{PART}"):
+            with suppress(OSError):
+                part.unlink()
+
+
 def _unwritten(target: Path, error: Exception) -> StorageError:
     return StorageError(f"{target}: could not be written ({getattr(error, 'strerror', None) or error}); what was there before is as it was")
 

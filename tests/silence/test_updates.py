@@ -80,6 +80,16 @@ def test_a_folder_belongs_to_one_command(small, tmp_path, capsys):
     assert spoken(capsys, "fit", tmp_path / "a.csv", "--out", tmp_path / "run", "--quiet", "--no-report", "--no-static")[0] == 0
 
 
+def test_what_killed_writers_left_behind_goes(small, tmp_path, capsys):
+    small.to_csv(tmp_path / "a.csv", index=False)
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / ".fit.dyn.k1ll3d.part").write_bytes(b"half")
+    (tmp_path / ".shards.k1ll3d.part").mkdir()
+    assert spoken(capsys, "fit", tmp_path / "a.csv", "--out", tmp_path / "run", "--quiet", "--no-report", "--no-static")[0] == 0
+    dy.prepare(small, tmp_path / "shards")
+    assert not list(tmp_path.rglob("*.part"))
+
+
 def test_a_run_changes_at_once_or_not_at_all(small, tmp_path, capsys, monkeypatch):
     """A disk that is full when the tables are written leaves the fit as it was, too."""
     small.to_csv(tmp_path / "a.csv", index=False)

@@ -38,6 +38,7 @@ def run(args: argparse.Namespace) -> int:
     from dynaesti.errors import InputError
     from dynaesti.locks import only_one
     from dynaesti.shards import is_shards
+    from dynaesti.storage import clear_parts
 
     if not args.out:
         raise InputError("--out: name a folder")
@@ -45,6 +46,7 @@ def run(args: argparse.Namespace) -> int:
     if folder.exists() and not folder.is_dir():
         raise InputError(f"--out: {folder} is a file; name a folder")
     with only_one(folder / LOCK, f"--out: {folder}"):
+        clear_parts(folder)
         _refuse_full(folder, args)
         if len(args.data) == 1 and is_shards(args.data[0]):
             return _of_shards(args, folder)

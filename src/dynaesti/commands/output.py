@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from dynaesti.commands.shared import is_number
 from dynaesti.commands.words import harmless
 
 SHOWN = 40  # rows of a table on a terminal
@@ -82,17 +83,9 @@ def _cell(value: Any) -> str:
 
 def _text_cell(text: str) -> str:
     """A name as a cell: quoted where it has to be, and with a ' before what a spreadsheet would run as a formula."""
-    if text.startswith(FORMULA) and not _is_number(text):
+    if text.startswith(FORMULA) and not is_number(text):
         text = f"'{text}"
     return '"' + text.replace('"', '""') + '"' if any(sign in text for sign in ',"\r\n') else text
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _aligned(columns: Mapping[str, list[Any]]) -> str:

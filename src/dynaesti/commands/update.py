@@ -38,12 +38,15 @@ def run(args: argparse.Namespace) -> int:
     from dynaesti.errors import InputError
     from dynaesti.locks import WAIT, only_one
     from dynaesti.results import Fit
+    from dynaesti.storage import clear_parts
 
     place = Path(args.fit)
     lock = place / LOCK if place.is_dir() else place.with_name(f".{place.name}{LOCK}")
     if not place.exists():
         open_any(args.fit, args.connect)  # which says so, or opens what lies at an address
     with only_one(args.fit if is_address(args.fit) else lock, args.fit, wait=WAIT, tell=lambda text: tell([text])):
+        if place.is_dir():
+            clear_parts(place)
         opened = open_any(args.fit, args.connect)
         if not isinstance(opened, Fit):
             return _of_shards(args, opened)
