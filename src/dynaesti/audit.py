@@ -17,7 +17,7 @@ import numpy.typing as npt
 from scipy.special import logsumexp
 
 from dynaesti.arrays import Array, Ints, as_vector, bounded, generator, refuse, symmetric_root, whole_number
-from dynaesti.components import Component, read_from_table, small_form
+from dynaesti.components import Component, read_from_table, small_form, tilted
 from dynaesti.frames import make_frame
 from dynaesti.links import Link
 from dynaesti.mixtures import check_level
@@ -285,7 +285,10 @@ class ExactLikelihood:
     def _smoothed_rows(self) -> tuple[RowTable, Ints] | None:
         """Tabulated rows of the groups, averaged over the nugget; None where the likelihood has no table, or is sharper than the nugget."""
         likelihood, groups = self.obs.likelihood, self.component.groups[self.bent]
-        if self.bends > SHARP or not read_from_table(self.component, self.obs) or np.ptp(self.thin[self.bent]) > 0:
+        if self.bends > SHARP or np.ptp(self.thin[self.bent]) > 0:
+            return None
+        _, _, mean, var = tilted(self.component, self.obs)
+        if not read_from_table(self.component, self.obs, mean, var):
             return None
         if likelihood.table is None:
             return None

@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from dynaesti.arrays import Array, Ints
+from dynaesti.arrays import Array, Bools, Ints
 from dynaesti.grafting import Problem, graft, seen_by_curve
 from dynaesti.likelihood import Likelihood
 from dynaesti.observations import Observations
@@ -88,11 +88,10 @@ def graft_components(observations: Observations, kernels: Sequence[Kernel], solv
     for way in dict.fromkeys(ways):
         mine = [k for k, other in enumerate(ways) if other == way]
         for batch in _batches(mine, observations.instants.size):
-            made = _graft_batch(observations, *way[:2], [kernels[k] for k in batch], [starts[k] for k in batch])
+            made, beyond = _graft_batch(observations, *way[:2], [kernels[k] for k in batch], [starts[k] for k in batch])
             found.update(zip(batch, made, strict=True))
-    beyond = [k for k, way in enumerate(ways) if way[1] and not read_from_table(found[k], observations)]
-    for k in beyond:  # what the table's ends made of it is no place to start from
-        found[k] = _graft_batch(observations, names[k], False, [kernels[k]], [None])[0]
+            for k in (batch[j] for j in np.flatnonzero(beyond)):  # what the table's ends made of it is no place to start from
+                found[k] = _graft_batch(observations, names[k], False, [kernels[k]], [None])[0][0]
     return [found[k] for k in range(len(kernels))]
 
 
@@ -102,7 +101,8 @@ def _batches(jobs: list[int], count: int) -> list[list[int]]:
 
 
 def _graft_batch(obs: Observations, name: SolverName, tabulated: bool, kernels: list[Kernel],
-                 starts: list[tuple[Array, Array] | None]) -> list[Component]:
+                 starts: list[tuple[Array, Array] | None]) -> tuple[list[Component], Bools]:
+    """Components of one kind, and which of them went beyond the table that their likelihoods were read from."""
     middle = np.array([0.5 * sum(obs.span)])
     single = np.array([obs.instants.size])  # the group that holds every emission
     every = np.arange(obs.instants.size)
@@ -128,7 +128,12 @@ def _graft_batch(obs: Observations, name: SolverName, tabulated: bool, kernels: 
             result.bare_mean[s] + offset[s], result.bare_var[s], result.log_z[s],
             float(result.log_evidence[k] + fixed.constant[groups[k]].sum()), float(result.log_partition[k]),
             int(result.sweeps[k]), bool(result.converged[k]), float(result.residual[k])))
-    return out
+    beyond = np.zeros(len(kernels), dtype=bool)
+    if tabulated:
+        _, _, mean, var = tilted_from(result.bare_mean, result.bare_var, problem.fixed_precision, problem.fixed_shift, result.precision,
+                                      result.shift)
+        beyond = np.logical_or.reduceat(beyond_table(obs.likelihood, mean + offset, var) & problem.bent, bounds[:-1])
+    return out, beyond
 
 
 @dataclass(frozen=True)
@@ -160,13 +165,11 @@ def within_table(kernel: Kernel, likelihood: Likelihood, offset: Array, times: A
     return bool(away + PRIOR_ROOM * np.sqrt(kernel.cov(times, times).max()) <= likelihood.reach)
 
 
-def read_from_table(component: Component, observations: Observations) -> bool:
-    """Whether a component's likelihoods may be read from the table: all that it found lies within, and all that its prior expects."""
+def read_from_table(component: Component, observations: Observations, mean: Array, var: Array) -> bool:
+    """Whether a component's likelihoods may be read from the table: its tilted distributions lie within, and all that its prior expects."""
     likelihood, times = observations.likelihood, observations.instants[[0, -1]]
-    bent = likelihood.bent[component.groups]
-    _, _, mean, var = tilted(component, observations)
-    return not beyond_table(likelihood, mean[bent], var[bent]) and within_table(component.kernel, likelihood,
-                                                                                observations.mean_at(component.instants), times)
+    beyond = beyond_table(likelihood, mean, var) & likelihood.bent[component.groups]
+    return not beyond.any() and within_table(component.kernel, likelihood, observations.mean_at(times), times)
 
 
 def tilted(component: Component, observations: Observations) -> tuple[Array, Array, Array, Array]:
@@ -186,9 +189,9 @@ def tilted_from(bare_mean: Array, bare_var: Array, fixed_precision: Array, fixed
     return cav_mean, cav_var, (cav_mean + shift * cav_var) / thin, cav_var / thin
 
 
-def beyond_table(likelihood: Likelihood, mean: Array, var: Array) -> bool:
-    """Whether tilted distributions with these moments have mass that tabulated rows do not reach."""
-    return bool((np.abs(mean - likelihood.centre) + ROOM * np.sqrt(np.maximum(var, 0.0))).max(initial=0.0) > likelihood.reach)
+def beyond_table(likelihood: Likelihood, mean: Array, var: Array) -> Bools:
+    """Which tilted distributions with these moments have mass that tabulated rows do not reach."""
+    return np.asarray(np.abs(mean - likelihood.centre) + ROOM * np.sqrt(np.maximum(var, 0.0)) > likelihood.reach)
 
 
 def _starting_sites(groups: list[Ints], starts: list[tuple[Array, Array] | None]) -> tuple[Array, Array] | None:

@@ -34,6 +34,7 @@ from dynaesti.saving import (
     read_observations,
 )
 from dynaesti.storage import is_number, need, write
+from dynaesti.threads import one_blas_thread
 
 if TYPE_CHECKING:
     from dynaesti.audit import Audit
@@ -123,6 +124,7 @@ class Curve:
     def _offsets(self, t: Any) -> Array:
         return self.observations.axis.offsets(t, "t")
 
+    @one_blas_thread()
     def mixture(self, t: Any) -> Mixture:
         """Latent marginals of every component at the times."""
         offsets = self._offsets(t)
@@ -170,6 +172,7 @@ class Curve:
         lower, upper = self.quantile(t, [0.5 - level / 2, 0.5 + level / 2])
         return lower, upper
 
+    @one_blas_thread()
     def covariance(self, t: Any) -> Array:
         """Latent covariance between all pairs of times."""
         offsets = self._offsets(t)
@@ -179,6 +182,7 @@ class Curve:
         within = sum(w * c.posterior.covariance(offsets) for w, c in zip(weights, components, strict=True))
         return np.asarray(within + (weights[:, None] * away).T @ away)
 
+    @one_blas_thread()
     def sample(self, t: Any, size: int = 1, seed: int | np.random.Generator | None = None) -> Array:
         """Whole curves drawn jointly: (size, times). Each draw picks its component."""
         size, rng = whole_number(size, "size", 1), generator(seed)
@@ -190,6 +194,7 @@ class Curve:
         latent = np.concatenate(draws)[rng.permutation(size)] + self.observations.mean_at(offsets)
         return self.link.value(latent)
 
+    @one_blas_thread()
     def log_density(self, t: Any, y: Any) -> float:
         """Joint log density of the curve passing through the points (t, y)."""
         offsets = self._offsets(t)
@@ -205,6 +210,7 @@ class Curve:
                 for w, m, c in zip(weights, means, components, strict=True)]
         return float(np.logaddexp.reduce(logs) - np.log(np.abs(self.link.slope(x))).sum())
 
+    @one_blas_thread()
     def derivative(self, t: Any) -> Derivative:
         """Slope of the curve at each time, on the link's scale: mean, sd and Pr[rising]."""
         offsets = self._offsets(t)
@@ -258,6 +264,7 @@ class Curve:
         shift = latent.mean(stamps) - without
         return make_frame({"time": stamps, "loo": self.loo, "shift": shift, "shift_in_sd": shift / latent.sd(stamps)}, self.frame)
 
+    @one_blas_thread()
     def update(self, times: Any, emissions: Any) -> Curve:
         """The curve with further emissions, under the same list of priors: equals a refit, but starts from the settled sites."""
         grown = self.observations.joined(times, emissions)
@@ -291,6 +298,7 @@ class Curve:
         """The same without a warning, and kept so by updates: what `CurvFiFE` does by default."""
         return replace(self._with_refined_components()[0], refining=True)
 
+    @one_blas_thread()
     def _with_refined_components(self) -> tuple[Curve, float]:
         """The refined curve, and the weight of the priors that stay as they are."""
         from dynaesti.refining import refined
@@ -306,6 +314,7 @@ class Curve:
         priors = tuple(replace(p, log_evidence=e, weight=float(w)) for p, e, w in zip(self.priors, evidence, weights, strict=True))
         return replace(self, priors=priors, components=tuple(components)), left
 
+    @one_blas_thread()
     def audit(self, draws: int = 20_000, seed: int = 0) -> Audit:
         """Importance sampling against the exact posterior: is the Gaussian safe here, and what would be right?"""
         from dynaesti.audit import audit
@@ -418,14 +427,11 @@ def from_components(observations: Observations, components: list[Component], log
 
 def check_tables(observations: Observations, component: Component) -> None:
     """Refuse a curve that lies where a table of the user's has nothing to say, and only goes on in a straight line."""
-    offsets = observations.offsets
-    at = np.clip(np.searchsorted(component.instants, offsets), 0, component.instants.size - 1)
-    _, _, mean, _ = tilted(component, observations)
-    for part, where in parts_of(observations.emissions):
-        if not isinstance(part, Table):
-            continue
+    tables = [(part, where) for part, where in parts_of(observations.emissions) if isinstance(part, Table)]
+    for part, where in tables:
+        at = np.clip(np.searchsorted(component.instants, observations.offsets[where]), 0, component.instants.size - 1)
         low, high = part.latent_ends(observations.link)
-        value = mean[at[where]]
+        value = tilted(component, observations)[2][at]
         out = np.flatnonzero((value < low) | (value > high))
         if out.size:
             y = observations.link.value(value[out[:1]])[0]

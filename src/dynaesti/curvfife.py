@@ -20,6 +20,7 @@ from dynaesti.observations import Observations, observe, rough_scale, unit_scale
 from dynaesti.population import population_weights
 from dynaesti.priors import SOLVERS, SolverName
 from dynaesti.priors.kernels import METHODS, RBF, Banded, Kernel, Level, Periodic, as_kernel
+from dynaesti.threads import one_blas_thread
 
 LEVEL_REACH = 3.0  # a learned mean may lie so many spreads from the rough one
 TABLE_REACH = 24.0  # spreads either side of it that tabulated rows cover
@@ -55,10 +56,12 @@ class CurvFiFE:
             raise InputError(f"refine: {refine!r} is neither True nor False")
         self.method, self.refine = _method(self.kernel), refine
 
+    @one_blas_thread()
     def fit(self, times: Any, emissions: Any) -> Curve:
         """The curve behind emissions at the given times."""
         return self._fit(observe(times, emissions, self.link), frame_kind(times))
 
+    @one_blas_thread()
     def fit_many(self, groups: Any, times: Any, emissions: Any, *, pool: bool = True, threads: int | None = None) -> Curves:
         """Thousands of curves in one call: one label an emission says which curve it belongs to.
 

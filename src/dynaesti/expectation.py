@@ -19,7 +19,7 @@ from dynaesti.priors import Solver, assemble_many
 from dynaesti.priors.kernels import Kernel
 from dynaesti.quadrature import STRIDES, Quadrature, Tables
 from dynaesti.rows import RowTable, match_again, row_table
-from dynaesti.threads import chunks, in_threads
+from dynaesti.threads import chunks, in_threads, one_blas_thread
 
 REACH = (8.0, 16.0, 32.0, 64.0)  # of the ability grid, in standard deviations: wider ones where someone needs them
 ROOM = 1.5  # kept free between the farthest ability (three sds included) and the grid's end
@@ -206,6 +206,7 @@ class Expectation:
         self._features = {key: value for key, value in self._features.items() if key[0] in kernels}
         self._kept = sum(getattr(value, "features", np.zeros(0)).size for value in self._features.values())
 
+    @one_blas_thread()
     def run(self, table: RowTable, kernels: list[Kernel], share: Array, starts: list[tuple[Array, Array] | None],
             tolerance: float) -> Expected:
         """Graft everyone under every prior; `share` is the population's distribution over the priors."""

@@ -22,6 +22,7 @@ from dynaesti.expectation import TIGHT, ability_grid, check_probability, check_r
 from dynaesti.fitfile import Common
 from dynaesti.population import log_list_prior, population_evidence, population_share, representatives
 from dynaesti.priors.kernels import Kernel
+from dynaesti.threads import one_blas_thread
 from dynaesti.uncertainty import item_covariances, joint_wanted, shared_covariance
 
 SOME, FEW = 60_000, 20_000  # sites of the first look, and of the search for priors
@@ -80,6 +81,7 @@ class Stages:
     trace: list[Step] = field(default_factory=list)
     resume: Mark | None = None
 
+    @one_blas_thread()
     def run(self, bank: Bank) -> Fitted:
         """All of them."""
         self.resume = None if self.checkpoint is None else self.checkpoint.resume(bank)

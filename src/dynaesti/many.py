@@ -24,7 +24,7 @@ from dynaesti.observations import Observations
 from dynaesti.priors import SolverName, assemble_many
 from dynaesti.priors.kernels import Kernel
 from dynaesti.queries import marginals_at
-from dynaesti.threads import chunks, in_threads
+from dynaesti.threads import chunks, in_threads, one_blas_thread
 
 MOST_EXACT = 100  # curves whose exact posteriors are asked for in one go: each takes a tenth of a second
 
@@ -133,7 +133,7 @@ def graft_many(data: Ragged, kernel: Kernel, solver: SolverName | None, threads:
         if tabulated:
             _, _, mean, var = tilted_from(result.bare_mean, result.bare_var, fixed.precision[where], fixed.shift[where], result.precision,
                                           result.shift)
-            if beyond_table(data.likelihood, (mean + offset[where])[bent], var[bent]):  # data drag a curve farther than its prior
+            if (beyond_table(data.likelihood, mean + offset[where], var) & bent).any():  # data drag a curve farther than its prior
                 result = grafted(False)
         precision[where], shift[where] = result.precision, result.shift
         converged[curves] = result.converged
@@ -203,6 +203,7 @@ class Curves:
         """The priors and their weights in the population, as a frame."""
         return make_frame({"kernel": [fit.kernel.describe() for fit in self.fits], "weight": self.population}, self.frame)
 
+    @one_blas_thread()
     def mixture(self, t: Any) -> Mixture:
         """Latent marginals of every curve at the times: points run over curves, then times."""
         offsets = self.data.observations.axis.offsets(t, "t")

@@ -87,7 +87,7 @@ def _skewness(component: Component, observations: Observations) -> tuple[Array, 
     cav_mean, cav_var, mean, var = tilted(component, observations)
     step = STEP * np.sqrt(cav_var)
     bent = np.flatnonzero(likelihood.bent[groups])
-    tabulated = read_from_table(component, observations)
+    tabulated = read_from_table(component, observations, mean, var)
 
     def variance(move: Array) -> Array:
         m, v = mean.copy(), var.copy()
