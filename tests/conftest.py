@@ -1,12 +1,11 @@
 """Shared truths: the paper's polling problem, curves drawn from the prior, and textbook Gaussian-process algebra."""
 
-import os
-
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # small matrices: threads only cost
-
 import matplotlib as mpl
 import numpy as np
+import pandas as pd
 import pytest
+
+from dynaesti.simulate import answers
 
 mpl.use("Agg")
 
@@ -33,3 +32,15 @@ def draw_curve(rng, x, h):
 @pytest.fixture
 def rng():
     return np.random.default_rng(20190711)
+
+
+@pytest.fixture(scope="session")
+def drawn():
+    """Answers of 200 people to 20 items, with the truth behind them."""
+    return answers(people=200, items=20, per_person=20, seed=3)
+
+
+@pytest.fixture(scope="session")
+def small():
+    """300 answers of 20 people to 6 items."""
+    return pd.DataFrame(answers(people=20, items=6, per_person=15, seed=1).table)

@@ -40,8 +40,7 @@ def chunks(site_start: Ints) -> list[Ints]:
 # --- BLAS --------------------------------------------------------------------------------------------------
 
 
-_blas_lock = threading.Lock()
-_inside: list[Any] = []  # an entry for everyone within `one_blas_thread`; the first one restores what was before, when the last has left
+_limited = threading.Lock()  # held by whoever keeps BLAS to one thread
 
 
 @contextmanager
@@ -49,22 +48,17 @@ def one_blas_thread() -> Iterator[None]:
     """BLAS kept to one thread, as a context or a decorator.
 
     Curves live in twenty weights or so: threads of BLAS bring nothing there, and each spins on a core for a while after every call (a
-    fit of 100 votes took twice the CPU time, and ten times the wall time on a busy machine). The setting belongs to the process, so
-    threads that come and go share it.
+    fit of 100 votes took twice the CPU time, and ten times the wall time on a busy machine). The setting belongs to the process: the
+    first one in makes it and takes it back, whoever else comes meanwhile finds it made.
     """
-    with _blas_lock:
-        _inside.append(_limited() if not _inside else _inside[0])
-    try:
+    if not _limited.acquire(blocking=False):
         yield
+        return
+    try:
+        with _libraries().limit(limits=1, user_api="blas"):
+            yield
     finally:
-        with _blas_lock:
-            limiter = _inside.pop()
-            if not _inside:
-                limiter.restore_original_limits()
-
-
-def _limited() -> Any:
-    return _libraries().limit(limits=1, user_api="blas")
+        _limited.release()
 
 
 @cache

@@ -104,9 +104,11 @@ def test_blas_keeps_to_one_thread_and_gets_its_own_back():
         thread.start()
         entered.wait(30)
         assert set(counts()) == {1}
-    assert set(counts()) == {1}  # the other one is still inside
     leave.set()
     thread.join()
+    assert counts() == before
+    with one_blas_thread(), one_blas_thread():
+        assert set(counts()) == {1}
     assert counts() == before
 
 
