@@ -189,7 +189,10 @@ def _numbers_of_text(raw: npt.NDArray[Any], missing: Bools, name: str, found: Fi
 
 def _as_text(raw: npt.NDArray[Any], missing: Bools) -> npt.NDArray[np.str_]:
     """Values as they are written, nothing where they are missing."""
-    return np.array(["" if gone else value if isinstance(value, str) else str(value) for value, gone in zip(raw, missing, strict=True)])
+    try:
+        return np.where(missing, "", raw).astype(str)
+    except ValueError:  # lists among them
+        return np.array(["" if gone else str(value) for value, gone in zip(raw, missing, strict=True)])
 
 
 def labels(series: nw.Series[Any], name: str, found: Findings) -> npt.NDArray[Any]:
@@ -211,19 +214,26 @@ def labels(series: nw.Series[Any], name: str, found: Findings) -> npt.NDArray[An
                                 "text or whole numbers")
     found.complain(blank, name, "have none")
     if values.dtype.kind == "O":
-        found.complain(np.array([not isinstance(value, Hashable) for value in values.tolist()], dtype=bool), name, "hold lists or the like")
-        values = np.where(found.bad, "", values) if found.bad.any() else values
-        found.complain(_unwritable(values), name, "hold text that cannot be written down (half of a character pair)")
+        values = _checked_names(values, name, found)
     return values
 
 
 EXACT = 2.0**53  # whole numbers below are told apart by floats
 
 
-def _unwritable(values: npt.NDArray[Any]) -> Bools:
-    """Which labels hold lone surrogates: no file, frame or page could take them."""
-    bad = {value for value in set(values.tolist()) if isinstance(value, str) and not value.isascii() and _is_torn(value)}
-    return np.array([isinstance(value, str) and value in bad for value in values.tolist()]) if bad else np.zeros(values.size, dtype=bool)
+def _checked_names(values: npt.NDArray[Any], name: str, found: Findings) -> npt.NDArray[Any]:
+    """Names of any kind; lists and the like, and text with lone surrogates, which no file, frame or page could take, are complained of."""
+    try:
+        kinds = set(values.tolist())
+    except TypeError:
+        found.complain(np.array([not isinstance(value, Hashable) for value in values.tolist()]), name, "hold lists or the like")
+        values = np.array(["" if bad else value for value, bad in zip(values.tolist(), found.bad, strict=True)], dtype=object)
+        kinds = set(values.tolist())
+    torn = {value for value in kinds if isinstance(value, str) and not value.isascii() and _is_torn(value)}
+    if torn:
+        found.complain(np.array([isinstance(value, str) and value in torn for value in values.tolist()]), name,
+                       "hold text that cannot be written down (half of a character pair)")
+    return values
 
 
 def _is_torn(text: str) -> bool:
