@@ -294,6 +294,12 @@ def _level_values(coding: Coding, items: Ints, size: int, model: ItemModel, stoc
     return out
 
 
+def unit_of(resp: Array) -> tuple[float, float]:
+    """Zero and unit of one item's measurements."""
+    mean, sd = float(resp.mean()), float(resp.std())
+    return mean, sd if sd > 1e-12 * max(abs(mean), 1e-300) else 1.0
+
+
 def _shares(stock: Stock, coding: Coding, items: Ints, model: ItemModel, size: int) -> Array:
     """Share of each category among an item's answers, or the mean and sd of amounts."""
     if not model.categorical:

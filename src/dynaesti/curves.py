@@ -39,6 +39,7 @@ from dynaesti.threads import one_blas_thread
 if TYPE_CHECKING:
     from dynaesti.audit import Audit
 
+MOST_AUDITED = 500  # instants of a curve whose exact posterior is asked for its moments
 KEEP = 1e-4  # components below this weight are left out of what the curve says
 
 
@@ -142,15 +143,24 @@ class Curve:
         return self._moments(t)[1]
 
     def _moments(self, t: Any) -> tuple[Array, Array]:
-        """Mean and sd; where a Gaussian's far tail would decide them (see `Mixture.heavy`), those of the exact posterior."""
-        mix = self.mixture(t)
+        """Mean and sd; where a Gaussian's far tail would decide them (see `Mixture.heavy`), those of the exact posterior.
+
+        Beyond the data nothing cuts that tail off, and of long series the exact posterior would take minutes: there they are those of the
+        central part of the distribution.
+        """
+        mix, offsets = self.mixture(t), self._offsets(t)
         heavy = mix.heavy(self.link)
         if not heavy.any():
             return mix.mean(self.link), mix.sd(self.link)
-        light, mean, sd = mix.take(~heavy), np.empty(heavy.size), np.empty(heavy.size)
+        first, last = self.observations.span
+        inner = heavy & (offsets >= first) & (offsets <= last) & (self.observations.instants.size <= MOST_AUDITED)
+        mean, sd = np.empty(heavy.size), np.empty(heavy.size)
+        light, outer = mix.take(~heavy), mix.take(heavy & ~inner)
         mean[~heavy], sd[~heavy] = light.mean(self.link), light.sd(self.link)
-        times, exact = self.observations.axis.restore(self._offsets(t)[heavy]), self._exact
-        mean[heavy], sd[heavy] = exact.mean(times), exact.sd(times)
+        mean[heavy & ~inner], sd[heavy & ~inner] = outer.trusted_moments(self.link)
+        if inner.any():
+            times = self.observations.axis.restore(offsets[inner])
+            mean[inner], sd[inner] = self._exact.mean(times), self._exact.sd(times)
         return mean, sd
 
     @cached_property

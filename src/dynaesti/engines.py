@@ -121,13 +121,20 @@ class DaskEngine:
     def _follow(self, futures: list[Any], listen: Listen, size: int, shards: int) -> None:
         import distributed
 
-        following: Any = distributed.as_completed
-        for done, _ in enumerate(following(futures), 1):
-            listen(min(done * size, shards), shards)
+        waiting: Any = distributed.wait
+        left = set(futures)
+        while left:
+            try:
+                left = set(waiting(left, timeout=LOOKING, return_when="FIRST_COMPLETED").not_done)
+            except distributed.TimeoutError:
+                self._workers()
+                continue
+            listen(min((len(futures) - len(left)) * size, shards), shards)
 
     def _result(self, future: Any) -> Any:
         from distributed import TimeoutError as StillAtWork
         from distributed.client import FutureCancelledError
+        from distributed.comm.core import CommClosedError
         from distributed.scheduler import KilledWorker
 
         try:
@@ -135,12 +142,17 @@ class DaskEngine:
                 try:
                     return future.result(timeout=LOOKING)
                 except StillAtWork:
+                    if future.done():  # the work itself ran out of time: told below
+                        raise
                     self._workers()
-        except (FutureCancelledError, OSError) as error:
-            if isinstance(error, StorageError):
-                raise
+        except (FutureCancelledError, CommClosedError) as error:
             raise StorageError(f"Dask: the scheduler is gone ({type(error).__name__}); the same call goes on from the last "
                                "checkpoint") from error
+        except OSError as error:
+            if isinstance(error, StorageError):
+                raise
+            raise StorageError(f"Dask: a worker cannot do its part ({type(error).__name__}: {error}); do all workers see the folders of "
+                               "the shards and of the run?") from error
         except KilledWorker as error:
             raise InputError(f"Dask: a shard's work was lost with {RETRIES + 1} workers one after the other ({error}); do they have enough "
                              "memory? Prepare smaller shards, or give the workers more") from error

@@ -40,8 +40,8 @@ def only_one(path: str | os.PathLike[str], what: str, *, wait: float = 0.0, flee
             lock.acquire(timeout=wait)
     except Timeout:
         raise StorageError(f"{what}: another command is at work on it; try again when that has ended") from None
-    except OSError as error:
-        raise StorageError(f"{what}: cannot be written to ({error.strerror or error})") from error
+    except (OSError, NotImplementedError) as error:  # the latter where a file system knows no locks
+        raise StorageError(f"{what}: cannot be written to ({getattr(error, 'strerror', None) or error})") from error
     try:
         yield
     finally:

@@ -16,11 +16,12 @@ import numpy as np
 from dynaesti.answers import Answers
 from dynaesti.arrays import Ints
 from dynaesti.bank import Bank, Block
-from dynaesti.coding import Coding, build_answers
+from dynaesti.coding import Coding, build_answers, unit_of
 from dynaesti.errors import ConvergenceWarning, InputError, ResponseError
 from dynaesti.expectation import TIGHT, Expectation, ability_grid, tabulated
 from dynaesti.fitfile import Common
 from dynaesti.itempriors import Leaning
+from dynaesti.items import GaussianItem
 from dynaesti.labels import Labels, as_labels, look_up
 from dynaesti.responses import Responses
 from dynaesti.uncertainty import covariances_of, gathered, row_slopes
@@ -48,14 +49,18 @@ def more_models(models: Labels | None, size: int) -> Labels | None:
 class Admission:
     """New items on their way into a fit: first a place among the others, then what the answers say of them."""
 
-    def __init__(self, fit: Common, labels: Labels) -> None:
+    def __init__(self, fit: Common, labels: Labels, more: Responses) -> None:
         self.fit, self.count = fit, labels.size - len(fit.coding.models)
         pattern = _pattern(fit.coding)
         self.coding = replace(fit.coding, models=fit.coding.models + (fit.coding.models[pattern],) * self.count,
                               table=np.concatenate([fit.coding.table, np.tile(fit.coding.table[pattern], (self.count, 1))]))
         block_of, place = fit.bank.place_of_items()
         self.number = int(block_of[pattern])
-        self.bank = self._with(_beginners(fit.bank.blocks[self.number], int(place[pattern]), len(fit.coding.models), self.count))
+        block = _beginners(fit.bank.blocks[self.number], int(place[pattern]), len(fit.coding.models), self.count)
+        if isinstance(block.model, GaussianItem) and block.values.shape[1]:  # measurements of a new item have a zero and unit of their own
+            number = look_up(labels, more.items.tolist())[more.item]
+            block = replace(block, values=np.array([unit_of(more.resp[number == k]) for k in block.items]))
+        self.bank = self._with(block)
 
     def answers(self, responses: Responses) -> Answers:
         """The answers of people who met new items, their earlier ones included, as sites."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import glob
+import os
 import re
 import shutil
 import tempfile
@@ -52,7 +52,7 @@ def prepare(data: Any, out: str | PathLike[str], *, shards: int | None = None, i
         raise InputError(f"out: expected the name of a folder, got {out!r}")
     if not MEMORY_SIZE.fullmatch(str(memory)):
         raise InputError(f"memory: expected a size such as '1GB' or '500MB', got {memory!r}")
-    target = Path(out)
+    target = Path(os.path.abspath(out))  # "." has a name too
     with only_one(target.with_name(f".{target.name}.lock"), f"out: {target}", fleeting=True):
         _refuse_full(target, force)
         pieces, about = _pieces_of(data)
@@ -61,7 +61,7 @@ def prepare(data: Any, out: str | PathLike[str], *, shards: int | None = None, i
                     Clock(unit, timezone, time_format), unit, timeless, unreadable == "drop", code, count)
         with _workshop(target) as work:
             made = _sorted_shards(door, pieces, work, count, distinct, memory, tell or (lambda _: None))
-    return replace(made, folder=str(target))
+    return replace(made, folder=fspath(out))
 
 
 MEMORY_SIZE = re.compile(r"\s*\d+(\.\d+)?\s*([KMGT]i?B|B|%)\s*", re.IGNORECASE)
@@ -81,8 +81,10 @@ def _refuse_full(target: Path, force: bool) -> None:
 def _workshop(target: Path) -> Iterator[Path]:
     """A folder to work in beside the target, whose place it takes when all is done; what killed ones left behind goes first."""
     begin = f".{target.name}."
-    for left in target.parent.glob(f"{glob.escape(begin)}*.part"):
-        shutil.rmtree(left, ignore_errors=True)
+    ours = re.compile(re.escape(begin) + r"[^.]+\.part(\.old\.part)?")
+    for left in target.parent.iterdir():
+        if ours.fullmatch(left.name):
+            shutil.rmtree(left, ignore_errors=True)
     try:
         work = Path(tempfile.mkdtemp(".part", begin, target.parent))
         work.chmod(0o777 & ~umask())
@@ -93,7 +95,12 @@ def _workshop(target: Path) -> Iterator[Path]:
         old = work.with_name(f"{work.name}.old.part")
         if target.exists():
             target.replace(old)
-        work.replace(target)
+        try:
+            work.replace(target)
+        except OSError:
+            if old.exists():
+                old.replace(target)
+            raise
         shutil.rmtree(old, ignore_errors=True)
     finally:
         shutil.rmtree(work, ignore_errors=True)
@@ -126,7 +133,7 @@ class Door:
     whole: dict[str, bool] = field(default_factory=dict)  # role: are its labels whole numbers
     items: dict[Any, int] = field(default_factory=dict)
     models: dict[int, Any] = field(default_factory=dict)
-    notes: dict[str, int] = field(default_factory=dict)
+    notes: dict[str, str] = field(default_factory=dict)
     dropped: int = 0
 
     def read(self, piece: Table) -> dict[str, npt.NDArray[Any]]:
@@ -136,7 +143,7 @@ class Door:
             self.roles = find_roles(piece, self.given, notes, self.timeless, unanswered=False)
         rows = read_rows(piece, self.roles, self.clock, notes, False, self.drop, self.code)
         for note in (*piece.notes, *notes):
-            self.notes[note] = self.notes.get(note, 0) + 1
+            self.notes.setdefault(re.sub(r"such as \S+", "", note), note)  # once, whatever example each piece has for it
         self.dropped += rows.dropped
         ids = self._labels(rows.ids, "id", piece)
         distinct, code = encode(ids, "id")
@@ -210,7 +217,7 @@ def _sorted_shards(door: Door, pieces: Iterator[Table], work: Path, count: int, 
             leftover.unlink()
         shutil.rmtree(work / "spill", ignore_errors=True)
     repeats = total - sum(part.rows for part in parts)
-    notes = (*door.notes, *([f"{repeats:,} answers that repeat another exactly were counted once"] if repeats else []))
+    notes = (*door.notes.values(), *([f"{repeats:,} answers that repeat another exactly were counted once"] if repeats else []))
     models = as_labels([door.models[k] for k in np.argsort(order)]) if door.models else None
     made = Shards(str(work), parts, as_labels(items.tolist()), models, axis, door.told_unit, door.roles, notes, door.dropped,
                   "weight" in door.roles, uuid.uuid4().hex)

@@ -364,7 +364,7 @@ class Fit(FitParts, Calibration):
         labels, people = newcomers(self.responses.items, more)
         if not people.size:
             return self
-        admission = Admission(self, labels)
+        admission = Admission(self, labels, more)
         grown = replace(self, responses=replace(self.responses, items=labels, models=more_models(self.responses.models, labels.size)))
         return replace(grown, **admission.learned(admission.answers(grown.with_answers(more.take(people)))))
 

@@ -202,7 +202,7 @@ class ShardedFit(Common, Calibration):
                 warn_known(more)
                 self.finish_update(more, engine)
                 return self
-            held = replace(self._with_new_items(more, distinct) if new_items else self, batches=(*self.batches, batch), stale=True)
+            held = replace(self._with_new_items(more, distinct) if new_items else self, batches=(*self.batches, batch))
             return held._updated(more, distinct, engine, listen)
 
     def _check_current(self) -> None:
@@ -236,7 +236,7 @@ class ShardedFit(Common, Calibration):
         versions = tuple(errand.version if k in parts else version for k, version in enumerate(self.versions))
         first, last = (min(found.span[0] for found in grown), max(found.span[1] for found in grown))
         far = max([self.options["farthest"], *(found.farthest for found in grown)])
-        made = replace(self, shards=self.shards.with_parts(parts), versions=versions, options={**self.options, "farthest": far},
+        made = replace(self, shards=self.shards.with_parts(parts), versions=versions, options={**self.options, "farthest": far}, stale=True,
                        log_evidence=self.log_evidence + sum(found.gain for found in grown),
                        answered=self.answered + sum(found.answered for found in grown),
                        span=(min(first, self.span[0]), max(last, self.span[1])))
@@ -249,7 +249,7 @@ class ShardedFit(Common, Calibration):
         labels, people = newcomers(self.shards.items, more)
         if not people.size:
             return self
-        admission, parts = Admission(self, labels), []
+        admission, parts = Admission(self, labels, more), []
         shards = replace(self.shards, items=labels, models=more_models(self.shards.models, labels.size))
         for k, some in self._people_by_shard(more.take(people)).items():
             holder = self._open(k) if self.shards.parts[k].people else self._any()

@@ -43,18 +43,26 @@ def together() -> Iterator[Callable[[str | os.PathLike[str]], Path]]:
         staged.append((part, target))
         return part
 
-    target: Path | None = None
     try:
         yield stage
-        for part, target in staged:  # noqa: B007  for the message
-            with part.open("rb+") as file:
-                os.fsync(file.fileno())
         for part, target in staged:
-            part.replace(target)
+            try:
+                with part.open("rb+") as file:
+                    os.fsync(file.fileno())
+            except OSError as error:
+                raise _unwritten(target, error) from error
+        for moved, (part, target) in enumerate(staged):
+            try:
+                part.replace(target)
+            except OSError as error:
+                half = f"; {moved} of {len(staged)} files are new already, and the same call again brings the others" if moved else None
+                raise _unwritten(target, error, half) from error
     except StorageError:
         raise
     except OSError as error:
-        raise _unwritten(target or (staged[-1][1] if staged else Path()), error) from error
+        if not staged or (error.errno not in FULL and error.filename not in [str(part) for part, _ in staged]):
+            raise  # of something else than these files
+        raise _unwritten(staged[-1][1], error) from error
     finally:
         for part, _ in staged:
             with suppress(OSError):
@@ -68,16 +76,20 @@ def beside(path: str | os.PathLike[str]) -> Iterator[Path]:
         yield stage(path)
 
 
-def clear_parts(*folders: str | os.PathLike[str]) -> None:
-    """Remove what killed writers left behind in folders that only the caller writes to."""
-    for folder in folders:
-        for part in Path(folder).glob(f".*{PART}"):
+def clear_parts(folder: str | os.PathLike[str], *names: str) -> None:
+    """Remove what killed writers left behind of files that only the caller writes; of all in the folder, where none is named."""
+    for name in names or ("",):
+        for part in Path(folder).glob(f".{glob.escape(name)}*{PART}"):
             with suppress(OSError):
                 part.unlink()
 
 
-def _unwritten(target: Path, error: Exception) -> StorageError:
-    return StorageError(f"{target}: could not be written ({getattr(error, 'strerror', None) or error}); what was there before is as it was")
+def _unwritten(target: Path, error: Exception, state: str | None = None) -> StorageError:
+    told = "; what was there before is as it was" if state is None else state
+    return StorageError(f"{target}: could not be written ({getattr(error, 'strerror', None) or error}){told}")
+
+
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS)  # what writing itself runs into
 
 
 def _new_part(target: Path) -> Path:

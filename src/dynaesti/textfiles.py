@@ -41,7 +41,6 @@ class Dialect:
     delimiter: str
     columns: tuple[str, ...]
     above: int  # blank lines before the heading
-    quotes: bool  # whether a quote may be anywhere
     quoting: bool = True  # whether quotes hold cells together, over several lines too
 
 
@@ -129,7 +128,7 @@ class _Reading:
         self.swallowed = False
         return pc.open_csv(
             stream, pc.ReadOptions(use_threads=False, column_names=columns, skip_rows=dialect.above + 1, block_size=BLOCK),
-            pc.ParseOptions(delimiter=dialect.delimiter, newlines_in_values=dialect.quotes and dialect.quoting,
+            pc.ParseOptions(delimiter=dialect.delimiter, newlines_in_values=dialect.quoting,
                             quote_char='"' if dialect.quoting else False, invalid_row_handler=skip),
             pc.ConvertOptions(column_types=dict.fromkeys(columns, pa.string()), strings_can_be_null=True, null_values=[""],
                               quoted_strings_can_be_null=True))
@@ -139,8 +138,6 @@ class _Reading:
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        if not self.dialect.quotes:
-            return table
         if self.dialect.quoting:
             for name in self.dialect.columns:
                 over = table[name].filter(pc.match_substring(table[name], "\n"))
@@ -291,7 +288,7 @@ def _dialect(head: bytes, encoding: str, label: str, notes: list[str]) -> Dialec
     twice = [column for column in dict.fromkeys(columns) if columns.count(column) > 1] if len(set(columns)) < len(columns) else []
     if twice:
         raise ResponseError(f"{label}: {len(twice)} columns occur twice (first: {twice[0]!r}); give each a name of its own")
-    return Dialect(encoding, delimiter, tuple(columns), next(k for k, line in enumerate(every) if line.strip()), '"' in text)
+    return Dialect(encoding, delimiter, tuple(columns), next(k for k, line in enumerate(every) if line.strip()))
 
 
 def _cells(lines: Sequence[str], delimiter: str) -> list[list[str]]:

@@ -1,6 +1,8 @@
 """Curves far from their prior are right, or refused."""
 
 
+import time
+
 import numpy as np
 import pytest
 from scipy.stats import nbinom, poisson
@@ -61,6 +63,14 @@ def test_negative_binomials_keep_their_digits(size):
     got = dy.NegativeBinomial(counts, size).log_prob(Points(np.tile(x, (5, 1)), BUILT_IN["log"]), np.arange(5))
     wanted = poisson.logpmf(counts[:, None], np.exp(x)) if size > 1e7 else nbinom.logpmf(counts[:, None], size, size / (size + np.exp(x)))
     np.testing.assert_allclose(got, wanted, rtol=1e-6, atol=1e-6)
+
+
+def test_moments_of_long_series_take_no_time():
+    counts = np.random.default_rng(0).poisson(2.0, 3000)
+    curve = dy.CurvFiFE(dy.Matern32(50.0, amplitude=1.5)).fit(np.arange(3000.0), dy.Poisson(counts))
+    began = time.process_time()
+    assert np.isfinite(curve.sd([1500.0, 4000.0])).all()
+    assert time.process_time() - began < 5
 
 
 def test_rates_of_nothing_have_moments_that_the_data_allow():

@@ -63,6 +63,17 @@ def test_measurements_do_not_depend_on_their_unit(unit, zero):
     np.testing.assert_allclose(held.items[["a", "b", "sigma"]].head(2), scaled.items[["a", "b", "sigma"]].head(2), rtol=1e-6)
 
 
+@pytest.mark.parametrize(("unit", "zero"), [(1.0, 1000.0), (10.0, 0.0), (1e-3, 5.0)])
+def test_new_measurements_have_a_unit_of_their_own(unit, zero):
+    table = classroom(60, 6, 30, seed=2, model="gaussian")
+    new = table["item"] == "i05"
+    fit = dy.DynAEsti("gaussian").fit(table[~new])
+    grown = fit.update(table[new].assign(resp=lambda t: t["resp"] * unit + zero), new_items=True).items.set_index("item").loc["i05"]
+    plain = fit.update(table[new], new_items=True).items.set_index("item").loc["i05"]
+    assert grown["a"] == pytest.approx(plain["a"] * unit, rel=1e-3)
+    assert grown["sigma"] == pytest.approx(plain["sigma"] * unit, rel=1e-3)
+
+
 def test_shards_of_measurements_are_refreshed_in_their_own_unit(tmp_path):
     table = classroom(40, 6, 20, seed=2, model="gaussian").assign(resp=lambda t: 1000 + 50 * t["resp"])
     early = table["date"] < 0.8

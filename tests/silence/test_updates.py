@@ -38,6 +38,10 @@ def test_shards_know_their_updates_again(small, tmp_path):
     once = fit.update(more)
     assert once.shards.rows == 340
     assert told(lambda: once.update(more))[1].shards.rows == 340
+    assert once.stale
+    assert not dy.refresh(once).stale
+    again = dy.load(tmp_path / "run")
+    assert not again.update(more.head(5), distinct=True).stale  # nothing was added
     assert dy.load(tmp_path / "run").update(more, again=True).shards.rows == 380
     with pytest.raises(dy.StorageError, match="changed since"):
         once.update(more.assign(date=lambda t: t["date"] + 1))
@@ -48,7 +52,8 @@ def test_two_updates_at_once_are_both_in(small, tmp_path, capsys):
     spoken(capsys, "fit", tmp_path / "a.csv", "--out", tmp_path / "run", "--quiet", "--no-report", "--no-static")
     for k in (1, 2):
         small.head(30).assign(date=lambda t, k=k: t["date"] + 200 * k).to_csv(tmp_path / f"u{k}.csv", index=False)
-    jobs = [subprocess.Popen([sys.executable, "-m", "dynaesti", "update", tmp_path / "run", tmp_path / f"u{k}.csv"],
+    names = {1: tmp_path / "run", 2: tmp_path / "run" / "fit.dyn"}  # one run, told in two ways
+    jobs = [subprocess.Popen([sys.executable, "-m", "dynaesti", "update", names[k], tmp_path / f"u{k}.csv"],
                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for k in (1, 2)]
     assert [job.wait(120) for job in jobs] == [0, 0]
     assert len(dy.load(tmp_path / "run").responses) == 360
@@ -88,6 +93,9 @@ def test_what_killed_writers_left_behind_goes(small, tmp_path, capsys):
     assert spoken(capsys, "fit", tmp_path / "a.csv", "--out", tmp_path / "run", "--quiet", "--no-report", "--no-static")[0] == 0
     dy.prepare(small, tmp_path / "shards")
     assert not list(tmp_path.rglob("*.part"))
+    (tmp_path / ".shards.v2.at0w0rk.part").mkdir()  # of another folder, whose name begins alike
+    dy.prepare(small, tmp_path / "shards", force=True)
+    assert (tmp_path / ".shards.v2.at0w0rk.part").exists()
 
 
 def test_a_run_changes_at_once_or_not_at_all(small, tmp_path, capsys, monkeypatch):

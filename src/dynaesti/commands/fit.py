@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
     if folder.exists() and not folder.is_dir():
         raise InputError(f"--out: {folder} is a file; name a folder")
     with only_one(folder / LOCK, f"--out: {folder}"):
-        clear_parts(folder)
+        clear_parts(folder, FIT_NAME, STATIC_NAME, *TABLES)
         _refuse_full(folder, args)
         if len(args.data) == 1 and is_shards(args.data[0]):
             return _of_shards(args, folder)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import argparse
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from dynaesti.commands.output import as_json, write_frame
+from dynaesti.commands.fit import TABLES
+from dynaesti.commands.output import as_json, write_table
 from dynaesti.commands.shared import data_options, further_responses, open_any, run_option
 from dynaesti.commands.words import say, tell
 from dynaesti.places import is_address
@@ -40,13 +42,15 @@ def run(args: argparse.Namespace) -> int:
     from dynaesti.results import Fit
     from dynaesti.storage import clear_parts
 
-    place = Path(args.fit)
-    lock = place / LOCK if place.is_dir() else place.with_name(f".{place.name}{LOCK}")
-    if not place.exists():
+    place = Path(args.out or args.fit)
+    if not Path(args.fit).exists():
         open_any(args.fit, args.connect)  # which says so, or opens what lies at an address
+    whole = bool(args.out) or place.is_dir() or place.name == FIT_NAME
+    folder = place.parent if place.name == FIT_NAME and not args.out else place
+    lock = folder / LOCK if whole else place.with_name(f".{place.name}{LOCK}")
     with only_one(args.fit if is_address(args.fit) else lock, args.fit, wait=WAIT, tell=lambda text: tell([text])):
-        if place.is_dir():
-            clear_parts(place)
+        if whole and folder.is_dir():
+            clear_parts(folder, FIT_NAME, *TABLES)
         opened = open_any(args.fit, args.connect)
         if not isinstance(opened, Fit):
             return _of_shards(args, opened)
@@ -57,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _in_memory(args: argparse.Namespace, fit: Fit) -> int:
     """Add answers to a fit; the run changes at once, or not at all."""
-    from dynaesti.commands.fit import TABLES, write_run
+    from dynaesti.commands.fit import write_run
     from dynaesti.errors import InputError
     from dynaesti.labels import told
 
@@ -115,7 +119,9 @@ def _of_shards(args: argparse.Namespace, fit: ShardedFit) -> int:
         if args.refresh and grown.stale:
             grown = refresh(grown, progress=not args.quiet, engine=engine)
     for name in ("items.csv", "items.parquet"):
-        write_frame(grown.items, Path(grown.run.path(name)))
+        with TemporaryDirectory() as folder, grown.run.writing(name) as file:  # the run may lie at an address
+            write_table(grown.items, Path(folder) / name, name.endswith("parquet"))
+            file.write((Path(folder) / name).read_bytes())
     new, count = grown.shards.people - fit.shards.people, grown.shards.rows - fit.shards.rows
     if args.json:
         print(as_json({"out": grown.run.root, "answers": count, "people": more.people.size, "new_people": new,
