@@ -268,8 +268,8 @@ def test_anchors_free_the_population():
     anchors = {k: {"a": 1.0, "b": float(b[k])} for k in range(6)}
     fit = dy.DynAEsti("2PL", bandwidth=np.inf, fixed=anchors).fit(responses)
     assert fit.scale.name == "anchors"
-    assert_allclose(fit.bank.metric.location, 0.7, atol=0.2)
-    assert_allclose(fit.bank.metric.scale, 1.5, atol=0.25)
+    assert_allclose(fit.shift, 0.7, atol=0.2)
+    assert_allclose(fit.gain, 1.5, atol=0.25)
     assert_allclose(fit.items["b"][:6], b[:6], atol=1e-12)
     assert_allclose(fit.items["b"][6:], b[6:], atol=0.4)
 

@@ -20,6 +20,7 @@ SETTLED = 1e-3  # largest step of an item at rest: the next one, Newton's, would
 BATCH = 1_000_000  # slopes at a time
 HYPER_ITEMS = 20  # fewer items than this do not learn their priors from each other
 FEW_PLACE, FEW_SPREAD = 2.0, 0.5  # sds of the weak priors of a small population's mean and log sd, in the items' unit
+WIDEST = float(np.log(50.0))  # log spread of abilities, where it is free: the same for items of slope 1
 STEEPEST = 50.0  # slope: the finest grid of abilities resolves no more, so what is not kept from running away stops there
 
 
@@ -50,6 +51,11 @@ class Metric:
     def scale(self) -> float:
         """Standard deviation of the abilities."""
         return float(np.exp(self.log_scale))
+
+    @property
+    def at_bound(self) -> bool:
+        """Whether the spread of abilities would grow on if it could."""
+        return self.free_scale and self.log_scale >= WIDEST - BOUND
 
     def theta(self, z: Array) -> Array:
         """Grid of abilities in the items' metric."""
@@ -339,7 +345,7 @@ class Bank:
         if metric.free_location:
             metric, used = replace(metric, location=float(vector[used])), used + 1
         if metric.free_scale:
-            metric = replace(metric, log_scale=float(vector[used]))
+            metric = replace(metric, log_scale=min(float(vector[used]), WIDEST))
         return replace(self, blocks=tuple(blocks), metric=metric)
 
     def remetred(self, location: float, log_scale: float) -> Bank:
@@ -356,7 +362,7 @@ class Bank:
         if (gain, shift) != (1.0, 0.0) and not any(isinstance(block.model, OwnModel) for block in blocks):
             blocks = tuple(_remetred(block, gain, shift, self.needs_unit) for block in blocks)
         moved = replace(metric, location=metric.location + metric.scale * location * metric.free_location,
-                        log_scale=metric.log_scale + log_scale * metric.free_scale)
+                        log_scale=min(metric.log_scale + log_scale * metric.free_scale, max(WIDEST, metric.log_scale)))
         return replace(self, blocks=blocks, metric=moved)
 
     def begun_from(self, earlier: Bank) -> Bank:

@@ -179,6 +179,9 @@ class Calibration(ABC):
             out.append(f"{told(lost.size, 'items')} of {len(labels):,} have no finite estimate (first: {labels[lost[0]]!r}): everybody "
                        "answered alike, or ability parts right from wrong without a flaw. They stand at the bounds; priors='weak' gives "
                        "them a value.")
+        if self.bank.metric.at_bound:
+            out.append("The spread of abilities has no finite estimate: ability parts right from wrong without a flaw. It stands at its "
+                       "bound, and the items' unit with it.")
         for block, cov in zip(self.bank.blocks, self.covariance or (), strict=False):
             names = block.model.names(block.size)
             if "guess" not in names:

@@ -14,7 +14,7 @@ from dynaesti.arrays import Array, Bools, Ints
 from dynaesti.bank import HYPER_ITEMS, STEEPEST, Bank, Block, Metric
 from dynaesti.directions import first_component, standardised
 from dynaesti.errors import InputError, ResponseError
-from dynaesti.items import AmountModel, GaussianItem, Golf, ItemModel, OwnModel, item_model
+from dynaesti.items import AmountModel, GaussianItem, Golf, ItemModel, OwnModel, item_model, log_odds
 from dynaesti.labels import Labels, find
 from dynaesti.responses import Responses
 from dynaesti.stock import Stock, amounts, check_values
@@ -192,7 +192,7 @@ def build_bank(labels: Labels, coding: Coding, stock: Stock, priors: str | None,
     `slope`: rough signed slopes, where items may run backwards. `population`: mean and sd of the abilities, on the anchors' scale.
     """
     held, begun = (_by_number(labels, table, name) for name, table in (("fixed", fixed), ("start", starts)))
-    zero, unit = _counted_from(held or begun, coding)
+    zero, unit = _counted_from(held or begun, coding, stock)
     slope = np.full(labels.size, START_SLOPE) if slope is None else slope
     sizes = coding.table.max(axis=1, initial=-1) + 1
     sizes = np.where([m.binary for m in coding.models], 2, sizes)
@@ -221,6 +221,7 @@ def build_bank(labels: Labels, coding: Coding, stock: Stock, priors: str | None,
         first_row = block.end_row
     slope_fixed = any(b.model.fixes_slope or _holds(b, ("log_a", "slope", "alpha")) for b in blocks)
     place_fixed = any(_holds(b, ("b", "intercept", "threshold", "delta")) for b in blocks)
+    slope_fixed |= len({v for values in held.values() for key, v in values.items() if key[:1] == "b"}) > 1  # two places make a unit, too
     zero, unit = (zero, unit) if held else (0.0, 1.0)
     if population is not None:
         if not (place_fixed and slope_fixed):
@@ -240,19 +241,37 @@ def _by_number(labels: Labels, given: Mapping[Any, Mapping[str, float]], name: s
     return dict(zip(numbers, given.values(), strict=True))
 
 
-def _counted_from(given: Mapping[int, Mapping[str, float]], coding: Coding) -> tuple[float, float]:
-    """Zero and unit from which parameters that were given are counted, to be computed with: 0 and 1 unless they lie far from that.
+def _counted_from(given: Mapping[int, Mapping[str, float]], coding: Coding, stock: Stock) -> tuple[float, float]:
+    """Zero and unit from which parameters that were given are counted, to be computed with: 0 and 1 unless they lie off that.
 
-    Starting values, weak priors and grids are all made for abilities of about mean 0 and sd 1, and slopes about 1.
+    Starting values, weak priors and grids are all made for abilities of about mean 0 and sd 1, and slopes about 1. Measurements tell where
+    abilities lie by their means, and how far apart by their sds; items of slope 1 in common are counted in its unit exactly.
     """
-    given = {k: values for k, values in given.items() if not isinstance(coding.models[k], GaussianItem)}  # whose slopes have a unit
     if any(isinstance(coding.models[k], OwnModel) for k in given):
         return 0.0, 1.0
-    slopes = [abs(v) for values in given.values() for key, v in values.items() if key[:1] == "a" and v]
-    places = [v for values in given.values() for key, v in values.items() if key[:1] == "b"]
-    places += [-v / values[key.replace(*pair)] for values in given.values() for key, v in values.items()
-               for pair in (("intercept", "a"), ("delta", "alpha")) if key.startswith(pair[0]) and values.get(key.replace(*pair))]
-    unit = float(np.exp(-np.mean(np.log(slopes)))) if slopes else 1.0
+    rasch = [values["a"] for k, values in given.items() if coding.models[k].fixes_slope and values.get("a")]
+    if rasch:
+        if np.ptp(rasch) > 1e-6 * max(map(abs, rasch)):
+            raise InputError(f"item parameters: slopes from {min(rasch):g} to {max(rasch):g}, where the model has one in common; give one")
+        return (0.0, 1.0 / rasch[0]) if abs(rasch[0] - 1.0) > 1e-9 else (0.0, 1.0)
+    means, sds = stock.mean_and_sd()
+    slopes, places = [], []
+    for k, values in given.items():
+        if isinstance(coding.models[k], GaussianItem):
+            a, b = values.get("a"), values.get("b")
+            if a and b is not None and sds[k] > 0:
+                slopes.append(abs(a) / sds[k])
+                places.append(b + means[k] / a)
+            continue
+        slopes += [abs(v) for key, v in values.items() if key[:1] == "a" and v]
+        places += [v for key, v in values.items() if key[:1] == "b"]
+        places += [-v / values[key.replace(*pair)] for key, v in values.items() for pair in (("intercept", "a"), ("delta", "alpha"))
+                   if key.startswith(pair[0]) and values.get(key.replace(*pair))]
+    fixed_slopes = any(coding.models[k].fixes_slope for k in given)
+    if fixed_slopes and places and np.ptp(places) > FARTHEST_LOGITS:
+        raise InputError(f"item parameters: difficulties from {min(places):g} to {max(places):g} are not in logits, as a model of slope 1 "
+                         "has them; give the slope in common, a, with them")
+    unit = float(np.exp(-np.mean(np.log(slopes)))) if slopes else 1.0 if fixed_slopes else _unit_of_places(given, coding, means)
     zero = float(np.median(places)) if places else 0.0
     if not 1 / LONGEST_UNIT <= unit <= LONGEST_UNIT or abs(zero) > LONGEST_UNIT * unit:
         raise InputError(f"item parameters: on a scale with zero near {zero:.3g} and a unit near {unit:.3g} nothing can be computed; use "
@@ -260,8 +279,23 @@ def _counted_from(given: Mapping[int, Mapping[str, float]], coding: Coding) -> t
     return (zero, unit) if not 1 / ODD_UNIT <= unit <= ODD_UNIT or abs(zero) > ODD_ZERO * unit else (0.0, 1.0)
 
 
+def _unit_of_places(given: Mapping[int, Mapping[str, float]], coding: Coding, means: Array) -> float:
+    """The unit that difficulties alone are in: how far apart they are told to be, against how far the shares of right answers say so."""
+    told = [(values["b"], -FLATTENED * log_odds(means[[k]])[0]) for k, values in given.items() if coding.models[k].binary and "b" in values]
+    if len(told) > 1:
+        wanted, seen = (float(np.std(column)) for column in zip(*told, strict=True))
+        return wanted / seen if wanted > 0 and seen > SAME_PLACE else 1.0
+    places = [v for values in given.values() for key, v in values.items() if key[:1] == "b"]
+    spread = float(np.std(places)) if len(places) > 2 else 1.0
+    return spread if spread > 0 and not 1 / ODD_SPREAD <= spread <= ODD_SPREAD else 1.0
+
+
+FLATTENED = 1.15  # log odds of shares lie closer to 0 than difficulties: averaging over abilities flattens the curve
+SAME_PLACE = 0.05  # sd of log odds below which items are too alike to tell a unit
 LONGEST_UNIT = 1e9
-ODD_UNIT, ODD_ZERO = 4.0, 4.0  # a scale is counted anew beyond these: its unit as a factor, its zero in units
+ODD_UNIT, ODD_ZERO = 1.3, 0.5  # a scale is counted anew beyond these: its unit as a factor, its zero in units
+ODD_SPREAD = 2.5  # of difficulties alone, as a factor: sds of a few say little
+FARTHEST_LOGITS = 40.0
 NO_CHANCE = 1e-9  # what a guess or slip of exactly 0 is taken as: its logit has no end
 
 
@@ -314,6 +348,8 @@ def _shares(stock: Stock, coding: Coding, items: Ints, model: ItemModel, size: i
 def _placed(model: ItemModel, size: int, labels: list[Any], u: Array, free: Bools, given: list[Mapping[str, float]],
             scale: tuple[float, float], values: Array) -> tuple[Array, Bools]:
     """Starting values or fixed ones put in place of u; what is not given stays. They are told of abilities zero + unit · θ."""
+    if model.fixes_slope:  # one slope for all, which is the unit
+        given = [{name: value for name, value in one.items() if name != "a" and not name.startswith("intercept")} for one in given]
     names = sorted({name for one in given for name in one})
     if not names:
         return u, free

@@ -60,7 +60,8 @@ class Findings:
         at = np.flatnonzero(rows & ~self.bad)
         if not at.size:
             return
-        shown = [f"{'' if values is None else f'{values[k]!r} in '}{self.table.where(int(k))}" for k in at[:3]]
+        examples = ["" if values is None else f"{values[k:k + 1].tolist()[0]!r} in " for k in at[:3]]
+        shown = [f"{example}{self.table.where(int(k))}" for example, k in zip(examples, at, strict=False)]
         self.complaints.append(f"{name}: {at.size:,} of {rows.size:,} rows {what} ({'; '.join(shown)}{'; …' if at.size > 3 else ''})")
         self.bad |= rows
 
@@ -199,7 +200,16 @@ def labels(series: nw.Series[Any], name: str, found: Findings) -> npt.NDArray[An
     """A column as labels; rows without one are complained of."""
     blank = nulls(series)
     if series.dtype.is_integer():  # without the gaps: beside them frame libraries hand over floats, which round long ids
-        whole = np.asarray(series.filter((~blank).tolist()).to_numpy()) if blank.any() else np.asarray(series.to_numpy())
+        some = series.filter((~blank).tolist()) if blank.any() else series
+        try:
+            whole = np.asarray(some.to_numpy())
+        except Exception:  # wider than 64 bits: as written
+            whole = np.array(some.cast(nw.String).to_list(), dtype=object)
+        if whole.dtype.kind == "O" and any(not isinstance(value, int) or abs(value) >= 2**63 for value in whole.tolist()):
+            values = np.full(blank.size, "", dtype=object)
+            values[~blank] = [str(value) for value in whole.tolist()]
+            found.complain(blank, name, "have none")
+            return values
         values = np.zeros(blank.size, dtype=np.int64 if whole.dtype.kind == "O" else whole.dtype)
         values[~blank] = whole
     else:
@@ -274,9 +284,22 @@ def times(series: nw.Series[Any], name: str, clock: Clock, found: Findings) -> t
     else:
         found.complain(blank, name, "have no time")
         good = series.filter((~found.bad).tolist()) if found.bad.any() else series
-        return _spread(*read_times(_native_times(good), name), found)
+        return _spread(*_in_zone(*read_times(_native_times(good), name), name, clock, found), found)
     axis, offsets = read_times(raw[~found.bad], name) if not found.bad.all() else (TimeAxis(0.0, 0, stamps=False, zoned=False), np.zeros(0))
     return _spread(replace(axis, zoned=zoned), offsets, found)
+
+
+def _in_zone(axis: TimeAxis, offsets: Array, name: str, clock: Clock, found: Findings) -> tuple[TimeAxis, Array]:
+    """Timestamps that lack a zone as the local times that they were stated to be."""
+    zone = clock.zone()
+    if zone is None or axis.zoned or not axis.stamps:
+        return axis, offsets
+    stamps, code = np.unique(axis.restore(offsets).astype("datetime64[us]"), return_inverse=True)
+    local = list(stamps.tolist())
+    _tell_odd_hours([str(stamp) for stamp in local], local, zone, name, clock, found)
+    found.notes += [f"{name}: stamps without a zone were taken as {clock.timezone} time", f"{name}: times are reported in UTC"]
+    moved, offsets = read_times(np.array([_in_utc(stamp, zone) for stamp in local], dtype="datetime64[us]")[code], name)
+    return replace(moved, zoned=True), offsets
 
 
 def _holds_dates(series: nw.Series[Any]) -> bool:
@@ -307,17 +330,23 @@ def _meant(raw: Array, name: str, clock: Clock, found: Findings) -> npt.NDArray[
     if clock.unit is not None or not fine.size:
         return raw
     _refuse_mixed_clocks(fine, name)
-    unit = looks_like_epoch(fine)
+    unit = _mostly_epoch(fine)
     if unit is not None:
+        low, high = (edge * UNIX[unit][0] for edge in EPOCH_SECONDS)
+        found.complain(~((raw > low) & (raw < high)), name, f"hold no Unix time in {UNIX[unit][1]}, where the others do", raw)
+        fine = raw[~found.bad]
         found.notes.append(f"{name}: numbers such as {fine[0]:.0f} were taken as Unix time in {UNIX[unit][1]}; unit= says otherwise "
                            "(on the command line --unit)")
         return _from_epoch(raw, unit, name, found)
     for low, high, form, called in WRITTEN_AS_NUMBERS:
-        if fine.min() < low or fine.max() > high or np.any(fine != np.floor(fine)):
+        near = (fine >= low) & (fine <= high) & (fine == np.floor(fine))
+        if near.mean() < (MOST_ALIKE if fine.size >= FEW_ROWS else 1.0):
             continue
-        values = np.unique(fine)
-        dates = [_read_date(f"{value:.0f}", form) for value in values.tolist()]
-        if all(date is not None for date in dates):
+        values, counts = np.unique(fine, return_counts=True)
+        dates = [_read_date(f"{value:.0f}", form) if low <= value <= high and value.is_integer() else None for value in values.tolist()]
+        known = np.array([date is not None for date in dates])
+        if counts[known].sum() >= (MOST_ALIKE if fine.size >= FEW_ROWS else 1.0) * fine.size:
+            found.complain(~np.isin(raw, values[known]), name, f"hold no date where the others do ({called})", raw)
             found.notes.append(f"{name}: numbers such as {fine[0]:.0f} were read as dates ({called}); times are in days")
             lookup = dict(zip(values.tolist(), dates, strict=True))
             return np.array([lookup.get(value, datetime(2000, 1, 1)) for value in raw.tolist()], dtype="datetime64[ns]")
@@ -334,6 +363,18 @@ def _from_epoch(raw: Array, unit: str, name: str, found: Findings) -> npt.NDArra
 
 
 LAST_SECOND = 9.2e9  # since 1970, that nanoseconds in 64 bits can tell
+
+
+MOST_ALIKE, FEW_ROWS = 0.9, 10  # share of numbers that are dates, of at least so many, that makes the others odd
+
+
+def _mostly_epoch(values: Array) -> str | None:
+    """The clock that nearly all of many numbers look like, or all of a few."""
+    for unit, (scale, _) in UNIX.items():
+        inside = (values > EPOCH_SECONDS[0] * scale) & (values < EPOCH_SECONDS[1] * scale)
+        if inside.mean() >= (MOST_ALIKE if values.size >= FEW_ROWS else 1.0):
+            return unit
+    return None
 
 
 def looks_like_epoch(values: Array) -> str | None:

@@ -91,7 +91,7 @@ def graft_components(observations: Observations, kernels: Sequence[Kernel], solv
             made, beyond = _graft_batch(observations, *way[:2], [kernels[k] for k in batch], [starts[k] for k in batch])
             found.update(zip(batch, made, strict=True))
             for k in (batch[j] for j in np.flatnonzero(beyond)):  # what the table's ends made of it is no place to start from
-                found[k] = _graft_batch(observations, names[k], False, [kernels[k]], [None])[0][0]
+                found[k] = _graft_batch(observations, names[k], False, [kernels[k]], [None], wide=True)[0][0]
     return [found[k] for k in range(len(kernels))]
 
 
@@ -101,7 +101,7 @@ def _batches(jobs: list[int], count: int) -> list[list[int]]:
 
 
 def _graft_batch(obs: Observations, name: SolverName, tabulated: bool, kernels: list[Kernel],
-                 starts: list[tuple[Array, Array] | None]) -> tuple[list[Component], Bools]:
+                 starts: list[tuple[Array, Array] | None], wide: bool = False) -> tuple[list[Component], Bools]:
     """Components of one kind, and which of them went beyond the table that their likelihoods were read from."""
     middle = np.array([0.5 * sum(obs.span)])
     single = np.array([obs.instants.size])  # the group that holds every emission
@@ -113,7 +113,7 @@ def _graft_batch(obs: Observations, name: SolverName, tabulated: bool, kernels: 
     offset = np.concatenate([obs.mean_at(t) for t in instants])
     fixed = obs.fixed
     instant_var = np.array([kernel.instant_var for kernel in kernels])
-    match = SiteMatch(obs.likelihood, group, offset, tabulated)
+    match = SiteMatch(obs.likelihood, group, offset, tabulated, wide)
     problem = Problem(assemble(name, kernels, instants), match, fixed.precision[group], fixed.shift[group], instant_var,
                       obs.likelihood.bent[group])
     result = graft(problem, _starting_sites(groups, starts))
@@ -144,6 +144,7 @@ class SiteMatch:
     group: Ints
     offset: Array
     tabulated: bool
+    wide: bool = False  # whether mass is looked for far and wide
 
     @cached_property
     def _known(self) -> Array:
@@ -152,9 +153,9 @@ class SiteMatch:
 
     def __call__(self, sites: Ints, cav_mean: Array, cav_var: Array, log_z: Array, mean: Array, var: Array) -> None:
         if not self.offset.any():
-            return self.likelihood.match(sites, self.group, cav_mean, cav_var, log_z, mean, var, self.tabulated, self._known)
+            return self.likelihood.match(sites, self.group, cav_mean, cav_var, log_z, mean, var, self.tabulated, self._known, self.wide)
         mean[sites] += self.offset[sites]
-        self.likelihood.match(sites, self.group, cav_mean + self.offset, cav_var, log_z, mean, var, self.tabulated, self._known)
+        self.likelihood.match(sites, self.group, cav_mean + self.offset, cav_var, log_z, mean, var, self.tabulated, self._known, self.wide)
         mean[sites] -= self.offset[sites]
         return None
 

@@ -14,6 +14,7 @@ from dynaesti.responses import Responses
 RARE = 10
 MANY = 0.02  # share of exact repeats that is no accident
 OFTEN = 5  # answers of an item from which on its time is judged
+NO_WEIGHT = 1e-3  # of an answer
 OWN_TIMES = 0.9  # of the variance of time, between items
 # what some fits know better: that items may run both ways, how hard they are at each time, and all about them
 MEANT, CONFOUNDED, ALIKE = "run against the rest", "Each item is met at a time of its own", "got one answer only"
@@ -53,8 +54,10 @@ def examine(responses: Responses) -> Health:
     per_person = np.bincount(r.person, minlength=r.people.size)
     lone = int((per_person == 1).sum())
     flat = _flat_items(r)
-    blocks = int(connected_components(coo_array((np.ones(len(r)), (r.person, r.item + r.people.size)),
-                                                shape=(r.people.size + r.items.size,) * 2), directed=False)[0])
+    heard = np.ones(len(r)) if r.weight is None else (r.weight > NO_WEIGHT) * 1.0  # answers of no weight link nothing
+    links = coo_array((heard, (r.person, r.item + r.people.size)), shape=(r.people.size + r.items.size,) * 2).tocsr()
+    links.eliminate_zeros()
+    blocks = int(connected_components(links, directed=False)[0])
     rare, example = _rare_categories(r)
     same, padded = r.repeats, _padded(r)
     backward = backwards(r.person, r.item, r.resp, r.people.size, r.items.size)

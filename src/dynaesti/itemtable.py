@@ -68,7 +68,8 @@ def item_columns(bank: Bank, labels: npt.NDArray[Any], counts: Ints, covariance:
             values.setdefault(name, np.full(size, np.nan))[block.items] = column
         if covariance is not None:
             for name, column in standard_errors(block, covariance[k], scale).items():
-                errors.setdefault(f"se_{name}", np.full(size, np.nan))[block.items] = np.where(block.at_bound, np.inf, column)
+                errors.setdefault(f"se_{name}", np.full(size, np.nan))[block.items] = np.where(
+                    block.at_bound | (bank.metric.at_bound & block.model.fixes_slope), np.inf, column)
     return {"item": labels.tolist(), "model": model.tolist(), "n": counts, **values, **errors}
 
 

@@ -28,7 +28,11 @@ def encode(values: Labels, name: str) -> tuple[Labels, Ints]:
         return labels, codes.astype(np.int64)
     seen: dict[Any, int] = {}
     try:
-        first = np.array([seen.setdefault(value, len(seen)) for value in values.tolist()], dtype=np.int64)
+        listed = values.tolist()
+        if len({type(value) for value in listed}) > 1:  # 1 beside "1" is one label, called as it came first
+            called: dict[str, Any] = {}
+            listed = [called.setdefault(written(value), value) for value in listed]
+        first = np.array([seen.setdefault(value, len(seen)) for value in listed], dtype=np.int64)
     except TypeError:
         raise InputError(f"{name}: labels must be numbers, text or dates, not {type(values.tolist()[0]).__name__}") from None
     found = list(seen)

@@ -13,13 +13,27 @@ from dynaesti.arrays import Array, Bools, Ints
 from dynaesti.emissions import Emissions, parts_of
 from dynaesti.errors import EmissionError
 from dynaesti.links import Link, Points
-from dynaesti.rows import ATTEMPTS, DONE, HOPELESS, NODES, WIDTH, RowTable, judge_block, match_again, match_table, row_table, spread_nodes
+from dynaesti.rows import (
+    ATTEMPTS,
+    DONE,
+    EDGE,
+    HOPELESS,
+    NODES,
+    WIDTH,
+    RowTable,
+    judge_block,
+    match_again,
+    match_table,
+    row_table,
+    spread_nodes,
+)
 
 REACH = 8.0  # of tabulated rows either side of their centre, for a prior of unit variance
 CELLS = (640, 1280, 2560)  # grid steps over the whole reach: the first count that resolves the rows is taken
 MOST_ROWS = 4096
 MOST_CELLS = 8_000_000
 SLACK = 1e-8  # error of matching by derivative, in sds: a tenth of what grafting settles to
+SCAN = np.linspace(-40.0, 40.0, 641)  # sds of the cavity at which mass is looked for where data drag a curve beyond its prior
 BLOCK = 1 << 17  # evaluated points at a time: about a megabyte, stays in cache
 
 
@@ -162,11 +176,11 @@ class Likelihood:
         return out
 
     def match(self, sites: Ints, group: Ints, cav_mean: Array, cav_var: Array, log_z: Array, mean: Array, var: Array,
-              tabulated: bool = True, known: Array | None = None) -> None:
+              tabulated: bool = True, known: Array | None = None, wide: bool = False) -> None:
         """Tilted moments of the chosen sites, written into log_z, mean and var, which come in holding a guess.
 
         `tabulated` says that the prior keeps the curve well within the table's reach; `known` is where the last integrals are kept from
-        sweep to sweep, see `match_again`.
+        sweep to sweep, see `match_again`. `wide` looks for mass far off too, where the guess may know nothing of it.
         """
         if tabulated and self.table is not None:
             table = self.table[0]
@@ -183,12 +197,26 @@ class Likelihood:
         log_z[flat], mean[flat], var[flat] = 0.0, cav_mean[flat], cav_var[flat]
         sites = sites[~empty]
         for a in range(0, sites.size, BLOCK // NODES):
-            self._match_block(sites[a:a + BLOCK // NODES], group, cav_mean, cav_var, log_z, mean, var)
+            self._match_block(sites[a:a + BLOCK // NODES], group, cav_mean, cav_var, log_z, mean, var, wide)
+
+    def _scanned(self, sites: Ints, group: Ints, cav_mean: Array, cav_var: Array) -> tuple[Array, Array]:
+        """Brackets that hold all that counts of each tilted distribution, from a coarse look far and wide: it may have several humps."""
+        lo, hi = np.empty(sites.size), np.empty(sites.size)
+        for a in range(0, sites.size, BLOCK // SCAN.size):
+            some = sites[a:a + BLOCK // SCAN.size]
+            sd = np.sqrt(cav_var[some])[:, None]
+            x = cav_mean[some, None] + sd * SCAN
+            log_w = self.group_values(group[some], x) - 0.5 * SCAN**2
+            counts = log_w > log_w.max(axis=1, keepdims=True) - EDGE
+            first, last = counts.argmax(axis=1), SCAN.size - 1 - counts[:, ::-1].argmax(axis=1)
+            row = np.arange(some.size)
+            lo[a:a + some.size], hi[a:a + some.size] = x[row, np.maximum(first - 1, 0)], x[row, np.minimum(last + 1, SCAN.size - 1)]
+        return lo, hi
 
     def _match_block(self, sites: Ints, group: Ints, cav_mean: Array, cav_var: Array,
-                     log_z: Array, mean: Array, var: Array) -> None:
+                     log_z: Array, mean: Array, var: Array, wide: bool) -> None:
         reach = WIDTH * np.sqrt(var[sites])
-        lo, hi = mean[sites] - reach, mean[sites] + reach
+        lo, hi = self._scanned(sites, group, cav_mean, cav_var) if wide else (mean[sites] - reach, mean[sites] + reach)
         nodes = np.full(sites.size, NODES)
         todo = np.arange(sites.size)
         for _ in range(8 * ATTEMPTS):  # a pass serves the brackets with equally many nodes

@@ -26,7 +26,7 @@ def only_one(path: str | os.PathLike[str], what: str, *, wait: float = 0.0, flee
         return
     from filelock import FileLock, Timeout
 
-    target = Path(path)
+    target = Path(os.path.realpath(path))
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         lock = FileLock(target, is_singleton=True)

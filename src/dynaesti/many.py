@@ -117,6 +117,7 @@ def graft_many(data: Ragged, kernel: Kernel, solver: SolverName | None, threads:
     ends = np.array([data.times.min(), data.times.max()])
     first, last = data.spans()
     tabulated = within_table(kernel.place(*ends), data.likelihood, offset, ends) and data.likelihood.table is not None  # before threads
+    within = tabulated  # so that by formula means: the table did not reach
 
     def run(curves: Ints) -> None:
         a, b = data.site_start[curves[0]], data.site_start[curves[-1] + 1]
@@ -126,7 +127,7 @@ def graft_many(data: Ragged, kernel: Kernel, solver: SolverName | None, threads:
         bent = data.likelihood.bent[where]
 
         def grafted(tabulated: bool) -> Grafted:
-            match = SiteMatch(data.likelihood, sites, offset[where], tabulated)
+            match = SiteMatch(data.likelihood, sites, offset[where], tabulated, wide=not tabulated and within)
             return graft(Problem(prior, match, fixed.precision[where], fixed.shift[where], np.full(curves.size, kernel.instant_var), bent))
 
         result = grafted(tabulated)

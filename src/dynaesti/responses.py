@@ -19,7 +19,7 @@ from dynaesti.labels import as_labels, encode, look_up, written
 from dynaesti.tables import Table, read_table
 from dynaesti.times import TimeAxis, read_times
 
-MOST_WEIGHT = 1e6  # answers that one may stand for
+LEAST_WEIGHT, MOST_WEIGHT = 1e-6, 1e6  # answers that all stand for together at the least; answers that one may stand for
 
 
 @dataclass(frozen=True, eq=False)
@@ -311,8 +311,8 @@ def read_rows(table: Table, named: Mapping[str, str | None], asked: Clock, notes
     if named.get("weight"):
         weight, blank = numbers(frame[str(named["weight"])], told("weight"), found)
         found.complain(blank | (weight < 0), told("weight"), "are missing or negative; give numbers of at least 0")
-        if not np.nansum(np.where(found.bad, 0.0, weight)) > 0:
-            raise ResponseError(f"{told('weight')}: all weights are 0; leave the column out, or give some answers weight")
+        if not found.bad.all() and not np.nansum(np.where(found.bad, 0.0, weight)) > LEAST_WEIGHT:
+            raise ResponseError(f"{told('weight')}: all weights are 0, or next to it; leave the column out, or give some answers weight")
         found.complain(weight > MOST_WEIGHT, told("weight"), f"are above {MOST_WEIGHT:g}: a weight counts as so many answers; scale them")
     if named.get("model"):
         models = labels(frame[str(named["model"])], told("model"), found)

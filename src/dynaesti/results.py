@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import blake2b
@@ -19,7 +20,7 @@ from dynaesti.calibration import Calibration
 from dynaesti.coding import build_answers, translate
 from dynaesti.components import graft_components
 from dynaesti.curves import Curve, from_components
-from dynaesti.errors import InputError
+from dynaesti.errors import HealthWarning, InputError
 from dynaesti.expectation import (
     TIGHT,
     Expectation,
@@ -337,6 +338,11 @@ class Fit(FitParts, Calibration):
             return self
         warn_strangers(self.responses.people, more.people)
         grown = (self._with_new_items(more) if new_items else self)._updated(more)
+        r = grown.responses
+        twice = int((r.row[np.flatnonzero(r.repeats) + 1] >= len(self.responses)).sum()) if r.columns.get("time") else 0
+        if twice and not again:
+            warnings.warn(f"{twice:,} of {len(more):,} answers repeat one of the fit, or each other, exactly (person, item, time and "
+                          "response), and count once more", HealthWarning, stacklevel=2)
         return replace(grown, batches=(*self.batches, batch))
 
     def _updated(self, data: Responses) -> Fit:

@@ -35,7 +35,7 @@ def together() -> Iterator[Callable[[str | os.PathLike[str]], Path]]:
     staged: list[tuple[Path, Path]] = []
 
     def stage(path: str | os.PathLike[str]) -> Path:
-        target = Path(path)
+        target = Path(os.path.realpath(path)) if os.path.islink(path) else Path(path)  # a link stays one
         try:
             part = _new_part(target)
         except (OSError, ValueError) as error:

@@ -31,6 +31,28 @@ def test_anchors_on_a_reporting_scale_give_the_same_fit(drawn, zero, unit, held)
     assert np.abs((scaled.ability()["mean"] - zero) / unit - plain.ability()["mean"]).max() < 0.03
 
 
+@pytest.mark.parametrize("held", [2, 10])
+@pytest.mark.parametrize("names", [["b"], ["a", "b"]])
+def test_no_scale_of_anchors_is_better_than_another(drawn, held, names):
+    """Beyond the standard one, which is left as it is, all scales give one fit: difficulties alone have a unit, too."""
+    items, found = pd.DataFrame(drawn.items)[["item", "a", "b"]].head(held), []
+    for zero, unit in ((500.0, 100.0), (10.0, 3.0), (0.0, 0.26)):
+        told = items.assign(a=items["a"] / unit, b=zero + unit * items["b"])[["item", *names]]
+        fit = dy.DynAEsti(fixed=told, standard_errors=False).fit(drawn.table)
+        found.append(np.append((fit.ability()["mean"].to_numpy() - zero) / unit, fit.log_evidence))
+    np.testing.assert_allclose(found[1], found[0], atol=0.02)
+    np.testing.assert_allclose(found[2], found[0], atol=0.02)
+    assert 0.5 < found[0][:-1].std() < 1.5
+
+
+def test_rasch_anchors_come_with_their_slope(drawn):
+    fit = dy.DynAEsti("1PL", bandwidth=np.inf).fit(drawn.table)
+    again = dy.DynAEsti("1PL", bandwidth=np.inf, fixed=fit.items).fit(drawn.table)
+    np.testing.assert_allclose(again.ability()["mean"], fit.ability()["mean"], atol=0.02)
+    with pytest.raises(dy.InputError, match="slope in common"):
+        dy.DynAEsti("1PL", fixed={f"i{k:02d}": {"b": 400.0 + 30 * k} for k in range(5)}).fit(drawn.table)
+
+
 def test_given_parameters_stay_as_they_are(small):
     assert dy.DynAEsti(fixed={"i0": {"a": 1.0, "b": 35.0}}).fit(small).items.loc[0, ["a", "b"]].tolist() == [1.0, 35.0]
     bare = dy.DynAEsti("3PL", fixed={"i0": {"a": 1.0, "b": 0.0, "c": 0.0}}).fit(small).items.loc[0]

@@ -41,6 +41,12 @@ def test_what_cannot_be_told_is_told(table, words):
     assert any(words in text for text in page_data(fit, None)["cautions"])
 
 
+def test_answers_without_weight_link_nothing():
+    table = cohort(chosen=lambda p, t, rng: rng.integers(0, 5, p.size) + 5 * (p >= 50)).assign(w=1.0)
+    table.loc[0, ["item", "w"]] = [9, 0.0]
+    assert "groups without a link" in told(lambda: dy.DynAEsti(standard_errors=False).fit(table.astype({"item": int}), weight="w"))[0]
+
+
 def test_ordinary_answers_raise_no_caution():
     assert told(lambda: dy.DynAEsti().fit(cohort(150, 12, 30, seed=4)))[0] == ""
 

@@ -38,6 +38,23 @@ def test_numbers_that_are_dates_are_read_as_such_and_told(small, number, called)
     assert np.abs((np.sort(found.axis.restore(found.offsets)) - np.sort(wanted)).astype(float)).max() < 2e3
 
 
+@pytest.mark.parametrize(("right", "wrong"), [
+    (lambda k: 20240101 + k % 28, 20240231), (lambda k: 202401 + k % 12, 0), (lambda k: 1.7e9 + 1e4 * k, -1),
+])
+def test_one_odd_number_among_dates_is_named(small, right, wrong):
+    table = small.assign(date=[right(k) if k else wrong for k in range(len(small))])
+    with pytest.raises(dy.ResponseError, match="where the others do"):
+        dy.Responses.read(table)
+    assert dy.Responses.read(table, unreadable="drop").unit == "days"
+
+
+def test_a_stated_zone_holds_for_frames_too(small, tmp_path):
+    table = small.assign(date=pd.Timestamp("2024-03-30 12:00") + pd.to_timedelta(np.arange(len(small)), unit="h"))
+    table.to_csv(tmp_path / "t.csv", index=False)
+    starts = {str(dy.Responses.read(data, timezone="Asia/Tokyo").axis.restore(np.zeros(1))[0]) for data in (table, tmp_path / "t.csv")}
+    assert starts == {"2024-03-30T03:00:00.000000000"}
+
+
 def test_mixed_clocks_and_odd_hours_are_told(small):
     seconds = 1.7e9 + 1e4 * small["date"]
     with pytest.raises(dy.ResponseError, match="make them alike"):

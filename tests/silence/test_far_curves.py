@@ -28,6 +28,19 @@ def test_curves_far_from_their_prior_are_exact(at):
     assert audit.mean([5.0])[0] == pytest.approx(exact, abs=0.02)
 
 
+@pytest.mark.parametrize("away", [10.0, 12.0, 25.0])
+def test_far_humps_are_found_on_both_sides(away):
+    def humps(y):
+        return np.logaddexp(-0.5 * (y + away) ** 2, -0.5 * (y - away) ** 2 - 3)
+
+    curve = dy.CurvFiFE(bandwidth=np.inf).fit(TIMES, [humps] * 12)
+    x = np.linspace(-40, 40, 800_001)
+    log = 12 * humps(x) - 0.5 * x**2
+    p = np.exp(log - log.max())
+    assert curve.mean([5.0])[0] == pytest.approx(float(p @ x / p.sum()), abs=1e-4)
+    assert curve.log_evidence == pytest.approx(log.max() + np.log(p.sum() * (x[1] - x[0])) - 0.5 * np.log(2 * np.pi), abs=1e-4)
+
+
 @pytest.mark.parametrize("mean", [-15.0, 10.0, 15.0])
 def test_a_prior_mean_far_from_the_votes_keeps_their_sign(mean):
     votes = np.array([1, 1, 0, 1, 1, 0, 1, 1, 1, 0, 1, 1.0])

@@ -3,6 +3,7 @@
 import time
 
 import numpy as np
+import pandas as pd
 import pytest
 from saying import told
 
@@ -36,6 +37,21 @@ def test_own_models_that_only_round_to_nothing_are_fine(small):
     for params in ({"b": 0.0}, {"b": ("a", "b", "c")}, {"b": (0.0, 1.0)}):
         with pytest.raises(dy.InputError, match="needs"):
             dy.OwnModel(naive, params)
+
+
+@pytest.mark.parametrize("shift", [5.0, np.log(3.0)])
+def test_own_models_return_probabilities(small, shift):
+    model = dy.OwnModel(lambda th, r, p: shift - np.logaddexp(0, (p[0] - th) * (1 if r else -1)), {"b": (0.0, -5.0, 5.0)})
+    with pytest.raises(dy.InputError, match="logarithm of a probability"):
+        dy.DynAEsti(model).fit(small)
+
+
+@pytest.mark.parametrize("model", ["1PL", "PCM"])
+def test_spreads_without_an_estimate_are_told(model):
+    rows = [(f"p{i}", f"i{j}", float(i >= 20), (7 * i + j) % 6) for i in range(40) for j in range(6)]
+    words, fit = told(lambda: dy.DynAEsti(model, bandwidth=np.inf).fit(pd.DataFrame(rows, columns=["id", "item", "resp", "date"])))
+    assert "no finite estimate" in words
+    assert np.isinf(fit.items["se_a"]).all()
 
 
 def test_separated_items_without_priors_are_named_and_nothing_explodes(small):

@@ -51,6 +51,15 @@ def test_one_person_however_their_number_is_written(small, first, then):
     assert fit.update(more).responses.people.size == 20
 
 
+def test_a_number_and_its_text_are_one_in_memory_and_shards(small, tmp_path):
+    table = small.assign(id=pd.Series([(1, "1", 2, "2")[k % 4] for k in range(len(small))], dtype=object))
+    assert dy.Responses.read(table).people.size == 2
+    assert dy.prepare(table, tmp_path / "s", shards=2).people == 2
+    ids = pl.Series([2**100, 1, 2**100], dtype=pl.Int128)
+    wide = pl.DataFrame({"id": ids, "item": [1, 1, 1], "resp": [1, 0, 1], "date": [1.0, 2.0, 3.0]})
+    assert dy.Responses.read(wide).people.size == 2
+
+
 def test_strangers_who_are_called_nearly_alike_are_named(small):
     fit = dy.DynAEsti(standard_errors=False).fit(small)
     more = small.head(30).assign(id=small["id"].head(30) + " ", date=small["date"].head(30) + 200)

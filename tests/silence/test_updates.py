@@ -32,6 +32,19 @@ def test_an_update_knows_its_own_data_again(small, tmp_path, capsys):
     assert len(once.update(more, again=True).responses) == 380
 
 
+def test_answers_that_are_in_already_are_told(small):
+    fit = dy.DynAEsti(standard_errors=False).fit(small)
+    assert "300 of 300 answers repeat" in told(lambda: fit.update(small))[0]
+
+
+def test_a_link_stays_a_link(small, tmp_path):
+    fit = dy.DynAEsti(standard_errors=False).fit(small)
+    (tmp_path / "link.dyn").symlink_to(fit.save(tmp_path / "real.dyn"))
+    fit.update(small.head(3).assign(date=500.0)).save(tmp_path / "link.dyn")
+    assert (tmp_path / "link.dyn").is_symlink()
+    assert len(dy.load(tmp_path / "real.dyn").responses) == len(small) + 3
+
+
 def test_shards_know_their_updates_again(small, tmp_path):
     fit = dy.DynAEsti(standard_errors=False).fit(dy.prepare(small, tmp_path / "shards", shards=3), out=tmp_path / "run")
     more = small.head(40).assign(date=lambda t: t["date"] + 200)

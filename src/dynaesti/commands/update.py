@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -42,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
     from dynaesti.results import Fit
     from dynaesti.storage import clear_parts
 
-    place = Path(args.out or args.fit)
+    place = Path(os.path.realpath(args.out or args.fit))
     if not Path(args.fit).exists():
         open_any(args.fit, args.connect)  # which says so, or opens what lies at an address
     whole = bool(args.out) or place.is_dir() or place.name == FIT_NAME

@@ -2,7 +2,7 @@
 
 from dynaesti.errors import InputError
 from dynaesti.items.amounts import BetaItem, GaussianItem, PoissonItem
-from dynaesti.items.base import AmountModel, ItemModel, Weak
+from dynaesti.items.base import AmountModel, ItemModel, Weak, log_odds
 from dynaesti.items.logistic import FourPL, OnePL, ThreePL, TwoPL
 from dynaesti.items.ordered import (
     GeneralPartialCredit,
@@ -34,4 +34,4 @@ def item_model(model: object, signed: bool = False) -> ItemModel:
 
 __all__ = ["MODELS", "MOST_VALUES", "AmountModel", "BetaItem", "FourPL", "GaussianItem", "GeneralPartialCredit", "Golf", "Graded",
            "ItemModel", "Nominal", "OnePL", "OwnModel", "PartialCredit", "PoissonItem", "RatingScale", "ThreePL", "TwoPL", "Weak",
-           "item_model", "log_between"]
+           "item_model", "log_between", "log_odds"]

@@ -12,6 +12,7 @@ from dynaesti.errors import InputError
 from dynaesti.items.base import AmountModel, Weak, columns
 
 MOST_VALUES = 400  # distinct responses that get a row each
+FEW_VALUES, SURE = 12, 1.02  # whole-numbered responses that are categories; what their chances may add up to
 IMPOSSIBLE = -700.0  # log chance that stands for none
 FADED = -30.0  # below which a log chance may end: formulas that are not written for small chances round to 0 there
 CONSIDERED = 5.0  # abilities either side of 0 at which models are judged
@@ -115,6 +116,10 @@ class OwnModel(AmountModel):
         where = np.abs(theta) <= CONSIDERED
         near, at = rows[:, :, where], theta[where]
         barred = near <= IMPOSSIBLE
+        whole = len(self.values) <= FEW_VALUES and all(float(value).is_integer() for value in self.values)
+        if whole and (np.exp(near[:, :, np.abs(at) <= 2.0]).sum(axis=1) > SURE).all():
+            raise InputError(f"item model {self.label!r}: the chances of its {len(self.values)} responses add up to more than 1 at every "
+                             "ability; log_prob must return the logarithm of a probability")
         for k, value in enumerate(self.values):
             if barred[:, k].all(axis=1).any():
                 raise InputError(f"item model {self.label!r}: the response {value:g} is impossible (log_prob is -inf) at every ability; "
