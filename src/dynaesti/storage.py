@@ -8,7 +8,6 @@ import glob
 import json
 import os
 import stat
-import tempfile
 import time
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
@@ -103,6 +102,8 @@ def _new_part(target: Path) -> Path:
         with suppress(OSError):
             if time.time() - old.stat().st_mtime > LEFT_BEHIND:
                 old.unlink()
+    import tempfile  # which takes its time, and is for those who write
+
     handle, name = tempfile.mkstemp(PART, begin, target.parent)
     os.close(handle)
     try:
