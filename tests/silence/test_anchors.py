@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 
 import dynaesti as dy
+from simulated import classroom
 
 
 @pytest.mark.parametrize("option", ["fixed", "start"])
@@ -43,6 +44,17 @@ def test_no_scale_of_anchors_is_better_than_another(drawn, held, names):
     np.testing.assert_allclose(found[1], found[0], atol=0.02)
     np.testing.assert_allclose(found[2], found[0], atol=0.02)
     assert 0.5 < found[0][:-1].std() < 1.5
+
+
+@pytest.mark.parametrize(("zero", "unit"), [(500.0, 100.0), (10.0, 3.0), (1e5, 10.0)])
+def test_measurements_are_anchored_on_any_scale(zero, unit):
+    table = classroom(60, 12, 30, seed=2, model="gaussian")
+    items = dy.DynAEsti("gaussian").fit(table).items.head(6)[["item", "a", "b", "sigma"]]
+    plain = dy.DynAEsti("gaussian", fixed=items, standard_errors=False).fit(table)
+    told = items.assign(a=items["a"] / unit, b=zero + unit * items["b"])
+    scaled = dy.DynAEsti("gaussian", fixed=told, standard_errors=False).fit(table)
+    np.testing.assert_allclose((scaled.ability()["mean"] - zero) / unit, plain.ability()["mean"], atol=0.01)
+    assert scaled.log_evidence == pytest.approx(plain.log_evidence, abs=0.05)
 
 
 def test_rasch_anchors_come_with_their_slope(drawn):
