@@ -17,7 +17,7 @@ examples: $(READY)
 test: lint types contract tests nojit
 
 lint: $(READY)
-	$(BIN)/ruff check .
+	$(BIN)/ruff check . && $(BIN)/ruff format --check -q .
 
 types: $(READY)
 	$(BIN)/mypy

@@ -33,7 +33,9 @@ def synthetic_with(kernel: str) -> None:
     for seed in range(5):
         truth = paper(500, 500, seed=seed)
         begin = time.process_time()
-        fit = dy.DynAEsti("3PL", kernel=kernel, scale="items", threads=1).fit(dy.Responses.from_matrices(truth.responses, truth.times))
+        fit = dy.DynAEsti("3PL", kernel=kernel, scale="items", threads=1).fit(
+            dy.Responses.from_matrices(truth.responses, truth.times)
+        )
         times.append(cpu(begin))
         for scale, rows in by_scale.items():
             rows.append(recovery(replace(fit, options={**fit.options, "scale": scale}), truth))
@@ -47,7 +49,9 @@ def static() -> None:
     by_scale: dict[str, list[dict[str, float]]] = {"abilities": [], "items": []}
     for seed in range(5):
         truth = paper(500, 500, static=True, seed=seed)
-        fit = dy.DynAEsti("3PL", bandwidth=np.inf, threads=1).fit(dy.Responses.from_matrices(truth.responses, truth.times))
+        fit = dy.DynAEsti("3PL", bandwidth=np.inf, threads=1).fit(
+            dy.Responses.from_matrices(truth.responses, truth.times)
+        )
         for scale, rows in by_scale.items():
             found = recovery(replace(fit, options={**fit.options, "scale": scale}), truth)
             rows.append({key: found[key] for key in ("irf", "ability", "70 %", "95 %")})
@@ -55,7 +59,9 @@ def static() -> None:
         print(f"static synthetic, scale {scale!r}: {told(rows)}")
 
 
-def drawn(model: str, people: int, items: int, answers: int, seed: int) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+def drawn(
+    model: str, people: int, items: int, answers: int, seed: int
+) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
     """Answers to items drawn from the weak priors by people with moving abilities; and the truth."""
     rng = np.random.default_rng(seed)
     grid = np.linspace(0, 1, 101)
@@ -73,9 +79,20 @@ def drawn(model: str, people: int, items: int, answers: int, seed: int) -> tuple
     else:
         p = expit(a[item] * (theta - b[item, 0]))
         y = u < (p if model == "2PL" else c[item] + (1 - c[item]) * p)
-    table = {"id": np.repeat(np.arange(people), answers), "item": item.ravel(), "resp": y.ravel() * 1.0, "date": t.ravel()}
+    table = {
+        "id": np.repeat(np.arange(people), answers),
+        "item": item.ravel(),
+        "resp": y.ravel() * 1.0,
+        "date": t.ravel(),
+    }
     real = {"log a": np.log(a), "b1" if model == "GPCM" else "b": b[:, 0]}
-    return table, real | ({"b2": b[:, 1]} if model == "GPCM" else {"logit c": np.log(c / (1 - c))} if model == "3PL" else {})
+    return table, real | (
+        {"b2": b[:, 1]}
+        if model == "GPCM"
+        else {"logit c": np.log(c / (1 - c))}
+        if model == "3PL"
+        else {}
+    )
 
 
 def intervals(replications: int = 200) -> None:
@@ -93,8 +110,10 @@ def intervals(replications: int = 200) -> None:
                     k = names.index({"log a": "log_a", "logit c": "guess"}.get(name, name))
                     away = (block.u[:, k] - truth[block.items]) / np.sqrt(cov[:, k, k])
                     inside.setdefault(name, []).extend((np.abs(away) < 1.96).tolist())
-        print(f"95 % intervals, {model}, {people * 24 // 16} answers an item, {replications} replications: "
-              + ", ".join(f"{name} {np.mean(hits):.3f}" for name, hits in inside.items()))
+        print(
+            f"95 % intervals, {model}, {people * 24 // 16} answers an item, {replications} replications: "
+            + ", ".join(f"{name} {np.mean(hits):.3f}" for name, hits in inside.items())
+        )
 
 
 def update() -> None:

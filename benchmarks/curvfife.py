@@ -40,31 +40,62 @@ def line(what: str, value: str, bar: str = "") -> None:
 
 def seconds(code: str, env: dict[str, str] | None = None, runs: int = 3) -> float:
     """Best wall seconds that a fresh process reports for itself."""
-    return min(float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True,
-                                    env={**os.environ, **(env or {})}).stdout) for _ in range(runs))
+    return min(
+        float(
+            subprocess.run(
+                [sys.executable, "-c", code],
+                capture_output=True,
+                text=True,
+                check=True,
+                env={**os.environ, **(env or {})},
+            ).stdout
+        )
+        for _ in range(runs)
+    )
 
 
 def starting() -> None:
     clock = "import time; t = time.perf_counter(); {}; print(time.perf_counter() - t)"
     line("import dynaesti", f"{seconds(clock.format('import dynaesti')):.3f} s", "≤ 0.4 s")
     fit = "dy.CurvFiFE().fit([0, 1, 2, 3], dy.Bernoulli([0, 1, 0, 1]))"
-    used = "import time, dynaesti as dy; t = time.perf_counter(); {}; print(time.perf_counter() - t)"
-    line("first use of CurvFiFE (import of its parts)", f"{seconds(used.format('dy.CurvFiFE')):.2f} s", "≤ 1 s")
+    used = (
+        "import time, dynaesti as dy; t = time.perf_counter(); {}; print(time.perf_counter() - t)"
+    )
+    line(
+        "first use of CurvFiFE (import of its parts)",
+        f"{seconds(used.format('dy.CurvFiFE')):.2f} s",
+        "≤ 1 s",
+    )
     line("first fit of a process, from the cache", f"{seconds(used.format(fit)):.2f} s")
     with tempfile.TemporaryDirectory() as folder:
-        line("first fit ever on a machine, compiling", f"{seconds(used.format(fit), {'NUMBA_CACHE_DIR': folder}, 1):.1f} s", "≤ 20 s")
+        line(
+            "first fit ever on a machine, compiling",
+            f"{seconds(used.format(fit), {'NUMBA_CACHE_DIR': folder}, 1):.1f} s",
+            "≤ 20 s",
+        )
 
 
 def single() -> None:
     x, votes = polling(0)
-    line("polling, n = 100, bandwidth learned", f"{1e3 * cpu(lambda: dy.CurvFiFE().fit(x, dy.Bernoulli(votes)), 20):.1f} ms", "≤ 15 ms")
+    line(
+        "polling, n = 100, bandwidth learned",
+        f"{1e3 * cpu(lambda: dy.CurvFiFE().fit(x, dy.Bernoulli(votes)), 20):.1f} ms",
+        "≤ 15 ms",
+    )
     curve = dy.CurvFiFE().fit(x, dy.Bernoulli(votes))
     line("audit of that curve, 20,000 draws", f"{cpu(curve.audit):.3f} s", "about 0.1 s")
     for n in (10_000, 100_000, 1_000_000):
         t, v = polling(1, n)
-        took = cpu(lambda t=t, v=v: dy.CurvFiFE(bandwidth=0.3).fit(t, dy.Bernoulli(v)), 3 if n < 10**6 else 1)
+        took = cpu(
+            lambda t=t, v=v: dy.CurvFiFE(bandwidth=0.3).fit(t, dy.Bernoulli(v)),
+            3 if n < 10**6 else 1,
+        )
         bar = {10_000: "≤ 0.1 s", 1_000_000: "≤ 10 s"}.get(n, "")
-        line(f"n = {n:,} at a given bandwidth", f"{took:.3f} s", f"{bar:<10} {1e6 * took / n:.2f} µs an emission")
+        line(
+            f"n = {n:,} at a given bandwidth",
+            f"{took:.3f} s",
+            f"{bar:<10} {1e6 * took / n:.2f} µs an emission",
+        )
 
 
 def many() -> None:
@@ -74,11 +105,33 @@ def many() -> None:
     rng = np.random.default_rng(0)
     who, when = np.repeat(np.arange(10_000), 50), rng.random(500_000)
     votes = (rng.random(500_000) < 0.5 + 0.4 * np.sin(6 * when + who)).astype(int)
-    ours = cpu(lambda: dy.CurvFiFE(bandwidth=0.3).fit_many(who, when, dy.Bernoulli(votes), threads=1), 2) / 10_000
+    ours = (
+        cpu(
+            lambda: dy.CurvFiFE(bandwidth=0.3).fit_many(who, when, dy.Bernoulli(votes), threads=1),
+            2,
+        )
+        / 10_000
+    )
     one = GaussianProcessClassifier(RBF(0.3), optimizer=None)
-    theirs = cpu(lambda: [one.fit(when[50 * k:50 * k + 50, None], votes[50 * k:50 * k + 50]) for k in range(100)]) / 100
-    line("10,000 curves of 50 points at a given bandwidth, a curve", f"{1e3 * ours:.3f} ms", "≤ 0.2 ms")
-    line("scikit-learn's Laplace classifier on such a curve", f"{1e3 * theirs:.2f} ms", f"{theirs / ours:.0f} times ours")
+    theirs = (
+        cpu(
+            lambda: [
+                one.fit(when[50 * k : 50 * k + 50, None], votes[50 * k : 50 * k + 50])
+                for k in range(100)
+            ]
+        )
+        / 100
+    )
+    line(
+        "10,000 curves of 50 points at a given bandwidth, a curve",
+        f"{1e3 * ours:.3f} ms",
+        "≤ 0.2 ms",
+    )
+    line(
+        "scikit-learn's Laplace classifier on such a curve",
+        f"{1e3 * theirs:.2f} ms",
+        f"{theirs / ours:.0f} times ours",
+    )
 
 
 def steep() -> None:
@@ -98,8 +151,14 @@ def steep() -> None:
             settled.append(fitted.converged)
     sweeps, settled = np.array(sweeps), np.array(settled)
     within = np.mean(settled & (sweeps <= 100))
-    line(f"steep guessing items, {sweeps.size} curves of 500: settled within 100 sweeps", f"{within:.1%}", "all")
-    line("    settled within 200; median sweeps", f"{np.mean(settled):.1%}; {np.median(sweeps):.0f}")
+    line(
+        f"steep guessing items, {sweeps.size} curves of 500: settled within 100 sweeps",
+        f"{within:.1%}",
+        "all",
+    )
+    line(
+        "    settled within 200; median sweeps", f"{np.mean(settled):.1%}; {np.median(sweeps):.0f}"
+    )
 
 
 if __name__ == "__main__":

@@ -62,7 +62,9 @@ def child(args: argparse.Namespace) -> None:
     begun, cpu = time.perf_counter(), time.process_time()
     with cluster(args.dask) as engine:
         begun_fit = time.perf_counter()
-        fit = dy.DynAEsti("2PL", threads=args.threads, engine=engine, standard_errors=not args.plain).fit(args.shards, out=args.run)
+        fit = dy.DynAEsti(
+            "2PL", threads=args.threads, engine=engine, standard_errors=not args.plain
+        ).fit(args.shards, out=args.run)
         done = time.perf_counter()
         if not args.plain:
             fit.write_abilities(engine=engine)
@@ -79,8 +81,12 @@ def child(args: argparse.Namespace) -> None:
 
 def run_fit(shards, run, *options, keep=False) -> dict:
     shutil.rmtree(run, ignore_errors=True)
-    found = subprocess.run([sys.executable, __file__, "--child", "--shards", str(shards), "--run", str(run), *options],
-                           capture_output=True, text=True, env={**os.environ, "OPENBLAS_NUM_THREADS": "1"})
+    found = subprocess.run(
+        [sys.executable, __file__, "--child", "--shards", str(shards), "--run", str(run), *options],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
+    )
     if found.returncode:
         sys.exit(found.stderr)
     if not keep:
@@ -98,7 +104,16 @@ def drawn(folder: Path, answers: float) -> Path:
     where = folder / f"shards-{answers:.0e}"
     if not is_shards(where):
         print(f"drawing {answers:.0e} answers", file=sys.stderr, flush=True)
-        simulate_shards(where, max(50, round(answers / MEAN)), 10_000, (LEAST, MOST), span=SPAN, bandwidth=BANDWIDTH, truth=False, seed=1)
+        simulate_shards(
+            where,
+            max(50, round(answers / MEAN)),
+            10_000,
+            (LEAST, MOST),
+            span=SPAN,
+            bandwidth=BANDWIDTH,
+            truth=False,
+            seed=1,
+        )
     return where
 
 
@@ -109,7 +124,9 @@ def preparing(folder: Path, shards: Path) -> dict:
             "print(json.dumps({'answers': s.rows, 'seconds': time.perf_counter() - b, 'cpu_seconds': time.process_time() - c,"
             "'peak_gb': resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6}))")  # fmt: skip
     target = folder / "prepared"
-    found = subprocess.run([sys.executable, "-c", code, str(shards), str(target)], capture_output=True, text=True)
+    found = subprocess.run(
+        [sys.executable, "-c", code, str(shards), str(target)], capture_output=True, text=True
+    )
     shutil.rmtree(target, ignore_errors=True)
     return json.loads(found.stdout) if found.returncode == 0 else {"error": found.stderr[-500:]}
 
@@ -136,8 +153,16 @@ def sweep_speed(shards: Path) -> dict:
     out = {}
     for items in (200, 10_000):
         responses = Shards.open(str(shards)).responses(0)
-        if items < responses.items.size:  # the same answers, as if to fewer items: their rows then fit into the caches
-            responses = type(responses)(**{**vars(responses), "items": responses.items[:items], "item": responses.item % items})
+        if (
+            items < responses.items.size
+        ):  # the same answers, as if to fewer items: their rows then fit into the caches
+            responses = type(responses)(
+                **{
+                    **vars(responses),
+                    "items": responses.items[:items],
+                    "item": responses.item % items,
+                }
+            )
         models = models_of("2PL", responses.items, None, False)
         stock = take_stock(responses, models)
         coding = build_coding(responses.items, models, stock, 1)
@@ -154,7 +179,11 @@ def sweep_speed(shards: Path) -> dict:
                 spent = time.process_time() - begun
                 out[f"{name}, {items} items, {turn}"] = {"sweeps": matched[0] / found.precision.size,
                                                          "answers_per_second": matched[0] / spent}  # fmt: skip
-                start = (found.precision * (1 + 0.01 * np.random.default_rng(0).standard_normal(found.precision.size)), found.shift)
+                start = (
+                    found.precision
+                    * (1 + 0.01 * np.random.default_rng(0).standard_normal(found.precision.size)),
+                    found.shift,
+                )
     expectation.match_again = inner
     return out
 
@@ -183,13 +212,28 @@ def killed(folder: Path, kills: int) -> dict:
                 os.killpg(process.pid, signal.SIGKILL)
                 done += 1
         process.wait()
-        if (run / FIT_NAME).exists() and not (run / CHECKPOINT).exists():  # at its end, killed on the doorstep or not
+        if (run / FIT_NAME).exists() and not (
+            run / CHECKPOINT
+        ).exists():  # at its end, killed on the doorstep or not
             found = dy.load(run)
-            apart.append(float(max(np.abs(x.u - y.u).max() for x, y in zip(truth.bank.blocks, found.bank.blocks, strict=True))))
+            apart.append(
+                float(
+                    max(
+                        np.abs(x.u - y.u).max()
+                        for x, y in zip(truth.bank.blocks, found.bank.blocks, strict=True)
+                    )
+                )
+            )
             evidence.append(abs(truth.log_evidence - found.log_evidence))
             shutil.rmtree(run)
-    return {"kills": done, "ended": len(apart), "steps": calm["steps"], "undisturbed_seconds": calm["seconds"],
-            "parameters_differ_by": max(apart), "evidence_differs_by": max(evidence)}
+    return {
+        "kills": done,
+        "ended": len(apart),
+        "steps": calm["steps"],
+        "undisturbed_seconds": calm["seconds"],
+        "parameters_differ_by": max(apart),
+        "evidence_differs_by": max(evidence),
+    }
 
 
 # --- the cost model, and the page ---------------------------------------------------------------------------
@@ -206,34 +250,69 @@ def cost_model(told: dict) -> dict:
     work = np.array([fit["answers"] * fit["priors"] for fit in small])
     warm = np.array([np.median(fit["pass_seconds"][-4:-1]) for fit in small])
     items = np.array([fit["items"] for fit in small])
-    (own, each), _ = nnls(np.stack([items / warm, work / cores / warm], axis=1), np.ones(warm.size))  # relative errors count
-    step = float(np.mean([fit["m_step_seconds"] / max(fit["steps"], 1) / fit["items"] for fit in small]))
-    out = {"core_seconds_per_answer_and_prior": float(each), "pass_seconds_per_item": float(own), "m_step_seconds_per_item": step,
-           "checked": {}}
+    (own, each), _ = nnls(
+        np.stack([items / warm, work / cores / warm], axis=1), np.ones(warm.size)
+    )  # relative errors count
+    step = float(
+        np.mean([fit["m_step_seconds"] / max(fit["steps"], 1) / fit["items"] for fit in small])
+    )
+    out = {
+        "core_seconds_per_answer_and_prior": float(each),
+        "pass_seconds_per_item": float(own),
+        "m_step_seconds_per_item": step,
+        "checked": {},
+    }
     for key, fit in fits.items():
         guess = float(own * fit["items"] + each * fit["answers"] * fit["priors"] / cores)
-        out["checked"][key] = {"warm_pass_predicted": guess, "warm_pass_measured": float(np.median(fit["pass_seconds"][-4:-1]))}
+        out["checked"][key] = {
+            "warm_pass_predicted": guess,
+            "warm_pass_measured": float(np.median(fit["pass_seconds"][-4:-1])),
+        }
     return out
 
 
 def table(told: dict) -> str:
     """The measured sizes as a table."""
-    lines = ["| answers | people | passes | warm pass | whole fit | CPU | M-step | peak memory | abilities |", "|---" * 9 + "|"]
-    for key, fit in sorted(told.items(), key=lambda pair: pair[1].get("answers", 0) if isinstance(pair[1], dict) else 0):
+    lines = [
+        "| answers | people | passes | warm pass | whole fit | CPU | M-step | peak memory | abilities |",
+        "|---" * 9 + "|",
+    ]
+    for key, fit in sorted(
+        told.items(), key=lambda pair: pair[1].get("answers", 0) if isinstance(pair[1], dict) else 0
+    ):
         if key.startswith("fit "):
-            warm = sorted(fit["pass_seconds"][-4:-1])[1] if len(fit["pass_seconds"]) > 4 else fit["pass_seconds"][-1]
-            lines.append(f"| {fit['answers']:,} | {fit['people']:,} | {fit['passes']} | {warm:.1f} s | {fit['fit_seconds'] / 60:.1f} min | "
-                         f"{fit['cpu_seconds']:,.0f} s | {fit['m_step_seconds'] / max(fit['steps'], 1):.2f} s | {fit['peak_gb']:.2f} GB | "
-                         f"{fit['abilities_seconds']:.0f} s |")
+            warm = (
+                sorted(fit["pass_seconds"][-4:-1])[1]
+                if len(fit["pass_seconds"]) > 4
+                else fit["pass_seconds"][-1]
+            )
+            lines.append(
+                f"| {fit['answers']:,} | {fit['people']:,} | {fit['passes']} | {warm:.1f} s | {fit['fit_seconds'] / 60:.1f} min | "
+                f"{fit['cpu_seconds']:,.0f} s | {fit['m_step_seconds'] / max(fit['steps'], 1):.2f} s | {fit['peak_gb']:.2f} GB | "
+                f"{fit['abilities_seconds']:.0f} s |"
+            )
     return "\n".join(lines)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sizes", type=float, nargs="*", default=[1e5, 1e6, 1e7], help="answers (default: 1e5 1e6 1e7)")
-    parser.add_argument("--dask", help="answers at which 2 Dask workers are held against 2 threads; in a child: where")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--sizes",
+        type=float,
+        nargs="*",
+        default=[1e5, 1e6, 1e7],
+        help="answers (default: 1e5 1e6 1e7)",
+    )
+    parser.add_argument(
+        "--dask",
+        help="answers at which 2 Dask workers are held against 2 threads; in a child: where",
+    )
     parser.add_argument("--kills", type=int, default=0, help="how often a fit is killed")
-    parser.add_argument("--folder", type=Path, help="where shards are kept (default: a temporary folder)")
+    parser.add_argument(
+        "--folder", type=Path, help="where shards are kept (default: a temporary folder)"
+    )
     parser.add_argument("--out", type=Path, default=Path("docs/scale.json"))
     parser.add_argument("--threads", type=int, default=2)
     for name in ("--shards", "--run"):
@@ -247,23 +326,39 @@ def main() -> None:
     folder = args.folder or Path(tempfile.mkdtemp())
     folder.mkdir(parents=True, exist_ok=True)
     told = json.loads(args.out.read_text()) if args.out.exists() else {}
-    told["machine"] = {"cores": os.cpu_count(), "python": platform.python_version(), "date": time.strftime("%Y-%m-%d")}
+    told["machine"] = {
+        "cores": os.cpu_count(),
+        "python": platform.python_version(),
+        "date": time.strftime("%Y-%m-%d"),
+    }
 
     def keep(key, value):
         told[key] = value
         args.out.write_text(json.dumps(told, indent=1) + "\n")
-        print(key, json.dumps({k: v for k, v in value.items() if k not in ("pass_seconds", "stages")}), flush=True)
+        print(
+            key,
+            json.dumps({k: v for k, v in value.items() if k not in ("pass_seconds", "stages")}),
+            flush=True,
+        )
 
     for size in args.sizes:
         shards = drawn(folder, size)
         keep(f"prepare {size:.0e}", preparing(folder, shards))
         keep(f"fit {size:.0e}", run_fit(shards, folder / "run", "--threads", str(args.threads)))
     if args.sizes:
-        keep("sweeps", sweep_speed(drawn(folder, min(args.sizes, key=lambda size: abs(size - 1e6)))))
+        keep(
+            "sweeps", sweep_speed(drawn(folder, min(args.sizes, key=lambda size: abs(size - 1e6))))
+        )
     if args.dask:
         shards = drawn(folder, float(args.dask))
-        keep(f"threads {float(args.dask):.0e}", run_fit(shards, folder / "run", "--plain", "--threads", "2"))
-        keep(f"dask {float(args.dask):.0e}", run_fit(shards, folder / "run", "--plain", "--dask", "local:2"))
+        keep(
+            f"threads {float(args.dask):.0e}",
+            run_fit(shards, folder / "run", "--plain", "--threads", "2"),
+        )
+        keep(
+            f"dask {float(args.dask):.0e}",
+            run_fit(shards, folder / "run", "--plain", "--dask", "local:2"),
+        )
     if args.kills:
         keep("kills", killed(folder, args.kills))
     if any(key.startswith("fit ") for key in told):

@@ -26,9 +26,13 @@ shown = np.arange(10, 101, 10)
 lower, upper = curve.interval(shown, 0.7)
 rising = curve.derivative(shown).rising
 for k, day in enumerate(shown):
-    print(f"{day:>4} {truth[day - 1]:>6.2f} {curve.median(shown)[k]:>6.2f}  {lower[k]:.2f} to {upper[k]:.2f}   {rising[k]:>6.2f}")
+    print(
+        f"{day:>4} {truth[day - 1]:>6.2f} {curve.median(shown)[k]:>6.2f}  {lower[k]:.2f} to {upper[k]:.2f}   {rising[k]:>6.2f}"
+    )
 band = curve.interval(days, 0.7)
-print(f"\nThe 70 % band covers the truth on {np.mean((band[0] < truth) & (truth < band[1])):.0%} of the days.")
+print(
+    f"\nThe 70 % band covers the truth on {np.mean((band[0] < truth) & (truth < band[1])):.0%} of the days."
+)
 print(curve.audit().verdict)
 
 ax = curve.plot()

@@ -11,7 +11,14 @@ import tempfile
 import time
 from pathlib import Path
 
-CHROMIUM = next((path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None)
+CHROMIUM = next(
+    (
+        path
+        for name in ("chromium", "chromium-browser", "google-chrome")
+        if (path := shutil.which(name))
+    ),
+    None,
+)
 
 
 class Browser:
@@ -29,21 +36,46 @@ class Browser:
             os.dup2(high_out, 4)
 
         self.process = subprocess.Popen(
-            [CHROMIUM, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--remote-debugging-pipe",
-             "--no-first-run", "--disable-background-networking", "--disable-component-update", f"--user-data-dir={self.profile}",
-             "about:blank"],
-            preexec_fn=wire, close_fds=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            [
+                CHROMIUM,
+                "--headless=new",
+                "--no-sandbox",
+                "--disable-gpu",
+                "--disable-dev-shm-usage",
+                "--remote-debugging-pipe",
+                "--no-first-run",
+                "--disable-background-networking",
+                "--disable-component-update",
+                f"--user-data-dir={self.profile}",
+                "about:blank",
+            ],
+            preexec_fn=wire,
+            close_fds=False,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
         os.close(theirs_in)
         os.close(theirs_out)
         self.read, self.write, self.rest, self.number = ours_in, ours_out, b"", 0
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
-        self.session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        self.session = self.call("Target.attachToTarget", targetId=target, flatten=True)[
+            "sessionId"
+        ]
         for domain in ("Page", "Runtime", "Network", "Log"):
             self.call(f"{domain}.enable")
-        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600)
+        self.call(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=width < 600,
+        )
         self.call("Emulation.setScrollbarsHidden", hidden=True)
         if dark:
-            self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark"}])
+            self.call(
+                "Emulation.setEmulatedMedia",
+                features=[{"name": "prefers-color-scheme", "value": "dark"}],
+            )
 
     session = None
 
@@ -91,7 +123,9 @@ class Browser:
             time.sleep(0.1)
 
     def run(self, script):
-        found = self.call("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
+        found = self.call(
+            "Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True
+        )
         assert "exceptionDetails" not in found, found["exceptionDetails"]
         return found["result"].get("value")
 
@@ -100,17 +134,31 @@ class Browser:
 
     def press(self, key):
         for kind in ("keyDown", "keyUp"):
-            self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode={"Enter": 13, "Tab": 9}[key],
-                      text="\r" if key == "Enter" and kind == "keyDown" else "")
+            self.call(
+                "Input.dispatchKeyEvent",
+                type=kind,
+                key=key,
+                code=key,
+                windowsVirtualKeyCode={"Enter": 13, "Tab": 9}[key],
+                text="\r" if key == "Enter" and kind == "keyDown" else "",
+            )
 
     def hover(self, selector, across, down):
         """Move the pointer to a place within an element, in parts of its width and height; the tooltip's text, None without one."""
-        self.run(f"document.querySelector({selector!r}).scrollIntoView({{block: 'center', behavior: 'instant'}})")
-        x, y, width, height = self.run(f"(() => {{ const r = document.querySelector({selector!r}).getBoundingClientRect(); "
-                                       "return [r.x, r.y, r.width, r.height]; })()")
-        self.call("Input.dispatchMouseEvent", type="mouseMoved", x=x + across * width, y=y + down * height)
+        self.run(
+            f"document.querySelector({selector!r}).scrollIntoView({{block: 'center', behavior: 'instant'}})"
+        )
+        x, y, width, height = self.run(
+            f"(() => {{ const r = document.querySelector({selector!r}).getBoundingClientRect(); "
+            "return [r.x, r.y, r.width, r.height]; })()"
+        )
+        self.call(
+            "Input.dispatchMouseEvent", type="mouseMoved", x=x + across * width, y=y + down * height
+        )
         self.run("new Promise(done => requestAnimationFrame(() => setTimeout(done, 60)))")
-        return self.run("(() => { const tip = document.getElementById('tip'); return tip.hidden ? null : tip.innerText; })()")
+        return self.run(
+            "(() => { const tip = document.getElementById('tip'); return tip.hidden ? null : tip.innerText; })()"
+        )
 
     def printed(self):
         """The page as it goes to paper: a PDF."""
@@ -120,7 +168,16 @@ class Browser:
         area = {}
         if whole:
             size = self.call("Page.getLayoutMetrics")["cssContentSize"]
-            area = {"clip": {"x": 0, "y": 0, "width": size["width"], "height": size["height"], "scale": 1}, "captureBeyondViewport": True}
+            area = {
+                "clip": {
+                    "x": 0,
+                    "y": 0,
+                    "width": size["width"],
+                    "height": size["height"],
+                    "scale": 1,
+                },
+                "captureBeyondViewport": True,
+            }
         return base64.b64decode(self.call("Page.captureScreenshot", format="png", **area)["data"])
 
     def close(self):

@@ -22,13 +22,24 @@ def classroom(people=60, items=12, answers=30, seed=0, model="2PL", bandwidth=0.
         if model == "2PL":
             y = rng.uniform(size=answers) < expit(u)
         elif model == "GRM":
-            y = (rng.logistic(size=answers) < u + 1).astype(int) + (rng.logistic(size=answers) < u - 1)
+            y = (rng.logistic(size=answers) < u + 1).astype(int) + (
+                rng.logistic(size=answers) < u - 1
+            )
         elif model == "poisson":
             y = rng.poisson(np.exp(0.5 * u))
         elif model == "gaussian":
             y = u + rng.normal(0, 0.7, answers)
         else:
             y = np.clip(rng.beta(6 * expit(u), 6 * expit(-u)), 1e-3, 1 - 1e-3)
-        rows.append(pd.DataFrame({"id": f"p{p:03d}", "item": [f"i{k:02d}" for k in item], "resp": np.asarray(y) * 1.0, "date": t}))
+        rows.append(
+            pd.DataFrame(
+                {
+                    "id": f"p{p:03d}",
+                    "item": [f"i{k:02d}" for k in item],
+                    "resp": np.asarray(y) * 1.0,
+                    "date": t,
+                }
+            )
+        )
     table = pd.concat(rows, ignore_index=True)
     return (table, {"a": a, "b": b, "ability": ability, "grid": grid}) if truth else table

@@ -24,7 +24,9 @@ from simulated import classroom
 def answers(tmp_path_factory):
     path = tmp_path_factory.mktemp("data") / "answers.csv"
     table = classroom(30, 8, 25)
-    table.rename(columns={"id": "student_id", "item": "problem_id", "resp": "correct", "date": "timestamp"}).to_csv(path, index=False)
+    table.rename(
+        columns={"id": "student_id", "item": "problem_id", "resp": "correct", "date": "timestamp"}
+    ).to_csv(path, index=False)
     return path
 
 
@@ -43,21 +45,56 @@ def spoken(capsys, *words):
 
 
 def test_fit_writes_everything_and_tells_in_words(run, answers, tmp_path, capsys):
-    assert {path.name for path in run.iterdir()} - {".lock"} == {"fit.dyn", "static.dyn", "items.csv", "items.parquet", "abilities.csv",
-                                                                             "abilities.parquet", "report.html"}
+    assert {path.name for path in run.iterdir()} - {".lock"} == {
+        "fit.dyn",
+        "static.dyn",
+        "items.csv",
+        "items.parquet",
+        "abilities.csv",
+        "abilities.parquet",
+        "report.html",
+    }
     assert len(pd.read_csv(run / "items.csv")) == 8
     assert set(pd.read_parquet(run / "abilities.parquet")["id"]) == {f"p{k:03d}" for k in range(30)}
-    code, out, err = spoken(capsys, "fit", answers, "--out", tmp_path / "r", "--quiet", "--no-report", "--bandwidth", "0.4")
+    code, out, err = spoken(
+        capsys,
+        "fit",
+        answers,
+        "--out",
+        tmp_path / "r",
+        "--quiet",
+        "--no-report",
+        "--bandwidth",
+        "0.4",
+    )
     assert code == 0
-    for part in ("750 answers of 30 people to 8 items (2PL)", "came to rest", "variance 1", "time scale", "nowing when", "Written to"):
+    for part in (
+        "750 answers of 30 people to 8 items (2PL)",
+        "came to rest",
+        "variance 1",
+        "time scale",
+        "nowing when",
+        "Written to",
+    ):
         assert part in out
     assert "id is 'student_id'" in err
     assert "the model is 2PL, by the responses" in err
 
 
 def test_fit_for_machines(answers, tmp_path, capsys):
-    code, out, _ = spoken(capsys, "fit", answers, "--out", tmp_path / "r", "--quiet", "--no-report", "--no-static", "--json",
-                          "--bandwidth", "0.4")
+    code, out, _ = spoken(
+        capsys,
+        "fit",
+        answers,
+        "--out",
+        tmp_path / "r",
+        "--quiet",
+        "--no-report",
+        "--no-static",
+        "--json",
+        "--bandwidth",
+        "0.4",
+    )
     told = json.loads(out)
     assert code == 0
     assert told["answers"] == 750
@@ -77,7 +114,9 @@ def test_ability_in_every_form(run, tmp_path, capsys):
     assert rows[0] == "id,time,mean,sd,lower,upper"
     assert len(rows) == 3
     fit = dy.load(run / "fit.dyn")
-    assert float(rows[1].split(",")[2]) == pytest.approx(float(fit.ability([0.2], ["p001"])["mean"][0]), abs=1e-6)
+    assert float(rows[1].split(",")[2]) == pytest.approx(
+        float(fit.ability([0.2], ["p001"])["mean"][0]), abs=1e-6
+    )
     assert spoken(capsys, "ability", run, "--grid", "5", "--out", tmp_path / "a.parquet")[0] == 0
     assert len(pd.read_parquet(tmp_path / "a.parquet")) == 150
     told = json.loads(spoken(capsys, "ability", run, "--now", "--id", "p002", "--json")[1])
@@ -110,7 +149,11 @@ def test_items_predict_score_and_update(run, tmp_path, capsys):
 
 
 def test_evaluate_against_baselines(answers, capsys):
-    for split in (["--split", "last"], ["--split", "people"], ["--split", "rolling", "--folds", "2"]):
+    for split in (
+        ["--split", "last"],
+        ["--split", "people"],
+        ["--split", "rolling", "--folds", "2"],
+    ):
         code, out, _ = spoken(capsys, "evaluate", answers, "--bandwidth", "0.4", *split, "--json")
         rows = {row["forecast"]: row for row in json.loads(out)["rows"]}
         assert code == 0
@@ -140,8 +183,23 @@ def test_validate_says_it_by_its_exit_code(answers, tmp_path, capsys):
 def test_simulate_can_be_fitted(tmp_path, capsys):
     for model in ("2PL", "GRM", "poisson", "beta"):
         folder = tmp_path / model
-        assert spoken(capsys, "simulate", "--model", model, "--people", "20", "--items", "6", "--answers-per-person", "15", "--out",
-                      folder)[0] == 0
+        assert (
+            spoken(
+                capsys,
+                "simulate",
+                "--model",
+                model,
+                "--people",
+                "20",
+                "--items",
+                "6",
+                "--answers-per-person",
+                "15",
+                "--out",
+                folder,
+            )[0]
+            == 0
+        )
         assert len(pd.read_csv(folder / "answers.csv")) == 300
         assert len(pd.read_csv(folder / "true_items.csv")) == 6
     assert spoken(capsys, "validate", tmp_path / "2PL" / "answers.csv")[0] in (0, 1)
@@ -153,16 +211,27 @@ def test_simulated_abilities_have_unit_variance():
     assert np.var(drawn.abilities["ability"]) == pytest.approx(1.0, abs=0.05)
 
 
-@pytest.mark.parametrize(("columns", "options"), [
-    ("day,yes\n" + "".join(f"{t},{t % 2}\n" for t in range(20)), ["--votes", "yes"]),
-    ("day,k,n\n" + "".join(f"{t},{t},30\n" for t in range(20)), ["--successes", "k", "--trials", "n"]),
-    ("day,hits\n" + "".join(f"{t},{5 + t % 4}\n" for t in range(20)), ["--counts", "hits"]),
-    ("day,x\n" + "".join(f"{t},{np.sin(t / 4)}\n" for t in range(20)), ["--values", "x", "--sd", "0.1"]),
-])
+@pytest.mark.parametrize(
+    ("columns", "options"),
+    [
+        ("day,yes\n" + "".join(f"{t},{t % 2}\n" for t in range(20)), ["--votes", "yes"]),
+        (
+            "day,k,n\n" + "".join(f"{t},{t},30\n" for t in range(20)),
+            ["--successes", "k", "--trials", "n"],
+        ),
+        ("day,hits\n" + "".join(f"{t},{5 + t % 4}\n" for t in range(20)), ["--counts", "hits"]),
+        (
+            "day,x\n" + "".join(f"{t},{np.sin(t / 4)}\n" for t in range(20)),
+            ["--values", "x", "--sd", "0.1"],
+        ),
+    ],
+)
 def test_curves_from_files(tmp_path, capsys, columns, options):
     path = tmp_path / "a.csv"
     path.write_text(columns)
-    code, out, _ = spoken(capsys, "curve", path, *options, "--grid", "7", "--figure", tmp_path / "a.png")
+    code, out, _ = spoken(
+        capsys, "curve", path, *options, "--grid", "7", "--figure", tmp_path / "a.png"
+    )
     assert code == 0
     assert len(out.strip().splitlines()) == 8
     assert (tmp_path / "a.png").stat().st_size > 5000
@@ -201,9 +270,16 @@ def test_help_is_quick():
     spent = []
     for _ in range(3):
         before = os.times()
-        subprocess.run([sys.executable, "-m", "dynaesti", "--help"], check=True, capture_output=True)
+        subprocess.run(
+            [sys.executable, "-m", "dynaesti", "--help"], check=True, capture_output=True
+        )
         after = os.times()
-        spent.append(after.children_user + after.children_system - before.children_user - before.children_system)
+        spent.append(
+            after.children_user
+            + after.children_system
+            - before.children_user
+            - before.children_system
+        )
     assert min(spent) < 0.3
 
 
@@ -211,21 +287,49 @@ def test_an_interrupted_fit_says_how_to_go_on(tmp_path):
     """Ctrl-C leaves a checkpoint; the same command ends with what an undisturbed one gives."""
     table = classroom(150, 20, 60)
     table.to_csv(tmp_path / "a.csv", index=False)
-    words = [sys.executable, "-c", "from dynaesti.commands import fit; import sys; fit.EVERY = 0.0; "
-             "from dynaesti.commands.main import main; sys.exit(main(sys.argv[1:]))",
-             "fit", str(tmp_path / "a.csv"), "--model", "3PL", "--no-report", "--no-static", "--threads", "1"]
-    first = subprocess.Popen([*words, "--out", str(tmp_path / "r")], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    words = [
+        sys.executable,
+        "-c",
+        "from dynaesti.commands import fit; import sys; fit.EVERY = 0.0; "
+        "from dynaesti.commands.main import main; sys.exit(main(sys.argv[1:]))",
+        "fit",
+        str(tmp_path / "a.csv"),
+        "--model",
+        "3PL",
+        "--no-report",
+        "--no-static",
+        "--threads",
+        "1",
+    ]
+    first = subprocess.Popen(
+        [*words, "--out", str(tmp_path / "r")],
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     end = time.monotonic() + 60
-    while not (tmp_path / "r" / "fit.ckpt").exists() and first.poll() is None and time.monotonic() < end:
+    while (
+        not (tmp_path / "r" / "fit.ckpt").exists()
+        and first.poll() is None
+        and time.monotonic() < end
+    ):
         time.sleep(0.05)
     first.send_signal(signal.SIGINT)
     _, err = first.communicate(timeout=60)
     assert first.returncode == 130
     assert "the same command goes on" in err
     assert "Traceback" not in err
-    again = subprocess.run([*words, "--out", str(tmp_path / "r")], capture_output=True, text=True, timeout=120, check=True)
+    again = subprocess.run(
+        [*words, "--out", str(tmp_path / "r")],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
     assert "going on from" in again.stderr
-    subprocess.run([*words, "--out", str(tmp_path / "whole")], capture_output=True, timeout=120, check=True)
+    subprocess.run(
+        [*words, "--out", str(tmp_path / "whole")], capture_output=True, timeout=120, check=True
+    )
     a, b = (pd.read_csv(tmp_path / name / "items.csv") for name in ("r", "whole"))
     np.testing.assert_allclose(a["b"], b["b"], atol=1e-6)
     assert not (tmp_path / "r" / "fit.ckpt").exists()
@@ -238,9 +342,36 @@ def test_choices_on_the_command_line_are_those_of_the_library():
 @pytest.mark.parametrize("model", ["1PL", "4PL", "PCM", "GPCM", "RSM", "NRM", "gaussian", "beta"])
 def test_every_model_is_held_against_constant_abilities(tmp_path, capsys, model):
     drawn = "PCM" if model in ("RSM", "NRM") else model
-    assert main(["simulate", "--model", drawn, "--people", "40", "--items", "8", "--answers-per-person", "30", "--level", "0.3", "--out",
-                 str(tmp_path / "s")]) == 0
-    code, out, err = spoken(capsys, "fit", tmp_path / "s" / "answers.csv", "--model", model, "--out", tmp_path / "r", "--quiet")
+    assert (
+        main(
+            [
+                "simulate",
+                "--model",
+                drawn,
+                "--people",
+                "40",
+                "--items",
+                "8",
+                "--answers-per-person",
+                "30",
+                "--level",
+                "0.3",
+                "--out",
+                str(tmp_path / "s"),
+            ]
+        )
+        == 0
+    )
+    code, out, err = spoken(
+        capsys,
+        "fit",
+        tmp_path / "s" / "answers.csv",
+        "--model",
+        model,
+        "--out",
+        tmp_path / "r",
+        "--quiet",
+    )
     assert code == 0
     assert "no comparison" not in err
     assert "nowing when" in out
@@ -250,14 +381,33 @@ def test_times_are_written_in_full_and_unix_time_is_known_again(tmp_path, capsys
     table = classroom(12, 5, 20)
     table["date"] = 1.7e9 + 1e6 * table["date"] + 0.125
     table.to_csv(tmp_path / "unix.csv", index=False)
-    code, _, err = spoken(capsys, "fit", tmp_path / "unix.csv", "--out", tmp_path / "r", "--quiet", "--no-report", "--no-static",
-                          "--bandwidth", "5")
+    code, _, err = spoken(
+        capsys,
+        "fit",
+        tmp_path / "unix.csv",
+        "--out",
+        tmp_path / "r",
+        "--quiet",
+        "--no-report",
+        "--no-static",
+        "--bandwidth",
+        "5",
+    )
     assert code == 0
     assert "Unix time in seconds" in err
     shown = pd.to_datetime(pd.read_csv(tmp_path / "r" / "abilities.csv")["time"], format="ISO8601")
     assert shown.nunique() == table["date"].nunique()
     assert spoken(capsys, "predict", tmp_path / "r", tmp_path / "unix.csv")[0] == 0
-    code, out, _ = spoken(capsys, "ability", tmp_path / "r", "--id", "p001", "--at", "2030-01-01", "2030-01-01T02:00:00+02:00")
+    code, out, _ = spoken(
+        capsys,
+        "ability",
+        tmp_path / "r",
+        "--id",
+        "p001",
+        "--at",
+        "2030-01-01",
+        "2030-01-01T02:00:00+02:00",
+    )
     assert [line.split(",")[1] for line in out.splitlines()[1:]] == ["2030-01-01T00:00:00"] * 2
     assert spoken(capsys, "ability", tmp_path / "r", "--at", "1500-01-01")[0] == 3
     assert spoken(capsys, "validate", tmp_path / "unix.csv", "--unit", "unix-ms")[0] == 3
@@ -266,7 +416,9 @@ def test_times_are_written_in_full_and_unix_time_is_known_again(tmp_path, capsys
 def test_update_knows_what_it_has(run, answers, tmp_path, capsys):
     _, _, err = spoken(capsys, "update", run, answers, "--out", tmp_path / "twice")
     assert "750 of 750 answers are in the run already" in err
-    code, _, err = spoken(capsys, "update", run, answers, "--out", tmp_path / "none", "--drop-duplicates")
+    code, _, err = spoken(
+        capsys, "update", run, answers, "--out", tmp_path / "none", "--drop-duplicates"
+    )
     assert code == 3
     assert "nothing is left to add" in err
     strange = tmp_path / "strange.csv"
@@ -275,9 +427,13 @@ def test_update_knows_what_it_has(run, answers, tmp_path, capsys):
 
 
 def test_answers_in_words_are_coded(tmp_path, capsys):
-    (tmp_path / "a.csv").write_text("id,item,resp,date\na,1,never,1\na,2,often,2\nb,1,often,1\nb,2,never,3\n")
+    (tmp_path / "a.csv").write_text(
+        "id,item,resp,date\na,1,never,1\na,2,often,2\nb,1,often,1\nb,2,never,3\n"
+    )
     assert spoken(capsys, "validate", tmp_path / "a.csv")[0] == 3
-    _, out, err = spoken(capsys, "validate", tmp_path / "a.csv", "--code", "never=0", "--code", "often=2")
+    _, out, err = spoken(
+        capsys, "validate", tmp_path / "a.csv", "--code", "never=0", "--code", "often=2"
+    )
     assert "Responses: 0 (2), 2 (2)." in out
     assert "'never' counts as 0" in err
     with pytest.raises(SystemExit):
@@ -292,14 +448,22 @@ def test_wrong_options_are_refused_before_the_work(run, answers, tmp_path, capsy
     assert spoken(capsys, "evaluate", answers, "--split", "rolling", "--folds", "500")[0] == 3
     assert spoken(capsys, "simulate", "--out", answers)[0] == 4
     (tmp_path / "c.csv").write_text("day,y\n1,1\n2,0\n3,1\n")
-    for more in (["--grid", "0"], ["--at", "foo"], ["--figure", str(tmp_path / "x.foo")], ["--trials", "y"]):
+    for more in (
+        ["--grid", "0"],
+        ["--at", "foo"],
+        ["--figure", str(tmp_path / "x.foo")],
+        ["--trials", "y"],
+    ):
         assert spoken(capsys, "curve", tmp_path / "c.csv", "--votes", "y", *more)[0] == 3
 
 
 def test_messages_speak_of_flags():
     from dynaesti.commands.words import as_flags
 
-    assert as_flags("use bandwidth=inf or direction='free'; rare=10") == "use --bandwidth inf or --direction free; --rare 10"
+    assert (
+        as_flags("use bandwidth=inf or direction='free'; rare=10")
+        == "use --bandwidth inf or --direction free; --rare 10"
+    )
     assert as_flags("did you mean id='student'?") == "did you mean --id student?"
     assert as_flags("write over it with force=True (--force)") == "write over it with --force"
     assert as_flags("a plain sentence, model and all") == "a plain sentence, model and all"

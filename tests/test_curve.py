@@ -33,7 +33,9 @@ def test_moments_and_quantiles_agree_with_draws(curve):
     assert_allclose(draws.std(axis=0), curve.sd(T), atol=0.006)
     q = [0.025, 0.15, 0.5, 0.85, 0.975]
     assert_allclose(np.quantile(draws, q, axis=0), curve.quantile(T, q), atol=0.015)
-    assert_allclose(np.cov(curve.latent.sample(T, 60_000, seed=2).T), curve.covariance(T), atol=0.03)
+    assert_allclose(
+        np.cov(curve.latent.sample(T, 60_000, seed=2).T), curve.covariance(T), atol=0.03
+    )
     assert_allclose(curve.sample(T, 3, seed=9), curve.sample(T, 3, seed=9))
 
 
@@ -43,7 +45,9 @@ def test_quantiles_pass_through_the_link_and_invert_the_mixture(curve):
     assert_allclose(curve.quantile(T, q), norm.cdf(latent), atol=1e-12)
     mix = curve.mixture(T)
     assert_allclose(
-        [(mix.weights * norm.cdf((row - mix.means) / mix.sds)).sum(axis=0) for row in latent], np.tile(q[:, None], (1, 5)), atol=1e-10
+        [(mix.weights * norm.cdf((row - mix.means) / mix.sds)).sum(axis=0) for row in latent],
+        np.tile(q[:, None], (1, 5)),
+        atol=1e-10,
     )
     assert_allclose(curve.median(T), curve.quantile(T, 0.5))
     lower, upper = curve.interval(T, 0.4)
@@ -52,16 +56,22 @@ def test_quantiles_pass_through_the_link_and_invert_the_mixture(curve):
 
 def test_probit_mean_has_its_closed_form(fixed):
     latent = fixed.latent
-    assert_allclose(fixed.mean(T), norm.cdf(latent.mean(T) / np.sqrt(1 + latent.sd(T) ** 2)), atol=1e-12)
+    assert_allclose(
+        fixed.mean(T), norm.cdf(latent.mean(T) / np.sqrt(1 + latent.sd(T) ** 2)), atol=1e-12
+    )
 
 
 def test_log_density_is_the_normal_s_with_the_link_s_jacobian(fixed):
     t, y = T[1:3], np.array([0.3, 0.6])
     x = norm.ppf(y)
-    expected = multivariate_normal.logpdf(x, fixed.latent.mean(t), fixed.covariance(t)) - norm.logpdf(x).sum()
+    expected = (
+        multivariate_normal.logpdf(x, fixed.latent.mean(t), fixed.covariance(t))
+        - norm.logpdf(x).sum()
+    )
     assert fixed.log_density(t, y) == pytest.approx(expected, abs=1e-6)
     total = np.trapezoid(
-        [np.exp(fixed.log_density([0.5], [p])) for p in np.linspace(1e-6, 1 - 1e-6, 2001)], np.linspace(1e-6, 1 - 1e-6, 2001)
+        [np.exp(fixed.log_density([0.5], [p])) for p in np.linspace(1e-6, 1 - 1e-6, 2001)],
+        np.linspace(1e-6, 1 - 1e-6, 2001),
     )
     assert total == pytest.approx(1.0, abs=1e-4)
     with pytest.raises(dy.InputError, match="between 0 and 1"):
@@ -77,7 +87,9 @@ def test_derivatives_are_slopes_of_draws(curve):
     assert_allclose(slopes.mean(axis=0), got.mean, atol=0.03)
     assert_allclose(slopes.std(axis=0), got.sd, rtol=0.03)
     assert_allclose((slopes > 0).mean(axis=0), got.rising, atol=0.01)
-    assert_allclose(curve.derivative(t).mean, (curve.mean(t + e) - curve.mean(t - e)) / (2 * e), atol=2e-3)
+    assert_allclose(
+        curve.derivative(t).mean, (curve.mean(t + e) - curve.mean(t - e)) / (2 * e), atol=2e-3
+    )
     with pytest.raises(dy.InputError, match="no derivative"):
         dy.CurvFiFE(dy.Matern12(0.3)).fit([0, 1, 2], dy.Bernoulli([0, 1, 1])).derivative([1.0])
 
@@ -100,10 +112,16 @@ def test_leave_one_out_equals_refitting(options):
         rest = np.delete(np.arange(x.size), k)
         parts = [dy.CurvFiFE(p.kernel).fit(x[rest], dy.Bernoulli(votes[rest])) for p in full.priors]
         logs = np.array([p.log_prior for p in full.priors])
-        without = np.logaddexp.reduce([part.log_evidence + lp for part, lp in zip(parts, logs, strict=True)])
-        whole = np.logaddexp.reduce([p.log_evidence + lp for p, lp in zip(full.priors, logs, strict=True)])
+        without = np.logaddexp.reduce(
+            [part.log_evidence + lp for part, lp in zip(parts, logs, strict=True)]
+        )
+        whole = np.logaddexp.reduce(
+            [p.log_evidence + lp for p, lp in zip(full.priors, logs, strict=True)]
+        )
         refit.append(whole - without)
-    assert_allclose(full.loo, refit, atol=0.02)  # grafting's own error in two evidences of a dozen votes
+    assert_allclose(
+        full.loo, refit, atol=0.02
+    )  # grafting's own error in two evidences of a dozen votes
 
 
 def test_leave_one_out_of_gaussians_is_exact():
@@ -112,28 +130,39 @@ def test_leave_one_out_of_gaussians_is_exact():
     full = dy.CurvFiFE(dy.RBF(0.4, amplitude=1.0), mean=0.0).fit(t, dy.Gaussian(y, sd))
     for k in range(16):
         rest = np.delete(np.arange(16), k)
-        without = dy.CurvFiFE(dy.RBF(0.4, amplitude=1.0), mean=0.0).fit(t[rest], dy.Gaussian(y[rest], sd[rest]))
+        without = dy.CurvFiFE(dy.RBF(0.4, amplitude=1.0), mean=0.0).fit(
+            t[rest], dy.Gaussian(y[rest], sd[rest])
+        )
         assert full.loo[k] == pytest.approx(full.log_evidence - without.log_evidence, abs=1e-6)
         shift = full.latent.mean([t[k]]) - without.latent.mean([t[k]])
-        assert full.influence()["shift"][k] == pytest.approx(shift[0], abs=1e-3)  # emissions see the curve through the nugget
+        assert full.influence()["shift"][k] == pytest.approx(
+            shift[0], abs=1e-3
+        )  # emissions see the curve through the nugget
 
 
 def test_influence_finds_the_outlier():
     t = np.linspace(0, 1, 30)
     y = np.sin(3 * t)
     y[11] += 2
-    table = dy.CurvFiFE(dy.RBF(0.4, amplitude=1.0), mean=0.0).fit(t, dy.Gaussian(y, 0.2)).influence()
+    table = (
+        dy.CurvFiFE(dy.RBF(0.4, amplitude=1.0), mean=0.0).fit(t, dy.Gaussian(y, 0.2)).influence()
+    )
     assert np.abs(table["shift_in_sd"]).argmax() == 11
     assert table["loo"].argmin() == 11
 
 
-@pytest.mark.parametrize("kernel", [None, dy.RBF(0.3), dy.Matern32(), 0.5 * dy.Level() + 0.5 * dy.RBF()])
+@pytest.mark.parametrize(
+    "kernel", [None, dy.RBF(0.3), dy.Matern32(), 0.5 * dy.Level() + 0.5 * dy.RBF()]
+)
 def test_update_equals_the_refit(kernel):
     x, _, votes = polling(8)
     new = np.array([0.5, 0.777, 1.05, 1.2])
     start = dy.CurvFiFE(kernel).fit(x[:80], dy.Bernoulli(votes[:80]))
     step = start.update(x[80:], dy.Bernoulli(votes[80:])).update(new, dy.Bernoulli([0, 1, 1, 0]))
-    every, everything = np.concatenate([x, new]), dy.Bernoulli(np.concatenate([votes, [0, 1, 1, 0]]))
+    every, everything = (
+        np.concatenate([x, new]),
+        dy.Bernoulli(np.concatenate([votes, [0, 1, 1, 0]])),
+    )
     t = np.linspace(-0.1, 1.4, 30)
     for prior, updated in zip(step.priors, step.components, strict=True):
         if updated is None:
@@ -146,8 +175,14 @@ def test_update_equals_the_refit(kernel):
 
 def test_the_latent_view_survives_updates_and_files(curve, tmp_path):
     latent = curve.latent
-    assert_allclose(latent.update([0.5], dy.Bernoulli([1])).mean(T), curve.update([0.5], dy.Bernoulli([1])).latent.mean(T), rtol=0)
-    assert_allclose(dy.load(latent.save(tmp_path / "latent.dyn")).mean(T), latent.mean(T), rtol=1e-12)
+    assert_allclose(
+        latent.update([0.5], dy.Bernoulli([1])).mean(T),
+        curve.update([0.5], dy.Bernoulli([1])).latent.mean(T),
+        rtol=0,
+    )
+    assert_allclose(
+        dy.load(latent.save(tmp_path / "latent.dyn")).mean(T), latent.mean(T), rtol=1e-12
+    )
 
 
 def test_leave_one_out_of_forbidding_emissions():
@@ -175,9 +210,15 @@ def test_nothing_mutates(curve):
         lambda t, n: dy.StudentT(n.normal(size=t.size), 0.3),
         lambda t, n: dy.Ordinal(n.integers(0, 3, t.size), [-1, 1]),
         lambda t, n: dy.ItemResponses(n.integers(0, 3, t.size), "GRM", a=1.2, b=[-1, 1]),
-        lambda t, n: dy.Table(np.linspace(-3, 3, 50), -0.5 * (np.linspace(-3, 3, 50) - n.normal(size=(t.size, 1))) ** 2),
+        lambda t, n: dy.Table(
+            np.linspace(-3, 3, 50),
+            -0.5 * (np.linspace(-3, 3, 50) - n.normal(size=(t.size, 1))) ** 2,
+        ),
         lambda t, n: [lambda y, k=k: -np.abs(y - k) for k in n.normal(size=t.size)],
-        lambda t, n: [dy.Gaussian(n.normal(size=4), 0.3), dy.Ordinal(n.integers(0, 3, t.size - 4), [-1, 1])],
+        lambda t, n: [
+            dy.Gaussian(n.normal(size=4), 0.3),
+            dy.Ordinal(n.integers(0, 3, t.size - 4), [-1, 1]),
+        ],
     ],
 )
 def test_saved_curves_come_back(make, tmp_path):
@@ -185,17 +226,29 @@ def test_saved_curves_come_back(make, tmp_path):
     curve = dy.CurvFiFE().fit(t, make(t, np.random.default_rng(0)))
     again = dy.load(curve.save(tmp_path / "curve.dyn"))
     at = np.linspace(-1, 7, 9)
-    assert_allclose(again.quantile(at, [0.1, 0.5, 0.9]), curve.quantile(at, [0.1, 0.5, 0.9]), rtol=1e-12)
-    assert again.log_evidence == curve.log_evidence
-    assert_allclose(again.loo, curve.loo, atol=2e-3 if callable(getattr(curve.observations.emissions, "_call", None)) else 1e-9)
-    more = (
-        dy.Gaussian([0.5], 1.0) if curve.link.name == "identity" else (dy.Poisson([30]) if curve.link.name == "log" else dy.Bernoulli([1]))
+    assert_allclose(
+        again.quantile(at, [0.1, 0.5, 0.9]), curve.quantile(at, [0.1, 0.5, 0.9]), rtol=1e-12
     )
-    assert_allclose(again.update([6.0], more).mean(at), curve.update([6.0], more).mean(at), rtol=1e-3)
+    assert again.log_evidence == curve.log_evidence
+    assert_allclose(
+        again.loo,
+        curve.loo,
+        atol=2e-3 if callable(getattr(curve.observations.emissions, "_call", None)) else 1e-9,
+    )
+    more = (
+        dy.Gaussian([0.5], 1.0)
+        if curve.link.name == "identity"
+        else (dy.Poisson([30]) if curve.link.name == "log" else dy.Bernoulli([1]))
+    )
+    assert_allclose(
+        again.update([6.0], more).mean(at), curve.update([6.0], more).mean(at), rtol=1e-3
+    )
 
 
 def test_functions_too_sharp_for_the_file_are_told(tmp_path):
-    sharp = [lambda y, k=k: -0.5 * ((y - k) / 1e-3) ** 2 - np.abs(y - k) / 1e-3 for k in (0.1, 0.2, 0.3)]
+    sharp = [
+        lambda y, k=k: -0.5 * ((y - k) / 1e-3) ** 2 - np.abs(y - k) / 1e-3 for k in (0.1, 0.2, 0.3)
+    ]
     curve = dy.CurvFiFE(bandwidth=1.0).fit([0.0, 1.0, 2.0], sharp)
     with pytest.warns(dy.DynaestiWarning, match="3 of 3 emission functions are sharper"):
         path = curve.save(tmp_path / "sharp.dyn")
@@ -206,7 +259,9 @@ def test_functions_of_the_user_are_asked_for_again(tmp_path):
     from scipy.special import ndtr, ndtri
 
     t = np.arange(6.0)
-    odd = dy.CurvFiFE(link=(ndtr, ndtri), mean=lambda t: 0.1 * t).fit(t, dy.Bernoulli([0, 0, 1, 0, 1, 1]))
+    odd = dy.CurvFiFE(link=(ndtr, ndtri), mean=lambda t: 0.1 * t).fit(
+        t, dy.Bernoulli([0, 0, 1, 0, 1, 1])
+    )
     path = odd.save(tmp_path / "odd.dyn")
     with pytest.raises(dy.InputError, match="pass it again"):
         dy.load(path, link=(ndtr, ndtri))
@@ -219,7 +274,12 @@ def test_functions_of_the_user_are_asked_for_again(tmp_path):
 def test_bad_files_are_refused_in_words(curve, tmp_path):
     path = curve.save(tmp_path / "c.dyn")
     whole = path.read_bytes()
-    cases = {"truncated": whole[: len(whole) // 2], "empty": b"", "foreign": b"PK\x03\x04nonsense", "text": b"hello"}
+    cases = {
+        "truncated": whole[: len(whole) // 2],
+        "empty": b"",
+        "foreign": b"PK\x03\x04nonsense",
+        "text": b"hello",
+    }
     for name, content in cases.items():
         (tmp_path / name).write_bytes(content)
         with pytest.raises(dy.StorageError, match="damaged"):
@@ -259,9 +319,18 @@ def test_bad_files_are_refused_in_words(curve, tmp_path):
 @pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow"])
 def test_frames_come_back_as_the_kind_that_came_in(kind, tmp_path):
     library = pytest.importorskip(kind)
-    series = {"pandas": lambda v: library.Series(v), "polars": lambda v: library.Series(v), "pyarrow": lambda v: library.array(v)}[kind]
+    series = {
+        "pandas": lambda v: library.Series(v),
+        "polars": lambda v: library.Series(v),
+        "pyarrow": lambda v: library.array(v),
+    }[kind]
     curve = dy.CurvFiFE().fit(series([0.0, 1.0, 2.0, 3.0]), dy.Bernoulli(series([0, 1, 0, 1])))
-    for frame in (curve.to_frame(), curve.bandwidths, curve.influence(), curve.exact([1.0], draws=400)):
+    for frame in (
+        curve.to_frame(),
+        curve.bandwidths,
+        curve.influence(),
+        curve.exact([1.0], draws=400),
+    ):
         assert type(frame).__module__.split(".")[0] == kind
     other = curve.to_frame([1.0, 2.0], kind="polars")
     assert list(other.columns) == ["time", "mean", "sd", "lower", "median", "upper"]
@@ -281,5 +350,7 @@ def test_plot_draws_what_plot_data_says(curve):
 def test_evidence_of_the_average_is_the_average_of_evidences(curve):
     masses = np.exp([p.log_prior for p in curve.priors])
     assert masses.sum() == pytest.approx(1.0, abs=0.05)
-    assert curve.log_evidence == pytest.approx(np.log(masses @ np.exp([p.log_evidence for p in curve.priors])))
+    assert curve.log_evidence == pytest.approx(
+        np.log(masses @ np.exp([p.log_evidence for p in curve.priors]))
+    )
     assert sum(p.weight for p in curve.priors) == pytest.approx(1.0)

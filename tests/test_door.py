@@ -30,19 +30,25 @@ def table():
     return classroom(12, 5, 10)
 
 
-@pytest.mark.parametrize(("name", "write"), [
-    ("a.csv", lambda t, p: t.to_csv(p, index=False)),
-    ("a.tsv", lambda t, p: t.to_csv(p, index=False, sep="\t")),
-    ("a.txt", lambda t, p: t.to_csv(p, index=False, sep=";")),
-    ("a.csv.gz", lambda t, p: t.to_csv(p, index=False)),
-    ("a.parquet", lambda t, p: t.to_parquet(p)),
-    ("a.jsonl", lambda t, p: t.to_json(p, orient="records", lines=True, double_precision=15)),
-    ("a.jsonl.gz", lambda t, p: t.to_json(p, orient="records", lines=True, double_precision=15)),
-    ("a.json", lambda t, p: t.to_json(p, orient="records", double_precision=15)),
-    ("bom.csv", lambda t, p: t.to_csv(p, index=False, encoding="utf-8-sig")),
-    ("wide.csv", lambda t, p: t.to_csv(p, index=False, encoding="utf-16")),
-    ("answers", lambda t, p: t.to_csv(p, index=False)),
-])
+@pytest.mark.parametrize(
+    ("name", "write"),
+    [
+        ("a.csv", lambda t, p: t.to_csv(p, index=False)),
+        ("a.tsv", lambda t, p: t.to_csv(p, index=False, sep="\t")),
+        ("a.txt", lambda t, p: t.to_csv(p, index=False, sep=";")),
+        ("a.csv.gz", lambda t, p: t.to_csv(p, index=False)),
+        ("a.parquet", lambda t, p: t.to_parquet(p)),
+        ("a.jsonl", lambda t, p: t.to_json(p, orient="records", lines=True, double_precision=15)),
+        (
+            "a.jsonl.gz",
+            lambda t, p: t.to_json(p, orient="records", lines=True, double_precision=15),
+        ),
+        ("a.json", lambda t, p: t.to_json(p, orient="records", double_precision=15)),
+        ("bom.csv", lambda t, p: t.to_csv(p, index=False, encoding="utf-8-sig")),
+        ("wide.csv", lambda t, p: t.to_csv(p, index=False, encoding="utf-16")),
+        ("answers", lambda t, p: t.to_csv(p, index=False)),
+    ],
+)
 def test_files_of_every_kind_give_the_same(tmp_path, table, name, write):
     write(table, tmp_path / name)
     same(read(tmp_path / name), read(table))
@@ -53,7 +59,11 @@ def test_several_files_patterns_and_standard_input(tmp_path, table, monkeypatch)
     table.iloc[50:].to_csv(tmp_path / "two.csv", index=False)
     same(read([tmp_path / "one.csv", tmp_path / "two.csv"]), read(table))
     same(read(str(tmp_path / "*.csv")), read(table))
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(gzip.compress(table.to_csv(index=False).encode()))))
+    monkeypatch.setattr(
+        sys,
+        "stdin",
+        io.TextIOWrapper(io.BytesIO(gzip.compress(table.to_csv(index=False).encode()))),
+    )
     same(read("-"), read(table))
     (tmp_path / "three.csv").write_text("a,b\n1,2\n")
     with pytest.raises(dy.ResponseError, match=r"differs from one\.csv in its columns"):
@@ -93,12 +103,24 @@ def test_a_messy_file_is_refused_by_line_or_read_with_every_decision_told(tmp_pa
     with pytest.raises(dy.ResponseError) as caught:
         read(path)
     words = str(caught.value)
-    for part in ("1 lines cannot be read as rows", "'banana' in messy.csv, line 6", "id (column 'student_id'): 1 of 9 rows have none",
-                 "'never' in messy.csv, line 8", "--drop-unreadable"):
+    for part in (
+        "1 lines cannot be read as rows",
+        "'banana' in messy.csv, line 6",
+        "id (column 'student_id'): 1 of 9 rows have none",
+        "'never' in messy.csv, line 8",
+        "--drop-unreadable",
+    ):
         assert part in words
     found = read(path, unreadable="drop")
     told = " | ".join(found.notes)
-    for part in ("separated by ';'", "resp is 'Correct'", "'yes' counts as 1", "decimal points", "reported in UTC", "left out"):
+    for part in (
+        "separated by ';'",
+        "resp is 'Correct'",
+        "'yes' counts as 1",
+        "decimal points",
+        "reported in UTC",
+        "left out",
+    ):
         assert part in told
     assert len(found) == 5
     assert found.dropped == 1
@@ -106,21 +128,30 @@ def test_a_messy_file_is_refused_by_line_or_read_with_every_decision_told(tmp_pa
     assert_allclose(sorted(found.offsets), [0, 1, 1, 4, 4])  # zones were taken into account
 
 
-@pytest.mark.parametrize(("texts", "days", "options"), [
-    (["2024-05-01", "2024-05-03"], [0, 2], {}),
-    (["01.05.2024", "03.05.2024"], [0, 2], {}),
-    (["13/05/2024 10:00", "15/05/2024 22:00"], [0, 2.5], {}),
-    (["05/13/2024", "05/15/2024"], [0, 2], {}),
-    (["20240501", "20240503"], [0, 2], {}),
-    (["1714521600", "1714694400"], [0, 2], {"unit": "unix"}),
-    (["1714521600000", "1714694400000"], [0, 2], {"unit": "unix-ms"}),
-    (["5/1/24", "5/3/24"], [0, 2], {"time_format": "%m/%d/%y"}),
-    (["2024-03-31 01:00", "2024-03-31 03:00"], [0, 1 / 24], {"timezone": "Europe/Zurich"}),  # the clock jumped in between
-    (["1.5", "3.5"], [0, 2], {}),
-])
+@pytest.mark.parametrize(
+    ("texts", "days", "options"),
+    [
+        (["2024-05-01", "2024-05-03"], [0, 2], {}),
+        (["01.05.2024", "03.05.2024"], [0, 2], {}),
+        (["13/05/2024 10:00", "15/05/2024 22:00"], [0, 2.5], {}),
+        (["05/13/2024", "05/15/2024"], [0, 2], {}),
+        (["20240501", "20240503"], [0, 2], {}),
+        (["1714521600", "1714694400"], [0, 2], {"unit": "unix"}),
+        (["1714521600000", "1714694400000"], [0, 2], {"unit": "unix-ms"}),
+        (["5/1/24", "5/3/24"], [0, 2], {"time_format": "%m/%d/%y"}),
+        (
+            ["2024-03-31 01:00", "2024-03-31 03:00"],
+            [0, 1 / 24],
+            {"timezone": "Europe/Zurich"},
+        ),  # the clock jumped in between
+        (["1.5", "3.5"], [0, 2], {}),
+    ],
+)
 def test_dates_are_read_as_they_are_written(tmp_path, texts, days, options):
     path = tmp_path / "a.csv"
-    path.write_text("id,item,resp,date\n" + "".join(f"a,{k},1,{text}\n" for k, text in enumerate(texts)))
+    path.write_text(
+        "id,item,resp,date\n" + "".join(f"a,{k},1,{text}\n" for k, text in enumerate(texts))
+    )
     assert_allclose(read(path, **options).offsets, days, atol=1e-9)
 
 
@@ -143,14 +174,17 @@ def test_unix_clocks_are_recognised():
     assert looks_like_epoch(np.array([12.0, 300.0])) is None
 
 
-@pytest.mark.parametrize(("name", "content", "message"), [
-    ("a.parquet", b"PAR1 and then nothing", "could not be read"),
-    ("a.csv", b"", "the file is empty"),
-    ("a.csv", b"id,item,resp,date\n", "no rows"),
-    ("a.csv", b"id,id,resp,date\n1,2,3,4\n", "occur twice"),
-    ("a.jsonl", b"[1, 2, 3]", "one JSON object a line"),
-    ("a.json", b"[{", "no valid JSON"),
-])
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.parquet", b"PAR1 and then nothing", "could not be read"),
+        ("a.csv", b"", "the file is empty"),
+        ("a.csv", b"id,item,resp,date\n", "no rows"),
+        ("a.csv", b"id,id,resp,date\n1,2,3,4\n", "occur twice"),
+        ("a.jsonl", b"[1, 2, 3]", "one JSON object a line"),
+        ("a.json", b"[{", "no valid JSON"),
+    ],
+)
 def test_broken_files_are_refused_in_words(tmp_path, name, content, message):
     (tmp_path / name).write_bytes(content)
     with pytest.raises(dy.ResponseError, match=message):
@@ -159,7 +193,9 @@ def test_broken_files_are_refused_in_words(tmp_path, name, content, message):
 
 def test_broken_json_lines_are_named(tmp_path):
     row = {"id": "a", "item": 1, "resp": 1, "date": 1.0}
-    (tmp_path / "a.jsonl").write_text(f"{json.dumps(row)}\nnot json\n{json.dumps(row | {'date': 'x'})}\n{json.dumps(row)}\n")
+    (tmp_path / "a.jsonl").write_text(
+        f"{json.dumps(row)}\nnot json\n{json.dumps(row | {'date': 'x'})}\n{json.dumps(row)}\n"
+    )
     with pytest.raises(dy.ResponseError, match=r"a\.jsonl, line 2"):
         read(tmp_path / "a.jsonl")
     assert len(read(tmp_path / "a.jsonl", unreadable="drop")) == 2
@@ -174,7 +210,9 @@ def test_latin_text_is_read_and_told(tmp_path):
 
 def test_quoted_fields_may_hold_anything(tmp_path):
     names = ['a "quoted", name', "two\nlines", "plain"]
-    frame = pd.DataFrame({"id": names * 3, "item": [1, 2, 3] * 3, "resp": [1, 0, 1] * 3, "date": range(9)})
+    frame = pd.DataFrame(
+        {"id": names * 3, "item": [1, 2, 3] * 3, "resp": [1, 0, 1] * 3, "date": range(9)}
+    )
     frame.to_csv(tmp_path / "a.csv", index=False)
     assert read(tmp_path / "a.csv").people.tolist() == sorted(set(frame["id"]))
 
@@ -183,7 +221,9 @@ def test_numbers_and_their_written_form_name_the_same(table):
     """A file whose ids are all numbers meets one where they are text."""
     numbered = table.assign(id=table["id"].str[1:].astype(int))
     fit = dy.DynAEsti(bandwidth=0.4).fit(numbered)
-    more = pd.DataFrame({"id": ["3", "new"], "item": ["i00", "i01"], "resp": [1.0, 0.0], "date": [1.2, 1.2]})
+    more = pd.DataFrame(
+        {"id": ["3", "new"], "item": ["i00", "i01"], "resp": [1.0, 0.0], "date": [1.2, 1.2]}
+    )
     grown = fit.update(more)
     assert grown.responses.people.size == fit.responses.people.size + 1
     assert 3 in grown.responses.people.tolist()
@@ -207,10 +247,14 @@ def test_commas_and_thousands_are_told_apart(tmp_path):
 
 def test_lines_are_counted_as_an_editor_does(tmp_path):
     """Blank lines, rows over two lines and broken ones in mid-file do not shift the lines that messages name."""
-    (tmp_path / "a.csv").write_text('id,item,resp,date\n\na,"x\ny",1,2\n\n\nb,y,0,3\nc,z\nd,w,oops,9\n')
+    (tmp_path / "a.csv").write_text(
+        'id,item,resp,date\n\na,"x\ny",1,2\n\n\nb,y,0,3\nc,z\nd,w,oops,9\n'
+    )
     with pytest.raises(dy.ResponseError, match=r"a\.csv, line 8 'c,z'.*'oops' in a\.csv, line 9"):
         read(tmp_path / "a.csv")
-    (tmp_path / "a.jsonl").write_text('{"id": 1, "item": 1, "resp": 1, "date": 1}\n\n{"id": 1, "item": 2, "resp": "oops", "date": 2}\n')
+    (tmp_path / "a.jsonl").write_text(
+        '{"id": 1, "item": 1, "resp": 1, "date": 1}\n\n{"id": 1, "item": 2, "resp": "oops", "date": 2}\n'
+    )
     with pytest.raises(dy.ResponseError, match=r"'oops' in a\.jsonl, line 3"):
         read(tmp_path / "a.jsonl")
 
@@ -223,7 +267,9 @@ def test_files_in_pieces_are_the_files(tmp_path, table):
         whole = read_table(tmp_path / name)
         pieces = list(read_pieces([str(tmp_path / name)], 1 if name == "a.csv" else 50))
         assert sum(len(piece.frame) for piece in pieces) == len(whole.frame)
-        assert [v for piece in pieces for v in piece.frame["item"].to_list()] == whole.frame["item"].to_list()
+        assert [v for piece in pieces for v in piece.frame["item"].to_list()] == whole.frame[
+            "item"
+        ].to_list()
         last = pieces[-1]
         assert last.where(len(last.frame) - 1) == whole.where(len(whole.frame) - 1)
 
@@ -235,18 +281,33 @@ def test_odd_corners_of_text_files(tmp_path):
     late = "id,item,resp,date\n" + "ada,1,1,1\n" * 120_000
     (tmp_path / "late.csv").write_bytes(late.encode() + "José,2,0,2\n".encode("cp1252"))
     assert "José" in read(tmp_path / "late.csv").people.tolist()
-    (tmp_path / "mixed.jsonl").write_text('{"id":1,"item":"a","resp":1,"date":1}\n{"id":"x","item":"a","resp":"0","date":2}\n')
+    (tmp_path / "mixed.jsonl").write_text(
+        '{"id":1,"item":"a","resp":1,"date":1}\n{"id":"x","item":"a","resp":"0","date":2}\n'
+    )
     assert read(tmp_path / "mixed.jsonl").people.tolist() == ["1", "x"]
     (tmp_path / "long.csv").write_text(f"id,item,resp,date\n{'a' * 200_000},1,1,1\nb,2,0,2\n")
     assert len(read(tmp_path / "long.csv")) == 2
-    (tmp_path / "mixdate.csv").write_text("id,item,resp,date\n" + "".join(
-        f"a,{k},1,{d}\n" for k, d in enumerate(["13.01.2024", "14.01.2024", "01/15/2024", "01/16/2024"])))
+    (tmp_path / "mixdate.csv").write_text(
+        "id,item,resp,date\n"
+        + "".join(
+            f"a,{k},1,{d}\n"
+            for k, d in enumerate(["13.01.2024", "14.01.2024", "01/15/2024", "01/16/2024"])
+        )
+    )
     with pytest.raises(dy.ResponseError, match="hold no time"):
         read(tmp_path / "mixdate.csv")
 
 
 def test_models_follow_their_items():
-    first = pd.DataFrame({"id": list("aabb"), "item": [1, 2, 1, 2], "resp": [1, 0, 0, 1], "date": range(4), "mod": ["2PL", "3PL"] * 2})
+    first = pd.DataFrame(
+        {
+            "id": list("aabb"),
+            "item": [1, 2, 1, 2],
+            "resp": [1, 0, 0, 1],
+            "date": range(4),
+            "mod": ["2PL", "3PL"] * 2,
+        }
+    )
     more = pd.DataFrame({"id": ["c"], "item": [2], "resp": [1], "date": [9]})
     joined = read(first, model="mod").joined(read(more))
     assert joined.models.tolist() == ["2PL", "3PL"]

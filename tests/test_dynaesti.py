@@ -34,7 +34,9 @@ def evidence(bank, answers, kernels, z):
     rows, flat, starts = tabulated(bank, z), np.zeros(len(kernels)), [None] * len(kernels)
     logs = Expectation(answers, 1).run(rows, kernels, np.exp(flat), starts, 1e-10).evidence
     share = population_share(logs, flat)
-    total = np.logaddexp.reduce(np.log(share)[:, None] + logs, axis=0).sum() + log_list_prior(share, flat)
+    total = np.logaddexp.reduce(np.log(share)[:, None] + logs, axis=0).sum() + log_list_prior(
+        share, flat
+    )
     return Expectation(answers, 1).run(rows, kernels, share, starts, 1e-10), rows, total
 
 
@@ -58,7 +60,9 @@ def test_the_gradient_of_the_m_step_is_that_of_the_evidence(model):
     for _ in range(3):
         d = rng.normal(size=x.size)
         step = 1e-4
-        ahead, behind = (evidence(bank.at(x + s * step * d), answers, kernels, z)[2] for s in (1, -1))
+        ahead, behind = (
+            evidence(bank.at(x + s * step * d), answers, kernels, z)[2] for s in (1, -1)
+        )
         assert_allclose((ahead - behind) / (2 * step), ours @ d, rtol=2e-5, atol=2e-4)
 
 
@@ -72,7 +76,9 @@ def test_static_abilities_are_exact_quadrature():
         mine = r.person == p
 
         def posterior(x, k=0, mine=mine):
-            chance = np.exp(model.rows(u[r.item[mine]], np.array([x])))[np.arange(mine.sum()), r.resp[mine].astype(int), 0]
+            chance = np.exp(model.rows(u[r.item[mine]], np.array([x])))[
+                np.arange(mine.sum()), r.resp[mine].astype(int), 0
+            ]
             return x**k * norm.pdf(x) * chance.prod()
 
         z = quad(posterior, -9, 9, epsabs=0, epsrel=1e-12, limit=200)[0]
@@ -108,7 +114,9 @@ def test_one_person_with_frozen_items_is_a_curvfife_curve():
     items = fit.items.set_index("item")
     one = table[table.id == "p007"]
     a, b = (items.loc[one["item"], name].to_numpy() for name in ("a", "b"))
-    curve = dy.CurvFiFE(bandwidth=0.4, refine=False).fit(one["date"], dy.ItemResponses(one["resp"], "2PL", a=a, b=b))
+    curve = dy.CurvFiFE(bandwidth=0.4, refine=False).fit(
+        one["date"], dy.ItemResponses(one["resp"], "2PL", a=a, b=b)
+    )
     at = [0.1, 0.5, 0.9, 1.5]
     found = fit.ability(at, ["p007"])
     assert_allclose(found["mean"], curve.mean(at), atol=1e-5)
@@ -140,7 +148,11 @@ def test_every_model_fits_and_orders_the_items(model, simulated):
     assert fit.converged
     assert np.isfinite(fit.log_evidence)
     shown = fit.predict(table)
-    mean = pd.DataFrame({"item": table["item"], "seen": table["resp"], "said": shown["expected"]}).groupby("item").mean()
+    mean = (
+        pd.DataFrame({"item": table["item"], "seen": table["resp"], "said": shown["expected"]})
+        .groupby("item")
+        .mean()
+    )
     assert np.corrcoef(mean["seen"], mean["said"])[0, 1] > 0.9
     errors = [c for c in fit.items.columns if c.startswith("se_")]
     assert errors
@@ -163,10 +175,17 @@ def test_models_can_differ_by_item_and_weights_repeat_answers():
     fit = dy.DynAEsti(kinds, bandwidth=0.4).fit(table)
     assert fit.items.set_index("item").loc["i00", "model"] == "2PL"
     table["kind"] = table["item"].map(kinds)
-    assert_allclose(dy.DynAEsti(bandwidth=0.4).fit(table, model="kind").log_evidence, fit.log_evidence, rtol=1e-9)
+    assert_allclose(
+        dy.DynAEsti(bandwidth=0.4).fit(table, model="kind").log_evidence,
+        fit.log_evidence,
+        rtol=1e-9,
+    )
     twice = pd.concat([table, table.iloc[:100]])
     weighted = table.assign(w=np.where(np.arange(len(table)) < 100, 2.0, 1.0))
-    one, two = dy.DynAEsti(bandwidth=0.4, tolerance=1e-4).fit(twice), dy.DynAEsti(bandwidth=0.4, tolerance=1e-4).fit(weighted, weight="w")
+    one, two = (
+        dy.DynAEsti(bandwidth=0.4, tolerance=1e-4).fit(twice),
+        dy.DynAEsti(bandwidth=0.4, tolerance=1e-4).fit(weighted, weight="w"),
+    )
     assert_allclose(one.log_evidence, two.log_evidence, atol=1e-4)
     assert_allclose(one.items["b"], two.items["b"], atol=1e-3)
 
@@ -184,7 +203,10 @@ def test_order_labels_and_threads_do_not_matter(monkeypatch):
     shuffled["id"] = shuffled["id"].map(lambda label: hash(label) % 10**9)
     shuffled["item"] = shuffled["item"].map(lambda label: "z" + label[::-1])
     three = dy.DynAEsti(threads=2, iterations=12).fit(shuffled)
-    mine, theirs = one.items.set_index("item"), three.items.assign(item=lambda f: f["item"].str[1:].str[::-1]).set_index("item")
+    mine, theirs = (
+        one.items.set_index("item"),
+        three.items.assign(item=lambda f: f["item"].str[1:].str[::-1]).set_index("item"),
+    )
     assert_allclose(theirs.loc[mine.index, "b"], mine["b"], atol=1e-6)
 
 
@@ -195,7 +217,9 @@ def test_updates_equal_scoring_the_whole_person():
     grown = fit.update(table[late])
     whole = fit.score(table[table["id"] == "p002"], at=[0.3, 0.9, 1.2])
     assert_allclose(grown.ability([0.3, 0.9, 1.2], ["p002"])["mean"], whole["mean"], atol=1e-6)
-    assert_allclose(grown.ability([0.3], ["p005"])["mean"], fit.ability([0.3], ["p005"])["mean"], atol=1e-12)
+    assert_allclose(
+        grown.ability([0.3], ["p005"])["mean"], fit.ability([0.3], ["p005"])["mean"], atol=1e-12
+    )
     assert len(grown.responses) == len(table)
     assert grown.items.equals(fit.items) or np.allclose(grown.items["b"], fit.items["b"])
 
@@ -234,11 +258,21 @@ def test_what_a_fit_can_tell(tmp_path):
 def test_items_drawn_have_the_spread_that_is_told():
     fit = dy.DynAEsti("2PL", bandwidth=0.3).fit(classroom(60, 8, 30))
     rng = np.random.default_rng(0)
-    draws = np.array([drawn_bank(fit.bank, fit.covariance, fit.shared, rng).blocks[0].u for _ in range(4000)])
-    spread = np.einsum("dip,diq->ipq", draws - draws.mean(axis=0), draws - draws.mean(axis=0)) / len(draws)
+    draws = np.array(
+        [drawn_bank(fit.bank, fit.covariance, fit.shared, rng).blocks[0].u for _ in range(4000)]
+    )
+    spread = np.einsum(
+        "dip,diq->ipq", draws - draws.mean(axis=0), draws - draws.mean(axis=0)
+    ) / len(draws)
     scale = np.sqrt(np.einsum("ipp->ip", fit.covariance[0]))
-    assert_allclose(spread / scale[:, :, None] / scale[:, None, :], fit.covariance[0] / scale[:, :, None] / scale[:, None, :], atol=0.08)
-    middle = draws[:, :, 1].mean(axis=1)  # where the abilities' zero lies moves all difficulties together
+    assert_allclose(
+        spread / scale[:, :, None] / scale[:, None, :],
+        fit.covariance[0] / scale[:, :, None] / scale[:, None, :],
+        atol=0.08,
+    )
+    middle = draws[:, :, 1].mean(
+        axis=1
+    )  # where the abilities' zero lies moves all difficulties together
     alone = np.sqrt((scale[:, 1] ** 2).sum()) / len(scale)
     assert middle.std() > 1.3 * alone
 
@@ -279,7 +313,12 @@ def test_abilities_counted_anew_leave_every_chance_as_it_was(model):
     bank = parts(classroom(60, 12, 6, model="GRM" if model == "GRM" else "2PL"), model)[2]
     z = np.linspace(-2, 2, 7)
     for location, log_scale in ((0.3, 0.0), (0.0, 0.2), (-0.4, -0.3)):
-        assert_allclose(bank.remetred(location, log_scale).rows(z), bank.rows(location + np.exp(log_scale) * z), rtol=1e-10, atol=1e-12)
+        assert_allclose(
+            bank.remetred(location, log_scale).rows(z),
+            bank.rows(location + np.exp(log_scale) * z),
+            rtol=1e-10,
+            atol=1e-12,
+        )
 
 
 def test_rasch_learns_the_spread():
@@ -287,7 +326,9 @@ def test_rasch_learns_the_spread():
     theta = 1.4 * rng.standard_normal(500)
     b = np.linspace(-2, 2, 15)
     y = rng.uniform(size=(500, 15)) < expit(theta[:, None] - b)
-    fit = dy.DynAEsti("Rasch", bandwidth=np.inf, scale="items").fit(Responses.from_matrices(y * 1.0, np.zeros((1, 15))))
+    fit = dy.DynAEsti("Rasch", bandwidth=np.inf, scale="items").fit(
+        Responses.from_matrices(y * 1.0, np.zeros((1, 15)))
+    )
     assert_allclose(fit.gain, 1.4, atol=0.15)
     assert_allclose(fit.items["a"], 1.0)
     assert_allclose(fit.items["b"], b, atol=0.35)
@@ -351,7 +392,9 @@ def test_any_table_goes_in_and_the_same_kind_comes_out(kind, tmp_path):
 def test_timestamps_synonyms_and_missing_answers():
     table = classroom(8, 3, 10)
     table["timestamp"] = pd.Timestamp("2024-01-01") + pd.to_timedelta(table["date"] * 100, unit="D")
-    odd = table.rename(columns={"id": "student", "item": "problem", "resp": "correct"}).drop(columns="date")
+    odd = table.rename(columns={"id": "student", "item": "problem", "resp": "correct"}).drop(
+        columns="date"
+    )
     odd.loc[3, "correct"] = np.nan
     fit = dy.DynAEsti(bandwidth=30.0).fit(odd)
     assert fit.responses.dropped == 1
@@ -403,7 +446,9 @@ def test_amounts_far_from_zero():
     """Measurements near 1000 and counts near e⁵ keep their own zero and unit; their fit statistics are about 1."""
     rng = np.random.default_rng(0)
     theta = rng.normal(0, 1, 150)
-    table = pd.DataFrame([(i, j, 0.0) for i in range(150) for j in range(8)], columns=["id", "item", "date"])
+    table = pd.DataFrame(
+        [(i, j, 0.0) for i in range(150) for j in range(8)], columns=["id", "item", "date"]
+    )
     table["resp"] = 1000 + 10 * theta[table["id"]] + rng.normal(0, 10, len(table))
     for direction in ("positive", "free"):
         fit = dy.DynAEsti("gaussian", bandwidth=np.inf, direction=direction).fit(table)
@@ -422,7 +467,9 @@ def test_scoring_on_each_persons_own_clock():
     table["date"] += table["id"].map(away)
     fit = dy.DynAEsti(bandwidth=0.4, clock="person").fit(table)
     one = table[table["id"] == "p003"]
-    assert_allclose(fit.score(one, at=[0.5])["mean"], fit.ability([0.5], ["p003"])["mean"], atol=1e-6)
+    assert_allclose(
+        fit.score(one, at=[0.5])["mean"], fit.ability([0.5], ["p003"])["mean"], atol=1e-6
+    )
     stranger = one.assign(id="new", date=one["date"] + 1000.0)
     first = one["date"].min()
     assert_allclose(fit.score(stranger)["time"].min(), 0.0, atol=1e-9)
@@ -456,11 +503,15 @@ def test_parameters_that_cannot_be_used_are_refused(model, fixed):
 
 
 def test_columns_of_ones_own_names_and_labels_of_mixed_types():
-    table = classroom(25, 4, 12).rename(columns={"id": "kid", "item": "thing", "resp": "ok", "date": "t0"})
+    table = classroom(25, 4, 12).rename(
+        columns={"id": "kid", "item": "thing", "resp": "ok", "date": "t0"}
+    )
     fit = dy.DynAEsti(bandwidth=0.4).fit(table, id="kid", item="thing", resp="ok", time="t0")
     assert "p" not in fit.predict([{"kid": "p000", "thing": "i01", "t0": 0.5, "value": 77}]).columns
     table["kid"] = [int(k[1:]) if int(k[1:]) < 12 else k for k in table["kid"]]
-    mixed = dy.DynAEsti(bandwidth=0.4).fit(table[table["t0"] < 0.8], id="kid", item="thing", resp="ok", time="t0")
+    mixed = dy.DynAEsti(bandwidth=0.4).fit(
+        table[table["t0"] < 0.8], id="kid", item="thing", resp="ok", time="t0"
+    )
     late = table[(table["t0"] >= 0.8) & table["kid"].isin([2, 10])]
     grown = mixed.update(late)
     whole = mixed.score(table[table["kid"] == 10], at=[0.5])
@@ -470,12 +521,16 @@ def test_columns_of_ones_own_names_and_labels_of_mixed_types():
 def test_chances_are_named_by_the_responses():
     table = classroom(40, 4, 20, model="GRM")
     table["resp"] += 1  # 1, 2, 3
-    table.loc[table["item"] == "i02", "resp"] = table.loc[table["item"] == "i02", "resp"].clip(upper=2)
+    table.loc[table["item"] == "i02", "resp"] = table.loc[table["item"] == "i02", "resp"].clip(
+        upper=2
+    )
     shown = dy.DynAEsti("GRM", bandwidth=0.4).fit(table).predict(table)
     assert {"p1", "p2", "p3"} < set(shown.columns)
     assert_allclose(np.nansum(shown[["p1", "p2", "p3"]], axis=1), 1.0, rtol=1e-9)
     assert shown.loc[shown["item"] == "i02", "p3"].isna().all()
-    given = shown.to_numpy()[np.arange(len(shown)), [shown.columns.get_loc(f"p{r:g}") for r in shown["resp"]]]
+    given = shown.to_numpy()[
+        np.arange(len(shown)), [shown.columns.get_loc(f"p{r:g}") for r in shown["resp"]]
+    ]
     assert_allclose(given.astype(float), shown["p"], rtol=1e-12)
 
 
@@ -499,7 +554,11 @@ def test_the_common_slope_of_rasch_items_has_an_honest_error():
         rng = np.random.default_rng(seed)
         theta, b = 1.3 * rng.standard_normal(400), np.linspace(-1, 1, 6)
         y = (rng.random((400, 6)) < 1 / (1 + np.exp(-(theta[:, None] - b)))).astype(float)
-        items = dy.DynAEsti("1PL", bandwidth=np.inf, priors=None, threads=1).fit(dy.Responses.from_matrices(y, np.zeros(y.shape))).items
+        items = (
+            dy.DynAEsti("1PL", bandwidth=np.inf, priors=None, threads=1)
+            .fit(dy.Responses.from_matrices(y, np.zeros(y.shape)))
+            .items
+        )
         slopes.append(items["a"][0])
         errors.append(items["se_a"][0])
     assert abs(np.mean(slopes) - 1.3) < 0.06
@@ -508,8 +567,12 @@ def test_the_common_slope_of_rasch_items_has_an_honest_error():
 
 def test_rare_categories_of_a_rating_scale_are_merged_for_all_its_items():
     rng = np.random.default_rng(0)
-    table = {"id": np.repeat(np.arange(60), 5), "item": np.tile(np.arange(5), 60), "resp": rng.integers(0, 3, 300),
-             "date": rng.uniform(0, 1, 300)}
+    table = {
+        "id": np.repeat(np.arange(60), 5),
+        "item": np.tile(np.arange(5), 60),
+        "resp": rng.integers(0, 3, 300),
+        "date": rng.uniform(0, 1, 300),
+    }
     table["resp"][:2] = 3
     fit = dy.DynAEsti("RSM", rare=10, bandwidth=np.inf).fit(table)
     assert all(block.size == 3 for block in fit.bank.blocks)
@@ -522,31 +585,54 @@ def test_a_thin_item_keeps_the_options_that_nobody_chose_yet():
     item = np.append(np.tile(np.arange(6), 100), [6] * 8)
     resp = np.append(rng.integers(0, 3, 600), [0, 2] * 4)
     resp[item == 5] = rng.choice([0, 2], 100)
-    table = {"id": np.append(np.repeat(np.arange(100), 6), np.arange(8)), "item": item, "resp": resp, "date": rng.uniform(0, 1, item.size)}
+    table = {
+        "id": np.append(np.repeat(np.arange(100), 6), np.arange(8)),
+        "item": item,
+        "resp": resp,
+        "date": rng.uniform(0, 1, item.size),
+    }
     fit = dy.DynAEsti("GRM", bandwidth=np.inf).fit(table)
-    assert {int(i): block.size for block in fit.bank.blocks for i in block.items} == {**dict.fromkeys(range(5), 3), 5: 2, 6: 3}
+    assert {int(i): block.size for block in fit.bank.blocks for i in block.items} == {
+        **dict.fromkeys(range(5), 3),
+        5: 2,
+        6: 3,
+    }
     chances = fit.predict({"id": [0], "item": [6], "date": [0.5]})
     assert 0.01 < chances["p1"][0] < 0.5
     with pytest.warns(dy.ConvergenceWarning):
         bare = dy.DynAEsti("GRM", bandwidth=np.inf, priors=None, iterations=1).fit(table)
-    assert {int(i): block.size for block in bare.bank.blocks for i in block.items}[6] == 2  # likelihood alone could not place them
+    assert {int(i): block.size for block in bare.bank.blocks for i in block.items}[
+        6
+    ] == 2  # likelihood alone could not place them
 
 
 def test_a_short_item_among_long_ones_keeps_its_own_scale():
     """Thirty right-or-wrong items beside six of five points, all graded: nobody gave them a 4 because there is none."""
     rng = np.random.default_rng(1)
     long, short = np.repeat(np.arange(6), 60), np.repeat(np.arange(6, 36), 12)
-    table = {"id": np.append(np.tile(np.arange(60), 6), np.concatenate([rng.choice(60, 12, replace=False) for _ in range(30)])),
-             "item": np.append(long, short), "resp": np.append(rng.integers(0, 5, long.size), rng.integers(0, 2, short.size)),
-             "date": rng.uniform(0, 1, long.size + short.size)}
+    table = {
+        "id": np.append(
+            np.tile(np.arange(60), 6),
+            np.concatenate([rng.choice(60, 12, replace=False) for _ in range(30)]),
+        ),
+        "item": np.append(long, short),
+        "resp": np.append(rng.integers(0, 5, long.size), rng.integers(0, 2, short.size)),
+        "date": rng.uniform(0, 1, long.size + short.size),
+    }
     fit = dy.DynAEsti("GRM", bandwidth=np.inf).fit(table)
-    assert {int(i): block.size for block in fit.bank.blocks for i in block.items} == {k: 5 if k < 6 else 2 for k in range(36)}
+    assert {int(i): block.size for block in fit.bank.blocks for i in block.items} == {
+        k: 5 if k < 6 else 2 for k in range(36)
+    }
 
 
 @pytest.mark.parametrize("model", ["2PL", "GRM", "NRM"])
 def test_turned_items_take_their_learned_priors_along(model):
     table = classroom(40, 25, 12)
-    bank = dy.DynAEsti(model, direction="free", priors="hierarchical", bandwidth=np.inf, iterations=60).fit(table).bank
+    bank = (
+        dy.DynAEsti(model, direction="free", priors="hierarchical", bandwidth=np.inf, iterations=60)
+        .fit(table)
+        .bank
+    )
     assert abs(bank.blocks[0].prior_mean[0]) > 0.1
     assert bank.mirrored().log_prior() == pytest.approx(bank.log_prior())
     for back, block in zip(bank.mirrored().mirrored().blocks, bank.blocks, strict=True):

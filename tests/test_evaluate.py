@@ -70,20 +70,37 @@ def test_static_answers_are_predicted_without_themselves():
     r = fit.responses
     for k in range(0, len(r), 7):
         rest = r.part(np.flatnonzero((r.person == r.person[k]) & (np.arange(len(r)) != k)))
-        mean = fit._scored(rest, np.full(rest.people.size, -1), np.searchsorted(r.items, rest.items)).ability([0.0])["mean"][0]
+        mean = fit._scored(
+            rest, np.full(rest.people.size, -1), np.searchsorted(r.items, rest.items)
+        ).ability([0.0])["mean"][0]
         assert_allclose(ability[k], mean, atol=1e-6)
         assert 0 < found.expected[k] < 1
 
 
-@pytest.mark.parametrize("kernel", [dy.RBF(), dy.Matern32(), 0.3 * dy.Level() + 0.7 * dy.RBF(), dy.Level(amplitude="learn") + dy.Matern32(),
-                                    dy.RBF(np.inf)])
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        dy.RBF(),
+        dy.Matern32(),
+        0.3 * dy.Level() + 0.7 * dy.RBF(),
+        dy.Level(amplitude="learn") + dy.Matern32(),
+        dy.RBF(np.inf),
+    ],
+)
 def test_answers_one_by_one_settle_as_grafting_does(monkeypatch, kernel):
     """Rank-one steps and derivatives against integrating every site in every sweep; steep items with guessing, so that both work."""
     table = classroom(30, 8, 60)
-    fit = dy.DynAEsti("3PL", kernel=kernel, iterations=3,
-                      fixed={f"i{k:02d}": {"a": 4.0, "c": 0.3} for k in range(8)}).fit(table)
+    fit = dy.DynAEsti(
+        "3PL",
+        kernel=kernel,
+        iterations=3,
+        fixed={f"i{k:02d}": {"a": 4.0, "c": 0.3} for k in range(8)},
+    ).fit(table)
     rng = np.random.default_rng(0)
-    more = [(float(t), f"i{rng.integers(8):02d}", float(rng.integers(2))) for t in rng.uniform(0.2, 1.1, 12)]
+    more = [
+        (float(t), f"i{rng.integers(8):02d}", float(rng.integers(2)))
+        for t in rng.uniform(0.2, 1.1, 12)
+    ]
 
     def played():
         live = fit.live("p003")
@@ -95,8 +112,12 @@ def test_answers_one_by_one_settle_as_grafting_does(monkeypatch, kernel):
     for name in ("regraft", "reglide"):
         monkeypatch.setattr(f"dynaesti.strands.{name}", lambda *_: (False, 0.0))
     slow = played()
-    assert_allclose(quick.mixture([0.1, 0.6, 1.1]).means, slow.mixture([0.1, 0.6, 1.1]).means, atol=2e-6)
-    assert_allclose(quick.mixture([0.1, 0.6, 1.1]).sds, slow.mixture([0.1, 0.6, 1.1]).sds, rtol=3e-6)
+    assert_allclose(
+        quick.mixture([0.1, 0.6, 1.1]).means, slow.mixture([0.1, 0.6, 1.1]).means, atol=2e-6
+    )
+    assert_allclose(
+        quick.mixture([0.1, 0.6, 1.1]).sds, slow.mixture([0.1, 0.6, 1.1]).sds, rtol=3e-6
+    )
     assert_allclose(quick.weights, slow.weights, atol=2e-6)
 
 
@@ -121,8 +142,15 @@ def test_live_updates_equal_scoring():
     whole = fit.score(table[table["id"] == "p002"], at=at)
     mix = live.mixture(at)
     assert_allclose((mix.weights * mix.means).sum(axis=0), whole["mean"], atol=2e-6)
-    again = live.add(0.95, "i00", 1.0).add(0.95, "i01", 0.0)  # two at one instant, one of them asked before
-    both = pd.concat([table[table["id"] == "p002"], pd.DataFrame({"id": "p002", "item": ["i00", "i01"], "resp": [1.0, 0.0], "date": 0.95})])
+    again = live.add(0.95, "i00", 1.0).add(
+        0.95, "i01", 0.0
+    )  # two at one instant, one of them asked before
+    both = pd.concat(
+        [
+            table[table["id"] == "p002"],
+            pd.DataFrame({"id": "p002", "item": ["i00", "i01"], "resp": [1.0, 0.0], "date": 0.95}),
+        ]
+    )
     assert_allclose(again.ability(at)["mean"], fit.score(both, at=at)["mean"], atol=2e-6)
     assert_allclose(again.ability(at)["sd"], fit.score(both, at=at)["sd"], rtol=1e-5)
     with pytest.raises(dy.InputError, match="outside the item's categories"):
@@ -130,14 +158,21 @@ def test_live_updates_equal_scoring():
 
 
 @pytest.mark.nojit
-@pytest.mark.parametrize("kernel", [dy.RBF(0.4), dy.Level(amplitude=0.6) + dy.Matern32(0.4, amplitude=0.8), dy.RBF(np.inf)])
+@pytest.mark.parametrize(
+    "kernel",
+    [dy.RBF(0.4), dy.Level(amplitude=0.6) + dy.Matern32(0.4, amplitude=0.8), dy.RBF(np.inf)],
+)
 def test_live_updates_stay_within_their_arrays(kernel):
     """A compiled loop would write beyond an array of another shape without a word: so once without the compiler."""
     table = classroom(4, 4, 8)
     fit = dy.DynAEsti("2PL", kernel=kernel, iterations=2, standard_errors=False).fit(table)
     live = fit.live("p001").add(1.1, "i00", 1.0)
     more = {"id": ["p001"], "item": ["i00"], "resp": [1.0], "date": [1.1]}
-    assert_allclose(live.ability([0.5, 1.2])["mean"], fit.update(more).ability([0.5, 1.2], ["p001"])["mean"], atol=1e-5)
+    assert_allclose(
+        live.ability([0.5, 1.2])["mean"],
+        fit.update(more).ability([0.5, 1.2], ["p001"])["mean"],
+        atol=1e-5,
+    )
 
 
 def test_simple_forecasts_are_what_they_say():
@@ -146,14 +181,27 @@ def test_simple_forecasts_are_what_they_say():
     table = classroom(40, 6, 30)
     train, test = evaluate.split(table, 0.3, seed=1)
     values = np.array([0.0, 1.0])
-    assert_allclose(constant(train, test, values)[0, 1], (train.resp.sum() + 0.5) / (len(train) + 1))
+    assert_allclose(
+        constant(train, test, values)[0, 1], (train.resp.sum() + 0.5) / (len(train) + 1)
+    )
     chances = item_and_person(train, train, values)[:, 1]
-    for group, size in ((train.person, train.people.size), (train.item, train.items.size)):  # shrunken: sums fit but for the priors' pull
+    for group, size in (
+        (train.person, train.people.size),
+        (train.item, train.items.size),
+    ):  # shrunken: sums fit but for the priors' pull
         gap = np.bincount(group, train.resp - chances, size)
         assert np.abs(gap).max() < 3.0
-    assert evaluate.binary_scores(item_and_person(train, test, values)[:, 1], test.resp).log_loss < 0.69
-    three = pd.DataFrame({"id": "a", "item": ["x", "y", "x"], "resp": [1.0, 0.0, 1.0], "date": [1, 2, 3]})
-    first, last = dy.Responses.read(three).part(np.array([0, 1])), dy.Responses.read(three).part(np.array([2]))
+    assert (
+        evaluate.binary_scores(item_and_person(train, test, values)[:, 1], test.resp).log_loss
+        < 0.69
+    )
+    three = pd.DataFrame(
+        {"id": "a", "item": ["x", "y", "x"], "resp": [1.0, 0.0, 1.0], "date": [1, 2, 3]}
+    )
+    first, last = (
+        dy.Responses.read(three).part(np.array([0, 1])),
+        dy.Responses.read(three).part(np.array([2])),
+    )
     up = 0.8 * 0.5  # after the right answer to x
     p = 1 / (1 + np.exp(-up))  # of y
     ability = up - 0.8 / 1.05 * p

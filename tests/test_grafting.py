@@ -25,7 +25,9 @@ def brute_force(times, emissions, link, h, nugget=1e-4, size=61):
     axis = np.linspace(-7, 7, size)
     z = np.stack(np.meshgrid(axis, axis, axis, indexing="ij")).reshape(3, -1)
     x = root @ z
-    log_w = -0.5 * (z**2).sum(axis=0) + emissions.log_prob(Points(x, BUILT_IN[link]), np.arange(3)).sum(axis=0)
+    log_w = -0.5 * (z**2).sum(axis=0) + emissions.log_prob(
+        Points(x, BUILT_IN[link]), np.arange(3)
+    ).sum(axis=0)
     w = np.exp(log_w - log_w.max())
     mean = x @ w / w.sum()
     sd = np.sqrt(((x - mean[:, None]) ** 2) @ w / w.sum())
@@ -38,7 +40,13 @@ CASES = {
     "binomials": (dy.Binomial([3, 8, 2], [10, 10, 10]), "probit", 0.01, 0.01, 0.005),
     "counts": (dy.Poisson([0, 3, 2]), "log", 0.01, 0.01, 0.005),
     "grades": (dy.Ordinal([0, 2, 1], [-1.0, 1.0]), "identity", 0.01, 0.01, 0.005),
-    "guesses": (dy.ItemResponses([1, 1, 0], "3PL", a=2.0, b=0.5, c=0.25), "identity", 0.05, 0.04, 0.02),
+    "guesses": (
+        dy.ItemResponses([1, 1, 0], "3PL", a=2.0, b=0.5, c=0.25),
+        "identity",
+        0.05,
+        0.04,
+        0.02,
+    ),
 }
 
 
@@ -91,7 +99,10 @@ def test_solvers_graft_alike(kernel):
     assert_allclose(one.precision, two.precision, atol=3e-6)
     assert_allclose(one.shift, two.shift, atol=3e-6)
     assert abs(one.log_evidence - two.log_evidence) < 3e-6
-    for t, off in ((np.linspace(0, 1, 40), 3e-6), (np.linspace(-0.3, 1.4, 40), 3e-5)):  # within and beyond the data
+    for t, off in (
+        (np.linspace(0, 1, 40), 3e-6),
+        (np.linspace(-0.3, 1.4, 40), 3e-5),
+    ):  # within and beyond the data
         assert_allclose(one.posterior.marginals(t), two.posterior.marginals(t), atol=off)
 
 
@@ -125,7 +136,11 @@ def test_negative_sites_are_kept():
     theta = draw_curve(rng, x, 0.3)
     b = rng.normal(size=300)
     p = 0.25 + 0.75 / (1 + np.exp(-1.5 * (theta - b)))
-    c = component(x, dy.ItemResponses((rng.random(300) < p).astype(int), "3PL", a=1.5, b=b, c=0.25), dy.RBF(0.3))
+    c = component(
+        x,
+        dy.ItemResponses((rng.random(300) < p).astype(int), "3PL", a=1.5, b=b, c=0.25),
+        dy.RBF(0.3),
+    )
     assert 0.02 < (c.precision < 0).mean() < 0.3
     assert c.converged
 
@@ -140,7 +155,12 @@ def test_steep_guessing_items_settle():
             theta = draw_curve(rng, x, 0.2)
             right = (rng.random(500) < c + (1 - c) / (1 + np.exp(-a * (theta - b)))).astype(int)
             fitted = component(x, dy.ItemResponses(right, "3PL", a=a, b=b, c=c), dy.RBF(0.2))
-            assert fitted.residual < 1e-3, (a, b, c, seed)  # even where not settled: within a thousandth of an sd
+            assert fitted.residual < 1e-3, (
+                a,
+                b,
+                c,
+                seed,
+            )  # even where not settled: within a thousandth of an sd
             settled.append(fitted.converged and fitted.sweeps <= 100)
     assert np.mean(settled) >= 0.94
 
@@ -150,10 +170,19 @@ def test_contradicting_and_near_deterministic_emissions_settle():
     contradict = component(t, dy.Gaussian(np.tile([-1.0, 1.0], 20), 0.01), dy.RBF(0.3))
     assert contradict.converged
     assert_allclose(contradict.posterior.marginals(t)[0], 0.0, atol=0.02)
-    sure = component(np.linspace(0, 1, 40), dy.ItemResponses(np.tile([0, 1], 20), "2PL", a=60.0, b=np.linspace(-1, 1, 40)), dy.RBF(0.5))
+    sure = component(
+        np.linspace(0, 1, 40),
+        dy.ItemResponses(np.tile([0, 1], 20), "2PL", a=60.0, b=np.linspace(-1, 1, 40)),
+        dy.RBF(0.5),
+    )
     assert sure.converged
     steps = component(
-        np.linspace(0, 1, 30), [lambda y, s=s: np.where(s * y > 0, 0.0, -30.0) for s in np.where(np.arange(30) < 15, -1, 1)], dy.RBF(0.3)
+        np.linspace(0, 1, 30),
+        [
+            lambda y, s=s: np.where(s * y > 0, 0.0, -30.0)
+            for s in np.where(np.arange(30) < 15, -1, 1)
+        ],
+        dy.RBF(0.3),
     )
     assert steps.converged
     assert (steps.posterior.marginals(np.array([0.1, 0.9]))[0] * [-1, 1] > 0).all()
@@ -175,8 +204,12 @@ def test_a_constant_curve_is_exact_quadrature():
     k = votes.sum()
     from scipy.special import betaln
 
-    assert abs(curve.log_evidence - betaln(k + 1, 60 - k + 1)) < 1e-8  # the uniform prior's closed form
-    assert curve.loo.sum() == pytest.approx(sum(np.log((k + 1 - v) / 61 if v else 1 - (k + 1) / 61) for v in votes), abs=1e-6)
+    assert (
+        abs(curve.log_evidence - betaln(k + 1, 60 - k + 1)) < 1e-8
+    )  # the uniform prior's closed form
+    assert curve.loo.sum() == pytest.approx(
+        sum(np.log((k + 1 - v) / 61 if v else 1 - (k + 1) / 61) for v in votes), abs=1e-6
+    )
 
 
 def test_failure_to_settle_is_told(monkeypatch):
@@ -195,7 +228,15 @@ def test_failure_to_settle_is_told(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("kind", "n"), [("polls", 100), ("polls", 2000), ("counts", 100), ("counts", 500), ("ordinal", 100), ("ordinal", 500)]
+    ("kind", "n"),
+    [
+        ("polls", 100),
+        ("polls", 2000),
+        ("counts", 100),
+        ("counts", 500),
+        ("ordinal", 100),
+        ("ordinal", 500),
+    ],
 )
 def test_against_a_long_importance_sample(kind, n):
     """Errors below 0.02 sd and 1 % where the reference's own error is about 0.005; `make gold` measures finer."""
@@ -203,9 +244,17 @@ def test_against_a_long_importance_sample(kind, n):
     x = np.linspace(0, 1, n)
     theta = draw_curve(rng, x, 0.25)
     emissions, options = {
-        "polls": (lambda: dy.Bernoulli((rng.random(n) < 0.5 + 0.4 * np.tanh(theta)).astype(int)), {"link": "probit"}),
+        "polls": (
+            lambda: dy.Bernoulli((rng.random(n) < 0.5 + 0.4 * np.tanh(theta)).astype(int)),
+            {"link": "probit"},
+        ),
         "counts": (lambda: dy.Poisson(rng.poisson(np.exp(theta))), {"mean": 0.0}),
-        "ordinal": (lambda: dy.Ordinal(np.digitize(theta + rng.logistic(size=n), [-1.0, 0.0, 1.0]), [-1.0, 0.0, 1.0]), {}),
+        "ordinal": (
+            lambda: dy.Ordinal(
+                np.digitize(theta + rng.logistic(size=n), [-1.0, 0.0, 1.0]), [-1.0, 0.0, 1.0]
+            ),
+            {},
+        ),
     }[kind]
     curve = dy.CurvFiFE(dy.RBF(0.25, amplitude=1.0), **options).fit(x, emissions())
     audit = curve.audit(60_000)
@@ -220,7 +269,9 @@ def test_warnings_stay_silent_on_ordinary_data():
         dy.CurvFiFE().fit(x, dy.Bernoulli(votes))
 
 
-@pytest.mark.parametrize("kernel", [dy.Matern12(0.4), dy.Matern32(0.4), dy.Matern52(0.4), dy.Wiener(1.0), dy.RBF(0.4)])
+@pytest.mark.parametrize(
+    "kernel", [dy.Matern12(0.4), dy.Matern32(0.4), dy.Matern52(0.4), dy.Wiener(1.0), dy.RBF(0.4)]
+)
 @pytest.mark.parametrize("sd", [1e-2, 1e-4, 1e-6])
 def test_sharp_gaussians_settle_in_one_sweep(kernel, sd):
     t = np.linspace(0, 1, 60)

@@ -18,7 +18,9 @@ def fit(times, emissions=VOTES, **options):
     return dy.CurvFiFE(**options).fit(times, emissions)
 
 
-@pytest.mark.parametrize("kind", ["numpy", "datetime", "date", "pandas", "pandas_tz", "polars", "polars_tz"])
+@pytest.mark.parametrize(
+    "kind", ["numpy", "datetime", "date", "pandas", "pandas_tz", "polars", "polars_tz"]
+)
 def test_timestamps_of_every_kind_count_in_days(kind):
     start = datetime(2024, 3, 30, 12)  # a change of daylight saving time lies within
     stamps = [start + timedelta(days=d) for d in DAYS]
@@ -48,8 +50,14 @@ def test_zones_must_agree():
     with pytest.raises(dy.InputError, match="lack a time zone"):
         curve.mean([berlin])
     zoned = fit(pd.Series(pd.date_range("2024-03-01", periods=6, tz="Europe/Berlin")))
-    assert_allclose(zoned.mean(zoned.to_frame()["time"]), zoned.mean(zoned.grid()), rtol=0)  # what a frame says can be asked again
-    assert_allclose(zoned.mean(pd.Timestamp("2024-03-03", tz="Europe/Berlin")), zoned.mean([datetime(2024, 3, 2, 23)]), rtol=0)
+    assert_allclose(
+        zoned.mean(zoned.to_frame()["time"]), zoned.mean(zoned.grid()), rtol=0
+    )  # what a frame says can be asked again
+    assert_allclose(
+        zoned.mean(pd.Timestamp("2024-03-03", tz="Europe/Berlin")),
+        zoned.mean([datetime(2024, 3, 2, 23)]),
+        rtol=0,
+    )
     with pytest.raises(dy.InputError, match="fitted on timestamps"):
         curve.mean([1.0])
     with pytest.raises(dy.InputError, match="fitted on numbers"):
@@ -60,7 +68,9 @@ def test_precision_of_far_and_tiny_clocks():
     """1e9 seconds, spans of 1e-12, spans of 1e12: the curve is the same."""
     t = np.linspace(0, 1, 6)
     truth = fit(t).mean(t)
-    assert_allclose(fit(1e9 + 60 * t).mean(1e9 + 60 * t), truth, atol=1e-5)  # a double resolves 1e-7 s there
+    assert_allclose(
+        fit(1e9 + 60 * t).mean(1e9 + 60 * t), truth, atol=1e-5
+    )  # a double resolves 1e-7 s there
     for scale in (1e-12, 1e-3, 1e6, 1e12):
         assert_allclose(fit(scale * t).mean(scale * t), truth, atol=1e-9)
 
@@ -68,14 +78,22 @@ def test_precision_of_far_and_tiny_clocks():
 @pytest.mark.parametrize(
     ("times", "emissions", "says"),
     [
-        ([0, 1, np.nan, 3, 4, 5], VOTES, "times: 1 of 6 values are not finite \\(first: position 2\\)"),
+        (
+            [0, 1, np.nan, 3, 4, 5],
+            VOTES,
+            "times: 1 of 6 values are not finite \\(first: position 2\\)",
+        ),
         ([0, 1, np.inf, 3, 4, 5], VOTES, "not finite"),
         ([0, 1, 2], VOTES, "3 times, 6 emissions"),
         ([], dy.Bernoulli([]), "no observations"),
         (["a"] * 6, VOTES, "text such as 'a' where times belong"),
         ([None] * 6, VOTES, "times"),
         (np.zeros((2, 3)), VOTES, "one dimension"),
-        (pd.to_datetime(["2024-01-01", None, "2024-01-02"]), dy.Bernoulli([0, 1, 1]), "missing \\(NaT\\)"),
+        (
+            pd.to_datetime(["2024-01-01", None, "2024-01-02"]),
+            dy.Bernoulli([0, 1, 1]),
+            "missing \\(NaT\\)",
+        ),
         (pd.to_timedelta([1, 2, 3], unit="D"), dy.Bernoulli([0, 1, 1]), "durations"),
         (np.ones(6), VOTES, "no time scale to learn"),
         ([3.0], dy.Bernoulli([1]), "no time scale to learn"),
@@ -128,10 +146,19 @@ def test_bad_options_are_refused_in_words(options, says):
         (lambda: dy.Ordinal([0, 0], []), "give \\(K,\\) or"),
         (lambda: dy.ItemResponses([1], "GRM", a=-1.0, b=[0.0, 1.0]), "positive slope"),
         (lambda: fit(DAYS, dy.Bernoulli), "Bernoulli is a class"),
-        (lambda: fit([datetime(2024, 1, 1), None], dy.Bernoulli([0, 1])), "1 of 2 values are missing"),
-        (lambda: fit([pd.Timestamp("2024-01-01"), pd.NaT], dy.Bernoulli([0, 1])), "1 of 2 values are missing"),
+        (
+            lambda: fit([datetime(2024, 1, 1), None], dy.Bernoulli([0, 1])),
+            "1 of 2 values are missing",
+        ),
+        (
+            lambda: fit([pd.Timestamp("2024-01-01"), pd.NaT], dy.Bernoulli([0, 1])),
+            "1 of 2 values are missing",
+        ),
         (lambda: fit(DAYS, dy.Poisson([1] * 6), link="logit"), "need y to be positive"),
-        (lambda: fit(DAYS, dy.Table(np.linspace(-1, 1, 9), np.zeros((6, 9))), link="probit"), "4 of 9 values are not numbers between"),
+        (
+            lambda: fit(DAYS, dy.Table(np.linspace(-1, 1, 9), np.zeros((6, 9))), link="probit"),
+            "4 of 9 values are not numbers between",
+        ),
         (lambda: fit(DAYS, dy.Gaussian(np.ones(6), 1e-200)), "too extreme|positive"),
         (lambda: dy.load(5), "expected a file name"),
         (lambda: fit(DAYS).sample([1.0], 0), "size: expected"),
@@ -160,7 +187,9 @@ def test_what_happens_to_an_array_later_does_not_reach_the_fit():
 def test_one_observation_is_fine_with_a_given_bandwidth():
     curve = fit([3.0], dy.Bernoulli([1]), bandwidth=2.0)
     assert_allclose(curve.mean([3.0]), 2 / 3, atol=3e-3)  # Laplace's rule of succession
-    assert_allclose(fit(np.ones(3), dy.Bernoulli([1, 1, 0]), bandwidth=np.inf).mean([1.0]), 3 / 5, atol=2e-3)
+    assert_allclose(
+        fit(np.ones(3), dy.Bernoulli([1, 1, 0]), bandwidth=np.inf).mean([1.0]), 3 / 5, atol=2e-3
+    )
 
 
 def test_emissions_name_their_links():

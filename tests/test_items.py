@@ -14,7 +14,12 @@ from dynaesti.items import MODELS, ItemModel, OwnModel, item_model
 from dynaesti.items.base import central_slopes
 
 THETA = np.linspace(-4, 4, 9)
-CASES = [(name, signed, size) for name, cls in MODELS.items() for signed in (False, True) for size in ((2,) if cls.binary else (3, 5))]
+CASES = [
+    (name, signed, size)
+    for name, cls in MODELS.items()
+    for signed in (False, True)
+    for size in ((2,) if cls.binary else (3, 5))
+]
 
 
 def draw(name, signed, size, items=3):
@@ -40,7 +45,9 @@ def test_compiled_items_climb_as_formulas_do(name, size, signed):
     counts[2, :, 3:5] = 0.0
     counts[3, 1, 4] = -0.01  # weights of interpolation may be negative
     u[4, :2] = 9.0 if name == "2PL" else 3.0  # far out
-    for quick, plain in zip(model.evaluated(u, THETA, counts), ItemModel.evaluated(model, u, THETA, counts), strict=True):
+    for quick, plain in zip(
+        model.evaluated(u, THETA, counts), ItemModel.evaluated(model, u, THETA, counts), strict=True
+    ):
         assert_allclose(quick, plain, rtol=1e-10, atol=1e-10 * np.abs(plain).max())
 
 
@@ -67,7 +74,9 @@ def test_formulas_by_hand():
     a, b, c = 1.3, 0.4, 0.2
     three = item_model("3PL")
     u = three.recover({"a": np.array([a]), "b": np.array([b]), "c": np.array([c])}, 2)
-    assert_allclose(np.exp(three.rows(u, THETA))[0, 1], c + (1 - c) * expit(a * (THETA - b)), rtol=1e-12)
+    assert_allclose(
+        np.exp(three.rows(u, THETA))[0, 1], c + (1 - c) * expit(a * (THETA - b)), rtol=1e-12
+    )
     grm = item_model("GRM")
     u = grm.recover({"a": np.array([a]), "b1": np.array([-1.0]), "b2": np.array([0.5])}, 3)
     up = expit(a * (THETA - np.array([[-1.0], [0.5]])))
@@ -99,8 +108,11 @@ def test_amounts_are_sums_of_terms(name):
     told = model.describe(u)
     t = told["a"][:, None] * (THETA - told["b"][:, None])
     scale = np.exp(u[:, -1:])
-    truth = {"poisson": lambda: poisson.logpmf(y, np.exp(t)), "gaussian": lambda: norm.logpdf(y, t, scale),
-             "beta": lambda: beta.logpdf(y, scale * expit(t), scale * expit(-t))}[name]()
+    truth = {
+        "poisson": lambda: poisson.logpmf(y, np.exp(t)),
+        "gaussian": lambda: norm.logpdf(y, t, scale),
+        "beta": lambda: beta.logpdf(y, scale * expit(t), scale * expit(-t)),
+    }[name]()
     assert_allclose(ours, truth, rtol=1e-9, atol=1e-9)
 
 
@@ -116,14 +128,39 @@ def test_the_m_step_finds_the_maximum(name, signed, size):
         counts = np.exp(model.rows(truth, z)) * weight
     else:
         y = np.random.default_rng(1).uniform(0.1, 0.9, 50).round(2)
-        counts = model.terms(y, np.zeros((y.size, 0)))[0].sum(axis=0)[None, :, None] * weight * np.ones((3, 1, 1)) * 1e-2
+        counts = (
+            model.terms(y, np.zeros((y.size, 0)))[0].sum(axis=0)[None, :, None]
+            * weight
+            * np.ones((3, 1, 1))
+            * 1e-2
+        )
     free = np.ones(truth.shape, dtype=bool)
-    block = Block(model, size, np.arange(3), 0, truth + 0.3, free, np.zeros((3, size)), np.zeros(truth.shape[1]),
-                  np.full(truth.shape[1], np.inf))
+    block = Block(
+        model,
+        size,
+        np.arange(3),
+        0,
+        truth + 0.3,
+        free,
+        np.zeros((3, size)),
+        np.zeros(truth.shape[1]),
+        np.full(truth.shape[1], np.inf),
+    )
     if model.shared:
-        block = Block(model, size, np.arange(3), 0, np.zeros(truth.shape), free, np.zeros((3, size)), np.zeros(truth.shape[1]),
-                      np.full(truth.shape[1], np.inf))
-        truth = truth.mean(axis=1, keepdims=True) + (truth - truth.mean(axis=1, keepdims=True)).mean(axis=0)
+        block = Block(
+            model,
+            size,
+            np.arange(3),
+            0,
+            np.zeros(truth.shape),
+            free,
+            np.zeros((3, size)),
+            np.zeros(truth.shape[1]),
+            np.full(truth.shape[1], np.inf),
+        )
+        truth = truth.mean(axis=1, keepdims=True) + (
+            truth - truth.mean(axis=1, keepdims=True)
+        ).mean(axis=0)
         counts = np.exp(model.rows(truth, z)) * weight
     flat = counts.reshape(-1, z.size)
     for _ in range(30):
@@ -140,10 +177,21 @@ def test_spreads_of_learned_priors_do_not_collapse():
     rng = np.random.default_rng(0)
     u = np.stack([rng.normal(0, 0.3, 400), rng.normal(0, 1, 400)], axis=1)
     z = np.linspace(-5, 5, 101)
-    counts = (np.exp(model.rows(u, z)) * 0.2 * np.exp(-0.5 * z**2)).reshape(-1, z.size)  # five answers an item or so
+    counts = (np.exp(model.rows(u, z)) * 0.2 * np.exp(-0.5 * z**2)).reshape(
+        -1, z.size
+    )  # five answers an item or so
     weak = model.priors(2)
-    block = Block(model, 2, np.arange(400), 0, np.zeros_like(u), np.ones(u.shape, dtype=bool), np.tile([0.0, 1.0], (400, 1)),
-                  np.array([w.mean for w in weak]), np.array([w.sd for w in weak]))
+    block = Block(
+        model,
+        2,
+        np.arange(400),
+        0,
+        np.zeros_like(u),
+        np.ones(u.shape, dtype=bool),
+        np.tile([0.0, 1.0], (400, 1)),
+        np.array([w.mean for w in weak]),
+        np.array([w.sd for w in weak]),
+    )
     bank = Bank((block,), Metric(), "hierarchical")
     for _ in range(200):
         bank = bank.improved(counts, z).bank
@@ -151,7 +199,9 @@ def test_spreads_of_learned_priors_do_not_collapse():
     assert np.abs(bank.blocks[0].u).max() < 5
 
 
-@pytest.mark.parametrize(("name", "size"), [("2PL", 2), ("3PL", 2), ("GRM", 4), ("GPCM", 4), ("golf", 4)])
+@pytest.mark.parametrize(
+    ("name", "size"), [("2PL", 2), ("3PL", 2), ("GRM", 4), ("GPCM", 4), ("golf", 4)]
+)
 def test_pooled_priors(name, size):
     """M-steps climb a normal prior that touches the pooled density from below; and the pooled density leaves the unit of ability alone."""
     model, _ = draw(name, False, size)
@@ -164,7 +214,9 @@ def test_pooled_priors(name, size):
     for p in range(len(weak)):
         move = np.zeros_like(u)
         move[7, p] = step * free[7, p]
-        slope = (pooled(u + move, free, weak).log_density - pooled(u - move, free, weak).log_density) / (2 * step)
+        slope = (
+            pooled(u + move, free, weak).log_density - pooled(u - move, free, weak).log_density
+        ) / (2 * step)
         assert slope == pytest.approx(gradient[7, p] * free[7, p], abs=1e-4)
     for _ in range(20):
         v = np.where(free, u + 0.3 * rng.standard_normal(u.shape), u)
@@ -174,10 +226,14 @@ def test_pooled_priors(name, size):
     places = [k for k, w in enumerate(weak) if w.unit == "place"]
     every = np.ones_like(free)
 
-    def along(stretch):  # the same items for abilities told in another unit; what depends on it in other ways is left out
+    def along(
+        stretch,
+    ):  # the same items for abilities told in another unit; what depends on it in other ways is left out
         moved = u.copy()
         moved[:, places] *= np.exp(-stretch)
-        return pooled(moved, every, weak).log_density - len(places) * len(u) * stretch  # the slopes' lean, all longer by the stretch
+        return (
+            pooled(moved, every, weak).log_density - len(places) * len(u) * stretch
+        )  # the slopes' lean, all longer by the stretch
 
     assert abs(along(0.01) - along(-0.01)) / 0.02 < 0.05 * len(places) * len(u)
 
@@ -187,7 +243,10 @@ def test_flat_items_have_far_thresholds():
     rng = np.random.default_rng(3)
     people, items, each = 1000, 5, 100
     a, place = rng.uniform(0.1, 0.2, items), np.array([-6.0, -1.0, 2.0])
-    person, item = np.repeat(np.arange(people), each), np.tile(np.arange(items), people * each // items)
+    person, item = (
+        np.repeat(np.arange(people), each),
+        np.tile(np.arange(items), people * each // items),
+    )
     theta = rng.standard_normal(people)[person]
     above = expit((a[item] * theta)[:, None] - place)
     resp = (rng.random(person.size)[:, None] < above).sum(axis=1) * 1.0
@@ -195,8 +254,13 @@ def test_flat_items_have_far_thresholds():
     fit = dy.DynAEsti("GRM", bandwidth=np.inf).fit(table)
     assert fit.converged
     assert fit.items["b1"].min() < -35
-    fixed = {k: {"a": a[k], **{f"b{j + 1}": place[j] / a[k] for j in range(3)}} for k in range(items)}
-    assert fit.log_evidence > dy.DynAEsti("GRM", bandwidth=np.inf, fixed=fixed).fit(table).log_evidence - 3.0  # priors want steeper ones
+    fixed = {
+        k: {"a": a[k], **{f"b{j + 1}": place[j] / a[k] for j in range(3)}} for k in range(items)
+    }
+    assert (
+        fit.log_evidence
+        > dy.DynAEsti("GRM", bandwidth=np.inf, fixed=fixed).fit(table).log_evidence - 3.0
+    )  # priors want steeper ones
 
 
 def test_an_own_model_is_checked():

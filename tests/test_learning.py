@@ -47,14 +47,19 @@ def test_picking_finds_the_best_on_a_fine_grid(method):
     elif method == "loo":
         assert picked.loo.sum() > max(f.loo.sum() for f in fits) - 0.05
     else:
-        assert picked.loo.sum() > max(f.loo.sum() for f in fits) - 1.5  # another criterion, but near the same place
+        assert (
+            picked.loo.sum() > max(f.loo.sum() for f in fits) - 1.5
+        )  # another criterion, but near the same place
 
 
 @pytest.mark.parametrize("kernel", [dy.Matern32(), dy.RBF(), dy.Level() + dy.Matern52()])
 def test_learning_with_a_forced_chain(kernel):
     """Priors of the list have chains of different sizes, a constant among them: the same as densely."""
     x, _, votes = polling(3, 24)
-    chain, dense = (dy.CurvFiFE(kernel, solver=name, refine=False).fit(x, dy.Bernoulli(votes)) for name in ("statespace", "dense"))
+    chain, dense = (
+        dy.CurvFiFE(kernel, solver=name, refine=False).fit(x, dy.Bernoulli(votes))
+        for name in ("statespace", "dense")
+    )
     assert_allclose(chain.mean(x), dense.mean(x), atol=1e-5)
     assert chain.log_evidence == pytest.approx(dense.log_evidence, abs=1e-5)
 
@@ -65,12 +70,16 @@ def test_cross_validation_is_held_out_likelihood():
     from dynaesti.observations import observe
 
     x, _, votes = polling(3, 30)
-    score = cross_validated(observe(x, dy.Bernoulli(votes), None), [dy.RBF(0.3)], None, 5, seed=1)[0]
+    score = cross_validated(observe(x, dy.Bernoulli(votes), None), [dy.RBF(0.3)], None, 5, seed=1)[
+        0
+    ]
     fold = np.random.default_rng(1).permutation(30) % 5
     expected = 0.0
     for k in range(5):
         out = fold == k
-        latent = dy.CurvFiFE(bandwidth=0.3, refine=False).fit(x[~out], dy.Bernoulli(votes[~out])).latent
+        latent = (
+            dy.CurvFiFE(bandwidth=0.3, refine=False).fit(x[~out], dy.Bernoulli(votes[~out])).latent
+        )
         z = (2 * votes[out] - 1) * latent.mean(x[out]) / np.sqrt(1 + latent.sd(x[out]) ** 2 + 1e-4)
         expected += np.log(ndtr(z)).sum()
     assert score == pytest.approx(expected, abs=1e-5)
@@ -100,7 +109,9 @@ def test_scaled_sums_learn_both_bandwidths():
     rng = np.random.default_rng(1)
     x = np.linspace(0, 1, 200)
     theta = 0.7 * draw_curve(rng, x, 0.6) + 0.7 * draw_curve(rng, x, 0.05)
-    curve = dy.CurvFiFE(0.5 * dy.RBF() + 0.5 * dy.RBF()).fit(x, dy.Binomial(rng.binomial(20, ndtr(theta)), 20))
+    curve = dy.CurvFiFE(0.5 * dy.RBF() + 0.5 * dy.RBF()).fit(
+        x, dy.Binomial(rng.binomial(20, ndtr(theta)), 20)
+    )
     best = max(curve.priors, key=lambda p: p.weight).kernel
     low, high = sorted(leaf.bandwidth for leaf in best.leaves)
     assert low < 0.1
@@ -133,17 +144,35 @@ def test_bands_cover_what_the_prior_draws(kind):
     x = np.linspace(0, 1, 100)
     covers = []
     for _ in range(500):
-        h = np.inf if rng.random() < STATIC_PRIOR else BANDWIDTH_CENTRE * np.exp(BANDWIDTH_SD * rng.normal())
+        h = (
+            np.inf
+            if rng.random() < STATIC_PRIOR
+            else BANDWIDTH_CENTRE * np.exp(BANDWIDTH_SD * rng.normal())
+        )
         theta = draw_curve(rng, x, h)
         if kind == "polls":
-            curve = dy.CurvFiFE().fit(x, dy.Bernoulli((rng.random(100) < ndtr(theta)).astype(int))).latent
+            curve = (
+                dy.CurvFiFE()
+                .fit(x, dy.Bernoulli((rng.random(100) < ndtr(theta)).astype(int)))
+                .latent
+            )
         elif kind == "counts":
-            curve = dy.CurvFiFE(dy.RBF(amplitude=1.0), mean=2.0).fit(x, dy.Poisson(rng.poisson(np.exp(2 + theta)))).latent
+            curve = (
+                dy.CurvFiFE(dy.RBF(amplitude=1.0), mean=2.0)
+                .fit(x, dy.Poisson(rng.poisson(np.exp(2 + theta))))
+                .latent
+            )
             theta = 2 + theta
         else:
-            a, b, c = np.exp(0.2 * rng.normal(size=100)), rng.normal(size=100), 0.2 * rng.random(100)
+            a, b, c = (
+                np.exp(0.2 * rng.normal(size=100)),
+                rng.normal(size=100),
+                0.2 * rng.random(100),
+            )
             p = c + (1 - c) / (1 + np.exp(-a * (theta - b)))
-            curve = dy.CurvFiFE().fit(x, dy.ItemResponses((rng.random(100) < p).astype(int), "3PL", a=a, b=b, c=c))
+            curve = dy.CurvFiFE().fit(
+                x, dy.ItemResponses((rng.random(100) < p).astype(int), "3PL", a=a, b=b, c=c)
+            )
         covers.append(cover(curve, x, theta))
     inner, outer = np.mean(covers, axis=0)
     assert 0.69 <= inner <= 0.71

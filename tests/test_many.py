@@ -14,12 +14,21 @@ def classroom(people=12, seed=0):
     sizes = rng.integers(1, 40, people)
     who = np.repeat([f"p{k:02d}" for k in range(people)], sizes)
     start, length = rng.uniform(0, 5, people), rng.uniform(0.2, 2.0, people)
-    when = np.round(np.repeat(start, sizes) + np.repeat(length, sizes) * rng.random(sizes.sum()), 2)  # ties included
+    when = np.round(
+        np.repeat(start, sizes) + np.repeat(length, sizes) * rng.random(sizes.sum()), 2
+    )  # ties included
     return who, when, (rng.random(sizes.sum()) < 0.6).astype(int)
 
 
 @pytest.mark.parametrize(
-    "kernel", [dy.RBF(0.7), dy.RBF(np.inf), dy.Matern32(0.5), 0.5 * dy.Level() + 0.5 * dy.RBF(0.4), dy.Trend() + dy.RBF(0.6)]
+    "kernel",
+    [
+        dy.RBF(0.7),
+        dy.RBF(np.inf),
+        dy.Matern32(0.5),
+        0.5 * dy.Level() + 0.5 * dy.RBF(0.4),
+        dy.Trend() + dy.RBF(0.6),
+    ],
 )
 def test_each_equals_its_own_fit(kernel):
     who, when, votes = classroom()
@@ -31,7 +40,9 @@ def test_each_equals_its_own_fit(kernel):
     for k, name in enumerate(curves.labels):
         mine = who == name
         alone = dy.CurvFiFE(kernel, refine=False).fit(when[mine], dy.Bernoulli(votes[mine]))
-        assert_allclose(table[:, k], alone.quantile(t, [0.2, 0.5]), atol=1e-5)  # beyond the data, features and dense differ by 4e-6
+        assert_allclose(
+            table[:, k], alone.quantile(t, [0.2, 0.5]), atol=1e-5
+        )  # beyond the data, features and dense differ by 4e-6
         assert_allclose(curves[name].mean(t), alone.mean(t), atol=1e-6)
         assert curves.log_evidence[k] == pytest.approx(alone.log_evidence, abs=1e-6)
     assert_allclose(curves.mean(t)[3], curves[curves.labels[3]].mean(t), atol=1e-5)
@@ -47,7 +58,9 @@ def test_learning_pools_the_population():
 
     votes = (rng.random(6000) < ndtr(theta)).astype(int)
     curves = dy.CurvFiFE().fit_many(who, when, dy.Bernoulli(votes))
-    typical = np.exp(curves.population @ np.log([min(f.kernel.bandwidth, 10.0) for f in curves.fits]))
+    typical = np.exp(
+        curves.population @ np.log([min(f.kernel.bandwidth, 10.0) for f in curves.fits])
+    )
     assert 0.2 < typical < 0.4
     apart = dy.CurvFiFE().fit_many(who, when, dy.Bernoulli(votes), pool=False)
     assert curves.log_evidence.sum() > apart.log_evidence.sum()
@@ -75,8 +88,12 @@ def test_counts_and_gaussians_of_many():
     who, when, _ = classroom(5, 3)
     rng = np.random.default_rng(0)
     values = rng.normal(100, 2, who.size)
-    curves = dy.CurvFiFE(dy.RBF(0.7, amplitude=2.0), mean=100.0).fit_many(who, when, dy.Gaussian(values, 0.5))
-    alone = dy.CurvFiFE(dy.RBF(0.7, amplitude=2.0), mean=100.0).fit(when[who == "p01"], dy.Gaussian(values[who == "p01"], 0.5))
+    curves = dy.CurvFiFE(dy.RBF(0.7, amplitude=2.0), mean=100.0).fit_many(
+        who, when, dy.Gaussian(values, 0.5)
+    )
+    alone = dy.CurvFiFE(dy.RBF(0.7, amplitude=2.0), mean=100.0).fit(
+        when[who == "p01"], dy.Gaussian(values[who == "p01"], 0.5)
+    )
     assert_allclose(curves["p01"].mean(AT), alone.mean(AT), atol=1e-8)
     assert curves.log_evidence[1] == pytest.approx(alone.log_evidence, abs=1e-8)
     counts = dy.CurvFiFE().fit_many(who, when, dy.Poisson(rng.poisson(40, who.size)))
@@ -96,11 +113,17 @@ def test_frames_and_errors():
     with pytest.raises(dy.InputError, match="no curve labelled"):
         curves[["p01", "p02"]]
     with pytest.raises(dy.InputError, match="labels are missing"):
-        dy.CurvFiFE(bandwidth=1.0).fit_many(np.array(["a", None, "b"], dtype=object), [0.0, 1.0, 2.0], dy.Bernoulli([0, 1, 1]))
+        dy.CurvFiFE(bandwidth=1.0).fit_many(
+            np.array(["a", None, "b"], dtype=object), [0.0, 1.0, 2.0], dy.Bernoulli([0, 1, 1])
+        )
     with pytest.raises(dy.InputError, match="2 labels are missing"):
-        dy.CurvFiFE(bandwidth=1.0).fit_many([np.nan, np.nan, "b"], [0.0, 1.0, 2.0], dy.Bernoulli([0, 1, 1]))
+        dy.CurvFiFE(bandwidth=1.0).fit_many(
+            [np.nan, np.nan, "b"], [0.0, 1.0, 2.0], dy.Bernoulli([0, 1, 1])
+        )
     with pytest.raises(dy.InputError, match="different kinds"):
-        dy.CurvFiFE(bandwidth=1.0).fit_many(np.array(["a", 1, "b"], dtype=object), [0.0, 1.0, 2.0], dy.Bernoulli([0, 1, 1]))
+        dy.CurvFiFE(bandwidth=1.0).fit_many(
+            np.array(["a", 1, "b"], dtype=object), [0.0, 1.0, 2.0], dy.Bernoulli([0, 1, 1])
+        )
     with pytest.raises(dy.InputError, match="labels for"):
         dy.CurvFiFE().fit_many(who[:-1], when, dy.Bernoulli(votes))
     with pytest.raises(dy.InputError, match="picks for a single curve"):

@@ -13,7 +13,9 @@ pd = pytest.importorskip("pandas")
 
 def divided(model="2PL", people=150, seed=1, **options):
     """Answers to most items, and later ones in which four items are new; with all of them together."""
-    table = pd.DataFrame(answers(people, 20, 50, model=model, seed=seed, **options).table).sort_values(["id", "date"], ignore_index=True)
+    table = pd.DataFrame(
+        answers(people, 20, 50, model=model, seed=seed, **options).table
+    ).sort_values(["id", "date"], ignore_index=True)
     names = sorted(table["item"].unique())
     later = table["date"] > table["date"].quantile(0.6)
     old = table[~later & ~table["item"].isin(names[-4:])]
@@ -28,12 +30,18 @@ def test_new_items_are_near_those_of_a_fit_of_everything(model):
     grown = first.update(new, new_items=True)
     mine, theirs = (fit.items.set_index("item").loc[names] for fit in (grown, whole))
     for name in [c for c in mine.columns if c in ("a", "b", "b1", "b2", "intercept")]:
-        apart = (mine[name] - theirs[name]) / theirs[f"se_{name}"] if f"se_{name}" in theirs else mine[name] - theirs[name]
+        apart = (
+            (mine[name] - theirs[name]) / theirs[f"se_{name}"]
+            if f"se_{name}" in theirs
+            else mine[name] - theirs[name]
+        )
         assert np.abs(apart).max() < 1.5, name
     assert (mine["n"] == theirs["n"]).all()
     known = first.items.set_index("item")
     place = next(name for name in ("b", "b1", "intercept") if name in known)
-    assert_allclose(grown.items.set_index("item").loc[known.index, place], known[place])  # they stay as they were
+    assert_allclose(
+        grown.items.set_index("item").loc[known.index, place], known[place]
+    )  # they stay as they were
     at = [20.0, 90.0]
     ours, truth = grown.ability(at), whole.ability(at)
     assert np.sqrt(np.mean(((ours["mean"] - truth["mean"]) / truth["sd"]) ** 2)) < 0.35
@@ -44,14 +52,21 @@ def test_answers_to_new_items_inform_each_other():
     old, new, _, names = divided(people=300, seed=3)
     new = new[new["item"].isin(names)].assign(id=lambda t: "s" + t["id"])
     fit = dy.DynAEsti("2PL", bandwidth=40.0).fit(old)
-    mine, theirs = (f.items.set_index("item").loc[names] for f in (fit.update(new, new_items=True),
-                                                                    dy.DynAEsti("2PL", bandwidth=40.0).fit(pd.concat([old, new]))))
+    mine, theirs = (
+        f.items.set_index("item").loc[names]
+        for f in (
+            fit.update(new, new_items=True),
+            dy.DynAEsti("2PL", bandwidth=40.0).fit(pd.concat([old, new])),
+        )
+    )
     for name in ("a", "b"):
         assert np.abs((mine[name] - theirs[name]) / theirs[f"se_{name}"]).max() < 0.2
         assert_allclose(mine[f"se_{name}"], theirs[f"se_{name}"], rtol=0.15)
     weighed = dy.DynAEsti("2PL", bandwidth=40.0).fit(old.assign(w=1.0), weight="w")
-    once, twice = (weighed.update(more, new_items=True).items.set_index("item").loc[names, "a"]
-                   for more in (new.assign(w=2.0), pd.concat([new, new]).assign(w=1.0)))
+    once, twice = (
+        weighed.update(more, new_items=True).items.set_index("item").loc[names, "a"]
+        for more in (new.assign(w=2.0), pd.concat([new, new]).assign(w=1.0))
+    )
     assert_allclose(once, twice, rtol=1e-3)
 
 
@@ -65,8 +80,12 @@ def test_new_items_join_by_request_only(tmp_path):
     assert_allclose(dy.load(grown.save(tmp_path / "grown.dyn")).items["b"], grown.items["b"])
     again = grown.update(new[new["item"].isin(names)].head(5).assign(date=130.0))  # known by now
     assert len(again.responses) == len(grown.responses) + 5
-    assert_allclose(fit.update(old.head(3).assign(date=120.0), new_items=True).items["b"], fit.items["b"])  # none are new
-    mixed = dy.DynAEsti({**dict.fromkeys(old["item"].unique(), "2PL"), old["item"].iloc[0]: "1PL"}, bandwidth=40.0).fit(old)
+    assert_allclose(
+        fit.update(old.head(3).assign(date=120.0), new_items=True).items["b"], fit.items["b"]
+    )  # none are new
+    mixed = dy.DynAEsti(
+        {**dict.fromkeys(old["item"].unique(), "2PL"), old["item"].iloc[0]: "1PL"}, bandwidth=40.0
+    ).fit(old)
     with pytest.raises(dy.InputError, match="2 models"):
         mixed.update(new, new_items=True)
 
@@ -84,7 +103,9 @@ def test_shards_let_them_in_alike(tmp_path):
     for name in ("a", "b", "se_b", "n"):
         assert_allclose(fit.items[name], grown.items[name], rtol=1e-5, atol=1e-5)
     who = list(old["id"].unique()[:5])
-    assert_allclose(fit.ability([30.0, 90.0], who)["mean"], grown.ability([30.0, 90.0], who)["mean"], atol=1e-5)
+    assert_allclose(
+        fit.ability([30.0, 90.0], who)["mean"], grown.ability([30.0, 90.0], who)["mean"], atol=1e-5
+    )
     fit = dy.refresh(dy.load(tmp_path / "run"))
     whole = dy.DynAEsti(**options).fit(both)
     ours, truth = (pd.DataFrame(f.items).set_index("item") for f in (fit, whole))
@@ -96,7 +117,21 @@ def test_the_command_line_lets_them_in(tmp_path, capsys):
     old.to_csv(tmp_path / "old.csv", index=False)
     new.to_csv(tmp_path / "new.csv", index=False)
     run = str(tmp_path / "run")
-    assert main(["fit", str(tmp_path / "old.csv"), "--out", run, "--quiet", "--no-report", "--bandwidth", "40"]) == 0
+    assert (
+        main(
+            [
+                "fit",
+                str(tmp_path / "old.csv"),
+                "--out",
+                run,
+                "--quiet",
+                "--no-report",
+                "--bandwidth",
+                "40",
+            ]
+        )
+        == 0
+    )
     assert main(["update", run, str(tmp_path / "new.csv")]) != 0
     assert "--new-items" in capsys.readouterr().err
     assert main(["update", run, str(tmp_path / "new.csv"), "--new-items"]) == 0

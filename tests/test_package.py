@@ -18,12 +18,16 @@ ROOT = Path(__file__).parent.parent
 
 
 def run(code):
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.strip()
 
 
 def test_import_is_light():
     assert (
-        run("import sys, dynaesti; print([m for m in ('numpy', 'numba', 'scipy', 'pandas', 'matplotlib', 'narwhals') if m in sys.modules])")
+        run(
+            "import sys, dynaesti; print([m for m in ('numpy', 'numba', 'scipy', 'pandas', 'matplotlib', 'narwhals') if m in sys.modules])"
+        )
         == "[]"
     )
     loaded = run(
@@ -50,7 +54,9 @@ def desk(tmp_path, monkeypatch):
     mpl.use("Agg")
     drawn = pd.DataFrame(simulate.answers(20, 6, 25, seed=3).table).replace({"id": {"p07": "ada"}})
     drawn.to_csv("answers.csv", index=False)
-    pd.DataFrame({"id": ["p01", "new"], "item": ["i1", "i2"], "resp": [1, 0], "date": [101.0, 102.0]}).to_csv("more.csv", index=False)
+    pd.DataFrame(
+        {"id": ["p01", "new"], "item": ["i1", "i2"], "resp": [1, 0], "date": [101.0, 102.0]}
+    ).to_csv("more.csv", index=False)
     pd.DataFrame({"day": range(12), "yes": range(12), "n": 20}).to_csv("polls.csv", index=False)
     return tmp_path
 
@@ -58,13 +64,17 @@ def desk(tmp_path, monkeypatch):
 @pytest.mark.parametrize("page", PAGES)
 def test_examples_in_python_run(page, desk):
     scope: dict[str, object] = {}
-    for block in re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), flags=re.S):
+    for block in re.findall(
+        r"```python\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), flags=re.S
+    ):
         exec(compile(block, page, "exec"), scope)
 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_examples_on_the_command_line_run(page, desk):
-    for block in re.findall(r"```sh\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), flags=re.S):
+    for block in re.findall(
+        r"```sh\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), flags=re.S
+    ):
         for line in block.splitlines():
             words = shlex.split(line, comments=True)
             if words[:1] == ["dynaesti"]:
@@ -72,14 +82,22 @@ def test_examples_on_the_command_line_run(page, desk):
 
 
 def test_demo_runs(tmp_path):
-    done = subprocess.run([sys.executable, str(ROOT / "examples" / "polling.py")], cwd=tmp_path, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "examples" / "polling.py")],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert "70 % band" in done.stdout
     assert (tmp_path / "demo" / "polling.png").stat().st_size > 20_000
 
 
 def test_the_learning_demo_runs(tmp_path):
     script = str(ROOT / "examples" / "learning.py")
-    done = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, script], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
     assert "rose with probability" in done.stdout
     assert (tmp_path / "demo" / "abilities.png").stat().st_size > 20_000
     again = dy.load(tmp_path / "demo" / "learning.dyn")

@@ -33,7 +33,12 @@ def placed(name):
 
 def solve(name, kernel, tau, nu, t=T):
     solver = assemble(name, [kernel], [t])
-    mean, var, log_partition, proper = np.empty(t.size), np.empty(t.size), np.empty(1), np.ones(1, dtype=bool)
+    mean, var, log_partition, proper = (
+        np.empty(t.size),
+        np.empty(t.size),
+        np.empty(1),
+        np.ones(1, dtype=bool),
+    )
     solver.marginals(np.array([0]), tau, nu, mean, var, log_partition, proper)
     return mean, var, log_partition[0], proper[0]
 
@@ -42,14 +47,28 @@ def textbook(kernel, tau, nu, t=T):
     """(K⁻¹ + T)⁻¹ without inverting K."""
     k = kernel.cov(t[:, None], t)
     post = np.linalg.solve(np.eye(t.size) + k * tau, k)
-    return post @ nu, np.diag(post), 0.5 * nu @ post @ nu - 0.5 * np.linalg.slogdet(np.eye(t.size) + k * tau)[1]
+    return (
+        post @ nu,
+        np.diag(post),
+        0.5 * nu @ post @ nu - 0.5 * np.linalg.slogdet(np.eye(t.size) + k * tau)[1],
+    )
 
 
 @pytest.mark.parametrize("name", SMOOTH)
 def test_slopes_are_derivatives(name):
     kernel, s, t, e = placed(name), np.array([3.1, 4.0, 9.2]), np.array([7.7, 4.6, 1.0]), 1e-5
-    assert_allclose(kernel.cov_slope(s, t), (kernel.cov(s + e, t) - kernel.cov(s - e, t)) / (2 * e), rtol=1e-5, atol=1e-8)
-    assert_allclose(kernel.cov_slopes(s, t), (kernel.cov_slope(s, t + e) - kernel.cov_slope(s, t - e)) / (2 * e), rtol=1e-4, atol=1e-7)
+    assert_allclose(
+        kernel.cov_slope(s, t),
+        (kernel.cov(s + e, t) - kernel.cov(s - e, t)) / (2 * e),
+        rtol=1e-5,
+        atol=1e-8,
+    )
+    assert_allclose(
+        kernel.cov_slopes(s, t),
+        (kernel.cov_slope(s, t + e) - kernel.cov_slope(s, t - e)) / (2 * e),
+        rtol=1e-4,
+        atol=1e-7,
+    )
 
 
 @pytest.mark.parametrize("name", [k for k in KERNELS if placed(k).low_rank])
@@ -59,7 +78,9 @@ def test_features_reproduce_the_covariance(name):
     b = basis.features(T)
     assert_allclose(b @ b.T, kernel.cov(T[:, None], T), atol=1e-7 * kernel.cov(T, T).max())
     e = 1e-5
-    assert_allclose(basis.slopes(T), (basis.features(T + e) - basis.features(T - e)) / (2 * e), atol=1e-5)
+    assert_allclose(
+        basis.slopes(T), (basis.features(T + e) - basis.features(T - e)) / (2 * e), atol=1e-5
+    )
 
 
 def test_rank_follows_the_span_not_the_data():
@@ -89,7 +110,10 @@ def test_solvers_meet_the_textbook(name, solver, rng):
 def test_improper_sites_are_seen_and_negative_detours_forgiven(solver):
     kernel = dy.RBF(30.0) if solver == "lowrank" else dy.Matern32(30.0)
     tau = np.zeros(T.size)
-    tau[:3], tau[10] = -0.5, 5.0  # a filter meets a negative variance on the way; the whole is proper
+    tau[:3], tau[10] = (
+        -0.5,
+        5.0,
+    )  # a filter meets a negative variance on the way; the whole is proper
     _, var, _, proper = solve(solver, kernel, tau, tau)
     assert proper
     assert_allclose(var, textbook(kernel, tau, tau)[1], rtol=1e-5)
@@ -116,13 +140,24 @@ def test_posteriors_at_any_time(name, solver, rng):
     draws = given.sample(t, 4000, rng)
     assert_allclose(np.cov(draws.T), cov, atol=0.12 * np.diag(cov).max())
     if name in SMOOTH:
-        slope_gain = np.linalg.solve(kernel.cov(T[:, None], T) + np.diag(1 / tau), kernel.cov_slope(t[:, None], T).T)
+        slope_gain = np.linalg.solve(
+            kernel.cov(T[:, None], T) + np.diag(1 / tau), kernel.cov_slope(t[:, None], T).T
+        )
         slope, slope_var, cross = given.slopes(t)
         assert_allclose(slope, slope_gain.T @ (nu / tau), atol=2e-5)
         assert_allclose(
-            slope_var, np.diag(kernel.cov_slopes(t[:, None], t) - kernel.cov_slope(t[:, None], T) @ slope_gain), rtol=1e-3, atol=1e-5
+            slope_var,
+            np.diag(
+                kernel.cov_slopes(t[:, None], t) - kernel.cov_slope(t[:, None], T) @ slope_gain
+            ),
+            rtol=1e-3,
+            atol=1e-5,
         )
-        assert_allclose(cross, np.diag(kernel.cov_slope(t[:, None], t) - kernel.cov_slope(t[:, None], T) @ gain), atol=2e-5)
+        assert_allclose(
+            cross,
+            np.diag(kernel.cov_slope(t[:, None], t) - kernel.cov_slope(t[:, None], T) @ gain),
+            atol=2e-5,
+        )
 
 
 def test_the_fit_picks_a_solver_by_cost():
@@ -160,7 +195,9 @@ def test_words_and_numbers_are_checked():
         dy.Periodic(0.0)
 
 
-@pytest.mark.parametrize("kernel", [dy.Matern32(0.2, amplitude=1.3), 0.4 * dy.Level() + 0.6 * dy.Matern32(0.05)])
+@pytest.mark.parametrize(
+    "kernel", [dy.Matern32(0.2, amplitude=1.3), 0.4 * dy.Level() + 0.6 * dy.Matern32(0.05)]
+)
 def test_the_default_prior_by_hand_equals_the_general_chain(kernel):
     """Ragged curves of 1 to 300 sites, some of negative precision; improper ones are flagged alike."""
     from dynaesti.priors.gliding import glide_form, gliding
@@ -170,12 +207,20 @@ def test_the_default_prior_by_hand_equals_the_general_chain(kernel):
     starts = np.concatenate([[0], np.cumsum([1, 2, 40, 300, 25])])
     times = np.concatenate([np.sort(rng.uniform(0, 1, n)) for n in np.diff(starts)])
     precision, shift = rng.normal(0.3, 0.3, times.size), rng.normal(size=times.size)
-    precision[starts[4]:] = -3.0  # no proper posterior
+    precision[starts[4] :] = -3.0  # no proper posterior
     found = []
-    for solver in (gliding(glide_form(kernel), times, starts), ragged_chains(kernel, times, starts)):
-        mean, var, partition, proper = np.zeros(times.size), np.ones(times.size), np.zeros(5), np.zeros(5, dtype=bool)
+    for solver in (
+        gliding(glide_form(kernel), times, starts),
+        ragged_chains(kernel, times, starts),
+    ):
+        mean, var, partition, proper = (
+            np.zeros(times.size),
+            np.ones(times.size),
+            np.zeros(5),
+            np.zeros(5, dtype=bool),
+        )
         solver.marginals(np.arange(5), precision, shift, mean, var, partition, proper)
-        found.append((mean[:starts[4]], var[:starts[4]], partition[:4], proper))
+        found.append((mean[: starts[4]], var[: starts[4]], partition[:4], proper))
     for one, two in zip(*found, strict=True):
         np.testing.assert_allclose(one, two, atol=1e-12)
     assert found[0][3].tolist() == [True] * 4 + [False]
@@ -191,5 +236,8 @@ def test_few_instants_and_very_short_bandwidths():
 
 def test_chains_of_one_state_and_their_constant():
     days, votes = np.arange(12.0), dy.Bernoulli([0, 0, 1, 0, 0, 1, 1, 1, 1, 1, 0, 1])
-    chain, dense = (dy.CurvFiFE(dy.Matern12(), solver=solver).fit(days, votes) for solver in ("statespace", "dense"))
+    chain, dense = (
+        dy.CurvFiFE(dy.Matern12(), solver=solver).fit(days, votes)
+        for solver in ("statespace", "dense")
+    )
     assert_allclose(chain.mean(days), dense.mean(days), atol=2e-3)  # as grafted, and refined

@@ -19,7 +19,9 @@ def log_normal(points, centre, var):
 
 def three_humps(points):
     """A likelihood with three humps far apart, the small ones ten sds from the large one."""
-    return logsumexp(np.stack([log_normal(points, c, SD**2) for c in CENTRES]), axis=0, b=SHARES[:, None])
+    return logsumexp(
+        np.stack([log_normal(points, c, SD**2) for c in CENTRES]), axis=0, b=SHARES[:, None]
+    )
 
 
 def truth():
@@ -29,7 +31,9 @@ def truth():
     return logsumexp(logs), share @ CENTRES / (1 + SD**2), share
 
 
-@pytest.mark.parametrize("width", [0.35, 0.7, 1.0])  # too narrow, or just right for the large hump, and so blind to the others
+@pytest.mark.parametrize(
+    "width", [0.35, 0.7, 1.0]
+)  # too narrow, or just right for the large hump, and so blind to the others
 @pytest.mark.parametrize("seed", range(3))
 def test_humps_that_the_first_proposal_missed(seed, width):
     evidence, mean, share = truth()
@@ -49,11 +53,15 @@ def test_a_proposal_that_fits_is_kept():
         return log_normal(points, np.ones(5), 0.5)
 
     first = Hump(1.0, np.full(5, 2 / 3), np.sqrt(1 / 3) * np.eye(5))
-    points, log_weights = adaptive_sample(log_likelihood, first, 4000, np.random.default_rng(0), one_hump=True)
+    points, log_weights = adaptive_sample(
+        log_likelihood, first, 4000, np.random.default_rng(0), one_hump=True
+    )
     assert len(points) == 4000
     weights, _ = smooth_weights(log_weights)
     assert 1 / np.sum(weights**2) > 0.8 * 4000
-    assert logsumexp(log_weights) - np.log(4000) == pytest.approx(log_normal(np.zeros(5), np.ones(5), 1.5), abs=0.02)
+    assert logsumexp(log_weights) - np.log(4000) == pytest.approx(
+        log_normal(np.zeros(5), np.ones(5), 1.5), abs=0.02
+    )
 
 
 def test_slice_moves_leave_the_posterior_as_it_is():
@@ -63,7 +71,9 @@ def test_slice_moves_leave_the_posterior_as_it_is():
     points = rng.normal(var * power / 0.2 * 1.0, np.sqrt(var), size=(20_000, 2))
     logs = log_normal(points, np.ones(2), 0.2)
     for _ in range(3):
-        points, logs = _slice_move(lambda x: log_normal(x, np.ones(2), 0.2), points, logs, power, rng)
+        points, logs = _slice_move(
+            lambda x: log_normal(x, np.ones(2), 0.2), points, logs, power, rng
+        )
     assert points.mean(axis=0) == pytest.approx(np.full(2, var * power / 0.2), abs=0.015)
     assert points.var(axis=0) == pytest.approx(np.full(2, var), rel=0.04)
     assert logs == pytest.approx(log_normal(points, np.ones(2), 0.2))
@@ -71,6 +81,7 @@ def test_slice_moves_leave_the_posterior_as_it_is():
 
 def test_likelihoods_that_are_impossible_nearly_everywhere():
     """The normal tail beyond 1.5: particles of the prior that cannot be are replaced by those that can."""
+
     def log_likelihood(points):
         return np.where(points[:, 0] > 1.5, 0.0, -np.inf)
 
@@ -83,6 +94,7 @@ def test_likelihoods_that_are_impossible_nearly_everywhere():
 @pytest.mark.parametrize("count", [30, 900, 5000])
 def test_a_likelihood_as_sharp_as_a_needle_and_few_draws(count):
     """All resampled points alike, one dimension, draws too few to learn from: nothing breaks, and the weights are finite."""
+
     def log_likelihood(points):
         return -1e8 * np.abs(points[:, 0] - 1.0)
 

@@ -20,11 +20,17 @@ def rows_at(x, a, b, c):
 @pytest.fixture
 def crowd():
     rng = np.random.default_rng(0)
-    a, b, c = np.exp(rng.normal(0, 0.5, 30)), rng.normal(0, 1.5, 30), np.where(np.arange(30) < 10, 0.25, 0.0)
+    a, b, c = (
+        np.exp(rng.normal(0, 0.5, 30)),
+        rng.normal(0, 1.5, 30),
+        np.where(np.arange(30) < 10, 0.25, 0.0),
+    )
     counts = np.array([0, 1, 2, 5, 20, 60, 200, 3000])
     item = rng.integers(0, 30, counts.sum())
     theta = np.repeat(rng.normal(0, 1.5, counts.size), counts)
-    right = rng.uniform(size=item.size) < c[item] + (1 - c[item]) * expit(a[item] * (theta - b[item]))
+    right = rng.uniform(size=item.size) < c[item] + (1 - c[item]) * expit(
+        a[item] * (theta - b[item])
+    )
     start = np.concatenate([[0], np.cumsum(counts)])
     return (a, b, c), start, 2 * item + right, np.ones(item.size)
 
@@ -34,7 +40,11 @@ def dense(items, start, row, coef, variance):
     table = rows_at(x, *items)
     for i in range(start.size - 1):
         mine = slice(start[i], start[i + 1])
-        logs = coef[mine] @ table[row[mine]] - 0.5 * x**2 / variance - 0.5 * np.log(2 * np.pi * variance)
+        logs = (
+            coef[mine] @ table[row[mine]]
+            - 0.5 * x**2 / variance
+            - 0.5 * np.log(2 * np.pi * variance)
+        )
         p = np.exp(logs - logs.max())
         yield logs.max() + np.log(p.sum() * (x[1] - x[0])), x, p / p.sum()
 
@@ -43,7 +53,9 @@ def dense(items, start, row, coef, variance):
 def test_moments_and_counts_are_those_of_dense_integration(crowd, warm):
     items, *members = crowd
     people = np.arange(members[0].size - 1)
-    whole = Quadrature(row_table(GRID[0], GRID[1] - GRID[0], rows_at(GRID, *items)), 1.3, tuple(members))
+    whole = Quadrature(
+        row_table(GRID[0], GRID[1] - GRID[0], rows_at(GRID, *items)), 1.3, tuple(members)
+    )
     log_z, mean, var = np.zeros((3, people.size))
     truth = list(dense(items, *members, 1.3))
     exact = np.array([[z, p @ x, p @ x**2 - (p @ x) ** 2] for z, x, p in truth]).T
@@ -60,26 +72,46 @@ def test_moments_and_counts_are_those_of_dense_integration(crowd, warm):
         found = sum(table @ GRID[::stride] ** power for stride, table in tables.items())
         wanted = np.zeros(60)
         for i in people:
-            np.add.at(wanted, members[1][members[0][i]:members[0][i + 1]], weight[i] * (truth[i][2] @ truth[i][1] ** power))
+            np.add.at(
+                wanted,
+                members[1][members[0][i] : members[0][i + 1]],
+                weight[i] * (truth[i][2] @ truth[i][1] ** power),
+            )
         assert_allclose(found, wanted, rtol=1e-6, atol=1e-6)
 
 
 def test_scores_are_expectations_of_slopes(crowd):
     items, *members = crowd
     people = np.arange(members[0].size - 2)
-    whole = Quadrature(row_table(GRID[0], GRID[1] - GRID[0], rows_at(GRID, *items)), 1.0, tuple(members))
+    whole = Quadrature(
+        row_table(GRID[0], GRID[1] - GRID[0], rows_at(GRID, *items)), 1.0, tuple(members)
+    )
     log_z, mean, var = np.zeros((3, people.size + 1))
     assert whole.integrate(people, None, log_z, mean, var).all()
-    slopes = np.stack([np.sin(GRID + np.arange(60)[:, None]), np.cos(GRID + np.arange(60)[:, None])], axis=1)
+    slopes = np.stack(
+        [np.sin(GRID + np.arange(60)[:, None]), np.cos(GRID + np.arange(60)[:, None])], axis=1
+    )
     out = np.zeros((members[1].size, 2))
-    whole.score(people, mean, var, np.ones(people.size), {s: np.ascontiguousarray(slopes[:, :, ::s]) for s in (8, 4, 2, 1)}, out)
+    whole.score(
+        people,
+        mean,
+        var,
+        np.ones(people.size),
+        {s: np.ascontiguousarray(slopes[:, :, ::s]) for s in (8, 4, 2, 1)},
+        out,
+    )
     for i, (_, x, p) in zip(people, dense(items, *members, 1.0), strict=False):
         for j in range(members[0][i], members[0][i + 1]):
-            assert_allclose(out[j], [p @ np.sin(x + members[1][j]), p @ np.cos(x + members[1][j])], atol=1e-7)
+            assert_allclose(
+                out[j], [p @ np.sin(x + members[1][j]), p @ np.cos(x + members[1][j])], atol=1e-7
+            )
 
 
 def test_what_is_impossible_everywhere_is_left_to_others():
     rows = np.full((1, GRID.size), -np.inf)
-    whole = Quadrature(row_table(GRID[0], GRID[1] - GRID[0], np.zeros((1, GRID.size)))._replace(log_lik=rows), 1.0,
-                       (np.array([0, 1]), np.array([0]), np.ones(1)))
+    whole = Quadrature(
+        row_table(GRID[0], GRID[1] - GRID[0], np.zeros((1, GRID.size)))._replace(log_lik=rows),
+        1.0,
+        (np.array([0, 1]), np.array([0]), np.ones(1)),
+    )
     assert not whole.integrate(np.arange(1), None, *np.zeros((3, 1))).any()

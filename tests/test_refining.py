@@ -31,7 +31,9 @@ def test_most_of_graftings_error_is_gone(counts, h):
     kernel = dy.RBF(h, amplitude=1.0, nugget=0.0)
     curve = dy.CurvFiFE(kernel, mean=0.0, refine=False).fit(t, dy.Poisson(np.array(counts)))
     factorial = {0: 1, 1: 1, 2: 2, 3: 6, 7: 5040}
-    sd, evidence = brute_force(t, [lambda x, k=k: k * x - np.exp(x) - np.log(factorial[k]) for k in counts], h)
+    sd, evidence = brute_force(
+        t, [lambda x, k=k: k * x - np.exp(x) - np.log(factorial[k]) for k in counts], h
+    )
     better = curve.refined()
     assert_allclose(better.latent.mean(t), curve.latent.mean(t))
     before, after = np.abs(curve.latent.sd(t) / sd - 1), np.abs(better.latent.sd(t) / sd - 1)
@@ -56,7 +58,9 @@ def test_extreme_polls_against_a_long_audit():
 
 def test_gaussian_emissions_and_constants_are_exact_already():
     t = np.linspace(0, 1, 30)
-    regression = dy.CurvFiFE(dy.RBF(0.3, amplitude=1.0), mean=0.0, refine=False).fit(t, dy.Gaussian(np.sin(5 * t), 0.2))
+    regression = dy.CurvFiFE(dy.RBF(0.3, amplitude=1.0), mean=0.0, refine=False).fit(
+        t, dy.Gaussian(np.sin(5 * t), 0.2)
+    )
     assert_allclose(regression.refined().sd(t), regression.sd(t), rtol=1e-12)
     constant = dy.CurvFiFE(bandwidth=np.inf, refine=False).fit(t, dy.Bernoulli(t > 0.2))
     assert_allclose(constant.refined().sd(t), constant.sd(t), rtol=1e-9)
@@ -70,12 +74,18 @@ def test_a_refined_curve_is_a_curve(tmp_path):
     t = np.linspace(0, 1, 7)
     assert sum(p.weight for p in curve.priors) == pytest.approx(1.0)
     assert_allclose(np.sqrt(np.diag(curve.covariance(t))), curve.latent.sd(t), rtol=1e-9)
-    assert_allclose(curve.latent.sample(t, 40_000, seed=1).std(axis=0), curve.latent.sd(t), rtol=0.02)
+    assert_allclose(
+        curve.latent.sample(t, 40_000, seed=1).std(axis=0), curve.latent.sd(t), rtol=0.02
+    )
     assert np.isfinite(curve.derivative(t).sd).all()
     assert_allclose(dy.load(curve.save(tmp_path / "c.dyn")).sd(t), curve.sd(t), rtol=1e-12)
     assert_allclose(curve.refined().sd(t), curve.sd(t), rtol=1e-12)
     grown = curve.update(x[90:], dy.Bernoulli(votes[90:]))
-    plain = dy.CurvFiFE(refine=False).fit(x[:90], dy.Bernoulli(votes[:90])).update(x[90:], dy.Bernoulli(votes[90:]))
+    plain = (
+        dy.CurvFiFE(refine=False)
+        .fit(x[:90], dy.Bernoulli(votes[:90]))
+        .update(x[90:], dy.Bernoulli(votes[90:]))
+    )
     assert_allclose(grown.sd(t), plain.refined().sd(t), rtol=1e-5)
     assert np.abs(grown.sd(t) / plain.sd(t) - 1).max() > 1e-5
 
@@ -83,15 +93,22 @@ def test_a_refined_curve_is_a_curve(tmp_path):
 def test_other_solvers_say_the_same_or_say_why_not():
     x, _, votes = polling(5, 40)
     kernel, t = dy.RBF(0.3), np.linspace(0, 1, 9)
-    low, dense = (dy.CurvFiFE(kernel, solver=name).fit(x, dy.Bernoulli(votes)).latent.sd(t) for name in ("lowrank", "dense"))
+    low, dense = (
+        dy.CurvFiFE(kernel, solver=name).fit(x, dy.Bernoulli(votes)).latent.sd(t)
+        for name in ("lowrank", "dense")
+    )
     assert_allclose(low, dense, rtol=1e-5)
     chain = dy.CurvFiFE(dy.Matern32(0.3), refine=False).fit(x, dy.Bernoulli(votes))
     assert 1e-4 < np.abs(chain.refined().latent.sd(t) / chain.latent.sd(t) - 1).max() < 0.02
     x, _, votes = polling(5, 80)
     long = dy.CurvFiFE(dy.Matern32(0.3)).fit(x, dy.Bernoulli(votes))
-    with pytest.warns(dy.ConvergenceWarning, match=r"100% of the weight stay.*no form in few weights.*curve.audit"):
+    with pytest.warns(
+        dy.ConvergenceWarning, match=r"100% of the weight stay.*no form in few weights.*curve.audit"
+    ):
         assert_allclose(long.refined().sd(t), long.sd(t))
-    with pytest.warns(dy.ConvergenceWarning, match="100% of the weight stay"):  # too many instants by now: a curve all the same
+    with pytest.warns(
+        dy.ConvergenceWarning, match="100% of the weight stay"
+    ):  # too many instants by now: a curve all the same
         grown = chain.refined().update(x[40:] + 1.0, dy.Bernoulli(votes[40:]))
     assert np.isfinite(grown.sd(t)).all()
 
@@ -122,7 +139,9 @@ def test_sums_over_pairs_of_sites():
     between = phi @ phi.T
     np.fill_diagonal(between, 0.0)
     wide, gain = _pairs(np.ascontiguousarray(phi.T), skew)
-    assert_allclose(wide, 0.5 * np.einsum("i,j,ia,jb,ij->ab", skew, skew, phi, phi, between**2), atol=1e-10)
+    assert_allclose(
+        wide, 0.5 * np.einsum("i,j,ia,jb,ij->ab", skew, skew, phi, phi, between**2), atol=1e-10
+    )
     assert gain == pytest.approx(np.einsum("i,j,ij->", skew, skew, between**3) / 12, abs=1e-10)
 
 

@@ -30,7 +30,9 @@ def page(tmp_path_factory):
 
 def data_of(path):
     text = path.read_text(encoding="utf-8")
-    return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)[1]), text
+    return json.loads(
+        re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)[1]
+    ), text
 
 
 def test_the_page_is_one_file_with_everything_in_it(page):
@@ -40,11 +42,26 @@ def test_the_page_is_one_file_with_everything_in_it(page):
     assert not re.search(r'(src|href)="(?!#)', markup)  # nothing is loaded from elsewhere
     assert "default-src 'none'" in text
     assert data["people"]["names"] == [str(name) for name in fit.ids]
-    assert set(data) >= {"words", "health", "people", "cohort", "items", "wright", "priors", "calibration", "trace", "method", "charts"}
+    assert set(data) >= {
+        "words",
+        "health",
+        "people",
+        "cohort",
+        "items",
+        "wright",
+        "priors",
+        "calibration",
+        "trace",
+        "method",
+        "charts",
+    }
     assert "&lt;script&gt;" in text.split("</title>")[0]
     assert path.stat().st_size < 3e6
     curve = data["people"]["curves"][0]
-    assert all(low <= mid <= high for low, mid, high in zip(curve["l"], curve["m"], curve["u"], strict=True))
+    assert all(
+        low <= mid <= high
+        for low, mid, high in zip(curve["l"], curve["m"], curve["u"], strict=True)
+    )
 
 
 def test_curves_on_the_page_are_those_of_the_fit(page):
@@ -96,10 +113,21 @@ def browser(page):
         browser.close()
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine; `make browser` installs it where it may")
+@pytest.mark.skipif(
+    CHROMIUM is None, reason="no Chromium on this machine; `make browser` installs it where it may"
+)
 class TestInTheBrowser:
     def test_charts_are_drawn_in_pixels(self, browser):
-        for name in ("people", "cohort", "item", "information", "wright", "priors", "calibration", "trace"):
+        for name in (
+            "people",
+            "cohort",
+            "item",
+            "information",
+            "wright",
+            "priors",
+            "calibration",
+            "trace",
+        ):
             inked = browser.run(f"""(() => {{ const c = document.querySelector('#chart-{name} canvas');
                 const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;
                 let n = 0; for (let k = 3; k < d.length; k += 4) if (d[k] > 0) n++; return n; }})()""")
@@ -132,14 +160,22 @@ class TestInTheBrowser:
         assert not browser.run("[...document.querySelectorAll('b')].some(b => b.closest('main'))")
 
     def test_items_are_sorted_and_shown(self, browser):
-        browser.run("[...document.querySelectorAll('#table-items thead button')].find(b => b.textContent.trim() === 'b').click()")
-        values = browser.run("[...document.querySelectorAll('#table-items tbody tr')].map(r => +r.cells[4].textContent)")
+        browser.run(
+            "[...document.querySelectorAll('#table-items thead button')].find(b => b.textContent.trim() === 'b').click()"
+        )
+        values = browser.run(
+            "[...document.querySelectorAll('#table-items tbody tr')].map(r => +r.cells[4].textContent)"
+        )
         assert values == sorted(values, reverse=True)
         browser.run("document.querySelectorAll('#table-items tbody button')[2].click()")
         assert browser.run("document.getElementById('item-title').textContent").startswith("Item ")
 
     def test_nothing_leaves_the_file_and_the_console_is_clean(self, browser):
-        assert [url for url in browser.requests if not url.startswith(("file:", "data:", "blob:", "about:"))] == []
+        assert [
+            url
+            for url in browser.requests
+            if not url.startswith(("file:", "data:", "blob:", "about:"))
+        ] == []
         assert browser.console == []
         assert browser.errors == []
 
@@ -151,7 +187,11 @@ class TestInTheBrowser:
             browser.press("Enter")
         browser.wait("document.querySelectorAll('#chips li').length === 2")
         browser.run("new Promise(done => setTimeout(done, 300))")
-        places = [(across, down) for across in (0.15, 0.3, 0.45, 0.6, 0.75, 0.9) for down in (0.3, 0.6, 0.85)]
+        places = [
+            (across, down)
+            for across in (0.15, 0.3, 0.45, 0.6, 0.75, 0.9)
+            for down in (0.3, 0.6, 0.85)
+        ]
         said = [browser.hover("#chart-people canvas", *place) for place in places]
         told = [text for text in said if text]
         assert len(told) >= 12
@@ -161,24 +201,38 @@ class TestInTheBrowser:
             assert lines["who"] in (ODD, EVIL)
             assert {"when", "ability", "70"} <= set(lines) or {"item", "response"} <= set(lines)
         for chart in ("cohort", "item", "information", "wright", "priors", "calibration", "trace"):
-            seen = [browser.hover(f"#chart-{chart} canvas", across, down) for across in (0.3, 0.5, 0.7) for down in (0.3, 0.5, 0.65)]
-            assert not any(word in text for text in seen if text for word in ("undefined", "NaN", "[object")), chart
+            seen = [
+                browser.hover(f"#chart-{chart} canvas", across, down)
+                for across in (0.3, 0.5, 0.7)
+                for down in (0.3, 0.5, 0.65)
+            ]
+            assert not any(
+                word in text for text in seen if text for word in ("undefined", "NaN", "[object")
+            ), chart
 
     def test_every_item_is_printed(self, browser, page, tmp_path):
         browser.run("window.dispatchEvent(new Event('beforeprint'))")
         rows = browser.run("document.querySelectorAll('#table-items tbody tr').length")
         assert rows == page[1].item_labels.size
         browser.call("Emulation.setEmulatedMedia", media="print")
-        clipped = browser.run("[...document.querySelectorAll('.scroll')]"
-                              ".filter(b => b.offsetParent && b.scrollHeight > b.clientHeight + 2).length")
+        clipped = browser.run(
+            "[...document.querySelectorAll('.scroll')]"
+            ".filter(b => b.offsetParent && b.scrollHeight > b.clientHeight + 2).length"
+        )
         browser.call("Emulation.setEmulatedMedia", media="")
         assert clipped == 0
         assert browser.printed().startswith(b"%PDF")
 
     def test_every_chart_has_a_caption_a_label_and_a_table(self, browser):
-        assert browser.run("[...document.querySelectorAll('figure')].every(f => f.querySelector('figcaption').textContent.length > 20)")
-        assert browser.run("[...document.querySelectorAll('.chart')].every(c => c.getAttribute('aria-label').length > 10)")
-        assert browser.run("[...document.querySelectorAll('details')].every(d => d.querySelectorAll('tbody tr').length > 0)")
+        assert browser.run(
+            "[...document.querySelectorAll('figure')].every(f => f.querySelector('figcaption').textContent.length > 20)"
+        )
+        assert browser.run(
+            "[...document.querySelectorAll('.chart')].every(c => c.getAttribute('aria-label').length > 10)"
+        )
+        assert browser.run(
+            "[...document.querySelectorAll('details')].every(d => d.querySelectorAll('tbody tr').length > 0)"
+        )
 
     @pytest.mark.parametrize("dark", [False, True])
     def test_a_phone_needs_no_sideways_scrolling(self, page, dark):

@@ -11,7 +11,10 @@ import dynaesti as dy
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
 COLUMNS = {"id": "person", "item": "item", "time": "time", "resp": "response"}
-pytestmark = pytest.mark.skipif(not (DATA / "scotus_votes.parquet").exists(), reason="the shared roll calls are not beside this clone")
+pytestmark = pytest.mark.skipif(
+    not (DATA / "scotus_votes.parquet").exists(),
+    reason="the shared roll calls are not beside this clone",
+)
 
 
 def test_justices_stand_where_martin_and_quinn_put_them():
@@ -19,9 +22,18 @@ def test_justices_stand_where_martin_and_quinn_put_them():
     votes = pd.read_parquet(DATA / "scotus_votes.parquet")
     fit = dy.DynAEsti("2PL").fit(votes[votes["nonunanimous"] == 1], **COLUMNS)
     served = votes.groupby("person")["term"].agg(["min", "max"])
-    theirs = pd.read_csv(DATA / "scotus_mq_reference.csv").merge(served, left_on="person", right_index=True)
-    theirs = theirs[(theirs["term"] >= theirs["min"]) & (theirs["term"] <= theirs["max"])].sort_values("person", kind="stable")
-    ours = np.concatenate([fit.ability(at=part["term"].to_numpy() + 0.5, ids=[who])["mean"] for who, part in theirs.groupby("person")])
+    theirs = pd.read_csv(DATA / "scotus_mq_reference.csv").merge(
+        served, left_on="person", right_index=True
+    )
+    theirs = theirs[
+        (theirs["term"] >= theirs["min"]) & (theirs["term"] <= theirs["max"])
+    ].sort_values("person", kind="stable")
+    ours = np.concatenate(
+        [
+            fit.ability(at=part["term"].to_numpy() + 0.5, ids=[who])["mean"]
+            for who, part in theirs.groupby("person")
+        ]
+    )
     assert len(theirs) > 500
     assert pearsonr(ours, theirs["mq_mean"])[0] > 0.95
     assert spearmanr(ours, theirs["mq_mean"])[0] > 0.95
@@ -29,7 +41,9 @@ def test_justices_stand_where_martin_and_quinn_put_them():
 
 def test_unanimous_cases_do_not_carry_slopes_away():
     """Eight votes a case, 39 % of them unanimous: at the items' peaks alone the evidence would grow with the slopes for 130 steps."""
-    fit = dy.DynAEsti("2PL", standard_errors=False).fit(pd.read_parquet(DATA / "scotus_votes.parquet"), **COLUMNS)
+    fit = dy.DynAEsti("2PL", standard_errors=False).fit(
+        pd.read_parquet(DATA / "scotus_votes.parquet"), **COLUMNS
+    )
     assert fit.converged
     assert len(fit.trace) < 40
     assert np.median(fit.items["a"]) < 3.0

@@ -8,7 +8,15 @@ from scipy.special import ndtr
 from scipy.stats import norm
 
 from conftest import polling
-from dynaesti.emissions import Bernoulli, Binomial, Functions, Gaussian, ItemResponses, Poisson, StudentT
+from dynaesti.emissions import (
+    Bernoulli,
+    Binomial,
+    Functions,
+    Gaussian,
+    ItemResponses,
+    Poisson,
+    StudentT,
+)
 from dynaesti.likelihood import Groups, Likelihood
 from dynaesti.links import BUILT_IN, Points
 
@@ -19,8 +27,21 @@ def match(emissions, link, mean, var, members=None, tabulated=True, guess=None):
     """Moments of one group (all emissions by default) under one cavity."""
     members = np.arange(len(emissions)) if members is None else members
     likelihood = Likelihood(emissions, BUILT_IN[link], Groups(np.array([0, members.size]), members))
-    log_z, m, v = np.zeros(1), np.array([mean if guess is None else guess[0]]), np.array([var if guess is None else guess[1]])
-    likelihood.match(np.array([0]), np.array([0]), np.array([float(mean)]), np.array([float(var)]), log_z, m, v, tabulated)
+    log_z, m, v = (
+        np.zeros(1),
+        np.array([mean if guess is None else guess[0]]),
+        np.array([var if guess is None else guess[1]]),
+    )
+    likelihood.match(
+        np.array([0]),
+        np.array([0]),
+        np.array([float(mean)]),
+        np.array([float(var)]),
+        log_z,
+        m,
+        v,
+        tabulated,
+    )
     return log_z[0], m[0], v[0]
 
 
@@ -29,7 +50,9 @@ def brute(emissions, link, mean, sd, lo=None, hi=None, points=()):
     rows = np.arange(len(emissions))
 
     def log_f(x):
-        return float(emissions.log_prob(Points(np.full((rows.size, 1), x), BUILT_IN[link]), rows).sum())
+        return float(
+            emissions.log_prob(Points(np.full((rows.size, 1), x), BUILT_IN[link]), rows).sum()
+        )
 
     lo, hi = (mean - 9 * sd if lo is None else lo), (mean + 9 * sd if hi is None else hi)
     grid = np.linspace(lo, hi, 4001)
@@ -53,7 +76,9 @@ def brute(emissions, link, mean, sd, lo=None, hi=None, points=()):
 
 @pytest.mark.parametrize("tabulated", [True, False])
 @pytest.mark.parametrize("vote", [0, 1])
-@pytest.mark.parametrize(("mean", "sd"), [(0.0, 1.0), (-3.0, 0.5), (2.0, 0.05), (1.0, 0.01), (-5.0, 1.2)])
+@pytest.mark.parametrize(
+    ("mean", "sd"), [(0.0, 1.0), (-3.0, 0.5), (2.0, 0.05), (1.0, 0.01), (-5.0, 1.2)]
+)
 def test_probit_votes_meet_the_closed_form(vote, mean, sd, tabulated):
     sign = 2 * vote - 1
     z = sign * mean / np.sqrt(1 + sd**2)
@@ -70,7 +95,10 @@ def test_probit_votes_meet_the_closed_form(vote, mean, sd, tabulated):
 def test_steep_guessing_items_meet_quadrature(a, b, c, mean, sd, tabulated):
     item = ItemResponses([1], "3PL", a=a, b=b, c=c)
     assert_allclose(
-        match(item, "identity", mean, sd**2, tabulated=tabulated), brute(item, "identity", mean, sd, points=[b]), rtol=2e-7, atol=1e-9
+        match(item, "identity", mean, sd**2, tabulated=tabulated),
+        brute(item, "identity", mean, sd, points=[b]),
+        rtol=2e-7,
+        atol=1e-9,
     )
 
 
@@ -90,14 +118,22 @@ def test_counts_in_the_thousands_and_far_guesses_are_found():
     count = Poisson([5000])
     truth = brute(count, "log", 8.0, 1.0, lo=8.3, hi=8.7)
     for guess in (None, (8.0, 1e-6), (12.0, 0.01), (2.0, 9.0)):
-        assert_allclose(match(count, "log", 8.0, 1.0, guess=guess, tabulated=False), truth, rtol=1e-8)
+        assert_allclose(
+            match(count, "log", 8.0, 1.0, guess=guess, tabulated=False), truth, rtol=1e-8
+        )
 
 
-@pytest.mark.parametrize(("mean", "sd", "scale"), [(0.0, 20.0, 0.3), (0.0, 1.0, 0.01), (-5.0, 1.0, 0.5)])
+@pytest.mark.parametrize(
+    ("mean", "sd", "scale"), [(0.0, 20.0, 0.3), (0.0, 1.0, 0.01), (-5.0, 1.0, 0.5)]
+)
 def test_heavy_tails_within_wide_cavities(mean, sd, scale):
     value = StudentT([3.0], scale)
     near = [3.0 + k * scale for k in (-30, -8, -2, 0, 2, 8, 30)]
-    assert_allclose(match(value, "identity", mean, sd**2, tabulated=False), brute(value, "identity", mean, sd, points=near), rtol=5e-5)
+    assert_allclose(
+        match(value, "identity", mean, sd**2, tabulated=False),
+        brute(value, "identity", mean, sd, points=near),
+        rtol=5e-5,
+    )
 
 
 def test_a_sharp_function_is_found_within_a_wide_cavity():
@@ -105,7 +141,11 @@ def test_a_sharp_function_is_found_within_a_wide_cavity():
     log_z, m, v = match(sharp, "identity", 0.0, 1.0)
     prec = 1 + 1e8
     assert_allclose((m, v), (0.777e8 / prec, 1 / prec), rtol=1e-8)
-    assert_allclose(log_z, norm.logpdf(0.777, 0, np.sqrt(1 + 1e-8)) + np.log(1e-4 * np.sqrt(2 * np.pi)), rtol=1e-8)
+    assert_allclose(
+        log_z,
+        norm.logpdf(0.777, 0, np.sqrt(1 + 1e-8)) + np.log(1e-4 * np.sqrt(2 * np.pi)),
+        rtol=1e-8,
+    )
 
 
 def test_table_and_formula_agree_on_every_vote():
@@ -123,7 +163,11 @@ def test_table_and_formula_agree_on_every_vote():
 
 
 def test_gaussian_members_are_left_to_the_fixed_part():
-    likelihood = Likelihood(Gaussian([1.0, 3.0], [0.5, 1.0]), BUILT_IN["identity"], Groups(np.array([0, 2]), np.array([0, 1])))
+    likelihood = Likelihood(
+        Gaussian([1.0, 3.0], [0.5, 1.0]),
+        BUILT_IN["identity"],
+        Groups(np.array([0, 2]), np.array([0, 1])),
+    )
     fixed = likelihood.fixed(np.zeros(2))
     assert_allclose([fixed.precision[0], fixed.shift[0]], [5.0, 7.0])
     assert_allclose(fixed.constant[0], norm.logpdf(0, 1, 0.5) + norm.logpdf(0, 3, 1.0))
@@ -138,9 +182,22 @@ def test_moments_that_follow_their_cavity_stay_within_their_slack(slack):
     rng = np.random.default_rng(0)
     x = np.linspace(-8, 8, 321)
     a, b = rng.uniform(0.5, 2.5, 40), rng.normal(size=40)
-    table = row_table(-8.0, float(x[1] - x[0]), np.log(0.2 + 0.8 / (1 + np.exp(-a[:, None] * (x - b[:, None])))))
+    table = row_table(
+        -8.0, float(x[1] - x[0]), np.log(0.2 + 0.8 / (1 + np.exp(-a[:, None] * (x - b[:, None]))))
+    )
     sites, start = np.arange(40), np.arange(41)
-    members = (sites, sites, start, sites, np.ones(40), table.log_lik, table.lik, table.top, table.start, table.step)
+    members = (
+        sites,
+        sites,
+        start,
+        sites,
+        np.ones(40),
+        table.log_lik,
+        table.lik,
+        table.top,
+        table.start,
+        table.step,
+    )
     m, v = rng.normal(size=40), rng.uniform(0.1, 0.8, 40)
     known = np.full((40, 8), np.nan)
     for size in (0.0, 1e-3, 1e-2, 0.1, 0.3):

@@ -35,14 +35,30 @@ def equal(sharded, whole, tolerance=1e-6):
     a, b = sharded.items.sort_values("item"), whole.items.sort_values("item")
     for column in b.columns:
         if pd.api.types.is_numeric_dtype(b[column]):
-            assert_allclose(a[column].to_numpy(), b[column].to_numpy(), atol=tolerance, rtol=tolerance, err_msg=column)
+            assert_allclose(
+                a[column].to_numpy(),
+                b[column].to_numpy(),
+                atol=tolerance,
+                rtol=tolerance,
+                err_msg=column,
+            )
     assert_allclose(sharded.population, whole.population, atol=tolerance)
     assert_allclose(sharded.log_evidence, whole.log_evidence, atol=100 * tolerance)
     assert len(sharded.trace) == len(whole.trace)
-    mine = sharded.ability([0.2, 0.9]).assign(id=lambda t: t["id"].astype(str)).sort_values(["id", "time"])
-    theirs = whole.ability([0.2, 0.9]).assign(id=lambda t: t["id"].astype(str)).sort_values(["id", "time"])
+    mine = (
+        sharded.ability([0.2, 0.9])
+        .assign(id=lambda t: t["id"].astype(str))
+        .sort_values(["id", "time"])
+    )
+    theirs = (
+        whole.ability([0.2, 0.9])
+        .assign(id=lambda t: t["id"].astype(str))
+        .sort_values(["id", "time"])
+    )
     for column in ("mean", "sd", "lower", "upper"):
-        assert_allclose(mine[column].to_numpy(), theirs[column].to_numpy(), atol=3 * tolerance, err_msg=column)
+        assert_allclose(
+            mine[column].to_numpy(), theirs[column].to_numpy(), atol=3 * tolerance, err_msg=column
+        )
 
 
 @pytest.mark.parametrize(("model", "options"), [
@@ -75,28 +91,54 @@ def test_sample_and_stage_for_stage_with_many_people(tmp_path, monkeypatch):
     estimator = dy.DynAEsti("2PL", iterations=ITERATIONS)
     whole = estimator.fit(table)
     assert {"first look", "some people", "everyone"} <= {step.stage for step in whole.trace}
-    equal(estimator.fit(dy.prepare(table, tmp_path / "shards", shards=7), out=tmp_path / "run"), whole)
+    equal(
+        estimator.fit(dy.prepare(table, tmp_path / "shards", shards=7), out=tmp_path / "run"), whole
+    )
 
 
 def test_labels_times_weights_and_models_come_through(tmp_path):
     table = sample(60).rename(columns={"id": "student", "date": "when"})
-    table["when"] = pd.Timestamp("2024-03-01") + pd.to_timedelta((table["when"] * 40 * 86_400).round(), unit="s")
+    table["when"] = pd.Timestamp("2024-03-01") + pd.to_timedelta(
+        (table["when"] * 40 * 86_400).round(), unit="s"
+    )
     table["w"] = 0.5 + (np.arange(len(table)) % 3)
     table["kind"] = np.where(table["item"] == "i03", "1PL", "2PL")
     table.to_csv(tmp_path / "a.csv", index=False)
-    names = {"id": "student", "item": "item", "resp": "resp", "time": "when", "weight": "w", "model": "kind"}
+    names = {
+        "id": "student",
+        "item": "item",
+        "resp": "resp",
+        "time": "when",
+        "weight": "w",
+        "model": "kind",
+    }
     estimator = dy.DynAEsti(iterations=ITERATIONS)
     whole = estimator.fit(table, **names)
-    found = estimator.fit(dy.prepare(tmp_path / "a.csv", tmp_path / "shards", shards=3, **names), out=tmp_path / "run")
-    assert_allclose(found.items.sort_values("item")["b"].to_numpy(), whole.items.sort_values("item")["b"].to_numpy(), atol=1e-6)
+    found = estimator.fit(
+        dy.prepare(tmp_path / "a.csv", tmp_path / "shards", shards=3, **names), out=tmp_path / "run"
+    )
+    assert_allclose(
+        found.items.sort_values("item")["b"].to_numpy(),
+        whole.items.sort_values("item")["b"].to_numpy(),
+        atol=1e-6,
+    )
     at = ["2024-03-10", "2024-04-01"]
-    assert_allclose(found.ability(at, ["p011"])["mean"], whole.ability(at, ["p011"])["mean"], atol=1e-6)
+    assert_allclose(
+        found.ability(at, ["p011"])["mean"], whole.ability(at, ["p011"])["mean"], atol=1e-6
+    )
     asked = table[["student", "item", "when"]].head(40)
     assert_allclose(found.predict(asked)["p1"], whole.predict(asked)["p1"], atol=1e-6)
     assert found.change("p011", *at).mean == pytest.approx(whole.change("p011", *at).mean, abs=1e-6)
-    assert_allclose(found.curve("p011").mean(pd.to_datetime(at)), whole.curve("p011").mean(pd.to_datetime(at)), atol=1e-6)
-    assert_allclose(found.score(table.head(30).replace({"student": {"p011": "new"}}))["mean"],
-                    whole.score(table.head(30).replace({"student": {"p011": "new"}}))["mean"], atol=1e-6)
+    assert_allclose(
+        found.curve("p011").mean(pd.to_datetime(at)),
+        whole.curve("p011").mean(pd.to_datetime(at)),
+        atol=1e-6,
+    )
+    assert_allclose(
+        found.score(table.head(30).replace({"student": {"p011": "new"}}))["mean"],
+        whole.score(table.head(30).replace({"student": {"p011": "new"}}))["mean"],
+        atol=1e-6,
+    )
 
 
 def test_pieces_and_memory_do_not_change_the_shards(tmp_path, monkeypatch):
@@ -169,9 +211,19 @@ def test_an_update_is_a_refit_of_those_it_touches(tmp_path):
     assert_allclose(grown.log_evidence, whole.log_evidence, atol=1e-5)
     assert_allclose(grown.item_answers, whole.item_answers)
     for person in ("p003", "newcomer"):
-        assert_allclose(grown.ability([0.5, 1.0], [person])["mean"], whole.ability([0.5, 1.0], [person])["mean"], atol=1e-6)
-    assert_allclose(dy.load(tmp_path / "run").ability([0.5], ["newcomer"])["mean"], grown.ability([0.5], ["newcomer"])["mean"], atol=1e-9)
-    assert Shards.open(str(tmp_path / "shards")).rows == len(first)  # the first shards stay as they are
+        assert_allclose(
+            grown.ability([0.5, 1.0], [person])["mean"],
+            whole.ability([0.5, 1.0], [person])["mean"],
+            atol=1e-6,
+        )
+    assert_allclose(
+        dy.load(tmp_path / "run").ability([0.5], ["newcomer"])["mean"],
+        grown.ability([0.5], ["newcomer"])["mean"],
+        atol=1e-9,
+    )
+    assert Shards.open(str(tmp_path / "shards")).rows == len(
+        first
+    )  # the first shards stay as they are
     with pytest.raises(dy.InputError, match="never seen"):
         grown.update(more.assign(item="another"))
 
@@ -195,7 +247,8 @@ def test_a_run_keeps_its_people_whatever_is_moved_or_made_anew(tmp_path):
 def test_a_refresh_keeps_the_scale_upright(tmp_path):
     table = sample(60).sort_values("date")
     fit = dy.DynAEsti("2PL", direction="free", orient={"id": "p007"}, iterations=20).fit(
-        dy.prepare(table.iloc[:-20], tmp_path / "shards", shards=2), out=tmp_path / "run")
+        dy.prepare(table.iloc[:-20], tmp_path / "shards", shards=2), out=tmp_path / "run"
+    )
     again = dy.refresh(fit.update(table.iloc[-20:]))
     for one in (fit, again):
         assert one.ability(None, ["p007"])["mean"].mean() >= 0
@@ -203,13 +256,21 @@ def test_a_refresh_keeps_the_scale_upright(tmp_path):
 
 def test_a_refresh_is_a_fit_of_everything_in_few_passes(tmp_path):
     table = sample(120).sort_values("date")
-    estimator = dy.DynAEsti("2PL", tolerance=1e-4, kernel=dy.Level(amplitude=0.6) + dy.RBF(0.4, amplitude=0.8))
-    yesterday = estimator.fit(dy.prepare(table.iloc[:-100], tmp_path / "shards", shards=3), out=tmp_path / "run")
+    estimator = dy.DynAEsti(
+        "2PL", tolerance=1e-4, kernel=dy.Level(amplitude=0.6) + dy.RBF(0.4, amplitude=0.8)
+    )
+    yesterday = estimator.fit(
+        dy.prepare(table.iloc[:-100], tmp_path / "shards", shards=3), out=tmp_path / "run"
+    )
     grown = dy.refresh(yesterday.update(table.iloc[-100:]))
     whole = estimator.fit(table)
     assert grown.converged
     assert len(grown.trace) < len(whole.trace)
-    assert_allclose(grown.items.sort_values("item")["b"].to_numpy(), whole.items.sort_values("item")["b"].to_numpy(), atol=2e-4)
+    assert_allclose(
+        grown.items.sort_values("item")["b"].to_numpy(),
+        whole.items.sort_values("item")["b"].to_numpy(),
+        atol=2e-4,
+    )
     assert dy.load(tmp_path / "run").log_evidence == pytest.approx(grown.log_evidence)
 
 
@@ -227,10 +288,17 @@ def test_a_killed_fit_goes_on_to_the_same_answer(tmp_path):
     rng = np.random.default_rng(0)
     kills = 0
     while not (tmp_path / "run" / "fit.dyn").exists() or (tmp_path / "run" / "fit.ckpt").exists():
-        run = subprocess.Popen([sys.executable, "-c", KILLED, str(tmp_path / "shards"), str(tmp_path / "run")], start_new_session=True)
+        run = subprocess.Popen(
+            [sys.executable, "-c", KILLED, str(tmp_path / "shards"), str(tmp_path / "run")],
+            start_new_session=True,
+        )
         if kills < 4:
             begun = time.monotonic()
-            while run.poll() is None and not (tmp_path / "run" / "sites").exists() and time.monotonic() - begun < 30:
+            while (
+                run.poll() is None
+                and not (tmp_path / "run" / "sites").exists()
+                and time.monotonic() - begun < 30
+            ):
                 time.sleep(0.02)
             time.sleep(rng.uniform(0.0, 0.5))
             if run.poll() is None:
@@ -241,7 +309,9 @@ def test_a_killed_fit_goes_on_to_the_same_answer(tmp_path):
     found = dy.load(tmp_path / "run")
     assert_allclose(found.bank.blocks[0].u, undisturbed.bank.blocks[0].u, atol=1e-9)
     assert found.log_evidence == pytest.approx(undisturbed.log_evidence, abs=1e-6)
-    assert {path.name.split(".")[1] for path in (tmp_path / "run" / "sites").iterdir()} == {str(found.versions[0])}
+    assert {path.name.split(".")[1] for path in (tmp_path / "run" / "sites").iterdir()} == {
+        str(found.versions[0])
+    }
 
 
 def test_a_full_disk_is_told_and_loses_nothing(tmp_path, monkeypatch):
@@ -253,7 +323,9 @@ def test_a_full_disk_is_told_and_loses_nothing(tmp_path, monkeypatch):
     def full(self, name):
         left[0] -= name.startswith("sites")
         if left[0] < 0:
-            raise dy.StorageError(f"{name}: could not be written (No space left on device); nothing was changed")
+            raise dy.StorageError(
+                f"{name}: could not be written (No space left on device); nothing was changed"
+            )
         return writing(self, name)
 
     monkeypatch.setattr(Place, "writing", full)
@@ -289,10 +361,16 @@ def test_a_dask_cluster_gives_the_same_answer_though_a_worker_dies(tmp_path):
 
         def kill(step):
             if step.stage == "everyone" and not victims:
-                victims.append(next(iter(cluster.workers.values())).pid if hasattr(next(iter(cluster.workers.values())), "pid") else None)
+                victims.append(
+                    next(iter(cluster.workers.values())).pid
+                    if hasattr(next(iter(cluster.workers.values())), "pid")
+                    else None
+                )
                 os.kill(victims[0], signal.SIGKILL)
 
-        found = dy.DynAEsti("2PL", iterations=ITERATIONS, engine=dy.DaskEngine(client), progress=kill).fit(shards, out=tmp_path / "run")
+        found = dy.DynAEsti(
+            "2PL", iterations=ITERATIONS, engine=dy.DaskEngine(client), progress=kill
+        ).fit(shards, out=tmp_path / "run")
     assert victims
     assert_allclose(found.bank.blocks[0].u, local.bank.blocks[0].u, atol=1e-6)
     assert_allclose(found.covariance[0], local.covariance[0], atol=1e-6)
@@ -312,7 +390,9 @@ def test_simulated_shards_recover_their_truth(tmp_path):
     assert np.corrcoef(b, items["b"])[0, 1] > 0.98
     folder = fit.write_abilities()
     told = pd.concat([pd.read_parquet(f"{folder}/shard-{k:05d}.parquet") for k in range(3)])
-    truth = pd.concat([pd.read_parquet(tmp_path / "s" / "truth" / f"shard-{k:05d}.parquet") for k in range(3)])
+    truth = pd.concat(
+        [pd.read_parquet(tmp_path / "s" / "truth" / f"shard-{k:05d}.parquet") for k in range(3)]
+    )
     both = told.merge(truth, on=["id", "time"])
     assert len(both) == len(told)
     assert told.groupby("id").size().max() <= 12
@@ -322,20 +402,28 @@ def test_simulated_shards_recover_their_truth(tmp_path):
 
 def test_tables_of_abilities_follow_updates(tmp_path):
     table = sample(60).sort_values("date")
-    fit = dy.DynAEsti("2PL", iterations=ITERATIONS).fit(dy.prepare(table.iloc[:-30], tmp_path / "s", shards=2), out=tmp_path / "run")
+    fit = dy.DynAEsti("2PL", iterations=ITERATIONS).fit(
+        dy.prepare(table.iloc[:-30], tmp_path / "s", shards=2), out=tmp_path / "run"
+    )
     folder = fit.write_abilities([0.2, 0.9], level=0.5)
-    before = [(tmp_path / "run" / "abilities" / f"shard-{k:05d}.parquet").read_bytes() for k in range(2)]
+    before = [
+        (tmp_path / "run" / "abilities" / f"shard-{k:05d}.parquet").read_bytes() for k in range(2)
+    ]
     one = table.iloc[-1:]
     held = int(fit.shards.shard_of([one["id"].iloc[0]])[0])
     grown = fit.update(one)
-    after = [(tmp_path / "run" / "abilities" / f"shard-{k:05d}.parquet").read_bytes() for k in range(2)]
+    after = [
+        (tmp_path / "run" / "abilities" / f"shard-{k:05d}.parquet").read_bytes() for k in range(2)
+    ]
     assert after[1 - held] == before[1 - held]
     told = pd.read_parquet(f"{folder}/shard-{held:05d}.parquet")
     asked = grown.ability([0.2, 0.9], told["id"].unique().tolist(), level=0.5)
     assert_allclose(told[["mean", "lower", "upper"]], asked[["mean", "lower", "upper"]], atol=1e-6)
     again = dy.refresh(grown, iterations=3)
     told = pd.read_parquet(f"{folder}/shard-{1 - held:05d}.parquet")
-    assert_allclose(told["mean"], again.ability([0.2, 0.9], told["id"].unique().tolist())["mean"], atol=1e-6)
+    assert_allclose(
+        told["mean"], again.ability([0.2, 0.9], told["id"].unique().tolist())["mean"], atol=1e-6
+    )
 
 
 def test_empty_files_among_others_are_passed_over(tmp_path):
@@ -357,13 +445,20 @@ def test_shards_on_the_command_line(tmp_path, capsys):
     table.iloc[:-50].to_csv(tmp_path / "a.csv", index=False)
     table.iloc[-50:].to_csv(tmp_path / "b.csv", index=False)
     run, shards = str(tmp_path / "run"), str(tmp_path / "shards")
-    assert main(["prepare", str(tmp_path / "a.csv"), "--out", shards, "--shards", "3", "--json"]) == 0
+    assert (
+        main(["prepare", str(tmp_path / "a.csv"), "--out", shards, "--shards", "3", "--json"]) == 0
+    )
     assert json.loads(capsys.readouterr().out)["answers"] == len(table) - 50
     assert main(["fit", shards, "--out", run, "--quiet", "--json", "--iterations", "30"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["people"] == 80
-    for command in (["items", run], ["ability", run, "--id", "p003", "--grid", "3"], ["predict", run, str(tmp_path / "b.csv")],
-                    ["score", run, str(tmp_path / "b.csv")], ["ability", run, "--now"]):
+    for command in (
+        ["items", run],
+        ["ability", run, "--id", "p003", "--grid", "3"],
+        ["predict", run, str(tmp_path / "b.csv")],
+        ["score", run, str(tmp_path / "b.csv")],
+        ["ability", run, "--now"],
+    ):
         assert main([*command, "--json"]) == 0, command
     assert main(["evaluate", shards, "--json"]) == 0
     assert "shard 1 of 3 stands for all" in capsys.readouterr().err
@@ -377,9 +472,29 @@ def test_shards_on_the_command_line(tmp_path, capsys):
     assert main(["report", run]) == 0
     assert "f 3 shards with" in (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
     assert main(["fit", shards, "--out", run]) == 3
-    assert main(["simulate", "--people", "60", "--items", "10", "--answers-per-person", "5:30", "--shards", "2", "--out",
-                 str(tmp_path / "sim"), "--json"]) == 0
-    assert main(["fit", str(tmp_path / "a.csv"), "--dask", "local:2", "--out", str(tmp_path / "x")]) == 3
+    assert (
+        main(
+            [
+                "simulate",
+                "--people",
+                "60",
+                "--items",
+                "10",
+                "--answers-per-person",
+                "5:30",
+                "--shards",
+                "2",
+                "--out",
+                str(tmp_path / "sim"),
+                "--json",
+            ]
+        )
+        == 0
+    )
+    assert (
+        main(["fit", str(tmp_path / "a.csv"), "--dask", "local:2", "--out", str(tmp_path / "x")])
+        == 3
+    )
 
 
 def test_census_and_answers_of_parts_join_to_the_whole():
@@ -388,7 +503,15 @@ def test_census_and_answers_of_parts_join_to_the_whole():
     _, _, _, answers = parts(sample(30))
     cut = [answers.take(np.arange(a, b)) for a, b in ((0, 7), (7, 8), (8, 30))]
     joined = Answers.joined(cut)
-    for name in ("times", "site_start", "member_start", "member_row", "member_coef", "member_answer", "constant"):
+    for name in (
+        "times",
+        "site_start",
+        "member_start",
+        "member_row",
+        "member_coef",
+        "member_answer",
+        "constant",
+    ):
         assert_allclose(getattr(joined, name), getattr(answers, name), err_msg=name)
     census = Census.joined([part.census for part in cut])
     assert_allclose(census.sample(60), answers.census.sample(60))
@@ -405,6 +528,11 @@ def test_threads_add_up_in_the_shards_order():
     with pytest.raises(dy.InputError, match="works on shards"):
         dy.DynAEsti(engine=Threads(2)).fit(sample(20))
     heard = []
-    found = Threads(4).run(errand, list(range(12)), lambda parts: [k for part in parts for k in part], lambda done, of: heard.append(done))
+    found = Threads(4).run(
+        errand,
+        list(range(12)),
+        lambda parts: [k for part in parts for k in part],
+        lambda done, of: heard.append(done),
+    )
     assert found == list(range(12))
     assert heard == list(range(1, 13))

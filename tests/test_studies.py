@@ -32,9 +32,19 @@ def scorecards(tmp_path_factory):
                 for _ in range(6):
                     better = rng.random() < 0.35 / (1 + np.exp(-a * theta))
                     worse = rng.random() < 0.5 / (1 + np.exp(a * theta))
-                    rows.append((name, hole, year, par - better + (worse and not better) + (rng.random() < 0.01) * 3, par))
+                    rows.append(
+                        (
+                            name,
+                            hole,
+                            year,
+                            par - better + (worse and not better) + (rng.random() < 0.01) * 3,
+                            par,
+                        )
+                    )
     path = tmp_path_factory.mktemp("golf") / "golf.csv"
-    pd.DataFrame(rows, columns=["person", "hole", "year", "response", "par"]).to_csv(path, index=False)
+    pd.DataFrame(rows, columns=["person", "hole", "year", "response", "par"]).to_csv(
+        path, index=False
+    )
     return path
 
 
@@ -43,7 +53,11 @@ def test_polling_and_prior(tmp_path, capsys):
     assert "cover of the 70 % band by mean field" in capsys.readouterr().out
     told = json.loads((tmp_path / "polling.json").read_text())
     assert told["facts"]["mean_field_cover70"] < 0.2
-    assert {path.name for path in tmp_path.iterdir()} == {"polling.json", "polling.png", "polling.svg"}
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "polling.json",
+        "polling.png",
+        "polling.svg",
+    }
     assert main(["reproduce", "prior", "--out", str(tmp_path), "--json", "--quiet"]) == 0
     assert json.loads(capsys.readouterr().out)["studies"][0]["rows"][0]["holds"] is True
 
@@ -55,7 +69,9 @@ def test_mean_field_is_the_best_factorised_gaussian():
     y = polling.votes(1)
     median, low, high = polling.mean_field(y, level=0.6826894921)
     m, s = ndtri(median), 0.5 * (ndtri(high) - ndtri(low))
-    precision = np.linalg.inv(np.exp(-0.5 * ((polling.DAYS[:, None] - polling.DAYS) / 20.0) ** 2) + 1e-4 * np.eye(100))
+    precision = np.linalg.inv(
+        np.exp(-0.5 * ((polling.DAYS[:, None] - polling.DAYS) / 20.0) ** 2) + 1e-4 * np.eye(100)
+    )
     e = np.random.default_rng(0).standard_normal((4000, 100))
     e = np.concatenate([e, -e])
     sign = np.where(y > 0, 1.0, -1.0)
@@ -94,7 +110,22 @@ def test_known_items_leave_abilities_only():
 
 
 def test_golf_from_a_file(scorecards, tmp_path, capsys):
-    assert main(["reproduce", "golf", "--golf", str(scorecards), "--out", str(tmp_path), "--quiet", "--page", str(tmp_path / "p.md")]) == 0
+    assert (
+        main(
+            [
+                "reproduce",
+                "golf",
+                "--golf",
+                str(scorecards),
+                "--out",
+                str(tmp_path),
+                "--quiet",
+                "--page",
+                str(tmp_path / "p.md"),
+            ]
+        )
+        == 0
+    )
     told = json.loads((tmp_path / "golf.json").read_text())
     tables = {table["caption"]: table["columns"] for table in told["tables"]}
     assert tables["Holes by information (which are skill, which are luck):"]["hole"][-1] == 6
@@ -114,14 +145,16 @@ def test_rare_strokes_join_their_neighbour_once_and_for_all(scorecards):
 def test_joint_likelihoods_are_chains_of_predictions(scorecards):
     """Log p(second half | first) is the sum of one-by-one predictions, each given all before it."""
     responses, model = golf.read_golf(scorecards)
-    fit = golf.fit_golf(responses, model, QUICK, bandwidth=8.0, standard_errors=False, iterations=20)
+    fit = golf.fit_golf(
+        responses, model, QUICK, bandwidth=8.0, standard_errors=False, iterations=20
+    )
     mine = np.flatnonzero(responses.person == 0)
     first, more = mine[:60], mine[60:66]
     total = 0.0
     for k in range(more.size):
         before = _part(responses, first, more[:k])
         scored = fit._scored(*_as_new(fit, before))
-        found = scored.predictions(*scored._read(_part(responses, more[k:k + 1])))
+        found = scored.predictions(*scored._read(_part(responses, more[k : k + 1])))
         total += float(np.log(found.given[0]))
     joint = _joint(fit, _part(responses, first, more))[0] - _joint(fit, _part(responses, first))[0]
     assert joint == pytest.approx(total, abs=0.02)
@@ -140,5 +173,8 @@ def test_without_the_file_it_is_said_how_to_get_it(tmp_path, capsys):
     assert main(["reproduce", "golf", "--out", str(tmp_path)]) == 3
     assert "not ours to ship" in capsys.readouterr().err
     (tmp_path / "odd.csv").write_text("person,hole\na,1\n")
-    assert main(["reproduce", "palmer", "--golf", str(tmp_path / "odd.csv"), "--out", str(tmp_path)]) == 3
+    assert (
+        main(["reproduce", "palmer", "--golf", str(tmp_path / "odd.csv"), "--out", str(tmp_path)])
+        == 3
+    )
     assert "lacks the columns year, response, par" in capsys.readouterr().err

@@ -15,7 +15,9 @@ from dynaesti.baselines import constant, elo, item_and_person
 from dynaesti.responses import Responses
 
 Forecast = Callable[[Responses, Responses], np.ndarray]
-SPAN_PART = 0.3  # the peers' time scale: this part of the middle person's span (they do not learn it)
+SPAN_PART = (
+    0.3  # the peers' time scale: this part of the middle person's span (they do not learn it)
+)
 LEAST = 1e-6  # chance that a forecast may give at least: a peer's bare 0 would cost it everything
 ITEM_SD = 1.5
 
@@ -46,8 +48,16 @@ def ours(**options: Any) -> Forecast:
             warnings.simplefilter("ignore")
             found = dy.DynAEsti(standard_errors=False, **options).fit(train).predict(test)
         columns = [f"p{value:g}" for value in values_of(train, test)]
-        chances = np.stack([np.asarray(found[name], float) if name in found else np.full(len(test), np.nan) for name in columns], axis=1)
-        chances = np.maximum(np.nan_to_num(chances), LEAST)  # a value that an item never had in training
+        chances = np.stack(
+            [
+                np.asarray(found[name], float) if name in found else np.full(len(test), np.nan)
+                for name in columns
+            ],
+            axis=1,
+        )
+        chances = np.maximum(
+            np.nan_to_num(chances), LEAST
+        )  # a value that an item never had in training
         out = np.empty_like(chances)
         out[np.argsort(test.row, kind="stable")] = chances / chances.sum(axis=1, keepdims=True)
         return out
@@ -60,13 +70,18 @@ def typical_scale(train: Responses) -> float:
     return float(SPAN_PART * np.median((last - first)[last > first]))
 
 
-def kickscore(train: Responses, test: Responses, scale: float | None = None, rounds: int = 30) -> np.ndarray:
+def kickscore(
+    train: Responses, test: Responses, scale: float | None = None, rounds: int = 30
+) -> np.ndarray:
     """Person against item: a level plus Matérn 3/2 for people, a constant for items."""
     import kickscore as ks
 
     model, scale = ks.BinaryModel(), scale or typical_scale(train)
     for person in train.people.tolist():
-        model.add_item(f"p{person}", kernel=ks.kernel.Constant(var=0.5) + ks.kernel.Matern32(var=0.5, lscale=scale))
+        model.add_item(
+            f"p{person}",
+            kernel=ks.kernel.Constant(var=0.5) + ks.kernel.Matern32(var=0.5, lscale=scale),
+        )
     for item in {*train.items.tolist(), *test.items.tolist()}:
         model.add_item(f"i{item}", kernel=ks.kernel.Constant(var=ITEM_SD**2))
     for person in set(test.people.tolist()) - set(train.people.tolist()):
@@ -78,17 +93,33 @@ def kickscore(train: Responses, test: Responses, scale: float | None = None, rou
         model.observe(winners=winners, losers=losers, t=float(train.offsets[k]))
     model.fit(method="ep", lr=0.3, max_iter=rounds)  # full steps diverge on all of these logs
     people, items = test.people.tolist(), test.items.tolist()
-    return two(np.array([model.probabilities([f"p{people[p]}"], [f"i{items[i]}"], t=float(t))[0]
-                         for p, i, t in zip(test.person, test.item, on_clock_of(train, test), strict=True)]))
+    return two(
+        np.array(
+            [
+                model.probabilities([f"p{people[p]}"], [f"i{items[i]}"], t=float(t))[0]
+                for p, i, t in zip(test.person, test.item, on_clock_of(train, test), strict=True)
+            ]
+        )
+    )
 
 
-def through_time(train: Responses, test: Responses, scale: float | None = None, rounds: int = 10, ticks: float = 10.0) -> np.ndarray:
+def through_time(
+    train: Responses,
+    test: Responses,
+    scale: float | None = None,
+    rounds: int = 10,
+    ticks: float = 10.0,
+) -> np.ndarray:
     """TrueSkillThroughTime: person against item; people drift by gamma a tick of its clock, items do not. Ticks: to a time scale."""
     import trueskillthroughtime as ttt
 
     scale = scale or typical_scale(train)
     unit = scale / ticks  # its clock has whole numbers
-    gamma, beta, sigma = np.sqrt(0.5 * 2 / (scale / unit)), 0.85, 1.0  # about the variance and the time scale that the others have
+    gamma, beta, sigma = (
+        np.sqrt(0.5 * 2 / (scale / unit)),
+        0.85,
+        1.0,
+    )  # about the variance and the time scale that the others have
     people, items = train.people.tolist(), train.items.tolist()
     order = np.argsort(train.offsets, kind="stable")
     times = np.floor(train.offsets / unit).astype(int) + 1
@@ -96,10 +127,14 @@ def through_time(train: Responses, test: Responses, scale: float | None = None, 
     results = [[1, 0] if train.resp[k] == 1 else [0, 1] for k in order]
     priors = {f"i{item}": ttt.Player(ttt.Gaussian(0.0, ITEM_SD), beta, 0.0) for item in items}
     priors |= {f"p{person}": ttt.Player(ttt.Gaussian(0.0, sigma), beta, gamma) for person in people}
-    history = ttt.History(games, results, [int(times[k]) for k in order], priors, sigma=sigma, beta=beta, gamma=gamma)
+    history = ttt.History(
+        games, results, [int(times[k]) for k in order], priors, sigma=sigma, beta=beta, gamma=gamma
+    )
     history.convergence(epsilon=1e-3, iterations=rounds, verbose=False)
-    curves = {name: (np.array([t for t, _ in curve]), np.array([[g.mu, g.sigma] for _, g in curve]))
-              for name, curve in history.learning_curves().items()}
+    curves = {
+        name: (np.array([t for t, _ in curve]), np.array([[g.mu, g.sigma] for _, g in curve]))
+        for name, curve in history.learning_curves().items()
+    }
 
     def at(name: str, t: int, drift: float, fresh: float) -> tuple[float, float]:
         if name not in curves:
@@ -134,7 +169,13 @@ def mirt_2pl(train: Responses, test: Responses) -> np.ndarray:
     matrix = answer_matrix(train)
     found = mirt.fit_mirt(matrix, model="2PL", compute_standard_errors=False)
     theta = np.asarray(mirt.fscores(found, matrix).theta).reshape(-1)
-    return line_forecast(train, test, theta, found.model.parameters["discrimination"], found.model.parameters["difficulty"])
+    return line_forecast(
+        train,
+        test,
+        theta,
+        found.model.parameters["discrimination"],
+        found.model.parameters["difficulty"],
+    )
 
 
 def answer_matrix(train: Responses) -> np.ndarray:
@@ -144,7 +185,9 @@ def answer_matrix(train: Responses) -> np.ndarray:
     return matrix
 
 
-def line_forecast(train: Responses, test: Responses, theta: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def line_forecast(
+    train: Responses, test: Responses, theta: np.ndarray, a: np.ndarray, b: np.ndarray
+) -> np.ndarray:
     """Chances under a 2PL with these abilities; new people have ability 0."""
     person = {label: k for k, label in enumerate(train.people.tolist())}
     item = {label: k for k, label in enumerate(train.items.tolist())}
@@ -162,13 +205,22 @@ def knowledge_tracing(skills: dict[Any, Any]) -> Forecast:
 
         def table(part: Responses, known: bool, when: np.ndarray) -> pd.DataFrame:
             names = part.items[part.item].tolist()
-            return pd.DataFrame({"user_id": part.people[part.person].astype(str), "skill_name": [str(skills[name]) for name in names],
-                                 "correct": part.resp.astype(int) if known else -1, "order_id": when, "row": np.arange(len(part)),
-                                 "held": not known})
+            return pd.DataFrame(
+                {
+                    "user_id": part.people[part.person].astype(str),
+                    "skill_name": [str(skills[name]) for name in names],
+                    "correct": part.resp.astype(int) if known else -1,
+                    "order_id": when,
+                    "row": np.arange(len(part)),
+                    "held": not known,
+                }
+            )
 
         model = Model(seed=0, num_fits=1, parallel=False)
         model.fit(data=table(train, True, train.offsets))
-        both = pd.concat([table(train, True, train.offsets), table(test, False, on_clock_of(train, test))])
+        both = pd.concat(
+            [table(train, True, train.offsets), table(test, False, on_clock_of(train, test))]
+        )
         both = both.sort_values(["user_id", "order_id"], kind="stable").reset_index(drop=True)
         both["order_id"] = np.arange(len(both))
         found = model.predict(data=both.copy())
@@ -182,13 +234,21 @@ def knowledge_tracing(skills: dict[Any, Any]) -> Forecast:
 
 def everyone(log: Log, folder: Path, answers: int, most: int) -> dict[str, Forecast]:
     """The contenders of a log; slow packages only where it has at most so many answers."""
-    out: dict[str, Forecast] = {"constant": simple(constant), "item + person": simple(item_and_person)}
+    out: dict[str, Forecast] = {
+        "constant": simple(constant),
+        "item + person": simple(item_and_person),
+    }
     if log.binary:
         out["Elo"] = lambda train, test: two(elo(train, test))
     if log.binary and log.skill:
         out["BKT (pyBKT)"] = knowledge_tracing(log.skills(folder))
     if log.binary and answers <= most:
-        out |= {"girth 2PL": girth_2pl, "mirt 2PL": mirt_2pl, "kickscore": kickscore, "TrueSkillThroughTime": through_time}
+        out |= {
+            "girth 2PL": girth_2pl,
+            "mirt 2PL": mirt_2pl,
+            "kickscore": kickscore,
+            "TrueSkillThroughTime": through_time,
+        }
     out["ours, static"] = ours(model=log.model, bandwidth=np.inf, **log.options)
     out["ours"] = ours(model=log.model, **log.options)
     return out

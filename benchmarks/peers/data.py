@@ -13,7 +13,9 @@ from dynaesti.responses import Responses
 
 SPLITS = {"cells": "random", "future": "last", "people": "people"}
 SHARE = 0.15
-Jobs = dict[str, Callable[[], dict[str, Any]]]  # pieces of work that need not wait for each other, by the name of their result
+Jobs = dict[
+    str, Callable[[], dict[str, Any]]
+]  # pieces of work that need not wait for each other, by the name of their result
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,13 @@ class Log:
         frame = pd.read_parquet(folder / self.file)
         if self.keep:
             frame = frame[frame["item"].astype(str).isin(self.keep)]
-        return Responses.read(frame[["person", self.item, "time", "response"]], id="person", item=self.item, time="time", resp="response")
+        return Responses.read(
+            frame[["person", self.item, "time", "response"]],
+            id="person",
+            item=self.item,
+            time="time",
+            resp="response",
+        )
 
     def skills(self, folder: Path) -> dict[Any, Any]:
         """The skill of each item."""

@@ -32,9 +32,18 @@ def drawn(people: int, each: int, items: int, ratio: float) -> dict[str, np.ndar
     for k in range(1, each):
         path[:, k] = keep[:, k - 1] * path[:, k - 1] + np.sqrt(1 - keep[:, k - 1] ** 2) * path[:, k]
     z = np.sqrt(0.5) * (rng.standard_normal((people, 1)) + path)
-    a, b, item = np.exp(0.3 * rng.standard_normal(items)), rng.standard_normal(items), rng.integers(0, items, (people, each))
+    a, b, item = (
+        np.exp(0.3 * rng.standard_normal(items)),
+        rng.standard_normal(items),
+        rng.integers(0, items, (people, each)),
+    )
     y = rng.uniform(size=z.shape) < expit(a[item] * (z - b[item]))
-    return {"id": np.repeat(np.arange(people), each), "item": item.ravel(), "resp": y.ravel() * 1.0, "date": t.ravel()}
+    return {
+        "id": np.repeat(np.arange(people), each),
+        "item": item.ravel(),
+        "resp": y.ravel() * 1.0,
+        "date": t.ravel(),
+    }
 
 
 def one(options: str) -> None:
@@ -43,12 +52,24 @@ def one(options: str) -> None:
 
     warnings.simplefilter("ignore")
     table = drawn(**{**BASE, **json.loads(options)})
-    dy.DynAEsti("2PL", threads=1, iterations=3).fit({key: column[:500] for key, column in table.items()})  # compiled code is read
+    dy.DynAEsti("2PL", threads=1, iterations=3).fit(
+        {key: column[:500] for key, column in table.items()}
+    )  # compiled code is read
     begun = time.process_time()
     fit = dy.DynAEsti("2PL", threads=1).fit(table)
     spent = time.process_time() - begun
-    print(json.dumps({"answers": table["id"].size, "cpu_seconds": spent, "steps": len(fit.trace), "priors": len(fit.kernels),
-                      "converged": bool(fit.converged), "peak_gb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6}))
+    print(
+        json.dumps(
+            {
+                "answers": table["id"].size,
+                "cpu_seconds": spent,
+                "steps": len(fit.trace),
+                "priors": len(fit.kernels),
+                "converged": bool(fit.converged),
+                "peak_gb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6,
+            }
+        )
+    )
 
 
 def run(keep: Callable[[str, dict[str, Any]], None]) -> None:
@@ -57,7 +78,21 @@ def run(keep: Callable[[str, dict[str, Any]], None]) -> None:
         rows = []
         for options in points:
             command = [sys.executable, str(Path(__file__).parent), "--grow", json.dumps(options)]
-            found = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "OPENBLAS_NUM_THREADS": "1"})
-            rows.append({**BASE, **options, **(json.loads(found.stdout.splitlines()[-1]) if found.returncode == 0 else
-                                               {"failed": found.stderr.strip().splitlines()[-1][:160]})})
+            found = subprocess.run(
+                command,
+                capture_output=True,
+                text=True,
+                env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
+            )
+            rows.append(
+                {
+                    **BASE,
+                    **options,
+                    **(
+                        json.loads(found.stdout.splitlines()[-1])
+                        if found.returncode == 0
+                        else {"failed": found.stderr.strip().splitlines()[-1][:160]}
+                    ),
+                }
+            )
         keep(f"growth {name}", {"rows": rows})

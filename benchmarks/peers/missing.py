@@ -22,7 +22,9 @@ EDGE = 1e-6
 GAP = 1 / 24  # days without an answer after which a session ends
 
 
-def history(person: np.ndarray, item: np.ndarray, y: np.ndarray, t: np.ndarray, learn: np.ndarray) -> dict[str, np.ndarray]:
+def history(
+    person: np.ndarray, item: np.ndarray, y: np.ndarray, t: np.ndarray, learn: np.ndarray
+) -> dict[str, np.ndarray]:
     """Of each answer, from the training answers before it: attempts at the item and wins, the last result, place in the session."""
     n = person.size
     out = {name: np.zeros(n) for name in ("attempts", "wins", "last_here", "place", "before")}
@@ -58,7 +60,9 @@ def regression(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     w[0] = 1.0
     for _ in range(30):
         p = expit(x @ w)
-        step = np.linalg.solve((x * (p * (1 - p))[:, None]).T @ x + 1e-6 * np.eye(w.size), x.T @ (y - p))
+        step = np.linalg.solve(
+            (x * (p * (1 - p))[:, None]).T @ x + 1e-6 * np.eye(w.size), x.T @ (y - p)
+        )
         w += step
         if np.abs(step).max() < 1e-8:
             break
@@ -76,16 +80,25 @@ def examined(train: Responses, test: Responses, options: dict[str, Any]) -> dict
     person = numbered(train.people[train.person], test.people[test.person])
     item = numbered(train.items[train.item], test.items[test.item])
     t = np.concatenate([train.offsets, train.axis.offsets(test.axis.restore(test.offsets))])
-    h = history(person, item, np.concatenate([train.resp, test.resp]), t, np.arange(t.size) < len(train))
+    h = history(
+        person, item, np.concatenate([train.resp, test.resp]), t, np.arange(t.size) < len(train)
+    )
     first = np.full(person.max() + 1, np.inf)
     np.minimum.at(first, person, t)
     own, calendar = t - first[person], (t - t.min()) / max(np.ptp(t), 1e-12)
     groups = {
         "nothing but a recalibration": [],
         "attempts at the item so far (log)": [np.log1p(h["attempts"])],
-        "how they went (log wins, log failures, the last)": [np.log1p(h["wins"]), np.log1p(h["attempts"] - h["wins"]), h["last_here"]],
+        "how they went (log wins, log failures, the last)": [
+            np.log1p(h["wins"]),
+            np.log1p(h["attempts"] - h["wins"]),
+            h["last_here"],
+        ],
         "trend of the cohort (calendar, squared)": [calendar, calendar**2],
-        "trend since one's first answer (linear, log)": [own / max(own.max(), 1e-12), np.log1p(own)],
+        "trend since one's first answer (linear, log)": [
+            own / max(own.max(), 1e-12),
+            np.log1p(own),
+        ],
         "place within the session (log)": [h["place"]],
         "the answer before, in the session": [h["before"]],
     }
@@ -97,8 +110,11 @@ def examined(train: Responses, test: Responses, options: dict[str, Any]) -> dict
             judged = test.person % 2 == half
             weights.append(regression(x[~judged], y[~judged]))
             gain[judged] = plain[judged] - loss(x[judged] @ weights[-1], y[judged])
-        out[name] = {"gain": float(gain.mean()), "se": person_error(gain, test.person),
-                     "weights": np.mean(weights, axis=0).round(4).tolist()}
+        out[name] = {
+            "gain": float(gain.mean()),
+            "se": person_error(gain, test.person),
+            "weights": np.mean(weights, axis=0).round(4).tolist(),
+        }
     return {"log_loss": float(plain.mean()), "gains": out}
 
 
@@ -109,5 +125,11 @@ def examined_log(log: Log, how: str, folder: Path) -> dict[str, Any]:
 
 def jobs(folder: Path, names: list[str] | None) -> Jobs:
     """The learning platforms' logs, cells and future."""
-    return {f"missing {log.name} {how}": partial(examined_log, log, how, folder) for log in LOGS for how in ("cells", "future")
-            if log.skill is not None and (not names or log.name in names) and (folder / log.file).exists()}
+    return {
+        f"missing {log.name} {how}": partial(examined_log, log, how, folder)
+        for log in LOGS
+        for how in ("cells", "future")
+        if log.skill is not None
+        and (not names or log.name in names)
+        and (folder / log.file).exists()
+    }

@@ -23,24 +23,38 @@ OWN_PATIENCE = 7200.0
 def calibration_error(p: np.ndarray, y: np.ndarray) -> float:
     """Mean distance of predicted and observed means over bins of equal size."""
     order = np.array_split(np.argsort(p, kind="stable"), BINS)
-    return float(sum(abs(p[part].mean() - y[part].mean()) * part.size for part in order if part.size) / p.size)
+    return float(
+        sum(abs(p[part].mean() - y[part].mean()) * part.size for part in order if part.size)
+        / p.size
+    )
 
 
-def scored(chances: np.ndarray, code: np.ndarray, person: np.ndarray) -> tuple[dict[str, float], np.ndarray]:
+def scored(
+    chances: np.ndarray, code: np.ndarray, person: np.ndarray
+) -> tuple[dict[str, float], np.ndarray]:
     """A forecast's scores, and its loss at each answer."""
     given = np.maximum(chances[np.arange(code.size), code], EDGE)
     loss, seen = -np.log(given), code.astype(float)
     told = {"log_loss": float(loss.mean()), "se": person_error(loss, person)}
     if chances.shape[1] == 2:
         scores = binary_scores(chances[:, 1], seen)
-        told |= {"brier": scores.brier, "auc": scores.auc, "imv": scores.imv, "calibration": calibration_error(chances[:, 1], seen)}
+        told |= {
+            "brier": scores.brier,
+            "auc": scores.auc,
+            "imv": scores.imv,
+            "calibration": calibration_error(chances[:, 1], seen),
+        }
     else:
-        told |= {"brier": float(((chances**2).sum(axis=1) - 2 * given + 1).mean()),
-                 "calibration": calibration_error(chances @ np.arange(chances.shape[1]), seen)}
+        told |= {
+            "brier": float(((chances**2).sum(axis=1) - 2 * given + 1).mean()),
+            "calibration": calibration_error(chances @ np.arange(chances.shape[1]), seen),
+        }
     return told, loss
 
 
-def in_child(forecast: Forecast, train: Responses, test: Responses, patience: float) -> tuple[np.ndarray, float]:
+def in_child(
+    forecast: Forecast, train: Responses, test: Responses, patience: float
+) -> tuple[np.ndarray, float]:
     """A forecast made in a process of its own, and the CPU seconds it took; one that takes more than `patience` of them is stopped."""
     fork = multiprocessing.get_context("fork")
     ours, theirs = fork.Pipe(duplex=False)
@@ -68,7 +82,9 @@ def in_child(forecast: Forecast, train: Responses, test: Responses, patience: fl
     return found, spent
 
 
-def contest(log: Log, how: str, folder: Path, most: int, patience: float, limit: int | None) -> dict[str, Any]:
+def contest(
+    log: Log, how: str, folder: Path, most: int, patience: float, limit: int | None
+) -> dict[str, Any]:
     """All contenders on one split of one log; how far each is behind ours is a paired difference, its error by person."""
     if not (folder / log.file).exists():
         return {"skipped": f"{log.file} is not in {folder.name}"}
@@ -80,7 +96,9 @@ def contest(log: Log, how: str, folder: Path, most: int, patience: float, limit:
     losses: dict[str, np.ndarray] = {}
     for name, forecast in everyone(log, folder, len(responses), most).items():
         try:
-            chances, spent = in_child(forecast, train, test, OWN_PATIENCE if name.startswith("ours") else patience)
+            chances, spent = in_child(
+                forecast, train, test, OWN_PATIENCE if name.startswith("ours") else patience
+            )
         except RuntimeError as error:  # a peer that cannot: told, not hidden
             rows[name] = {"failed": str(error)}
             continue
@@ -88,11 +106,25 @@ def contest(log: Log, how: str, folder: Path, most: int, patience: float, limit:
         rows[name]["cpu_seconds"] = spent
     for name, loss in losses.items():
         apart = loss - losses["ours"]
-        rows[name] |= {"behind_ours": float(apart.mean()), "behind_se": person_error(apart, test.person)}
+        rows[name] |= {
+            "behind_ours": float(apart.mean()),
+            "behind_se": person_error(apart, test.person),
+        }
     return {"train": len(train), "test": len(test), "people": int(test.people.size), "rows": rows}
 
 
-def jobs(folder: Path, names: list[str] | None, most: int, limit: int | None, patience: float, splits: list[str]) -> Jobs:
+def jobs(
+    folder: Path,
+    names: list[str] | None,
+    most: int,
+    limit: int | None,
+    patience: float,
+    splits: list[str],
+) -> Jobs:
     """Every log and split."""
-    return {f"prediction {log.name} {how}": partial(contest, log, how, folder, most, patience, limit)
-            for log in LOGS if not names or log.name in names for how in splits}
+    return {
+        f"prediction {log.name} {how}": partial(contest, log, how, folder, most, patience, limit)
+        for log in LOGS
+        if not names or log.name in names
+        for how in splits
+    }

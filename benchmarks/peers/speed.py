@@ -17,8 +17,13 @@ from scipy.special import expit
 ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OPENBLAS", "OMP", "MKL", "NUMBA", "RAYON")}
 PATIENCE = 300.0  # seconds after which a task is stopped, and said to have been
 ENOUGH = 90.0  # a first run of more CPU seconds than this is not repeated: shorter ones may hold a peer's compiling
-RUNS, SECONDS = 3, 3.0  # others are run so often, and short ones until so many CPU seconds are spent: their best is noisy else
-FINE_TICKS = 3000.0  # to a time scale: nearly every answer has an instant of its own, as with the others
+RUNS, SECONDS = (
+    3,
+    3.0,
+)  # others are run so often, and short ones until so many CPU seconds are spent: their best is noisy else
+FINE_TICKS = (
+    3000.0  # to a time scale: nearly every answer has an instant of its own, as with the others
+)
 KERNEL_SD, SCALE = np.sqrt(0.5), 0.3  # people: a level and a Matérn 3/2, half of the variance each
 Task = Callable[[], dict[str, float]]
 
@@ -37,7 +42,9 @@ def contest_data(answers: int) -> tuple[Any, Any, np.ndarray]:
     for p in range(people):
         t = np.sort(rng.uniform(0, 1, 200))
         r = np.sqrt(3) * np.abs(t[:, None] - t) / SCALE
-        z = np.linalg.cholesky(0.5 + 0.5 * (1 + r) * np.exp(-r) + 1e-9 * np.eye(200)) @ rng.standard_normal(200)
+        z = np.linalg.cholesky(
+            0.5 + 0.5 * (1 + r) * np.exp(-r) + 1e-9 * np.eye(200)
+        ) @ rng.standard_normal(200)
         item = rng.integers(0, items, 200)
         chance = expit(1.7 * (z - b[item]))
         rows.append((np.full(200, p), item, (rng.uniform(size=200) < chance) * 1.0, t, chance))
@@ -48,7 +55,11 @@ def contest_data(answers: int) -> tuple[Any, Any, np.ndarray]:
 
 def log_loss(chances: np.ndarray, truth: np.ndarray) -> dict[str, float]:
     """Expected under the true chances of the held-out answers: how these fell out is luck, and larger than what is between contenders."""
-    return {"log_loss": float(-(truth * np.log(chances[:, 1]) + (1 - truth) * np.log(chances[:, 0])).mean())}
+    return {
+        "log_loss": float(
+            -(truth * np.log(chances[:, 1]) + (1 - truth) * np.log(chances[:, 0])).mean()
+        )
+    }
 
 
 def dynamic_ours(answers: int, learned: bool, model: str) -> Task:
@@ -57,7 +68,9 @@ def dynamic_ours(answers: int, learned: bool, model: str) -> Task:
     import dynaesti as dy
 
     train, test, truth = contest_data(answers)
-    kernel = None if learned else dy.Level(amplitude=KERNEL_SD) + dy.Matern32(SCALE, amplitude=KERNEL_SD)
+    kernel = (
+        None if learned else dy.Level(amplitude=KERNEL_SD) + dy.Matern32(SCALE, amplitude=KERNEL_SD)
+    )
     return lambda: log_loss(ours(model=model, kernel=kernel, threads=1)(train, test), truth)
 
 
@@ -97,7 +110,9 @@ def static_ours(model: str, people: int, items: int) -> Task:
     def run() -> dict[str, float]:
         responses = dy.Responses.from_matrices(y * 1.0, np.zeros((1, items)))
         table = dy.DynAEsti(model, bandwidth=np.inf, threads=1).fit(responses).items
-        return off(np.stack([np.asarray(table[name]) for name in names], axis=1).reshape(b.shape), b)
+        return off(
+            np.stack([np.asarray(table[name]) for name in names], axis=1).reshape(b.shape), b
+        )
 
     return run
 
@@ -135,7 +150,9 @@ def static_py_irt(model: str, people: int, items: int) -> Task:
     frame.insert(0, "who", [f"p{k}" for k in range(people)])
 
     def run() -> dict[str, float]:
-        data = Dataset.from_pandas(frame, subject_column="who", item_columns=list(frame.columns[1:]))
+        data = Dataset.from_pandas(
+            frame, subject_column="who", item_columns=list(frame.columns[1:])
+        )
         config = IrtConfig(model_type=model.lower(), epochs=500, priors="hierarchical")
         trainer = IrtModelTrainer(data_path=None, config=config, dataset=data, verbose=False)
         trainer.train(device="cpu")
@@ -194,12 +211,18 @@ def curve_gpytorch(n: int) -> Task:
         def __init__(self) -> None:
             places = torch.linspace(0, 1, 32, dtype=torch.float64)[:, None]
             posterior = gpytorch.variational.CholeskyVariationalDistribution(32)
-            super().__init__(gpytorch.variational.VariationalStrategy(self, places, posterior, learn_inducing_locations=False))
+            super().__init__(
+                gpytorch.variational.VariationalStrategy(
+                    self, places, posterior, learn_inducing_locations=False
+                )
+            )
             self.mean_module = gpytorch.means.ConstantMean()
             self.covar_module = gpytorch.kernels.ScaleKernel(gpytorch.kernels.RBFKernel())
 
         def forward(self, t: Any) -> Any:
-            return gpytorch.distributions.MultivariateNormal(self.mean_module(t), self.covar_module(t))
+            return gpytorch.distributions.MultivariateNormal(
+                self.mean_module(t), self.covar_module(t)
+            )
 
     def run() -> dict[str, float]:
         torch.manual_seed(0)
@@ -232,15 +255,19 @@ def tasks() -> dict[str, dict[str, tuple[Callable[..., Task], tuple[Any, ...]]]]
     out: dict[str, dict[str, tuple[Callable[..., Task], tuple[Any, ...]]]] = {}
     for n in SIZES:
         out[f"dynamic, {n:,} answers"] = {
-            "ours, same kernel": (dynamic_ours, (n, False, "1PL")), "ours, kernel learned": (dynamic_ours, (n, True, "1PL")),
+            "ours, same kernel": (dynamic_ours, (n, False, "1PL")),
+            "ours, kernel learned": (dynamic_ours, (n, True, "1PL")),
             "ours, 2PL, kernel learned": (dynamic_ours, (n, True, "2PL")),
             "kickscore": (dynamic_peer, (n, "kickscore")),
             "TrueSkillThroughTime": (partial(dynamic_peer, ticks=FINE_TICKS), (n, "through_time")),
-            "TrueSkillThroughTime, 33 ticks": (dynamic_peer, (n, "through_time"))}
+            "TrueSkillThroughTime, 33 ticks": (dynamic_peer, (n, "through_time")),
+        }
     for model, people, items in STATIC:
         made = {"ours": static_ours, "girth": static_girth, "mirt (Python)": static_mirt}
         made |= {} if model == "GRM" else {"py-irt": static_py_irt}
-        out[f"static {model}, {people:,} × {items}"] = {name: (maker, (model, people, items)) for name, maker in made.items()}
+        out[f"static {model}, {people:,} × {items}"] = {
+            name: (maker, (model, people, items)) for name, maker in made.items()
+        }
     for n in CURVES:
         made = {"ours": curve_ours, "scikit-learn": curve_sklearn, "GPyTorch": curve_gpytorch}
         out[f"curve of {n:,} votes"] = {name: (maker, (n,)) for name, maker in made.items()}
@@ -271,11 +298,28 @@ def run(keep: Callable[[str, dict[str, Any]], None], only: str = "") -> None:
         rows = {}
         for name in contenders:
             try:
-                found = subprocess.run(["taskset", "-c", "0", sys.executable, str(Path(__file__).parent), "--one", contest, name],
-                                       capture_output=True, text=True, env={**os.environ, **ONE_THREAD}, timeout=PATIENCE)
+                found = subprocess.run(
+                    [
+                        "taskset",
+                        "-c",
+                        "0",
+                        sys.executable,
+                        str(Path(__file__).parent),
+                        "--one",
+                        contest,
+                        name,
+                    ],
+                    capture_output=True,
+                    text=True,
+                    env={**os.environ, **ONE_THREAD},
+                    timeout=PATIENCE,
+                )
             except subprocess.TimeoutExpired:
                 rows[name] = {"failed": f"not done after {PATIENCE:g} s"}
                 continue
-            rows[name] = json.loads(found.stdout.splitlines()[-1]) if found.returncode == 0 else {
-                "failed": (found.stderr.strip().splitlines() or ["no message"])[-1][:160]}
+            rows[name] = (
+                json.loads(found.stdout.splitlines()[-1])
+                if found.returncode == 0
+                else {"failed": (found.stderr.strip().splitlines() or ["no message"])[-1][:160]}
+            )
         keep(f"speed {contest}", rows)

@@ -44,7 +44,9 @@ class Drawn:
     truth: float
 
 
-def drawn(rng: np.random.Generator, people: int = PEOPLE, items: int = ITEMS, answers: int = ANSWERS) -> Drawn:
+def drawn(
+    rng: np.random.Generator, people: int = PEOPLE, items: int = ITEMS, answers: int = ANSWERS
+) -> Drawn:
     a, b = np.exp(rng.normal(0.0, LOG_SLOPE_SD, items)), rng.normal(0.0, DIFFICULTY_SD, items)
     who, when, truth, rows = int(rng.integers(people)), float(rng.uniform(0, 1)), np.nan, []
     for p in range(people):
@@ -65,7 +67,9 @@ def known_items(data: Drawn) -> Mixture:
     """The person's curve, items known."""
     mine = data.table["id"] == data.who
     item = data.table["item"][mine]
-    answers = dy.ItemResponses(data.table["resp"][mine].astype(int), "2PL", a=data.a[item], b=data.b[item])
+    answers = dy.ItemResponses(
+        data.table["resp"][mine].astype(int), "2PL", a=data.a[item], b=data.b[item]
+    )
     return dy.CurvFiFE(kernel()).fit(data.table["date"][mine], answers).mixture([data.when])
 
 
@@ -86,7 +90,10 @@ def certain_items(data: Drawn) -> Mixture:
 
 
 PIPELINES: dict[str, Callable[[Drawn], Mixture]] = {
-    "items known": known_items, "items learned": learned_items, "items learned, taken as known": certain_items}
+    "items known": known_items,
+    "items learned": learned_items,
+    "items learned, taken as known": certain_items,
+}
 
 
 def calibrated(name: str, sets: int, seed: int = 0) -> dict[str, Any]:
@@ -98,9 +105,16 @@ def calibrated(name: str, sets: int, seed: int = 0) -> dict[str, Any]:
         ranks.append(float((mix.weights * ndtr((data.truth - mix.means) / mix.sds)).sum()))
     counts = np.bincount(np.minimum((np.array(ranks) * BINS).astype(int), BINS - 1), minlength=BINS)
     statistic = float(((counts - sets / BINS) ** 2 / (sets / BINS)).sum())
-    return {"sets": sets, "counts": counts.tolist(), "chi2": statistic, "p": float(chi2.sf(statistic, BINS - 1)),
-            "mean_rank": float(np.mean(ranks)), "cover_70": float(np.mean(np.abs(np.array(ranks) - 0.5) < 0.35)),
-            "cover_95": float(np.mean(np.abs(np.array(ranks) - 0.5) < 0.475)), "cpu_seconds": time.process_time() - begun}
+    return {
+        "sets": sets,
+        "counts": counts.tolist(),
+        "chi2": statistic,
+        "p": float(chi2.sf(statistic, BINS - 1)),
+        "mean_rank": float(np.mean(ranks)),
+        "cover_70": float(np.mean(np.abs(np.array(ranks) - 0.5) < 0.35)),
+        "cover_95": float(np.mean(np.abs(np.array(ranks) - 0.5) < 0.475)),
+        "cpu_seconds": time.process_time() - begun,
+    }
 
 
 # --- against NUTS -------------------------------------------------------------------------------------------
@@ -120,18 +134,27 @@ def sampled(data: Drawn, items_known: bool) -> tuple[np.ndarray, np.ndarray]:
 
     jax.config.update("jax_enable_x64", True)
     table = data.table
-    roots = np.array([np.linalg.cholesky(covariance(table["date"][table["id"] == p])) for p in np.unique(table["id"])])
+    roots = np.array(
+        [
+            np.linalg.cholesky(covariance(table["date"][table["id"] == p]))
+            for p in np.unique(table["id"])
+        ]
+    )
     item = jnp.asarray(table["item"])
 
     def model() -> None:
         if items_known:
             a, b = jnp.asarray(data.a), jnp.asarray(data.b)
         else:
-            a = jnp.exp(numpyro.sample("log_a", dist.Normal(0.0, LOG_SLOPE_SD).expand([data.a.size])))
+            a = jnp.exp(
+                numpyro.sample("log_a", dist.Normal(0.0, LOG_SLOPE_SD).expand([data.a.size]))
+            )
             b = numpyro.sample("b", dist.Normal(0.0, DIFFICULTY_SD).expand([data.b.size]))
         white = numpyro.sample("white", dist.Normal(0.0, 1.0).expand(list(roots.shape[:2])))
         z = numpyro.deterministic("z", jnp.einsum("pij,pj->pi", jnp.asarray(roots), white).ravel())
-        numpyro.sample("y", dist.Bernoulli(logits=a[item] * (z - b[item])), obs=jnp.asarray(table["resp"]))
+        numpyro.sample(
+            "y", dist.Bernoulli(logits=a[item] * (z - b[item])), obs=jnp.asarray(table["resp"])
+        )
 
     run = MCMC(NUTS(model), num_warmup=WARM_UP, num_samples=SAMPLES, progress_bar=False)
     run.run(jax.random.PRNGKey(0))
@@ -139,12 +162,21 @@ def sampled(data: Drawn, items_known: bool) -> tuple[np.ndarray, np.ndarray]:
     return z.mean(axis=0), z.std(axis=0)
 
 
-def evidence_of(curve: dy.Curve, t: np.ndarray, item: np.ndarray, y: np.ndarray, data: Drawn, rng: np.random.Generator) -> float:
+def evidence_of(
+    curve: dy.Curve,
+    t: np.ndarray,
+    item: np.ndarray,
+    y: np.ndarray,
+    data: Drawn,
+    rng: np.random.Generator,
+) -> float:
     """Log evidence of one person's answers by importance sampling from a Gaussian with the curve's mean and covariance, widened."""
     mean, cov = curve.mixture(t).means[0], 1.2 * curve.covariance(t) + 1e-9 * np.eye(t.size)
     draws = multivariate_normal(mean, cov).rvs(EVIDENCE_DRAWS, random_state=rng)
     logit = data.a[item] * (draws - data.b[item])
-    logs = (y * logit - np.logaddexp(0.0, logit)).sum(axis=1) + multivariate_normal(np.zeros(t.size), covariance(t)).logpdf(draws)
+    logs = (y * logit - np.logaddexp(0.0, logit)).sum(axis=1) + multivariate_normal(
+        np.zeros(t.size), covariance(t)
+    ).logpdf(draws)
     logs -= multivariate_normal(mean, cov).logpdf(draws)
     return float(np.logaddexp.reduce(logs) - np.log(EVIDENCE_DRAWS))
 
@@ -159,24 +191,37 @@ def against_nuts(seed: int = 0) -> dict[str, Any]:
     for p in people:
         mine = table["id"] == p
         item, y, t = table["item"][mine], table["resp"][mine], table["date"][mine]
-        curves[p] = dy.CurvFiFE(kernel()).fit(t, dy.ItemResponses(y.astype(int), "2PL", a=data.a[item], b=data.b[item]))
+        curves[p] = dy.CurvFiFE(kernel()).fit(
+            t, dy.ItemResponses(y.astype(int), "2PL", a=data.a[item], b=data.b[item])
+        )
         mix = curves[p].mixture(t)
         found.append((mix.means[0], mix.sds[0]))
     spent = time.process_time() - begun
     for p in people:
         mine = table["id"] == p
-        exact = evidence_of(curves[p], table["date"][mine], table["item"][mine], table["resp"][mine], data, rng)
+        exact = evidence_of(
+            curves[p], table["date"][mine], table["item"][mine], table["resp"][mine], data, rng
+        )
         apart.append(curves[p].log_evidence - exact)
     mean, sd = (np.concatenate(part) for part in zip(*found, strict=True))
-    out["items known"] = {**_apart(mean, sd, data, True), "cpu_seconds": spent,
-                          "log_evidence_off_mean": float(np.mean(np.abs(apart))), "log_evidence_off_most": float(np.max(np.abs(apart)))}
+    out["items known"] = {
+        **_apart(mean, sd, data, True),
+        "cpu_seconds": spent,
+        "log_evidence_off_mean": float(np.mean(np.abs(apart))),
+        "log_evidence_off_most": float(np.max(np.abs(apart))),
+    }
     begun = time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         fit = dy.DynAEsti("2PL", kernel=kernel(), threads=1).fit(table)
-    parts = [fit.uncertain_mixture(p, fit.responses.axis.offsets(table["date"][table["id"] == p]), 200) for p in people]
+    parts = [
+        fit.uncertain_mixture(p, fit.responses.axis.offsets(table["date"][table["id"] == p]), 200)
+        for p in people
+    ]
     mean = np.concatenate([(m.weights * m.means).sum(axis=0) for m in parts])
-    sd = np.sqrt(np.concatenate([(m.weights * (m.means**2 + m.sds**2)).sum(axis=0) for m in parts]) - mean**2)
+    sd = np.sqrt(
+        np.concatenate([(m.weights * (m.means**2 + m.sds**2)).sum(axis=0) for m in parts]) - mean**2
+    )
     spent = time.process_time() - begun
     out["items learned"] = {**_apart(mean, sd, data, False), "cpu_seconds": spent}
     return out
@@ -186,12 +231,19 @@ def _apart(mean: np.ndarray, sd: np.ndarray, data: Drawn, items_known: bool) -> 
     begun = time.process_time()
     gold_mean, gold_sd = sampled(data, items_known)
     off, wide = np.abs(mean - gold_mean) / gold_sd, sd / gold_sd - 1
-    return {"abilities": int(mean.size), "mean_off_in_sds": float(off.mean()), "mean_off_most": float(off.max()),
-            "sd_off_mean": float(np.abs(wide).mean()), "sd_off_most": float(np.abs(wide).max()),
-            "nuts_cpu_seconds": time.process_time() - begun}
+    return {
+        "abilities": int(mean.size),
+        "mean_off_in_sds": float(off.mean()),
+        "mean_off_most": float(off.max()),
+        "sd_off_mean": float(np.abs(wide).mean()),
+        "sd_off_most": float(np.abs(wide).max()),
+        "nuts_cpu_seconds": time.process_time() - begun,
+    }
 
 
 def jobs(sets: int) -> Jobs:
     """Both parts."""
-    return {**{f"sbc {name}": partial(calibrated, name, sets) for name in PIPELINES},
-            **{f"nuts {seed}": partial(against_nuts, seed) for seed in range(3)}}
+    return {
+        **{f"sbc {name}": partial(calibrated, name, sets) for name in PIPELINES},
+        **{f"nuts {seed}": partial(against_nuts, seed) for seed in range(3)},
+    }

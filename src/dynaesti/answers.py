@@ -23,7 +23,9 @@ class Census:
     first: Array
     last: Array
     middle: Array  # mean instant
-    told: Array  # two sums over the answers, that tell people apart who answered at the same instants
+    told: (
+        Array  # two sums over the answers, that tell people apart who answered at the same instants
+    )
     told_when: Array
 
     @property
@@ -34,16 +36,22 @@ class Census:
     @staticmethod
     def joined(parts: Sequence[Census]) -> Census:
         """One below the other."""
-        return Census(*(np.concatenate([getattr(part, f.name) for part in parts]) for f in fields(Census)))
+        return Census(
+            *(np.concatenate([getattr(part, f.name) for part in parts]) for f in fields(Census))
+        )
 
     def sample(self, sites: int) -> Ints:
         """People spread evenly over sizes and times, with about so many sites together; labels and order do not matter."""
         total = int(self.sites.sum())
         if total <= 1.5 * sites:
             return np.arange(self.people)
-        order = np.lexsort((self.told_when, self.told, self.middle, self.last, self.first, self.sites))
+        order = np.lexsort(
+            (self.told_when, self.told, self.middle, self.last, self.first, self.sites)
+        )
         wanted = min(max(FEWEST, round(self.people * sites / total)), self.people)
-        return np.sort(order[np.unique(np.linspace(0, self.people - 1, wanted).round().astype(np.int64))])
+        return np.sort(
+            order[np.unique(np.linspace(0, self.people - 1, wanted).round().astype(np.int64))]
+        )
 
 
 @dataclass(frozen=True)
@@ -79,8 +87,14 @@ class Answers:
         member = self.member_start[self.site_start[:-1]]
         told = self.member_coef * (self.member_row + 1.0)
         when = np.repeat(self.times, np.diff(self.member_start))
-        return Census(sites, first, last, np.add.reduceat(self.times, self.site_start[:-1]) / sites, np.add.reduceat(told, member),
-                      np.add.reduceat(told * when, member))
+        return Census(
+            sites,
+            first,
+            last,
+            np.add.reduceat(self.times, self.site_start[:-1]) / sites,
+            np.add.reduceat(told, member),
+            np.add.reduceat(told * when, member),
+        )
 
     @property
     def alone(self) -> bool:
@@ -92,40 +106,70 @@ class Answers:
         """The sites in the order of their rows, cut between rows into parts of about the same size; where each has one."""
         order = np.argsort(self.member_row, kind="stable")
         rows = self.member_row[order]
-        cuts = np.searchsorted(rows, rows[np.linspace(0, rows.size - 1, ROW_PARTS + 1).astype(np.int64)[1:-1]])
+        cuts = np.searchsorted(
+            rows, rows[np.linspace(0, rows.size - 1, ROW_PARTS + 1).astype(np.int64)[1:-1]]
+        )
         return [part for part in np.split(order, np.unique(cuts)) if part.size]
 
     @cached_property
     def merged(self) -> Answers:
         """All answers of a person in one site: exact where abilities are constant."""
         first, last = self.spans
-        return Answers(0.5 * (first + last), np.arange(self.people + 1), self.member_start[self.site_start], self.member_row,
-                       self.member_coef, self.member_answer, self.constant)
+        return Answers(
+            0.5 * (first + last),
+            np.arange(self.people + 1),
+            self.member_start[self.site_start],
+            self.member_row,
+            self.member_coef,
+            self.member_answer,
+            self.constant,
+        )
 
     @staticmethod
     def joined(parts: Sequence[Answers]) -> Answers:
         """The people of all parts, one part after the other."""
+
         def starts(name: str) -> Ints:
             pieces = [getattr(part, name) for part in parts]
             ends = np.cumsum([0, *(piece[-1] for piece in pieces)])
-            return np.concatenate([piece[:-1] + end for piece, end in zip(pieces, ends, strict=False)] + [ends[-1:]]).astype(np.int64)
+            return np.concatenate(
+                [piece[:-1] + end for piece, end in zip(pieces, ends, strict=False)] + [ends[-1:]]
+            ).astype(np.int64)
 
         def whole(name: str) -> Array:
             return np.concatenate([getattr(part, name) for part in parts])
 
         before = np.cumsum([0, *(len(part) for part in parts)])
-        answer = np.concatenate([part.member_answer + n for part, n in zip(parts, before, strict=False)])
-        return Answers(whole("times"), starts("site_start"), starts("member_start"), whole("member_row").astype(np.int64),
-                       whole("member_coef"), answer, whole("constant"))
+        answer = np.concatenate(
+            [part.member_answer + n for part, n in zip(parts, before, strict=False)]
+        )
+        return Answers(
+            whole("times"),
+            starts("site_start"),
+            starts("member_start"),
+            whole("member_row").astype(np.int64),
+            whole("member_coef"),
+            answer,
+            whole("constant"),
+        )
 
     def take(self, people: Ints) -> Answers:
         """Some of the people."""
         sites = runs(self.site_start, people)
         members = runs(self.member_start, sites)
         counts = self.member_start[sites + 1] - self.member_start[sites]
-        answer = np.cumsum(np.diff(self.member_answer[members], prepend=self.member_answer[members[:1]]) != 0)
-        return Answers(self.times[sites], _starts(self.site_start[people + 1] - self.site_start[people]), _starts(counts),
-                       self.member_row[members], self.member_coef[members], answer, self.constant[people])
+        answer = np.cumsum(
+            np.diff(self.member_answer[members], prepend=self.member_answer[members[:1]]) != 0
+        )
+        return Answers(
+            self.times[sites],
+            _starts(self.site_start[people + 1] - self.site_start[people]),
+            _starts(counts),
+            self.member_row[members],
+            self.member_coef[members],
+            answer,
+            self.constant[people],
+        )
 
     def for_kernel(self, kernel: Kernel) -> Answers:
         """The sites that a kernel sees."""
@@ -135,7 +179,9 @@ class Answers:
 def runs(start: Ints, chosen: Ints) -> Ints:
     """Indices start[c] … start[c + 1] of all chosen c, one run after the other."""
     counts = start[chosen + 1] - start[chosen]
-    return np.asarray(np.arange(counts.sum()) + np.repeat(start[chosen] - (np.cumsum(counts) - counts), counts))
+    return np.asarray(
+        np.arange(counts.sum()) + np.repeat(start[chosen] - (np.cumsum(counts) - counts), counts)
+    )
 
 
 def _starts(counts: Ints) -> Ints:

@@ -15,11 +15,15 @@ Bools: TypeAlias = npt.NDArray[np.bool_]
 def as_numbers(values: Any, name: str) -> Array:
     """A float64 array of any shape; text, None and objects that are no numbers are refused by name."""
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
-        raise InputError(f"{name}: {int(np.ma.getmaskarray(values).sum())} values are masked; drop them (with .compressed()) first")
+        raise InputError(
+            f"{name}: {int(np.ma.getmaskarray(values).sum())} values are masked; drop them (with .compressed()) first"
+        )
     try:
         raw = np.asarray(values)
     except ValueError:
-        raise InputError(f"{name}: rows of different lengths; give one value an observation") from None
+        raise InputError(
+            f"{name}: rows of different lengths; give one value an observation"
+        ) from None
     if raw.dtype.kind == "c":
         raise InputError(f"{name}: complex numbers; give real ones")
     if raw.dtype.kind in "UST" and raw.size:
@@ -31,7 +35,9 @@ def as_numbers(values: Any, name: str) -> Array:
             raw = raw.astype(np.float64)
         except (TypeError, ValueError, OverflowError):
             raise InputError(f"{name}: expected numbers, got {_first_stranger(raw)}") from None
-    return np.array(raw, dtype=np.float64, order="C")  # a copy: what the user does to the array later must not reach a fit
+    return np.array(
+        raw, dtype=np.float64, order="C"
+    )  # a copy: what the user does to the array later must not reach a fit
 
 
 def as_vector(values: Any, name: str, length: int | None = None) -> Array:
@@ -42,16 +48,22 @@ def as_vector(values: Any, name: str, length: int | None = None) -> Array:
     if vector.ndim != 1:
         raise InputError(f"{name}: expected one dimension, got an array of shape {vector.shape}")
     if length is not None and vector.size != length:
-        raise InputError(f"{name}: {vector.size} values for {length} observations; give one each, or a single one for all")
+        raise InputError(
+            f"{name}: {vector.size} values for {length} observations; give one each, or a single one for all"
+        )
     refuse(~np.isfinite(vector), name, "not finite", "drop or repair them")
     return vector
 
 
-def refuse(bad: Bools, name: str, what: str, remedy: str, error: type[InputError] = InputError) -> None:
+def refuse(
+    bad: Bools, name: str, what: str, remedy: str, error: type[InputError] = InputError
+) -> None:
     """Raise when any entry is bad, telling how many, the first place and the remedy."""
     where = np.flatnonzero(bad)
     if where.size:
-        raise error(f"{name}: {where.size} of {bad.size} values are {what} (first: position {where[0]}); {remedy}")
+        raise error(
+            f"{name}: {where.size} of {bad.size} values are {what} (first: position {where[0]}); {remedy}"
+        )
 
 
 def generator(seed: Any) -> np.random.Generator:
@@ -72,13 +84,20 @@ def whole_number(value: Any, name: str, least: int) -> int:
 def bounded(count: int, name: str, most: float = 2e8) -> None:
     """Refuse to make more numbers at once than a machine has room for."""
     if count > most:
-        raise InputError(f"{name}: {count:,} numbers are too many at once (at most {most:,.0f}); ask for fewer, or in parts")
+        raise InputError(
+            f"{name}: {count:,} numbers are too many at once (at most {most:,.0f}); ask for fewer, or in parts"
+        )
 
 
 def finite_number(value: Any, name: str) -> float:
     """A number that is one."""
     try:
-        number = float(value) if isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool) else np.nan
+        number = (
+            float(value)
+            if isinstance(value, int | float | np.integer | np.floating)
+            and not isinstance(value, bool)
+            else np.nan
+        )
     except OverflowError:
         number = np.inf
     if not np.isfinite(number):

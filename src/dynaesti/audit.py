@@ -16,7 +16,16 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import logsumexp
 
-from dynaesti.arrays import Array, Ints, as_vector, bounded, generator, refuse, symmetric_root, whole_number
+from dynaesti.arrays import (
+    Array,
+    Ints,
+    as_vector,
+    bounded,
+    generator,
+    refuse,
+    symmetric_root,
+    whole_number,
+)
 from dynaesti.components import Component, read_from_table, small_form, tilted
 from dynaesti.frames import make_frame
 from dynaesti.links import Link
@@ -30,7 +39,10 @@ from dynaesti.rows import RowTable, sum_rows
 FEWEST = 200  # draws that can tell anything
 MOST_DRAWN = 1e10  # values of curves at the instants: minutes
 OFF = 0.1  # sds that mean or sd may be off before the Gaussian is called unsafe,
-BAND_OFF, EVIDENCE_OFF = 0.3, 0.5  # and sds that median and band may be, and nats of log evidence: moments do not tell every shape
+BAND_OFF, EVIDENCE_OFF = (
+    0.3,
+    0.5,
+)  # and sds that median and band may be, and nats of log evidence: moments do not tell every shape
 SHARP = 0.5  # precision of a site, in those of the nugget, from which on the nodes of the nugget have to follow the site
 RELIABLE_K = 0.7
 BLOCK = 2_000_000  # likelihood values at a time
@@ -117,7 +129,9 @@ class Audit:
         x = self._latent(t)
         right = self.weights @ x
         right_sd = np.sqrt(self.weights @ (x - right) ** 2)
-        return float(np.abs((mean - right) / right_sd).max()), float(np.abs(sd / right_sd - 1).max())
+        return float(np.abs((mean - right) / right_sd).max()), float(
+            np.abs(sd / right_sd - 1).max()
+        )
 
     @cached_property
     def band_off(self) -> float:
@@ -125,12 +139,23 @@ class Audit:
         t, levels = self.curve.grid(60), np.array([0.15, 0.5, 0.85])
         x = self._latent(t)
         right_sd = np.sqrt(self.weights @ (x - self.weights @ x) ** 2)
-        return float((np.abs(self.curve.latent.quantile(t, levels) - _weighted_quantiles(x, self.weights, levels)) / right_sd).max())
+        return float(
+            (
+                np.abs(
+                    self.curve.latent.quantile(t, levels)
+                    - _weighted_quantiles(x, self.weights, levels)
+                )
+                / right_sd
+            ).max()
+        )
 
     @property
     def safe(self) -> bool:
         """Whether the grafted bands can be used as they are."""
-        alike = self.band_off <= BAND_OFF and abs(self.curve.log_evidence - self.log_evidence) <= EVIDENCE_OFF
+        alike = (
+            self.band_off <= BAND_OFF
+            and abs(self.curve.log_evidence - self.log_evidence) <= EVIDENCE_OFF
+        )
         return self.reliable and max(self.off) <= OFF and alike
 
     @property
@@ -157,8 +182,10 @@ class Audit:
             return f"Unsure: the exact posterior differs too much from the grafted one to be reached by reweighting ({facts})."
         if self.safe:
             return f"Safe: the grafted curve is within {mean:.2f} sd in means and {sd:.1%} in sds of the exact posterior ({facts})."
-        return (f"Not safe: the grafted curve is off by up to {mean:.2f} sd in means, {sd:.0%} in sds, {self.band_off:.2f} sd in the 70 % "
-                f"band and by {self.curve.log_evidence - self.log_evidence:+.2f} in log evidence; use curve.exact(t) instead ({facts}).")
+        return (
+            f"Not safe: the grafted curve is off by up to {mean:.2f} sd in means, {sd:.0%} in sds, {self.band_off:.2f} sd in the 70 % "
+            f"band and by {self.curve.log_evidence - self.log_evidence:+.2f} in log evidence; use curve.exact(t) instead ({facts})."
+        )
 
     def _latent(self, t: Any) -> Array:
         """Latent curve values of every draw at the times: (draws, times)."""
@@ -189,9 +216,20 @@ class Audit:
         times = self.curve.grid(200) if t is None else t
         y = self.curve.link.value(self._latent(times))
         mean = self.weights @ y
-        lower, median, upper = _weighted_quantiles(y, self.weights, np.array([0.5 - level / 2, 0.5, 0.5 + level / 2]))
-        return make_frame({"time": np.asarray(times), "mean": mean, "sd": np.sqrt(self.weights @ (y - mean) ** 2), "lower": lower,
-                           "median": median, "upper": upper}, self.curve.frame)
+        lower, median, upper = _weighted_quantiles(
+            y, self.weights, np.array([0.5 - level / 2, 0.5, 0.5 + level / 2])
+        )
+        return make_frame(
+            {
+                "time": np.asarray(times),
+                "mean": mean,
+                "sd": np.sqrt(self.weights @ (y - mean) ** 2),
+                "lower": lower,
+                "median": median,
+                "upper": upper,
+            },
+            self.curve.frame,
+        )
 
     def __repr__(self) -> str:
         return f"<Audit: {self.verdict}>"
@@ -202,19 +240,27 @@ def audit(curve: Audited, draws: int, seed: int) -> Audit:
     draws, rng = whole_number(draws, "draws", FEWEST), generator(seed)
     bounded(draws * max(curve.observations.instants.size, 1), "draws", MOST_DRAWN)
     shares, log_priors, components = curve.weighted_components()
-    counts = np.maximum(np.rint(draws * shares).astype(int), 30)  # in proportion; light components need a few for their evidence too
+    counts = np.maximum(
+        np.rint(draws * shares).astype(int), 30
+    )  # in proportion; light components need a few for their evidence too
     parts, logs = [], []
-    for count, share, component, log_prior in zip(counts, shares, components, log_priors, strict=True):
+    for count, share, component, log_prior in zip(
+        counts, shares, components, log_priors, strict=True
+    ):
         points, log_weights = _sample(curve.observations, component, int(count), rng)
         parts.append(Draws(component, float(share), points, log_weights))
-        logs.append(log_weights + log_prior - np.log(count))  # a draw stands for its component's mass
+        logs.append(
+            log_weights + log_prior - np.log(count)
+        )  # a draw stands for its component's mass
     joint = np.concatenate(logs)
     log_evidence = float(logsumexp(joint))
     weights, k = smooth_weights(joint)
     return Audit(curve, tuple(parts), weights, k, log_evidence, seed)
 
 
-def _sample(obs: Observations, component: Component, count: int, rng: np.random.Generator) -> tuple[Array, Array]:
+def _sample(
+    obs: Observations, component: Component, count: int, rng: np.random.Generator
+) -> tuple[Array, Array]:
     posterior = small_form(component)
     exact = ExactLikelihood(obs, component)
     if posterior is None:
@@ -226,7 +272,9 @@ def _sample(obs: Observations, component: Component, count: int, rng: np.random.
     size = max(1, CACHED // len(at_sites))
 
     def log_likelihood(points: Array) -> Array:
-        return np.concatenate([exact(points[a:a + size] @ at_sites.T) for a in range(0, len(points), size)])
+        return np.concatenate(
+            [exact(points[a : a + size] @ at_sites.T) for a in range(0, len(points), size)]
+        )
 
     first = Hump(1.0, posterior.weights, lower_root(half @ half.T))
     return adaptive_sample(log_likelihood, first, count, rng, one_hump=exact.concave())
@@ -242,10 +290,15 @@ class ExactLikelihood:
         fixed = obs.fixed
         self.tau, self.nu = fixed.precision[component.groups], fixed.shift[component.groups]
         thin = 1.0 + self.nugget * self.tau
-        self.constant = fixed.constant[component.groups].sum() + (-0.5 * np.log(thin) + 0.5 * self.nugget * self.nu**2 / thin).sum()
+        self.constant = (
+            fixed.constant[component.groups].sum()
+            + (-0.5 * np.log(thin) + 0.5 * self.nugget * self.nu**2 / thin).sum()
+        )
         self.thin, self.gaussian = thin, bool(self.tau.any() or self.nu.any())
         self.bent = np.flatnonzero(np.diff(obs.likelihood.inexact.start)[component.groups] > 0)
-        self.bends = float((self.nugget * np.abs(component.precision)).max(initial=0.0))  # how much a site bends within its nugget
+        self.bends = float(
+            (self.nugget * np.abs(component.precision)).max(initial=0.0)
+        )  # how much a site bends within its nugget
         nodes, weights = np.polynomial.hermite_e.hermegauss(3 if self.bends < 0.05 else 9)
         self.nodes = nodes, weights / np.sqrt(2 * np.pi)
         self.rows = self._smoothed_rows() if self.bent.size else None
@@ -268,15 +321,23 @@ class ExactLikelihood:
 
     def concave(self) -> bool:
         """Whether every factor is log-concave wherever the prior lets the curve go: then the posterior has one hump."""
-        if self.rows is not None and self.obs.likelihood.table is not None:  # as are products, and averages over a nugget, of such rows
+        if (
+            self.rows is not None and self.obs.likelihood.table is not None
+        ):  # as are products, and averages over a nugget, of such rows
             return _falls_ever_faster(self.obs.likelihood.table[0].log_lik)
         kernel, times = self.component.kernel, self.component.instants[self.bent]
-        reach = REACH * np.sqrt(np.broadcast_to(kernel.cov(times, times), times.shape) + self.nugget)
+        reach = REACH * np.sqrt(
+            np.broadcast_to(kernel.cov(times, times), times.shape) + self.nugget
+        )
         x = self.offset[self.bent][:, None] + reach[:, None] * np.linspace(-1.0, 1.0, LOOKS)
         size = max(1, BLOCK // LOOKS)
         groups = self.component.groups[self.bent]
-        return all(_falls_ever_faster(self.obs.likelihood.group_values(groups[a:a + size], x[a:a + size]))
-                   for a in range(0, groups.size, size))
+        return all(
+            _falls_ever_faster(
+                self.obs.likelihood.group_values(groups[a : a + size], x[a : a + size])
+            )
+            for a in range(0, groups.size, size)
+        )
 
     def _spread(self) -> Array:
         """Sd of the nugget that is left after the group's Gaussian members."""
@@ -311,21 +372,31 @@ class ExactLikelihood:
 
     def _evaluated(self, inner: Array) -> Array:
         """By formula, a block of draws at a time; the nugget by a few nodes, placed where nugget × site lies: sites may be the sharper."""
-        likelihood, groups, spread = self.obs.likelihood, self.component.groups[self.bent], self._spread()
+        likelihood, groups, spread = (
+            self.obs.likelihood,
+            self.component.groups[self.bent],
+            self._spread(),
+        )
         out = np.empty(len(inner))
         nodes, weights = self.nodes if spread.any() else (np.zeros(1), np.ones(1))
         tau = np.maximum(self.component.precision[self.bent], 0.0)
         var = spread**2 / (1.0 + spread**2 * tau)
         size = max(1, BLOCK // (groups.size * nodes.size))
         for a in range(0, len(inner), size):
-            part = inner[a:a + size].T  # (groups, draws)
-            pull = self.component.shift[self.bent][:, None] - tau[:, None] * (part - self.offset[self.bent][:, None])
+            part = inner[a : a + size].T  # (groups, draws)
+            pull = self.component.shift[self.bent][:, None] - tau[:, None] * (
+                part - self.offset[self.bent][:, None]
+            )
             away = (var[:, None] * pull)[:, :, None] + np.sqrt(var)[:, None, None] * nodes
             x = part[:, :, None] + away
             values = likelihood.group_values(groups, x.reshape(groups.size, -1)).reshape(x.shape)
             if spread.any():  # weights of the nodes under the nugget alone
-                values += 0.5 * nodes**2 - 0.5 * (away / spread[:, None, None]) ** 2 + 0.5 * np.log(var / spread**2)[:, None, None]
-            out[a:a + size] = logsumexp(values, axis=2, b=weights).sum(axis=0)
+                values += (
+                    0.5 * nodes**2
+                    - 0.5 * (away / spread[:, None, None]) ** 2
+                    + 0.5 * np.log(var / spread**2)[:, None, None]
+                )
+            out[a : a + size] = logsumexp(values, axis=2, b=weights).sum(axis=0)
         return out
 
 
@@ -333,7 +404,10 @@ def _falls_ever_faster(log_rows: Array) -> bool:
     """Whether rows on even grids are concave but for rounding, and possible everywhere."""
     with np.errstate(invalid="ignore"):
         bend = np.diff(log_rows, n=2, axis=1)
-    return bool(np.isfinite(log_rows).all() and (bend <= 1e-6 * np.maximum(1.0, np.abs(log_rows[:, 1:-1]))).all())
+    return bool(
+        np.isfinite(log_rows).all()
+        and (bend <= 1e-6 * np.maximum(1.0, np.abs(log_rows[:, 1:-1]))).all()
+    )
 
 
 def _shifted(rows: Array, grid: Array, shift: float) -> Array:
@@ -358,7 +432,9 @@ def _values_at(part: Draws, offsets: Array, rng: np.random.Generator) -> Array:
         gain = np.linalg.solve(cov, cross)
         values = part.points @ gain
         rest = component.kernel.cov(offsets[:, None], offsets) - cross.T @ gain
-    if np.diag(rest).max(initial=0.0) > 1e-6 * np.diag(component.kernel.cov(offsets[:, None], offsets)).max(initial=0.0):
+    if np.diag(rest).max(initial=0.0) > 1e-6 * np.diag(
+        component.kernel.cov(offsets[:, None], offsets)
+    ).max(initial=0.0):
         values = values + rng.standard_normal(values.shape) @ symmetric_root(rest)
     return values
 

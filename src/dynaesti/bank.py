@@ -16,11 +16,18 @@ from dynaesti.threads import in_threads
 
 BOUND = 1e-3  # a parameter so near its bound stands there
 NEWTON_STEPS = 10
-SETTLED = 1e-3  # largest step of an item at rest: the next one, Newton's, would be about the square of it
+SETTLED = (
+    1e-3  # largest step of an item at rest: the next one, Newton's, would be about the square of it
+)
 BATCH = 1_000_000  # slopes at a time
 HYPER_ITEMS = 20  # fewer items than this do not learn their priors from each other
-FEW_PLACE, FEW_SPREAD = 2.0, 0.5  # sds of the weak priors of a small population's mean and log sd, in the items' unit
-WIDEST = float(np.log(50.0))  # log spread of abilities, where it is free: the same for items of slope 1
+FEW_PLACE, FEW_SPREAD = (
+    2.0,
+    0.5,
+)  # sds of the weak priors of a small population's mean and log sd, in the items' unit
+WIDEST = float(
+    np.log(50.0)
+)  # log spread of abilities, where it is free: the same for items of slope 1
 STEEPEST = 50.0  # slope: the finest grid of abilities resolves no more, so what is not kept from running away stops there
 
 
@@ -45,7 +52,10 @@ class Metric:
         """Of what is free, where people are few: without it one person's spread would be learned as 0, and their band with it."""
         if not self.few:
             return 0.0
-        return -0.5 * (self.free_location * (self.location / FEW_PLACE) ** 2 + self.free_scale * (self.log_scale / FEW_SPREAD) ** 2)
+        return -0.5 * (
+            self.free_location * (self.location / FEW_PLACE) ** 2
+            + self.free_scale * (self.log_scale / FEW_SPREAD) ** 2
+        )
 
     @property
     def scale(self) -> float:
@@ -102,7 +112,9 @@ class Block:
         """Log of the room that the answers leave the free parameters of what their priors gave them (by Laplace's method)."""
         scaled = self.prior_sd[:, None] * curvature * self.prior_sd
         both = self.free[:, :, None] & self.free[:, None, :]
-        return float(-0.5 * np.linalg.slogdet(np.where(both, scaled, np.eye(self.prior_sd.size)))[1].sum())
+        return float(
+            -0.5 * np.linalg.slogdet(np.where(both, scaled, np.eye(self.prior_sd.size)))[1].sum()
+        )
 
     def told(self, u: Array, gain: float = 1.0, shift: float = 0.0) -> dict[str, Array]:
         """Reported parameters of all items at u, with abilities counted as gain · θ + shift."""
@@ -110,17 +122,27 @@ class Block:
 
     def rows(self, theta: Array) -> Array:
         """All rows of the block, flat: (rows, points)."""
-        return joined([self.model.rows(self.u[part], theta).reshape(-1, theta.size) for part in self._batches(theta.size)])
+        return joined(
+            [
+                self.model.rows(self.u[part], theta).reshape(-1, theta.size)
+                for part in self._batches(theta.size)
+            ]
+        )
 
     def slopes(self, theta: Array) -> Array:
         """Derivatives of the rows by the item's own parameters: (rows, parameters, points)."""
-        parts = [self.model.slopes(self.u[part], theta).transpose(0, 2, 1, 3) for part in self._batches(theta.size)]
+        parts = [
+            self.model.slopes(self.u[part], theta).transpose(0, 2, 1, 3)
+            for part in self._batches(theta.size)
+        ]
         return np.concatenate([part.reshape(-1, self.u.shape[1], theta.size) for part in parts])
 
     def bounds(self, u: Array) -> tuple[Array, Array]:
         """How far parameters (items, parameters) may run away; where slopes are flat, places may lie far off."""
         units = [prior.unit for prior in self.model.priors(self.size)]
-        if isinstance(self.model, GaussianItem) and not self.values.shape[1]:  # in a unit that is not known
+        if (
+            isinstance(self.model, GaussianItem) and not self.values.shape[1]
+        ):  # in a unit that is not known
             return np.full(u.shape, -np.inf), np.full(u.shape, np.inf)
         far = np.full(u.shape, self.model.farthest)
         if "log slope" in units:
@@ -141,13 +163,17 @@ class Block:
     def at_bound(self) -> Bools:
         """Items that would run on if they could: their answers leave a parameter without a finite estimate."""
         low, high = self.bounds(self.u)
-        return np.asarray((self.free & ((self.u <= low + BOUND) | (self.u >= high - BOUND))).any(axis=1))
+        return np.asarray(
+            (self.free & ((self.u <= low + BOUND) | (self.u >= high - BOUND))).any(axis=1)
+        )
 
     def _batches(self, points: int) -> list[slice]:
         size = max(1, BATCH // (self.u.shape[1] * self.depth * points))
         return [slice(a, a + size) for a in range(0, len(self.u), size)]
 
-    def improved(self, counts: Array, theta: Array, threads: int | None = None) -> tuple[Block, Array]:
+    def improved(
+        self, counts: Array, theta: Array, threads: int | None = None
+    ) -> tuple[Block, Array]:
         """The block at the maximum of expected log-likelihood + log prior, and each item's curvature there."""
         shaped = counts.reshape(len(self.u), self.depth, -1)
         if self.model.shared:
@@ -161,7 +187,9 @@ class Block:
         return replace(self, u=u), curvature
 
 
-def _evaluated(block: Block, which: Ints, u: Array, counts: Array, theta: Array) -> tuple[Array, Array, Array]:
+def _evaluated(
+    block: Block, which: Ints, u: Array, counts: Array, theta: Array
+) -> tuple[Array, Array, Array]:
     """Expected log-likelihood + log prior of some of a block's items at u, its gradient and its curvature."""
     value, gradient, curvature = block.model.evaluated(u, theta, counts)
     log_prior, pull, bend = block.leaning.evaluated(u, block.leaning.slope[which])
@@ -179,19 +207,33 @@ def _newton(block: Block, part: slice, counts: Array, theta: Array) -> tuple[Arr
         small = largest < SETTLED
         if small.any():  # the last step needs no look at where it leads
             u[active[small]] = block.clipped(u[active[small]] + step[small], which[active[small]])
-            active, value, gradient, curvature = active[~small], value[~small], gradient[~small], curvature[~small]
+            active, value, gradient, curvature = (
+                active[~small],
+                value[~small],
+                gradient[~small],
+                curvature[~small],
+            )
             step, largest = step[~small], largest[~small]
         if active.size == 0:
             break
         step *= np.minimum(1.0, block.model.longest / np.maximum(largest, 1e-300))[:, None]
         here = value, gradient, curvature
-        trial, value, gradient, curvature = _halved(block, which[active], u[active], step, here, counts[active], theta)
+        trial, value, gradient, curvature = _halved(
+            block, which[active], u[active], step, here, counts[active], theta
+        )
         u[active], kept[active] = trial, curvature
     return u, kept
 
 
-def _halved(block: Block, which: Ints, u: Array, step: Array, here: tuple[Array, Array, Array], counts: Array, theta: Array
-            ) -> tuple[Array, Array, Array, Array]:
+def _halved(
+    block: Block,
+    which: Ints,
+    u: Array,
+    step: Array,
+    here: tuple[Array, Array, Array],
+    counts: Array,
+    theta: Array,
+) -> tuple[Array, Array, Array, Array]:
     """Each item after its step, which is halved until it does not make things worse; value, gradient and curvature there."""
     trial, todo = block.clipped(u + step, which), np.arange(len(u))
     value = here[0]
@@ -215,7 +257,9 @@ def _solve_free(curvature: Array, gradient: Array, free: Bools) -> Array:
     inner = np.where(both, curvature, 0.0)
     values, vectors = np.linalg.eigh(inner)
     floor = 1e-8 * np.maximum(np.abs(values).max(axis=1, keepdims=True), 1e-8)
-    along = np.einsum("ipq,ip->iq", vectors, np.where(free, gradient, 0.0)) / np.maximum(np.abs(values), floor)
+    along = np.einsum("ipq,ip->iq", vectors, np.where(free, gradient, 0.0)) / np.maximum(
+        np.abs(values), floor
+    )
     return np.where(free, np.einsum("ipq,iq->ip", vectors, along), 0.0)
 
 
@@ -233,12 +277,19 @@ def _improve_shared(block: Block, counts: Array, theta: Array) -> tuple[Block, A
         h_own, cross = curvature.sum(axis=(1, 2)), curvature.sum(axis=1) @ basis
         g_own, g_tau = gradient.sum(axis=1), basis.T @ gradient.sum(axis=0)
         schur = basis.T @ curvature.sum(axis=0) @ basis - (cross.T / h_own) @ cross
-        d_tau = np.linalg.solve(schur, g_tau - cross.T @ (g_own / h_own)) if steps > 1 else np.zeros(0)
+        d_tau = (
+            np.linalg.solve(schur, g_tau - cross.T @ (g_own / h_own)) if steps > 1 else np.zeros(0)
+        )
         d_own = (g_own - cross @ d_tau) / h_own
-        length = min(1.0, block.model.longest / max(np.abs(d_own).max(), np.abs(d_tau).max(initial=0.0), 1e-300))
+        length = min(
+            1.0,
+            block.model.longest / max(np.abs(d_own).max(), np.abs(d_tau).max(initial=0.0), 1e-300),
+        )
         while True:
             trial_own, trial_tau = own + length * d_own, tau + length * basis @ d_tau
-            found = float(_evaluated(block, every, trial_own[:, None] + trial_tau, counts, theta)[0].sum())
+            found = float(
+                _evaluated(block, every, trial_own[:, None] + trial_tau, counts, theta)[0].sum()
+            )
             if found >= value - 1e-10 * abs(value) or length < 1e-4:
                 break
             length *= 0.5
@@ -254,7 +305,9 @@ class Improved(NamedTuple):
 
     bank: Bank
     weights: Array  # root of the information about each free parameter: weighted moves are in standard errors
-    log_room: float  # of all items under priors that are learned from them, see `Block.log_room`; else 0
+    log_room: (
+        float  # of all items under priors that are learned from them, see `Block.log_room`; else 0
+    )
 
 
 @dataclass(frozen=True)
@@ -263,7 +316,9 @@ class Bank:
 
     blocks: tuple[Block, ...]
     metric: Metric
-    priors: str | None = "weak"  # "weak", "sparse" (items have few answers: learned as hierarchical ones are), "hierarchical" or None
+    priors: str | None = (
+        "weak"  # "weak", "sparse" (items have few answers: learned as hierarchical ones are), "hierarchical" or None
+    )
 
     @cached_property
     def row_count(self) -> int:
@@ -292,13 +347,26 @@ class Bank:
     def improved(self, counts: Array, z: Array, threads: int | None = None) -> Improved:
         """The M-step: every item, then the priors' own parameters, from expected counts. The metric is not for it: see `remetred`."""
         seen = np.flatnonzero(np.abs(counts).max(axis=0) > 1e-14)  # nobody is at the grid's ends
-        counts, z = np.ascontiguousarray(counts[:, seen[0]:seen[-1] + 1]), z[seen[0]:seen[-1] + 1]
+        counts, z = (
+            np.ascontiguousarray(counts[:, seen[0] : seen[-1] + 1]),
+            z[seen[0] : seen[-1] + 1],
+        )
         theta = self.metric.theta(z)
-        moved = [block.improved(counts[block.first_row:block.end_row], theta, threads) for block in self.blocks]
+        moved = [
+            block.improved(counts[block.first_row : block.end_row], theta, threads)
+            for block in self.blocks
+        ]
         blocks = [block for block, _ in moved]
         if self.needs_unit:
             blocks = [_with_learned_prior(block, curvature) for block, curvature in moved]
-        room = sum(block.log_room(curvature) for block, (_, curvature) in zip(self.blocks, moved, strict=True)) if self.needs_unit else 0.0
+        room = (
+            sum(
+                block.log_room(curvature)
+                for block, (_, curvature) in zip(self.blocks, moved, strict=True)
+            )
+            if self.needs_unit
+            else 0.0
+        )
         improved = replace(self, blocks=tuple(blocks))
         return Improved(improved, improved._weights([curvature for _, curvature in moved]), room)
 
@@ -307,23 +375,40 @@ class Bank:
     @property
     def free_count(self) -> int:
         """Free parameters of the items and the metric."""
-        return sum(int(block.free.sum()) for block in self.blocks) + self.metric.free_location + self.metric.free_scale
+        return (
+            sum(int(block.free.sum()) for block in self.blocks)
+            + self.metric.free_location
+            + self.metric.free_scale
+        )
 
     def vector(self) -> Array:
         """Everything that an EM step moves, as one vector: free parameters, the metric, the priors' own where they are learned."""
         parts = [block.u[block.free] for block in self.blocks]
         if self.needs_unit:
-            parts += [np.concatenate([block.prior_mean, np.log(block.prior_sd)]) for block in self.blocks]
+            parts += [
+                np.concatenate([block.prior_mean, np.log(block.prior_sd)]) for block in self.blocks
+            ]
         metric = self.metric
-        return np.concatenate([*parts, [metric.location] * metric.free_location, [metric.log_scale] * metric.free_scale])
+        return np.concatenate(
+            [
+                *parts,
+                [metric.location] * metric.free_location,
+                [metric.log_scale] * metric.free_scale,
+            ]
+        )
 
     def _weights(self, curvatures: Sequence[Array]) -> Array:
         """Root of the information about each entry of the vector."""
-        parts = [np.sqrt(np.maximum(np.diagonal(curvature, axis1=1, axis2=2), 0.0))[block.free]
-                 for block, curvature in zip(self.blocks, curvatures, strict=True)]
+        parts = [
+            np.sqrt(np.maximum(np.diagonal(curvature, axis1=1, axis2=2), 0.0))[block.free]
+            for block, curvature in zip(self.blocks, curvatures, strict=True)
+        ]
         if self.needs_unit:
-            parts += [np.sqrt(len(block.items)) * np.concatenate([1 / block.prior_sd, np.full(block.prior_sd.size, np.sqrt(2.0))])
-                      for block in self.blocks]
+            parts += [
+                np.sqrt(len(block.items))
+                * np.concatenate([1 / block.prior_sd, np.full(block.prior_sd.size, np.sqrt(2.0))])
+                for block in self.blocks
+            ]
         world = [np.sqrt(self.row_count)] * (self.metric.free_location + self.metric.free_scale)
         return np.concatenate([*parts, world])
 
@@ -332,13 +417,13 @@ class Bank:
         blocks, used = [], 0
         for block in self.blocks:
             u, size = block.u.copy(), int(block.free.sum())
-            u[block.free] = vector[used:used + size]
+            u[block.free] = vector[used : used + size]
             blocks.append(replace(block, u=block.clipped(u)))
             used += size
         if self.needs_unit:
             for k, block in enumerate(blocks):
                 width = block.prior_mean.size
-                mean, log_sd = vector[used:used + width], vector[used + width:used + 2 * width]
+                mean, log_sd = vector[used : used + width], vector[used + width : used + 2 * width]
                 blocks[k] = replace(block, prior_mean=mean, prior_sd=np.exp(log_sd))
                 used += 2 * width
         metric = self.metric
@@ -359,10 +444,17 @@ class Bank:
         gain = 1.0 if metric.free_scale or metric.free_location else float(np.exp(-log_scale))
         shift = 0.0 if metric.free_location else -gain * metric.scale * location
         blocks = self.blocks
-        if (gain, shift) != (1.0, 0.0) and not any(isinstance(block.model, OwnModel) for block in blocks):
+        if (gain, shift) != (1.0, 0.0) and not any(
+            isinstance(block.model, OwnModel) for block in blocks
+        ):
             blocks = tuple(_remetred(block, gain, shift, self.needs_unit) for block in blocks)
-        moved = replace(metric, location=metric.location + metric.scale * location * metric.free_location,
-                        log_scale=min(metric.log_scale + log_scale * metric.free_scale, max(WIDEST, metric.log_scale)))
+        moved = replace(
+            metric,
+            location=metric.location + metric.scale * location * metric.free_location,
+            log_scale=min(
+                metric.log_scale + log_scale * metric.free_scale, max(WIDEST, metric.log_scale)
+            ),
+        )
         return replace(self, blocks=blocks, metric=moved)
 
     def begun_from(self, earlier: Bank) -> Bank:
@@ -374,18 +466,35 @@ class Bank:
                 if (old.model, old.size) != (block.model, block.size):
                     continue
                 _, here, there = np.intersect1d(block.items, old.items, return_indices=True)
-                u[here], free[here], mean, sd = old.u[there], old.free[there], old.prior_mean, old.prior_sd
-                if isinstance(block.model, GaussianItem):  # measurements are counted from the mean of all, which has moved
+                u[here], free[here], mean, sd = (
+                    old.u[there],
+                    old.free[there],
+                    old.prior_mean,
+                    old.prior_sd,
+                )
+                if isinstance(
+                    block.model, GaussianItem
+                ):  # measurements are counted from the mean of all, which has moved
                     told = {name: column[there] for name, column in old.told(old.u).items()}
-                    u[here] = block.model.recover(block.model.out_of_units(told, block.values[here]), block.size)
+                    u[here] = block.model.recover(
+                        block.model.out_of_units(told, block.values[here]), block.size
+                    )
             blocks.append(replace(block, u=u, free=free, prior_mean=mean, prior_sd=sd))
         return replace(self, blocks=tuple(blocks), metric=earlier.metric)
 
     def mirrored(self) -> Bank:
         """The same items on the scale θ → −θ."""
-        blocks = tuple(replace(block, u=block.model.reversed(block.u), prior_mean=block.model.reversed(block.prior_mean[None])[0])
-                       for block in self.blocks)
-        return replace(self, blocks=blocks, metric=replace(self.metric, location=-self.metric.location))
+        blocks = tuple(
+            replace(
+                block,
+                u=block.model.reversed(block.u),
+                prior_mean=block.model.reversed(block.prior_mean[None])[0],
+            )
+            for block in self.blocks
+        )
+        return replace(
+            self, blocks=blocks, metric=replace(self.metric, location=-self.metric.location)
+        )
 
     def slopes(self, z: Array) -> Array:
         """Derivatives of all rows by their item's parameters, padded to the widest item: (rows, parameters, points)."""
@@ -393,7 +502,7 @@ class Bank:
         width = max(block.u.shape[1] for block in self.blocks)
         out = np.zeros((self.row_count, width, z.size))
         for block in self.blocks:
-            out[block.first_row:block.end_row, :block.u.shape[1]] = block.slopes(theta)
+            out[block.first_row : block.end_row, : block.u.shape[1]] = block.slopes(theta)
         return out
 
     def item_of_rows(self) -> Ints:
@@ -402,7 +511,10 @@ class Bank:
 
     def place_of_items(self) -> tuple[Ints, Ints]:
         """Block and place within it, for every item."""
-        block_of, place = np.empty(self.item_count, dtype=np.int64), np.empty(self.item_count, dtype=np.int64)
+        block_of, place = (
+            np.empty(self.item_count, dtype=np.int64),
+            np.empty(self.item_count, dtype=np.int64),
+        )
         for k, block in enumerate(self.blocks):
             block_of[block.items], place[block.items] = k, np.arange(len(block.items))
         return block_of, place
@@ -415,20 +527,38 @@ class Bank:
     def steepness(self) -> float:
         """The steepest predictor per unit of z: how fine a grid the rows need."""
         z = np.array([-1e-4, 1e-4])
-        steep = float(max((np.abs(np.diff(block.rows(self.metric.theta(z)), axis=1)).max() for block in self.blocks), default=1.0) / 2e-4)
-        own = [block.model.steepness(block.u) * self.metric.scale for block in self.blocks if isinstance(block.model, OwnModel)]
-        return max([steep, *own])  # of formulas that are not ours nothing is known but what they return
+        steep = float(
+            max(
+                (
+                    np.abs(np.diff(block.rows(self.metric.theta(z)), axis=1)).max()
+                    for block in self.blocks
+                ),
+                default=1.0,
+            )
+            / 2e-4
+        )
+        own = [
+            block.model.steepness(block.u) * self.metric.scale
+            for block in self.blocks
+            if isinstance(block.model, OwnModel)
+        ]
+        return max(
+            [steep, *own]
+        )  # of formulas that are not ours nothing is known but what they return
 
     def check_own(self, rows: Array, z: Array) -> None:
         """Refuse models of the user's own whose rows on a grid cannot be computed with."""
         for block in self.blocks:
             if isinstance(block.model, OwnModel):
-                mine = rows[block.first_row:block.end_row].reshape(len(block.items), block.depth, -1)
+                mine = rows[block.first_row : block.end_row].reshape(
+                    len(block.items), block.depth, -1
+                )
                 block.model.check_rows(mine, self.metric.theta(z))
 
 
 def _remetred(block: Block, gain: float, shift: float, learned: bool) -> Block:
     """A block's items for abilities counted anew, and its learned priors, whose spreads follow by the derivative at the centre."""
+
     def moved(u: Array) -> Array:
         return block.model.recover(block.model.describe(u, gain, shift), block.size)
 
@@ -436,16 +566,24 @@ def _remetred(block: Block, gain: float, shift: float, learned: bool) -> Block:
         return replace(block, u=moved(block.u))
     step = 1e-4 * np.eye(block.prior_mean.size)
     centre = moved(block.prior_mean[None])[0]
-    stretch = np.abs(np.diagonal(moved(block.prior_mean + step) - moved(block.prior_mean - step))) / 2e-4
+    stretch = (
+        np.abs(np.diagonal(moved(block.prior_mean + step) - moved(block.prior_mean - step))) / 2e-4
+    )
     unit = np.array([prior.unit != "" for prior in block.model.priors(block.size)])
-    return replace(block, u=moved(block.u), prior_mean=np.where(unit, centre, block.prior_mean),
-                   prior_sd=np.where(unit, block.prior_sd * stretch, block.prior_sd))
+    return replace(
+        block,
+        u=moved(block.u),
+        prior_mean=np.where(unit, centre, block.prior_mean),
+        prior_sd=np.where(unit, block.prior_sd * stretch, block.prior_sd),
+    )
 
 
 def _with_learned_prior(block: Block, curvature: Array) -> Block:
     """Centres and spreads of the priors from the block's own items, where these are enough."""
     if len(block.items) < HYPER_ITEMS or not np.isfinite(block.prior_sd).all():
         return block
-    own = np.diagonal(np.linalg.inv(curvature + 1e-9 * np.eye(curvature.shape[1])), axis1=1, axis2=2)
+    own = np.diagonal(
+        np.linalg.inv(curvature + 1e-9 * np.eye(curvature.shape[1])), axis1=1, axis2=2
+    )
     mean, sd = learned(block.u, own, block.model.priors(block.size))
     return replace(block, prior_mean=mean, prior_sd=sd)

@@ -39,7 +39,9 @@ def item_and_person(train: Responses, test: Responses, values: Array) -> Array:
         for k in range(1, size):
             expected = np.bincount(train.item, p[:, k], train.items.size)
             curved = np.bincount(train.item, p[:, k] * (1 - p[:, k]), train.items.size)
-            change = (seen[:, k] - expected - (odds[:, k] - centre[k]) / ITEM_SD**2) / (curved + ITEM_SD**-2)
+            change = (seen[:, k] - expected - (odds[:, k] - centre[k]) / ITEM_SD**2) / (
+                curved + ITEM_SD**-2
+            )
             odds[:, k] += np.clip(change, -1, 1) / (size - 1)
     item = _looked_up(odds, centre, train.items, test.items)[test.item]
     return _tilted(item, _looked_up(theta, 0.0, train.people, test.people)[test.person], step)
@@ -61,7 +63,9 @@ def _looked_up(table: Array, default: Array | float, known: Array, wanted: Array
 
 
 @compiled
-def _run_elo(person: Ints, item: Ints, y: Array, learn: Array, people: int, items: int, out: Array) -> None:
+def _run_elo(
+    person: Ints, item: Ints, y: Array, learn: Array, people: int, items: int, out: Array
+) -> None:
     ability, difficulty = np.zeros(people), np.zeros(items)
     person_n, item_n = np.zeros(people), np.zeros(items)
     for k in range(person.size):
@@ -77,13 +81,21 @@ def _run_elo(person: Ints, item: Ints, y: Array, learn: Array, people: int, item
 
 def elo(train: Responses, test: Responses) -> Array:
     """Chances of 1 by ratings that move with every answer in the order of time; held-out answers are predicted as they come by."""
-    people, items = (np.array(sorted({*a.tolist(), *b.tolist()}, key=str), dtype=object)
-                     for a, b in ((train.people, test.people), (train.items, test.items)))
+    people, items = (
+        np.array(sorted({*a.tolist(), *b.tolist()}, key=str), dtype=object)
+        for a, b in ((train.people, test.people), (train.items, test.items))
+    )
     parts = []
     for part in (train, test):
-        where = [{label: k for k, label in enumerate(labels.tolist())} for labels in (people, items)]
-        person = np.array([where[0][label] for label in part.people.tolist()], dtype=np.int64)[part.person]
-        item = np.array([where[1][label] for label in part.items.tolist()], dtype=np.int64)[part.item]
+        where = [
+            {label: k for k, label in enumerate(labels.tolist())} for labels in (people, items)
+        ]
+        person = np.array([where[0][label] for label in part.people.tolist()], dtype=np.int64)[
+            part.person
+        ]
+        item = np.array([where[1][label] for label in part.items.tolist()], dtype=np.int64)[
+            part.item
+        ]
         parts.append((person, item, part.resp, part.offsets))
     person, item, y, when = (np.concatenate(columns) for columns in zip(*parts, strict=True))
     learn = np.repeat([1.0, 0.0], [len(train), len(test)])
@@ -92,4 +104,4 @@ def elo(train: Responses, test: Responses) -> Array:
     _run_elo(person[order], item[order], y[order], learn[order], people.size, items.size, out)
     back = np.empty_like(out)
     back[order] = out
-    return back[len(train):]
+    return back[len(train) :]

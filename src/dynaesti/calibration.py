@@ -86,18 +86,25 @@ class Calibration(ABC):
 
     @cached_property
     def _item_columns(self) -> dict[str, Any]:
-        return item_columns(self.bank, self.item_labels, self.item_answers, self.covariance, self.scale)
+        return item_columns(
+            self.bank, self.item_labels, self.item_answers, self.covariance, self.scale
+        )
 
     @property
     def history(self) -> Any:
         """The trace of the fit as a frame."""
         names = ("iteration", "stage", "objective", "log_evidence", "change", "seconds")
-        return make_frame({name: [getattr(step, name) for step in self.trace] for name in names}, self.frame)
+        return make_frame(
+            {name: [getattr(step, name) for step in self.trace] for name in names}, self.frame
+        )
 
     @property
     def bandwidths(self) -> Any:
         """The priors and their weights in the population, as a frame."""
-        return make_frame({"kernel": [kernel.describe() for kernel in self.kernels], "weight": self.population}, self.frame)
+        return make_frame(
+            {"kernel": [kernel.describe() for kernel in self.kernels], "weight": self.population},
+            self.frame,
+        )
 
     @cached_property
     def row_table(self) -> RowTable:
@@ -117,7 +124,11 @@ class Calibration(ABC):
     def information_at(self, ability: Any, items: Any = None) -> Array:
         """Fisher information of each item about ability, on the reported scale: (items, abilities)."""
         theta = (as_vector(ability, "ability") - self.shift) / self.gain
-        chosen = np.arange(self.item_labels.size) if items is None else find(self.item_labels, listed(items), "items")
+        chosen = (
+            np.arange(self.item_labels.size)
+            if items is None
+            else find(self.item_labels, listed(items), "items")
+        )
         return item_information(self.bank, theta)[chosen] / self.gain**2
 
     def test_information(self, ability: Any, items: Any = None) -> Any:
@@ -125,7 +136,9 @@ class Calibration(ABC):
         values = as_vector(ability, "ability")
         total = self.information_at(values, items).sum(axis=0)
         with np.errstate(divide="ignore"):
-            return make_frame({"ability": values, "information": total, "se": 1 / np.sqrt(total)}, self.frame)
+            return make_frame(
+                {"ability": values, "information": total, "se": 1 / np.sqrt(total)}, self.frame
+            )
 
     def movement(self) -> dict[str, float]:
         """How abilities move: the share of their variance that stays with a person, and the time scale of the rest (median, 10 and 90 %).
@@ -142,10 +155,17 @@ class Calibration(ABC):
                     scales.append(leaf.number("bandwidth"))
                     weights.append(weight * leaf.variance / total)
         if not scales:
-            return {"stays": float(stays), "bandwidth": np.inf, "shortest": np.inf, "longest": np.inf}
+            return {
+                "stays": float(stays),
+                "bandwidth": np.inf,
+                "shortest": np.inf,
+                "longest": np.inf,
+            }
         order = np.argsort(scales)
         rising = np.cumsum(np.array(weights)[order]) / np.sum(weights)
-        low, middle, high = (float(np.array(scales)[order][np.searchsorted(rising, q)]) for q in (0.1, 0.5, 0.9))
+        low, middle, high = (
+            float(np.array(scales)[order][np.searchsorted(rising, q)]) for q in (0.1, 0.5, 0.9)
+        )
         return {"stays": float(stays), "bandwidth": middle, "shortest": low, "longest": high}
 
     def _offsets(self, times: Any) -> Array:
@@ -161,9 +181,17 @@ class Calibration(ABC):
 
     def more(self, data: Any, unanswered: bool = False) -> Responses:
         """Further data, read with the columns of the fit where they have them, else by their usual names."""
-        columns: dict[str, Any] = {key: name for key, name in self.like.columns.items() if name is not None and key != "model"}
-        reading: dict[str, Any] = {"clock": self.like.clock, "timeless": "time" not in columns, "unanswered": unanswered,
-                                   "unit": None if self.like.axis.stamps else self.like.unit}
+        columns: dict[str, Any] = {
+            key: name
+            for key, name in self.like.columns.items()
+            if name is not None and key != "model"
+        }
+        reading: dict[str, Any] = {
+            "clock": self.like.clock,
+            "timeless": "time" not in columns,
+            "unanswered": unanswered,
+            "unit": None if self.like.axis.stamps else self.like.unit,
+        }
         try:
             return Responses.read(data, **columns, **reading, known=True)
         except ResponseError as error:
@@ -176,12 +204,16 @@ class Calibration(ABC):
         out, labels = [], self.item_labels.tolist()
         lost = np.sort(np.concatenate([block.items[block.at_bound] for block in self.bank.blocks]))
         if lost.size:
-            out.append(f"{told(lost.size, 'items')} of {len(labels):,} have no finite estimate (first: {labels[lost[0]]!r}): everybody "
-                       "answered alike, or ability parts right from wrong without a flaw. They stand at the bounds; priors='weak' gives "
-                       "them a value.")
+            out.append(
+                f"{told(lost.size, 'items')} of {len(labels):,} have no finite estimate (first: {labels[lost[0]]!r}): everybody "
+                "answered alike, or ability parts right from wrong without a flaw. They stand at the bounds; priors='weak' gives "
+                "them a value."
+            )
         if self.bank.metric.at_bound:
-            out.append("The spread of abilities has no finite estimate: ability parts right from wrong without a flaw. It stands at its "
-                       "bound, and the items' unit with it.")
+            out.append(
+                "The spread of abilities has no finite estimate: ability parts right from wrong without a flaw. It stands at its "
+                "bound, and the items' unit with it."
+            )
         for block, cov in zip(self.bank.blocks, self.covariance or (), strict=False):
             names = block.model.names(block.size)
             if "guess" not in names:
@@ -189,10 +221,18 @@ class Calibration(ABC):
             k = names.index("guess")
             vague = np.sqrt(np.maximum(cov[:, k, k], 0.0)) > VAGUE * block.prior_sd[k]
             if vague.mean() > 0.5:
-                out.append(f"The answers say next to nothing of guessing for {int(vague.sum()):,} of {told(vague.size, 'items')}: their c "
-                           "rests on the prior, and b and a with it.")
-        if self.options["direction"] == "free" and not self.options.get("orient") and not self.bank.metric.free_location:
-            out.append("Which end of the scale is up was decided by the mean slope; orient= says it for good.")
+                out.append(
+                    f"The answers say next to nothing of guessing for {int(vague.sum()):,} of {told(vague.size, 'items')}: their c "
+                    "rests on the prior, and b and a with it."
+                )
+        if (
+            self.options["direction"] == "free"
+            and not self.options.get("orient")
+            and not self.bank.metric.free_location
+        ):
+            out.append(
+                "Which end of the scale is up was decided by the mean slope; orient= says it for good."
+            )
         return out
 
     def told_models(self) -> str:
@@ -202,9 +242,19 @@ class Calibration(ABC):
     def told_verdict(self, log_evidence: float, unsettled: int, dropped: int) -> str:
         """How the fit ended, in a few sentences."""
         heavy = int(np.argmax(self.population))
-        verdict = "The fit came to rest" if self.converged else "The fit did NOT come to rest (raise iterations)"
-        return (f"{verdict} after {len(self.trace)} steps; log evidence {log_evidence:.2f}. Scale: {self.scale.name}. Priors: "
-                f"{self.kernels[heavy].describe()} carries {self.population[heavy]:.0%} of the population, {len(self.kernels)} in all."
-                + (f" Grafting did not settle for {unsettled} curves." if unsettled else "")
-                + (f" {dropped:,} rows without a response were dropped." if dropped else "")
-                + (f" {len(self.coding.merged)} items had rare categories merged." if self.coding.merged else ""))
+        verdict = (
+            "The fit came to rest"
+            if self.converged
+            else "The fit did NOT come to rest (raise iterations)"
+        )
+        return (
+            f"{verdict} after {len(self.trace)} steps; log evidence {log_evidence:.2f}. Scale: {self.scale.name}. Priors: "
+            f"{self.kernels[heavy].describe()} carries {self.population[heavy]:.0%} of the population, {len(self.kernels)} in all."
+            + (f" Grafting did not settle for {unsettled} curves." if unsettled else "")
+            + (f" {dropped:,} rows without a response were dropped." if dropped else "")
+            + (
+                f" {len(self.coding.merged)} items had rare categories merged."
+                if self.coding.merged
+                else ""
+            )
+        )

@@ -24,7 +24,9 @@ POPULATION_FINEST = 0.3  # of log h: a population mixes what lies between
 POPULATION_WAVES = 50  # shortest bandwidth tried for a population, in fractions of the typical span: features cost its square
 SHARE_SD = 0.8  # of the log ratio of two leaves' amplitudes
 STATIC_PRIOR = 0.05
-MOST_WAVES = 400  # shortest bandwidth that is tried for kernels with features, in fractions of the span
+MOST_WAVES = (
+    400  # shortest bandwidth that is tried for kernels with features, in fractions of the span
+)
 NEGLIGIBLE = 1e-2  # weight at an end of an axis that may be ignored
 HOPELESS = 1e-6  # a neighbour with so small a share of the best one's weight excuses a grid point from evaluation;
 POPULATION_HOPELESS = 3e-2  # for a population, where weights are shares of people, and such priors would be pruned anyway
@@ -46,7 +48,9 @@ class Axis:
 
     def log_prior(self, value: float) -> float:
         """Log density of the normal prior."""
-        return float(-0.5 * ((value - self.centre) / self.sd) ** 2 - np.log(self.sd * np.sqrt(2 * np.pi)))
+        return float(
+            -0.5 * ((value - self.centre) / self.sd) ** 2 - np.log(self.sd * np.sqrt(2 * np.pi))
+        )
 
 
 @dataclass(frozen=True)
@@ -108,16 +112,28 @@ def _scaled(leaf: Leaf, weight: float) -> Leaf:
 def unit_space(kernel: Kernel, span: float, gap: float) -> UnitSpace:
     """The axes of a kernel of total variance 1: open bandwidths, and the shares of leaves whose amplitude is to be learned."""
     leaves = kernel.leaves
-    axes = [replace(_bandwidth_axis(k, leaf, span, max(gap, span / POPULATION_WAVES)), finest=POPULATION_FINEST)
-            for k, leaf in enumerate(leaves) if isinstance(leaf, Banded) and isinstance(leaf.bandwidth, str)]
+    axes = [
+        replace(
+            _bandwidth_axis(k, leaf, span, max(gap, span / POPULATION_WAVES)),
+            finest=POPULATION_FINEST,
+        )
+        for k, leaf in enumerate(leaves)
+        if isinstance(leaf, Banded) and isinstance(leaf.bandwidth, str)
+    ]
     shared = [k for k, leaf in enumerate(leaves) if leaf.amplitude == "learn"]
     last = shared[-1] if shared else -1
-    fixed = as_kernel(tuple(_scaled(leaf, leaf.weight) if k == last else leaf for k, leaf in enumerate(leaves)))
+    fixed = as_kernel(
+        tuple(_scaled(leaf, leaf.weight) if k == last else leaf for k, leaf in enumerate(leaves))
+    )
     axes += [Axis((k,), "amplitude", 0.0, SHARE_SD, -3.0, finest=0.3) for k in shared[:-1]]
     _bounded(axes)
     open_bands = [leaves[k] for axis in axes if axis.field == "bandwidth" for k in axis.leaves]
     others = [leaf for leaf in leaves if not any(leaf is band for band in open_bands)]
-    static = bool(open_bands) and all(_may_be_constant(leaf) for leaf in open_bands) and all(leaf.constant for leaf in others)
+    static = (
+        bool(open_bands)
+        and all(_may_be_constant(leaf) for leaf in open_bands)
+        and all(leaf.constant for leaf in others)
+    )
     return UnitSpace(fixed, tuple(axes), static, POPULATION_HOPELESS)
 
 
@@ -127,45 +143,78 @@ def open_space(kernel: Kernel, span: float, gap: float, unit_prior: bool, spread
     `gap` is the typical distance of neighbouring instants: no data can show a shorter bandwidth. `spread` centres the amplitude.
     """
     leaves = kernel.leaves
-    axes = [_bandwidth_axis(k, leaf, span, gap) for k, leaf in enumerate(leaves)
-            if isinstance(leaf, Banded) and isinstance(leaf.bandwidth, str)]
-    scaled = tuple(k for k, leaf in enumerate(leaves) if leaf.amplitude == "learn" or (leaf.amplitude is None and not unit_prior))
+    axes = [
+        _bandwidth_axis(k, leaf, span, gap)
+        for k, leaf in enumerate(leaves)
+        if isinstance(leaf, Banded) and isinstance(leaf.bandwidth, str)
+    ]
+    scaled = tuple(
+        k
+        for k, leaf in enumerate(leaves)
+        if leaf.amplitude == "learn" or (leaf.amplitude is None and not unit_prior)
+    )
     if scaled:
-        axes.append(Axis(scaled, "amplitude", float(np.log(spread)), AMPLITUDE_SD, -np.inf, finest=0.2))
+        axes.append(
+            Axis(scaled, "amplitude", float(np.log(spread)), AMPLITUDE_SD, -np.inf, finest=0.2)
+        )
     _bounded(axes)
     open_bands = [leaves[k] for axis in axes if axis.field == "bandwidth" for k in axis.leaves]
-    return Space(kernel, tuple(axes), bool(open_bands) and all(_may_be_constant(leaf) for leaf in open_bands))
+    return Space(
+        kernel, tuple(axes), bool(open_bands) and all(_may_be_constant(leaf) for leaf in open_bands)
+    )
 
 
 def _bounded(axes: list[Axis]) -> None:
     """Refuse more hyper-parameters to be learned than a grid can have axes."""
     if len(axes) > MOST_AXES:
-        raise InputError(f"kernel: {len(axes)} bandwidths and amplitudes are to be learned, whose every combination would be tried; "
-                         f"{MOST_AXES} at most, so give numbers for the others")
+        raise InputError(
+            f"kernel: {len(axes)} bandwidths and amplitudes are to be learned, whose every combination would be tried; "
+            f"{MOST_AXES} at most, so give numbers for the others"
+        )
 
 
 def _may_be_constant(leaf: Leaf) -> bool:
-    return isinstance(leaf, Banded) and replace(leaf, bandwidth=np.inf).constant and not isinstance(leaf, Periodic)
+    return (
+        isinstance(leaf, Banded)
+        and replace(leaf, bandwidth=np.inf).constant
+        and not isinstance(leaf, Periodic)
+    )
 
 
 def _bandwidth_axis(k: int, leaf: Banded, span: float, gap: float) -> Axis:
     if isinstance(leaf, Periodic):  # counted within the period
         return Axis((k,), "bandwidth", 0.0, BANDWIDTH_SD, float(np.log(0.1)))
     if span <= 0:
-        raise InputError("bandwidth: no time scale to learn, since all times (of every curve) are equal; "
-                         "give a number, or inf for a constant")
-    shortest = max(gap, span / MOST_WAVES) if leaf.featured else gap  # features cost the square of span/h
-    return Axis((k,), "bandwidth", float(np.log(BANDWIDTH_CENTRE * span)), BANDWIDTH_SD, float(np.log(shortest)))
+        raise InputError(
+            "bandwidth: no time scale to learn, since all times (of every curve) are equal; "
+            "give a number, or inf for a constant"
+        )
+    shortest = (
+        max(gap, span / MOST_WAVES) if leaf.featured else gap
+    )  # features cost the square of span/h
+    return Axis(
+        (k,),
+        "bandwidth",
+        float(np.log(BANDWIDTH_CENTRE * span)),
+        BANDWIDTH_SD,
+        float(np.log(shortest)),
+    )
 
 
 def first_nodes(space: Space) -> list[Array]:
     """The grid before the data have spoken, in prior sds around the centre; coarser where several axes multiply."""
     steps = np.arange(-2.5, 2.6, 0.5) if len(space.axes) == 1 else np.arange(-2.0, 1.1, 1.0)
-    return [np.unique(np.maximum(steps * axis.sd + axis.centre, axis.lowest)) for axis in space.axes]
+    return [
+        np.unique(np.maximum(steps * axis.sd + axis.centre, axis.lowest)) for axis in space.axes
+    ]
 
 
-def explore(space: Space, evaluate: Callable[[list[Kernel]], list[R]], weigh: Callable[[list[R], Array], Array],
-            pick: bool = False) -> list[Evaluated[R]]:
+def explore(
+    space: Space,
+    evaluate: Callable[[list[Kernel]], list[R]],
+    weigh: Callable[[list[R], Array], Array],
+    pick: bool = False,
+) -> list[Evaluated[R]]:
     """Evaluate the space's priors, growing and refining the grid by the weights that `weigh(results, log masses)` gives them.
 
     Ends that carry weight are pushed out first, faster each round; nodes are added between others only once the best lies inside. With
@@ -176,27 +225,43 @@ def explore(space: Space, evaluate: Callable[[list[Kernel]], list[R]], weigh: Ca
     for growth in range(ROUNDS):
         found = _evaluate_all(space, nodes, known, evaluate, weigh)
         shares = weigh([e.result for e in found], np.array([e.log_mass for e in found]))
-        grown = [_grow(axis, values, _marginal(found, shares, d, values), pick, growth)
-                 for d, (axis, values) in enumerate(zip(space.axes, nodes, strict=True))]
+        grown = [
+            _grow(axis, values, _marginal(found, shares, d, values), pick, growth)
+            for d, (axis, values) in enumerate(zip(space.axes, nodes, strict=True))
+        ]
         if all(new.size == old.size for new, old in zip(grown, nodes, strict=True)):
             break
-        if len(space.axes) > 2 and len(known) + len(_promising(space, grown, known, weigh)) > MOST_POINTS:
+        if (
+            len(space.axes) > 2
+            and len(known) + len(_promising(space, grown, known, weigh)) > MOST_POINTS
+        ):
             break  # a finer grid of so many axes would take hours
         nodes = grown
     return found
 
 
-def _evaluate_all(space: Space, nodes: list[Array], known: dict[Kernel, R], evaluate: Callable[[list[Kernel]], list[R]],
-                  weigh: Callable[[list[R], Array], Array]) -> list[Evaluated[R]]:
+def _evaluate_all(
+    space: Space,
+    nodes: list[Array],
+    known: dict[Kernel, R],
+    evaluate: Callable[[list[Kernel]], list[R]],
+    weigh: Callable[[list[R], Array], Array],
+) -> list[Evaluated[R]]:
     """Every promising point of the grid and the constants beside it, with their prior masses; only new ones are evaluated."""
     keep = STATIC_PRIOR if space.static else 0.0
     masses = [_log_masses(axis, values) for axis, values in zip(space.axes, nodes, strict=True)]
-    constants = [dict.fromkeys(mass, 0.0) if axis.field == "bandwidth" else mass
-                 for axis, mass in zip(space.axes, masses, strict=True)]
+    constants = [
+        dict.fromkeys(mass, 0.0) if axis.field == "bandwidth" else mass
+        for axis, mass in zip(space.axes, masses, strict=True)
+    ]
     listed: list[tuple[Kernel, float, tuple[float, ...] | None]] = [
-        (space.at(p), float(np.log1p(-keep)) + _log_mass(masses, p), p) for p in _promising(space, nodes, known, weigh)]
-    listed += [(space.constant(p), float(np.log(keep)) + _log_mass(constants, p), None)
-               for p in _constant_points(space, nodes)]
+        (space.at(p), float(np.log1p(-keep)) + _log_mass(masses, p), p)
+        for p in _promising(space, nodes, known, weigh)
+    ]
+    listed += [
+        (space.constant(p), float(np.log(keep)) + _log_mass(constants, p), None)
+        for p in _constant_points(space, nodes)
+    ]
     missing = [kernel for kernel, _, _ in listed if kernel not in known]
     known.update(zip(missing, evaluate(missing), strict=True))
     return [Evaluated(kernel, known[kernel], mass, point) for kernel, mass, point in listed]
@@ -206,11 +271,22 @@ def _constant_points(space: Space, nodes: list[Array]) -> list[tuple[float, ...]
     """Grid points of the constant curves: the bandwidths do not count, so one of each serves."""
     if not space.static:
         return []
-    return list(product(*[values[:1] if axis.field == "bandwidth" else values for values, axis in zip(nodes, space.axes, strict=True)]))
+    return list(
+        product(
+            *[
+                values[:1] if axis.field == "bandwidth" else values
+                for values, axis in zip(nodes, space.axes, strict=True)
+            ]
+        )
+    )
 
 
-def _promising(space: Space, nodes: list[Array], known: dict[Kernel, R],
-               weigh: Callable[[list[R], Array], Array]) -> list[tuple[float, ...]]:
+def _promising(
+    space: Space,
+    nodes: list[Array],
+    known: dict[Kernel, R],
+    weigh: Callable[[list[R], Array], Array],
+) -> list[tuple[float, ...]]:
     """Grid points whose nearest evaluated point is not hopelessly behind the best; all of them on a single axis."""
     points = list(product(*nodes))
     if not known or len(space.axes) == 1:
@@ -226,7 +302,10 @@ def _promising(space: Space, nodes: list[Array], known: dict[Kernel, R],
 def _log_masses(axis: Axis, values: Array) -> dict[float, float]:
     """Log prior mass of each cell of an axis, by its node."""
     logs = np.log(_cells(values))
-    return {float(value): axis.log_prior(value) + float(log) for value, log in zip(values, logs, strict=True)}
+    return {
+        float(value): axis.log_prior(value) + float(log)
+        for value, log in zip(values, logs, strict=True)
+    }
 
 
 def _log_mass(masses: list[dict[float, float]], point: tuple[float, ...]) -> float:
@@ -244,9 +323,15 @@ def _cells(values: Array) -> Array:
 
 def _marginal(found: list[Evaluated[R]], shares: Array, axis: int, values: Array) -> Array:
     """Weight of each node of one axis; constants do not count."""
-    on_grid = [(e.point[axis], share) for e, share in zip(found, shares, strict=True) if e.point is not None]
+    on_grid = [
+        (e.point[axis], share)
+        for e, share in zip(found, shares, strict=True)
+        if e.point is not None
+    ]
     at = np.searchsorted(values, [place for place, _ in on_grid])
-    weight = np.bincount(at, weights=[share for _, share in on_grid], minlength=values.size).astype(np.float64)
+    weight = np.bincount(at, weights=[share for _, share in on_grid], minlength=values.size).astype(
+        np.float64
+    )
     return weight / max(float(weight.sum()), 1e-300)
 
 
@@ -260,7 +345,10 @@ def _grow(axis: Axis, values: Array, share: Array, pick: bool, growth: int) -> A
     if share[0] > NEGLIGIBLE and values[0] > axis.lowest:
         new += [max(axis.lowest, values[0] - away) for away in out]
     # the prior itself fades towards long bandwidths, and the constant curve stands behind them
-    if share[-1] > (NEGLIGIBLE if axis.field == "amplitude" else 0.3) and values[-1] < axis.centre + 8 * axis.sd:
+    if (
+        share[-1] > (NEGLIGIBLE if axis.field == "amplitude" else 0.3)
+        and values[-1] < axis.centre + 8 * axis.sd
+    ):
         new += [values[-1] + away for away in out]
     if new:
         return np.unique(np.append(values, new))
@@ -271,7 +359,11 @@ def _grow(axis: Axis, values: Array, share: Array, pick: bool, growth: int) -> A
             wanted = near and gap > axis.finest
         else:
             heavy = share[best] > 0.5 or gap > 0.6 * axis.sd
-            wanted = heavy and (near or max(share[k], share[k + 1]) > NEGLIGIBLE) and gap > 1.5 * axis.finest
+            wanted = (
+                heavy
+                and (near or max(share[k], share[k + 1]) > NEGLIGIBLE)
+                and gap > 1.5 * axis.finest
+            )
         if wanted:
             new.append(float(0.5 * (values[k] + values[k + 1])))
     return np.unique(np.append(values, new))

@@ -7,26 +7,48 @@ from typing import Any
 from dynaesti.errors import MissingExtraError
 
 BLUE, ORANGE, GREY = "#1f6fb4", "#c8641c", "#8a8f98"
-PALETTE = ["#1f6fb4", "#c8641c", "#2e8b57", "#a23b72", "#7a5cc0", "#8c6d1f", "#0f8b8d", "#c0392b"]  # apart in lightness too
+PALETTE = [
+    "#1f6fb4",
+    "#c8641c",
+    "#2e8b57",
+    "#a23b72",
+    "#7a5cc0",
+    "#8c6d1f",
+    "#0f8b8d",
+    "#c0392b",
+]  # apart in lightness too
 
 
 def charts(facts: dict[str, Any], *, amounts: bool) -> dict[str, dict[str, Any]]:
     """Every chart of the page by name."""
     alt = _altair()
-    time = alt.X("t:T" if facts["stamps"] else "t:Q", title=facts["time_title"], axis=alt.Axis(grid=False))
+    time = alt.X(
+        "t:T" if facts["stamps"] else "t:Q", title=facts["time_title"], axis=alt.Axis(grid=False)
+    )
     if not facts["stamps"]:
         time = time.scale(zero=False, nice=False)
-    return {name: chart.to_dict() for name, chart in {
-        "people": _people(alt, time), "cohort": _cohort(alt, time), "item": _item(alt, amounts), "information": _information(alt),
-        "wright": _wright(alt), "priors": _priors(alt, facts["priors"]), "calibration": _calibration(alt), "trace": _trace(alt),
-    }.items()}
+    return {
+        name: chart.to_dict()
+        for name, chart in {
+            "people": _people(alt, time),
+            "cohort": _cohort(alt, time),
+            "item": _item(alt, amounts),
+            "information": _information(alt),
+            "wright": _wright(alt),
+            "priors": _priors(alt, facts["priors"]),
+            "calibration": _calibration(alt),
+            "trace": _trace(alt),
+        }.items()
+    }
 
 
 def _altair() -> Any:
     try:
         import altair as alt
     except ImportError as error:
-        raise MissingExtraError("the report needs altair and vl-convert-python: pip install 'dynaesti[report]'") from error
+        raise MissingExtraError(
+            "the report needs altair and vl-convert-python: pip install 'dynaesti[report]'"
+        ) from error
     return alt
 
 
@@ -36,90 +58,209 @@ def _data(alt: Any, name: str) -> Any:
 
 def _people(alt: Any, time: Any) -> Any:
     """Curves with bands, and the answers that moved them."""
-    legend = alt.Legend(orient="top", labelLimit=260, symbolOpacity=1, symbolType="stroke", symbolStrokeWidth=3)
+    legend = alt.Legend(
+        orient="top", labelLimit=260, symbolOpacity=1, symbolType="stroke", symbolStrokeWidth=3
+    )
     colour = alt.Color("name:N", title=None, scale=alt.Scale(range=PALETTE), legend=legend)
-    hover = alt.selection_point(fields=["t"], nearest=True, on="pointerover", empty=False, name="hover")
+    hover = alt.selection_point(
+        fields=["t"], nearest=True, on="pointerover", empty=False, name="hover"
+    )
     base = alt.Chart(_data(alt, "curves"))
-    band = base.mark_area(opacity=0.2).encode(time, alt.Y("l:Q", title="ability", scale=alt.Scale(zero=False)), alt.Y2("u:Q"), colour)
+    band = base.mark_area(opacity=0.2).encode(
+        time, alt.Y("l:Q", title="ability", scale=alt.Scale(zero=False)), alt.Y2("u:Q"), colour
+    )
     line = base.mark_line(strokeWidth=2.2).encode(time, alt.Y("m:Q"), colour)
-    points = base.mark_point(size=70, filled=True).encode(
-        time, alt.Y("m:Q"), colour, opacity=alt.condition(hover, alt.value(1), alt.value(0)),
-        tooltip=alt.Tooltip("m:Q")).add_params(hover)  # the page makes the words: Vega-Lite loses text where the nearest point is sought
-    answers = alt.Chart(_data(alt, "answers")).mark_point(filled=True, opacity=0.75).encode(
-        time, alt.Y("m:Q"), alt.Color("name:N"),
-        shape=alt.Shape("moved:N", title="the answer moved the curve", legend=alt.Legend(orient="top"),
-                        scale=alt.Scale(domain=["up", "down"], range=["triangle-up", "triangle-down"])),
-        size=alt.Size("size:Q", legend=None, scale=alt.Scale(range=[25, 260])),
-        tooltip=[alt.Tooltip("name:N", title="who"), alt.Tooltip("item:N"), alt.Tooltip("y:Q", title="response"),
-                 alt.Tooltip("d:Q", title="moved the curve by", format="+.2f")])
-    single = alt.Chart(_data(alt, "singles")).mark_rule(strokeWidth=3, opacity=0.5).encode(time, alt.Y("l:Q"), alt.Y2("u:Q"), colour)
+    points = (
+        base.mark_point(size=70, filled=True)
+        .encode(
+            time,
+            alt.Y("m:Q"),
+            colour,
+            opacity=alt.condition(hover, alt.value(1), alt.value(0)),
+            tooltip=alt.Tooltip("m:Q"),
+        )
+        .add_params(hover)
+    )  # the page makes the words: Vega-Lite loses text where the nearest point is sought
+    answers = (
+        alt.Chart(_data(alt, "answers"))
+        .mark_point(filled=True, opacity=0.75)
+        .encode(
+            time,
+            alt.Y("m:Q"),
+            alt.Color("name:N"),
+            shape=alt.Shape(
+                "moved:N",
+                title="the answer moved the curve",
+                legend=alt.Legend(orient="top"),
+                scale=alt.Scale(domain=["up", "down"], range=["triangle-up", "triangle-down"]),
+            ),
+            size=alt.Size("size:Q", legend=None, scale=alt.Scale(range=[25, 260])),
+            tooltip=[
+                alt.Tooltip("name:N", title="who"),
+                alt.Tooltip("item:N"),
+                alt.Tooltip("y:Q", title="response"),
+                alt.Tooltip("d:Q", title="moved the curve by", format="+.2f"),
+            ],
+        )
+    )
+    single = (
+        alt.Chart(_data(alt, "singles"))
+        .mark_rule(strokeWidth=3, opacity=0.5)
+        .encode(time, alt.Y("l:Q"), alt.Y2("u:Q"), colour)
+    )
     return alt.layer(band, line, single, answers, points).properties(width="container", height=340)
 
 
 def _cohort(alt: Any, time: Any) -> Any:
     base = alt.Chart(_data(alt, "cohort"))
-    band = base.mark_area(opacity=0.25, color=BLUE).encode(time, alt.Y("low:Q", title="ability (10, 50, 90 % of people)",
-                                                                      scale=alt.Scale(zero=False)), alt.Y2("high:Q"))
-    line = base.mark_line(strokeWidth=2.2, color=BLUE).encode(time, alt.Y("mid:Q"), tooltip=[
-        alt.Tooltip("mid:Q", title="median", format=".2f"), alt.Tooltip("low:Q", title="10 %", format=".2f"),
-        alt.Tooltip("high:Q", title="90 %", format=".2f"), alt.Tooltip("n:Q", title="people")])
+    band = base.mark_area(opacity=0.25, color=BLUE).encode(
+        time,
+        alt.Y("low:Q", title="ability (10, 50, 90 % of people)", scale=alt.Scale(zero=False)),
+        alt.Y2("high:Q"),
+    )
+    line = base.mark_line(strokeWidth=2.2, color=BLUE).encode(
+        time,
+        alt.Y("mid:Q"),
+        tooltip=[
+            alt.Tooltip("mid:Q", title="median", format=".2f"),
+            alt.Tooltip("low:Q", title="10 %", format=".2f"),
+            alt.Tooltip("high:Q", title="90 %", format=".2f"),
+            alt.Tooltip("n:Q", title="people"),
+        ],
+    )
     return alt.layer(band, line).properties(width="container", height=240)
 
 
 def _item(alt: Any, amounts: bool) -> Any:
     title = "chance, or mean response" if amounts else "chance of each response"
-    return alt.Chart(_data(alt, "functions")).mark_line(strokeWidth=2.2).encode(
-        alt.X("ability:Q", axis=alt.Axis(grid=False)), alt.Y("value:Q", title=title, scale=alt.Scale(zero=True)),
-        alt.Color("category:N", title="response", sort=None, scale=alt.Scale(range=PALETTE), legend=alt.Legend(orient="top")),
-        tooltip=[alt.Tooltip("category:N", title="response"), alt.Tooltip("ability:Q", format=".2f"), alt.Tooltip("value:Q", format=".2f")],
-    ).properties(width="container", height=220)
+    return (
+        alt.Chart(_data(alt, "functions"))
+        .mark_line(strokeWidth=2.2)
+        .encode(
+            alt.X("ability:Q", axis=alt.Axis(grid=False)),
+            alt.Y("value:Q", title=title, scale=alt.Scale(zero=True)),
+            alt.Color(
+                "category:N",
+                title="response",
+                sort=None,
+                scale=alt.Scale(range=PALETTE),
+                legend=alt.Legend(orient="top"),
+            ),
+            tooltip=[
+                alt.Tooltip("category:N", title="response"),
+                alt.Tooltip("ability:Q", format=".2f"),
+                alt.Tooltip("value:Q", format=".2f"),
+            ],
+        )
+        .properties(width="container", height=220)
+    )
 
 
 def _information(alt: Any) -> Any:
-    return alt.Chart(_data(alt, "information")).mark_area(opacity=0.35, line={"color": ORANGE}, color=ORANGE).encode(
-        alt.X("ability:Q", axis=alt.Axis(grid=False)), alt.Y("value:Q", title="information"),
-        tooltip=[alt.Tooltip("ability:Q", format=".2f"), alt.Tooltip("value:Q", title="information", format=".2f")],
-    ).properties(width="container", height=150)
+    return (
+        alt.Chart(_data(alt, "information"))
+        .mark_area(opacity=0.35, line={"color": ORANGE}, color=ORANGE)
+        .encode(
+            alt.X("ability:Q", axis=alt.Axis(grid=False)),
+            alt.Y("value:Q", title="information"),
+            tooltip=[
+                alt.Tooltip("ability:Q", format=".2f"),
+                alt.Tooltip("value:Q", title="information", format=".2f"),
+            ],
+        )
+        .properties(width="container", height=150)
+    )
 
 
 def _wright(alt: Any) -> Any:
     """People above and items below, in the same bins."""
-    def half(what: str, colour: str, title: str | None, reverse: bool) -> Any:
-        return alt.Chart(_data(alt, "wright")).transform_filter(f"datum.what == '{what}'").mark_bar(color=colour, opacity=0.85).encode(
-            alt.X("from:Q", title=title, scale=alt.Scale(zero=False, nice=False)), alt.X2("to:Q"),
-            alt.Y("count:Q", title=what, axis=alt.Axis(tickMinStep=1, format="d"), scale=alt.Scale(reverse=reverse)),
-            alt.Y2Datum(0), tooltip=[alt.Tooltip("from:Q", format=".2f"), alt.Tooltip("to:Q", format=".2f"),
-                                     alt.Tooltip("count:Q", title=what)],
-        ).properties(width="container", height=130)
 
-    return alt.vconcat(half("people", BLUE, None, False), half("items", ORANGE, "ability, and location of items", True), spacing=4
-                       ).resolve_scale(x="shared")
+    def half(what: str, colour: str, title: str | None, reverse: bool) -> Any:
+        return (
+            alt.Chart(_data(alt, "wright"))
+            .transform_filter(f"datum.what == '{what}'")
+            .mark_bar(color=colour, opacity=0.85)
+            .encode(
+                alt.X("from:Q", title=title, scale=alt.Scale(zero=False, nice=False)),
+                alt.X2("to:Q"),
+                alt.Y(
+                    "count:Q",
+                    title=what,
+                    axis=alt.Axis(tickMinStep=1, format="d"),
+                    scale=alt.Scale(reverse=reverse),
+                ),
+                alt.Y2Datum(0),
+                tooltip=[
+                    alt.Tooltip("from:Q", format=".2f"),
+                    alt.Tooltip("to:Q", format=".2f"),
+                    alt.Tooltip("count:Q", title=what),
+                ],
+            )
+            .properties(width="container", height=130)
+        )
+
+    return alt.vconcat(
+        half("people", BLUE, None, False),
+        half("items", ORANGE, "ability, and location of items", True),
+        spacing=4,
+    ).resolve_scale(x="shared")
 
 
 def _priors(alt: Any, count: int) -> Any:
-    return alt.Chart(_data(alt, "priors")).mark_bar(color=BLUE).encode(
-        alt.X("weight:Q", title="share of the population", axis=alt.Axis(format="%", tickCount=5)),
-        alt.Y("prior:N", title=None, sort="-x", axis=alt.Axis(labelLimit=240)),
-        tooltip=[alt.Tooltip("whole:N", title="prior"), alt.Tooltip("weight:Q", format=".1%")],
-    ).properties(width="container", height=26 * count)
+    return (
+        alt.Chart(_data(alt, "priors"))
+        .mark_bar(color=BLUE)
+        .encode(
+            alt.X(
+                "weight:Q", title="share of the population", axis=alt.Axis(format="%", tickCount=5)
+            ),
+            alt.Y("prior:N", title=None, sort="-x", axis=alt.Axis(labelLimit=240)),
+            tooltip=[alt.Tooltip("whole:N", title="prior"), alt.Tooltip("weight:Q", format=".1%")],
+        )
+        .properties(width="container", height=26 * count)
+    )
 
 
 def _calibration(alt: Any) -> Any:
     base = alt.Chart(_data(alt, "calibration"))
-    colour = alt.Color("abilities:N", title="abilities", scale=alt.Scale(domain=["moving", "constant"], range=[BLUE, ORANGE]),
-                       legend=alt.Legend(orient="top"))
+    colour = alt.Color(
+        "abilities:N",
+        title="abilities",
+        scale=alt.Scale(domain=["moving", "constant"], range=[BLUE, ORANGE]),
+        legend=alt.Legend(orient="top"),
+    )
     x = alt.X("predicted:Q", title="predicted mean response", scale=alt.Scale(zero=False))
-    diagonal = base.mark_line(color=GREY, strokeDash=[4, 4], strokeWidth=1).encode(x, alt.Y("predicted:Q", title="observed",
-                                                                                          scale=alt.Scale(zero=False)))
+    diagonal = base.mark_line(color=GREY, strokeDash=[4, 4], strokeWidth=1).encode(
+        x, alt.Y("predicted:Q", title="observed", scale=alt.Scale(zero=False))
+    )
     bars = base.mark_rule(strokeWidth=2).encode(x, alt.Y("lower:Q"), alt.Y2("upper:Q"), colour)
-    dots = base.mark_point(filled=True, size=60).encode(x, alt.Y("observed:Q"), colour, tooltip=[
-        "abilities:N", alt.Tooltip("predicted:Q", format=".3f"), alt.Tooltip("observed:Q", format=".3f"), "n:Q"])
+    dots = base.mark_point(filled=True, size=60).encode(
+        x,
+        alt.Y("observed:Q"),
+        colour,
+        tooltip=[
+            "abilities:N",
+            alt.Tooltip("predicted:Q", format=".3f"),
+            alt.Tooltip("observed:Q", format=".3f"),
+            "n:Q",
+        ],
+    )
     return alt.layer(diagonal, bars, dots).properties(width="container", height=280)
 
 
 def _trace(alt: Any) -> Any:
-    return alt.Chart(_data(alt, "trace")).mark_line(point=True, color=BLUE).encode(
-        alt.X("step:Q", axis=alt.Axis(grid=False, tickMinStep=1)),
-        alt.Y("change:Q", title="change, in standard errors", scale=alt.Scale(type="log")),
-        tooltip=["step:Q", "stage:N", alt.Tooltip("change:Q", format=".2g"), alt.Tooltip("log_evidence:Q", format=",.1f")],
-    ).properties(width="container", height=180)
+    return (
+        alt.Chart(_data(alt, "trace"))
+        .mark_line(point=True, color=BLUE)
+        .encode(
+            alt.X("step:Q", axis=alt.Axis(grid=False, tickMinStep=1)),
+            alt.Y("change:Q", title="change, in standard errors", scale=alt.Scale(type="log")),
+            tooltip=[
+                "step:Q",
+                "stage:N",
+                alt.Tooltip("change:Q", format=".2g"),
+                alt.Tooltip("log_evidence:Q", format=",.1f"),
+            ],
+        )
+        .properties(width="container", height=180)
+    )

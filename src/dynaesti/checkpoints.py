@@ -34,7 +34,12 @@ class Checkpoint:
         if Path(path).is_dir():
             raise InputError(f"checkpoint: {fspath(path)} is a folder; name a file in it")
         folder, name = posixpath.split(fspath(path).replace("\\", "/"))
-        self.place, self.name, self.every, self.written = Place(folder or "."), name, every, time.monotonic()
+        self.place, self.name, self.every, self.written = (
+            Place(folder or "."),
+            name,
+            every,
+            time.monotonic(),
+        )
         self.print = fingerprint
 
     @property
@@ -46,8 +51,11 @@ class Checkpoint:
         """Write the mark, if the last one is old enough."""
         if time.monotonic() - self.written < self.every:
             return
-        arrays: Arrays = {"log_mass": mark.priors.log_mass, "share": mark.priors.share,
-                          **{f"memory.{name}": array for name, array in mark.memory.items()}}
+        arrays: Arrays = {
+            "log_mass": mark.priors.log_mass,
+            "share": mark.priors.share,
+            **{f"memory.{name}": array for name, array in mark.memory.items()},
+        }
         for name, bank in (("bank", mark.bank), ("plain", mark.plain)):
             for k, block in enumerate(bank.blocks):
                 arrays.update({f"{name}{k}.{part}": getattr(block, part) for part in BLOCK})
@@ -55,9 +63,20 @@ class Checkpoint:
             arrays[f"seen{k}"] = np.stack(pair)
         header = {name: getattr(mark, name) for name in NUMBERS}
         with self.place.writing(self.name) as file:
-            dump(file, "checkpoint", {**header, "print": self.print, "metrics": [asdict(mark.bank.metric), asdict(mark.plain.metric)],
-                                      "kernels": [kernel_header(kernel) for kernel in mark.priors.kernels], "seen": len(mark.seen),
-                                      "trace": [asdict(step) for step in mark.trace]}, arrays, packed=False)
+            dump(
+                file,
+                "checkpoint",
+                {
+                    **header,
+                    "print": self.print,
+                    "metrics": [asdict(mark.bank.metric), asdict(mark.plain.metric)],
+                    "kernels": [kernel_header(kernel) for kernel in mark.priors.kernels],
+                    "seen": len(mark.seen),
+                    "trace": [asdict(step) for step in mark.trace],
+                },
+                arrays,
+                packed=False,
+            )
         self.written = time.monotonic()
 
     def resume(self, template: Bank) -> Mark | None:
@@ -67,11 +86,15 @@ class Checkpoint:
         with self.place.reading(self.name) as file:
             kind, header, arrays = parse(file, self.path)
         if kind != "checkpoint" or header.get("print") != self.print:
-            raise StorageError(f"{self.path}: a checkpoint of other data or options (or no checkpoint); remove it, or name another file")
+            raise StorageError(
+                f"{self.path}: a checkpoint of other data or options (or no checkpoint); remove it, or name another file"
+            )
         try:
             return _read_mark(header, arrays, template)
         except (KeyError, TypeError, ValueError, IndexError) as error:
-            raise StorageError(f"{self.path}: damaged, a part is missing or malformed ({error}); remove it to start anew") from error
+            raise StorageError(
+                f"{self.path}: damaged, a part is missing or malformed ({error}); remove it to start anew"
+            ) from error
 
     def done(self) -> None:
         """The fit is over: the file goes."""
@@ -81,22 +104,49 @@ class Checkpoint:
 def _read_mark(header: Header, arrays: Arrays, template: Bank) -> Mark:
     banks = []
     for name, metric in zip(("bank", "plain"), header["metrics"], strict=True):
-        blocks = [replace(block, u=arrays[f"{name}{k}.u"], prior_mean=arrays[f"{name}{k}.prior_mean"],
-                          prior_sd=arrays[f"{name}{k}.prior_sd"]) for k, block in enumerate(template.blocks)]
+        blocks = [
+            replace(
+                block,
+                u=arrays[f"{name}{k}.u"],
+                prior_mean=arrays[f"{name}{k}.prior_mean"],
+                prior_sd=arrays[f"{name}{k}.prior_sd"],
+            )
+            for k, block in enumerate(template.blocks)
+        ]
         banks.append(replace(template, blocks=tuple(blocks), metric=Metric(**metric)))
     kernels = tuple(read_kernel(kernel) for kernel in header["kernels"])
     seen = tuple((arrays[f"seen{k}"][0], arrays[f"seen{k}"][1]) for k in range(header["seen"]))
-    memory = {name.removeprefix("memory."): array for name, array in arrays.items() if name.startswith("memory.")}
-    return Mark(bank=banks[0], plain=banks[1], seen=seen, priors=Priors(kernels, arrays["log_mass"], arrays["share"]), memory=memory,
-                trace=tuple(Step(**step) for step in header["trace"]), **{name: header[name] for name in NUMBERS})
+    memory = {
+        name.removeprefix("memory."): array
+        for name, array in arrays.items()
+        if name.startswith("memory.")
+    }
+    return Mark(
+        bank=banks[0],
+        plain=banks[1],
+        seen=seen,
+        priors=Priors(kernels, arrays["log_mass"], arrays["share"]),
+        memory=memory,
+        trace=tuple(Step(**step) for step in header["trace"]),
+        **{name: header[name] for name in NUMBERS},
+    )
 
 
 def in_full(value: Any) -> str:
     """An option in words that say all of it, in every process alike: frames are abridged by `repr`, and functions told by their address."""
     if isinstance(value, OwnModel):
-        return f"own model {value.label!r} {sorted(value.params.items())} {_function(value.log_prob)}"
+        return (
+            f"own model {value.label!r} {sorted(value.params.items())} {_function(value.log_prob)}"
+        )
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{key!r}: {in_full(item)}" for key, item in sorted(value.items(), key=lambda pair: written(pair[0]))) + "}"
+        return (
+            "{"
+            + ", ".join(
+                f"{key!r}: {in_full(item)}"
+                for key, item in sorted(value.items(), key=lambda pair: written(pair[0]))
+            )
+            + "}"
+        )
     return repr(value)
 
 
@@ -106,9 +156,14 @@ def _function(function: Any) -> str:
     if code is None:
         return f"{type(function).__module__}.{type(function).__qualname__} {vars(function) if hasattr(function, '__dict__') else ''}"
     held = [cell.cell_contents for cell in function.__closure__ or ()]
-    parts = (code.co_code.hex(), [c for c in code.co_consts if not hasattr(c, "co_code")], code.co_names, function.__defaults__,
-             [_function(part) if callable(part) else repr(part) for part in held],
-             [c.co_code.hex() for c in code.co_consts if hasattr(c, "co_code")])
+    parts = (
+        code.co_code.hex(),
+        [c for c in code.co_consts if not hasattr(c, "co_code")],
+        code.co_names,
+        function.__defaults__,
+        [_function(part) if callable(part) else repr(part) for part in held],
+        [c.co_code.hex() for c in code.co_consts if hasattr(c, "co_code")],
+    )
     return f"{function.__qualname__} {parts}"
 
 
@@ -117,7 +172,13 @@ def fingerprint(responses: Responses, options: dict[str, Any]) -> str:
     total = zlib.crc32(repr(sorted(options.items(), key=lambda pair: pair[0])).encode())
     for labels in (responses.people, responses.items, responses.models):
         total = zlib.crc32(repr(None if labels is None else labels.tolist()).encode(), total)
-    for part in (responses.person, responses.item, responses.resp, responses.offsets, responses.weight):
+    for part in (
+        responses.person,
+        responses.item,
+        responses.resp,
+        responses.offsets,
+        responses.weight,
+    ):
         if part is not None:
             total = zlib.crc32(np.ascontiguousarray(part).tobytes(), total)
     return f"{total:08x}"

@@ -14,16 +14,35 @@ from dynaesti.arrays import Array, Bools, Ints
 from dynaesti.bank import HYPER_ITEMS, STEEPEST, Bank, Block, Metric
 from dynaesti.directions import first_component, standardised
 from dynaesti.errors import InputError, ResponseError
-from dynaesti.items import AmountModel, GaussianItem, Golf, ItemModel, OwnModel, item_model, log_odds
+from dynaesti.items import (
+    AmountModel,
+    GaussianItem,
+    Golf,
+    ItemModel,
+    OwnModel,
+    item_model,
+    log_odds,
+)
 from dynaesti.labels import Labels, find
 from dynaesti.responses import Responses
 from dynaesti.stock import Stock, amounts, check_values
 
 START_SLOPE = 1.0
-HYPER_PEOPLE = 10  # fewer people say too little of the unit of ability for items to be left to themselves
-OPTION, DOUBT = 0.01, 3.0  # share of all answers that makes a value an option of the scale; answers expected, below which none is no proof
-ONCE_OR_TWICE, NEARLY = 2, 0.05  # answers that nearly miss a value; items with so few, to one without any, that make none look like chance
-THIN, CROWDED = 50, 2  # items count as sparse below so many answers of the middle one, or above so many to a person
+HYPER_PEOPLE = (
+    10  # fewer people say too little of the unit of ability for items to be left to themselves
+)
+OPTION, DOUBT = (
+    0.01,
+    3.0,
+)  # share of all answers that makes a value an option of the scale; answers expected, below which none is no proof
+ONCE_OR_TWICE, NEARLY = (
+    2,
+    0.05,
+)  # answers that nearly miss a value; items with so few, to one without any, that make none look like chance
+THIN, CROWDED = (
+    50,
+    2,
+)  # items count as sparse below so many answers of the middle one, or above so many to a person
 
 
 @dataclass(frozen=True)
@@ -38,16 +57,30 @@ class Coding:
     def code(self, responses: Responses, items: Ints) -> Array:
         """Category of each answer (its amount for models without categories); `items` are numbers in the bank."""
         amount = amounts(self.models)[items]
-        place = np.clip(np.searchsorted(self.values, responses.resp), 0, max(self.values.size - 1, 0))
-        known = np.zeros(len(responses), dtype=bool) if not self.values.size else self.values[place] == responses.resp
-        code = np.where(known & ~amount, self.table[items, place] if self.values.size else -1, -1).astype(np.float64)
+        place = np.clip(
+            np.searchsorted(self.values, responses.resp), 0, max(self.values.size - 1, 0)
+        )
+        known = (
+            np.zeros(len(responses), dtype=bool)
+            if not self.values.size
+            else self.values[place] == responses.resp
+        )
+        code = np.where(
+            known & ~amount, self.table[items, place] if self.values.size else -1, -1
+        ).astype(np.float64)
         bad = ~amount & (code < 0)
         if bad.any():
             k = int(bad.argmax())
-            raise ResponseError(f"resp: {int(bad.sum())} of {len(responses)} answers are outside their item's categories (first: "
-                                f"{responses.resp[k]:g} to item {responses.items[responses.item[k]]!r}); recode or drop them")
+            raise ResponseError(
+                f"resp: {int(bad.sum())} of {len(responses)} answers are outside their item's categories (first: "
+                f"{responses.resp[k]:g} to item {responses.items[responses.item[k]]!r}); recode or drop them"
+            )
         for i in np.unique(items[amount]):
-            check_amounts(self.models[i], responses.resp[items == i], responses.items.tolist()[int(responses.item[items == i][0])])
+            check_amounts(
+                self.models[i],
+                responses.resp[items == i],
+                responses.items.tolist()[int(responses.item[items == i][0])],
+            )
         return np.where(amount, responses.resp, code)
 
     def code_one(self, item: int, resp: float) -> float:
@@ -61,19 +94,25 @@ class Coding:
         return float(self.table[item, at])
 
 
-def models_of(model: Any, items: Labels, named: Labels | None, signed: bool) -> tuple[ItemModel, ...]:
+def models_of(
+    model: Any, items: Labels, named: Labels | None, signed: bool
+) -> tuple[ItemModel, ...]:
     """One model an item: named in the data, from a mapping by item, or the same for all."""
     if named is not None:
         return tuple(item_model(name, signed) for name in named.tolist())
     if isinstance(model, Mapping):
         missing = [label for label in items.tolist() if label not in model]
         if missing:
-            raise InputError(f"model: {len(missing)} of {items.size} items have none, first {missing[0]!r}; give every item one")
+            raise InputError(
+                f"model: {len(missing)} of {items.size} items have none, first {missing[0]!r}; give every item one"
+            )
         return tuple(item_model(model[label], signed) for label in items.tolist())
     return (item_model(model, signed),) * items.size
 
 
-def build_coding(items: Labels, models: tuple[ItemModel, ...], stock: Stock, rare: int, whole: bool = False) -> Coding:
+def build_coding(
+    items: Labels, models: tuple[ItemModel, ...], stock: Stock, rare: int, whole: bool = False
+) -> Coding:
     """Categories of every item, rare ones merged. `whole`: thin items have the options that nobody chose yet, too; priors place them."""
     check_values(stock.values, models)
     amount, values, counts, names = amounts(models), stock.values, stock.counts, items.tolist()
@@ -91,18 +130,26 @@ def build_coding(items: Labels, models: tuple[ItemModel, ...], stock: Stock, rar
             table[i] = np.arange(values.size)
             full[i] = replace(model, values=tuple(values.tolist()))
             continue
-        common = pooled[type(model)] if model.shared else np.maximum(counts[i], options[i])  # shared thresholds need shared categories
+        common = (
+            pooled[type(model)] if model.shared else np.maximum(counts[i], options[i])
+        )  # shared thresholds need shared categories
         seen = common > 0
-        if seen.sum() < 2:  # everybody gave one answer: a neighbour that nobody chose completes the item
+        if (
+            seen.sum() < 2
+        ):  # everybody gave one answer: a neighbour that nobody chose completes the item
             others = np.flatnonzero((counts.sum(axis=0) > 0) & ~seen)
             if not others.size:
-                raise ResponseError(f"item {label!r} has one category only, and so has every other; nothing can be learned from it")
+                raise ResponseError(
+                    f"item {label!r} has one category only, and so has every other; nothing can be learned from it"
+                )
             seen = seen.copy()
             seen[others[np.abs(others - int(np.flatnonzero(seen)[0])).argmin()]] = True
         groups = _merge(common[seen], rare)
         if groups.max() + 1 < seen.sum():
             merged.append(f"item {label!r}: {int(seen.sum())} categories became {groups.max() + 1}")
-        codes = groups if not isinstance(model, Golf) or not model.descending else groups.max() - groups
+        codes = (
+            groups if not isinstance(model, Golf) or not model.descending else groups.max() - groups
+        )
         table[i, seen] = codes
         if isinstance(model, Golf):
             full[i] = _pivoted(model, label, values, table[i], counts[i])
@@ -117,19 +164,28 @@ def _open_options(models: tuple[ItemModel, ...], counts: Array) -> Bools:
     others either have often or never has another scale.
     """
     out = np.zeros(counts.shape, dtype=bool)
-    for kind in {type(m) for m in models if m.categorical and not (m.binary or m.shared or isinstance(m, (OwnModel, Golf)))}:
+    for kind in {
+        type(m)
+        for m in models
+        if m.categorical and not (m.binary or m.shared or isinstance(m, (OwnModel, Golf)))
+    }:
         mine = counts[_of_kind(models, kind)]
         share = mine.sum(axis=0) / max(mine.sum(), 1.0)
         absent = (mine == 0) & (share >= OPTION)
         few = mine.sum(axis=1) * (absent @ share) < DOUBT
-        seldom = ((mine > 0) & (mine <= ONCE_OR_TWICE)).sum(axis=0) >= NEARLY * (mine == 0).sum(axis=0)
+        seldom = ((mine > 0) & (mine <= ONCE_OR_TWICE)).sum(axis=0) >= NEARLY * (mine == 0).sum(
+            axis=0
+        )
         out[_of_kind(models, kind)] = absent & (few | ~(absent & ~seldom).any(axis=1))[:, None]
     return out
 
 
 def _pooled(models: tuple[ItemModel, ...], counts: Array) -> dict[type, Array]:
     """Answers in each category, over all items of a model whose items share their thresholds."""
-    return {kind: counts[_of_kind(models, kind)].sum(axis=0) for kind in {type(m) for m in models if m.shared}}
+    return {
+        kind: counts[_of_kind(models, kind)].sum(axis=0)
+        for kind in {type(m) for m in models if m.shared}
+    }
 
 
 def _of_kind(models: tuple[ItemModel, ...], kind: type) -> Bools:
@@ -141,18 +197,26 @@ def _binary(values: Array, counts: Array, binary: Bools, names: list[Any]) -> In
     odd = np.argwhere((counts > 0) & binary[:, None] & (values != 0.0) & (values != 1.0))
     if odd.size:
         item, value = odd[0]
-        raise ResponseError(f"resp: item {names[item]!r} has the response {values[value]:g}, but its model takes 0 and 1 only; use GRM or "
-                            "GPCM for several categories, or recode")
+        raise ResponseError(
+            f"resp: item {names[item]!r} has the response {values[value]:g}, but its model takes 0 and 1 only; use GRM or "
+            "GPCM for several categories, or recode"
+        )
     return np.where(values == 0.0, 0, np.where(values == 1.0, 1, -1))
 
 
 def check_amounts(model: ItemModel, y: Array, label: Any) -> None:
     """Refuse amounts that an item's model cannot have given."""
-    bad = {"poisson": (y < 0) | (y != np.floor(y)), "beta": (y <= 0) | (y >= 1)}.get(model.name, np.zeros(y.size, dtype=bool))
+    bad = {"poisson": (y < 0) | (y != np.floor(y)), "beta": (y <= 0) | (y >= 1)}.get(
+        model.name, np.zeros(y.size, dtype=bool)
+    )
     if bad.any():
-        wants = {"poisson": "whole numbers from 0", "beta": "values strictly between 0 and 1"}[model.name]
-        raise ResponseError(f"resp: {int(bad.sum())} answers to item {label!r} are no {wants} (first: {y[int(bad.argmax())]:g}), which the "
-                            f"{model.name} model needs")
+        wants = {"poisson": "whole numbers from 0", "beta": "values strictly between 0 and 1"}[
+            model.name
+        ]
+        raise ResponseError(
+            f"resp: {int(bad.sum())} answers to item {label!r} are no {wants} (first: {y[int(bad.argmax())]:g}), which the "
+            f"{model.name} model needs"
+        )
 
 
 def _merge(counts: Array, rare: int) -> Ints:
@@ -163,8 +227,8 @@ def _merge(counts: Array, rare: int) -> Ints:
         k, top = int(np.argmin(sizes)), int(np.argmax(sizes))
         into = k + 1 if k < top else k - 1
         low = min(k, into)
-        groups[low:low + 2] = [groups[low] + groups[low + 1]]
-        sizes[low:low + 2] = [sizes[low] + sizes[low + 1]]
+        groups[low : low + 2] = [groups[low] + groups[low + 1]]
+        sizes[low : low + 2] = [sizes[low] + sizes[low + 1]]
     out = np.empty(counts.size, dtype=np.int64)
     for number, group in enumerate(groups):
         out[group] = number
@@ -177,21 +241,34 @@ def _pivoted(model: Golf, label: Any, values: Array, codes: Ints, counts: Array)
         sums = np.bincount(codes[codes >= 0], counts[codes >= 0])
         return replace(model, par=None, pivot=int(sums.argmax()))
     if label not in model.par:
-        raise InputError(f"par: none for item {label!r}; give every item one, or leave par out for the most frequent response")
+        raise InputError(
+            f"par: none for item {label!r}; give every item one, or leave par out for the most frequent response"
+        )
     at = np.flatnonzero((values == model.par[label]) & (codes >= 0))
     if not at.size:
-        raise InputError(f"par: {model.par[label]!r} of item {label!r} never occurs among its responses")
+        raise InputError(
+            f"par: {model.par[label]!r} of item {label!r} never occurs among its responses"
+        )
     return replace(model, par=None, pivot=int(codes[at[0]]))
 
 
-def build_bank(labels: Labels, coding: Coding, stock: Stock, priors: str | None, fixed: Mapping[Any, Mapping[str, float]],
-               starts: Mapping[Any, Mapping[str, float]], slope: Array | None = None,
-               population: tuple[float, float] | None = None) -> Bank:
+def build_bank(
+    labels: Labels,
+    coding: Coding,
+    stock: Stock,
+    priors: str | None,
+    fixed: Mapping[Any, Mapping[str, float]],
+    starts: Mapping[Any, Mapping[str, float]],
+    slope: Array | None = None,
+    population: tuple[float, float] | None = None,
+) -> Bank:
     """All items in blocks at their starting values.
 
     `slope`: rough signed slopes, where items may run backwards. `population`: mean and sd of the abilities, on the anchors' scale.
     """
-    held, begun = (_by_number(labels, table, name) for name, table in (("fixed", fixed), ("start", starts)))
+    held, begun = (
+        _by_number(labels, table, name) for name, table in (("fixed", fixed), ("start", starts))
+    )
     zero, unit = _counted_from(held or begun, coding, stock)
     slope = np.full(labels.size, START_SLOPE) if slope is None else slope
     sizes = coding.table.max(axis=1, initial=-1) + 1
@@ -212,27 +289,61 @@ def build_bank(labels: Labels, coding: Coding, stock: Stock, priors: str | None,
         values = _level_values(coding, items, size, model, stock)
         free = np.ones(u.shape, dtype=bool)
         mine = labels[items].tolist()
-        u, _ = _placed(model, size, mine, u, free, [begun.get(int(k), {}) for k in items], (zero, unit), values)
-        u, free = _placed(model, size, mine, u, free, [held.get(int(k), {}) for k in items], (zero, unit), values)
-        block = Block(model, size, items, first_row, u, free, values, np.array([w.mean for w in weak]), sd, kind == "weak")
+        u, _ = _placed(
+            model, size, mine, u, free, [begun.get(int(k), {}) for k in items], (zero, unit), values
+        )
+        u, free = _placed(
+            model, size, mine, u, free, [held.get(int(k), {}) for k in items], (zero, unit), values
+        )
+        block = Block(
+            model,
+            size,
+            items,
+            first_row,
+            u,
+            free,
+            values,
+            np.array([w.mean for w in weak]),
+            sd,
+            kind == "weak",
+        )
         if model.shared:
-            block = replace(block, u=u.mean(axis=1, keepdims=True) + (u - u.mean(axis=1, keepdims=True)).mean(axis=0))
+            block = replace(
+                block,
+                u=u.mean(axis=1, keepdims=True) + (u - u.mean(axis=1, keepdims=True)).mean(axis=0),
+            )
         blocks.append(block)
         first_row = block.end_row
     slope_fixed = any(b.model.fixes_slope or _holds(b, ("log_a", "slope", "alpha")) for b in blocks)
     place_fixed = any(_holds(b, ("b", "intercept", "threshold", "delta")) for b in blocks)
-    slope_fixed |= len({v for values in held.values() for key, v in values.items() if key[:1] == "b"}) > 1  # two places make a unit, too
+    slope_fixed |= (
+        len({v for values in held.values() for key, v in values.items() if key[:1] == "b"}) > 1
+    )  # two places make a unit, too
     zero, unit = (zero, unit) if held else (0.0, 1.0)
     if population is not None:
         if not (place_fixed and slope_fixed):
-            raise InputError("population: mean and sd are told on the scale of anchored items; give `fixed` slopes and difficulties too")
-        stated = Metric((population[0] - zero) / unit, float(np.log(population[1] / unit)), zero=zero, unit=unit, stated=True)
+            raise InputError(
+                "population: mean and sd are told on the scale of anchored items; give `fixed` slopes and difficulties too"
+            )
+        stated = Metric(
+            (population[0] - zero) / unit,
+            float(np.log(population[1] / unit)),
+            zero=zero,
+            unit=unit,
+            stated=True,
+        )
         return Bank(tuple(blocks), stated, kind)
     few = stock.people < HYPER_PEOPLE
-    return Bank(tuple(blocks), Metric(free_location=place_fixed, free_scale=slope_fixed, zero=zero, unit=unit, few=few), kind)
+    return Bank(
+        tuple(blocks),
+        Metric(free_location=place_fixed, free_scale=slope_fixed, zero=zero, unit=unit, few=few),
+        kind,
+    )
 
 
-def _by_number(labels: Labels, given: Mapping[Any, Mapping[str, float]], name: str) -> dict[int, Mapping[str, float]]:
+def _by_number(
+    labels: Labels, given: Mapping[Any, Mapping[str, float]], name: str
+) -> dict[int, Mapping[str, float]]:
     """Parameters by the items' numbers: an item is known by its written form, "0" is 0."""
     numbers = find(labels, list(given), name).tolist()
     twice = [label for label, count in Counter(numbers).items() if count > 1]
@@ -241,7 +352,9 @@ def _by_number(labels: Labels, given: Mapping[Any, Mapping[str, float]], name: s
     return dict(zip(numbers, given.values(), strict=True))
 
 
-def _counted_from(given: Mapping[int, Mapping[str, float]], coding: Coding, stock: Stock) -> tuple[float, float]:
+def _counted_from(
+    given: Mapping[int, Mapping[str, float]], coding: Coding, stock: Stock
+) -> tuple[float, float]:
     """Zero and unit from which parameters that were given are counted, to be computed with: 0 and 1 unless they lie off that.
 
     Starting values, weak priors and grids are all made for abilities of about mean 0 and sd 1, and slopes about 1. Measurements tell where
@@ -249,10 +362,16 @@ def _counted_from(given: Mapping[int, Mapping[str, float]], coding: Coding, stoc
     """
     if any(isinstance(coding.models[k], OwnModel) for k in given):
         return 0.0, 1.0
-    rasch = [values["a"] for k, values in given.items() if coding.models[k].fixes_slope and values.get("a")]
+    rasch = [
+        values["a"]
+        for k, values in given.items()
+        if coding.models[k].fixes_slope and values.get("a")
+    ]
     if rasch:
         if np.ptp(rasch) > 1e-6 * max(map(abs, rasch)):
-            raise InputError(f"item parameters: slopes from {min(rasch):g} to {max(rasch):g}, where the model has one in common; give one")
+            raise InputError(
+                f"item parameters: slopes from {min(rasch):g} to {max(rasch):g}, where the model has one in common; give one"
+            )
         return (0.0, 1.0 / rasch[0]) if abs(rasch[0] - 1.0) > 1e-9 else (0.0, 1.0)
     means, sds = stock.mean_and_sd()
     slopes, places = [], []
@@ -265,23 +384,47 @@ def _counted_from(given: Mapping[int, Mapping[str, float]], coding: Coding, stoc
             continue
         slopes += [abs(v) for key, v in values.items() if key[:1] == "a" and v]
         places += [v for key, v in values.items() if key[:1] == "b"]
-        places += [-v / values[key.replace(*pair)] for key, v in values.items() for pair in (("intercept", "a"), ("delta", "alpha"))
-                   if key.startswith(pair[0]) and values.get(key.replace(*pair))]
+        places += [
+            -v / values[key.replace(*pair)]
+            for key, v in values.items()
+            for pair in (("intercept", "a"), ("delta", "alpha"))
+            if key.startswith(pair[0]) and values.get(key.replace(*pair))
+        ]
     fixed_slopes = any(coding.models[k].fixes_slope for k in given)
     if fixed_slopes and places and np.ptp(places) > FARTHEST_LOGITS:
-        raise InputError(f"item parameters: difficulties from {min(places):g} to {max(places):g} are not in logits, as a model of slope 1 "
-                         "has them; give the slope in common, a, with them")
-    unit = float(np.exp(-np.mean(np.log(slopes)))) if slopes else 1.0 if fixed_slopes else _unit_of_places(given, coding, means)
+        raise InputError(
+            f"item parameters: difficulties from {min(places):g} to {max(places):g} are not in logits, as a model of slope 1 "
+            "has them; give the slope in common, a, with them"
+        )
+    unit = (
+        float(np.exp(-np.mean(np.log(slopes))))
+        if slopes
+        else 1.0
+        if fixed_slopes
+        else _unit_of_places(given, coding, means)
+    )
     zero = float(np.median(places)) if places else 0.0
     if not 1 / LONGEST_UNIT <= unit <= LONGEST_UNIT or abs(zero) > LONGEST_UNIT * unit:
-        raise InputError(f"item parameters: on a scale with zero near {zero:.3g} and a unit near {unit:.3g} nothing can be computed; use "
-                         "another one")
-    return (zero, unit) if not 1 / ODD_UNIT <= unit <= ODD_UNIT or abs(zero) > ODD_ZERO * unit else (0.0, 1.0)
+        raise InputError(
+            f"item parameters: on a scale with zero near {zero:.3g} and a unit near {unit:.3g} nothing can be computed; use "
+            "another one"
+        )
+    return (
+        (zero, unit)
+        if not 1 / ODD_UNIT <= unit <= ODD_UNIT or abs(zero) > ODD_ZERO * unit
+        else (0.0, 1.0)
+    )
 
 
-def _unit_of_places(given: Mapping[int, Mapping[str, float]], coding: Coding, means: Array) -> float:
+def _unit_of_places(
+    given: Mapping[int, Mapping[str, float]], coding: Coding, means: Array
+) -> float:
     """The unit that difficulties alone are in: how far apart they are told to be, against how far the shares of right answers say so."""
-    told = [(values["b"], -FLATTENED * log_odds(means[[k]])[0]) for k, values in given.items() if coding.models[k].binary and "b" in values]
+    told = [
+        (values["b"], -FLATTENED * log_odds(means[[k]])[0])
+        for k, values in given.items()
+        if coding.models[k].binary and "b" in values
+    ]
     if len(told) > 1:
         wanted, seen = (float(np.std(column)) for column in zip(*told, strict=True))
         return wanted / seen if wanted > 0 and seen > SAME_PLACE else 1.0
@@ -293,7 +436,10 @@ def _unit_of_places(given: Mapping[int, Mapping[str, float]], coding: Coding, me
 FLATTENED = 1.15  # log odds of shares lie closer to 0 than difficulties: averaging over abilities flattens the curve
 SAME_PLACE = 0.05  # sd of log odds below which items are too alike to tell a unit
 LONGEST_UNIT = 1e9
-ODD_UNIT, ODD_ZERO = 1.3, 0.5  # a scale is counted anew beyond these: its unit as a factor, its zero in units
+ODD_UNIT, ODD_ZERO = (
+    1.3,
+    0.5,
+)  # a scale is counted anew beyond these: its unit as a factor, its zero in units
 ODD_SPREAD = 2.5  # of difficulties alone, as a factor: sds of a few say little
 FARTHEST_LOGITS = 40.0
 NO_CHANCE = 1e-9  # what a guess or slip of exactly 0 is taken as: its logit has no end
@@ -312,10 +458,16 @@ def _level_values(coding: Coding, items: Ints, size: int, model: ItemModel, stoc
     if isinstance(model, GaussianItem):
         mean, sd = stock.mean_and_sd()
         if not (np.isfinite(mean[items]).all() and np.isfinite(sd[items]).all()):
-            raise ResponseError("resp: measurements are too large to compute with; use a larger unit")
+            raise ResponseError(
+                "resp: measurements are too large to compute with; use a larger unit"
+            )
         if not (sd[items] > 0).any():
-            raise ResponseError("resp: the measurements of each item are all alike; nothing can be learned from them")
-        return np.stack([mean, np.where(sd > 1e-12 * np.maximum(np.abs(mean), 1e-300), sd, 1.0)], axis=1)[items]
+            raise ResponseError(
+                "resp: the measurements of each item are all alike; nothing can be learned from them"
+            )
+        return np.stack(
+            [mean, np.where(sd > 1e-12 * np.maximum(np.abs(mean), 1e-300), sd, 1.0)], axis=1
+        )[items]
     if isinstance(model, AmountModel):
         return np.zeros((items.size, 0))
     out = np.full((items.size, size), np.nan)
@@ -345,18 +497,35 @@ def _shares(stock: Stock, coding: Coding, items: Ints, model: ItemModel, size: i
     return (out + 0.5 / size) / (np.maximum(stock.number[items], 1)[:, None] + 0.5)
 
 
-def _placed(model: ItemModel, size: int, labels: list[Any], u: Array, free: Bools, given: list[Mapping[str, float]],
-            scale: tuple[float, float], values: Array) -> tuple[Array, Bools]:
+def _placed(
+    model: ItemModel,
+    size: int,
+    labels: list[Any],
+    u: Array,
+    free: Bools,
+    given: list[Mapping[str, float]],
+    scale: tuple[float, float],
+    values: Array,
+) -> tuple[Array, Bools]:
     """Starting values or fixed ones put in place of u; what is not given stays. They are told of abilities zero + unit · θ."""
     if model.fixes_slope:  # one slope for all, which is the unit
-        given = [{name: value for name, value in one.items() if name != "a" and not name.startswith("intercept")} for one in given]
+        given = [
+            {
+                name: value
+                for name, value in one.items()
+                if name != "a" and not name.startswith("intercept")
+            }
+            for one in given
+        ]
     names = sorted({name for one in given for name in one})
     if not names:
         return u, free
     known = set(model.in_units(model.describe(u), values)) | {"intercept"}
     odd = [name for name in names if name not in known]
     if odd:
-        raise InputError(f"item parameters: a {model.name} item has no {odd[0]!r}; it has {', '.join(sorted(known))}")
+        raise InputError(
+            f"item parameters: a {model.name} item has no {odd[0]!r}; it has {', '.join(sorted(known))}"
+        )
     table = {name: np.array([float(one.get(name, np.nan)) for one in given]) for name in names}
     with np.errstate(invalid="ignore", divide="ignore"):
         found = model.recover(model.out_of_units(table, values), size)
@@ -366,27 +535,44 @@ def _placed(model: ItemModel, size: int, labels: list[Any], u: Array, free: Bool
     placed = np.where(np.isnan(found), own, found)
     told = model.in_units(model.describe(placed), values)
     for name, wanted in table.items():
-        lost = ~np.isnan(wanted) & ~(np.abs(told.get(name, np.full(wanted.shape, np.nan)) - wanted) < 1e-6 * (1 + np.abs(wanted)))
+        lost = ~np.isnan(wanted) & ~(
+            np.abs(told.get(name, np.full(wanted.shape, np.nan)) - wanted)
+            < 1e-6 * (1 + np.abs(wanted))
+        )
         if lost.any() or (model.shared and np.isfinite(wanted).any()):
             k = int(lost.argmax())
-            raise InputError(f"item parameters: {name} = {wanted[k]:g} of item {labels[k]!r} cannot be used by itself in a {model.name} "
-                             f"item, or is out of its range; give all of {', '.join(told)}, or leave it out"
-                             + (" (rating scales share their steps)" if model.shared else ""))
-    counted = placed if scale == (0.0, 1.0) else model.recover(model.describe(placed, 1 / unit, -zero / unit), size)
+            raise InputError(
+                f"item parameters: {name} = {wanted[k]:g} of item {labels[k]!r} cannot be used by itself in a {model.name} "
+                f"item, or is out of its range; give all of {', '.join(told)}, or leave it out"
+                + (" (rating scales share their steps)" if model.shared else "")
+            )
+    counted = (
+        placed
+        if scale == (0.0, 1.0)
+        else model.recover(model.describe(placed, 1 / unit, -zero / unit), size)
+    )
     steep = np.abs(model.slope_sign(counted)) > STEEPEST
     if (steep & ~np.isnan(found).all(axis=1)).any():
         k = int((steep & ~np.isnan(found).all(axis=1)).argmax())
-        raise InputError(f"item parameters: item {labels[k]!r} is steeper than can be computed with (a slope of {STEEPEST:g} to a typical "
-                         "one of 1); give it a smaller slope")
+        raise InputError(
+            f"item parameters: item {labels[k]!r} is steeper than can be computed with (a slope of {STEEPEST:g} to a typical "
+            "one of 1); give it a smaller slope"
+        )
     return counted, free & np.isnan(found)
 
 
 def component_slopes(responses: Responses, coding: Coding) -> Array:
     """Rough signed slopes from the first principal component of the standardised answers: which items run with it, which against."""
     n = np.maximum(np.bincount(responses.item, minlength=responses.items.size), 1)
-    score = standardised(responses.item, coding.code(responses, responses.item), responses.items.size)
-    _, person = first_component(responses.person, responses.item, score, responses.people.size, responses.items.size)
-    together = np.bincount(responses.item, score * person[responses.person], responses.items.size) / n
+    score = standardised(
+        responses.item, coding.code(responses, responses.item), responses.items.size
+    )
+    _, person = first_component(
+        responses.person, responses.item, score, responses.people.size, responses.items.size
+    )
+    together = (
+        np.bincount(responses.item, score * person[responses.person], responses.items.size) / n
+    )
     spread = np.bincount(responses.item, person[responses.person] ** 2, responses.items.size) / n
     r = np.clip(together / np.sqrt(np.maximum(spread, 1e-6)), -0.9, 0.9)
     rough = 1.7 * r / np.sqrt(1 - r**2)  # of a logistic item, were the component the ability
@@ -400,7 +586,12 @@ def build_answers(responses: Responses, coding: Coding, bank: Bank) -> Answers:
     code = coding.code(responses, item)
     block_of, place = bank.place_of_items()
     weight = np.ones(len(responses)) if responses.weight is None else responses.weight
-    depth = np.array([1 if b.model.categorical or isinstance(b.model, OwnModel) else b.depth for b in bank.blocks])
+    depth = np.array(
+        [
+            1 if b.model.categorical or isinstance(b.model, OwnModel) else b.depth
+            for b in bank.blocks
+        ]
+    )
     counts = depth[block_of[item]]
     begin = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     rows, coefs = np.empty(begin[-1], dtype=np.int64), np.empty(begin[-1])
@@ -409,7 +600,10 @@ def build_answers(responses: Responses, coding: Coding, bank: Bank) -> Answers:
         mine = np.flatnonzero(block_of[item] == k)
         first = block.first_row + place[item[mine]] * block.depth
         if depth[k] == 1:
-            rows[begin[mine]], coefs[begin[mine]] = first + code[mine].astype(np.int64), weight[mine]
+            rows[begin[mine]], coefs[begin[mine]] = (
+                first + code[mine].astype(np.int64),
+                weight[mine],
+            )
             continue
         terms, constant[mine] = block.model.terms(code[mine], block.values[place[item[mine]]])
         constant[mine] *= weight[mine]
@@ -418,10 +612,18 @@ def build_answers(responses: Responses, coding: Coding, bank: Bank) -> Answers:
     times = responses.clock_times
     new = np.concatenate([[True], (np.diff(responses.person) > 0) | (np.diff(times) > 0)])
     first_answer = np.flatnonzero(new)
-    site_start = np.searchsorted(responses.person[first_answer], np.arange(responses.people.size + 1)).astype(np.int64)
-    return Answers(times[first_answer], site_start, begin[np.append(first_answer, len(responses))], rows, coefs,
-                   np.repeat(np.arange(len(responses)), counts),
-                   np.bincount(responses.person, constant, responses.people.size).astype(np.float64))
+    site_start = np.searchsorted(
+        responses.person[first_answer], np.arange(responses.people.size + 1)
+    ).astype(np.int64)
+    return Answers(
+        times[first_answer],
+        site_start,
+        begin[np.append(first_answer, len(responses))],
+        rows,
+        coefs,
+        np.repeat(np.arange(len(responses)), counts),
+        np.bincount(responses.person, constant, responses.people.size).astype(np.float64),
+    )
 
 
 def translate(responses: Responses, labels: Any, remedy: str = "") -> Ints:

@@ -22,26 +22,102 @@ from dynaesti.tables import Table
 from dynaesti.times import TimeAxis, read_times
 
 SYNONYMS = {
-    "id": ("id", "person", "student", "user", "user_id", "userid", "student_id", "studentid", "anon_student_id", "learner", "learner_id",
-           "respondent", "subject", "subject_id", "player", "pid", "person_id", "name"),
-    "item": ("item", "problem", "question", "item_id", "itemid", "problem_id", "problemid", "question_id", "task", "exercise", "skill",
-             "case", "hole", "route"),
-    "resp": ("resp", "response", "correct", "score", "answer", "is_correct", "outcome", "result", "vote", "y", "value"),
-    "time": ("date", "time", "timestamp", "ts", "when", "datetime", "day", "days", "year", "start_time", "starttime", "created_at", "wave"),
+    "id": (
+        "id",
+        "person",
+        "student",
+        "user",
+        "user_id",
+        "userid",
+        "student_id",
+        "studentid",
+        "anon_student_id",
+        "learner",
+        "learner_id",
+        "respondent",
+        "subject",
+        "subject_id",
+        "player",
+        "pid",
+        "person_id",
+        "name",
+    ),
+    "item": (
+        "item",
+        "problem",
+        "question",
+        "item_id",
+        "itemid",
+        "problem_id",
+        "problemid",
+        "question_id",
+        "task",
+        "exercise",
+        "skill",
+        "case",
+        "hole",
+        "route",
+    ),
+    "resp": (
+        "resp",
+        "response",
+        "correct",
+        "score",
+        "answer",
+        "is_correct",
+        "outcome",
+        "result",
+        "vote",
+        "y",
+        "value",
+    ),
+    "time": (
+        "date",
+        "time",
+        "timestamp",
+        "ts",
+        "when",
+        "datetime",
+        "day",
+        "days",
+        "year",
+        "start_time",
+        "starttime",
+        "created_at",
+        "wave",
+    ),
 }
 ABSENT = "\0"  # no column can be called so
 MOST_NAMES = 500  # columns that are searched for one that was meant
 MISSING = frozenset(("", "na", "n/a", "nan", "none", "null", "."))
-WORDS = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0, "correct": 1.0, "incorrect": 0.0, "right": 1.0, "wrong": 0.0, "pass": 1.0,
-         "fail": 0.0}
+WORDS = {
+    "true": 1.0,
+    "false": 0.0,
+    "yes": 1.0,
+    "no": 0.0,
+    "correct": 1.0,
+    "incorrect": 0.0,
+    "right": 1.0,
+    "wrong": 0.0,
+    "pass": 1.0,
+    "fail": 0.0,
+}
 DATE_FORMATS = ("%d.%m.%Y", "%Y/%m/%d", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y")
 CLOCK_FORMATS = ("", " %H:%M", " %H:%M:%S", " %H:%M:%S.%f", " %I:%M %p", " %I:%M:%S %p")
-UNIX = {"unix": (1, "seconds"), "unix-ms": (10**3, "milliseconds"), "unix-us": (10**6, "microseconds"), "unix-ns": (10**9, "nanoseconds")}
+UNIX = {
+    "unix": (1, "seconds"),
+    "unix-ms": (10**3, "milliseconds"),
+    "unix-us": (10**6, "microseconds"),
+    "unix-ns": (10**9, "nanoseconds"),
+}
 EPOCH_SECONDS = (3e8, 5e9)  # 1979 to 2128
 YEARS = (1678, 2261)  # that nanoseconds since 1970 can tell
 WRITTEN_AS_NUMBERS = (  # dates that are written as numbers: the lowest, the highest, how they are read, and what that is called
-    (190001, 210012, "%Y%m", "YYYYMM"), (19000101, 21001231, "%Y%m%d", "YYYYMMDD"),
-    (190001010000, 210012312359, "%Y%m%d%H%M", "YYYYMMDDHHMM"), (19000101000000, 21001231235959, "%Y%m%d%H%M%S", "YYYYMMDDHHMMSS"))
+    (190001, 210012, "%Y%m", "YYYYMM"),
+    (19000101, 21001231, "%Y%m%d", "YYYYMMDD"),
+    (190001010000, 210012312359, "%Y%m%d%H%M", "YYYYMMDDHHMM"),
+    (19000101000000, 21001231235959, "%Y%m%d%H%M%S", "YYYYMMDDHHMMSS"),
+)
 
 
 @dataclass
@@ -55,14 +131,22 @@ class Findings:
     time_format: str | None = None  # how dates turned out to be written, where it is not ISO
     wordy: bool = False  # whether responses were words that a code could explain
 
-    def complain(self, rows: Bools, name: str, what: str, values: npt.NDArray[Any] | None = None) -> None:
+    def complain(
+        self, rows: Bools, name: str, what: str, values: npt.NDArray[Any] | None = None
+    ) -> None:
         """Mark rows as unusable, with up to three examples."""
         at = np.flatnonzero(rows & ~self.bad)
         if not at.size:
             return
-        examples = ["" if values is None else f"{values[k:k + 1].tolist()[0]!r} in " for k in at[:3]]
-        shown = [f"{example}{self.table.where(int(k))}" for example, k in zip(examples, at, strict=False)]
-        self.complaints.append(f"{name}: {at.size:,} of {rows.size:,} rows {what} ({'; '.join(shown)}{'; …' if at.size > 3 else ''})")
+        examples = [
+            "" if values is None else f"{values[k : k + 1].tolist()[0]!r} in " for k in at[:3]
+        ]
+        shown = [
+            f"{example}{self.table.where(int(k))}" for example, k in zip(examples, at, strict=False)
+        ]
+        self.complaints.append(
+            f"{name}: {at.size:,} of {rows.size:,} rows {what} ({'; '.join(shown)}{'; …' if at.size > 3 else ''})"
+        )
         self.bad |= rows
 
     def settle(self, drop: bool) -> None:
@@ -70,26 +154,38 @@ class Findings:
         broken = self.table.broken
         if broken:
             examples = "; ".join(broken[:3]) + ("; …" if len(broken) > 3 else "")
-            self.complaints.insert(0, f"{len(broken):,} lines cannot be read as rows of the table ({examples})")
+            self.complaints.insert(
+                0, f"{len(broken):,} lines cannot be read as rows of the table ({examples})"
+            )
         if not self.complaints:
             return
         if not drop:
-            words = ", or say what words stand for: code={'never': 0} (--code never=0)" if self.wordy else ""
-            raise ResponseError(". ".join(self.complaints) + ". Repair them, or leave these rows out by "
-                                f"Responses.read(…, unreadable='drop') (on the command line --drop-unreadable){words}")
+            words = (
+                ", or say what words stand for: code={'never': 0} (--code never=0)"
+                if self.wordy
+                else ""
+            )
+            raise ResponseError(
+                ". ".join(self.complaints) + ". Repair them, or leave these rows out by "
+                f"Responses.read(…, unreadable='drop') (on the command line --drop-unreadable){words}"
+            )
         if self.bad.all():
             raise ResponseError(". ".join(self.complaints) + ". No row is left")
         self.notes += [f"left out: {complaint}" for complaint in self.complaints]
 
 
-def find_column(table: Table, key: str, given: str | None, notes: list[str], optional: bool = False) -> str | None:
+def find_column(
+    table: Table, key: str, given: str | None, notes: list[str], optional: bool = False
+) -> str | None:
     """The name of the column that plays a role: as given, the default, or a synonym, which is told."""
     names = [str(name) for name in table.frame.columns]
     if given is not None:
         if given in names:
             return given
         near = get_close_matches(str(given), names[:MOST_NAMES], n=3, cutoff=0.4)
-        raise ResponseError(f"{key}: no column {given!r}; {f'did you mean {near[0]!r}? ' if near else ''}There are: {shown(names)}")
+        raise ResponseError(
+            f"{key}: no column {given!r}; {f'did you mean {near[0]!r}? ' if near else ''}There are: {shown(names)}"
+        )
     lowered = {name.lower().strip().replace(" ", "_"): name for name in reversed(names)}
     for synonym in SYNONYMS[key]:
         if synonym in lowered:
@@ -98,24 +194,38 @@ def find_column(table: Table, key: str, given: str | None, notes: list[str], opt
             return lowered[synonym]
     if optional:
         return None
-    near = [name for synonym in SYNONYMS[key] for name in get_close_matches(synonym, names[:MOST_NAMES], n=1, cutoff=0.7)]
+    near = [
+        name
+        for synonym in SYNONYMS[key]
+        for name in get_close_matches(synonym, names[:MOST_NAMES], n=1, cutoff=0.7)
+    ]
     hint = f"; did you mean {key}={near[0]!r}?" if near else f"; name it: {key}='name'"
-    rest = ", or fit one constant ability per person (bandwidth=inf; when preparing shards timeless=True)" if key == "time" else ""
+    rest = (
+        ", or fit one constant ability per person (bandwidth=inf; when preparing shards timeless=True)"
+        if key == "time"
+        else ""
+    )
     raise ResponseError(f"no column for {key} among {shown(names)}{hint}{rest}")
 
 
 def nulls(series: nw.Series[Any]) -> Bools:
     """Where a column has no value."""
-    return np.array(series.is_null().to_numpy(), dtype=bool)  # a copy: frame libraries hand out read-only views
+    return np.array(
+        series.is_null().to_numpy(), dtype=bool
+    )  # a copy: frame libraries hand out read-only views
 
 
-def numbers(series: nw.Series[Any], name: str, found: Findings, code: Mapping[str, float] | None = None) -> tuple[Array, Bools]:
+def numbers(
+    series: nw.Series[Any], name: str, found: Findings, code: Mapping[str, float] | None = None
+) -> tuple[Array, Bools]:
     """A column as floats, and which are missing. Text is parsed; what is no number, nor has a code, is complained of."""
     missing, quick = nulls(series), None if code else floats(series)
     if quick is not None:
         values = quick
     else:
-        values, missing = _numbers_of_text(np.asarray(series.to_numpy(), dtype=object), missing, name, found, code or {})
+        values, missing = _numbers_of_text(
+            np.asarray(series.to_numpy(), dtype=object), missing, name, found, code or {}
+        )
     missing |= np.isnan(values) & ~found.bad
     infinite = np.isinf(values)
     found.complain(infinite, name, "are infinite")
@@ -137,8 +247,14 @@ def floats(series: nw.Series[Any]) -> Array | None:
 
 def _floats_of_objects(values: list[Any]) -> Array | None:
     """Numbers that a frame holds as objects; None where some are no numbers."""
-    if not all(value is None or (isinstance(value, int | float | Decimal | np.number) and not isinstance(value, bool | np.complexfloating))
-               for value in values):
+    if not all(
+        value is None
+        or (
+            isinstance(value, int | float | Decimal | np.number)
+            and not isinstance(value, bool | np.complexfloating)
+        )
+        for value in values
+    ):
         return None
     try:
         return np.array([np.nan if value is None else float(value) for value in values])
@@ -162,14 +278,17 @@ def _written(texts: list[str]) -> tuple[Array, bool]:
         if decimal and THOUSAND_POINTS.fullmatch(text):
             continue
         try:
-            out[k] = float(text.replace(",", ".") if decimal and DECIMAL_COMMA.fullmatch(text) else text)
+            out[k] = float(
+                text.replace(",", ".") if decimal and DECIMAL_COMMA.fullmatch(text) else text
+            )
         except ValueError:
             continue
     return out, decimal
 
 
-def _numbers_of_text(raw: npt.NDArray[Any], missing: Bools, name: str, found: Findings, code: Mapping[str, float]
-                     ) -> tuple[Array, Bools]:
+def _numbers_of_text(
+    raw: npt.NDArray[Any], missing: Bools, name: str, found: Findings, code: Mapping[str, float]
+) -> tuple[Array, Bools]:
     texts, place = np.unique(_as_text(raw, missing), return_inverse=True)
     plain = [text.strip().lower() for text in texts.tolist()]
     meaning = WORDS | {word.strip().lower(): float(value) for word, value in code.items()}
@@ -180,7 +299,9 @@ def _numbers_of_text(raw: npt.NDArray[Any], missing: Bools, name: str, found: Fi
     absent = np.array([text in MISSING and text not in meaning for text in plain])
     odd = np.isnan(values) & ~absent & np.array([text != "nan" for text in plain])
     if coded:
-        found.notes.append(f"{name}: " + ", ".join(f"{word!r} counts as {meaning[word]:g}" for word in coded[:8]))
+        found.notes.append(
+            f"{name}: " + ", ".join(f"{word!r} counts as {meaning[word]:g}" for word in coded[:8])
+        )
     if commas:
         found.notes.append(f"{name}: commas were read as decimal points")
     found.complain(odd[place], name, "hold text where numbers belong", raw)
@@ -193,19 +314,25 @@ def _as_text(raw: npt.NDArray[Any], missing: Bools) -> npt.NDArray[np.str_]:
     try:
         return np.where(missing, "", raw).astype(str)
     except ValueError:  # lists among them
-        return np.array(["" if gone else str(value) for value, gone in zip(raw, missing, strict=True)])
+        return np.array(
+            ["" if gone else str(value) for value, gone in zip(raw, missing, strict=True)]
+        )
 
 
 def labels(series: nw.Series[Any], name: str, found: Findings) -> npt.NDArray[Any]:
     """A column as labels; rows without one are complained of."""
     blank = nulls(series)
-    if series.dtype.is_integer():  # without the gaps: beside them frame libraries hand over floats, which round long ids
+    if (
+        series.dtype.is_integer()
+    ):  # without the gaps: beside them frame libraries hand over floats, which round long ids
         some = series.filter((~blank).tolist()) if blank.any() else series
         try:
             whole = np.asarray(some.to_numpy())
         except Exception:  # wider than 64 bits: as written
             whole = np.array(some.cast(nw.String).to_list(), dtype=object)
-        if whole.dtype.kind == "O" and any(not isinstance(value, int) or abs(value) >= 2**63 for value in whole.tolist()):
+        if whole.dtype.kind == "O" and any(
+            not isinstance(value, int) or abs(value) >= 2**63 for value in whole.tolist()
+        ):
             values = np.full(blank.size, "", dtype=object)
             values[~blank] = [str(value) for value in whole.tolist()]
             found.complain(blank, name, "have none")
@@ -219,9 +346,11 @@ def labels(series: nw.Series[Any], name: str, found: Findings) -> npt.NDArray[An
         rounded = np.flatnonzero((np.abs(values) >= EXACT) & ~blank)
         if rounded.size:
             first = int(rounded[0])
-            raise ResponseError(f"{name}: {rounded.size:,} of {blank.size:,} are numbers with a point beyond 2⁵³ (first: "
-                                f"{values[first]:.0f} in {found.table.where(first)}), where neighbours cannot be told apart; read them as "
-                                "text or whole numbers")
+            raise ResponseError(
+                f"{name}: {rounded.size:,} of {blank.size:,} are numbers with a point beyond 2⁵³ (first: "
+                f"{values[first]:.0f} in {found.table.where(first)}), where neighbours cannot be told apart; read them as "
+                "text or whole numbers"
+            )
     found.complain(blank, name, "have none")
     if values.dtype.kind == "O":
         values = _checked_names(values, name, found)
@@ -236,13 +365,27 @@ def _checked_names(values: npt.NDArray[Any], name: str, found: Findings) -> npt.
     try:
         kinds = set(values.tolist())
     except TypeError:
-        found.complain(np.array([not isinstance(value, Hashable) for value in values.tolist()]), name, "hold lists or the like")
-        values = np.array(["" if bad else value for value, bad in zip(values.tolist(), found.bad, strict=True)], dtype=object)
+        found.complain(
+            np.array([not isinstance(value, Hashable) for value in values.tolist()]),
+            name,
+            "hold lists or the like",
+        )
+        values = np.array(
+            ["" if bad else value for value, bad in zip(values.tolist(), found.bad, strict=True)],
+            dtype=object,
+        )
         kinds = set(values.tolist())
-    torn = {value for value in kinds if isinstance(value, str) and not value.isascii() and _is_torn(value)}
+    torn = {
+        value
+        for value in kinds
+        if isinstance(value, str) and not value.isascii() and _is_torn(value)
+    }
     if torn:
-        found.complain(np.array([isinstance(value, str) and value in torn for value in values.tolist()]), name,
-                       "hold text that cannot be written down (half of a character pair)")
+        found.complain(
+            np.array([isinstance(value, str) and value in torn for value in values.tolist()]),
+            name,
+            "hold text that cannot be written down (half of a character pair)",
+        )
     return values
 
 
@@ -267,10 +410,14 @@ class Clock:
         try:
             return None if self.timezone is None else ZoneInfo(self.timezone)
         except (ZoneInfoNotFoundError, ValueError):
-            raise InputError(f"timezone: no zone is called {self.timezone!r}; use names such as 'Europe/Zurich' or 'UTC'") from None
+            raise InputError(
+                f"timezone: no zone is called {self.timezone!r}; use names such as 'Europe/Zurich' or 'UTC'"
+            ) from None
 
 
-def times(series: nw.Series[Any], name: str, clock: Clock, found: Findings) -> tuple[TimeAxis, Array]:
+def times(
+    series: nw.Series[Any], name: str, clock: Clock, found: Findings
+) -> tuple[TimeAxis, Array]:
     """A column as offsets on a time axis; the bad rows' offsets are zero and mean nothing."""
     blank, zoned = nulls(series), False
     quick = floats(series) if clock.time_format is None else None
@@ -280,16 +427,24 @@ def times(series: nw.Series[Any], name: str, clock: Clock, found: Findings) -> t
         found.complain(~np.isfinite(quick), name, "have no time")
         raw = _meant(quick, name, clock, found)
     elif series.dtype in (nw.String, nw.Object, nw.Categorical) and not _holds_dates(series):
-        raw, zoned = _times_of_text(np.asarray(series.to_numpy(), dtype=object), blank, name, clock, found)
+        raw, zoned = _times_of_text(
+            np.asarray(series.to_numpy(), dtype=object), blank, name, clock, found
+        )
     else:
         found.complain(blank, name, "have no time")
         good = series.filter((~found.bad).tolist()) if found.bad.any() else series
         return _spread(*_in_zone(*read_times(_native_times(good), name), name, clock, found), found)
-    axis, offsets = read_times(raw[~found.bad], name) if not found.bad.all() else (TimeAxis(0.0, 0, stamps=False, zoned=False), np.zeros(0))
+    axis, offsets = (
+        read_times(raw[~found.bad], name)
+        if not found.bad.all()
+        else (TimeAxis(0.0, 0, stamps=False, zoned=False), np.zeros(0))
+    )
     return _spread(replace(axis, zoned=zoned), offsets, found)
 
 
-def _in_zone(axis: TimeAxis, offsets: Array, name: str, clock: Clock, found: Findings) -> tuple[TimeAxis, Array]:
+def _in_zone(
+    axis: TimeAxis, offsets: Array, name: str, clock: Clock, found: Findings
+) -> tuple[TimeAxis, Array]:
     """Timestamps that lack a zone as the local times that they were stated to be."""
     zone = clock.zone()
     if zone is None or axis.zoned or not axis.stamps:
@@ -297,14 +452,21 @@ def _in_zone(axis: TimeAxis, offsets: Array, name: str, clock: Clock, found: Fin
     stamps, code = np.unique(axis.restore(offsets).astype("datetime64[us]"), return_inverse=True)
     local = list(stamps.tolist())
     _tell_odd_hours([str(stamp) for stamp in local], local, zone, name, clock, found)
-    found.notes += [f"{name}: stamps without a zone were taken as {clock.timezone} time", f"{name}: times are reported in UTC"]
-    moved, offsets = read_times(np.array([_in_utc(stamp, zone) for stamp in local], dtype="datetime64[us]")[code], name)
+    found.notes += [
+        f"{name}: stamps without a zone were taken as {clock.timezone} time",
+        f"{name}: times are reported in UTC",
+    ]
+    moved, offsets = read_times(
+        np.array([_in_utc(stamp, zone) for stamp in local], dtype="datetime64[us]")[code], name
+    )
     return replace(moved, zoned=True), offsets
 
 
 def _holds_dates(series: nw.Series[Any]) -> bool:
     """Whether a column of objects holds dates, not text."""
-    return series.dtype == nw.Object and any(not isinstance(v, str) and v is not None for v in series.to_list()[:100])
+    return series.dtype == nw.Object and any(
+        not isinstance(v, str) and v is not None for v in series.to_list()[:100]
+    )
 
 
 def _spread(axis: TimeAxis, offsets: Array, found: Findings) -> tuple[TimeAxis, Array]:
@@ -315,7 +477,12 @@ def _spread(axis: TimeAxis, offsets: Array, found: Findings) -> tuple[TimeAxis, 
 
 def _native_times(series: nw.Series[Any]) -> Any:
     native = series.to_native()
-    return native.to_numpy() if type(native).__module__.startswith("pandas") and getattr(native.dtype, "tz", None) is None else native
+    return (
+        native.to_numpy()
+        if type(native).__module__.startswith("pandas")
+        and getattr(native.dtype, "tz", None) is None
+        else native
+    )
 
 
 def _meant(raw: Array, name: str, clock: Clock, found: Findings) -> npt.NDArray[Any]:
@@ -324,8 +491,10 @@ def _meant(raw: Array, name: str, clock: Clock, found: Findings) -> npt.NDArray[
     if clock.unit in UNIX:
         likely = looks_like_epoch(fine)
         if likely not in (None, clock.unit):
-            raise ResponseError(f"{name}: numbers such as {fine[0]:.0f} do not count {UNIX[clock.unit][1]} since 1970; did you mean unit "
-                                f"{likely!r}?")
+            raise ResponseError(
+                f"{name}: numbers such as {fine[0]:.0f} do not count {UNIX[clock.unit][1]} since 1970; did you mean unit "
+                f"{likely!r}?"
+            )
         return _from_epoch(raw, clock.unit, name, found)
     if clock.unit is not None or not fine.size:
         return raw
@@ -333,39 +502,68 @@ def _meant(raw: Array, name: str, clock: Clock, found: Findings) -> npt.NDArray[
     unit = _mostly_epoch(fine)
     if unit is not None:
         low, high = (edge * UNIX[unit][0] for edge in EPOCH_SECONDS)
-        found.complain(~((raw > low) & (raw < high)), name, f"hold no Unix time in {UNIX[unit][1]}, where the others do", raw)
+        found.complain(
+            ~((raw > low) & (raw < high)),
+            name,
+            f"hold no Unix time in {UNIX[unit][1]}, where the others do",
+            raw,
+        )
         fine = raw[~found.bad]
-        found.notes.append(f"{name}: numbers such as {fine[0]:.0f} were taken as Unix time in {UNIX[unit][1]}; unit= says otherwise "
-                           "(on the command line --unit)")
+        found.notes.append(
+            f"{name}: numbers such as {fine[0]:.0f} were taken as Unix time in {UNIX[unit][1]}; unit= says otherwise "
+            "(on the command line --unit)"
+        )
         return _from_epoch(raw, unit, name, found)
     for low, high, form, called in WRITTEN_AS_NUMBERS:
         near = (fine >= low) & (fine <= high) & (fine == np.floor(fine))
         if near.mean() < (MOST_ALIKE if fine.size >= FEW_ROWS else 1.0):
             continue
         values, counts = np.unique(fine, return_counts=True)
-        dates = [_read_date(f"{value:.0f}", form) if low <= value <= high and value.is_integer() else None for value in values.tolist()]
+        dates = [
+            _read_date(f"{value:.0f}", form)
+            if low <= value <= high and value.is_integer()
+            else None
+            for value in values.tolist()
+        ]
         known = np.array([date is not None for date in dates])
         if counts[known].sum() >= (MOST_ALIKE if fine.size >= FEW_ROWS else 1.0) * fine.size:
-            found.complain(~np.isin(raw, values[known]), name, f"hold no date where the others do ({called})", raw)
-            found.notes.append(f"{name}: numbers such as {fine[0]:.0f} were read as dates ({called}); times are in days")
+            found.complain(
+                ~np.isin(raw, values[known]),
+                name,
+                f"hold no date where the others do ({called})",
+                raw,
+            )
+            found.notes.append(
+                f"{name}: numbers such as {fine[0]:.0f} were read as dates ({called}); times are in days"
+            )
             lookup = dict(zip(values.tolist(), dates, strict=True))
-            return np.array([lookup.get(value, datetime(2000, 1, 1)) for value in raw.tolist()], dtype="datetime64[ns]")
+            return np.array(
+                [lookup.get(value, datetime(2000, 1, 1)) for value in raw.tolist()],
+                dtype="datetime64[ns]",
+            )
     return raw
 
 
 def _from_epoch(raw: Array, unit: str, name: str, found: Findings) -> npt.NDArray[Any]:
     """Stamps from a count since 1970; counts beyond what can be told are complained of."""
     seconds = np.nan_to_num(raw) / UNIX[unit][0]
-    found.complain(~(np.abs(seconds) < LAST_SECOND), name, f"lie outside the years {YEARS[0]} to {YEARS[1]}")
+    found.complain(
+        ~(np.abs(seconds) < LAST_SECOND), name, f"lie outside the years {YEARS[0]} to {YEARS[1]}"
+    )
     seconds = np.where(np.abs(seconds) < LAST_SECOND, seconds, 0.0)
     whole = np.floor(seconds)  # seconds and the rest apart: a product of both would lose digits
-    return (whole.astype(np.int64) * 10**9 + np.rint((seconds - whole) * 1e9).astype(np.int64)).astype("datetime64[ns]")
+    return (
+        whole.astype(np.int64) * 10**9 + np.rint((seconds - whole) * 1e9).astype(np.int64)
+    ).astype("datetime64[ns]")
 
 
 LAST_SECOND = 9.2e9  # since 1970, that nanoseconds in 64 bits can tell
 
 
-MOST_ALIKE, FEW_ROWS = 0.9, 10  # share of numbers that are dates, of at least so many, that makes the others odd
+MOST_ALIKE, FEW_ROWS = (
+    0.9,
+    10,
+)  # share of numbers that are dates, of at least so many, that makes the others odd
 
 
 def _mostly_epoch(values: Array) -> str | None:
@@ -382,20 +580,34 @@ def looks_like_epoch(values: Array) -> str | None:
     if not values.size:
         return None
     low, high = float(np.nanmin(values)), float(np.nanmax(values))
-    return next((unit for unit, (scale, _) in UNIX.items() if low > EPOCH_SECONDS[0] * scale and high < EPOCH_SECONDS[1] * scale), None)
+    return next(
+        (
+            unit
+            for unit, (scale, _) in UNIX.items()
+            if low > EPOCH_SECONDS[0] * scale and high < EPOCH_SECONDS[1] * scale
+        ),
+        None,
+    )
 
 
 def _refuse_mixed_clocks(values: Array, name: str) -> None:
     """Refuse numbers of which some count seconds since 1970 and some thousandths, and none anything else."""
-    counts = {told: int(((values > EPOCH_SECONDS[0] * scale) & (values < EPOCH_SECONDS[1] * scale)).sum())
-              for scale, told in UNIX.values()}
+    counts = {
+        told: int(((values > EPOCH_SECONDS[0] * scale) & (values < EPOCH_SECONDS[1] * scale)).sum())
+        for scale, told in UNIX.values()
+    }
     held = {told: count for told, count in counts.items() if count}
     if len(held) > 1 and sum(held.values()) == values.size:
-        raise ResponseError(f"{name}: " + " and ".join(f"{count:,} values count {told}" for told, count in held.items())
-                            + " since 1970; make them alike")
+        raise ResponseError(
+            f"{name}: "
+            + " and ".join(f"{count:,} values count {told}" for told, count in held.items())
+            + " since 1970; make them alike"
+        )
 
 
-def _times_of_text(raw: npt.NDArray[Any], blank: Bools, name: str, clock: Clock, found: Findings) -> tuple[npt.NDArray[Any], bool]:
+def _times_of_text(
+    raw: npt.NDArray[Any], blank: Bools, name: str, clock: Clock, found: Findings
+) -> tuple[npt.NDArray[Any], bool]:
     """Numbers or dates written as text, and whether their zone is known."""
     texts, code = np.unique(_as_text(raw, blank), return_inverse=True)
     stripped = [text.strip() for text in texts.tolist()]
@@ -403,15 +615,26 @@ def _times_of_text(raw: npt.NDArray[Any], blank: Bools, name: str, clock: Clock,
     found.complain(absent[code], name, "have no time")
     plain, _ = _written(stripped)
     given = np.flatnonzero(~absent)
-    if clock.time_format is None and given.size and np.isfinite(plain[code]).sum() >= 0.5 * (~absent[code]).sum():  # a few are garbage
-        found.complain((~np.isfinite(plain) & ~absent)[code], name, "hold no number where the others do", raw)
+    if (
+        clock.time_format is None
+        and given.size
+        and np.isfinite(plain[code]).sum() >= 0.5 * (~absent[code]).sum()
+    ):  # a few are garbage
+        found.complain(
+            (~np.isfinite(plain) & ~absent)[code], name, "hold no number where the others do", raw
+        )
         return _meant(np.nan_to_num(plain)[code], name, clock, found), False
     stamps, zones = _stamps_of_text([stripped[k] for k in given], name, clock, found)
     unread, far = np.zeros(texts.size, dtype=bool), np.zeros(texts.size, dtype=bool)
     unread[given] = [stamp is None for stamp in stamps]
     far[given] = [stamp is not None and not YEARS[0] <= stamp.year <= YEARS[1] for stamp in stamps]
     found.complain(unread[code], name, "hold no time", raw)
-    found.complain(far[code], name, f"lie outside the years {YEARS[0]} to {YEARS[1]} (some databases write 'no date' so)", raw)
+    found.complain(
+        far[code],
+        name,
+        f"lie outside the years {YEARS[0]} to {YEARS[1]} (some databases write 'no date' so)",
+        raw,
+    )
     whole = np.full(texts.size, np.datetime64("2000-01-01", "ns"))
     for k, stamp in zip(given, stamps, strict=True):
         if stamp is not None and not far[k]:
@@ -419,7 +642,9 @@ def _times_of_text(raw: npt.NDArray[Any], blank: Bools, name: str, clock: Clock,
     return whole[code], zones
 
 
-def _stamps_of_text(texts: list[str], name: str, clock: Clock, found: Findings) -> tuple[list[datetime | None], bool]:
+def _stamps_of_text(
+    texts: list[str], name: str, clock: Clock, found: Findings
+) -> tuple[list[datetime | None], bool]:
     """Stamps in UTC (None where a text is none), and whether zones were given or stated."""
     read = _reader(texts, name, clock, found)
     stamps = [read(text) for text in texts]
@@ -427,9 +652,15 @@ def _stamps_of_text(texts: list[str], name: str, clock: Clock, found: Findings) 
     with_zone = sum(stamp.tzinfo is not None for stamp in known)
     zone = clock.zone()
     if zone is None and 0 < with_zone < len(known):
-        bare = next(text for text, stamp in zip(texts, stamps, strict=True) if stamp is not None and stamp.tzinfo is None)
-        raise ResponseError(f"{name}: {with_zone:,} kinds of stamps have a time zone and {len(known) - with_zone:,} lack one (first: "
-                            f"{bare!r}); say what those mean by timezone='Europe/Zurich' (on the command line --timezone)")
+        bare = next(
+            text
+            for text, stamp in zip(texts, stamps, strict=True)
+            if stamp is not None and stamp.tzinfo is None
+        )
+        raise ResponseError(
+            f"{name}: {with_zone:,} kinds of stamps have a time zone and {len(known) - with_zone:,} lack one (first: "
+            f"{bare!r}); say what those mean by timezone='Europe/Zurich' (on the command line --timezone)"
+        )
     if zone is not None and with_zone < len(known):
         found.notes.append(f"{name}: stamps without a zone were taken as {clock.timezone} time")
         _tell_odd_hours(texts, stamps, zone, name, clock, found)
@@ -441,12 +672,25 @@ def _stamps_of_text(texts: list[str], name: str, clock: Clock, found: Findings) 
 def _in_utc(stamp: datetime | None, zone: ZoneInfo | None) -> datetime | None:
     if stamp is None or (stamp.tzinfo is None and zone is None):
         return stamp
-    if not YEARS[0] <= stamp.year <= YEARS[1]:  # to be complained of; there is no UTC to the first and last day of all
+    if (
+        not YEARS[0] <= stamp.year <= YEARS[1]
+    ):  # to be complained of; there is no UTC to the first and last day of all
         return stamp.replace(tzinfo=None)
-    return (stamp.replace(tzinfo=zone) if stamp.tzinfo is None else stamp).astimezone(UTC).replace(tzinfo=None)
+    return (
+        (stamp.replace(tzinfo=zone) if stamp.tzinfo is None else stamp)
+        .astimezone(UTC)
+        .replace(tzinfo=None)
+    )
 
 
-def _tell_odd_hours(texts: list[str], stamps: list[datetime | None], zone: ZoneInfo, name: str, clock: Clock, found: Findings) -> None:
+def _tell_odd_hours(
+    texts: list[str],
+    stamps: list[datetime | None],
+    zone: ZoneInfo,
+    name: str,
+    clock: Clock,
+    found: Findings,
+) -> None:
     """Tell of local times that a change of the clock skips, or has twice."""
     skipped: list[str] = []
     twice: list[str] = []
@@ -455,17 +699,26 @@ def _tell_odd_hours(texts: list[str], stamps: list[datetime | None], zone: ZoneI
             continue
         first, second = (stamp.replace(tzinfo=zone, fold=fold).utcoffset() for fold in (0, 1))
         if first != second:  # asked before and after the change
-            exists = stamp.replace(tzinfo=zone).astimezone(UTC).astimezone(zone).replace(tzinfo=None) == stamp
+            exists = (
+                stamp.replace(tzinfo=zone).astimezone(UTC).astimezone(zone).replace(tzinfo=None)
+                == stamp
+            )
             (twice if exists else skipped).append(text)
     if skipped:
-        found.notes.append(f"{name}: {len(skipped):,} kinds of times do not exist in {clock.timezone}, whose clocks skip them (first: "
-                           f"{skipped[0]!r}); they were read as if the clocks had not been changed yet. Is the zone right?")
+        found.notes.append(
+            f"{name}: {len(skipped):,} kinds of times do not exist in {clock.timezone}, whose clocks skip them (first: "
+            f"{skipped[0]!r}); they were read as if the clocks had not been changed yet. Is the zone right?"
+        )
     if twice:
-        found.notes.append(f"{name}: {len(twice):,} kinds of times occur twice in {clock.timezone}, whose clocks go back (first: "
-                           f"{twice[0]!r}); the earlier of both was taken")
+        found.notes.append(
+            f"{name}: {len(twice):,} kinds of times occur twice in {clock.timezone}, whose clocks go back (first: "
+            f"{twice[0]!r}); the earlier of both was taken"
+        )
 
 
-def _reader(texts: list[str], name: str, clock: Clock, found: Findings) -> Callable[[str], datetime | None]:
+def _reader(
+    texts: list[str], name: str, clock: Clock, found: Findings
+) -> Callable[[str], datetime | None]:
     """The way of reading dates that understands most of the texts; two ways that understand them differently are refused."""
     if clock.time_format is not None:
         form = clock.time_format
@@ -483,10 +736,15 @@ def _reader(texts: list[str], name: str, clock: Clock, found: Findings) -> Calla
         return _read_iso
     best = max(ways.values())
     top = [form for form, hits in ways.items() if hits == best]
-    if len(top) > 1 and any(None not in (both := (_read_date(text, top[0]), _read_date(text, top[1]))) and both[0] != both[1]
-                            for text in sample):
-        raise ResponseError(f"{name}: dates such as {sample[0]!r} can be read as {top[0]!r} or {top[1]!r}; say which by time_format= "
-                            "(on the command line --time-format)")
+    if len(top) > 1 and any(
+        None not in (both := (_read_date(text, top[0]), _read_date(text, top[1])))
+        and both[0] != both[1]
+        for text in sample
+    ):
+        raise ResponseError(
+            f"{name}: dates such as {sample[0]!r} can be read as {top[0]!r} or {top[1]!r}; say which by time_format= "
+            "(on the command line --time-format)"
+        )
     found.notes.append(f"{name}: dates were read as {top[0]!r}")
     found.time_format = top[0]
     return lambda text: _read_date(text, top[0])

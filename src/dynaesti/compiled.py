@@ -26,7 +26,10 @@ def compiled(function: Callable[P, R]) -> Callable[P, R]:
 
 def _compile(function: Callable[P, R], fastmath: set[str]) -> Callable[P, R]:
     def decorated(keep: bool) -> Callable[P, R]:
-        return cast(Callable[P, R], numba.njit(cache=keep, nogil=True, fastmath=fastmath, error_model="numpy")(function))
+        return cast(
+            Callable[P, R],
+            numba.njit(cache=keep, nogil=True, fastmath=fastmath, error_model="numpy")(function),
+        )
 
     try:
         return decorated(True)
@@ -40,8 +43,12 @@ def _compile(function: Callable[P, R], fastmath: set[str]) -> Callable[P, R]:
 @cache
 def _tell_uncached() -> None:
     """Containers and clusters may let nobody write, neither beside the package nor at home."""
-    warnings.warn("compiled code cannot be kept, since neither the package's folder nor the home folder can be written to: every process "
-                  "compiles anew, which takes 20 seconds or so. Set NUMBA_CACHE_DIR to a folder of your own", DynaestiWarning, stacklevel=2)
+    warnings.warn(
+        "compiled code cannot be kept, since neither the package's folder nor the home folder can be written to: every process "
+        "compiles anew, which takes 20 seconds or so. Set NUMBA_CACHE_DIR to a folder of your own",
+        DynaestiWarning,
+        stacklevel=2,
+    )
 
 
 def _dot(x: Array, y: Array) -> float:

@@ -17,7 +17,10 @@ from dynaesti.priors.weights import WeightPosterior
 from dynaesti.threads import one_blas_thread
 
 MOST_FEATURES = 30_000_000  # doubles of features at a time
-PRIOR_ROOM, ROOM = 5.0, 6.0  # sds of the prior, and of what was found at an instant, that must lie within a table for it to be read
+PRIOR_ROOM, ROOM = (
+    5.0,
+    6.0,
+)  # sds of the prior, and of what was found at an instant, that must lie within a table for it to be read
 HIGHEST_RANK = 50  # of a small form: draws get rare in more dimensions, and tensors large
 
 
@@ -31,7 +34,9 @@ class Component:
     groups: Ints
     precision: Array  # grafted sites
     shift: Array
-    curve_precision: Array  # grafted and Gaussian sites together, as seen by the curve through the nugget
+    curve_precision: (
+        Array  # grafted and Gaussian sites together, as seen by the curve through the nugget
+    )
     curve_shift: Array
     cav_mean: Array  # what all other groups say of each group's latent value, prior mean included
     cav_var: Array
@@ -41,12 +46,16 @@ class Component:
     sweeps: int
     converged: bool
     residual: float
-    widening: Array | None = None  # second-order correction of the weights' covariance, in its own units, see `refining`
+    widening: Array | None = (
+        None  # second-order correction of the weights' covariance, in its own units, see `refining`
+    )
 
     @cached_property
     def posterior(self) -> Posterior:
         """The curve given the sites, as deviation from the prior mean."""
-        found = posterior(self.solver, self.kernel, self.instants, self.curve_precision, self.curve_shift)
+        found = posterior(
+            self.solver, self.kernel, self.instants, self.curve_precision, self.curve_shift
+        )
         if self.widening is None:
             return found
         assert isinstance(found, WeightPosterior)  # only these are ever widened
@@ -56,14 +65,20 @@ class Component:
         """The component with a correction of its weights' covariance and of its log evidence."""
         assert isinstance(self.posterior, WeightPosterior)
         out = replace(self, widening=widening, log_evidence=self.log_evidence + gain)
-        out.__dict__["posterior"] = self.posterior.widened(widening)  # known already: building it anew costs as much as the correction
+        out.__dict__["posterior"] = self.posterior.widened(
+            widening
+        )  # known already: building it anew costs as much as the correction
         return out
 
 
 def small_form(component: Component) -> WeightPosterior | None:
     """The posterior in few weights, where the prior has such a form."""
     posterior = component.posterior
-    return posterior if isinstance(posterior, WeightPosterior) and posterior.rank <= HIGHEST_RANK else None
+    return (
+        posterior
+        if isinstance(posterior, WeightPosterior) and posterior.rank <= HIGHEST_RANK
+        else None
+    )
 
 
 def merges_all(kernel: Kernel, observations: Observations) -> bool:
@@ -72,8 +87,12 @@ def merges_all(kernel: Kernel, observations: Observations) -> bool:
 
 
 @one_blas_thread()
-def graft_components(observations: Observations, kernels: Sequence[Kernel], solver: SolverName | None = None,
-                     starts: Sequence[tuple[Array, Array] | None] | None = None) -> list[Component]:
+def graft_components(
+    observations: Observations,
+    kernels: Sequence[Kernel],
+    solver: SolverName | None = None,
+    starts: Sequence[tuple[Array, Array] | None] | None = None,
+) -> list[Component]:
     """Graft each kernel onto the observations, from given sites where there are any.
 
     Likelihoods are read from a table over where the prior lets the curve go; data that drag it beyond are integrated by formula.
@@ -83,26 +102,44 @@ def graft_components(observations: Observations, kernels: Sequence[Kernel], solv
     offset = observations.mean_at(observations.instants)
     span = observations.span[1] - observations.span[0]
     names = [choose(kernel, observations.instants.size, span, solver) for kernel in kernels]
-    ways = [(name, within_table(kernel, observations.likelihood, offset, ends), states(name, kernel, ends))
-            for name, kernel in zip(names, kernels, strict=True)]
+    ways = [
+        (
+            name,
+            within_table(kernel, observations.likelihood, offset, ends),
+            states(name, kernel, ends),
+        )
+        for name, kernel in zip(names, kernels, strict=True)
+    ]
     found: dict[int, Component] = {}
     for way in dict.fromkeys(ways):
         mine = [k for k, other in enumerate(ways) if other == way]
         for batch in _batches(mine, observations.instants.size):
-            made, beyond = _graft_batch(observations, *way[:2], [kernels[k] for k in batch], [starts[k] for k in batch])
+            made, beyond = _graft_batch(
+                observations, *way[:2], [kernels[k] for k in batch], [starts[k] for k in batch]
+            )
             found.update(zip(batch, made, strict=True))
-            for k in (batch[j] for j in np.flatnonzero(beyond)):  # what the table's ends made of it is no place to start from
-                found[k] = _graft_batch(observations, names[k], False, [kernels[k]], [None], wide=True)[0][0]
+            for k in (
+                batch[j] for j in np.flatnonzero(beyond)
+            ):  # what the table's ends made of it is no place to start from
+                found[k] = _graft_batch(
+                    observations, names[k], False, [kernels[k]], [None], wide=True
+                )[0][0]
     return [found[k] for k in range(len(kernels))]
 
 
 def _batches(jobs: list[int], count: int) -> list[list[int]]:
     size = max(1, MOST_FEATURES // (20 * count))
-    return [jobs[a:a + size] for a in range(0, len(jobs), size)]
+    return [jobs[a : a + size] for a in range(0, len(jobs), size)]
 
 
-def _graft_batch(obs: Observations, name: SolverName, tabulated: bool, kernels: list[Kernel],
-                 starts: list[tuple[Array, Array] | None], wide: bool = False) -> tuple[list[Component], Bools]:
+def _graft_batch(
+    obs: Observations,
+    name: SolverName,
+    tabulated: bool,
+    kernels: list[Kernel],
+    starts: list[tuple[Array, Array] | None],
+    wide: bool = False,
+) -> tuple[list[Component], Bools]:
     """Components of one kind, and which of them went beyond the table that their likelihoods were read from."""
     middle = np.array([0.5 * sum(obs.span)])
     single = np.array([obs.instants.size])  # the group that holds every emission
@@ -115,32 +152,78 @@ def _graft_batch(obs: Observations, name: SolverName, tabulated: bool, kernels: 
     fixed = obs.fixed
     instant_var = np.array([kernel.instant_var for kernel in kernels])
     match = SiteMatch(obs.likelihood, group, offset, tabulated, wide)
-    problem = Problem(assemble(name, kernels, instants), match, fixed.precision[group], fixed.shift[group], instant_var,
-                      obs.likelihood.bent[group])
+    problem = Problem(
+        assemble(name, kernels, instants),
+        match,
+        fixed.precision[group],
+        fixed.shift[group],
+        instant_var,
+        obs.likelihood.bent[group],
+    )
     result = graft(problem, _starting_sites(groups, starts))
     bounds = problem.solver.site_start
-    precision, shift = seen_by_curve(fixed.precision[group] + result.precision, fixed.shift[group] + result.shift,
-                                     np.repeat(instant_var, np.diff(bounds)))
+    precision, shift = seen_by_curve(
+        fixed.precision[group] + result.precision,
+        fixed.shift[group] + result.shift,
+        np.repeat(instant_var, np.diff(bounds)),
+    )
     out = []
     for k, kernel in enumerate(kernels):
         s = slice(bounds[k], bounds[k + 1])
-        out.append(Component(
-            kernel, name, instants[k], groups[k], result.precision[s], result.shift[s], precision[s], shift[s],
-            result.bare_mean[s] + offset[s], result.bare_var[s], result.log_z[s],
-            float(result.log_evidence[k] + fixed.constant[groups[k]].sum()), float(result.log_partition[k]),
-            int(result.sweeps[k]), bool(result.converged[k]), float(result.residual[k])))
+        out.append(
+            Component(
+                kernel,
+                name,
+                instants[k],
+                groups[k],
+                result.precision[s],
+                result.shift[s],
+                precision[s],
+                shift[s],
+                result.bare_mean[s] + offset[s],
+                result.bare_var[s],
+                result.log_z[s],
+                float(result.log_evidence[k] + fixed.constant[groups[k]].sum()),
+                float(result.log_partition[k]),
+                int(result.sweeps[k]),
+                bool(result.converged[k]),
+                float(result.residual[k]),
+            )
+        )
     beyond = np.zeros(len(kernels), dtype=bool)
     if tabulated:
         away = np.zeros(len(kernels))
-        _farthest(bounds, result.bare_mean, result.bare_var, problem.fixed_precision, problem.fixed_shift, result.precision, result.shift,
-                  offset, problem.bent, obs.likelihood.centre, away)
+        _farthest(
+            bounds,
+            result.bare_mean,
+            result.bare_var,
+            problem.fixed_precision,
+            problem.fixed_shift,
+            result.precision,
+            result.shift,
+            offset,
+            problem.bent,
+            obs.likelihood.centre,
+            away,
+        )
         beyond = away > obs.likelihood.reach
     return out, beyond
 
 
 @compiled
-def _farthest(site_start: Ints, bare_mean: Array, bare_var: Array, fixed_precision: Array, fixed_shift: Array, precision: Array,
-              shift: Array, offset: Array, bent: Bools, centre: float, out: Array) -> None:
+def _farthest(
+    site_start: Ints,
+    bare_mean: Array,
+    bare_var: Array,
+    fixed_precision: Array,
+    fixed_shift: Array,
+    precision: Array,
+    shift: Array,
+    offset: Array,
+    bent: Bools,
+    centre: float,
+    out: Array,
+) -> None:
     """How far from a table's centre each job's tilted distributions reach: what `beyond_table` asks, without arrays on the way."""
     for job in range(out.size):
         for i in range(site_start[job], site_start[job + 1]):
@@ -148,7 +231,11 @@ def _farthest(site_start: Ints, bare_mean: Array, bare_var: Array, fixed_precisi
                 v = bare_var[i] / (1.0 + bare_var[i] * fixed_precision[i])
                 m = v * (bare_mean[i] / bare_var[i] + fixed_shift[i])
                 thin = 1.0 + precision[i] * v
-                out[job] = max(out[job], abs((m + shift[i] * v) / thin + offset[i] - centre) + ROOM * np.sqrt(max(v / thin, 0.0)))
+                out[job] = max(
+                    out[job],
+                    abs((m + shift[i] * v) / thin + offset[i] - centre)
+                    + ROOM * np.sqrt(max(v / thin, 0.0)),
+                )
 
 
 @dataclass(frozen=True)
@@ -166,11 +253,35 @@ class SiteMatch:
         """What is remembered of each site from sweep to sweep: nothing yet."""
         return np.full((self.group.size, 8), np.nan)
 
-    def __call__(self, sites: Ints, cav_mean: Array, cav_var: Array, log_z: Array, mean: Array, var: Array) -> None:
+    def __call__(
+        self, sites: Ints, cav_mean: Array, cav_var: Array, log_z: Array, mean: Array, var: Array
+    ) -> None:
         if not self.offset.any():
-            return self.likelihood.match(sites, self.group, cav_mean, cav_var, log_z, mean, var, self.tabulated, self._known, self.wide)
+            return self.likelihood.match(
+                sites,
+                self.group,
+                cav_mean,
+                cav_var,
+                log_z,
+                mean,
+                var,
+                self.tabulated,
+                self._known,
+                self.wide,
+            )
         mean[sites] += self.offset[sites]
-        self.likelihood.match(sites, self.group, cav_mean + self.offset, cav_var, log_z, mean, var, self.tabulated, self._known, self.wide)
+        self.likelihood.match(
+            sites,
+            self.group,
+            cav_mean + self.offset,
+            cav_var,
+            log_z,
+            mean,
+            var,
+            self.tabulated,
+            self._known,
+            self.wide,
+        )
         mean[sites] -= self.offset[sites]
         return None
 
@@ -181,23 +292,43 @@ def within_table(kernel: Kernel, likelihood: Likelihood, offset: Array, times: A
     return bool(away + PRIOR_ROOM * np.sqrt(kernel.cov(times, times).max()) <= likelihood.reach)
 
 
-def read_from_table(component: Component, observations: Observations, mean: Array, var: Array) -> bool:
+def read_from_table(
+    component: Component, observations: Observations, mean: Array, var: Array
+) -> bool:
     """Whether a component's likelihoods may be read from the table: its tilted distributions lie within, and all that its prior expects."""
     likelihood, times = observations.likelihood, observations.instants[[0, -1]]
     beyond = beyond_table(likelihood, mean, var) & likelihood.bent[component.groups]
-    return not beyond.any() and within_table(component.kernel, likelihood, observations.mean_at(times), times)
+    return not beyond.any() and within_table(
+        component.kernel, likelihood, observations.mean_at(times), times
+    )
 
 
 def tilted(component: Component, observations: Observations) -> tuple[Array, Array, Array, Array]:
     """At each group the cavity that its bent members see, and their tilted distribution: mean and variance each, of latent values."""
-    fixed, groups, offset = observations.fixed, component.groups, observations.mean_at(component.instants)
-    cav_mean, cav_var, mean, var = tilted_from(component.cav_mean - offset, component.cav_var, fixed.precision[groups], fixed.shift[groups],
-                                               component.precision, component.shift)
+    fixed, groups, offset = (
+        observations.fixed,
+        component.groups,
+        observations.mean_at(component.instants),
+    )
+    cav_mean, cav_var, mean, var = tilted_from(
+        component.cav_mean - offset,
+        component.cav_var,
+        fixed.precision[groups],
+        fixed.shift[groups],
+        component.precision,
+        component.shift,
+    )
     return cav_mean + offset, cav_var, mean + offset, var
 
 
-def tilted_from(bare_mean: Array, bare_var: Array, fixed_precision: Array, fixed_shift: Array, precision: Array, shift: Array
-                ) -> tuple[Array, Array, Array, Array]:
+def tilted_from(
+    bare_mean: Array,
+    bare_var: Array,
+    fixed_precision: Array,
+    fixed_shift: Array,
+    precision: Array,
+    shift: Array,
+) -> tuple[Array, Array, Array, Array]:
     """The same from bare cavities, which are without the groups' own Gaussian members; all counted from the prior mean."""
     cav_var = bare_var / (1.0 + bare_var * fixed_precision)
     cav_mean = cav_var * (bare_mean / bare_var + fixed_shift)
@@ -207,11 +338,18 @@ def tilted_from(bare_mean: Array, bare_var: Array, fixed_precision: Array, fixed
 
 def beyond_table(likelihood: Likelihood, mean: Array, var: Array) -> Bools:
     """Which tilted distributions with these moments have mass that tabulated rows do not reach."""
-    return np.asarray(np.abs(mean - likelihood.centre) + ROOM * np.sqrt(np.maximum(var, 0.0)) > likelihood.reach)
+    return np.asarray(
+        np.abs(mean - likelihood.centre) + ROOM * np.sqrt(np.maximum(var, 0.0)) > likelihood.reach
+    )
 
 
-def _starting_sites(groups: list[Ints], starts: list[tuple[Array, Array] | None]) -> tuple[Array, Array] | None:
+def _starting_sites(
+    groups: list[Ints], starts: list[tuple[Array, Array] | None]
+) -> tuple[Array, Array] | None:
     if all(start is None for start in starts):
         return None
-    pairs = [(np.zeros(g.size), np.zeros(g.size)) if start is None else start for g, start in zip(groups, starts, strict=True)]
+    pairs = [
+        (np.zeros(g.size), np.zeros(g.size)) if start is None else start
+        for g, start in zip(groups, starts, strict=True)
+    ]
     return np.concatenate([p for p, _ in pairs]), np.concatenate([s for _, s in pairs])

@@ -8,13 +8,22 @@ from dynaesti.priors import SolverName
 from dynaesti.priors.kernels import Kernel
 
 
-def cross_validated(observations: Observations, kernels: list[Kernel], solver: SolverName | None, folds: int, seed: int) -> list[float]:
+def cross_validated(
+    observations: Observations,
+    kernels: list[Kernel],
+    solver: SolverName | None,
+    folds: int,
+    seed: int,
+) -> list[float]:
     """Summed log predictive density of held-out emissions for each kernel; folds are drawn once for all kernels."""
     count = len(observations.emissions)
     fold = np.random.default_rng(seed).permutation(count) % min(folds, count)
     scores = np.zeros(len(kernels))
     for k in range(int(fold.max()) + 1):
-        train, held = observations.take(np.flatnonzero(fold != k)), observations.take(np.flatnonzero(fold == k))
+        train, held = (
+            observations.take(np.flatnonzero(fold != k)),
+            observations.take(np.flatnonzero(fold == k)),
+        )
         for j, component in enumerate(graft_components(train, kernels, solver)):
             scores[j] += _predictive(component, held)
     return [float(score) for score in scores]

@@ -15,7 +15,15 @@ import numpy.typing as npt
 from dynaesti.answers import Answers, Census
 from dynaesti.arrays import Array, Ints
 from dynaesti.bank import Bank
-from dynaesti.expectation import Expectation, Expected, Grafts, farthest_ability, person_weights, tabulated, unit_sums
+from dynaesti.expectation import (
+    Expectation,
+    Expected,
+    Grafts,
+    farthest_ability,
+    person_weights,
+    tabulated,
+    unit_sums,
+)
 from dynaesti.priors.kernels import Kernel
 from dynaesti.rows import RowTable
 from dynaesti.uncertainty import Information, gathered, row_slopes
@@ -41,8 +49,13 @@ def added(parts: Sequence[Tally]) -> Tally:
     for part in parts[1:]:
         if whole is not None and part.counts is not None:
             whole += part.counts
-    return Tally(whole, np.concatenate([part.evidence for part in parts], axis=1), np.sum([part.unit for part in parts], axis=0),
-                 max(part.farthest for part in parts), sum(part.unsettled for part in parts))
+    return Tally(
+        whole,
+        np.concatenate([part.evidence for part in parts], axis=1),
+        np.sum([part.unit for part in parts], axis=0),
+        max(part.farthest for part in parts),
+        sum(part.unsettled for part in parts),
+    )
 
 
 class Crowd(Protocol):
@@ -59,13 +72,23 @@ class Crowd(Protocol):
     def take(self, people: Ints) -> Answers:
         """The answers of some people, in memory."""
 
-    def look(self, bank: Bank, z: Array, kernels: list[Kernel], share: Array, tolerance: float, counting: bool = True) -> Tally:
+    def look(
+        self,
+        bank: Bank,
+        z: Array,
+        kernels: list[Kernel],
+        share: Array,
+        tolerance: float,
+        counting: bool = True,
+    ) -> Tally:
         """Graft everyone's curve under every prior and add up what follows; `share` is the population's distribution over them."""
 
     def forget(self, kernels: list[Kernel]) -> None:
         """Drop what is remembered of other priors than these."""
 
-    def information(self, bank: Bank, z: Array, kernels: list[Kernel], share: Array, joint: bool) -> Information:
+    def information(
+        self, bank: Bank, z: Array, kernels: list[Kernel], share: Array, joint: bool
+    ) -> Information:
         """What the answers say about the items together, for standard errors; after a last, tight look."""
 
     def memory(self) -> Memory:
@@ -75,13 +98,30 @@ class Crowd(Protocol):
         """Begin the next look there."""
 
 
-def look_at(engine: Expectation, sites: Sites, table: RowTable, kernels: list[Kernel], share: Array, tolerance: float,
-            counting: bool) -> tuple[Tally, Expected]:
+def look_at(
+    engine: Expectation,
+    sites: Sites,
+    table: RowTable,
+    kernels: list[Kernel],
+    share: Array,
+    tolerance: float,
+    counting: bool,
+) -> tuple[Tally, Expected]:
     """A look at people in memory, from the sites remembered of them."""
-    expected = engine.run(table, kernels, share, [sites.get(kernel) for kernel in kernels], tolerance)
-    unsettled = sum(int((~g.converged & (w > 1e-3)).sum()) for g, w in zip(expected.grafted, expected.weights, strict=True))
-    tally = Tally(engine.counts(kernels, expected, table) if counting else None, expected.evidence,
-                  unit_sums(engine.answers, kernels, expected), farthest_ability(expected), unsettled)
+    expected = engine.run(
+        table, kernels, share, [sites.get(kernel) for kernel in kernels], tolerance
+    )
+    unsettled = sum(
+        int((~g.converged & (w > 1e-3)).sum())
+        for g, w in zip(expected.grafted, expected.weights, strict=True)
+    )
+    tally = Tally(
+        engine.counts(kernels, expected, table) if counting else None,
+        expected.evidence,
+        unit_sums(engine.answers, kernels, expected),
+        farthest_ability(expected),
+        unsettled,
+    )
     return tally, expected
 
 
@@ -104,10 +144,23 @@ class InMemory:
     def take(self, people: Ints) -> Answers:
         return self.engine.answers.take(people)
 
-    def look(self, bank: Bank, z: Array, kernels: list[Kernel], share: Array, tolerance: float, counting: bool = True) -> Tally:
+    def look(
+        self,
+        bank: Bank,
+        z: Array,
+        kernels: list[Kernel],
+        share: Array,
+        tolerance: float,
+        counting: bool = True,
+    ) -> Tally:
         self.grafted = ()  # room for the next ones
-        tally, expected = look_at(self.engine, self.sites, tabulated(bank, z), kernels, share, tolerance, counting)
-        self.sites = {kernel: (g.precision, g.shift) for kernel, g in zip(kernels, expected.grafted, strict=True)}
+        tally, expected = look_at(
+            self.engine, self.sites, tabulated(bank, z), kernels, share, tolerance, counting
+        )
+        self.sites = {
+            kernel: (g.precision, g.shift)
+            for kernel, g in zip(kernels, expected.grafted, strict=True)
+        }
         self.grafted = expected.grafted
         return tally
 
@@ -115,13 +168,20 @@ class InMemory:
         self.sites = {kernel: pair for kernel, pair in self.sites.items() if kernel in kernels}
         self.engine.forget(kernels)
 
-    def information(self, bank: Bank, z: Array, kernels: list[Kernel], share: Array, joint: bool) -> Information:
+    def information(
+        self, bank: Bank, z: Array, kernels: list[Kernel], share: Array, joint: bool
+    ) -> Information:
         expected = Expected(self.grafted, person_weights(share, self.grafted))
-        return gathered(self.engine, bank, tabulated(bank, z), row_slopes(bank, z), kernels, expected, joint)
+        return gathered(
+            self.engine, bank, tabulated(bank, z), row_slopes(bank, z), kernels, expected, joint
+        )
 
     def memory(self) -> Memory:
         return {f"sites{k}": np.stack(pair) for k, pair in enumerate(self.sites.values())}
 
     def recall(self, memory: Memory, kernels: list[Kernel]) -> None:
-        self.sites = {kernel: (memory[f"sites{k}"][0], memory[f"sites{k}"][1]) for k, kernel in enumerate(kernels)
-                      if f"sites{k}" in memory}
+        self.sites = {
+            kernel: (memory[f"sites{k}"][0], memory[f"sites{k}"][1])
+            for k, kernel in enumerate(kernels)
+            if f"sites{k}" in memory
+        }

@@ -85,8 +85,11 @@ class Curve:
 
     def weighted_components(self) -> tuple[Array, Array, list[Component]]:
         """Weights, log prior masses and components that carry the curve."""
-        kept = [(p.weight, p.log_prior, c) for p, c in zip(self.priors, self.components, strict=True)
-                if c is not None and p.weight > KEEP]
+        kept = [
+            (p.weight, p.log_prior, c)
+            for p, c in zip(self.priors, self.components, strict=True)
+            if c is not None and p.weight > KEEP
+        ]
         weights = np.array([w for w, _, _ in kept])
         return weights / weights.sum(), np.array([p for _, p, _ in kept]), [c for _, _, c in kept]
 
@@ -111,14 +114,23 @@ class Curve:
     def bandwidths(self) -> Any:
         """The list of priors as a frame: bandwidth of the first kernel that has one, kernel, log evidence, weight."""
         rows = sorted(self.priors, key=lambda p: _bandwidth(p.kernel))
-        return make_frame({"bandwidth": [_bandwidth(p.kernel) for p in rows], "kernel": [p.kernel.describe() for p in rows],
-                           "log_evidence": [p.log_evidence for p in rows], "weight": [p.weight for p in rows]}, self.frame)
+        return make_frame(
+            {
+                "bandwidth": [_bandwidth(p.kernel) for p in rows],
+                "kernel": [p.kernel.describe() for p in rows],
+                "log_evidence": [p.log_evidence for p in rows],
+                "weight": [p.weight for p in rows],
+            },
+            self.frame,
+        )
 
     @property
     def bandwidth(self) -> float:
         """The median bandwidth under the weights (a number given is itself)."""
         rows = sorted(self.priors, key=lambda p: _bandwidth(p.kernel))
-        return _bandwidth(rows[int(np.searchsorted(np.cumsum([p.weight for p in rows]), 0.5))].kernel)
+        return _bandwidth(
+            rows[int(np.searchsorted(np.cumsum([p.weight for p in rows]), 0.5))].kernel
+        )
 
     # --- values ---------------------------------------------------------------------------------------------
 
@@ -132,7 +144,11 @@ class Curve:
         weights, components = self._kept
         pairs = [c.posterior.marginals(offsets) for c in components]
         base = self.observations.mean_at(offsets)
-        return Mixture(weights[:, None], base + np.array([m for m, _ in pairs]), np.sqrt(np.maximum([v for _, v in pairs], 1e-300)))
+        return Mixture(
+            weights[:, None],
+            base + np.array([m for m, _ in pairs]),
+            np.sqrt(np.maximum([v for _, v in pairs], 1e-300)),
+        )
 
     def mean(self, t: Any) -> Array:
         """Mean of the curve at each time. Under the log link few data leave a heavy tail above: the median is steadier there."""
@@ -153,7 +169,12 @@ class Curve:
         if not heavy.any():
             return mix.mean(self.link), mix.sd(self.link)
         first, last = self.observations.span
-        inner = heavy & (offsets >= first) & (offsets <= last) & (self.observations.instants.size <= MOST_AUDITED)
+        inner = (
+            heavy
+            & (offsets >= first)
+            & (offsets <= last)
+            & (self.observations.instants.size <= MOST_AUDITED)
+        )
         mean, sd = np.empty(heavy.size), np.empty(heavy.size)
         light, outer = mix.take(~heavy), mix.take(heavy & ~inner)
         mean[~heavy], sd[~heavy] = light.mean(self.link), light.sd(self.link)
@@ -189,7 +210,9 @@ class Curve:
         weights, components = self._kept
         means = self.mixture(t).means
         away = means - weights @ means
-        within = sum(w * c.posterior.covariance(offsets) for w, c in zip(weights, components, strict=True))
+        within = sum(
+            w * c.posterior.covariance(offsets) for w, c in zip(weights, components, strict=True)
+        )
         return np.asarray(within + (weights[:, None] * away).T @ away)
 
     @one_blas_thread()
@@ -200,7 +223,11 @@ class Curve:
         bounded(size * max(offsets.size, 1), "size")
         weights, components = self._kept
         counts = rng.multinomial(size, weights)
-        draws = [c.posterior.sample(offsets, int(k), rng) for k, c in zip(counts, components, strict=True) if k]
+        draws = [
+            c.posterior.sample(offsets, int(k), rng)
+            for k, c in zip(counts, components, strict=True)
+            if k
+        ]
         latent = np.concatenate(draws)[rng.permutation(size)] + self.observations.mean_at(offsets)
         return self.link.value(latent)
 
@@ -213,11 +240,15 @@ class Curve:
             outside = (values <= 0) | ((values >= 1) & (self.link.range == UNIT))
             refuse(outside, "y", f"not {self.link.range}", "give values on the link's scale")
         x = self.link.latent(values)
-        refuse(~np.isfinite(x), "y", "outside the link's range", "give values that the curve can take")
+        refuse(
+            ~np.isfinite(x), "y", "outside the link's range", "give values that the curve can take"
+        )
         weights, components = self._kept
         means = self.mixture(t).means
-        logs = [np.log(w) + _log_normal(x - m, c.posterior.covariance(offsets))
-                for w, m, c in zip(weights, means, components, strict=True)]
+        logs = [
+            np.log(w) + _log_normal(x - m, c.posterior.covariance(offsets))
+            for w, m, c in zip(weights, means, components, strict=True)
+        ]
         return float(np.logaddexp.reduce(logs) - np.log(np.abs(self.link.slope(x))).sum())
 
     @one_blas_thread()
@@ -226,7 +257,11 @@ class Curve:
         offsets = self._offsets(t)
         weights, components = self._kept
         mix = self.mixture(t)
-        first, second, rising = np.zeros(offsets.size), np.zeros(offsets.size), np.zeros(offsets.size)
+        first, second, rising = (
+            np.zeros(offsets.size),
+            np.zeros(offsets.size),
+            np.zeros(offsets.size),
+        )
         for w, m, sd, c in zip(weights, mix.means, mix.sds, components, strict=True):
             slope, var, cross = c.posterior.slopes(offsets)
             slope = slope + self._mean_slope(offsets)
@@ -238,14 +273,20 @@ class Curve:
             first += w * ((gain * line) @ HERMITE_WEIGHTS)
             second += w * ((gain**2 * (line**2 + noise[:, None])) @ HERMITE_WEIGHTS)
             with np.errstate(divide="ignore", invalid="ignore"):
-                rising += w * np.where(var > 0, ndtr(self.link.sign * slope / np.sqrt(var)), 0.5 * (1 + self.link.sign * np.sign(slope)))
+                rising += w * np.where(
+                    var > 0,
+                    ndtr(self.link.sign * slope / np.sqrt(var)),
+                    0.5 * (1 + self.link.sign * np.sign(slope)),
+                )
         return Derivative(first, np.sqrt(np.maximum(second - first**2, 0.0)), rising)
 
     def _mean_slope(self, offsets: Array) -> Array:
         if not callable(self.observations.mean):
             return np.zeros(offsets.size)
         step = 1e-5 * max(1e-12, self.observations.span[1] - self.observations.span[0])
-        return (self.observations.mean_at(offsets + step) - self.observations.mean_at(offsets - step)) / (2 * step)
+        return (
+            self.observations.mean_at(offsets + step) - self.observations.mean_at(offsets - step)
+        ) / (2 * step)
 
     # --- the emissions' view ----------------------------------------------------------------------------
 
@@ -272,15 +313,28 @@ class Curve:
         latent = self.latent
         stamps = self.observations.axis.restore(offsets)
         shift = latent.mean(stamps) - without
-        return make_frame({"time": stamps, "loo": self.loo, "shift": shift, "shift_in_sd": shift / latent.sd(stamps)}, self.frame)
+        return make_frame(
+            {
+                "time": stamps,
+                "loo": self.loo,
+                "shift": shift,
+                "shift_in_sd": shift / latent.sd(stamps),
+            },
+            self.frame,
+        )
 
     @one_blas_thread()
     def update(self, times: Any, emissions: Any) -> Curve:
         """The curve with further emissions, under the same list of priors: equals a refit, but starts from the settled sites."""
         grown = self.observations.joined(times, emissions)
-        starts = [None if c is None else _moved_sites(c, self.observations, grown) for c in self.components]
+        starts = [
+            None if c is None else _moved_sites(c, self.observations, grown)
+            for c in self.components
+        ]
         made = graft_components(grown, [p.kernel for p in self.priors], self.solver, starts)
-        curve = from_components(grown, made, [p.log_prior for p in self.priors], self.method, self.frame, self.solver)
+        curve = from_components(
+            grown, made, [p.log_prior for p in self.priors], self.method, self.frame, self.solver
+        )
         if self.refining:
             curve = curve.refined_if_possible()
         elif self._widened():
@@ -299,9 +353,13 @@ class Curve:
         """
         curve, left = self._with_refined_components()
         if left > 0:
-            warnings.warn(f"refined: priors with {left:.0%} of the weight stay as they are, since their correction would be larger than a "
-                          "second order can be trusted with, or they have no form in few weights (long bandwidths and RBF kernels have); "
-                          "see curve.audit() and curve.exact(t)", ConvergenceWarning, stacklevel=2)
+            warnings.warn(
+                f"refined: priors with {left:.0%} of the weight stay as they are, since their correction would be larger than a "
+                "second order can be trusted with, or they have no form in few weights (long bandwidths and RBF kernels have); "
+                "see curve.audit() and curve.exact(t)",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
         return curve
 
     def refined_if_possible(self) -> Curve:
@@ -313,15 +371,26 @@ class Curve:
         """The refined curve, and the weight of the priors that stay as they are."""
         from dynaesti.refining import refined
 
-        components: list[Component | None] = [c if p.weight > KEEP else None for c, p in zip(self.components, self.priors, strict=True)]
+        components: list[Component | None] = [
+            c if p.weight > KEEP else None
+            for c, p in zip(self.components, self.priors, strict=True)
+        ]
         left = 0.0
         for k, c in enumerate(components):
             if c is not None and c.widening is None:
                 components[k] = (refined(c, self.observations) if c.converged else None) or c
                 left += self.priors[k].weight if components[k] is c else 0.0
-        evidence = [p.log_evidence if c is None else c.log_evidence for p, c in zip(self.priors, components, strict=True)]
-        weights = softmax(np.array([e + p.log_prior for e, p in zip(evidence, self.priors, strict=True)]))
-        priors = tuple(replace(p, log_evidence=e, weight=float(w)) for p, e, w in zip(self.priors, evidence, weights, strict=True))
+        evidence = [
+            p.log_evidence if c is None else c.log_evidence
+            for p, c in zip(self.priors, components, strict=True)
+        ]
+        weights = softmax(
+            np.array([e + p.log_prior for e, p in zip(evidence, self.priors, strict=True)])
+        )
+        priors = tuple(
+            replace(p, log_evidence=e, weight=float(w))
+            for p, e, w in zip(self.priors, evidence, weights, strict=True)
+        )
         return replace(self, priors=priors, components=tuple(components)), left
 
     @one_blas_thread()
@@ -347,8 +416,17 @@ class Curve:
         """A frame of time, mean, sd, lower, median, upper (default: 200 times over the span)."""
         times = self.grid() if t is None else t
         lower, upper = self.interval(times, level)
-        return make_frame({"time": np.asarray(times), "mean": self.mean(times), "sd": self.sd(times), "lower": lower,
-                           "median": self.median(times), "upper": upper}, kind or frame_kind(t) or self.frame)
+        return make_frame(
+            {
+                "time": np.asarray(times),
+                "mean": self.mean(times),
+                "sd": self.sd(times),
+                "lower": lower,
+                "median": self.median(times),
+                "upper": upper,
+            },
+            kind or frame_kind(t) or self.frame,
+        )
 
     def plot(self, ax: Any = None, t: Any = None, level: float = 0.7) -> Any:
         """Curve, band and emissions on matplotlib axes, which are returned."""
@@ -361,19 +439,44 @@ class Curve:
         times = self.grid() if t is None else t
         lower, upper = self.interval(times, level)
         seen = self.observations.emissions.observed() if self.shown_link is None else None
-        return {"time": np.asarray(times), "median": self.median(times), "lower": lower, "upper": upper,
-                "emission_time": self.observations.axis.restore(self.observations.offsets) if seen is not None else None,
-                "emission": seen, "link": self.link.name}
+        return {
+            "time": np.asarray(times),
+            "median": self.median(times),
+            "lower": lower,
+            "upper": upper,
+            "emission_time": self.observations.axis.restore(self.observations.offsets)
+            if seen is not None
+            else None,
+            "emission": seen,
+            "link": self.link.name,
+        }
 
     def save(self, path: str | PathLike[str]) -> Path:
         """Save as one file without pickles; `dynaesti.load` opens it."""
         obs, arrays = self.observations, Arrays()
-        components = [None if c is None else component_header(c, f"component{k}", arrays) for k, c in enumerate(self.components)]
-        priors = [{"kernel": kernel_header(p.kernel), "log_prior": p.log_prior, "log_evidence": p.log_evidence, "weight": p.weight}
-                  for p in self.priors]
-        header = {"observations": observations_header(obs, arrays, self._latent_reach()), "priors": priors, "components": components,
-                  "method": self.method, "frame": self.frame, "solver": self.solver, "latent": self.shown_link is not None,
-                  "refining": self.refining}
+        components = [
+            None if c is None else component_header(c, f"component{k}", arrays)
+            for k, c in enumerate(self.components)
+        ]
+        priors = [
+            {
+                "kernel": kernel_header(p.kernel),
+                "log_prior": p.log_prior,
+                "log_evidence": p.log_evidence,
+                "weight": p.weight,
+            }
+            for p in self.priors
+        ]
+        header = {
+            "observations": observations_header(obs, arrays, self._latent_reach()),
+            "priors": priors,
+            "components": components,
+            "method": self.method,
+            "frame": self.frame,
+            "solver": self.solver,
+            "latent": self.shown_link is not None,
+            "refining": self.refining,
+        }
         return write(path, "curve", header, arrays)
 
     def _latent_reach(self) -> Array:
@@ -386,11 +489,17 @@ class Curve:
     def summary(self) -> str:
         """The fit in a few sentences."""
         obs = self.observations
-        known = "" if self.converged else " Grafting did NOT settle for every component; treat the bands with care."
-        return (f"{len(obs.emissions)} emissions at {obs.instants.size} instants, over {obs.span[1] - obs.span[0]:.6g} "
-                f"({obs.axis.unit}); {obs.link.name} link. Bandwidth {self.bandwidth:.4g} ({self.method}), "
-                f"{len(self._kept[1])} of {len(self.priors)} priors carry the curve; log evidence {self.log_evidence:.2f}; "
-                f"settled in {self.sweeps} sweeps{', sds to second order' if self._widened() else ''}.{known}")
+        known = (
+            ""
+            if self.converged
+            else " Grafting did NOT settle for every component; treat the bands with care."
+        )
+        return (
+            f"{len(obs.emissions)} emissions at {obs.instants.size} instants, over {obs.span[1] - obs.span[0]:.6g} "
+            f"({obs.axis.unit}); {obs.link.name} link. Bandwidth {self.bandwidth:.4g} ({self.method}), "
+            f"{len(self._kept[1])} of {len(self.priors)} priors carry the curve; log evidence {self.log_evidence:.2f}; "
+            f"settled in {self.sweeps} sweeps{', sds to second order' if self._widened() else ''}.{known}"
+        )
 
     def __repr__(self) -> str:
         return f"<Curve: {self.summary()}>"
@@ -408,45 +517,98 @@ class Derivative:
 def open_curve(header: dict[str, Any], arrays: Arrays, link: Any, mean: Any) -> Curve:
     """A curve from what `save` wrote; `link` and `mean` where they were functions."""
     observations = read_observations(header["observations"], arrays, link, mean)
-    priors = tuple(Prior(read_kernel(p["kernel"]), p["log_prior"], p["log_evidence"], p["weight"]) for p in header["priors"])
+    priors = tuple(
+        Prior(read_kernel(p["kernel"]), p["log_prior"], p["log_evidence"], p["weight"])
+        for p in header["priors"]
+    )
     for p in priors:
-        need(all(map(is_number, (p.log_prior, p.log_evidence, p.weight))) and 0 <= p.weight <= 1, "a prior is malformed")
-    components = tuple(None if c is None else read_component(p.kernel, c, f"component{k}", arrays, observations)
-                       for k, (c, p) in enumerate(zip(header["components"], priors, strict=True)))
-    need(any(p.weight > KEEP and c is not None for p, c in zip(priors, components, strict=True)), "no prior carries the curve")
-    need(header["solver"] in (None, *SOLVERS) and isinstance(header["method"], str) and header["frame"] in (None, *KINDS), "no options")
+        need(
+            all(map(is_number, (p.log_prior, p.log_evidence, p.weight))) and 0 <= p.weight <= 1,
+            "a prior is malformed",
+        )
+    components = tuple(
+        None if c is None else read_component(p.kernel, c, f"component{k}", arrays, observations)
+        for k, (c, p) in enumerate(zip(header["components"], priors, strict=True))
+    )
+    need(
+        any(p.weight > KEEP and c is not None for p, c in zip(priors, components, strict=True)),
+        "no prior carries the curve",
+    )
+    need(
+        header["solver"] in (None, *SOLVERS)
+        and isinstance(header["method"], str)
+        and header["frame"] in (None, *KINDS),
+        "no options",
+    )
     shown = BUILT_IN["identity"] if header["latent"] else None
     refining = header.get("refining", False)  # files of before have none
-    return Curve(observations, priors, components, header["method"], header["frame"], shown, header["solver"], refining)
+    return Curve(
+        observations,
+        priors,
+        components,
+        header["method"],
+        header["frame"],
+        shown,
+        header["solver"],
+        refining,
+    )
 
 
-def from_components(observations: Observations, components: list[Component], log_priors: list[float], method: str,
-                    frame: str | None, solver: SolverName | None) -> Curve:
+def from_components(
+    observations: Observations,
+    components: list[Component],
+    log_priors: list[float],
+    method: str,
+    frame: str | None,
+    solver: SolverName | None,
+) -> Curve:
     """A curve from grafted priors, weighted by evidence × prior mass."""
     if not all(np.isfinite(c.log_evidence) for c in components):
         odd = next(c for c in components if not np.isfinite(c.log_evidence))
-        raise InputError(f"the evidence of {odd.kernel.describe()} is {odd.log_evidence}: values, sds or times are too extreme for double "
-                         "precision; bring them to a common scale")
+        raise InputError(
+            f"the evidence of {odd.kernel.describe()} is {odd.log_evidence}: values, sds or times are too extreme for double "
+            "precision; bring them to a common scale"
+        )
     check_evidence(observations.emissions, np.array([c.log_evidence for c in components]))
-    weights = softmax(np.array([c.log_evidence + p for c, p in zip(components, log_priors, strict=True)]))
+    weights = softmax(
+        np.array([c.log_evidence + p for c, p in zip(components, log_priors, strict=True)])
+    )
     check_tables(observations, components[int(weights.argmax())])
-    priors = tuple(Prior(c.kernel, p, c.log_evidence, float(w)) for c, p, w in zip(components, log_priors, weights, strict=True))
-    return Curve(observations, priors, tuple(c if w > 0.01 * KEEP else None for c, w in zip(components, weights, strict=True)),
-                 method, frame, None, solver)
+    priors = tuple(
+        Prior(c.kernel, p, c.log_evidence, float(w))
+        for c, p, w in zip(components, log_priors, weights, strict=True)
+    )
+    return Curve(
+        observations,
+        priors,
+        tuple(c if w > 0.01 * KEEP else None for c, w in zip(components, weights, strict=True)),
+        method,
+        frame,
+        None,
+        solver,
+    )
 
 
 def check_tables(observations: Observations, component: Component) -> None:
     """Refuse a curve that lies where a table of the user's has nothing to say, and only goes on in a straight line."""
-    tables = [(part, where) for part, where in parts_of(observations.emissions) if isinstance(part, Table)]
+    tables = [
+        (part, where) for part, where in parts_of(observations.emissions) if isinstance(part, Table)
+    ]
     for part, where in tables:
-        at = np.clip(np.searchsorted(component.instants, observations.offsets[where]), 0, component.instants.size - 1)
+        at = np.clip(
+            np.searchsorted(component.instants, observations.offsets[where]),
+            0,
+            component.instants.size - 1,
+        )
         low, high = part.latent_ends(observations.link)
         value = tilted(component, observations)[2][at]
         out = np.flatnonzero((value < low) | (value > high))
         if out.size:
             y = observations.link.value(value[out[:1]])[0]
-            raise EmissionError(f"Table: the curve lies beyond the table's grid at {out.size} of {value.size} emissions (first: emission "
-                                f"{where.start + out[0]}, about {y:.4g}); tabulate log f over a wider grid")
+            raise EmissionError(
+                f"Table: the curve lies beyond the table's grid at {out.size} of {value.size} emissions (first: emission "
+                f"{where.start + out[0]}, about {y:.4g}); tabulate log f over a wider grid"
+            )
 
 
 def softmax(logs: Array) -> Array:
@@ -461,9 +623,13 @@ def told(curve: Curve) -> Curve:
     loose = [c for c in components if not c.converged]
     if loose:
         worst = max(loose, key=lambda c: c.residual)
-        warnings.warn(f"grafting did not settle for {len(loose)} of {len(components)} priors within {worst.sweeps} sweeps "
-                      f"(largest residual {worst.residual:.1e} sd, {worst.kernel.describe()}); curve.audit() tells how far off the "
-                      "bands are", ConvergenceWarning, stacklevel=4)
+        warnings.warn(
+            f"grafting did not settle for {len(loose)} of {len(components)} priors within {worst.sweeps} sweeps "
+            f"(largest residual {worst.residual:.1e} sd, {worst.kernel.describe()}); curve.audit() tells how far off the "
+            "bands are",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
     return curve
 
 
@@ -478,7 +644,9 @@ def _moved_sites(component: Component, old: Observations, new: Observations) -> 
 
 
 def _bandwidth(kernel: Kernel) -> float:
-    return next((leaf.number("bandwidth") for leaf in kernel.leaves if isinstance(leaf, Banded)), np.inf)
+    return next(
+        (leaf.number("bandwidth") for leaf in kernel.leaves if isinstance(leaf, Banded)), np.inf
+    )
 
 
 def _log_normal(away: Array, cov: Array) -> float:
@@ -486,4 +654,6 @@ def _log_normal(away: Array, cov: Array) -> float:
     size = float(np.diag(cov).max())
     root = np.linalg.cholesky(cov + 1e-10 * size * np.eye(away.size))
     half = np.linalg.solve(root, away)
-    return float(-0.5 * half @ half - np.log(np.diag(root)).sum() - 0.5 * away.size * np.log(2 * np.pi))
+    return float(
+        -0.5 * half @ half - np.log(np.diag(root)).sum() - 0.5 * away.size * np.log(2 * np.pi)
+    )

@@ -37,19 +37,41 @@ class CurvFiFE:
     second order where its prior has a form in few weights (see `Curve.refined`); False leaves what grafting gives.
     """
 
-    def __init__(self, kernel: Kernel | None = None, *, bandwidth: Any = None, link: Any = None,
-                 mean: float | str | Callable[[Any], Any] | None = None, solver: SolverName | None = None, folds: int = 10,
-                 seed: int = 0, refine: bool = True) -> None:
+    def __init__(
+        self,
+        kernel: Kernel | None = None,
+        *,
+        bandwidth: Any = None,
+        link: Any = None,
+        mean: float | str | Callable[[Any], Any] | None = None,
+        solver: SolverName | None = None,
+        folds: int = 10,
+        seed: int = 0,
+        refine: bool = True,
+    ) -> None:
         if kernel is not None and bandwidth is not None:
-            raise InputError("bandwidth: the kernel owns it; write CurvFiFE(RBF(bandwidth=…)) or CurvFiFE(bandwidth=…), not both")
+            raise InputError(
+                "bandwidth: the kernel owns it; write CurvFiFE(RBF(bandwidth=…)) or CurvFiFE(bandwidth=…), not both"
+            )
         if kernel is not None and not isinstance(kernel, Kernel):
-            raise InputError(f"kernel: expected a kernel such as RBF(), got {type(kernel).__name__}")
+            raise InputError(
+                f"kernel: expected a kernel such as RBF(), got {type(kernel).__name__}"
+            )
         if solver is not None and solver not in SOLVERS:
             raise InputError(f"solver: {solver!r} is none of {', '.join(SOLVERS)}")
         learned = isinstance(mean, str) and mean == "learn"
-        if mean is not None and not learned and not callable(mean) and not np.isfinite(_number(mean, "mean")):
-            raise InputError(f"mean: {mean!r} is not a finite number, a function of time, or 'learn'")
-        self.kernel: Kernel = RBF("learn" if bandwidth is None else bandwidth) if kernel is None else kernel
+        if (
+            mean is not None
+            and not learned
+            and not callable(mean)
+            and not np.isfinite(_number(mean, "mean"))
+        ):
+            raise InputError(
+                f"mean: {mean!r} is not a finite number, a function of time, or 'learn'"
+            )
+        self.kernel: Kernel = (
+            RBF("learn" if bandwidth is None else bandwidth) if kernel is None else kernel
+        )
         self.link, self.mean, self.solver = link, mean, solver
         self.folds, self.seed = whole_number(folds, "folds", 2), whole_number(seed, "seed", 0)
         if not isinstance(refine, bool):
@@ -62,28 +84,52 @@ class CurvFiFE:
         return self._fit(observe(times, emissions, self.link), frame_kind(times))
 
     @one_blas_thread()
-    def fit_many(self, groups: Any, times: Any, emissions: Any, *, pool: bool = True, threads: int | None = None) -> Curves:
+    def fit_many(
+        self,
+        groups: Any,
+        times: Any,
+        emissions: Any,
+        *,
+        pool: bool = True,
+        threads: int | None = None,
+    ) -> Curves:
         """Thousands of curves in one call: one label an emission says which curve it belongs to.
 
         A bandwidth to be learned is averaged over one grid for all curves, its scale set by their typical span; with `pool` the
         population's distribution over the grid is learned too. Picking methods ("evidence", "loo", "cv") belong to single fits.
         """
-        observations, kernel, spread, unit = self._settle_scale(observe(times, emissions, self.link))
+        observations, kernel, spread, unit = self._settle_scale(
+            observe(times, emissions, self.link)
+        )
         data = ragged(groups, observations)
         space = open_space(kernel, *_typical(data), unit, spread)
         if space.axes and self.method != "learn":
-            raise InputError(f"bandwidth: {self.method!r} picks for a single curve; for many give a number or 'learn'")
+            raise InputError(
+                f"bandwidth: {self.method!r} picks for a single curve; for many give a number or 'learn'"
+            )
         workers = None if threads is None else whole_number(threads, "threads", 1)
 
         def weigh(fits: list[ManyGrafted], log_mass: Array) -> Array:
-            return np.asarray(population_weights(np.array([fit.log_evidence for fit in fits]), log_mass, pool)[0].mean(axis=1))
+            return np.asarray(
+                population_weights(np.array([fit.log_evidence for fit in fits]), log_mass, pool)[
+                    0
+                ].mean(axis=1)
+            )
 
-        found = explore(space, lambda kernels: [graft_many(data, k, self.solver, workers) for k in kernels], weigh)
+        found = explore(
+            space,
+            lambda kernels: [graft_many(data, k, self.solver, workers) for k in kernels],
+            weigh,
+        )
         fits, masses = tuple(e.result for e in found), np.array([e.log_mass for e in found])
-        weights, population = population_weights(np.array([fit.log_evidence for fit in fits]), masses, pool)
+        weights, population = population_weights(
+            np.array([fit.log_evidence for fit in fits]), masses, pool
+        )
         warn_at_edge(space, [fit.kernel for fit in fits], population)
         method = "learn" if space.axes else "given"
-        return told_many(Curves(data, fits, weights, population, method, frame_kind(groups, times), self.solver))
+        return told_many(
+            Curves(data, fits, weights, population, method, frame_kind(groups, times), self.solver)
+        )
 
     def _fit(self, observations: Observations, frame: str | None) -> Curve:
         observations, kernel, spread, unit = self._settle_scale(observations)
@@ -109,41 +155,78 @@ class CurvFiFE:
             mean = wanted if callable(wanted) else _number(wanted, "mean")
             return replace(observations, mean=mean), self.kernel, spread, unit
         level = Level(amplitude=LEVEL_REACH * max(spread, 1e-6 * abs(location), 1e-12))
-        return replace(observations, mean=location, reach=TABLE_REACH * spread), as_kernel((*self.kernel.leaves, level)), spread, unit
+        return (
+            replace(observations, mean=location, reach=TABLE_REACH * spread),
+            as_kernel((*self.kernel.leaves, level)),
+            spread,
+            unit,
+        )
 
     def _average(self, observations: Observations, space: Space, frame: str | None) -> Curve:
         def weigh(components: list[Component], log_mass: Array) -> Array:
             return softmax(log_mass + np.array([c.log_evidence for c in components]))
 
-        found = explore(space, lambda kernels: graft_components(observations, kernels, self.solver), weigh)
-        curve = from_components(observations, [e.result for e in found], [e.log_mass for e in found], "learn", frame, self.solver)
-        warn_at_edge(space, [p.kernel for p in curve.priors], np.array([p.weight for p in curve.priors]))
+        found = explore(
+            space, lambda kernels: graft_components(observations, kernels, self.solver), weigh
+        )
+        curve = from_components(
+            observations,
+            [e.result for e in found],
+            [e.log_mass for e in found],
+            "learn",
+            frame,
+            self.solver,
+        )
+        warn_at_edge(
+            space, [p.kernel for p in curve.priors], np.array([p.weight for p in curve.priors])
+        )
         return curve
 
     def _pick(self, observations: Observations, space: Space, frame: str | None) -> Curve:
         def weigh(scored: list[tuple[Component, float]], _: Array) -> Array:
             return softmax(np.array([score for _, score in scored]))
 
-        found = explore(space, lambda kernels: self._scored(observations, kernels), weigh, pick=True)
+        found = explore(
+            space, lambda kernels: self._scored(observations, kernels), weigh, pick=True
+        )
         weights = weigh([e.result for e in found], np.zeros(0))
         warn_at_edge(space, [e.kernel for e in found], weights)
-        return from_components(observations, [found[int(weights.argmax())].result[0]], [0.0], self.method, frame, self.solver)
+        return from_components(
+            observations,
+            [found[int(weights.argmax())].result[0]],
+            [0.0],
+            self.method,
+            frame,
+            self.solver,
+        )
 
-    def _scored(self, observations: Observations, kernels: list[Kernel]) -> list[tuple[Component, float]]:
+    def _scored(
+        self, observations: Observations, kernels: list[Kernel]
+    ) -> list[tuple[Component, float]]:
         """Each kernel grafted, with the criterion that picks among them."""
         made = graft_components(observations, kernels, self.solver)
         if self.method == "evidence":
             return [(c, c.log_evidence) for c in made]
         if self.method == "loo":
-            return [(c, float(leave_out(observations.likelihood, c).log_density.sum())) for c in made]
-        return list(zip(made, cross_validated(observations, kernels, self.solver, self.folds, self.seed), strict=True))
+            return [
+                (c, float(leave_out(observations.likelihood, c).log_density.sum())) for c in made
+            ]
+        return list(
+            zip(
+                made,
+                cross_validated(observations, kernels, self.solver, self.folds, self.seed),
+                strict=True,
+            )
+        )
 
 
 def _typical(data: Ragged) -> tuple[float, float]:
     """Median span and gap of the curves that have any."""
     first, last = data.spans()
     spans = (last - first)[last > first]
-    gaps = np.diff(data.times)[np.diff(np.searchsorted(data.site_start, np.arange(data.times.size), side="right")) == 0]
+    gaps = np.diff(data.times)[
+        np.diff(np.searchsorted(data.site_start, np.arange(data.times.size), side="right")) == 0
+    ]
     if not spans.size:
         return 0.0, 1.0
     return float(np.median(spans)), float(min(np.median(gaps), np.median(spans) / 20))
@@ -158,22 +241,35 @@ def _number(value: Any, name: str) -> float:
 
 def _method(kernel: Kernel) -> str:
     """How the kernel's open bandwidths are to be chosen; they must agree."""
-    words = {leaf.bandwidth for leaf in kernel.leaves if isinstance(leaf, Banded) and isinstance(leaf.bandwidth, str)}
+    words = {
+        leaf.bandwidth
+        for leaf in kernel.leaves
+        if isinstance(leaf, Banded) and isinstance(leaf.bandwidth, str)
+    }
     if len(words) > 1:
-        raise InputError(f"bandwidth: the kernels ask for different methods ({', '.join(sorted(words))}); "
-                         f"choose one of {', '.join(METHODS)}")
+        raise InputError(
+            f"bandwidth: the kernels ask for different methods ({', '.join(sorted(words))}); "
+            f"choose one of {', '.join(METHODS)}"
+        )
     return words.pop() if words else "learn"
 
 
 def warn_at_edge(space: Space, kernels: Sequence[Kernel], weights: Array) -> None:
     """Tell when the weight piles up at the shortest bandwidth that was tried."""
     for axis in space.axes:
-        if axis.field != "bandwidth" or isinstance(space.kernel.leaves[axis.leaves[0]], Periodic):  # the latter counts within its period
+        if axis.field != "bandwidth" or isinstance(
+            space.kernel.leaves[axis.leaves[0]], Periodic
+        ):  # the latter counts within its period
             continue
-        bandwidths = np.array([kernel.leaves[axis.leaves[0]].number("bandwidth") for kernel in kernels])
+        bandwidths = np.array(
+            [kernel.leaves[axis.leaves[0]].number("bandwidth") for kernel in kernels]
+        )
         shortest = bandwidths.min()
         at_edge = float(weights[bandwidths <= 1.0001 * shortest].sum())
         if at_edge > 0.5:
-            warnings.warn(f"bandwidth: {at_edge:.0%} of the weight lies at {shortest:.3g}, the shortest that these times can show; "
-                          "the curve changes faster than that, or emissions nearby depend on each other",
-                          BandwidthWarning, stacklevel=5)
+            warnings.warn(
+                f"bandwidth: {at_edge:.0%} of the weight lies at {shortest:.3g}, the shortest that these times can show; "
+                "the curve changes faster than that, or emissions nearby depend on each other",
+                BandwidthWarning,
+                stacklevel=5,
+            )

@@ -18,7 +18,9 @@ def standardised(item: Ints, value: Array, items: int) -> Array:
     return np.asarray((value - mean[item]) / sd[item])
 
 
-def first_component(person: Ints, item: Ints, score: Array, people: int, items: int) -> tuple[Array, Array]:
+def first_component(
+    person: Ints, item: Ints, score: Array, people: int, items: int
+) -> tuple[Array, Array]:
     """Loadings of the items, and everyone's standardised place on the component, of answers that are standardised scores."""
     n = np.maximum(np.bincount(item, minlength=items), 1)
     matrix = csr_array((score, (person, item)), shape=(people, items))
@@ -33,11 +35,21 @@ def first_component(person: Ints, item: Ints, score: Array, people: int, items: 
         loading = new
         if done:
             break
-    place = np.asarray(matrix @ loading) / np.sqrt(np.maximum(np.asarray(abs(matrix) @ loading**2), 1e-12))
+    place = np.asarray(matrix @ loading) / np.sqrt(
+        np.maximum(np.asarray(abs(matrix) @ loading**2), 1e-12)
+    )
     return loading, (place - place.mean()) / max(float(place.std()), 1e-12)
 
 
-def backward(person: Ints, item: Ints, value: Array, people: int, items: int, beyond: float = 3.0, fewest: int = 30) -> Ints:
+def backward(
+    person: Ints,
+    item: Ints,
+    value: Array,
+    people: int,
+    items: int,
+    beyond: float = 3.0,
+    fewest: int = 30,
+) -> Ints:
     """Items whose answers go, beyond chance, against what the others have in common; of two camps the smaller one."""
     score = standardised(item, value, items)
     loading, _ = first_component(person, item, score, people, items)

@@ -32,7 +32,10 @@ PART = 2e-3
 FALL = 0.1  # nats that a jump may lose: grafting is not exact before the end
 FALLING = 1.0  # standard errors that a step may have where priors are learned along and the evidence of these falls: past its top
 GAIN = 3e-3  # nats an answer and unit of tolerance that a step at rest may gain where priors are learned along
-IDLE, PRUNING = 2e-2, (1, 3, 6, 12, 24)  # weight in the population below which a prior leaves, and after which steps
+IDLE, PRUNING = (
+    2e-2,
+    (1, 3, 6, 12, 24),
+)  # weight in the population below which a prior leaves, and after which steps
 
 
 @dataclass(frozen=True)
@@ -63,12 +66,20 @@ class Priors:
 
     def take(self, chosen: Ints) -> Priors:
         """Some of them."""
-        return Priors(tuple(self.kernels[k] for k in chosen), self.log_mass[chosen], self.share[chosen] / self.share[chosen].sum())
+        return Priors(
+            tuple(self.kernels[k] for k in chosen),
+            self.log_mass[chosen],
+            self.share[chosen] / self.share[chosen].sum(),
+        )
 
     def with_more(self, more: Priors) -> Priors:
         """Others beside them, with the share that they have among their own."""
         share = np.append(self.share, more.share)
-        return Priors((*self.kernels, *more.kernels), np.append(self.log_mass, more.log_mass), share / share.sum())
+        return Priors(
+            (*self.kernels, *more.kernels),
+            np.append(self.log_mass, more.log_mass),
+            share / share.sum(),
+        )
 
 
 @dataclass(frozen=True)
@@ -103,7 +114,9 @@ class Loop:
         self._began = time.perf_counter()
         self._farthest, self._steps = 0.0, 0
 
-    def look(self, bank: Bank, tolerance: float, counting: bool = True) -> tuple[Point, Array | None]:
+    def look(
+        self, bank: Bank, tolerance: float, counting: bool = True
+    ) -> tuple[Point, Array | None]:
         """The E-step at a bank, and the counts.
 
         These weigh each person's priors by the population's shares as they were before; the shares found now serve the next look.
@@ -111,7 +124,9 @@ class Loop:
         """
         while True:
             z = ability_grid(bank, self._farthest)
-            tally = self.crowd.look(bank, z, list(self.priors.kernels), self.priors.share, tolerance, counting)
+            tally = self.crowd.look(
+                bank, z, list(self.priors.kernels), self.priors.share, tolerance, counting
+            )
             self._farthest = max(self._farthest, min(tally.farthest, 2 * z[-1]))
             if ability_grid(bank, self._farthest).size == z.size:
                 break  # else someone is beyond the grid: look again on a wider one
@@ -119,7 +134,9 @@ class Loop:
         self.priors = replace(self.priors, share=share)
         evidence = population_evidence(tally.evidence, share)
         objective = evidence + bank.log_prior() + log_list_prior(share, self.priors.log_mass)
-        return Point(bank, objective, evidence, tally.unit, tally.farthest, tally.unsettled, z), tally.counts
+        return Point(
+            bank, objective, evidence, tally.unit, tally.farthest, tally.unsettled, z
+        ), tally.counts
 
     def _prune(self) -> None:
         """Drop the priors that hardly anyone uses: they cost time."""
@@ -138,7 +155,10 @@ class Loop:
         here, counts = self.look(bank, tolerance)
         assert counts is not None
         plain, weights, room = bank.improved(counts, here.grid, self.threads)
-        here, plain = replace(here, objective=here.objective + room), _unit_step(here, plain, weights)
+        here, plain = (
+            replace(here, objective=here.objective + room),
+            _unit_step(here, plain, weights),
+        )
         pull = plain.vector() - bank.vector()
         return here, plain, pull, weights, _length(pull * weights)
 
@@ -146,7 +166,9 @@ class Loop:
         now = time.perf_counter() - self._began
         done, self._steps = len(self.trace) + 1, self._steps + 1
         speed = float(self.crowd.answers * self._steps / max(now, 1e-9))
-        self.trace.append(Step(done, self.stage, point.objective, point.log_evidence, change, now, speed))
+        self.trace.append(
+            Step(done, self.stage, point.objective, point.log_evidence, change, now, speed)
+        )
         if self.listen is not None:
             self.listen(self.trace[-1])
 
@@ -154,10 +176,15 @@ class Loop:
         """Whether a step moved next to nothing, see `run`."""
         bank, gain = here.bank, here.objective - before
         if bank.needs_unit:
-            return change < (10 * tolerance if gain > 0.0 else FALLING) and gain < GAIN * tolerance * self.crowd.answers
+            return (
+                change < (10 * tolerance if gain > 0.0 else FALLING)
+                and gain < GAIN * tolerance * self.crowd.answers
+            )
         return change < tolerance and abs(gain) < 0.1 * tolerance * np.sqrt(bank.free_count + 1)
 
-    def run(self, bank: Bank, most: int, tolerance: float, resume: Mark | None = None) -> tuple[Bank, bool]:
+    def run(
+        self, bank: Bank, most: int, tolerance: float, resume: Mark | None = None
+    ) -> tuple[Bank, bool]:
         """EM until it is at rest, and the last steps lead nowhere else or the next one is at rest too; or from where a mark was set.
 
         At rest: a step moves the parameters by less than `tolerance` of their standard errors (root mean square), and the evidence by
@@ -165,7 +192,22 @@ class Loop:
         there steps are plain, and at rest they may be ten times as long and gain `GAIN` × `tolerance` nats an answer, or nothing at all.
         Returns the last bank, and whether the loop came to rest.
         """
-        s = resume or Mark(self.stage, 0, bank, bank, FIRST, 0, -np.inf, -np.inf, (), False, self._farthest, self.priors, {}, ())
+        s = resume or Mark(
+            self.stage,
+            0,
+            bank,
+            bank,
+            FIRST,
+            0,
+            -np.inf,
+            -np.inf,
+            (),
+            False,
+            self._farthest,
+            self.priors,
+            {},
+            (),
+        )
         if resume is not None:
             self.priors, self.trace[:], self._farthest = s.priors, s.trace, s.farthest
             self.crowd.recall(s.memory, list(s.priors.kernels))
@@ -174,7 +216,9 @@ class Loop:
             here, plain, pull, weights, change = self._stepped(s.bank, s.settle)
             if jumps.jumped and here.objective < s.best - FALL:
                 jumps = Extrapolation()
-                here, plain, pull, weights, change = self._stepped(s.plain, s.settle)  # the plain step from where the jump began
+                here, plain, pull, weights, change = self._stepped(
+                    s.plain, s.settle
+                )  # the plain step from where the jump began
             if s.step in PRUNING:
                 self._prune()
             self._note(here, change)
@@ -185,10 +229,25 @@ class Loop:
             at_rest = bool(still and (near or s.quiet >= 1))
             if at_rest or len(self.trace) >= most:
                 return plain, at_rest
-            settle = float(np.clip(PART * np.abs(pull * weights).max(initial=0.0), 10 * TIGHT, LOOSE))
-            s = Mark(self.stage, s.step + 1, plain.at(target), plain, settle, s.quiet + 1 if still else 0,
-                     max(here.objective, s.best), here.objective, tuple(jumps.seen), jumps.jumped, self._farthest,
-                     self.priors, self.crowd.memory(), tuple(self.trace))
+            settle = float(
+                np.clip(PART * np.abs(pull * weights).max(initial=0.0), 10 * TIGHT, LOOSE)
+            )
+            s = Mark(
+                self.stage,
+                s.step + 1,
+                plain.at(target),
+                plain,
+                settle,
+                s.quiet + 1 if still else 0,
+                max(here.objective, s.best),
+                here.objective,
+                tuple(jumps.seen),
+                jumps.jumped,
+                self._farthest,
+                self.priors,
+                self.crowd.memory(),
+                tuple(self.trace),
+            )
             if self.mark is not None:
                 self.mark(s)
 
@@ -204,15 +263,27 @@ def _unit_step(point: Point, plain: Bank, weights: Array) -> Bank:
     EM crawls along these two, which move all items together: what the M-step moved along them is taken back. The information that people
     hold about them and the one that the M-step goes by are both too large, so the smaller one serves.
     """
-    bank, metric = point.bank, np.array([point.bank.metric.free_location, point.bank.metric.free_scale])
+    bank, metric = (
+        point.bank,
+        np.array([point.bank.metric.free_location, point.bank.metric.free_scale]),
+    )
     if bank.needs_unit:  # priors shrink thousands of thin slopes a little at every step and must not decide the unit: the evidence does
         held = metric / np.array([FEW_PLACE, FEW_SPREAD]) ** 2 * bank.metric.few
         pull = point.unit[0] - held * np.array([bank.metric.location, bank.metric.log_scale])
-        location, log_scale = np.clip(pull / (point.unit[1] + held + 1e-9), -FARTHEST_UNIT, FARTHEST_UNIT)
-        return plain.remetred(float(location), float(log_scale) - (plain.log_slope() - bank.log_slope()))
+        location, log_scale = np.clip(
+            pull / (point.unit[1] + held + 1e-9), -FARTHEST_UNIT, FARTHEST_UNIT
+        )
+        return plain.remetred(
+            float(location), float(log_scale) - (plain.log_slope() - bank.log_slope())
+        )
     step = 1e-2
-    moved = [[bank.remetred(sign * step * move[0], sign * step * move[1]) for sign in (1, -1)] for move in ((1, 0), (0, 1))]
-    along = np.stack([(ahead.vector() - behind.vector()) / (2 * step) for ahead, behind in moved], axis=1)
+    moved = [
+        [bank.remetred(sign * step * move[0], sign * step * move[1]) for sign in (1, -1)]
+        for move in ((1, 0), (0, 1))
+    ]
+    along = np.stack(
+        [(ahead.vector() - behind.vector()) / (2 * step) for ahead, behind in moved], axis=1
+    )
     gram = (weights[:, None] * along).T @ (weights[:, None] * along)
     free = np.flatnonzero(np.diagonal(gram) > 0)
     if not free.size:
@@ -222,7 +293,9 @@ def _unit_step(point: Point, plain: Bank, weights: Array) -> Bank:
     size = point.unit[1] + np.maximum((2 * bank.log_prior() - logs.sum(axis=1)) / step**2, 0.0)
     size = np.where(metric, size, np.minimum(size, np.diagonal(gram)))
     wanted = np.clip(slope / (size + 1e-9), -FARTHEST_UNIT, FARTHEST_UNIT)[free]
-    went = np.linalg.solve(gram[np.ix_(free, free)], along[:, free].T @ (weights**2 * (plain.vector() - bank.vector())))
+    went = np.linalg.solve(
+        gram[np.ix_(free, free)], along[:, free].T @ (weights**2 * (plain.vector() - bank.vector()))
+    )
     return plain.at(plain.vector() + along[:, free] @ (wanted - went))
 
 
@@ -263,7 +336,11 @@ class Extrapolation:
         scaled = weights[:, None] * changes
         gram = scaled.T @ scaled
         ridge = 1e-10 * np.trace(gram) * np.eye(len(gram))
-        gamma = np.linalg.solve(gram + ridge + 1e-300 * np.eye(len(gram)), scaled.T @ (weights * pull))
+        gamma = np.linalg.solve(
+            gram + ridge + 1e-300 * np.eye(len(gram)), scaled.T @ (weights * pull)
+        )
         jump = -(moves + changes) @ gamma
-        far = FARTHEST_JUMP / np.maximum(weights, 1e-300)  # one item must not be thrown out of its valley by what all do together
+        far = FARTHEST_JUMP / np.maximum(
+            weights, 1e-300
+        )  # one item must not be thrown out of its valley by what all do together
         return np.asarray(x + pull + np.clip(jump, -far, far))

@@ -25,7 +25,9 @@ class Emissions:
     support: ClassVar[str] = REAL  # what y may be
     link: ClassVar[str] = "identity"  # the link when the user names none
     unit_prior: ClassVar[bool] = True  # y on a scale where mean 0 and variance 1 are a fair prior
-    discrete: ClassVar[bool] = False  # whether f is a probability, not a density or a likelihood known up to a factor
+    discrete: ClassVar[bool] = (
+        False  # whether f is a probability, not a density or a likelihood known up to a factor
+    )
 
     def __len__(self) -> int:
         raise NotImplementedError
@@ -62,14 +64,25 @@ class ArrayEmissions(Emissions):
         return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
 
     def __len__(self) -> int:
-        return len(next(value for value in self._columns().values() if isinstance(value, np.ndarray)))
+        return len(
+            next(value for value in self._columns().values() if isinstance(value, np.ndarray))
+        )
 
     def take(self, rows: Ints) -> Emissions:
-        chosen = {key: value[rows] if isinstance(value, np.ndarray) else value for key, value in self._columns().items()}
+        chosen = {
+            key: value[rows] if isinstance(value, np.ndarray) else value
+            for key, value in self._columns().items()
+        }
         return type(self)(**chosen)
 
     def distinct(self) -> Ints | None:
-        return _first_alike([value.reshape(len(self), -1) for value in self._columns().values() if isinstance(value, np.ndarray)])
+        return _first_alike(
+            [
+                value.reshape(len(self), -1)
+                for value in self._columns().values()
+                if isinstance(value, np.ndarray)
+            ]
+        )
 
     def _set(self, **values: Any) -> None:
         for key, value in values.items():
@@ -79,7 +92,9 @@ class ArrayEmissions(Emissions):
 def _first_alike(columns: list[Array]) -> Ints:
     """For each row of a table the first row that equals it."""
     table = np.column_stack(columns)
-    by = table[:, 0] if table.shape[1] == 1 else table  # sorting numbers is far cheaper than sorting rows
+    by = (
+        table[:, 0] if table.shape[1] == 1 else table
+    )  # sorting numbers is far cheaper than sorting rows
     _, first, inverse = np.unique(by, axis=0, return_index=True, return_inverse=True)
     return first[inverse].astype(np.int64)
 
@@ -91,7 +106,12 @@ def _column(values: Array, rows: Ints, at: Points) -> Array:
 
 def _counts(values: Any, name: str) -> Array:
     counts = as_vector(values, name)
-    refuse((counts < 0) | (counts != np.round(counts)), name, "not whole numbers of at least 0", "give counts")
+    refuse(
+        (counts < 0) | (counts != np.round(counts)),
+        name,
+        "not whole numbers of at least 0",
+        "give counts",
+    )
     return counts
 
 
@@ -119,7 +139,12 @@ class Bernoulli(ArrayEmissions):
 
     def __post_init__(self) -> None:
         votes = as_vector(self.votes, "Bernoulli votes")
-        refuse((votes != 0) & (votes != 1), "Bernoulli votes", "neither 0 nor 1", "code yes as 1 and no as 0")
+        refuse(
+            (votes != 0) & (votes != 1),
+            "Bernoulli votes",
+            "neither 0 nor 1",
+            "code yes as 1 and no as 0",
+        )
         self._set(votes=votes)
 
     def log_prob(self, at: Points, rows: Ints) -> Array:
@@ -143,8 +168,18 @@ class Binomial(ArrayEmissions):
     def __post_init__(self) -> None:
         successes = _counts(self.successes, "Binomial successes")
         trials = as_vector(self.trials, "Binomial trials", successes.size)
-        refuse((trials < 1) | (trials != np.round(trials)), "Binomial trials", "not whole numbers of at least 1", "give counts")
-        refuse(successes > trials, "Binomial successes", "larger than their trials", "swap or repair them")
+        refuse(
+            (trials < 1) | (trials != np.round(trials)),
+            "Binomial trials",
+            "not whole numbers of at least 1",
+            "give counts",
+        )
+        refuse(
+            successes > trials,
+            "Binomial successes",
+            "larger than their trials",
+            "swap or repair them",
+        )
         self._set(successes=successes, trials=trials)
 
     def log_prob(self, at: Points, rows: Ints) -> Array:
@@ -197,8 +232,11 @@ class NegativeBinomial(ArrayEmissions):
 
     def __post_init__(self) -> None:
         counts = _counts(self.counts, "NegativeBinomial counts")
-        self._set(counts=counts, size=_positive(self.size, "NegativeBinomial size", counts.size),
-                  exposure=_positive(self.exposure, "NegativeBinomial exposure", counts.size))
+        self._set(
+            counts=counts,
+            size=_positive(self.size, "NegativeBinomial size", counts.size),
+            exposure=_positive(self.exposure, "NegativeBinomial exposure", counts.size),
+        )
 
     def log_prob(self, at: Points, rows: Ints) -> Array:
         k, r, e = (_column(v, rows, at) for v in (self.counts, self.size, self.exposure))
@@ -230,7 +268,10 @@ class Gaussian(ArrayEmissions):
 
     def log_prob(self, at: Points, rows: Ints) -> Array:
         sd = _column(self.sd, rows, at)
-        return np.asarray(-0.5 * ((_column(self.values, rows, at) - at.y) / sd) ** 2 - np.log(sd * np.sqrt(2 * np.pi)))
+        return np.asarray(
+            -0.5 * ((_column(self.values, rows, at) - at.y) / sd) ** 2
+            - np.log(sd * np.sqrt(2 * np.pi))
+        )
 
     def gaussian(self) -> tuple[Array, Array]:
         return self.values, self.sd
@@ -256,8 +297,11 @@ class StudentT(ArrayEmissions):
 
     def __post_init__(self) -> None:
         values = as_vector(self.values, "StudentT values")
-        self._set(values=values, scale=_positive(self.scale, "StudentT scale", values.size),
-                  df=_positive(self.df, "StudentT df", values.size))
+        self._set(
+            values=values,
+            scale=_positive(self.scale, "StudentT scale", values.size),
+            df=_positive(self.df, "StudentT df", values.size),
+        )
         _refuse_extreme("StudentT values", values, self.scale)
 
     def log_prob(self, at: Points, rows: Ints) -> Array:
@@ -285,10 +329,17 @@ class Ordinal(ArrayEmissions):
         cuts = as_numbers(self.cuts, "Ordinal cuts")
         cuts = np.array(np.broadcast_to(cuts, (grades.size, cuts.size)) if cuts.ndim == 1 else cuts)
         if cuts.ndim != 2 or len(cuts) != grades.size or cuts.shape[1] == 0:
-            raise InputError(f"Ordinal cuts: shape {cuts.shape} for {grades.size} grades; give (K,) or (n, K)")
+            raise InputError(
+                f"Ordinal cuts: shape {cuts.shape} for {grades.size} grades; give (K,) or (n, K)"
+            )
         rising = np.asarray(np.isfinite(cuts).all(axis=1) & (np.diff(cuts, axis=1) > 0).all(axis=1))
         refuse(~rising, "Ordinal cuts", "not strictly rising", "sort the cut points")
-        refuse(grades > cuts.shape[1], "Ordinal grades", f"above the highest grade {cuts.shape[1]}", "add cuts or recode")
+        refuse(
+            grades > cuts.shape[1],
+            "Ordinal grades",
+            f"above the highest grade {cuts.shape[1]}",
+            "add cuts or recode",
+        )
         self._set(grades=grades, cuts=cuts)
 
     def log_prob(self, at: Points, rows: Ints) -> Array:
@@ -296,7 +347,13 @@ class Ordinal(ArrayEmissions):
         return log_between(at.y[..., None] - cuts, _column(self.grades, rows, at))
 
 
-KNOWN_ITEMS = {"2PL": ("a", "b"), "3PL": ("a", "b", "c"), "4PL": ("a", "b", "c", "d"), "GRM": ("a", "b"), "GPCM": ("a", "b")}
+KNOWN_ITEMS = {
+    "2PL": ("a", "b"),
+    "3PL": ("a", "b", "c"),
+    "4PL": ("a", "b", "c", "d"),
+    "GRM": ("a", "b"),
+    "GPCM": ("a", "b"),
+}
 
 
 class ItemResponses(Emissions):
@@ -310,19 +367,30 @@ class ItemResponses(Emissions):
 
     def __init__(self, resp: Any, model: str, **params: Any) -> None:
         if model not in KNOWN_ITEMS:
-            raise InputError(f"ItemResponses: no item model {model!r}; there are {', '.join(KNOWN_ITEMS)}")
+            raise InputError(
+                f"ItemResponses: no item model {model!r}; there are {', '.join(KNOWN_ITEMS)}"
+            )
         self.name, self.names = model, KNOWN_ITEMS[model]
         self.thresholds = model in ("GRM", "GPCM")
         if set(params) != set(self.names):
-            raise InputError(f"ItemResponses: a {model} item takes {', '.join(self.names)}; got {', '.join(params) or 'none'}")
+            raise InputError(
+                f"ItemResponses: a {model} item takes {', '.join(self.names)}; got {', '.join(params) or 'none'}"
+            )
         self.resp = _counts(resp, "ItemResponses resp")
         self.params = tuple(self._parameter(name, params[name]) for name in self.names)
         top = self.params[-1].shape[1] if self.thresholds else 1
-        refuse(self.resp > top, "ItemResponses resp", f"above the item's highest category {top}", "recode from 0")
+        refuse(
+            self.resp > top,
+            "ItemResponses resp",
+            f"above the item's highest category {top}",
+            "recode from 0",
+        )
         self._check_bounds(dict(zip(self.names, self.params, strict=True)))
         self.model = item_model(model, signed=True)
         steps = {f"b{k + 1}": self.params[1][:, k] for k in range(top)} if self.thresholds else {}
-        self.u = self.model.recover(dict(zip(self.names, self.params, strict=True)) | steps, top + 1)
+        self.u = self.model.recover(
+            dict(zip(self.names, self.params, strict=True)) | steps, top + 1
+        )
 
     def _parameter(self, name: str, value: Any) -> Array:
         label, n = f"ItemResponses {name}", len(self)
@@ -339,12 +407,21 @@ class ItemResponses(Emissions):
             bad = np.asarray(~np.isfinite(params["b"]).all(axis=1))
             if self.name == "GRM":
                 bad |= (np.diff(params["b"], axis=1) <= 0).any(axis=1)
-                refuse(params["a"] <= 0, "ItemResponses a", "not positive", "a graded item needs a positive slope")
+                refuse(
+                    params["a"] <= 0,
+                    "ItemResponses a",
+                    "not positive",
+                    "a graded item needs a positive slope",
+                )
             refuse(bad, "ItemResponses b", "not finite rising thresholds", "sort the thresholds")
         if "c" in params:
             upper = params.get("d", np.ones(len(self)))
-            refuse((params["c"] < 0) | (params["c"] >= upper) | (upper > 1), "ItemResponses c (and d)",
-                   "outside 0 ≤ c < d ≤ 1", "give probabilities")
+            refuse(
+                (params["c"] < 0) | (params["c"] >= upper) | (upper > 1),
+                "ItemResponses c (and d)",
+                "outside 0 ≤ c < d ≤ 1",
+                "give probabilities",
+            )
 
     def __len__(self) -> int:
         return self.resp.size
@@ -383,15 +460,21 @@ class Functions(Emissions):
         try:
             values = np.asarray(self.functions[row](y), dtype=np.float64)
         except Exception as error:  # whatever the user's function raised, say which one it was
-            raise EmissionError(f"emission {row}: its function raised {type(error).__name__}: {error}") from error
+            raise EmissionError(
+                f"emission {row}: its function raised {type(error).__name__}: {error}"
+            ) from error
         if values.shape not in ((), y.shape):
-            raise EmissionError(f"emission {row}: its function returned shape {values.shape} for points of shape {y.shape}; "
-                                "it must work on arrays")
+            raise EmissionError(
+                f"emission {row}: its function returned shape {values.shape} for points of shape {y.shape}; "
+                "it must work on arrays"
+            )
         return np.broadcast_to(values, y.shape)
 
     def distinct(self) -> Ints:
         first: dict[int, int] = {}
-        return np.array([first.setdefault(id(f), k) for k, f in enumerate(self.functions)], dtype=np.int64)
+        return np.array(
+            [first.setdefault(id(f), k) for k, f in enumerate(self.functions)], dtype=np.int64
+        )
 
     def take(self, rows: Ints) -> "Functions":
         return Functions([self.functions[row] for row in rows])
@@ -414,11 +497,23 @@ class Table(Emissions):
         if self.grid.size < 4 or not np.all(np.diff(self.grid) > 0):
             raise InputError("Table grid: needs at least 4 strictly rising points")
         if rows.ndim != 2 or rows.shape[1] != self.grid.size:
-            raise InputError(f"Table log_lik: shape {rows.shape} for a grid of {self.grid.size}; give one row an emission")
-        refuse(np.isnan(rows).any(axis=1) | (rows == np.inf).any(axis=1), "Table log_lik (rows)", "NaN or +inf somewhere",
-               "give log-likelihoods; impossible is -inf", EmissionError)
-        refuse((rows == -np.inf).all(axis=1), "Table log_lik (rows)", "-inf everywhere",
-               "an observation must be possible somewhere", EmissionError)
+            raise InputError(
+                f"Table log_lik: shape {rows.shape} for a grid of {self.grid.size}; give one row an emission"
+            )
+        refuse(
+            np.isnan(rows).any(axis=1) | (rows == np.inf).any(axis=1),
+            "Table log_lik (rows)",
+            "NaN or +inf somewhere",
+            "give log-likelihoods; impossible is -inf",
+            EmissionError,
+        )
+        refuse(
+            (rows == -np.inf).all(axis=1),
+            "Table log_lik (rows)",
+            "-inf everywhere",
+            "an observation must be possible somewhere",
+            EmissionError,
+        )
         self.log_lik = rows
 
     def __len__(self) -> int:
@@ -431,7 +526,9 @@ class Table(Emissions):
 
     def _splines(self, link: Link) -> tuple[int, list[Callable[[Array], Array]]]:
         """One interpolating function a row, built once for each link."""
-        if link not in self._built:  # by the link itself: every pair of functions is called "custom"
+        if (
+            link not in self._built
+        ):  # by the link itself: every pair of functions is called "custom"
             knots, sign = self._knots(link)
             keep = np.concatenate([[True], np.diff(knots) > 0])
             self._built[link] = sign, [_spline(knots[keep], row[keep]) for row in self.log_lik]
@@ -470,10 +567,12 @@ def _spline(knots: Array, values: Array) -> Callable[[Array], Array]:
 
     possible = np.flatnonzero(np.isfinite(values))
     first, last = int(possible[0]), int(possible[-1])
-    if possible.size < 4 or possible.size < last - first + 1:  # gaps within: straight lines, impossible next to impossible
+    if (
+        possible.size < 4 or possible.size < last - first + 1
+    ):  # gaps within: straight lines, impossible next to impossible
         return partial(_broken_line, knots, values)
-    inner = knots[first:last + 1]
-    spline = make_interp_spline(inner, values[first:last + 1], k=3)
+    inner = knots[first : last + 1]
+    spline = make_interp_spline(inner, values[first : last + 1], k=3)
     low = -np.inf if first <= 1 else knots[first - 1]
     high = np.inf if last >= knots.size - 2 else knots[last + 1]
 
@@ -497,7 +596,9 @@ class Mixed(Emissions):
 
     def __init__(self, parts: Sequence[Emissions]) -> None:
         self.parts = tuple(parts)
-        self.starts = np.concatenate([[0], np.cumsum([len(part) for part in parts])]).astype(np.int64)
+        self.starts = np.concatenate([[0], np.cumsum([len(part) for part in parts])]).astype(
+            np.int64
+        )
 
     def __len__(self) -> int:
         return int(self.starts[-1])
@@ -520,19 +621,42 @@ class Mixed(Emissions):
         firsts = [part.distinct() for part in self.parts]
         if any(first is None for first in firsts):
             return None
-        return np.concatenate([first + start for first, start in zip(firsts, self.starts, strict=False)
-                               if first is not None])
+        return np.concatenate(
+            [
+                first + start
+                for first, start in zip(firsts, self.starts, strict=False)
+                if first is not None
+            ]
+        )
 
     def take(self, rows: Ints) -> Emissions:
-        return Mixed([part.take(inner) for part, inner, _ in self._split(np.sort(rows))])  # kinds stay end to end
+        return Mixed(
+            [part.take(inner) for part, inner, _ in self._split(np.sort(rows))]
+        )  # kinds stay end to end
 
     def observed(self) -> Array | None:
         seen = [part.observed() for part in self.parts]
-        return None if any(s is None for s in seen) else np.concatenate([s for s in seen if s is not None])
+        return (
+            None
+            if any(s is None for s in seen)
+            else np.concatenate([s for s in seen if s is not None])
+        )
 
 
-FAMILIES: dict[str, type[Any]] = {cls.kind: cls for cls in (
-    Bernoulli, Binomial, Poisson, NegativeBinomial, Gaussian, StudentT, Ordinal, ItemResponses, Table)}
+FAMILIES: dict[str, type[Any]] = {
+    cls.kind: cls
+    for cls in (
+        Bernoulli,
+        Binomial,
+        Poisson,
+        NegativeBinomial,
+        Gaussian,
+        StudentT,
+        Ordinal,
+        ItemResponses,
+        Table,
+    )
+}
 
 
 def as_emissions(given: Any) -> Emissions:
@@ -540,11 +664,15 @@ def as_emissions(given: Any) -> Emissions:
     if isinstance(given, Emissions):
         return given
     if isinstance(given, type):
-        raise InputError(f"emissions: {given.__name__} is a class; give it the observations: {given.__name__}(…)")
+        raise InputError(
+            f"emissions: {given.__name__} is a class; give it the observations: {given.__name__}(…)"
+        )
     if callable(given):
         return Functions([given])
     if not isinstance(given, Sequence) or isinstance(given, str | bytes):
-        raise InputError(f"emissions: expected a family such as Bernoulli(votes), or a list of functions; got {type(given).__name__}")
+        raise InputError(
+            f"emissions: expected a family such as Bernoulli(votes), or a list of functions; got {type(given).__name__}"
+        )
     parts: list[Emissions] = []
     run: list[Callable[[Array], Any]] = []
     for k, part in enumerate(given):
@@ -552,7 +680,9 @@ def as_emissions(given: Any) -> Emissions:
             run.append(part)
             continue
         if not isinstance(part, Emissions):
-            raise InputError(f"emissions: entry {k} is {type(part).__name__}, neither a family nor a function")
+            raise InputError(
+                f"emissions: entry {k} is {type(part).__name__}, neither a family nor a function"
+            )
         if run:
             parts.append(Functions(run))
             run = []
@@ -566,17 +696,26 @@ def parts_of(emissions: Emissions) -> tuple[tuple[Emissions, slice], ...]:
     """The kinds within, each with the observations it covers."""
     if not isinstance(emissions, Mixed):
         return ((emissions, slice(0, len(emissions))),)
-    return tuple((part, slice(int(a), int(b))) for part, a, b in
-                 zip(emissions.parts, emissions.starts[:-1], emissions.starts[1:], strict=True))
+    return tuple(
+        (part, slice(int(a), int(b)))
+        for part, a, b in zip(
+            emissions.parts, emissions.starts[:-1], emissions.starts[1:], strict=True
+        )
+    )
 
 
 def check_evidence(emissions: Emissions, log_evidence: Array) -> None:
     """Refuse a log probability above 0 of what has probabilities: the numbers have failed, and nothing that follows can be right."""
     slack = EVIDENCE_SLACK * (1 + len(emissions))
-    if all(part.discrete for part, _ in parts_of(emissions)) and np.max(log_evidence, initial=-np.inf) > slack:
-        raise EmissionError(f"the log probability of these {len(emissions)} observations came out as {np.max(log_evidence):+.3g}, which is "
-                            "impossible: the prior and the observations contradict each other beyond what can be computed; bring mean, "
-                            "amplitude and observations to one scale")
+    if (
+        all(part.discrete for part, _ in parts_of(emissions))
+        and np.max(log_evidence, initial=-np.inf) > slack
+    ):
+        raise EmissionError(
+            f"the log probability of these {len(emissions)} observations came out as {np.max(log_evidence):+.3g}, which is "
+            "impossible: the prior and the observations contradict each other beyond what can be computed; bring mean, "
+            "amplitude and observations to one scale"
+        )
 
 
 EVIDENCE_SLACK = 1e-3  # nats an observation that grafting may be off by
@@ -586,4 +725,8 @@ def _inside(values: Array, link: Link) -> Array:
     """Values moved into the link's range, for a rough start only."""
     if link.range == UNIT:
         return np.clip(values, 0.01, 0.99)
-    return np.maximum(values, 1e-3 * max(1e-300, float(np.abs(values).max()))) if link.range == POSITIVE else values
+    return (
+        np.maximum(values, 1e-3 * max(1e-300, float(np.abs(values).max())))
+        if link.range == POSITIVE
+        else values
+    )

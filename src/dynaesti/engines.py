@@ -34,7 +34,13 @@ class Errand(Protocol[R_co]):
 class Engine(Protocol):
     """Runs an errand on every shard and adds the results up."""
 
-    def run(self, errand: Errand[R], shards: Sequence[int], add: Callable[[list[R]], R], listen: Listen | None = None) -> R:
+    def run(
+        self,
+        errand: Errand[R],
+        shards: Sequence[int],
+        add: Callable[[list[R]], R],
+        listen: Listen | None = None,
+    ) -> R:
         """The sum of the results; `add` takes them in the shards' order."""
 
     def describe(self) -> str:
@@ -47,7 +53,13 @@ class Threads:
     def __init__(self, threads: int | None = None) -> None:
         self.threads = threads or os.cpu_count() or 1
 
-    def run(self, errand: Errand[R], shards: Sequence[int], add: Callable[[list[R]], R], listen: Listen | None = None) -> R:
+    def run(
+        self,
+        errand: Errand[R],
+        shards: Sequence[int],
+        add: Callable[[list[R]], R],
+        listen: Listen | None = None,
+    ) -> R:
         workers = min(self.threads, len(shards))
         each = max(1, self.threads // workers)
         total: list[R] = []
@@ -58,7 +70,11 @@ class Threads:
                 while todo or waiting:
                     while todo and len(waiting) < workers + 1:
                         waiting.append(pool.submit(errand, todo.popleft(), each))
-                    total = [add([*total, waiting.popleft().result()])] if total else [waiting.popleft().result()]
+                    total = (
+                        [add([*total, waiting.popleft().result()])]
+                        if total
+                        else [waiting.popleft().result()]
+                    )
                     done += 1
                     if listen is not None:
                         listen(done, len(shards))
@@ -84,22 +100,49 @@ class DaskEngine:
         try:
             from distributed import Client
         except ImportError:
-            raise MissingExtraError("a Dask cluster needs distributed: pip install 'dynaesti[dask]'") from None
+            raise MissingExtraError(
+                "a Dask cluster needs distributed: pip install 'dynaesti[dask]'"
+            ) from None
         if not isinstance(client, Client):
-            raise InputError(f"client: expected a distributed.Client, got {type(client).__name__}; DaskEngine(Client('tcp://…:8786'))")
+            raise InputError(
+                f"client: expected a distributed.Client, got {type(client).__name__}; DaskEngine(Client('tcp://…:8786'))"
+            )
         self.client: Any = client
 
-    def run(self, errand: Errand[R], shards: Sequence[int], add: Callable[[list[R]], R], listen: Listen | None = None) -> R:
+    def run(
+        self,
+        errand: Errand[R],
+        shards: Sequence[int],
+        add: Callable[[list[R]], R],
+        listen: Listen | None = None,
+    ) -> R:
         workers = self._workers()
-        sent = self.client.submit(_itself, errand, pure=False, retries=RETRIES)  # fetched by each worker once, made anew if it is lost
-        size = max(1, len(shards) // (TURNS * workers))  # shards that a worker adds up before it hands anything on
-        blocks = [list(shards[k:k + size]) for k in range(0, len(shards), size)]
-        level = [self.client.submit(_on_worker, sent, block, add, pure=False, key=f"shards-{block[0]}-{sent.key}", retries=RETRIES)
-                 for block in blocks]
+        sent = self.client.submit(
+            _itself, errand, pure=False, retries=RETRIES
+        )  # fetched by each worker once, made anew if it is lost
+        size = max(
+            1, len(shards) // (TURNS * workers)
+        )  # shards that a worker adds up before it hands anything on
+        blocks = [list(shards[k : k + size]) for k in range(0, len(shards), size)]
+        level = [
+            self.client.submit(
+                _on_worker,
+                sent,
+                block,
+                add,
+                pure=False,
+                key=f"shards-{block[0]}-{sent.key}",
+                retries=RETRIES,
+            )
+            for block in blocks
+        ]
         if listen is not None:
             self._follow(level, listen, size, len(shards))
         while len(level) > 1:
-            level = [self.client.submit(_added, add, level[k:k + FAN], pure=False, retries=RETRIES) for k in range(0, len(level), FAN)]
+            level = [
+                self.client.submit(_added, add, level[k : k + FAN], pure=False, retries=RETRIES)
+                for k in range(0, len(level), FAN)
+            ]
         found: R = self._result(level[0])
         return found
 
@@ -110,13 +153,17 @@ class DaskEngine:
             try:
                 found = len(self.client.scheduler_info(n_workers=-1)["workers"])
             except (KeyError, OSError) as error:  # what a client makes of a scheduler that is gone
-                raise StorageError(f"Dask: the scheduler does not answer any more ({type(error).__name__}); the same call goes on from the "
-                                   "last checkpoint") from error
+                raise StorageError(
+                    f"Dask: the scheduler does not answer any more ({type(error).__name__}); the same call goes on from the "
+                    "last checkpoint"
+                ) from error
             if found:
                 return found
             time.sleep(0.5)
-        raise StorageError(f"Dask: the scheduler has had no workers for {WAITING:g} seconds; start some (dask worker ADDRESS), and call "
-                           "again")
+        raise StorageError(
+            f"Dask: the scheduler has had no workers for {WAITING:g} seconds; start some (dask worker ADDRESS), and call "
+            "again"
+        )
 
     def _follow(self, futures: list[Any], listen: Listen, size: int, shards: int) -> None:
         import distributed
@@ -146,16 +193,22 @@ class DaskEngine:
                         raise
                     self._workers()
         except (FutureCancelledError, CommClosedError) as error:
-            raise StorageError(f"Dask: the scheduler is gone ({type(error).__name__}); the same call goes on from the last "
-                               "checkpoint") from error
+            raise StorageError(
+                f"Dask: the scheduler is gone ({type(error).__name__}); the same call goes on from the last "
+                "checkpoint"
+            ) from error
         except OSError as error:
             if isinstance(error, StorageError):
                 raise
-            raise StorageError(f"Dask: a worker cannot do its part ({type(error).__name__}: {error}); do all workers see the folders of "
-                               "the shards and of the run?") from error
+            raise StorageError(
+                f"Dask: a worker cannot do its part ({type(error).__name__}: {error}); do all workers see the folders of "
+                "the shards and of the run?"
+            ) from error
         except KilledWorker as error:
-            raise InputError(f"Dask: a shard's work was lost with {RETRIES + 1} workers one after the other ({error}); do they have enough "
-                             "memory? Prepare smaller shards, or give the workers more") from error
+            raise InputError(
+                f"Dask: a shard's work was lost with {RETRIES + 1} workers one after the other ({error}); do they have enough "
+                "memory? Prepare smaller shards, or give the workers more"
+            ) from error
 
     def describe(self) -> str:
         return f"a Dask cluster of {self._workers()} workers"
@@ -170,7 +223,9 @@ def cluster(where: str | None) -> Iterator[DaskEngine | None]:
     try:
         from distributed import Client, LocalCluster
     except ImportError:
-        raise MissingExtraError("a Dask cluster needs distributed: pip install 'dynaesti[dask]'") from None
+        raise MissingExtraError(
+            "a Dask cluster needs distributed: pip install 'dynaesti[dask]'"
+        ) from None
     kind, _, count = where.partition(":")
     if kind != "local":
         try:
@@ -191,7 +246,10 @@ def cluster(where: str | None) -> Iterator[DaskEngine | None]:
 
 
 CONNECTING = 20  # seconds to wait for a scheduler,
-WAITING, LOOKING = 30.0, 20.0  # for its first worker, or the next one after all were lost; and between looks at whether there are any
+WAITING, LOOKING = (
+    30.0,
+    20.0,
+)  # for its first worker, or the next one after all were lost; and between looks at whether there are any
 TURNS = 4  # so often a worker comes round in a pass: few for little traffic, several so that nobody waits for the slowest
 RETRIES = 10  # workers that a shard may be lost with
 

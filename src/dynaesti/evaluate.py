@@ -50,9 +50,18 @@ def binary_scores(p: Any, y: Any, baseline: Any = None) -> Scores:
         raise InputError("scores: no answers to score")
     if chance.size != seen.size or not np.isin(seen, (0, 1)).all():
         raise InputError("scores: p and y must be of one length, y of 0 and 1")
-    base = np.full(seen.size, seen.mean()) if baseline is None else np.clip(as_vector(baseline, "baseline", seen.size), EDGE, 1 - EDGE)
-    return Scores(seen.size, float(-_log_chance(chance, seen).mean()), float(((chance - seen) ** 2).mean()), auc(chance, seen),
-                  imv(base, chance, seen))
+    base = (
+        np.full(seen.size, seen.mean())
+        if baseline is None
+        else np.clip(as_vector(baseline, "baseline", seen.size), EDGE, 1 - EDGE)
+    )
+    return Scores(
+        seen.size,
+        float(-_log_chance(chance, seen).mean()),
+        float(((chance - seen) ** 2).mean()),
+        auc(chance, seen),
+        imv(base, chance, seen),
+    )
 
 
 def _log_chance(p: Array, y: Array) -> Array:
@@ -79,7 +88,9 @@ def _coin(mean_log: float) -> float:
         return 0.5
     if mean_log >= -1e-12:
         return 1.0
-    return float(brentq(lambda w: w * np.log(w) + (1 - w) * np.log1p(-w) - mean_log, 0.5, 1 - 1e-15))
+    return float(
+        brentq(lambda w: w * np.log(w) + (1 - w) * np.log1p(-w) - mean_log, 0.5, 1 - 1e-15)
+    )
 
 
 def held_out(fit: Fit, data: Any) -> Scores:
@@ -91,7 +102,11 @@ def held_out(fit: Fit, data: Any) -> Scores:
 def scores_of(fit: Fit, more: Responses, people: Ints, items: Ints) -> Scores:
     """The same for responses already read."""
     found = fit.predictions(more, people, items)
-    if found.chances.shape[1] == 2 and np.isfinite(found.chances).all() and np.isin(more.resp, (0, 1)).all():
+    if (
+        found.chances.shape[1] == 2
+        and np.isfinite(found.chances).all()
+        and np.isin(more.resp, (0, 1)).all()
+    ):
         return binary_scores(found.chances[:, 1], more.resp)
     loss = -np.log(np.maximum(found.given, EDGE))
     chances = np.nan_to_num(found.chances)
@@ -108,7 +123,9 @@ def calibration(fit: Fit, data: Any, bins: int = 10) -> Any:
     return calibration_table(found.expected, found.variance, more.resp, bins, fit.frame)
 
 
-def split(data: Any, share: float = 0.2, *, by: str = "random", seed: int = 0, **columns: Any) -> tuple[Responses, Responses]:
+def split(
+    data: Any, share: float = 0.2, *, by: str = "random", seed: int = 0, **columns: Any
+) -> tuple[Responses, Responses]:
     """(training, held-out) answers: a random share of the cells; `by="last"`: each person's last ones; `"people"`: all of some people."""
     responses = Responses.read(data, **columns)
     if not 0 < share < 1:
@@ -117,7 +134,9 @@ def split(data: Any, share: float = 0.2, *, by: str = "random", seed: int = 0, *
         raise InputError(f"by: {by!r} is none of {', '.join(map(repr, SPLITS))}")
     out = SPLITS[by](responses, share, generator(seed))
     if out.all() or not out.any():
-        raise InputError(f"share: {share!r} of these answers leaves nothing to {'fit' if out.all() else 'hold out'}")
+        raise InputError(
+            f"share: {share!r} of these answers leaves nothing to {'fit' if out.all() else 'hold out'}"
+        )
     return responses.part(np.flatnonzero(~out)), responses.part(np.flatnonzero(out))
 
 
@@ -150,15 +169,24 @@ def rolling(data: Any, folds: int = 3, **columns: Any) -> list[tuple[Responses, 
     cuts[-1] = np.inf
     pairs = []
     for low, high in pairwise(cuts):
-        before, after = responses.offsets < low, (responses.offsets >= low) & (responses.offsets < high)
+        before, after = (
+            responses.offsets < low,
+            (responses.offsets >= low) & (responses.offsets < high),
+        )
         if before.any() and after.any():
-            pairs.append((responses.part(np.flatnonzero(before)), responses.part(np.flatnonzero(after))))
+            pairs.append(
+                (responses.part(np.flatnonzero(before)), responses.part(np.flatnonzero(after)))
+            )
     if not pairs:
-        raise InputError("folds: the answers share too few times to be cut into earlier and later ones")
+        raise InputError(
+            "folds: the answers share too few times to be cut into earlier and later ones"
+        )
     return pairs
 
 
-def against_baselines(estimator: DynAEsti, pairs: Sequence[tuple[Responses, Responses]], *, static: bool = True) -> Any:
+def against_baselines(
+    estimator: DynAEsti, pairs: Sequence[tuple[Responses, Responses]], *, static: bool = True
+) -> Any:
     """Held-out scores of a model beside simpler forecasts, pooled over (training, held-out) pairs: a frame.
 
     Rows: constant, item + person, Elo (0/1 only), static IRT, dynamic IRT. `se` is the standard error of the log loss over people.
@@ -171,15 +199,26 @@ def against_baselines(estimator: DynAEsti, pairs: Sequence[tuple[Responses, Resp
         skipped += int((~known).sum())
         if not known.any():
             continue
-        for name, forecast in _forecasts(estimator, train, test.part(np.flatnonzero(known)), static):
+        for name, forecast in _forecasts(
+            estimator, train, test.part(np.flatnonzero(known)), static
+        ):
             rows.setdefault(name, []).append(forecast)
     if not rows:
         raise InputError("no held-out answer is to an item that the training part has")
     table = {name: pooled(parts) for name, parts in rows.items()}
-    return make_frame({"forecast": list(table), "log_loss": [s.log_loss for s, _ in table.values()],
-                       "se": [se for _, se in table.values()], "brier": [s.brier for s, _ in table.values()],
-                       "auc": [s.auc for s, _ in table.values()], "imv": [s.imv for s, _ in table.values()],
-                       "n": [s.n for s, _ in table.values()], "skipped": [skipped] * len(table)}, pairs[0][0].frame)
+    return make_frame(
+        {
+            "forecast": list(table),
+            "log_loss": [s.log_loss for s, _ in table.values()],
+            "se": [se for _, se in table.values()],
+            "brier": [s.brier for s, _ in table.values()],
+            "auc": [s.auc for s, _ in table.values()],
+            "imv": [s.imv for s, _ in table.values()],
+            "n": [s.n for s, _ in table.values()],
+            "skipped": [skipped] * len(table),
+        },
+        pairs[0][0].frame,
+    )
 
 
 @dataclass(frozen=True)
@@ -201,30 +240,51 @@ def pooled(parts: Sequence[Forecast]) -> tuple[Scores, float]:
     """Scores over several parts, and the standard error of the log loss with answers of one person taken as one draw."""
     given, resp = np.concatenate([p.given for p in parts]), np.concatenate([p.resp for p in parts])
     loss = -np.log(np.maximum(given, EDGE))
-    person = np.unique(np.concatenate([p.person.astype(str) for p in parts]), return_inverse=True)[1]
+    person = np.unique(np.concatenate([p.person.astype(str) for p in parts]), return_inverse=True)[
+        1
+    ]
     se = person_error(loss, person)
     if all(p.binary for p in parts):
         return binary_scores(np.concatenate([p.chances[:, 1] for p in parts]), resp), se
-    brier = float(np.concatenate([(np.nan_to_num(p.chances) ** 2).sum(axis=1) - 2 * p.given + 1 for p in parts]).mean())
+    brier = float(
+        np.concatenate(
+            [(np.nan_to_num(p.chances) ** 2).sum(axis=1) - 2 * p.given + 1 for p in parts]
+        ).mean()
+    )
     whole = all(p.chances.shape[1] for p in parts)
-    return Scores(loss.size, float(loss.mean()), brier if whole else float("nan"), float("nan"), float("nan")), se
+    return Scores(
+        loss.size, float(loss.mean()), brier if whole else float("nan"), float("nan"), float("nan")
+    ), se
 
 
 def person_error(values: Array, person: Ints) -> float:
     """Standard error of a mean over answers, those of one person taken as one draw; NaN for a single person."""
     sums = np.bincount(person, values - values.mean())
     people = np.unique(person).size
-    return float(np.sqrt((sums**2).sum() * people / max(people - 1, 1)) / values.size) if people > 1 else float("nan")
+    return (
+        float(np.sqrt((sums**2).sum() * people / max(people - 1, 1)) / values.size)
+        if people > 1
+        else float("nan")
+    )
 
 
-def _forecasts(estimator: DynAEsti, train: Responses, test: Responses, static: bool) -> Iterator[tuple[str, Forecast]]:
+def _forecasts(
+    estimator: DynAEsti, train: Responses, test: Responses, static: bool
+) -> Iterator[tuple[str, Forecast]]:
     people = test.people[test.person]
     values = np.unique(np.concatenate([train.resp, test.resp]))
     code = np.searchsorted(values, test.resp)
-    fits = [] if not static or estimator.kernel.static else [("static IRT", estimator.with_options(bandwidth=np.inf))]
+    fits = (
+        []
+        if not static or estimator.kernel.static
+        else [("static IRT", estimator.with_options(bandwidth=np.inf))]
+    )
     fits.append(("static IRT" if estimator.kernel.static else "dynamic IRT", estimator))
     if values.size <= MOST_VALUES:
-        simple = {"constant": constant(train, test, values), "item + person": item_and_person(train, test, values)}
+        simple = {
+            "constant": constant(train, test, values),
+            "item + person": item_and_person(train, test, values),
+        }
         if np.isin(values, (0, 1)).all():
             chance = elo(train, test)
             simple["Elo"] = np.stack([1 - chance, chance], axis=1)
@@ -246,12 +306,24 @@ def item_fit(fit: Fit, by: str | None = None, bins: int = 5) -> Any:
     labels = r.items.tolist()
     if by is None:
         outfit, infit = _mean_squares(r.item, r.items.size, z)
-        return make_frame({"item": labels, "infit": infit, "outfit": outfit, "n": np.bincount(r.item, minlength=r.items.size)}, fit.frame)
+        return make_frame(
+            {
+                "item": labels,
+                "infit": infit,
+                "outfit": outfit,
+                "n": np.bincount(r.item, minlength=r.items.size),
+            },
+            fit.frame,
+        )
     if by not in ("ability", "time"):
         raise InputError(f"by: {by!r} is neither 'ability' nor 'time'")
     value = r.clock_times if by == "time" else z.ability
-    edges = np.unique(np.quantile(value, np.linspace(0, 1, whole_number(bins, "bins", 1) + 1)[1:-1]))
-    used, bin_of = np.unique(np.searchsorted(edges, value), return_inverse=True)  # tied values leave bins empty
+    edges = np.unique(
+        np.quantile(value, np.linspace(0, 1, whole_number(bins, "bins", 1) + 1)[1:-1])
+    )
+    used, bin_of = np.unique(
+        np.searchsorted(edges, value), return_inverse=True
+    )  # tied values leave bins empty
     bins = used.size
     cell = r.item * bins + bin_of
     n = np.bincount(cell, minlength=r.items.size * bins)
@@ -260,16 +332,31 @@ def item_fit(fit: Fit, by: str | None = None, bins: int = 5) -> Any:
     middle = [float(np.median(value[bin_of == b])) for b in range(bins)]
     keep = n > 0
     with np.errstate(invalid="ignore", divide="ignore"):
-        return make_frame({"item": [labels[k // bins] for k in np.flatnonzero(keep)], by: np.tile(middle, r.items.size)[keep],
-                           "residual": (raw / n)[keep], "z": (raw / np.sqrt(var))[keep], "n": n[keep]}, fit.frame)
+        return make_frame(
+            {
+                "item": [labels[k // bins] for k in np.flatnonzero(keep)],
+                by: np.tile(middle, r.items.size)[keep],
+                "residual": (raw / n)[keep],
+                "z": (raw / np.sqrt(var))[keep],
+                "n": n[keep],
+            },
+            fit.frame,
+        )
 
 
 def person_fit(fit: Fit) -> Any:
     """Infit and outfit of each person: large values mean answers that do not fit their curve."""
     r = fit.responses
     outfit, infit = _mean_squares(r.person, r.people.size, _standardised(fit))
-    return make_frame({"id": r.people.tolist(), "infit": infit, "outfit": outfit, "n": np.bincount(r.person, minlength=r.people.size)},
-                      fit.frame)
+    return make_frame(
+        {
+            "id": r.people.tolist(),
+            "infit": infit,
+            "outfit": outfit,
+            "n": np.bincount(r.person, minlength=r.people.size),
+        },
+        fit.frame,
+    )
 
 
 @dataclass(frozen=True)
@@ -290,7 +377,9 @@ def _standardised(fit: Fit) -> Residuals:
 def _mean_squares(group: Ints, size: int, z: Residuals) -> tuple[Array, Array]:
     n = np.maximum(np.bincount(group, minlength=size), 1)
     outfit = np.bincount(group, z.residual**2 / z.variance, size) / n
-    infit = np.bincount(group, z.residual**2, size) / np.maximum(np.bincount(group, z.variance, size), EDGE)
+    infit = np.bincount(group, z.residual**2, size) / np.maximum(
+        np.bincount(group, z.variance, size), EDGE
+    )
     return outfit, infit
 
 
@@ -300,25 +389,49 @@ def compare(first: Fit, second: Fit, data: Any = None) -> Any:
     for fit in (first, second):
         scores = None if data is None else held_out(fit, data)
         free = sum(int(block.free.sum()) for block in fit.bank.blocks)
-        rows.append({"log_evidence": fit.log_evidence, "parameters": free, "log_loss": scores.log_loss if scores else np.nan,
-                     "brier": scores.brier if scores else np.nan, "auc": scores.auc if scores else np.nan})
-    return make_frame({"fit": ["first", "second"], **{key: [row[key] for row in rows] for key in rows[0]}}, first.frame)
+        rows.append(
+            {
+                "log_evidence": fit.log_evidence,
+                "parameters": free,
+                "log_loss": scores.log_loss if scores else np.nan,
+                "brier": scores.brier if scores else np.nan,
+                "auc": scores.auc if scores else np.nan,
+            }
+        )
+    return make_frame(
+        {"fit": ["first", "second"], **{key: [row[key] for row in rows] for key in rows[0]}},
+        first.frame,
+    )
 
 
 def static_twin(estimator: DynAEsti, fit: Fit) -> Twin:
     """The same answers with constant abilities, items begun from the fit's: each answer predicted without itself under both."""
-    still = estimator.with_options(bandwidth=np.inf, checkpoint=None, progress=False, standard_errors=False, start=starting_items(fit))
+    still = estimator.with_options(
+        bandwidth=np.inf,
+        checkpoint=None,
+        progress=False,
+        standard_errors=False,
+        start=starting_items(fit),
+    )
     return twin_of(fit, still.fit(fit.responses))
 
 
 def twin_of(fit: Fit, static: Fit) -> Twin:
     """Two fits of the same answers, of which the second has constant abilities, held against each other."""
     if len(fit.responses) != len(static.responses):
-        raise InputError(f"the fits are of different answers: {len(fit.responses):,} and {len(static.responses):,}")
+        raise InputError(
+            f"the fits are of different answers: {len(fit.responses):,} and {len(static.responses):,}"
+        )
     losses = [-np.log(np.maximum(one.without_each()[0].given, EDGE)) for one in (fit, static)]
     apart = losses[1] - losses[0]
     people = int(fit.responses.people.size)
-    return Twin(static, float(losses[0].mean()), float(losses[1].mean()), person_error(apart, fit.responses.person), people)
+    return Twin(
+        static,
+        float(losses[0].mean()),
+        float(losses[1].mean()),
+        person_error(apart, fit.responses.person),
+        people,
+    )
 
 
 def starting_items(fit: Fit) -> dict[Any, dict[str, float]]:
@@ -333,12 +446,21 @@ def starting_items(fit: Fit) -> dict[Any, dict[str, float]]:
         if any(name.startswith("b") for name in names):  # intercepts say the same in another metric
             names = [name for name in names if not name.startswith("intercept")]
         for label in fit.responses.items[block.items].tolist():
-            out[label] = {name: rows[label][name] for name in names if np.isfinite(rows[label][name])}
+            out[label] = {
+                name: rows[label][name] for name in names if np.isfinite(rows[label][name])
+            }
     return out
 
 
-def dynamic_against_static(estimator: DynAEsti, data: Any, *, share: float = 0.2, by: str = "random", seed: int = 0,
-                           **columns: Any) -> Any:
+def dynamic_against_static(
+    estimator: DynAEsti,
+    data: Any,
+    *,
+    share: float = 0.2,
+    by: str = "random",
+    seed: int = 0,
+    **columns: Any,
+) -> Any:
     """Fit with moving and with constant abilities on the same part of the data, and score both on the rest: a frame."""
     train, test = split(data, share, by=by, seed=seed, **columns)
     still = estimator.with_options(bandwidth=np.inf)
@@ -347,6 +469,14 @@ def dynamic_against_static(estimator: DynAEsti, data: Any, *, share: float = 0.2
         fit = chosen.fit(train)
         seen = np.isin(test.items, train.items)
         rows[name] = (fit.log_evidence, held_out(fit, test.part(np.flatnonzero(seen[test.item]))))
-    return make_frame({"abilities": list(rows), "log_evidence": [e for e, _ in rows.values()],
-                       "log_loss": [s.log_loss for _, s in rows.values()], "brier": [s.brier for _, s in rows.values()],
-                       "auc": [s.auc for _, s in rows.values()], "imv": [s.imv for _, s in rows.values()]}, train.frame)
+    return make_frame(
+        {
+            "abilities": list(rows),
+            "log_evidence": [e for e, _ in rows.values()],
+            "log_loss": [s.log_loss for _, s in rows.values()],
+            "brier": [s.brier for _, s in rows.values()],
+            "auc": [s.auc for _, s in rows.values()],
+            "imv": [s.imv for _, s in rows.values()],
+        },
+        train.frame,
+    )

@@ -21,10 +21,18 @@ from dynaesti.quadrature import STRIDES, Quadrature, Tables
 from dynaesti.rows import RowTable, match_again, row_table
 from dynaesti.threads import chunks, in_threads, one_blas_thread
 
-REACH = (8.0, 16.0, 32.0, 64.0)  # of the ability grid, in standard deviations: wider ones where someone needs them
+REACH = (
+    8.0,
+    16.0,
+    32.0,
+    64.0,
+)  # of the ability grid, in standard deviations: wider ones where someone needs them
 ROOM = 1.5  # kept free between the farthest ability (three sds included) and the grid's end
 CELLS = (20, 40, 80, 160)  # grid steps to a standard deviation
-MANY_ROWS, COARSE = 100_000, 10  # more rows than this may have wider cells: else they alone would fill the memory
+MANY_ROWS, COARSE = (
+    100_000,
+    10,
+)  # more rows than this may have wider cells: else they alone would fill the memory
 RESOLVED = 0.35  # log units that the steepest row may change by within a cell
 TIGHT = 1e-7  # tolerance of grafting where the result is to be kept
 SLACK = 0.1  # error of matching by derivative, as part of the tolerance of grafting
@@ -83,17 +91,25 @@ def ability_grid(bank: Bank, farthest: float = 0.0) -> Array:
 def check_reach(farthest: float) -> None:
     """Refuse abilities so far out that no grid of rows reaches them: what lies beyond would be made up."""
     if not farthest + ROOM <= REACH[-1]:
-        raise InputError(f"abilities reach {farthest:.3g} standard deviations from the population's mean, beyond the {REACH[-1] - ROOM:g} "
-                         "that can be computed with; are anchors and answers on one scale, and the responses coded the right way round?")
+        raise InputError(
+            f"abilities reach {farthest:.3g} standard deviations from the population's mean, beyond the {REACH[-1] - ROOM:g} "
+            "that can be computed with; are anchors and answers on one scale, and the responses coded the right way round?"
+        )
 
 
 def check_probability(bank: Bank, log_evidence: float, answers: int) -> None:
     """Refuse a log probability above 0 of answers that have probabilities: the numbers have failed, and nothing told of them is right."""
-    discrete = all(block.model.categorical or isinstance(block.model, PoissonItem) for block in bank.blocks)
-    if not np.isfinite(log_evidence) or (discrete and log_evidence > EVIDENCE_SLACK * (1 + answers)):
-        raise InputError(f"the log probability of these {answers:,} answers came out as {log_evidence:+.6g}, which is impossible: items "
-                         "are steeper, or lie farther off, than can be computed with; use priors='weak', and look at `fixed` and the "
-                         "responses")
+    discrete = all(
+        block.model.categorical or isinstance(block.model, PoissonItem) for block in bank.blocks
+    )
+    if not np.isfinite(log_evidence) or (
+        discrete and log_evidence > EVIDENCE_SLACK * (1 + answers)
+    ):
+        raise InputError(
+            f"the log probability of these {answers:,} answers came out as {log_evidence:+.6g}, which is impossible: items "
+            "are steeper, or lie farther off, than can be computed with; use priors='weak', and look at `fixed` and the "
+            "responses"
+        )
 
 
 EVIDENCE_SLACK = 1e-3  # nats an answer that grafting may be off by
@@ -111,7 +127,10 @@ def unit_sums(answers: Answers, kernels: list[Kernel], expected: Expected) -> Ar
         mean, var = tilted_moments(g)
         weight = np.repeat(expected.weights[k], np.diff(data.site_start))
         left = g.shift - g.precision * mean
-        slope += float((weight * left).sum()), float((weight * (left * mean - g.precision * var)).sum())
+        slope += (
+            float((weight * left).sum()),
+            float((weight * (left * mean - g.precision * var)).sum()),
+        )
         held = float((weight * g.precision * var).sum())
         size += held, 2.0 * held
     return np.stack([slope, size])
@@ -140,29 +159,51 @@ class Expectation:
 
     def __post_init__(self) -> None:
         # by answers, not by sites: a site may hold the four rounds of a tournament
-        self._chunks = {False: chunks(self.answers.member_start[self.answers.site_start]), True: chunks(self.answers.merged.member_start)}
+        self._chunks = {
+            False: chunks(self.answers.member_start[self.answers.site_start]),
+            True: chunks(self.answers.merged.member_start),
+        }
 
-    def graft(self, kernel: Kernel, table: RowTable, start: tuple[Array, Array] | None, tolerance: float) -> Grafts:
+    def graft(
+        self, kernel: Kernel, table: RowTable, start: tuple[Array, Array] | None, tolerance: float
+    ) -> Grafts:
         """Everyone's curve under one prior."""
         data = self.answers.for_kernel(kernel)
         everyone = np.arange(data.times.size)
-        out = {name: np.zeros(everyone.size) for name in ("precision", "shift", "cav_mean", "cav_var", "log_z")}
+        out = {
+            name: np.zeros(everyone.size)
+            for name in ("precision", "shift", "cav_mean", "cav_var", "log_z")
+        }
         evidence, converged = np.zeros(data.people), np.zeros(data.people, dtype=bool)
         whole = _quadrature(kernel, data, table) if kernel.static else None
 
         def run(number: int) -> None:
             people = self._chunks[kernel.static][number]
             if whole is not None and _integrated(whole, people, start, out):
-                evidence[people], converged[people] = out["log_z"][people] + data.constant[people], True
+                evidence[people], converged[people] = (
+                    out["log_z"][people] + data.constant[people],
+                    True,
+                )
                 return
             a, b = int(data.site_start[people[0]]), int(data.site_start[people[-1] + 1])
             where = slice(a, b)
             rooms = self._rooms.pop() if self._rooms else (Room(), Room())
             match = self._matcher(data, everyone[where], table, tolerance, rooms[1])
             flat = np.zeros(b - a)
-            problem = Problem(self._solver(kernel, number), match, flat, flat, np.full(people.size, kernel.instant_var),
-                              np.ones(b - a, dtype=bool))
-            found = graft(problem, None if start is None else (start[0][where], start[1][where]), tolerance, room=rooms[0])
+            problem = Problem(
+                self._solver(kernel, number),
+                match,
+                flat,
+                flat,
+                np.full(people.size, kernel.instant_var),
+                np.ones(b - a, dtype=bool),
+            )
+            found = graft(
+                problem,
+                None if start is None else (start[0][where], start[1][where]),
+                tolerance,
+                room=rooms[0],
+            )
             out["precision"][where], out["shift"][where] = found.precision, found.shift
             out["cav_mean"][where], out["cav_var"][where] = found.bare_mean, found.bare_var
             out["log_z"][where] = found.log_z
@@ -173,17 +214,40 @@ class Expectation:
         in_threads(run, range(len(self._chunks[kernel.static])), self.threads)
         return Grafts(log_evidence=evidence, converged=converged, **out)
 
-    def _matcher(self, data: Answers, group: Ints, table: RowTable, tolerance: float, room: Room) -> Match:
+    def _matcher(
+        self, data: Answers, group: Ints, table: RowTable, tolerance: float, room: Room
+    ) -> Match:
         """The way to tilted moments of a chunk's sites, which remembers where it last integrated."""
         known = room.arrays(group.size, 8)
         known[:, 7] = np.nan  # nothing yet
 
-        def match(sites: Ints, cav_mean: Array, cav_var: Array, log_z: Array, mean: Array, var: Array) -> None:
-            bad = match_again(sites, group, data.member_start, data.member_row, data.member_coef, table.log_lik, table.lik, table.top,
-                              table.start, table.step, cav_mean, cav_var, known, SLACK * tolerance, log_z, mean, var)
+        def match(
+            sites: Ints, cav_mean: Array, cav_var: Array, log_z: Array, mean: Array, var: Array
+        ) -> None:
+            bad = match_again(
+                sites,
+                group,
+                data.member_start,
+                data.member_row,
+                data.member_coef,
+                table.log_lik,
+                table.lik,
+                table.top,
+                table.start,
+                table.step,
+                cav_mean,
+                cav_var,
+                known,
+                SLACK * tolerance,
+                log_z,
+                mean,
+                var,
+            )
             if bad >= 0:
-                raise InputError(f"the answers at one instant (site {int(group[0]) + bad}) are impossible at every ability; "
-                                 "check the responses and the item parameters that were given")
+                raise InputError(
+                    f"the answers at one instant (site {int(group[0]) + bad}) are impossible at every ability; "
+                    "check the responses and the item parameters that were given"
+                )
 
         return match
 
@@ -194,7 +258,13 @@ class Expectation:
         data, people = self.answers.for_kernel(kernel), self._chunks[kernel.static][number]
         a, b = data.site_start[people[0]], data.site_start[people[-1] + 1]
         first, last = self.answers.spans
-        made = assemble_many(kernel, data.times[a:b], data.site_start[people[0]:people[-1] + 2] - a, first[people], last[people])
+        made = assemble_many(
+            kernel,
+            data.times[a:b],
+            data.site_start[people[0] : people[-1] + 2] - a,
+            first[people],
+            last[people],
+        )
         size = getattr(made, "features", np.zeros(0))
         if isinstance(size, np.ndarray) and self._kept + size.size <= MOST_FEATURES:
             self._kept += size.size
@@ -204,16 +274,28 @@ class Expectation:
     def forget(self, kernels: list[Kernel]) -> None:
         """Drop the features of all but the given priors."""
         self._features = {key: value for key, value in self._features.items() if key[0] in kernels}
-        self._kept = sum(getattr(value, "features", np.zeros(0)).size for value in self._features.values())
+        self._kept = sum(
+            getattr(value, "features", np.zeros(0)).size for value in self._features.values()
+        )
 
     @one_blas_thread()
-    def run(self, table: RowTable, kernels: list[Kernel], share: Array, starts: list[tuple[Array, Array] | None],
-            tolerance: float) -> Expected:
+    def run(
+        self,
+        table: RowTable,
+        kernels: list[Kernel],
+        share: Array,
+        starts: list[tuple[Array, Array] | None],
+        tolerance: float,
+    ) -> Expected:
         """Graft everyone under every prior; `share` is the population's distribution over the priors."""
         grafted: list[Grafts] = []
         for k, (kernel, start) in enumerate(zip(kernels, starts, strict=True)):
-            if start is None:  # sites hardly depend on the prior, so those found under another are a good beginning
-                near = next((j for j in range(k - 1, -1, -1) if kernels[j].static == kernel.static), None)
+            if (
+                start is None
+            ):  # sites hardly depend on the prior, so those found under another are a good beginning
+                near = next(
+                    (j for j in range(k - 1, -1, -1) if kernels[j].static == kernel.static), None
+                )
                 start = None if near is None else (grafted[near].precision, grafted[near].shift)
             grafted.append(self.graft(kernel, table, start, tolerance))
         return Expected(tuple(grafted), person_weights(share, tuple(grafted)))
@@ -224,27 +306,57 @@ class Expectation:
         for kernel, g, weights in zip(kernels, expected.grafted, expected.weights, strict=True):
             data = self.answers.for_kernel(kernel)
             mean, var = tilted_moments(g)
-            moments = np.stack([g.cav_mean, g.cav_var, mean, var, np.repeat(weights, np.diff(data.site_start))], axis=1)
+            moments = np.stack(
+                [g.cav_mean, g.cav_var, mean, var, np.repeat(weights, np.diff(data.site_start))],
+                axis=1,
+            )
 
             def add(sites: Ints, into: Array) -> None:
-                add_counts(sites, data.member_start, data.member_row, data.member_coef, table.log_lik, table.lik, table.start,  # noqa: B023
-                           table.step, moments, into)  # noqa: B023
+                add_counts(
+                    sites,
+                    data.member_start,
+                    data.member_row,
+                    data.member_coef,
+                    table.log_lik,
+                    table.lik,
+                    table.start,
+                    table.step,
+                    moments,
+                    into,
+                )
 
             if data.alone:  # a row's answers one after the other: it is fetched once, and nobody else writes to it
                 in_threads(lambda sites: add(sites, total), data.by_row, self.threads)
             elif kernel.static:
                 whole = _quadrature(kernel, data, table)
-                self._add_in_lanes(lambda number, into: self._add_constant(whole, number, (mean, var), weights, add, into), True, total)  # noqa: B023
+                self._add_in_lanes(
+                    lambda number, into: self._add_constant(
+                        whole, number, (mean, var), weights, add, into
+                    ),
+                    True,
+                    total,
+                )
             else:
-                self._add_in_lanes(lambda number, into: add(self._sites(number), into[1]), False, total)
+                self._add_in_lanes(
+                    lambda number, into: add(self._sites(number), into[1]), False, total
+                )
         return total
 
     def _sites(self, number: int) -> Ints:
         people = self._chunks[False][number]
-        return np.arange(self.answers.site_start[people[0]], self.answers.site_start[people[-1] + 1])
+        return np.arange(
+            self.answers.site_start[people[0]], self.answers.site_start[people[-1] + 1]
+        )
 
-    def _add_constant(self, whole: Quadrature, number: int, moments: tuple[Array, Array], weights: Array,
-                      add: Callable[[Ints, Array], None], into: Tables) -> None:
+    def _add_constant(
+        self,
+        whole: Quadrature,
+        number: int,
+        moments: tuple[Array, Array],
+        weights: Array,
+        add: Callable[[Ints, Array], None],
+        into: Tables,
+    ) -> None:
         """Counts of a chunk of constant abilities: by quadrature, where it does, else as any site's."""
         people = self._chunks[True][number]
         if whole.strides(moments[1][people]).all():
@@ -277,39 +389,68 @@ class Expectation:
             people = self._chunks[kernel.static][number]
             where = slice(int(data.site_start[people[0]]), int(data.site_start[people[-1] + 1]))
             size, fine = np.zeros(people.size), np.ones(people.size, dtype=bool)
-            self._solver(kernel, number).marginals(np.arange(people.size), tau[where], tau[where], mean[where], var[where], size, fine)
+            self._solver(kernel, number).marginals(
+                np.arange(people.size), tau[where], tau[where], mean[where], var[where], size, fine
+            )
 
         in_threads(run, range(len(self._chunks[kernel.static])), self.threads)
         return mean
 
-    def scores(self, kernels: list[Kernel], expected: Expected, table: RowTable, slopes: Array) -> Array:
+    def scores(
+        self, kernels: list[Kernel], expected: Expected, table: RowTable, slopes: Array
+    ) -> Array:
         """Expected score of every member's term by its item's parameters: (members, parameters)."""
         out = np.zeros((self.answers.member_row.size, slopes.shape[1]))
         for k, kernel in enumerate(kernels):
             data, g = self.answers.for_kernel(kernel), expected.grafted[k]
             mean, var = tilted_moments(g)
             whole = _quadrature(kernel, data, table) if kernel.static else None
-            coarse = {stride: np.ascontiguousarray(slopes[:, :, ::stride]) for stride in STRIDES} if kernel.static else {}
+            coarse = (
+                {stride: np.ascontiguousarray(slopes[:, :, ::stride]) for stride in STRIDES}
+                if kernel.static
+                else {}
+            )
 
             def run(number: int) -> None:
-                people = self._chunks[kernel.static][number]  # noqa: B023
-                if whole is not None and whole.strides(var[people]).all():  # noqa: B023
-                    whole.score(people, mean, var, expected.weights[k], coarse, out)  # noqa: B023
+                people = self._chunks[kernel.static][number]
+                if whole is not None and whole.strides(var[people]).all():
+                    whole.score(people, mean, var, expected.weights[k], coarse, out)
                     return
-                add_scores(people, expected.weights[k], data.site_start, data.member_start,  # noqa: B023
-                           data.member_row, data.member_coef, table.log_lik, table.lik, table.start, table.step, g.cav_mean, g.cav_var,  # noqa: B023
-                           mean, var, slopes, out)  # noqa: B023
+                add_scores(
+                    people,
+                    expected.weights[k],
+                    data.site_start,
+                    data.member_start,
+                    data.member_row,
+                    data.member_coef,
+                    table.log_lik,
+                    table.lik,
+                    table.start,
+                    table.step,
+                    g.cav_mean,
+                    g.cav_var,
+                    mean,
+                    var,
+                    slopes,
+                    out,
+                )
 
             in_threads(run, range(len(self._chunks[kernel.static])), self.threads)
         return out
 
 
-def _integrated(whole: Quadrature, people: Ints, start: tuple[Array, Array] | None, out: dict[str, Array]) -> bool:
+def _integrated(
+    whole: Quadrature, people: Ints, start: tuple[Array, Array] | None, out: dict[str, Array]
+) -> bool:
     """Constant abilities by exact integration, as sites that match their moments; whether that could be done for everyone."""
     around = None
     if start is not None:
         thin = 1.0 + whole.variance * start[0][people]
-        around = (whole.variance * start[1][people] / thin, whole.variance / thin) if (thin > 0).all() else None
+        around = (
+            (whole.variance * start[1][people] / thin, whole.variance / thin)
+            if (thin > 0).all()
+            else None
+        )
     mean, var = out["shift"], out["precision"]  # for now
     if not whole.integrate(people, around, out["log_z"], mean, var).all():
         return False
@@ -321,16 +462,38 @@ def _integrated(whole: Quadrature, people: Ints, start: tuple[Array, Array] | No
 
 def _quadrature(kernel: Kernel, data: Answers, table: RowTable) -> Quadrature:
     """Constant abilities under a static kernel."""
-    return Quadrature(table, float(kernel.cov(np.zeros(1), np.zeros(1))[0]), (data.member_start, data.member_row, data.member_coef))
+    return Quadrature(
+        table,
+        float(kernel.cov(np.zeros(1), np.zeros(1))[0]),
+        (data.member_start, data.member_row, data.member_coef),
+    )
 
 
-def without_each(answers: Answers, kernel: Kernel, grafts: Grafts, table: RowTable, count: int) -> tuple[Array, Array]:
+def without_each(
+    answers: Answers, kernel: Kernel, grafts: Grafts, table: RowTable, count: int
+) -> tuple[Array, Array]:
     """Mean and variance of z at each of `count` answers' instants without that answer, under one prior."""
     data = answers.for_kernel(kernel)
     mean, var = tilted_moments(grafts)
     out_mean, out_var = np.zeros(count), np.ones(count)
-    leave_each_out(0, data.times.size, data.member_start, data.member_row, data.member_coef, data.member_answer, table.log_lik, table.lik,
-                   table.start, table.step, grafts.cav_mean, grafts.cav_var, mean, var, out_mean, out_var)
+    leave_each_out(
+        0,
+        data.times.size,
+        data.member_start,
+        data.member_row,
+        data.member_coef,
+        data.member_answer,
+        table.log_lik,
+        table.lik,
+        table.start,
+        table.step,
+        grafts.cav_mean,
+        grafts.cav_var,
+        mean,
+        var,
+        out_mean,
+        out_var,
+    )
     return out_mean, out_var
 
 
@@ -347,7 +510,12 @@ def unit_information(engine: Expectation, kernels: list[Kernel], expected: Expec
         moved = engine.responses_to(kernel, tau)
         _, var = tilted_moments(g)
         weight = np.repeat(expected.weights[k], np.diff(data.site_start))
-        out += np.diag([float((weight * tau * (1.0 - moved)).sum()), float(2.0 * (weight * g.precision * var).sum())])
+        out += np.diag(
+            [
+                float((weight * tau * (1.0 - moved)).sum()),
+                float(2.0 * (weight * g.precision * var).sum()),
+            ]
+        )
     return out
 
 

@@ -31,11 +31,15 @@ class FitPlots:
             at = fit._restored(np.linspace(low, high, 200))
         return fit.ability(at, ids, level=level)
 
-    def curves(self, ids: Any, at: Any = None, level: float = 0.7, ax: Any = None, *, answers: bool = False) -> Any:
+    def curves(
+        self, ids: Any, at: Any = None, level: float = 0.7, ax: Any = None, *, answers: bool = False
+    ) -> Any:
         """Ability curves of some people with their bands; `answers` marks where they answered, up for a success and down for none."""
         from dynaesti.plots import plot_curves
 
-        return plot_curves(self.curves_data(ids, at, level), level, ax, self.answers_data(ids) if answers else None)
+        return plot_curves(
+            self.curves_data(ids, at, level), level, ax, self.answers_data(ids) if answers else None
+        )
 
     def answers_data(self, ids: Any) -> Any:
         """The answers of some people and the ability there: a frame id, time, item, resp, mean, share (of the way to the best response)."""
@@ -47,10 +51,17 @@ class FitPlots:
         np.maximum.at(high, r.item, r.resp)
         span = np.maximum(high - low, 1e-12)
         labels, items = r.people.tolist(), r.items.tolist()
-        return make_frame({"id": [labels[p] for p in r.person[rows]], "time": fit._restored(r.clock_times[rows]),
-                           "item": [items[i] for i in r.item[rows]], "resp": r.resp[rows],
-                           "mean": fit.mixture(r.person[rows], r.clock_times[rows]).mean(BUILT_IN["identity"]),
-                           "share": (r.resp[rows] - low[r.item[rows]]) / span[r.item[rows]]}, fit.frame)
+        return make_frame(
+            {
+                "id": [labels[p] for p in r.person[rows]],
+                "time": fit._restored(r.clock_times[rows]),
+                "item": [items[i] for i in r.item[rows]],
+                "resp": r.resp[rows],
+                "mean": fit.mixture(r.person[rows], r.clock_times[rows]).mean(BUILT_IN["identity"]),
+                "share": (r.resp[rows] - low[r.item[rows]]) / span[r.item[rows]],
+            },
+            fit.frame,
+        )
 
     def many_data(self, points: int = 60) -> Any:
         """Everyone's curve between their first and last answer: the frame that `many` draws (id, time, mean)."""
@@ -59,8 +70,14 @@ class FitPlots:
         offsets = first[:, None] + (last - first)[:, None] * np.linspace(0, 1, points)
         person = np.repeat(np.arange(first.size), points)
         labels = fit.responses.people.tolist()
-        return make_frame({"id": [labels[p] for p in person], "time": fit._restored(offsets.ravel()),
-                           "mean": fit.mixture(person, offsets.ravel()).mean(BUILT_IN["identity"])}, fit.frame)
+        return make_frame(
+            {
+                "id": [labels[p] for p in person],
+                "time": fit._restored(offsets.ravel()),
+                "mean": fit.mixture(person, offsets.ravel()).mean(BUILT_IN["identity"]),
+            },
+            fit.frame,
+        )
 
     def many(self, highlight: Any = (), ax: Any = None) -> Any:
         """All curves at once in grey, their median over time, and some people highlighted: the paper's golf figure."""
@@ -77,9 +94,17 @@ class FitPlots:
         block = fit.bank.blocks[int(block_of[number[0]])]
         u, values = block.u[place[number]], block.values[place[number]]
         if not block.model.categorical:
-            return {"ability": ability, "expected": block.model.expected(u, theta, values)[0], "item": item}
+            return {
+                "ability": ability,
+                "expected": block.model.expected(u, theta, values)[0],
+                "item": item,
+            }
         chances = np.exp(block.model.rows(u, theta))[0]
-        return {"ability": ability, "item": item, **{f"{value:g}": chances[k] for k, value in enumerate(values[0])}}
+        return {
+            "ability": ability,
+            "item": item,
+            **{f"{value:g}": chances[k] for k, value in enumerate(values[0])},
+        }
 
     def item(self, item: Any, ax: Any = None) -> Any:
         """An item's response curves."""
@@ -90,7 +115,9 @@ class FitPlots:
     def information_data(self, points: int = 200) -> Any:
         """Test information over ability: the frame that `information` draws."""
         fit = self.fit
-        return fit.test_information(np.linspace(fit.shift - 3.5 * fit.gain, fit.shift + 3.5 * fit.gain, points))
+        return fit.test_information(
+            np.linspace(fit.shift - 3.5 * fit.gain, fit.shift + 3.5 * fit.gain, points)
+        )
 
     def information(self, ax: Any = None) -> Any:
         """Information of all items together over ability."""
@@ -108,8 +135,12 @@ class FitPlots:
         np.add.at(asked, (stretch, r.item), 1.0)
         pairs = np.unique(stretch * r.people.size + r.person) // r.people.size
         active = np.maximum(np.bincount(pairs, minlength=bins), 1)
-        return {"time": fit._restored(0.5 * (edges[1:] + edges[:-1])), "edges": fit._restored(edges), "ability": ability,
-                "information": asked @ fit.information_at(ability) / active[:, None]}
+        return {
+            "time": fit._restored(0.5 * (edges[1:] + edges[:-1])),
+            "edges": fit._restored(edges),
+            "ability": ability,
+            "information": asked @ fit.information_at(ability) / active[:, None],
+        }
 
     def information_over_time(self, ax: Any = None) -> Any:
         """Where on the scale, and when, the answers tell people apart."""
@@ -121,8 +152,11 @@ class FitPlots:
         """Average ability of each person and location of each item (NaN where it lies beyond the scale), as `wright` draws them."""
         fit, r = self.fit, self.fit.responses
         mean = fit.mixture(r.person, r.clock_times).mean(BUILT_IN["identity"])
-        return {"people": np.bincount(r.person, mean, r.people.size) / np.maximum(np.diff(r.person_start), 1),
-                "items": item_locations(fit.bank, fit.gain, fit.shift)}
+        return {
+            "people": np.bincount(r.person, mean, r.people.size)
+            / np.maximum(np.diff(r.person_start), 1),
+            "items": item_locations(fit.bank, fit.gain, fit.shift),
+        }
 
     def wright(self, ax: Any = None) -> Any:
         """People and items on one scale."""
@@ -146,5 +180,12 @@ def calibration_table(expected: Any, variance: Any, seen: Any, bins: int, kind: 
     """Predicted against observed mean responses in bins of equal size, with a standard error: a frame."""
     order = np.argsort(expected, kind="stable")
     parts = np.array_split(order, min(whole_number(bins, "bins", 1), order.size))
-    return make_frame({"predicted": [float(expected[k].mean()) for k in parts], "observed": [float(seen[k].mean()) for k in parts],
-                       "se": [float(np.sqrt(variance[k].mean() / k.size)) for k in parts], "n": [k.size for k in parts]}, kind)
+    return make_frame(
+        {
+            "predicted": [float(expected[k].mean()) for k in parts],
+            "observed": [float(seen[k].mean()) for k in parts],
+            "se": [float(np.sqrt(variance[k].mean() / k.size)) for k in parts],
+            "n": [k.size for k in parts],
+        },
+        kind,
+    )

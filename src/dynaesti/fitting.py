@@ -20,7 +20,12 @@ from dynaesti.em import Listener, Loop, Mark, Point, Priors, Step
 from dynaesti.errors import BandwidthWarning, InputError
 from dynaesti.expectation import TIGHT, ability_grid, check_probability, check_reach, tabulated
 from dynaesti.fitfile import Common
-from dynaesti.population import log_list_prior, population_evidence, population_share, representatives
+from dynaesti.population import (
+    log_list_prior,
+    population_evidence,
+    population_share,
+    representatives,
+)
 from dynaesti.priors.kernels import Kernel
 from dynaesti.threads import one_blas_thread
 from dynaesti.uncertainty import item_covariances, joint_wanted, shared_covariance
@@ -29,7 +34,10 @@ SOME, FEW = 60_000, 20_000  # sites of the first look, and of the search for pri
 ANSWERS = 100  # answers an item has in the first look, on average: fewer would mislead more than they save
 FIRST_LOOK = 4  # EM steps before the search
 MOST_PRIORS = 4  # mixed at most
-WORTH, WORTH_LATE = 0.5, 2.0  # nats of the few people's evidence that a prior must bring, and that those added late must bring together
+WORTH, WORTH_LATE = (
+    0.5,
+    2.0,
+)  # nats of the few people's evidence that a prior must bring, and that those added late must bring together
 HARDLY = 0.01  # nats a parameter that the items gained since the search for priors, about a seventh of a standard error: no need of another
 STAGES = ("first look", "some people", "everyone", "everyone, with priors missed before")
 SEARCHING = 1e-2  # tolerance of grafting in the search: the evidence is stationary in the sites, so its own error is about the square
@@ -44,13 +52,25 @@ class Fitted:
     priors: Priors
     trace: tuple[Step, ...]
     converged: bool
-    covariance: tuple[Array, ...] | None  # of the items' parameters, a block each: (items, parameters, parameters)
+    covariance: (
+        tuple[Array, ...] | None
+    )  # of the items' parameters, a block each: (items, parameters, parameters)
     shared: Array | None  # of the abilities' zero and log unit, a part of every item's: (2, 2)
 
     def common(self, coding: Coding, options: Mapping[str, Any]) -> Common:
         """What a fit keeps of it."""
-        return Common(coding, self.point.bank, self.priors.kernels, self.priors.share, self.covariance, self.shared, self.trace,
-                      self.converged, {**options, "farthest": self.point.farthest}, ())
+        return Common(
+            coding,
+            self.point.bank,
+            self.priors.kernels,
+            self.priors.share,
+            self.covariance,
+            self.shared,
+            self.trace,
+            self.converged,
+            {**options, "farthest": self.point.farthest},
+            (),
+        )
 
 
 def typical_times(census: Census, some: Answers) -> tuple[float, float]:
@@ -88,14 +108,21 @@ class Stages:
         census = self.crowd.census
         few = InMemory(self.crowd.take(census.sample(FEW)), self.threads)
         space = None if self.known is not None else self._space(few.engine.answers)
-        priors = self.known or Priors.one(self.kernel if space is None else space.at(tuple(axis.centre for axis in space.axes)))
+        priors = self.known or Priors.one(
+            self.kernel if space is None else space.at(tuple(axis.centre for axis in space.axes))
+        )
         if self.known is None and not self._past(1):
             bank, priors = self._first_passes(bank, priors, few, space)
         loop, converged, again = self._loop(2, self.crowd, priors), False, self._past(2)
         if not again:
             bank, converged = loop.run(bank, self._most(), self.tolerance, self._taken(2))
-            again = (space is not None and bool(space.axes) and len(self.trace) < self.iterations
-                     and self._moved_on(bank) and self._add_missed(loop, few, bank, space))
+            again = (
+                space is not None
+                and bool(space.axes)
+                and len(self.trace) < self.iterations
+                and self._moved_on(bank)
+                and self._add_missed(loop, few, bank, space)
+            )
         if again:
             loop.stage = STAGES[3]
             bank, converged = loop.run(bank, self._most(), self.tolerance, self._taken(3))
@@ -105,25 +132,43 @@ class Stages:
         spread, shared = self._covariance(loop, point) if self.errors else (None, None)
         return Fitted(point, loop.priors, tuple(self.trace), converged, spread, shared)
 
-    def _first_passes(self, bank: Bank, priors: Priors, few: InMemory, space: UnitSpace | None) -> tuple[Bank, Priors]:
+    def _first_passes(
+        self, bank: Bank, priors: Priors, few: InMemory, space: UnitSpace | None
+    ) -> tuple[Bank, Priors]:
         """Items and priors to begin with, from some people where these are a small part of all."""
         census = self.crowd.census
         chosen = census.sample(max(SOME, ANSWERS * bank.item_count))
-        some = InMemory(self.crowd.take(chosen), self.threads) if chosen.size < 0.4 * census.people else None
+        some = (
+            InMemory(self.crowd.take(chosen), self.threads)
+            if chosen.size < 0.4 * census.people
+            else None
+        )
         if space is not None and space.axes and not self._past(0):
             first = self._loop(0, some or self.crowd, priors)
-            bank, _ = first.run(bank, min(self.iterations, FIRST_LOOK), LOOSER * self.tolerance, self._taken(0))
+            bank, _ = first.run(
+                bank, min(self.iterations, FIRST_LOOK), LOOSER * self.tolerance, self._taken(0)
+            )
             priors = search(few, bank, space)
         if some is not None and len(self.trace) < self.iterations:
             look = self._loop(1, some, priors)
-            bank, _ = look.run(bank, min(self.iterations, len(self.trace) + 20), LOOSER * self.tolerance, self._taken(1))
+            bank, _ = look.run(
+                bank,
+                min(self.iterations, len(self.trace) + 20),
+                LOOSER * self.tolerance,
+                self._taken(1),
+            )
             priors = look.priors
         return bank, priors
 
     def _covariance(self, loop: Loop, point: Point) -> tuple[tuple[Array, ...], Array]:
         bank = point.bank
-        found = self.crowd.information(bank, point.grid, list(loop.priors.kernels), loop.priors.share,
-                                       joint_wanted(bank, self.crowd.census.people))
+        found = self.crowd.information(
+            bank,
+            point.grid,
+            list(loop.priors.kernels),
+            loop.priors.share,
+            joint_wanted(bank, self.crowd.census.people),
+        )
         return item_covariances(bank, found), shared_covariance(found)
 
     def _space(self, few: Answers) -> UnitSpace | None:
@@ -133,7 +178,11 @@ class Stages:
         span, gap = typical_times(self.crowd.census, few)
         if span <= 0:
             first, last = self.crowd.census.first, self.crowd.census.last
-            who = "everybody answered at one instant" if first.min() == last.max() else "nobody answered at more than one instant"
+            who = (
+                "everybody answered at one instant"
+                if first.min() == last.max()
+                else "nobody answered at more than one instant"
+            )
             raise InputError(f"time: {who}, so nothing can be seen of change; use bandwidth=inf")
         return unit_space(self.kernel, span, gap)
 
@@ -143,7 +192,11 @@ class Stages:
 
     def _taken(self, stage: int) -> Mark | None:
         """The mark, if it lies in this stage; it serves once."""
-        found = self.resume if self.resume is not None and STAGES.index(self.resume.stage) == stage else None
+        found = (
+            self.resume
+            if self.resume is not None and STAGES.index(self.resume.stage) == stage
+            else None
+        )
         self.resume = None if found is not None else self.resume
         return found
 
@@ -151,7 +204,9 @@ class Stages:
         return max(self.iterations, len(self.trace) + 1)
 
     def _loop(self, stage: int, crowd: Crowd, priors: Priors) -> Loop:
-        return Loop(crowd, priors, STAGES[stage], self.listen, self.trace, self.checkpoint, self.threads)
+        return Loop(
+            crowd, priors, STAGES[stage], self.listen, self.trace, self.checkpoint, self.threads
+        )
 
     def _moved_on(self, bank: Bank) -> bool:
         """Whether the items have moved since the search for priors, so that another might find others."""
@@ -162,14 +217,20 @@ class Stages:
     def _add_missed(self, loop: Loop, few: InMemory, bank: Bank, space: UnitSpace) -> bool:
         """Priors that the population uses now that the items have moved join the loop; whether there are any."""
         found = search(few, bank, space)
-        missed = np.array([k for k, kernel in enumerate(found.kernels) if kernel not in loop.priors.kernels], dtype=np.int64)
+        missed = np.array(
+            [k for k, kernel in enumerate(found.kernels) if kernel not in loop.priors.kernels],
+            dtype=np.int64,
+        )
         if not missed.size:
             return False
         joined = loop.priors.with_more(replace(found.take(missed), share=found.share[missed]))
         logs = _evidence(few, bank, joined)
         chosen = representatives(logs, joined.log_mass, MOST_PRIORS, WORTH)
         here = np.arange(len(loop.priors.kernels))
-        if _mixed(logs[chosen], joined.log_mass[chosen]) < _mixed(logs[here], joined.log_mass[here]) + WORTH_LATE:
+        if (
+            _mixed(logs[chosen], joined.log_mass[chosen])
+            < _mixed(logs[here], joined.log_mass[here]) + WORTH_LATE
+        ):
             return False
         loop.priors = replace(joined, share=population_share(logs, joined.log_mass)).take(chosen)
         loop.crowd.forget(list(loop.priors.kernels))
@@ -179,7 +240,9 @@ class Stages:
 def _evidence(few: InMemory, bank: Bank, priors: Priors) -> Array:
     """Log evidence of each of few people under each of the priors."""
     kernels = list(priors.kernels)
-    return few.engine.run(tabulated(bank, ability_grid(bank)), kernels, priors.share, [None] * len(kernels), 1e-4).evidence
+    return few.engine.run(
+        tabulated(bank, ability_grid(bank)), kernels, priors.share, [None] * len(kernels), 1e-4
+    ).evidence
 
 
 def _mixed(logs: Array, log_mass: Array) -> float:
@@ -191,13 +254,26 @@ def _mixed(logs: Array, log_mass: Array) -> float:
 def search(few: InMemory, bank: Bank, space: UnitSpace) -> Priors:
     """The priors that the population uses, from a look at few people."""
     table = tabulated(bank, ability_grid(bank))
-    settled: dict[bool, tuple[Array, Array]] = {}  # sites of constant and of moving abilities: they hardly depend on the prior
+    settled: dict[
+        bool, tuple[Array, Array]
+    ] = {}  # sites of constant and of moving abilities: they hardly depend on the prior
 
     def evidence(kernels: list[Kernel]) -> list[Array]:
         if not kernels:
             return []
-        found = few.engine.run(table, kernels, np.ones(len(kernels)), [settled.get(kernel.static) for kernel in kernels], SEARCHING)
-        settled.update({kernel.static: (g.precision, g.shift) for kernel, g in zip(kernels, found.grafted, strict=True)})
+        found = few.engine.run(
+            table,
+            kernels,
+            np.ones(len(kernels)),
+            [settled.get(kernel.static) for kernel in kernels],
+            SEARCHING,
+        )
+        settled.update(
+            {
+                kernel.static: (g.precision, g.shift)
+                for kernel, g in zip(kernels, found.grafted, strict=True)
+            }
+        )
         return list(found.evidence)
 
     def weigh(results: list[Array], log_mass: Array) -> Array:
@@ -220,6 +296,9 @@ def _tell_edge(space: UnitSpace, kernels: list[Kernel], share: Array) -> None:
         at = [np.log(kernel.leaves[axis.leaves[0]].number("bandwidth")) for kernel in kernels]
         edge = float(share[np.array(at) <= axis.lowest + 1e-9].sum())
         if edge > 0.3:
-            warnings.warn(f"bandwidth: {edge:.0%} of the population's weight lies at {np.exp(axis.lowest):.3g}, the shortest that these "
-                          "times can show; that is rather misfit or answers that depend on each other than change of ability",
-                          BandwidthWarning, stacklevel=6)
+            warnings.warn(
+                f"bandwidth: {edge:.0%} of the population's weight lies at {np.exp(axis.lowest):.3g}, the shortest that these "
+                "times can show; that is rather misfit or answers that depend on each other than change of ability",
+                BandwidthWarning,
+                stacklevel=6,
+            )

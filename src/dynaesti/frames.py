@@ -31,4 +31,6 @@ def make_frame(columns: Mapping[str, Any], kind: str | None = None) -> Any:
             continue
         backend: Any = name
         return nw.from_dict(dict(columns), backend=backend).to_native()
-    raise MissingExtraError("a data frame needs pandas, polars or pyarrow; install one of them: pip install pandas")
+    raise MissingExtraError(
+        "a data frame needs pandas, polars or pyarrow; install one of them: pip install pandas"
+    )

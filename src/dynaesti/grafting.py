@@ -25,7 +25,9 @@ SLOW = 0.7  # residuals that shrink by less than this a sweep
 class Match(Protocol):
     """Tilted moments of the chosen sites, written into log_z, mean and var (these two come in holding a guess)."""
 
-    def __call__(self, sites: Ints, cav_mean: Array, cav_var: Array, log_z: Array, mean: Array, var: Array) -> None: ...
+    def __call__(
+        self, sites: Ints, cav_mean: Array, cav_var: Array, log_z: Array, mean: Array, var: Array
+    ) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -57,8 +59,18 @@ class Grafted:
 
 
 @compiled
-def on_curve(jobs: Ints, site_start: Ints, instant_var: Array, fixed_precision: Array, fixed_shift: Array, precision: Array,
-              shift: Array, out_precision: Array, out_shift: Array, log_instant: Array) -> None:
+def on_curve(
+    jobs: Ints,
+    site_start: Ints,
+    instant_var: Array,
+    fixed_precision: Array,
+    fixed_shift: Array,
+    precision: Array,
+    shift: Array,
+    out_precision: Array,
+    out_shift: Array,
+    log_instant: Array,
+) -> None:
     """Sites on the emission's value as sites on the curve: the nugget between them is integrated out."""
     for job in jobs:
         eps, total, product = instant_var[job], 0.0, 1.0
@@ -76,10 +88,27 @@ def on_curve(jobs: Ints, site_start: Ints, instant_var: Array, fixed_precision: 
 
 
 @compiled
-def cavities(jobs: Ints, site_start: Ints, instant_var: Array, fixed_precision: Array, fixed_shift: Array,
-              on_precision: Array, on_shift: Array, curve_mean: Array, curve_var: Array, precision: Array, shift: Array,
-              bent: Bools, bare_mean: Array, bare_var: Array, cav_mean: Array, cav_var: Array, mean: Array, var: Array,
-              proper: Bools) -> None:
+def cavities(
+    jobs: Ints,
+    site_start: Ints,
+    instant_var: Array,
+    fixed_precision: Array,
+    fixed_shift: Array,
+    on_precision: Array,
+    on_shift: Array,
+    curve_mean: Array,
+    curve_var: Array,
+    precision: Array,
+    shift: Array,
+    bent: Bools,
+    bare_mean: Array,
+    bare_var: Array,
+    cav_mean: Array,
+    cav_var: Array,
+    mean: Array,
+    var: Array,
+    proper: Bools,
+) -> None:
     """What the prior and the other groups say of each emission value (bare), and the group's own Gaussian members with them.
 
     `mean` and `var` get the posterior, cavity × site: near the tilted moments, so where their nodes should lie.
@@ -111,8 +140,19 @@ def cavities(jobs: Ints, site_start: Ints, instant_var: Array, fixed_precision: 
 
 
 @compiled
-def aim(jobs: Ints, site_start: Ints, cav_mean: Array, cav_var: Array, mean: Array, var: Array, precision: Array, shift: Array,
-         aim_precision: Array, aim_shift: Array, residual: Array) -> None:
+def aim(
+    jobs: Ints,
+    site_start: Ints,
+    cav_mean: Array,
+    cav_var: Array,
+    mean: Array,
+    var: Array,
+    precision: Array,
+    shift: Array,
+    aim_precision: Array,
+    aim_shift: Array,
+    residual: Array,
+) -> None:
     """Where every site should move, tilted/cavity; the residual is how far tilted and posterior moments disagree."""
     for job in jobs:
         worst = 0.0
@@ -127,7 +167,14 @@ def aim(jobs: Ints, site_start: Ints, cav_mean: Array, cav_var: Array, mean: Arr
 
 
 @compiled
-def copy_sites(jobs: Ints, site_start: Ints, precision: Array, shift: Array, to_precision: Array, to_shift: Array) -> None:
+def copy_sites(
+    jobs: Ints,
+    site_start: Ints,
+    precision: Array,
+    shift: Array,
+    to_precision: Array,
+    to_shift: Array,
+) -> None:
     """The sites of the chosen jobs, from one place to another."""
     for job in jobs:
         for i in range(site_start[job], site_start[job + 1]):
@@ -135,19 +182,33 @@ def copy_sites(jobs: Ints, site_start: Ints, precision: Array, shift: Array, to_
 
 
 @compiled
-def site_evidence(jobs: Ints, site_start: Ints, cav_mean: Array, cav_var: Array, precision: Array, shift: Array, log_z: Array,
-                   out: Array) -> None:
+def site_evidence(
+    jobs: Ints,
+    site_start: Ints,
+    cav_mean: Array,
+    cav_var: Array,
+    precision: Array,
+    shift: Array,
+    log_z: Array,
+    out: Array,
+) -> None:
     """Σ log of (∫ f·cavity)/(∫ site·cavity): what the scaled sites add to the Gaussian integral."""
     for job in jobs:
         total = 0.0
         for i in range(site_start[job], site_start[job + 1]):
             tau, nu, m, v = precision[i], shift[i], cav_mean[i], cav_var[i]
             thin = 1.0 + tau * v
-            total += log_z[i] + 0.5 * np.log(thin) - (0.5 * nu * nu * v + nu * m - 0.5 * tau * m * m) / thin
+            total += (
+                log_z[i]
+                + 0.5 * np.log(thin)
+                - (0.5 * nu * nu * v + nu * m - 0.5 * tau * m * m) / thin
+            )
         out[job] = total
 
 
-def seen_by_curve(precision: Array, shift: Array, instant_var: Array | float) -> tuple[Array, Array]:
+def seen_by_curve(
+    precision: Array, shift: Array, instant_var: Array | float
+) -> tuple[Array, Array]:
     """Gaussian sites on emission values as sites on the curve, the nugget between them integrated out."""
     thin = 1.0 + instant_var * precision
     return precision / thin, shift / thin
@@ -163,7 +224,7 @@ class Room:
         """So many arrays (count, size) of anything, until the next call."""
         if self._pages.size < count * size:
             self._pages = np.zeros(count * size)
-        return self._pages[:count * size].reshape(count, size)
+        return self._pages[: count * size].reshape(count, size)
 
 
 class State:
@@ -172,31 +233,102 @@ class State:
     def __init__(self, problem: Problem, start: tuple[Array, Array] | None, room: Room) -> None:
         self.problem, self.site_start = problem, problem.solver.site_start
         self.jobs, n = np.arange(self.site_start.size - 1), int(self.site_start[-1])
-        (self.precision, self.shift, self.last_precision, self.last_shift, self.aim_precision, self.aim_shift, self.cav_mean, self.cav_var,
-         self.log_z, self.mean, self.var, self.bare_mean, self.bare_var, *inner) = room.arrays(17, n)
+        (
+            self.precision,
+            self.shift,
+            self.last_precision,
+            self.last_shift,
+            self.aim_precision,
+            self.aim_shift,
+            self.cav_mean,
+            self.cav_var,
+            self.log_z,
+            self.mean,
+            self.var,
+            self.bare_mean,
+            self.bare_var,
+            *inner,
+        ) = room.arrays(17, n)
         self._on, self._curve = inner[:2], inner[2:]
-        for part in (self.last_precision, self.last_shift, self.cav_mean, self.bare_mean, self.mean, self.log_z):
+        for part in (
+            self.last_precision,
+            self.last_shift,
+            self.cav_mean,
+            self.bare_mean,
+            self.mean,
+            self.log_z,
+        ):
             part[:] = 0.0
         self.precision[:], self.shift[:] = (0.0, 0.0) if start is None else start
         self.cav_var[:] = self.var[:] = self.bare_var[:] = 1.0
-        self.residual, self.proper = np.full(self.jobs.size, np.inf), np.ones(self.jobs.size, dtype=bool)
+        self.residual, self.proper = (
+            np.full(self.jobs.size, np.inf),
+            np.ones(self.jobs.size, dtype=bool),
+        )
         self.sweeps = np.zeros(self.jobs.size, dtype=np.int64)
         self.partition, self._instant = np.zeros(self.jobs.size), np.zeros(self.jobs.size)
 
     def look(self, jobs: Ints) -> Bools:
         """Posteriors, cavities, tilted moments and aims of the chosen jobs; False for those that are improper."""
         p = self.problem
-        on_curve(jobs, self.site_start, p.instant_var, p.fixed_precision, p.fixed_shift, self.precision, self.shift,
-                  self._on[0], self._on[1], self._instant)
-        p.solver.marginals(jobs, self._on[0], self._on[1], self._curve[0], self._curve[1], self.partition, self.proper)
+        on_curve(
+            jobs,
+            self.site_start,
+            p.instant_var,
+            p.fixed_precision,
+            p.fixed_shift,
+            self.precision,
+            self.shift,
+            self._on[0],
+            self._on[1],
+            self._instant,
+        )
+        p.solver.marginals(
+            jobs,
+            self._on[0],
+            self._on[1],
+            self._curve[0],
+            self._curve[1],
+            self.partition,
+            self.proper,
+        )
         jobs_left = jobs[self.proper[jobs]]
-        cavities(jobs_left, self.site_start, p.instant_var, p.fixed_precision, p.fixed_shift, self._on[0], self._on[1],
-                  self._curve[0], self._curve[1], self.precision, self.shift, p.bent, self.bare_mean, self.bare_var, self.cav_mean,
-                  self.cav_var, self.mean, self.var, self.proper)
+        cavities(
+            jobs_left,
+            self.site_start,
+            p.instant_var,
+            p.fixed_precision,
+            p.fixed_shift,
+            self._on[0],
+            self._on[1],
+            self._curve[0],
+            self._curve[1],
+            self.precision,
+            self.shift,
+            p.bent,
+            self.bare_mean,
+            self.bare_var,
+            self.cav_mean,
+            self.cav_var,
+            self.mean,
+            self.var,
+            self.proper,
+        )
         jobs_left = jobs_left[self.proper[jobs_left]]
         p.match(self.sites(jobs_left), self.cav_mean, self.cav_var, self.log_z, self.mean, self.var)
-        aim(jobs_left, self.site_start, self.cav_mean, self.cav_var, self.mean, self.var, self.precision, self.shift,
-             self.aim_precision, self.aim_shift, self.residual)
+        aim(
+            jobs_left,
+            self.site_start,
+            self.cav_mean,
+            self.cav_var,
+            self.mean,
+            self.var,
+            self.precision,
+            self.shift,
+            self.aim_precision,
+            self.aim_shift,
+            self.residual,
+        )
         self.sweeps[jobs_left] += 1
         return self.proper[jobs]
 
@@ -205,18 +337,34 @@ class State:
         if jobs.size == self.jobs.size:
             return np.arange(self.site_start[-1])
         counts = self.site_start[jobs + 1] - self.site_start[jobs]
-        skip = np.repeat(self.site_start[jobs] - np.concatenate([[0], np.cumsum(counts)[:-1]]), counts)
+        skip = np.repeat(
+            self.site_start[jobs] - np.concatenate([[0], np.cumsum(counts)[:-1]]), counts
+        )
         return np.asarray(np.arange(counts.sum()) + skip)
 
     def evidence(self) -> Array:
         """Log evidence of every job at its present sites."""
         out = np.zeros(self.jobs.size)
-        site_evidence(self.jobs, self.site_start, self.cav_mean, self.cav_var, self.precision, self.shift, self.log_z, out)
+        site_evidence(
+            self.jobs,
+            self.site_start,
+            self.cav_mean,
+            self.cav_var,
+            self.precision,
+            self.shift,
+            self.log_z,
+            out,
+        )
         return out + self.partition + self._instant
 
 
-def graft(problem: Problem, start: tuple[Array, Array] | None = None, tolerance: float = TOLERANCE,
-          most_sweeps: int = MOST_SWEEPS, room: Room | None = None) -> Grafted:
+def graft(
+    problem: Problem,
+    start: tuple[Array, Array] | None = None,
+    tolerance: float = TOLERANCE,
+    most_sweeps: int = MOST_SWEEPS,
+    room: Room | None = None,
+) -> Grafted:
     """Settle the sites of all curves, from nothing or from given (precision, shift).
 
     Warm sites that have become improper (their items have moved on) start from nothing. Where a room is given, the result lies in it: to be
@@ -227,8 +375,18 @@ def graft(problem: Problem, start: tuple[Array, Array] | None = None, tolerance:
     for job in hard:
         settle(state, int(job), tolerance, most_sweeps)
     converged = state.residual < tolerance
-    return Grafted(state.precision, state.shift, state.bare_mean, state.bare_var, state.log_z, state.evidence(),
-                   state.partition, state.sweeps, converged, state.residual)
+    return Grafted(
+        state.precision,
+        state.shift,
+        state.bare_mean,
+        state.bare_var,
+        state.log_z,
+        state.evidence(),
+        state.partition,
+        state.sweeps,
+        converged,
+        state.residual,
+    )
 
 
 def _full_sweeps(state: State, tolerance: float, most_sweeps: int) -> Ints:
@@ -238,7 +396,14 @@ def _full_sweeps(state: State, tolerance: float, most_sweeps: int) -> Ints:
     for sweep in range(most_sweeps):
         fine = state.look(active)
         if not fine.all():
-            copy_sites(active[~fine], bounds, state.last_precision, state.last_shift, state.precision, state.shift)
+            copy_sites(
+                active[~fine],
+                bounds,
+                state.last_precision,
+                state.last_shift,
+                state.precision,
+                state.shift,
+            )
         now = state.residual[active]
         slow = ~fine | ((sweep >= PATIENCE) & (now > SLOW * previous[active]))
         done = fine & (now < tolerance)
@@ -247,6 +412,10 @@ def _full_sweeps(state: State, tolerance: float, most_sweeps: int) -> Ints:
         active = active[~slow & ~done]
         if active.size == 0:
             break
-        copy_sites(active, bounds, state.precision, state.shift, state.last_precision, state.last_shift)
-        copy_sites(active, bounds, state.aim_precision, state.aim_shift, state.precision, state.shift)
+        copy_sites(
+            active, bounds, state.precision, state.shift, state.last_precision, state.last_shift
+        )
+        copy_sites(
+            active, bounds, state.aim_precision, state.aim_shift, state.precision, state.shift
+        )
     return np.concatenate([*hard, active])

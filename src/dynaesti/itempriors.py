@@ -16,7 +16,10 @@ import numpy as np
 from dynaesti.arrays import Array, Bools
 from dynaesti.items import Weak
 
-SPREAD_WEIGHT, CENTRE_WEIGHT = 3.0, 1.0  # in items: what a weak prior knows of a spread and of a centre that the items share
+SPREAD_WEIGHT, CENTRE_WEIGHT = (
+    3.0,
+    1.0,
+)  # in items: what a weak prior knows of a spread and of a centre that the items share
 
 
 @dataclass(frozen=True)
@@ -31,7 +34,11 @@ class Leaning:
     def evaluated(self, u: Array, slope: Array) -> tuple[Array, Array, Array]:
         """Log prior of some items at u, its gradient, and its curvature (parameters, parameters)."""
         off = (u - self.centre) / self.spread
-        return (u * slope).sum(axis=1) - 0.5 * (off**2).sum(axis=1), slope - off / self.spread, np.diag(self.spread**-2.0)
+        return (
+            (u * slope).sum(axis=1) - 0.5 * (off**2).sum(axis=1),
+            slope - off / self.spread,
+            np.diag(self.spread**-2.0),
+        )
 
 
 def plain(u: Array, free: Bools, mean: Array, sd: Array) -> Leaning:
@@ -56,14 +63,19 @@ def pooled(u: Array, free: Bools, weak: Sequence[Weak]) -> Leaning:
     """
     slopes, places = (np.array([w.unit == unit for w in weak]) for unit in ("log slope", "place"))
     centre, spread = np.array([w.mean for w in weak]), np.array([w.sd for w in weak])
-    slope = np.where(free & slopes, -(free & places).sum(axis=1, keepdims=True) / slopes.sum(), 0.0)  # golf: each step has its own
+    slope = np.where(
+        free & slopes, -(free & places).sum(axis=1, keepdims=True) / slopes.sum(), 0.0
+    )  # golf: each step has its own
     density = float((u * slope).sum())
     for p in range(len(weak)):
         mine = u[free[:, p], p]
         if places[p]:
             known = SPREAD_WEIGHT * weak[p].sd ** 2
             centre[p] = mine.sum() / (mine.size + CENTRE_WEIGHT)
-            spread[p] = np.sqrt((known + ((mine - centre[p]) ** 2).sum() + CENTRE_WEIGHT * centre[p] ** 2) / (SPREAD_WEIGHT + mine.size))
+            spread[p] = np.sqrt(
+                (known + ((mine - centre[p]) ** 2).sum() + CENTRE_WEIGHT * centre[p] ** 2)
+                / (SPREAD_WEIGHT + mine.size)
+            )
             density -= (SPREAD_WEIGHT + mine.size) * np.log(spread[p])
         else:
             density -= 0.5 * float((((mine - centre[p]) / spread[p]) ** 2).sum())
@@ -77,6 +89,8 @@ def learned(u: Array, variance: Array, weak: Sequence[Weak]) -> tuple[Array, Arr
         mean[p] = (w.mean * (w.unit == "") + u[:, p].sum()) / ((w.unit == "") + count)
         square = float(((u[:, p] - mean[p]) ** 2 + variance[:, p]).sum())
         known = 0.0 if w.unit == "place" else SPREAD_WEIGHT
-        usual = float(np.mean(u[:, p] ** 2)) if w.unit == "slope" else w.sd**2  # signed slopes: as wide as they are, in any unit
+        usual = (
+            float(np.mean(u[:, p] ** 2)) if w.unit == "slope" else w.sd**2
+        )  # signed slopes: as wide as they are, in any unit
         sd[p] = np.sqrt((known * usual + square) / (known + count))
     return mean, sd

@@ -14,7 +14,9 @@ class BankAnswers(Emissions):
 
     kind = "bank_answers"
 
-    def __init__(self, bank: Bank, item: Ints, code: Array, weight: Array, gain: float, shift: float) -> None:
+    def __init__(
+        self, bank: Bank, item: Ints, code: Array, weight: Array, gain: float, shift: float
+    ) -> None:
         self.bank, self.item, self.code, self.weight = bank, item, code, weight
         self.gain, self.shift = gain, shift
 
@@ -22,7 +24,9 @@ class BankAnswers(Emissions):
         return self.item.size
 
     def log_prob(self, at: Points, rows: Ints) -> Array:
-        theta = self.bank.metric.theta((np.asarray(at.y).reshape(rows.size, -1) - self.shift) / self.gain)
+        theta = self.bank.metric.theta(
+            (np.asarray(at.y).reshape(rows.size, -1) - self.shift) / self.gain
+        )
         out = np.empty(theta.shape)
         block_of, place = self.bank.place_of_items()
         for k, block in enumerate(self.bank.blocks):
@@ -40,9 +44,15 @@ class BankAnswers(Emissions):
         return np.asarray((out * self.weight[rows][:, None]).reshape(np.shape(at.y)))
 
     def distinct(self) -> Ints:
-        _, first, inverse = np.unique(np.stack([self.item, self.code, self.weight], axis=1), axis=0, return_index=True,
-                                      return_inverse=True)
+        _, first, inverse = np.unique(
+            np.stack([self.item, self.code, self.weight], axis=1),
+            axis=0,
+            return_index=True,
+            return_inverse=True,
+        )
         return np.asarray(first[inverse].astype(np.int64))
 
     def take(self, rows: Ints) -> "BankAnswers":
-        return BankAnswers(self.bank, self.item[rows], self.code[rows], self.weight[rows], self.gain, self.shift)
+        return BankAnswers(
+            self.bank, self.item[rows], self.code[rows], self.weight[rows], self.gain, self.shift
+        )

@@ -29,12 +29,16 @@ def encode(values: Labels, name: str) -> tuple[Labels, Ints]:
     seen: dict[Any, int] = {}
     try:
         listed = values.tolist()
-        if len({type(value) for value in listed}) > 1:  # 1 beside "1" is one label, called as it came first
+        if (
+            len({type(value) for value in listed}) > 1
+        ):  # 1 beside "1" is one label, called as it came first
             called: dict[str, Any] = {}
             listed = [called.setdefault(written(value), value) for value in listed]
         first = np.array([seen.setdefault(value, len(seen)) for value in listed], dtype=np.int64)
     except TypeError:
-        raise InputError(f"{name}: labels must be numbers, text or dates, not {type(values.tolist()[0]).__name__}") from None
+        raise InputError(
+            f"{name}: labels must be numbers, text or dates, not {type(values.tolist()[0]).__name__}"
+        ) from None
     found = list(seen)
     try:
         order = sorted(range(len(found)), key=found.__getitem__)
@@ -65,9 +69,10 @@ def alike(label: Any) -> str:
 
 def shown(names: Sequence[Any], most: int = 12, longest: int = 40) -> str:
     """Names in a message: a few of them, none too long, and nothing that a terminal would obey."""
+
     def one(name: Any) -> str:
         text = str(name)
-        cut = text if len(text) <= longest else text[:longest - 1] + "…"
+        cut = text if len(text) <= longest else text[: longest - 1] + "…"
         return cut if cut.isprintable() else repr(cut)[1:-1]
 
     rest = len(names) - most
@@ -106,8 +111,14 @@ def find(labels: Labels, wanted: list[Any], name: str, remedy: str = "") -> Ints
         from difflib import get_close_matches
 
         near = get_close_matches(str(unknown[0]), [str(label) for label in labels.tolist()], n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else f" (there are {labels.size}, such as {labels.tolist()[0]!r})"
-        raise InputError(f"{name}: {len(unknown)} of {len(wanted)} were never seen, first {unknown[0]!r}{hint}{remedy}")
+        hint = (
+            f"; did you mean {near[0]!r}?"
+            if near
+            else f" (there are {labels.size}, such as {labels.tolist()[0]!r})"
+        )
+        raise InputError(
+            f"{name}: {len(unknown)} of {len(wanted)} were never seen, first {unknown[0]!r}{hint}{remedy}"
+        )
     return numbers
 
 

@@ -38,7 +38,11 @@ def leave_out(likelihood: Likelihood, component: Component) -> LeftOut:
 
 def _single(likelihood: Likelihood, component: Component, sites: Ints, out: LeftOut) -> None:
     members = likelihood.groups.members[likelihood.groups.start[component.groups[sites]]]
-    mean, var, log_z = component.cav_mean[sites], component.cav_var[sites], component.log_z[sites].copy()
+    mean, var, log_z = (
+        component.cav_mean[sites],
+        component.cav_var[sites],
+        component.log_z[sites].copy(),
+    )
     exact = likelihood.is_gaussian[members]
     log_z[exact] = likelihood.gaussian_log_density(members[exact], mean[exact], var[exact])
     out.log_density[members], out.mean[members], out.var[members] = log_z, mean, var
@@ -51,7 +55,9 @@ def _several(likelihood: Likelihood, component: Component, site: int, out: LeftO
     total_z, mean, var = _moments_without(likelihood, members, None, bare_mean, bare_var)
     if members.size <= ALONE:
         for member in members:
-            log_z, out.mean[member], out.var[member] = _moments_without(likelihood, members, int(member), bare_mean, bare_var)
+            log_z, out.mean[member], out.var[member] = _moments_without(
+                likelihood, members, int(member), bare_mean, bare_var
+            )
             out.log_density[member] = total_z - log_z
         return
     # many members: leaving one out hardly moves the others, so wide shared nodes serve all
@@ -61,7 +67,7 @@ def _several(likelihood: Likelihood, component: Component, site: int, out: LeftO
     every = Groups(np.array([0, members.size]), members)
     log_w = log_w + likelihood.group_values(np.array([0]), x[None], every)[0]
     for a in range(0, members.size, max(1, BLOCK // x.size)):
-        rows = members[a:a + max(1, BLOCK // x.size)]
+        rows = members[a : a + max(1, BLOCK // x.size)]
         own = likelihood.evaluate(rows, np.broadcast_to(x, (rows.size, x.size)))
         rest = log_w - np.where(np.isfinite(own), own, 0.0)
         top = rest.max(axis=1, keepdims=True)
@@ -73,11 +79,15 @@ def _several(likelihood: Likelihood, component: Component, site: int, out: LeftO
         out.log_density[rows] = total_z - log_z
         # where an emission forbids nodes, or the nodes are not wide enough without it, it gets nodes of its own
         for row in rows[(rest[:, [0, -1]] > top - 12).any(axis=1) | ~np.isfinite(own).all(axis=1)]:
-            log_one, out.mean[row], out.var[row] = _moments_without(likelihood, members, int(row), bare_mean, bare_var)
+            log_one, out.mean[row], out.var[row] = _moments_without(
+                likelihood, members, int(row), bare_mean, bare_var
+            )
             out.log_density[row] = total_z - log_one
 
 
-def _moments_without(likelihood: Likelihood, members: Ints, left_out: int | None, mean: float, var: float) -> tuple[float, float, float]:
+def _moments_without(
+    likelihood: Likelihood, members: Ints, left_out: int | None, mean: float, var: float
+) -> tuple[float, float, float]:
     """(log Z, mean, variance) of the cavity times all members but one."""
     kept = members if left_out is None else members[members != left_out]
     group = Groups(np.array([0, kept.size]), kept)

@@ -29,11 +29,17 @@ from dynaesti.rows import (
 )
 
 REACH = 8.0  # of tabulated rows either side of their centre, for a prior of unit variance
-CELLS = (640, 1280, 2560)  # grid steps over the whole reach: the first count that resolves the rows is taken
+CELLS = (
+    640,
+    1280,
+    2560,
+)  # grid steps over the whole reach: the first count that resolves the rows is taken
 MOST_ROWS = 4096
 MOST_CELLS = 8_000_000
 SLACK = 1e-8  # error of matching by derivative, in sds: a tenth of what grafting settles to
-SCAN = np.linspace(-40.0, 40.0, 641)  # sds of the cavity at which mass is looked for where data drag a curve beyond its prior
+SCAN = np.linspace(
+    -40.0, 40.0, 641
+)  # sds of the cavity at which mass is looked for where data drag a curve beyond its prior
 BLOCK = 1 << 17  # evaluated points at a time: about a megabyte, stays in cache
 
 
@@ -49,22 +55,30 @@ class Groups:
 
     def of(self, group: int) -> Ints:
         """The emissions of one group."""
-        return self.members[self.start[group]:self.start[group + 1]]
+        return self.members[self.start[group] : self.start[group + 1]]
 
     def sums(self, values: Array) -> Array:
         """Sum over each group's members."""
         if len(self.members) == 0:
             return np.zeros(len(self))
         padded = np.append(values[self.members], 0.0)
-        return np.where(np.diff(self.start) > 0, np.add.reduceat(padded, self.start[:-1].clip(max=len(self.members))), 0.0)
+        return np.where(
+            np.diff(self.start) > 0,
+            np.add.reduceat(padded, self.start[:-1].clip(max=len(self.members))),
+            0.0,
+        )
 
 
 def group_by_instant(times: Array) -> tuple[Array, Groups]:
     """Distinct times, rising, and the groups of emissions at each; the last group holds every emission (a static curve)."""
     instants, inverse = np.unique(times, return_inverse=True)
     order = np.argsort(inverse, kind="stable").astype(np.int64)
-    start = np.concatenate([[0], np.cumsum(np.bincount(inverse, minlength=instants.size))]).astype(np.int64)
-    return instants, Groups(np.append(start, 2 * times.size), np.concatenate([order, np.arange(times.size)]))
+    start = np.concatenate([[0], np.cumsum(np.bincount(inverse, minlength=instants.size))]).astype(
+        np.int64
+    )
+    return instants, Groups(
+        np.append(start, 2 * times.size), np.concatenate([order, np.arange(times.size)])
+    )
 
 
 @dataclass(frozen=True)
@@ -114,8 +128,16 @@ class Likelihood:
         values, precision = self.gaussian_values()
         away = np.where(precision > 0, values - offset, 0.0)
         with np.errstate(divide="ignore"):
-            constant = np.where(precision > 0, 0.5 * np.log(precision / (2 * np.pi)) - 0.5 * precision * away**2, 0.0)
-        return Fixed(self.groups.sums(precision), self.groups.sums(precision * away), self.groups.sums(constant))
+            constant = np.where(
+                precision > 0,
+                0.5 * np.log(precision / (2 * np.pi)) - 0.5 * precision * away**2,
+                0.0,
+            )
+        return Fixed(
+            self.groups.sums(precision),
+            self.groups.sums(precision * away),
+            self.groups.sums(constant),
+        )
 
     @cached_property
     def inexact(self) -> Groups:
@@ -153,9 +175,11 @@ class Likelihood:
         bad = np.isnan(values) | (values == np.inf)
         if bad.any():
             k, j = np.argwhere(bad)[0]
-            y = float(self.link.value(x[k:k + 1, j])[0])
-            raise EmissionError(f"emission {rows[k]}: its log-likelihood is {values[k, j]} at y = {y:.6g}; "
-                                f"it must be a number below infinity for every y that is {self.link.range}")
+            y = float(self.link.value(x[k : k + 1, j])[0])
+            raise EmissionError(
+                f"emission {rows[k]}: its log-likelihood is {values[k, j]} at y = {y:.6g}; "
+                f"it must be a number below infinity for every y that is {self.link.range}"
+            )
         return values
 
     def group_values(self, group: Ints, x: Array, groups: Groups | None = None) -> Array:
@@ -169,14 +193,25 @@ class Likelihood:
         out = np.zeros_like(x)
         most = max(1, BLOCK // x.shape[1])
         for a in range(0, owner.size, most):
-            mine = owner[a:a + most]
-            values = self.evaluate(groups.members[place[a:a + most]], x[mine])
+            mine = owner[a : a + most]
+            values = self.evaluate(groups.members[place[a : a + most]], x[mine])
             begin = np.flatnonzero(np.diff(mine, prepend=-1))
             out[mine[begin]] += np.add.reduceat(values, begin, axis=0)
         return out
 
-    def match(self, sites: Ints, group: Ints, cav_mean: Array, cav_var: Array, log_z: Array, mean: Array, var: Array,
-              tabulated: bool = True, known: Array | None = None, wide: bool = False) -> None:
+    def match(
+        self,
+        sites: Ints,
+        group: Ints,
+        cav_mean: Array,
+        cav_var: Array,
+        log_z: Array,
+        mean: Array,
+        var: Array,
+        tabulated: bool = True,
+        known: Array | None = None,
+        wide: bool = False,
+    ) -> None:
         """Tilted moments of the chosen sites, written into log_z, mean and var, which come in holding a guess.
 
         `tabulated` says that the prior keeps the curve well within the table's reach; `known` is where the last integrals are kept from
@@ -184,11 +219,33 @@ class Likelihood:
         """
         if tabulated and self.table is not None:
             table = self.table[0]
-            members = group, self.inexact.start, self._member_rows, self._unit_coefs, table.log_lik, table.lik, table.top
+            members = (
+                group,
+                self.inexact.start,
+                self._member_rows,
+                self._unit_coefs,
+                table.log_lik,
+                table.lik,
+                table.top,
+            )
             if known is None:
-                hopeless = match_table(sites, *members, table.start, table.step, cav_mean, cav_var, log_z, mean, var)
+                hopeless = match_table(
+                    sites, *members, table.start, table.step, cav_mean, cav_var, log_z, mean, var
+                )
             else:
-                hopeless = match_again(sites, *members, table.start, table.step, cav_mean, cav_var, known, SLACK, log_z, mean, var)
+                hopeless = match_again(
+                    sites,
+                    *members,
+                    table.start,
+                    table.step,
+                    cav_mean,
+                    cav_var,
+                    known,
+                    SLACK,
+                    log_z,
+                    mean,
+                    var,
+                )
             if hopeless >= 0:
                 self._refuse(int(group[hopeless]))
             return
@@ -197,26 +254,46 @@ class Likelihood:
         log_z[flat], mean[flat], var[flat] = 0.0, cav_mean[flat], cav_var[flat]
         sites = sites[~empty]
         for a in range(0, sites.size, BLOCK // NODES):
-            self._match_block(sites[a:a + BLOCK // NODES], group, cav_mean, cav_var, log_z, mean, var, wide)
+            self._match_block(
+                sites[a : a + BLOCK // NODES], group, cav_mean, cav_var, log_z, mean, var, wide
+            )
 
-    def _scanned(self, sites: Ints, group: Ints, cav_mean: Array, cav_var: Array) -> tuple[Array, Array]:
+    def _scanned(
+        self, sites: Ints, group: Ints, cav_mean: Array, cav_var: Array
+    ) -> tuple[Array, Array]:
         """Brackets that hold all that counts of each tilted distribution, from a coarse look far and wide: it may have several humps."""
         lo, hi = np.empty(sites.size), np.empty(sites.size)
         for a in range(0, sites.size, BLOCK // SCAN.size):
-            some = sites[a:a + BLOCK // SCAN.size]
+            some = sites[a : a + BLOCK // SCAN.size]
             sd = np.sqrt(cav_var[some])[:, None]
             x = cav_mean[some, None] + sd * SCAN
             log_w = self.group_values(group[some], x) - 0.5 * SCAN**2
             counts = log_w > log_w.max(axis=1, keepdims=True) - EDGE
             first, last = counts.argmax(axis=1), SCAN.size - 1 - counts[:, ::-1].argmax(axis=1)
             row = np.arange(some.size)
-            lo[a:a + some.size], hi[a:a + some.size] = x[row, np.maximum(first - 1, 0)], x[row, np.minimum(last + 1, SCAN.size - 1)]
+            lo[a : a + some.size], hi[a : a + some.size] = (
+                x[row, np.maximum(first - 1, 0)],
+                x[row, np.minimum(last + 1, SCAN.size - 1)],
+            )
         return lo, hi
 
-    def _match_block(self, sites: Ints, group: Ints, cav_mean: Array, cav_var: Array,
-                     log_z: Array, mean: Array, var: Array, wide: bool) -> None:
+    def _match_block(
+        self,
+        sites: Ints,
+        group: Ints,
+        cav_mean: Array,
+        cav_var: Array,
+        log_z: Array,
+        mean: Array,
+        var: Array,
+        wide: bool,
+    ) -> None:
         reach = WIDTH * np.sqrt(var[sites])
-        lo, hi = self._scanned(sites, group, cav_mean, cav_var) if wide else (mean[sites] - reach, mean[sites] + reach)
+        lo, hi = (
+            self._scanned(sites, group, cav_mean, cav_var)
+            if wide
+            else (mean[sites] - reach, mean[sites] + reach)
+        )
         nodes = np.full(sites.size, NODES)
         todo = np.arange(sites.size)
         for _ in range(8 * ATTEMPTS):  # a pass serves the brackets with equally many nodes
@@ -224,8 +301,16 @@ class Likelihood:
             now = todo[nodes[todo] == n]
             at, a, b, count = sites[now], lo[now], hi[now], nodes[now]
             x = spread_nodes(a, b, n)
-            log_w = self.group_values(group[at], x) - 0.5 * (x - cav_mean[at, None]) ** 2 / cav_var[at, None]
-            m, v, lz, verdict = np.empty(now.size), np.empty(now.size), np.empty(now.size), np.empty(now.size, dtype=np.int64)
+            log_w = (
+                self.group_values(group[at], x)
+                - 0.5 * (x - cav_mean[at, None]) ** 2 / cav_var[at, None]
+            )
+            m, v, lz, verdict = (
+                np.empty(now.size),
+                np.empty(now.size),
+                np.empty(now.size),
+                np.empty(now.size, dtype=np.int64),
+            )
             judge_block(log_w, a, b, count, m, v, lz, verdict)
             lo[now], hi[now], nodes[now] = a, b, count
             done = verdict == DONE
@@ -236,16 +321,26 @@ class Likelihood:
             todo = todo[~np.isin(todo, now[done])]
             if todo.size == 0:
                 return
-        raise EmissionError(f"emission {self.inexact.of(int(group[sites[todo[0]]]))[0]}: its likelihood could not be integrated "
-                            f"({todo.size} sites); is it smooth and finite where the curve can be?")
+        raise EmissionError(
+            f"emission {self.inexact.of(int(group[sites[todo[0]]]))[0]}: its likelihood could not be integrated "
+            f"({todo.size} sites); is it smooth and finite where the curve can be?"
+        )
 
     def _refuse(self, group: int) -> None:
         members = self.inexact.of(group)
-        what = f"emission {members[0]}" if members.size == 1 else f"the {members.size} emissions at one instant (first: {members[0]})"
-        raise EmissionError(f"{what}: impossible (log-likelihood -inf) wherever the curve can be; drop or repair it")
+        what = (
+            f"emission {members[0]}"
+            if members.size == 1
+            else f"the {members.size} emissions at one instant (first: {members[0]})"
+        )
+        raise EmissionError(
+            f"{what}: impossible (log-likelihood -inf) wherever the curve can be; drop or repair it"
+        )
 
 
-def tabulate(emissions: Emissions, link: Link, centre: float, reach: float) -> tuple[RowTable, Ints] | None:
+def tabulate(
+    emissions: Emissions, link: Link, centre: float, reach: float
+) -> tuple[RowTable, Ints] | None:
     """Rows of the distinct emissions on the latent grid, if they are few and a grid resolves them; and each emission's row."""
     first = emissions.distinct()
     if first is None:
@@ -257,7 +352,9 @@ def tabulate(emissions: Emissions, link: Link, centre: float, reach: float) -> t
         if leaders.size * cells > MOST_CELLS:
             return None
         step = 2 * reach / cells
-        rows = _resolved_rows(emissions, link, leaders, np.linspace(centre - reach, centre + reach, cells + 1))
+        rows = _resolved_rows(
+            emissions, link, leaders, np.linspace(centre - reach, centre + reach, cells + 1)
+        )
         if rows is not None:
             return row_table(centre - reach, step, rows), row.astype(np.int64)
     return None
@@ -272,6 +369,10 @@ def _resolved_rows(emissions: Emissions, link: Link, leaders: Ints, x: Array) ->
             return None
         truth = emissions.log_prob(Points(np.tile(middle, (leaders.size, 1)), link), leaders)
     weights = np.array([3.0, -25.0, 150.0, 150.0, -25.0, 3.0]) / 256.0
-    guess = sum(w * rows[:, k:k + middle.size] for k, w in enumerate(weights))
+    guess = sum(w * rows[:, k : k + middle.size] for k, w in enumerate(weights))
     near = truth > truth.max(axis=1, keepdims=True) - 700.0
-    return rows if np.all(np.abs(guess - truth)[near] < 1e-7 * np.maximum(1.0, np.abs(truth[near]))) else None
+    return (
+        rows
+        if np.all(np.abs(guess - truth)[near] < 1e-7 * np.maximum(1.0, np.abs(truth[near])))
+        else None
+    )

@@ -130,7 +130,9 @@ class Custom(Link):
         except Exception as error:  # whatever the user's functions raised
             raise InputError(f"link: a function raised {type(error).__name__}: {error}") from error
         if y.shape != x.shape or not np.all(np.isfinite(y)):
-            raise InputError("link: the first function must turn an array of latent values into as many finite values")
+            raise InputError(
+                "link: the first function must turn an array of latent values into as many finite values"
+            )
         rises = np.diff(y)
         if not (np.all(rises > 0) or np.all(rises < 0)):
             raise InputError("link: the first function is not strictly monotone between -4 and 4")
@@ -139,7 +141,10 @@ class Custom(Link):
         self.sign = 1 if rises[0] > 0 else -1
         with np.errstate(all="ignore"):
             far = self.value(np.array([-30.0, 30.0]))
-        above, below = bool(np.all(y > 0) and np.all(far >= 0)), bool(np.all(y < 1) and np.all(far <= 1))
+        above, below = (
+            bool(np.all(y > 0) and np.all(far >= 0)),
+            bool(np.all(y < 1) and np.all(far <= 1)),
+        )
         self.range = UNIT if above and below else POSITIVE if above else REAL
 
     def value(self, x: Array) -> Array:
@@ -164,7 +169,9 @@ def as_link(link: Any) -> Link:
         return BUILT_IN[link]
     if isinstance(link, tuple) and len(link) == 2 and all(callable(part) for part in link):
         return Custom(*link)
-    raise InputError(f"link: {link!r} is none of {', '.join(BUILT_IN)} nor a pair of functions (latent → scale, scale → latent)")
+    raise InputError(
+        f"link: {link!r} is none of {', '.join(BUILT_IN)} nor a pair of functions (latent → scale, scale → latent)"
+    )
 
 
 @dataclass(frozen=True)

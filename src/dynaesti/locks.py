@@ -14,8 +14,14 @@ WAIT = 600.0  # seconds that an update waits for another one of the same run
 
 
 @contextmanager
-def only_one(path: str | os.PathLike[str], what: str, *, wait: float = 0.0, fleeting: bool = False,
-             tell: Callable[[str], None] | None = None) -> Iterator[None]:
+def only_one(
+    path: str | os.PathLike[str],
+    what: str,
+    *,
+    wait: float = 0.0,
+    fleeting: bool = False,
+    tell: Callable[[str], None] | None = None,
+) -> Iterator[None]:
     """Hold the lock `path`, a file that is made if need be; whoever holds it already may take it again.
 
     The lock is the operating system's and ends with its process, however that ends. Others are refused, or wait; `tell` hears that they
@@ -39,9 +45,13 @@ def only_one(path: str | os.PathLike[str], what: str, *, wait: float = 0.0, flee
                 tell(f"another command is at work on {what}; waiting for it to end")
             lock.acquire(timeout=wait)
     except Timeout:
-        raise StorageError(f"{what}: another command is at work on it; try again when that has ended") from None
+        raise StorageError(
+            f"{what}: another command is at work on it; try again when that has ended"
+        ) from None
     except (OSError, NotImplementedError) as error:  # the latter where a file system knows no locks
-        raise StorageError(f"{what}: cannot be written to ({getattr(error, 'strerror', None) or error})") from error
+        raise StorageError(
+            f"{what}: cannot be written to ({getattr(error, 'strerror', None) or error})"
+        ) from error
     try:
         yield
     finally:

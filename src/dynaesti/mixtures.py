@@ -39,21 +39,27 @@ class Mixture:
 
     def mean(self, link: Link) -> Array:
         """Mean at each point, on the link's scale."""
-        return self._average(self.means if link.name == "identity" else self._through(link) @ HERMITE_WEIGHTS)
+        return self._average(
+            self.means if link.name == "identity" else self._through(link) @ HERMITE_WEIGHTS
+        )
 
     def sd(self, link: Link) -> Array:
         """Standard deviation at each point, on the link's scale."""
         mean = self.mean(link)
         if link.name == "identity":
             return np.sqrt(self._average(self.sds**2 + (self.means - mean) ** 2))
-        return np.asarray(np.sqrt(self._average((self._through(link) - mean[:, None]) ** 2 @ HERMITE_WEIGHTS)))
+        return np.asarray(
+            np.sqrt(self._average((self._through(link) - mean[:, None]) ** 2 @ HERMITE_WEIGHTS))
+        )
 
     def heavy(self, link: Link) -> Bools:
         """At which points mean and sd would hang on the Gaussians' far tails: a rate's logarithm is widely unknown there.
 
         e^x under a Gaussian of sd 4 has sd 9,000,000: whatever cut the tail off (twelve counts of 0, say) is not in the Gaussian.
         """
-        return np.asarray(((self.sds > HEAVY) & (self.weights > 0)).any(axis=0)) & (link.range == POSITIVE)
+        return np.asarray(((self.sds > HEAVY) & (self.weights > 0)).any(axis=0)) & (
+            link.range == POSITIVE
+        )
 
     def trusted_moments(self, link: Link) -> tuple[Array, Array]:
         """Mean and sd within the central part of the distribution, where its tails are not to be trusted."""
@@ -63,12 +69,21 @@ class Mixture:
 
     def take(self, points: Ints | Bools) -> "Mixture":
         """Some of the points."""
-        return Mixture(np.broadcast_to(self.weights, self.means.shape)[:, points], self.means[:, points], self.sds[:, points])
+        return Mixture(
+            np.broadcast_to(self.weights, self.means.shape)[:, points],
+            self.means[:, points],
+            self.sds[:, points],
+        )
 
     def quantiles(self, q: Array, link: Link) -> Array:
         """Quantiles on the link's scale, one row a level: exact, since monotone links carry quantiles over."""
         refuse((q <= 0) | (q >= 1), "q", "not between 0 and 1", "give probabilities")
-        return np.array([link.value(self._latent_quantile(level if link.sign > 0 else 1 - level)) for level in q])
+        return np.array(
+            [
+                link.value(self._latent_quantile(level if link.sign > 0 else 1 - level))
+                for level in q
+            ]
+        )
 
     def _latent_quantile(self, q: float) -> Array:
         """By Newton steps within a shrinking bracket."""

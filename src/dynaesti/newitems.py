@@ -43,7 +43,11 @@ def newcomers(items: Labels, more: Responses) -> tuple[Labels, Ints]:
 
 def more_models(models: Labels | None, size: int) -> Labels | None:
     """Names of the items' models, where the data gave them, with those of new items."""
-    return None if models is None else np.concatenate([models, np.repeat(models[:1], size - models.size)])
+    return (
+        None
+        if models is None
+        else np.concatenate([models, np.repeat(models[:1], size - models.size)])
+    )
 
 
 class Admission:
@@ -52,14 +56,25 @@ class Admission:
     def __init__(self, fit: Common, labels: Labels, more: Responses) -> None:
         self.fit, self.count = fit, labels.size - len(fit.coding.models)
         pattern = _pattern(fit.coding)
-        self.coding = replace(fit.coding, models=fit.coding.models + (fit.coding.models[pattern],) * self.count,
-                              table=np.concatenate([fit.coding.table, np.tile(fit.coding.table[pattern], (self.count, 1))]))
+        self.coding = replace(
+            fit.coding,
+            models=fit.coding.models + (fit.coding.models[pattern],) * self.count,
+            table=np.concatenate(
+                [fit.coding.table, np.tile(fit.coding.table[pattern], (self.count, 1))]
+            ),
+        )
         block_of, place = fit.bank.place_of_items()
         self.number = int(block_of[pattern])
-        block = _beginners(fit.bank.blocks[self.number], int(place[pattern]), len(fit.coding.models), self.count)
-        if isinstance(block.model, GaussianItem) and block.values.shape[1]:  # measurements of a new item have a zero and unit of their own
+        block = _beginners(
+            fit.bank.blocks[self.number], int(place[pattern]), len(fit.coding.models), self.count
+        )
+        if (
+            isinstance(block.model, GaussianItem) and block.values.shape[1]
+        ):  # measurements of a new item have a zero and unit of their own
             number = look_up(labels, more.items.tolist())[more.item]
-            block = replace(block, values=np.array([unit_of(more.resp[number == k]) for k in block.items]))
+            block = replace(
+                block, values=np.array([unit_of(more.resp[number == k]) for k in block.items])
+            )
         self.bank = self._with(block)
 
     def answers(self, responses: Responses) -> Answers:
@@ -67,7 +82,9 @@ class Admission:
         try:
             return build_answers(responses, self.coding, self.bank)
         except ResponseError as error:
-            raise InputError(f"{error} (new items take the categories of the others; fit again where theirs differ)") from None
+            raise InputError(
+                f"{error} (new items take the categories of the others; fit again where theirs differ)"
+            ) from None
 
     def learned(self, answers: Answers) -> dict[str, Any]:
         """Coding, bank and covariance of the fit with these items in it."""
@@ -80,27 +97,44 @@ class Admission:
             expected = engine.run(table, kernels, fit.population, sites, LOOSE)
             sites = [(g.precision, g.shift) for g in expected.grafted]
             new = _last(bank.blocks[self.number], size, fit.bank.blocks[self.number].leaning)
-            counts = engine.counts(kernels, expected, table)[bank.blocks[self.number].end_row - size * new.depth:][:size * new.depth]
+            counts = engine.counts(kernels, expected, table)[
+                bank.blocks[self.number].end_row - size * new.depth :
+            ][: size * new.depth]
             moved, curvature = new.improved(np.ascontiguousarray(counts), bank.metric.theta(grid))
             if new.model.shared:  # thresholds are those of the items that are there
                 own = fit.bank.blocks[self.number].u[:1]
                 moved = replace(moved, u=moved.u.mean(axis=1, keepdims=True) + own - own.mean())
-            step = float(np.abs((moved.u - new.u) * np.sqrt(np.diagonal(curvature, axis1=1, axis2=2))).max())
+            step = float(
+                np.abs((moved.u - new.u) * np.sqrt(np.diagonal(curvature, axis1=1, axis2=2))).max()
+            )
             bank = self._with(moved)
             if step < STILL:
                 break
         else:
-            warnings.warn(f"the new items did not come to rest within {ROUNDS} steps (last step {step:.2g} standard errors); their "
-                          "answers say little, so take them with care until the next fit or refresh", ConvergenceWarning, stacklevel=4)
+            warnings.warn(
+                f"the new items did not come to rest within {ROUNDS} steps (last step {step:.2g} standard errors); their "
+                "answers say little, so take them with care until the next fit or refresh",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
         covariance = None
         if fit.covariance is not None and fit.shared is not None:
             table = tabulated(bank, grid)
             expected = engine.run(table, kernels, fit.population, sites, TIGHT)
-            told = gathered(engine, bank, table, row_slopes(bank, grid), kernels, expected, joint=False)
+            told = gathered(
+                engine, bank, table, row_slopes(bank, grid), kernels, expected, joint=False
+            )
             old = fit.covariance[self.number]
             block = _last(bank.blocks[self.number], size, fit.bank.blocks[self.number].leaning)
-            grown = np.concatenate([old, covariances_of(block, bank, told.items[block.items], fit.shared, old[0, -1, -1])])
-            covariance = (*fit.covariance[:self.number], grown, *fit.covariance[self.number + 1:])
+            grown = np.concatenate(
+                [
+                    old,
+                    covariances_of(
+                        block, bank, told.items[block.items], fit.shared, old[0, -1, -1]
+                    ),
+                ]
+            )
+            covariance = (*fit.covariance[: self.number], grown, *fit.covariance[self.number + 1 :])
         return {"coding": self.coding, "bank": bank, "covariance": covariance}
 
     def _with(self, new: Block) -> Bank:
@@ -109,8 +143,13 @@ class Admission:
         for k, block in enumerate(self.fit.bank.blocks):
             first_row = blocks[-1].end_row if blocks else 0
             if k == self.number:
-                block = replace(block, items=np.concatenate([block.items, new.items]), u=np.concatenate([block.u, new.u]),
-                                free=np.concatenate([block.free, new.free]), values=np.concatenate([block.values, new.values]))
+                block = replace(
+                    block,
+                    items=np.concatenate([block.items, new.items]),
+                    u=np.concatenate([block.u, new.u]),
+                    free=np.concatenate([block.free, new.free]),
+                    values=np.concatenate([block.values, new.values]),
+                )
             blocks.append(replace(block, first_row=first_row))
         return replace(self.fit.bank, blocks=tuple(blocks))
 
@@ -119,20 +158,40 @@ def _pattern(coding: Coding) -> int:
     """The item that new ones are coded like: one with the commonest categories."""
     kinds = {(type(model), model.signed) for model in coding.models}
     if len(kinds) > 1:
-        raise InputError(f"item: new items cannot join a fit whose items have {len(kinds)} models, since an update does not tell theirs; "
-                         "fit again with them")
+        raise InputError(
+            f"item: new items cannot join a fit whose items have {len(kinds)} models, since an update does not tell theirs; "
+            "fit again with them"
+        )
     rows = [tuple(row) for row in coding.table.tolist()]
     return rows.index(Counter(rows).most_common(1)[0][0])
 
 
 def _beginners(block: Block, like: int, first: int, count: int) -> Block:
     """New items as a block, in the middle of the others."""
-    return Block(block.model, block.size, first + np.arange(count), 0, np.tile(np.median(block.u, axis=0), (count, 1)),
-                 np.ones((count, block.u.shape[1]), dtype=bool), np.tile(block.values[like], (count, 1)), block.prior_mean, block.prior_sd)
+    return Block(
+        block.model,
+        block.size,
+        first + np.arange(count),
+        0,
+        np.tile(np.median(block.u, axis=0), (count, 1)),
+        np.ones((count, block.u.shape[1]), dtype=bool),
+        np.tile(block.values[like], (count, 1)),
+        block.prior_mean,
+        block.prior_sd,
+    )
 
 
 def _last(block: Block, count: int, others: Leaning) -> Block:
     """The last items of a block as one of their own, under the priors of the others."""
-    given = replace(others, slope=np.tile(others.slope.min(axis=0), (count, 1)))  # the lean of an item that is free in everything
-    return replace(block, first_row=0, items=block.items[-count:], u=block.u[-count:], free=block.free[-count:],
-                   values=block.values[-count:], given=given)
+    given = replace(
+        others, slope=np.tile(others.slope.min(axis=0), (count, 1))
+    )  # the lean of an item that is free in everything
+    return replace(
+        block,
+        first_row=0,
+        items=block.items[-count:],
+        u=block.u[-count:],
+        free=block.free[-count:],
+        values=block.values[-count:],
+        given=given,
+    )

@@ -35,7 +35,13 @@ class Observations:
 
     def grouped(self, groups: Groups) -> Likelihood:
         """The emissions in the given groups."""
-        return Likelihood(self.emissions, self.link, groups, 0.0 if callable(self.mean) else float(self.mean), self.reach)
+        return Likelihood(
+            self.emissions,
+            self.link,
+            groups,
+            0.0 if callable(self.mean) else float(self.mean),
+            self.reach,
+        )
 
     @property
     def instants(self) -> Array:
@@ -59,9 +65,13 @@ class Observations:
         try:
             values = np.asarray(self.mean(self.axis.restore(offsets)), dtype=np.float64)
         except Exception as error:  # whatever the user's function raised
-            raise InputError(f"mean: the function raised {type(error).__name__}: {error}") from error
+            raise InputError(
+                f"mean: the function raised {type(error).__name__}: {error}"
+            ) from error
         if values.shape not in ((), offsets.shape) or not np.all(np.isfinite(values)):
-            raise InputError("mean: the function must return one finite number for each time it is given")
+            raise InputError(
+                "mean: the function must return one finite number for each time it is given"
+            )
         return np.broadcast_to(values, offsets.shape)
 
     @property
@@ -104,7 +114,9 @@ def default_link(emissions: Emissions) -> str:
     """The link that all kinds within agree on."""
     names = {part.link for part, _ in parts_of(emissions)}
     if len(names) > 1:
-        raise InputError(f"link: these emissions suggest different links ({', '.join(sorted(names))}); name one")
+        raise InputError(
+            f"link: these emissions suggest different links ({', '.join(sorted(names))}); name one"
+        )
     return names.pop()
 
 
@@ -112,34 +124,57 @@ def check_support(emissions: Emissions, link: Link) -> None:
     """Refuse emissions that the link's values can step outside of."""
     for part, _ in parts_of(emissions):
         if isinstance(part, Table) and not part.latent:
-            low, high = {UNIT: (0.0, 1.0), POSITIVE: (0.0, np.inf)}.get(link.range, (-np.inf, np.inf))
-            refuse((part.grid < low) | (part.grid > high), "Table grid", f"not {link.range}", f"the {link.name} link cannot reach them")
+            low, high = {UNIT: (0.0, 1.0), POSITIVE: (0.0, np.inf)}.get(
+                link.range, (-np.inf, np.inf)
+            )
+            refuse(
+                (part.grid < low) | (part.grid > high),
+                "Table grid",
+                f"not {link.range}",
+                f"the {link.name} link cannot reach them",
+            )
         if part.support not in (REAL, link.range):
-            raise InputError(f"link: {part.kind} emissions need y to be {part.support}, but under the {link.name} link y is "
-                             f"{link.range}; use {part.link!r}")
+            raise InputError(
+                f"link: {part.kind} emissions need y to be {part.support}, but under the {link.name} link y is "
+                f"{link.range}; use {part.link!r}"
+            )
 
 
 def unit_scale(observations: Observations) -> bool:
     """Whether mean 0 and variance 1 are a fair prior for the latent curve, as the paper argues."""
-    return all(part.unit_prior and (part.support != UNIT or observations.link.name == "probit")
-               for part, _ in parts_of(observations.emissions))
+    return all(
+        part.unit_prior and (part.support != UNIT or observations.link.name == "probit")
+        for part, _ in parts_of(observations.emissions)
+    )
 
 
 def rough_scale(observations: Observations) -> tuple[float, float]:
     """Crude location and spread of the latent curve, to centre a prior whose mean and amplitude are learned."""
-    rough = [values for part, _ in parts_of(observations.emissions)
-             if (values := part.rough(observations.link)) is not None]
+    rough = [
+        values
+        for part, _ in parts_of(observations.emissions)
+        if (values := part.rough(observations.link)) is not None
+    ]
     if not rough:
         return 0.0, 1.0
     values = np.concatenate(rough)
-    location, quarter = float(np.median(values)), float(np.subtract(*np.percentile(values, [75, 25]))) / 1.35
-    spread = quarter if quarter > 0 else float(np.std(values))  # quartiles: an outlier must not set the scale
+    location, quarter = (
+        float(np.median(values)),
+        float(np.subtract(*np.percentile(values, [75, 25]))) / 1.35,
+    )
+    spread = (
+        quarter if quarter > 0 else float(np.std(values))
+    )  # quartiles: an outlier must not set the scale
     if observations.link.name == "log":
-        return location, float(np.clip(spread, 0.3, 3.0))  # rates that vary by e^3 and more are not learned from a few counts
+        return location, float(
+            np.clip(spread, 0.3, 3.0)
+        )  # rates that vary by e^3 and more are not learned from a few counts
     return location, spread if spread > 1e-12 * max(1.0, abs(location)) else max(abs(location), 1.0)
 
 
 def _check_lengths(offsets: Array, emissions: Emissions) -> None:
     if offsets.size != len(emissions):
-        raise InputError(f"times and emissions differ in length: {offsets.size} times, {len(emissions)} emissions; "
-                         "each emission needs its own time")
+        raise InputError(
+            f"times and emissions differ in length: {offsets.size} times, {len(emissions)} emissions; "
+            "each emission needs its own time"
+        )

@@ -17,8 +17,14 @@ from dynaesti.shardedfit import load_sharded, open_sharded
 from dynaesti.storage import read
 
 
-def load(path: str | PathLike[str], *, link: Any = None, mean: Callable[[Any], Any] | None = None,
-         models: Mapping[str, ItemModel] | None = None, connect: bool = False) -> Any:
+def load(
+    path: str | PathLike[str],
+    *,
+    link: Any = None,
+    mean: Callable[[Any], Any] | None = None,
+    models: Mapping[str, ItemModel] | None = None,
+    connect: bool = False,
+) -> Any:
     """Open a saved `Curve`, `Fit` or `ShardedFit`: a file, or the folder of a run (also at an address such as s3://bucket/run).
 
     `link`, `mean` and `models` are needed again where they were functions of the user's own. A run whose shards lie at an address of
@@ -35,10 +41,14 @@ def load(path: str | PathLike[str], *, link: Any = None, mean: Callable[[Any], A
     except (DynaestiError, MemoryError):
         raise
     except Exception as error:  # a file from elsewhere may hold anything
-        raise StorageError(f"{path}: damaged, a part is missing or malformed ({type(error).__name__}: {error})") from error
+        raise StorageError(
+            f"{path}: damaged, a part is missing or malformed ({type(error).__name__}: {error})"
+        ) from error
 
 
-def _opened(path: str, link: Any, mean: Any, models: Mapping[str, ItemModel] | None, connect: bool) -> Any:
+def _opened(
+    path: str, link: Any, mean: Any, models: Mapping[str, ItemModel] | None, connect: bool
+) -> Any:
     if is_address(path) and Place(path).exists(FIT_NAME):
         return load_sharded(Place(path), models, connect)
     file = Path(path)
@@ -49,4 +59,8 @@ def _opened(path: str, link: Any, mean: Any, models: Mapping[str, ItemModel] | N
         raise StorageError(f"{path}: holds a {kind!r}, which this version cannot open")
     if kind == "sharded fit":
         return open_sharded(Place(str(file.parent)), header, arrays, models, connect)
-    return open_curve(header, arrays, link, mean) if kind == "curve" else Fit(**vars(read_fit(header, arrays, models)))
+    return (
+        open_curve(header, arrays, link, mean)
+        if kind == "curve"
+        else Fit(**vars(read_fit(header, arrays, models)))
+    )

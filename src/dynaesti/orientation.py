@@ -36,13 +36,25 @@ def upright_shards(fit: ShardedFit, orient: Mapping[str, Any] | None) -> Sharded
     """A fit of shards the right way up; sites stay as they lie on disk."""
     if upright(fit, orient, fit.holder(orient["id"]) if orient and "id" in orient else None):
         return fit
-    return replace(fit, bank=fit.bank.mirrored(), covariance=_turned(fit), shared=_turned_unit(fit), turned=True)
+    return replace(
+        fit,
+        bank=fit.bank.mirrored(),
+        covariance=_turned(fit),
+        shared=_turned_unit(fit),
+        turned=True,
+    )
 
 
 def mirrored(fit: Fit) -> Fit:
     """The same fit on the scale turned round."""
     grafts = tuple(replace(g, shift=-g.shift, cav_mean=-g.cav_mean) for g in fit.grafts)
-    return replace(fit, bank=fit.bank.mirrored(), grafts=grafts, covariance=_turned(fit), shared=_turned_unit(fit))
+    return replace(
+        fit,
+        bank=fit.bank.mirrored(),
+        grafts=grafts,
+        covariance=_turned(fit),
+        shared=_turned_unit(fit),
+    )
 
 
 def _turned(fit: Fit | ShardedFit) -> tuple[Array, ...] | None:
@@ -50,7 +62,9 @@ def _turned(fit: Fit | ShardedFit) -> tuple[Array, ...] | None:
     if fit.covariance is None:
         return None
     flips = [np.sign(_flip(block)) for block in fit.bank.blocks]
-    return tuple(cov * flip[:, None] * flip for cov, flip in zip(fit.covariance, flips, strict=True))
+    return tuple(
+        cov * flip[:, None] * flip for cov, flip in zip(fit.covariance, flips, strict=True)
+    )
 
 
 def _turned_unit(fit: Fit | ShardedFit) -> Array | None:

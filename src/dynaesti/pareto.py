@@ -22,12 +22,16 @@ def smooth_weights(log_weights: Array) -> tuple[Array, float]:
         tail = order[-count:]
         threshold = weights[order[-count - 1]]
         beyond = weights[tail] - threshold
-        if weights[tail[-1]] < FLAT * weights.mean():  # about all alike: no tail to speak of, and none that could be fitted
+        if (
+            weights[tail[-1]] < FLAT * weights.mean()
+        ):  # about all alike: no tail to speak of, and none that could be fitted
             k = -np.inf
         else:
             k, scale = _fit_tail(np.maximum(beyond, 1e-300))
             p = (np.arange(count) + 0.5) / count
-            expected = -scale * np.log1p(-p) if abs(k) < 1e-9 else scale * np.expm1(-k * np.log1p(-p)) / k
+            expected = (
+                -scale * np.log1p(-p) if abs(k) < 1e-9 else scale * np.expm1(-k * np.log1p(-p)) / k
+            )
             weights[tail] = np.minimum(threshold + expected, 1.0)
     return weights / weights.sum(), k
 

@@ -37,7 +37,9 @@ class Place:
         try:
             import fsspec
         except ImportError:
-            raise MissingExtraError(f"{self.root}: addresses need fsspec: pip install 'dynaesti[scale]'") from None
+            raise MissingExtraError(
+                f"{self.root}: addresses need fsspec: pip install 'dynaesti[scale]'"
+            ) from None
         try:
             system, path = fsspec.core.url_to_fs(self.root)
         except (ImportError, ValueError) as error:
@@ -56,11 +58,17 @@ class Place:
 
     def resolved(self, other: str) -> str:
         """A folder that was told by `relative`."""
-        return other if is_address(other) or os.path.isabs(other) or not self.local else os.path.normpath(os.path.join(self.root, other))
+        return (
+            other
+            if is_address(other) or os.path.isabs(other) or not self.local
+            else os.path.normpath(os.path.join(self.root, other))
+        )
 
     def may_reach(self, other: str) -> bool:
         """Whether somewhere else is here too: on this machine, or at the host and in the bucket that this address names."""
-        return not is_address(other) or (not self.local and urlsplit(other)[:2] == urlsplit(self.root)[:2] and "::" not in other)
+        return not is_address(other) or (
+            not self.local and urlsplit(other)[:2] == urlsplit(self.root)[:2] and "::" not in other
+        )
 
     def child(self, name: str) -> Place:
         """A folder within."""
@@ -79,10 +87,18 @@ class Place:
     def names(self) -> list[str]:
         """The files in the folder; none if there is no folder."""
         if self.local:
-            return sorted(entry.name for entry in os.scandir(self.root)) if Path(self.root).is_dir() else []
+            return (
+                sorted(entry.name for entry in os.scandir(self.root))
+                if Path(self.root).is_dir()
+                else []
+            )
         system, path = self._remote
         system.invalidate_cache()
-        return sorted(posixpath.basename(found) for found in system.ls(path, detail=False)) if system.exists(path) else []
+        return (
+            sorted(posixpath.basename(found) for found in system.ls(path, detail=False))
+            if system.exists(path)
+            else []
+        )
 
     @contextmanager
     def reading(self, name: str) -> Iterator[Any]:

@@ -13,19 +13,48 @@ def plot_curve(data: dict[str, Any], level: float, ax: Any = None) -> Any:
     """A curve's median, its band and its emissions; yes/no answers stand at the edges as ticks."""
     if ax is None:
         ax = _axes()
-    ax.fill_between(data["time"], data["lower"], data["upper"], color=BAND, alpha=0.6, linewidth=0, label=f"{level:.0%} band")
+    ax.fill_between(
+        data["time"],
+        data["lower"],
+        data["upper"],
+        color=BAND,
+        alpha=0.6,
+        linewidth=0,
+        label=f"{level:.0%} band",
+    )
     ax.plot(data["time"], data["median"], color=INK, linewidth=2, label="median")
     seen = data["emission"]
     if seen is not None:
         votes = np.isin(seen, (0, 1)).all() and data["link"] in ("probit", "logit")
-        marker = {"marker": "|", "markersize": 7} if votes else {"marker": "o", "markersize": 3.5, "markeredgewidth": 0}
-        ax.plot(data["emission_time"], seen, linestyle="none", color=POINT, alpha=0.6, label="emissions", **marker)
+        marker = (
+            {"marker": "|", "markersize": 7}
+            if votes
+            else {"marker": "o", "markersize": 3.5, "markeredgewidth": 0}
+        )
+        ax.plot(
+            data["emission_time"],
+            seen,
+            linestyle="none",
+            color=POINT,
+            alpha=0.6,
+            label="emissions",
+            **marker,
+        )
     _time_axis(ax, data["time"])
     ax.set_ylabel("curve" if data["link"] == "identity" else f"curve ({data['link']} link)")
     return _finished(ax)
 
 
-COLOURS = ("#0b5394", "#b45f06", "#38761d", "#990000", "#674ea7", "#7f6000", "#0c8599", "#a64d79")  # apart in lightness too
+COLOURS = (
+    "#0b5394",
+    "#b45f06",
+    "#38761d",
+    "#990000",
+    "#674ea7",
+    "#7f6000",
+    "#0c8599",
+    "#a64d79",
+)  # apart in lightness too
 
 
 def plot_curves(frame: Any, level: float, ax: Any = None, answers: Any = None) -> Any:
@@ -37,7 +66,9 @@ def plot_curves(frame: Any, level: float, ax: Any = None, answers: Any = None) -
     ids = np.asarray(table["id"].to_numpy())
     for k, label in enumerate(dict.fromkeys(ids.tolist())):
         mine = np.flatnonzero(ids == label)
-        time, mean, lower, upper = (np.asarray(table[name].to_numpy())[mine] for name in ("time", "mean", "lower", "upper"))
+        time, mean, lower, upper = (
+            np.asarray(table[name].to_numpy())[mine] for name in ("time", "mean", "lower", "upper")
+        )
         colour = COLOURS[k % len(COLOURS)]
         ax.fill_between(time, lower, upper, color=colour, alpha=0.18, linewidth=0)
         ax.plot(time, mean, color=colour, linewidth=2, label=str(label))
@@ -51,11 +82,21 @@ def plot_curves(frame: Any, level: float, ax: Any = None, answers: Any = None) -
 def _mark_answers(ax: Any, answers: Any, label: Any, colour: str) -> None:
     """Better answers as triangles above the curve, worse ones below."""
     mine = np.flatnonzero(np.asarray(answers["id"].to_numpy()) == label)
-    time, mean, share = (np.asarray(answers[name].to_numpy())[mine] for name in ("time", "mean", "share"))
+    time, mean, share = (
+        np.asarray(answers[name].to_numpy())[mine] for name in ("time", "mean", "share")
+    )
     for good, marker in ((True, "^"), (False, "v")):
         at = (share >= 0.5) == good
-        ax.plot(time[at], mean[at] + (0.12 if good else -0.12), linestyle="none", marker=marker, markersize=4, markeredgewidth=0,
-                color=colour, alpha=0.55)
+        ax.plot(
+            time[at],
+            mean[at] + (0.12 if good else -0.12),
+            linestyle="none",
+            marker=marker,
+            markersize=4,
+            markeredgewidth=0,
+            color=colour,
+            alpha=0.55,
+        )
 
 
 def plot_many(frame: Any, highlight: list[Any], ax: Any = None) -> Any:
@@ -93,7 +134,9 @@ def plot_information_over_time(data: dict[str, Any], ax: Any = None) -> Any:
     ability = data["ability"]
     half = 0.5 * (ability[1] - ability[0])
     rows = np.append(ability - half, ability[-1] + half)
-    mesh = ax.pcolormesh(data["edges"], rows, data["information"].T, cmap="cividis", rasterized=True)
+    mesh = ax.pcolormesh(
+        data["edges"], rows, data["information"].T, cmap="cividis", rasterized=True
+    )
     ax.figure.colorbar(mesh, ax=ax, label="information per person answering")
     _time_axis(ax, data["edges"])
     ax.set_ylabel("ability")
@@ -109,8 +152,20 @@ def plot_wright(data: dict[str, Any], ax: Any = None) -> Any:
     up, _ = np.histogram(data["people"], edges)
     down, _ = np.histogram(items, edges)
     width, centre = edges[1] - edges[0], 0.5 * (edges[1:] + edges[:-1])
-    ax.bar(centre, up / max(up.max(), 1), width=0.92 * width, color=COLOURS[0], label=f"{data['people'].size:,} people")
-    ax.bar(centre, -down / max(down.max(), 1), width=0.92 * width, color=COLOURS[1], label=f"{items.size:,} items")
+    ax.bar(
+        centre,
+        up / max(up.max(), 1),
+        width=0.92 * width,
+        color=COLOURS[0],
+        label=f"{data['people'].size:,} people",
+    )
+    ax.bar(
+        centre,
+        -down / max(down.max(), 1),
+        width=0.92 * width,
+        color=COLOURS[1],
+        label=f"{items.size:,} items",
+    )
     ax.axhline(0, color="black", linewidth=0.8)
     ax.set_yticks([])
     ax.set_xlabel("ability, and location of items")
@@ -123,10 +178,21 @@ def plot_calibration(frame: Any, ax: Any = None) -> Any:
 
     ax = _axes() if ax is None else ax
     table = nw.from_native(frame, eager_only=True)
-    predicted, observed, se = (np.asarray(table[name].to_numpy()) for name in ("predicted", "observed", "se"))
+    predicted, observed, se = (
+        np.asarray(table[name].to_numpy()) for name in ("predicted", "observed", "se")
+    )
     ends = [min(predicted.min(), observed.min()), max(predicted.max(), observed.max())]
     ax.plot(ends, ends, color=POINT, linestyle="--", linewidth=1, label="right on average")
-    ax.errorbar(predicted, observed, 2 * se, linestyle="none", marker="o", color=INK, capsize=2, label="answers in ten groups, ± 2 se")
+    ax.errorbar(
+        predicted,
+        observed,
+        2 * se,
+        linestyle="none",
+        marker="o",
+        color=INK,
+        capsize=2,
+        label="answers in ten groups, ± 2 se",
+    )
     ax.set_xlabel("predicted mean response")
     ax.set_ylabel("observed")
     return _finished(ax)
@@ -154,7 +220,13 @@ def plot_information(frame: Any, ax: Any = None) -> Any:
 
     ax = _axes() if ax is None else ax
     table = nw.from_native(frame, eager_only=True)
-    ax.plot(table["ability"].to_numpy(), table["information"].to_numpy(), color=INK, linewidth=2, label="all items")
+    ax.plot(
+        table["ability"].to_numpy(),
+        table["information"].to_numpy(),
+        color=INK,
+        linewidth=2,
+        label="all items",
+    )
     ax.set_xlabel("ability")
     ax.set_ylabel("information")
     ax.set_ylim(bottom=0)
@@ -185,5 +257,7 @@ def _axes() -> Any:
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
-        raise MissingExtraError("plotting needs matplotlib: pip install 'dynaesti[plot]'") from error
+        raise MissingExtraError(
+            "plotting needs matplotlib: pip install 'dynaesti[plot]'"
+        ) from error
     return plt.subplots(figsize=(7.2, 4.2), layout="constrained")[1]

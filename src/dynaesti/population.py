@@ -10,7 +10,11 @@ ROUNDS = 200  # at most
 
 def population_weights(log_evidence: Array, log_prior: Array, pool: bool) -> tuple[Array, Array]:
     """(weights of each curve (priors, curves), population's prior weights); with `pool` the latter are learned."""
-    share = population_share(log_evidence, log_prior) if pool else np.exp(log_prior - np.logaddexp.reduce(log_prior))
+    share = (
+        population_share(log_evidence, log_prior)
+        if pool
+        else np.exp(log_prior - np.logaddexp.reduce(log_prior))
+    )
     return curve_weights(share, log_evidence), share
 
 
@@ -19,7 +23,9 @@ def population_share(log_evidence: Array, log_prior: Array) -> Array:
     base = np.exp(log_prior - np.logaddexp.reduce(log_prior))
     if base.size == 1:
         return np.asarray(base)
-    return _pooled(np.ascontiguousarray(np.exp(log_evidence - log_evidence.max(axis=0)).T), base, ROUNDS)
+    return _pooled(
+        np.ascontiguousarray(np.exp(log_evidence - log_evidence.max(axis=0)).T), base, ROUNDS
+    )
 
 
 @compiled
@@ -58,13 +64,19 @@ def representatives(log_evidence: Array, log_prior: Array, most: int, worth: flo
     One after the other, the one is taken that adds most to the evidence of all curves together, as long as it adds `worth` nats. The
     heaviest ones would be neighbours of each other, and leave out what fewer people need, but need more.
     """
+
     def evidence(chosen: list[int]) -> float:
-        return population_evidence(log_evidence[chosen], population_share(log_evidence[chosen], log_prior[chosen]))
+        return population_evidence(
+            log_evidence[chosen], population_share(log_evidence[chosen], log_prior[chosen])
+        )
 
     picked = [int((log_evidence.sum(axis=1) + log_prior).argmax())]
     so_far = evidence(picked)
     while len(picked) < min(most, len(log_prior)):
-        gains = [-np.inf if k in picked else evidence([*picked, k]) - so_far for k in range(len(log_prior))]
+        gains = [
+            -np.inf if k in picked else evidence([*picked, k]) - so_far
+            for k in range(len(log_prior))
+        ]
         if not max(gains) > worth:
             break
         picked.append(int(np.argmax(gains)))

@@ -35,11 +35,28 @@ MEMORY = "1GB"  # for sorting
 Tell = Callable[[str], None]
 
 
-def prepare(data: Any, out: str | PathLike[str], *, shards: int | None = None, id: str | None = None, item: str | None = None,  # noqa: A002
-            resp: str | None = None, time: str | None = None, weight: str | None = None, model: str | None = None,
-            unit: str | None = None, unreadable: str = "refuse", timezone: str | None = None, time_format: str | None = None,
-            code: Mapping[str, float] | None = None, distinct: bool = False, timeless: bool = False, force: bool = False,
-            memory: str = MEMORY, tell: Tell | None = None) -> Shards:
+def prepare(
+    data: Any,
+    out: str | PathLike[str],
+    *,
+    shards: int | None = None,
+    id: str | None = None,
+    item: str | None = None,
+    resp: str | None = None,
+    time: str | None = None,
+    weight: str | None = None,
+    model: str | None = None,
+    unit: str | None = None,
+    unreadable: str = "refuse",
+    timezone: str | None = None,
+    time_format: str | None = None,
+    code: Mapping[str, float] | None = None,
+    distinct: bool = False,
+    timeless: bool = False,
+    force: bool = False,
+    memory: str = MEMORY,
+    tell: Tell | None = None,
+) -> Shards:
     """Sort answers by person and time and split them by person into Parquet shards, in bounded memory.
 
     `data`: files (CSV, TSV, JSON lines, Parquet, also .gz), patterns, or a frame. `out`: a folder on this machine, which appears when
@@ -57,10 +74,19 @@ def prepare(data: Any, out: str | PathLike[str], *, shards: int | None = None, i
         _refuse_full(target, force)
         pieces, about = _pieces_of(data)
         count = default_shards(about) if shards is None else whole_number(shards, "shards", 1)
-        door = Door({"id": id, "item": item, "resp": resp, "time": time, "weight": weight, "model": model},
-                    Clock(unit, timezone, time_format), unit, timeless, unreadable == "drop", code, count)
+        door = Door(
+            {"id": id, "item": item, "resp": resp, "time": time, "weight": weight, "model": model},
+            Clock(unit, timezone, time_format),
+            unit,
+            timeless,
+            unreadable == "drop",
+            code,
+            count,
+        )
         with _workshop(target) as work:
-            made = _sorted_shards(door, pieces, work, count, distinct, memory, tell or (lambda _: None))
+            made = _sorted_shards(
+                door, pieces, work, count, distinct, memory, tell or (lambda _: None)
+            )
     return replace(made, folder=fspath(out))
 
 
@@ -74,7 +100,9 @@ def _refuse_full(target: Path, force: bool) -> None:
     if not is_shards(target):
         raise InputError(f"out: {target} exists and is not empty; name another folder")
     if not force:
-        raise InputError(f"out: {target} holds shards already; name another folder, or write over them with force=True (--force)")
+        raise InputError(
+            f"out: {target} holds shards already; name another folder, or write over them with force=True (--force)"
+        )
 
 
 @contextmanager
@@ -108,7 +136,11 @@ def _workshop(target: Path) -> Iterator[Path]:
 
 def _pieces_of(data: Any) -> tuple[Iterator[Table], int]:
     """Tables one after the other, and about how many rows they hold together."""
-    several = isinstance(data, list | tuple) and data and all(isinstance(name, str | PathLike) for name in data)
+    several = (
+        isinstance(data, list | tuple)
+        and data
+        and all(isinstance(name, str | PathLike) for name in data)
+    )
     if isinstance(data, str | PathLike) or several:
         names = [str(name) for name in (data if several else [data])]
         return read_pieces(names, PIECE), rows_about(names)
@@ -143,12 +175,20 @@ class Door:
             self.roles = find_roles(piece, self.given, notes, self.timeless, unanswered=False)
         rows = read_rows(piece, self.roles, self.clock, notes, False, self.drop, self.code)
         for note in (*piece.notes, *notes):
-            self.notes.setdefault(re.sub(r"such as \S+", "", note), note)  # once, whatever example each piece has for it
+            self.notes.setdefault(
+                re.sub(r"such as \S+", "", note), note
+            )  # once, whatever example each piece has for it
         self.dropped += rows.dropped
         ids = self._labels(rows.ids, "id", piece)
         distinct, code = encode(ids, "id")
         shard = shard_numbers(distinct.tolist(), self.shards)[code]
-        out = {"shard": shard, "id": ids, "time": self._times(rows, piece), "item": self._item(rows, piece), "resp": rows.resp}
+        out = {
+            "shard": shard,
+            "id": ids,
+            "time": self._times(rows, piece),
+            "item": self._item(rows, piece),
+            "resp": rows.resp,
+        }
         return out if rows.weight is None else {**out, "weight": rows.weight}
 
     def _labels(self, values: Labels, role: str, piece: Table) -> Labels:
@@ -156,17 +196,30 @@ class Door:
         text = piece.sources and piece.sources[0].line is not None
         whole = values.dtype.kind in "iu" and values.dtype != np.uint64 and not text
         if self.whole.setdefault(role, whole) and not whole:
-            raise ResponseError(f"{role} (column {self.roles[role]!r}): whole numbers before, other labels from {piece.where(0)} on; make "
-                                "the files alike")
-        return values.astype(np.int64) if self.whole[role] else as_labels([written(value) for value in values.tolist()])
+            raise ResponseError(
+                f"{role} (column {self.roles[role]!r}): whole numbers before, other labels from {piece.where(0)} on; make "
+                "the files alike"
+            )
+        return (
+            values.astype(np.int64)
+            if self.whole[role]
+            else as_labels([written(value) for value in values.tolist()])
+        )
 
     def _item(self, rows: Rows, piece: Table) -> Ints:
         names, code = encode(self._labels(rows.names, "item", piece), "item")
-        number = np.array([self.items.setdefault(name, len(self.items)) for name in names.tolist()], dtype=np.int64)
+        number = np.array(
+            [self.items.setdefault(name, len(self.items)) for name in names.tolist()],
+            dtype=np.int64,
+        )
         if rows.models is not None:
-            for item, model in dict.fromkeys(zip(number[code].tolist(), rows.models.tolist(), strict=True)):
+            for item, model in dict.fromkeys(
+                zip(number[code].tolist(), rows.models.tolist(), strict=True)
+            ):
                 if self.models.setdefault(item, model) != model:
-                    raise ResponseError(f"model: item {list(self.items)[item]!r} is given different models; each item needs one")
+                    raise ResponseError(
+                        f"model: item {list(self.items)[item]!r} is given different models; each item needs one"
+                    )
         return number[code]
 
     def _times(self, rows: Rows, piece: Table) -> npt.NDArray[Any]:
@@ -176,19 +229,34 @@ class Door:
         if rows.time_format is not None:
             self.clock = replace(self.clock, time_format=rows.time_format)
         if (rows.axis.stamps, rows.axis.zoned) != (self.axis.stamps, self.axis.zoned):
-            raise ResponseError(f"time (column {self.roles['time']!r}): from {piece.where(0)} on the times are of another kind (numbers or "
-                                "stamps, with a zone or without) than before; make them alike")
+            raise ResponseError(
+                f"time (column {self.roles['time']!r}): from {piece.where(0)} on the times are of another kind (numbers or "
+                "stamps, with a zone or without) than before; make them alike"
+            )
         times = rows.axis.restore(rows.offsets)
         return times.astype("datetime64[ns]").astype(np.int64) if rows.axis.stamps else times
 
 
-def _sorted_shards(door: Door, pieces: Iterator[Table], work: Path, count: int, distinct: bool, memory: str, tell: Tell) -> Shards:
+def _sorted_shards(
+    door: Door,
+    pieces: Iterator[Table],
+    work: Path,
+    count: int,
+    distinct: bool,
+    memory: str,
+    tell: Tell,
+) -> Shards:
     try:
         import duckdb
         import pyarrow as pa
     except ImportError:
-        raise MissingExtraError("preparing shards needs duckdb and pyarrow: pip install 'dynaesti[scale]'") from None
-    base = duckdb.connect(str(work / "sorting.db"), config={"memory_limit": memory, "temp_directory": str(work / "spill")})
+        raise MissingExtraError(
+            "preparing shards needs duckdb and pyarrow: pip install 'dynaesti[scale]'"
+        ) from None
+    base = duckdb.connect(
+        str(work / "sorting.db"),
+        config={"memory_limit": memory, "temp_directory": str(work / "spill")},
+    )
     base.execute("SET enable_progress_bar = false")  # it would write to standard output
     total = 0
     try:
@@ -197,30 +265,59 @@ def _sorted_shards(door: Door, pieces: Iterator[Table], work: Path, count: int, 
                 continue
             rows = pa.table(door.read(piece))
             base.register("piece", rows)
-            base.execute("INSERT INTO answers SELECT * FROM piece" if total else "CREATE TABLE answers AS SELECT * FROM piece")
+            base.execute(
+                "INSERT INTO answers SELECT * FROM piece"
+                if total
+                else "CREATE TABLE answers AS SELECT * FROM piece"
+            )
             total += rows.num_rows
             tell(f"read {total:,} answers")
         if not total:
             raise ResponseError("the table has no rows")
         ends = base.execute("SELECT min(time), max(time) FROM answers").fetchall()[0]
         axis = _axis(door, *ends)
-        items, order = encode(as_labels(list(door.items)) if not door.whole["item"] else np.array(list(door.items)), "item")
+        items, order = encode(
+            as_labels(list(door.items)) if not door.whole["item"] else np.array(list(door.items)),
+            "item",
+        )
         tell("sorting")
-        ordered: Any = base.sql("SELECT * FROM answers ORDER BY ALL")  # shard, id, time, item, response, weight
+        ordered: Any = base.sql(
+            "SELECT * FROM answers ORDER BY ALL"
+        )  # shard, id, time, item, response, weight
         stream = ordered.to_arrow_reader(100_000)
         parts = tuple(_written(stream, work, count, order, axis, distinct, tell))
     except duckdb.Error as error:
-        raise ResponseError(f"sorting failed ({str(error).splitlines()[0]}); is the disk full?") from error
+        raise ResponseError(
+            f"sorting failed ({str(error).splitlines()[0]}); is the disk full?"
+        ) from error
     finally:
         base.close()
         for leftover in work.glob("sorting.db*"):
             leftover.unlink()
         shutil.rmtree(work / "spill", ignore_errors=True)
     repeats = total - sum(part.rows for part in parts)
-    notes = (*door.notes.values(), *([f"{repeats:,} answers that repeat another exactly were counted once"] if repeats else []))
+    notes = (
+        *door.notes.values(),
+        *(
+            [f"{repeats:,} answers that repeat another exactly were counted once"]
+            if repeats
+            else []
+        ),
+    )
     models = as_labels([door.models[k] for k in np.argsort(order)]) if door.models else None
-    made = Shards(str(work), parts, as_labels(items.tolist()), models, axis, door.told_unit, door.roles, notes, door.dropped,
-                  "weight" in door.roles, uuid.uuid4().hex)
+    made = Shards(
+        str(work),
+        parts,
+        as_labels(items.tolist()),
+        models,
+        axis,
+        door.told_unit,
+        door.roles,
+        notes,
+        door.dropped,
+        "weight" in door.roles,
+        uuid.uuid4().hex,
+    )
     made.save()
     return made
 
@@ -234,7 +331,9 @@ def _axis(door: Door, first: float, last: float) -> TimeAxis:
     return axis
 
 
-def _written(stream: Any, work: Path, count: int, order: Ints, axis: TimeAxis, distinct: bool, tell: Tell) -> Iterator[Part]:
+def _written(
+    stream: Any, work: Path, count: int, order: Ints, axis: TimeAxis, distinct: bool, tell: Tell
+) -> Iterator[Part]:
     """The sorted answers as files, a shard at a time; shards that nobody fell into are empty files."""
     import pyarrow as pa
 
@@ -249,11 +348,26 @@ def _written(stream: Any, work: Path, count: int, order: Ints, axis: TimeAxis, d
         weight = table["weight"].to_numpy() if "weight" in schema.names else None
         ids = table["id"].combine_chunks()
         if distinct and len(ids):
-            keep = _first_of_each([ids.dictionary_encode().indices.to_numpy(), item, times, resp, *([] if weight is None else [weight])])
-            ids, item, resp, offsets = ids.take(pa.array(keep)), item[keep], resp[keep], offsets[keep]
+            keep = _first_of_each(
+                [
+                    ids.dictionary_encode().indices.to_numpy(),
+                    item,
+                    times,
+                    resp,
+                    *([] if weight is None else [weight]),
+                ]
+            )
+            ids, item, resp, offsets = (
+                ids.take(pa.array(keep)),
+                item[keep],
+                resp[keep],
+                offsets[keep],
+            )
             weight = None if weight is None else weight[keep]
         tell(f"wrote shard {now + 1} of {count}")
-        return write_part(Place(str(work)), f"shard-{now:05d}.parquet", ids, item, resp, offsets, weight)
+        return write_part(
+            Place(str(work)), f"shard-{now:05d}.parquet", ids, item, resp, offsets, weight
+        )
 
     for batch in stream:
         numbers = batch.column("shard").to_numpy()

@@ -22,10 +22,16 @@ class LiveLine:
 
     def __call__(self, step: Step) -> None:
         """Tell of a step."""
-        self.changes = [step.change] if step.stage != getattr(self, "stage", None) else [*self.changes, step.change]
+        self.changes = (
+            [step.change]
+            if step.stage != getattr(self, "stage", None)
+            else [*self.changes, step.change]
+        )
         self.stage = step.stage
-        text = (f"{step.stage}: step {step.iteration}, log evidence {step.log_evidence:,.1f}, change {step.change:.2g} se, "
-                f"{step.rows_per_second:,.0f} answers/s, {self._left(step)}")
+        text = (
+            f"{step.stage}: step {step.iteration}, log evidence {step.log_evidence:,.1f}, change {step.change:.2g} se, "
+            f"{step.rows_per_second:,.0f} answers/s, {self._left(step)}"
+        )
         if self.live:
             self.stream.write("\r" + text.ljust(self.width))
             self.stream.flush()

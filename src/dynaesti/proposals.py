@@ -18,14 +18,27 @@ from dynaesti.pareto import smooth_weights
 from dynaesti.priors.features import lower_root, solve_lower
 
 TAILS = 7.0  # degrees of freedom
-FITS, HEAVY = 0.7, 0.7  # a proposal needs no better one if so large a part of the draws is effective of what a normal target would leave,
+FITS, HEAVY = (
+    0.7,
+    0.7,
+)  # a proposal needs no better one if so large a part of the draws is effective of what a normal target would leave,
 # and Pareto k̂ is no larger
 PART = 4  # of the draws, one goes to each round before the last
-PARTICLES, MOVES = (500, 2000), 2  # that explore: a tenth of the draws within these bounds; and their moves at each temperature
+PARTICLES, MOVES = (
+    (500, 2000),
+    2,
+)  # that explore: a tenth of the draws within these bounds; and their moves at each temperature
 TEMPERATURES = 40  # at most: where these do not reach the posterior, it is far narrower than the prior, and what is found stays wider
 KEPT, FOUND = 0.1, 0.2  # shares of the first proposal and of the explored one in those that follow
-FITTED = ((1.0, 0.7), (0.5, 0.3))  # powers of the posterior that humps are fitted to, and their shares
-HUMPS, RESAMPLED, EM_STEPS = 4, 4000, 8  # to each power; draws that they are fitted to, and steps of the fit
+FITTED = (
+    (1.0, 0.7),
+    (0.5, 0.3),
+)  # powers of the posterior that humps are fitted to, and their shares
+HUMPS, RESAMPLED, EM_STEPS = (
+    4,
+    4000,
+    8,
+)  # to each power; draws that they are fitted to, and steps of the fit
 LEAN = 0.2  # part of a hump's covariance that is all humps' mean; more where few draws speak
 FEWEST = 40  # draws to a dimension for shapes to be learned from
 JUDGED = 100  # draws by which a proposal can be judged
@@ -52,8 +65,17 @@ class Hump(NamedTuple):
     def log_density(self, points: Array) -> Array:
         """Log of share × density."""
         r = self.centre.size
-        constant = gammaln((TAILS + r) / 2) - gammaln(TAILS / 2) - 0.5 * r * np.log(TAILS * np.pi) - np.log(np.diag(self.root)).sum()
-        return np.asarray(np.log(self.share) + constant - 0.5 * (TAILS + r) * np.log1p(self._square(points) / TAILS))
+        constant = (
+            gammaln((TAILS + r) / 2)
+            - gammaln(TAILS / 2)
+            - 0.5 * r * np.log(TAILS * np.pi)
+            - np.log(np.diag(self.root)).sum()
+        )
+        return np.asarray(
+            np.log(self.share)
+            + constant
+            - 0.5 * (TAILS + r) * np.log1p(self._square(points) / TAILS)
+        )
 
     def normal(self, points: Array) -> Array:
         """Log density of the normal distribution with the same centre and scale, but for a constant."""
@@ -62,15 +84,26 @@ class Hump(NamedTuple):
     def draw(self, count: int, rng: np.random.Generator) -> Array:
         """Draws, every other one the mirror image of the one before: means are steadier so."""
         half = (count + 1) // 2
-        z = rng.standard_normal((half, self.centre.size)) * np.sqrt(TAILS / rng.chisquare(TAILS, half))[:, None]
-        return np.asarray(self.centre + np.stack([z, -z], axis=1).reshape(2 * half, self.centre.size)[:count] @ self.root.T)
+        z = (
+            rng.standard_normal((half, self.centre.size))
+            * np.sqrt(TAILS / rng.chisquare(TAILS, half))[:, None]
+        )
+        return np.asarray(
+            self.centre
+            + np.stack([z, -z], axis=1).reshape(2 * half, self.centre.size)[:count] @ self.root.T
+        )
 
 
 Proposal = tuple[Hump, ...]
 
 
-def adaptive_sample(log_likelihood: LogLikelihood, first: Hump, count: int, rng: np.random.Generator, one_hump: bool = False
-                    ) -> tuple[Array, Array]:
+def adaptive_sample(
+    log_likelihood: LogLikelihood,
+    first: Hump,
+    count: int,
+    rng: np.random.Generator,
+    one_hump: bool = False,
+) -> tuple[Array, Array]:
     """`count` points, and their log importance weights. `one_hump`: the posterior has no other than the one that the proposal is for."""
     sample, pilot = _Sample(log_likelihood, rng), count // PART
     sample.add(pilot, (first,))
@@ -83,13 +116,18 @@ def adaptive_sample(log_likelihood: LogLikelihood, first: Hump, count: int, rng:
         last.add(count, _shared((0.5, [first]), (0.5, explored)))
         return last.points, last.log_weights
     sample.add(pilot, _shared((KEPT, [first]), (1 - KEPT, explored)))
-    last.add(count, _shared((KEPT, [first]), (FOUND, explored), (1 - KEPT - FOUND, sample.fitted(first.root))))
+    last.add(
+        count,
+        _shared((KEPT, [first]), (FOUND, explored), (1 - KEPT - FOUND, sample.fitted(first.root))),
+    )
     return last.points, last.log_weights
 
 
 def _shared(*parts: tuple[float, list[Hump]]) -> Proposal:
     """Mixtures, each of shares that sum to 1, put together in these shares."""
-    return tuple(hump._replace(share=share * hump.share) for share, humps in parts for hump in humps)
+    return tuple(
+        hump._replace(share=share * hump.share) for share, humps in parts for hump in humps
+    )
 
 
 class _Sample:
@@ -97,7 +135,11 @@ class _Sample:
 
     def __init__(self, log_likelihood: LogLikelihood, rng: np.random.Generator) -> None:
         self.log_likelihood, self.rng = log_likelihood, rng
-        self.points, self.log_posterior, self.log_weights = np.empty((0, 0)), np.empty(0), np.empty(0)
+        self.points, self.log_posterior, self.log_weights = (
+            np.empty((0, 0)),
+            np.empty(0),
+            np.empty(0),
+        )
         self.used: list[tuple[int, Proposal]] = []
 
     def add(self, count: int, proposal: Proposal) -> None:
@@ -105,12 +147,22 @@ class _Sample:
         if count == 0:
             return
         sizes = self.rng.multinomial(count, [hump.share for hump in proposal])
-        more = np.concatenate([hump.draw(int(size), self.rng) for hump, size in zip(proposal, sizes, strict=True)])
-        log_prior = -0.5 * np.einsum("ij,ij->i", more, more) - 0.5 * more.shape[1] * np.log(2 * np.pi)
-        self.log_posterior = np.concatenate([self.log_posterior, log_prior + self.log_likelihood(more)])
+        more = np.concatenate(
+            [hump.draw(int(size), self.rng) for hump, size in zip(proposal, sizes, strict=True)]
+        )
+        log_prior = -0.5 * np.einsum("ij,ij->i", more, more) - 0.5 * more.shape[1] * np.log(
+            2 * np.pi
+        )
+        self.log_posterior = np.concatenate(
+            [self.log_posterior, log_prior + self.log_likelihood(more)]
+        )
         self.points = np.concatenate([self.points, more]) if self.points.size else more
         self.used.append((count, proposal))
-        logs = [np.log(size / len(self.points)) + hump.log_density(self.points) for size, humps in self.used for hump in humps]
+        logs = [
+            np.log(size / len(self.points)) + hump.log_density(self.points)
+            for size, humps in self.used
+            for hump in humps
+        ]
         self.log_weights = np.asarray(self.log_posterior - logsumexp(logs, axis=0))
 
     def fitted(self, scale: Array) -> list[Hump]:
@@ -118,13 +170,17 @@ class _Sample:
         found: list[Hump] = []
         possible = np.flatnonzero(self.log_weights > -np.inf)
         for power, share in FITTED:
-            p, _ = smooth_weights(self.log_weights[possible] + (power - 1.0) * self.log_posterior[possible])
+            p, _ = smooth_weights(
+                self.log_weights[possible] + (power - 1.0) * self.log_posterior[possible]
+            )
             chosen = self.points[self.rng.choice(possible, size=RESAMPLED, p=p)]
             found += _fit_humps(chosen, scale, share, self.rng)
         return found
 
 
-def _explored(log_likelihood: LogLikelihood, first: Hump, particles: int, rng: np.random.Generator) -> list[Hump]:
+def _explored(
+    log_likelihood: LogLikelihood, first: Hump, particles: int, rng: np.random.Generator
+) -> list[Hump]:
     """Humps fitted to particles that went from the prior to the posterior: where half of the likelihood was on, and at the end."""
     points = rng.standard_normal((particles, first.centre.size))
     logs = log_likelihood(points)
@@ -138,7 +194,9 @@ def _explored(log_likelihood: LogLikelihood, first: Hump, particles: int, rng: n
             break
         step = _next_step(logs, 1.0 - power)
         p = np.exp(step * (logs - logs.max()))
-        at = np.searchsorted(np.cumsum(p), (np.arange(particles) + rng.random()) * (p.sum() / particles)).clip(max=particles - 1)
+        at = np.searchsorted(
+            np.cumsum(p), (np.arange(particles) + rng.random()) * (p.sum() / particles)
+        ).clip(max=particles - 1)
         points, logs = points[at], logs[at]
         before, power = power, power + step
         for _ in range(MOVES):
@@ -157,28 +215,42 @@ def _next_step(logs: Array, most: float) -> float:
         step *= 0.7
 
 
-def _slice_move(log_likelihood: LogLikelihood, points: Array, logs: Array, power: float, rng: np.random.Generator) -> tuple[Array, Array]:
+def _slice_move(
+    log_likelihood: LogLikelihood,
+    points: Array,
+    logs: Array,
+    power: float,
+    rng: np.random.Generator,
+) -> tuple[Array, Array]:
     """One elliptical slice move of every particle (Murray, Adams and MacKay, 2010) under prior × likelihood to a power."""
     size = len(points)
     level, other = power * logs + np.log(rng.random(size)), rng.standard_normal(points.shape)
     angle = rng.uniform(0.0, 2 * np.pi, size)
     low, high = angle - 2 * np.pi, angle.copy()
     moved, found, todo = points.copy(), logs.copy(), np.arange(size)
-    while todo.size and (high - low)[todo].max() > 1e-9:  # the slice holds the point itself, so brackets shrink to it at worst
+    while (
+        todo.size and (high - low)[todo].max() > 1e-9
+    ):  # the slice holds the point itself, so brackets shrink to it at worst
         turn = angle[todo]
         trial = points[todo] * np.cos(turn)[:, None] + other[todo] * np.sin(turn)[:, None]
         value = log_likelihood(trial)
         fine = power * value > level[todo]
         moved[todo[fine]], found[todo[fine]] = trial[fine], value[fine]
         todo, turn = todo[~fine], turn[~fine]
-        low[todo], high[todo] = np.where(turn < 0, turn, low[todo]), np.where(turn < 0, high[todo], turn)
+        low[todo], high[todo] = (
+            np.where(turn < 0, turn, low[todo]),
+            np.where(turn < 0, high[todo], turn),
+        )
         angle[todo] = rng.uniform(low[todo], high[todo])
     return moved, found
 
 
 def _fits(sample: _Sample, first: Hump) -> bool:
     """Whether draws of the first proposal say that it needs no better one: its tails cost draws by themselves, more in more dimensions."""
-    (p, k), (normal, _) = smooth_weights(sample.log_weights), smooth_weights(first.normal(sample.points) - first.log_density(sample.points))
+    (p, k), (normal, _) = (
+        smooth_weights(sample.log_weights),
+        smooth_weights(first.normal(sample.points) - first.log_density(sample.points)),
+    )
     return bool(np.sum(normal**2) >= FITS * np.sum(p**2) and k <= HEAVY)
 
 
@@ -189,17 +261,24 @@ def _fit_humps(points: Array, scale: Array, share: float, rng: np.random.Generat
     """
     count, r = points.shape
     floor = 1e-3 * scale @ scale.T
-    owner = _spread_out(solve_lower(lower_root(np.cov(points.T).reshape(r, r) + floor), points.T).T, rng)
+    owner = _spread_out(
+        solve_lower(lower_root(np.cov(points.T).reshape(r, r) + floor), points.T).T, rng
+    )
     part = 0.9 * np.eye(HUMPS)[owner] + 0.1 / HUMPS
     humps: list[Hump] = []
     for _ in range(EM_STEPS):
         weight = part.sum(axis=0)
         centres = (part.T @ points) / weight[:, None]
-        spread = np.stack([((points - c) * part[:, k:k + 1]).T @ (points - c) for k, c in enumerate(centres)])
+        spread = np.stack(
+            [((points - c) * part[:, k : k + 1]).T @ (points - c) for k, c in enumerate(centres)]
+        )
         within = spread.sum(axis=0) / weight.sum() + floor
         lean = LEAN + (1 - LEAN) * 3 * r / (weight + 3 * r)
         cov = ((1 - lean) / weight)[:, None, None] * spread + lean[:, None, None] * within
-        humps = [Hump(float(w / count), c, lower_root(v)) for w, c, v in zip(weight, centres, cov, strict=True)]
+        humps = [
+            Hump(float(w / count), c, lower_root(v))
+            for w, c, v in zip(weight, centres, cov, strict=True)
+        ]
         logs = np.stack([hump.log_density(points) for hump in humps], axis=1)
         part = np.exp(logs - logsumexp(logs, axis=1, keepdims=True)) + 1e-12
     total = sum(hump.share for hump in humps)

@@ -23,12 +23,14 @@ ENDS = 1e-8  # largest part of the mass at an end node
 
 
 @compiled
-def _posterior(members: Ints, coefs: Array, rows: Array, log_prior: Array, lo: int, n: int, p: Array) -> float:
+def _posterior(
+    members: Ints, coefs: Array, rows: Array, log_prior: Array, lo: int, n: int, p: Array
+) -> float:
     """Weights p of one ability at n nodes from lo on, normalised; returns the log of what they added up to, −inf where none is possible."""
     for k in range(n):
         p[k] = log_prior[lo + k]
     for j in range(members.size):
-        row, c = rows[members[j], lo:lo + n], coefs[j]
+        row, c = rows[members[j], lo : lo + n], coefs[j]
         for k in range(n):
             p[k] += c * row[k]
     top = p[0]
@@ -47,8 +49,22 @@ def _posterior(members: Ints, coefs: Array, rows: Array, log_prior: Array, lo: i
 
 
 @compiled
-def _integrate(people: Ints, lo: Ints, size: Ints, member_start: Ints, member_row: Ints, member_coef: Array, rows: Array, log_prior: Array,
-               first: float, gap: float, log_z: Array, mean: Array, var: Array, done: Bools) -> None:
+def _integrate(
+    people: Ints,
+    lo: Ints,
+    size: Ints,
+    member_start: Ints,
+    member_row: Ints,
+    member_coef: Array,
+    rows: Array,
+    log_prior: Array,
+    first: float,
+    gap: float,
+    log_z: Array,
+    mean: Array,
+    var: Array,
+    done: Bools,
+) -> None:
     """Log evidence, mean and variance of each one's ability; not done are those for whom the nodes are too few."""
     p = np.empty(rows.shape[1])
     for q in range(people.size):
@@ -68,7 +84,11 @@ def _integrate(people: Ints, lo: Ints, size: Ints, member_start: Ints, member_ro
             half_m += (k - m) * p[k]
             half_v += (k - m) ** 2 * p[k]
         half_m /= half
-        off = max(abs(2.0 * half - 1.0), abs(half_m) / np.sqrt(v), abs((half_v / half - half_m * half_m) / v - 1.0))
+        off = max(
+            abs(2.0 * half - 1.0),
+            abs(half_m) / np.sqrt(v),
+            abs((half_v / half - half_m * half_m) / v - 1.0),
+        )
         if not off < HALF_AGREE or FINE * FINE * v < 1.0:
             continue
         done[q] = True
@@ -76,8 +96,18 @@ def _integrate(people: Ints, lo: Ints, size: Ints, member_start: Ints, member_ro
 
 
 @compiled
-def _count(people: Ints, lo: Ints, size: Ints, weight: Array, member_start: Ints, member_row: Ints, member_coef: Array, rows: Array,
-           log_prior: Array, counts: Array) -> None:
+def _count(
+    people: Ints,
+    lo: Ints,
+    size: Ints,
+    weight: Array,
+    member_start: Ints,
+    member_row: Ints,
+    member_coef: Array,
+    rows: Array,
+    log_prior: Array,
+    counts: Array,
+) -> None:
     """Add the weights of each one's ability, times the answers' coefficients, to their rows of `counts`."""
     p = np.empty(rows.shape[1])
     for q in range(people.size):
@@ -88,14 +118,25 @@ def _count(people: Ints, lo: Ints, size: Ints, weight: Array, member_start: Ints
         a, b = member_start[i], member_start[i + 1]
         _posterior(member_row[a:b], member_coef[a:b], rows, log_prior, lo[q], n, p)
         for j in range(a, b):
-            out, c = counts[member_row[j], lo[q]:lo[q] + n], w * member_coef[j]
+            out, c = counts[member_row[j], lo[q] : lo[q] + n], w * member_coef[j]
             for k in range(n):
                 out[k] += c * p[k]
 
 
 @compiled
-def _score(people: Ints, lo: Ints, size: Ints, weight: Array, member_start: Ints, member_row: Ints, member_coef: Array, rows: Array,
-           log_prior: Array, slopes: Array, out: Array) -> None:
+def _score(
+    people: Ints,
+    lo: Ints,
+    size: Ints,
+    weight: Array,
+    member_start: Ints,
+    member_row: Ints,
+    member_coef: Array,
+    rows: Array,
+    log_prior: Array,
+    slopes: Array,
+    out: Array,
+) -> None:
     """Add to out[member] the expected score of every answer's term: mean of coefficient × slopes[row, parameter]."""
     p = np.empty(rows.shape[1])
     for q in range(people.size):
@@ -107,7 +148,9 @@ def _score(people: Ints, lo: Ints, size: Ints, weight: Array, member_start: Ints
         _posterior(member_row[a:b], member_coef[a:b], rows, log_prior, lo[q], n, p)
         for j in range(a, b):
             for d in range(slopes.shape[1]):
-                out[j, d] += w * member_coef[j] * dot(p[:n], slopes[member_row[j], d, lo[q]:lo[q] + n])
+                out[j, d] += (
+                    w * member_coef[j] * dot(p[:n], slopes[member_row[j], d, lo[q] : lo[q] + n])
+                )
 
 
 @dataclass
@@ -116,47 +159,85 @@ class Quadrature:
 
     table: RowTable
     variance: float
-    members: tuple[Ints, Ints, Array]  # where each person's begin, their rows, and their coefficients
+    members: tuple[
+        Ints, Ints, Array
+    ]  # where each person's begin, their rows, and their coefficients
     _rows: dict[int, tuple[Array, Array]] = field(default_factory=dict)
 
     def nodes(self, stride: int) -> tuple[Array, Array]:
         """(rows at every so many nodes, log prior density there)."""
         found = self._rows.get(stride)
         if found is None:
-            x = self.table.start + self.table.step * np.arange(0, self.table.log_lik.shape[1], stride)
+            x = self.table.start + self.table.step * np.arange(
+                0, self.table.log_lik.shape[1], stride
+            )
             log_prior = -0.5 * x**2 / self.variance - 0.5 * np.log(2 * np.pi * self.variance)
-            found = self._rows[stride] = (np.ascontiguousarray(self.table.log_lik[:, ::stride]), log_prior)
+            found = self._rows[stride] = (
+                np.ascontiguousarray(self.table.log_lik[:, ::stride]),
+                log_prior,
+            )
         return found
 
     def strides(self, var: Array) -> Ints:
         """The widest stride that suits each variance; 0 where none does."""
-        widest, out = FINE * np.sqrt(np.maximum(var, 0.0)) / self.table.step, np.zeros(var.size, dtype=np.int64)
+        widest, out = (
+            FINE * np.sqrt(np.maximum(var, 0.0)) / self.table.step,
+            np.zeros(var.size, dtype=np.int64),
+        )
         for stride in STRIDES[::-1]:
             out[widest >= stride] = stride
         return out
 
-    def integrate(self, people: Ints, start: tuple[Array, Array] | None, log_z: Array, mean: Array, var: Array) -> Bools:
+    def integrate(
+        self, people: Ints, start: tuple[Array, Array] | None, log_z: Array, mean: Array, var: Array
+    ) -> Bools:
         """Log evidence, mean and variance of each one's ability, from last time's mean and variance; whether it could be done."""
         done = np.zeros(people.size, dtype=bool)
         if start is not None:
             chosen = self.strides(start[1])
             for stride in STRIDES:
-                self._try(np.flatnonzero(chosen == stride), people, stride, start, log_z, mean, var, done)
+                self._try(
+                    np.flatnonzero(chosen == stride), people, stride, start, log_z, mean, var, done
+                )
         for stride in STRIDES:  # whoever is left: everywhere, on finer and finer nodes
             self._try(np.flatnonzero(~done), people, stride, None, log_z, mean, var, done)
         return done
 
-    def _try(self, chosen: Ints, people: Ints, stride: int, start: tuple[Array, Array] | None, log_z: Array, mean: Array, var: Array,
-             done: Bools) -> None:
+    def _try(
+        self,
+        chosen: Ints,
+        people: Ints,
+        stride: int,
+        start: tuple[Array, Array] | None,
+        log_z: Array,
+        mean: Array,
+        var: Array,
+        done: Bools,
+    ) -> None:
         if not chosen.size:
             return
-        lo, size = self._window(stride, chosen.size, None if start is None else (start[0][chosen], start[1][chosen]))
+        lo, size = self._window(
+            stride, chosen.size, None if start is None else (start[0][chosen], start[1][chosen])
+        )
         fine = np.empty(chosen.size, dtype=bool)
-        _integrate(people[chosen], lo, size, *self.members, *self.nodes(stride), self.table.start, stride * self.table.step, log_z, mean,
-                   var, fine)
+        _integrate(
+            people[chosen],
+            lo,
+            size,
+            *self.members,
+            *self.nodes(stride),
+            self.table.start,
+            stride * self.table.step,
+            log_z,
+            mean,
+            var,
+            fine,
+        )
         done[chosen] = fine
 
-    def _window(self, stride: int, count: int, around: tuple[Array, Array] | None) -> tuple[Ints, Ints]:
+    def _window(
+        self, stride: int, count: int, around: tuple[Array, Array] | None
+    ) -> tuple[Ints, Ints]:
         """First node and number of nodes of each person: a bracket around a mean, or everywhere."""
         last, gap = self.nodes(stride)[1].size - 1, stride * self.table.step
         if around is None:
@@ -172,12 +253,16 @@ class Quadrature:
                 counts[stride] = np.zeros(self.nodes(stride)[0].shape)
             _count(mine, lo, size, weight, *self.members, *self.nodes(stride), counts[stride])
 
-    def score(self, people: Ints, mean: Array, var: Array, weight: Array, slopes: Tables, out: Array) -> None:
+    def score(
+        self, people: Ints, mean: Array, var: Array, weight: Array, slopes: Tables, out: Array
+    ) -> None:
         """Add expected scores; `slopes` by stride: those at every so many nodes."""
         for stride, mine, lo, size in self._by_stride(people, mean, var):
             _score(mine, lo, size, weight, *self.members, *self.nodes(stride), slopes[stride], out)
 
-    def _by_stride(self, people: Ints, mean: Array, var: Array) -> Iterator[tuple[int, Ints, Ints, Ints]]:
+    def _by_stride(
+        self, people: Ints, mean: Array, var: Array
+    ) -> Iterator[tuple[int, Ints, Ints, Ints]]:
         """People who share a stride, and their windows."""
         chosen = self.strides(var[people])
         for stride in STRIDES:

@@ -11,8 +11,18 @@ from dynaesti.priors.weights import LowRank
 from dynaesti.threads import chunks, in_threads
 
 
-def marginals_at(kernel: Kernel, times: Array, starts: Ints, span: tuple[Array, Array], precision: Array, shift: Array, asked: Array,
-                 asked_start: Ints, solver: SolverName | None = None, threads: int | None = None) -> tuple[Array, Array]:
+def marginals_at(
+    kernel: Kernel,
+    times: Array,
+    starts: Ints,
+    span: tuple[Array, Array],
+    precision: Array,
+    shift: Array,
+    asked: Array,
+    asked_start: Ints,
+    solver: SolverName | None = None,
+    threads: int | None = None,
+) -> tuple[Array, Array]:
     """Mean and variance of curve j at asked[asked_start[j]:asked_start[j + 1]], for all j, flat.
 
     Curve j has sites (precision, shift) as seen by the curve at times[starts[j]:starts[j + 1]]; its data span first[j] to last[j].
@@ -20,7 +30,11 @@ def marginals_at(kernel: Kernel, times: Array, starts: Ints, span: tuple[Array, 
     rising = np.lexsort((asked, np.repeat(np.arange(starts.size - 1), np.diff(asked_start))))
     first, last, asked = *span, asked[rising]
     means, variances = np.empty(asked.size), np.empty(asked.size)
-    packed = not needs_place(kernel) and choose(kernel, int(np.diff(starts).max()), float((last - first).max()), solver) == "lowrank"
+    packed = (
+        not needs_place(kernel)
+        and choose(kernel, int(np.diff(starts).max()), float((last - first).max()), solver)
+        == "lowrank"
+    )
 
     def one_by_one(curves: Ints) -> None:
         for c in curves:
@@ -35,7 +49,7 @@ def marginals_at(kernel: Kernel, times: Array, starts: Ints, span: tuple[Array, 
     def together(curves: Ints) -> None:
         """The times asked for join each curve's sites as ones that say nothing."""
         a, b = curves[0], curves[-1] + 1
-        have, want = np.diff(starts[a:b + 1]), np.diff(asked_start[a:b + 1])
+        have, want = np.diff(starts[a : b + 1]), np.diff(asked_start[a : b + 1])
         joint = np.concatenate([[0], np.cumsum(have + want)]).astype(np.int64)
         is_asked = np.zeros(joint[-1], dtype=bool)
         is_asked[_last_of(joint, want)] = True
@@ -49,7 +63,10 @@ def marginals_at(kernel: Kernel, times: Array, starts: Ints, span: tuple[Array, 
             prior = assemble_many(kernel, t, joint, first[curves], last[curves], "lowrank")
             assert isinstance(prior, LowRank)
             prior.marginals(np.arange(curves.size), tau, nu, mean, var, size, proper)
-            rest = np.broadcast_to(kernel.cov(asked[mine], asked[mine]), asked[mine].shape) - prior.squares()[is_asked]
+            rest = (
+                np.broadcast_to(kernel.cov(asked[mine], asked[mine]), asked[mine].shape)
+                - prior.squares()[is_asked]
+            )
             means[mine], variances[mine] = mean[is_asked], var[is_asked] + np.maximum(rest, 0.0)
             return
         order = np.empty(joint[-1], dtype=np.int64)

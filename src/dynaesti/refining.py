@@ -40,7 +40,10 @@ def refined(component: Component, observations: Observations) -> Component | Non
     skew, sd, seen = _skewness(component, observations)
     phi = solve_lower(form.root, form.at_sites(component.instants).T) * (seen / sd)
     widening, gain = _pairs(np.ascontiguousarray(phi), skew)
-    if not np.linalg.norm(widening) < FARTHEST and not np.abs(np.linalg.eigvalsh(widening)).max() < FARTHEST:  # the norm bounds them
+    if (
+        not np.linalg.norm(widening) < FARTHEST
+        and not np.abs(np.linalg.eigvalsh(widening)).max() < FARTHEST
+    ):  # the norm bounds them
         return None
     return component.widened(widening, gain)
 
@@ -60,8 +63,12 @@ def _pairs(phi: Array, skew: Array) -> tuple[Array, float]:
                 product[i] = skew[i] * phi[a, i] * phi[b, i]
             for c in range(b, rank):
                 total = dot(product, phi[c])
-                cubes[a, b, c] = cubes[a, c, b] = cubes[b, a, c] = cubes[b, c, a] = cubes[c, a, b] = cubes[c, b, a] = total
-    own = np.zeros(count)  # correlation of a site with itself, through the curve: pairs have two different sites
+                cubes[a, b, c] = cubes[a, c, b] = cubes[b, a, c] = cubes[b, c, a] = cubes[
+                    c, a, b
+                ] = cubes[c, b, a] = total
+    own = np.zeros(
+        count
+    )  # correlation of a site with itself, through the curve: pairs have two different sites
     for a in range(rank):
         for i in range(count):
             own[i] += phi[a, i] * phi[a, i]
@@ -91,9 +98,13 @@ def _skewness(component: Component, observations: Observations) -> tuple[Array, 
 
     def variance(move: Array) -> Array:
         m, v = mean.copy(), var.copy()
-        likelihood.match(bent, groups, cav_mean + move, cav_var, np.zeros(groups.size), m, v, tabulated)
+        likelihood.match(
+            bent, groups, cav_mean + move, cav_var, np.zeros(groups.size), m, v, tabulated
+        )
         return v
 
     third = cav_var * (variance(step) - variance(-step)) / (2.0 * step)
-    seen = 1.0 / (1.0 + component.kernel.instant_var * (fixed.precision[groups] + component.precision))
+    seen = 1.0 / (
+        1.0 + component.kernel.instant_var * (fixed.precision[groups] + component.precision)
+    )
     return third / var**1.5, np.sqrt(var), seen

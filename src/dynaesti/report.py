@@ -18,11 +18,15 @@ from dynaesti.results import Fit
 from dynaesti.storage import beside
 
 
-def write_report(fit: Fit, path: str | PathLike[str], *, twin: Twin | None = None, title: str | None = None) -> Path:
+def write_report(
+    fit: Fit, path: str | PathLike[str], *, twin: Twin | None = None, title: str | None = None
+) -> Path:
     """Write the report of a fit. `twin` (evaluate.static_twin) adds the comparison with constant abilities."""
     target = Path(path)
     if target.suffix.lower() not in PAGES:
-        raise InputError(f"path: the report is an HTML page; {target.name} should end in .html (a browser prints it to PDF)")
+        raise InputError(
+            f"path: the report is an HTML page; {target.name} should end in .html (a browser prints it to PDF)"
+        )
     text = report_page(fit, twin, title or "Abilities over time")
     target.parent.mkdir(parents=True, exist_ok=True)
     with beside(target) as part:
@@ -39,7 +43,13 @@ def report_page(fit: Fit, twin: Twin | None, title: str) -> str:
     data["charts"] = charts(data["facts"], amounts=any(data["items"]["amount"]))
     page = _asset("report.html")
     # one pass over named places, so that no inserted text is searched again
-    places = {"title": escape(title), "style": _asset("report.css"), "script": _asset("report.js"), "data": embedded(data), "vega": _vega()}
+    places = {
+        "title": escape(title),
+        "style": _asset("report.css"),
+        "script": _asset("report.js"),
+        "data": embedded(data),
+        "vega": _vega(),
+    }
     for name in places:
         head, _, tail = page.partition(f"{{{{{name}}}}}")
         places[name], page = head + places[name], tail
@@ -64,5 +74,9 @@ def _vega() -> str:
     try:
         import vl_convert
     except ImportError as error:
-        raise MissingExtraError("the report needs altair and vl-convert-python: pip install 'dynaesti[report]'") from error
-    return str(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")).replace("</script", "<\\/script")
+        raise MissingExtraError(
+            "the report needs altair and vl-convert-python: pip install 'dynaesti[report]'"
+        ) from error
+    return str(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")).replace(
+        "</script", "<\\/script"
+    )

@@ -11,9 +11,16 @@ import numpy as np
 
 from dynaesti.arrays import Array, Bools, Ints
 
-TIMID, BOLD = (12, 2.0), (8, 4.0)  # extrapolation: sweeps it looks back on, growth of the residual that takes it back
+TIMID, BOLD = (
+    (12, 2.0),
+    (8, 4.0),
+)  # extrapolation: sweeps it looks back on, growth of the residual that takes it back
 WARM_UP, REST = 6, 3  # plain sweeps before the first extrapolation, and after a failed one
-STALLED, LEAPS, LEAP = 10, 15, 16.0  # sweeps without progress before leaping, how many leaps, how long
+STALLED, LEAPS, LEAP = (
+    10,
+    15,
+    16.0,
+)  # sweeps without progress before leaping, how many leaps, how long
 RETREATS, RESTARTS = 6, 4
 
 
@@ -56,7 +63,10 @@ class _Descent:
         """Sweep at x; improper places are left by halves, and after too many by a fresh start."""
         for _ in range(RETREATS + 1):
             half = self.x.size // 2
-            self.state.precision[self.where], self.state.shift[self.where] = self.x[:half], self.x[half:]
+            self.state.precision[self.where], self.state.shift[self.where] = (
+                self.x[:half],
+                self.x[half:],
+            )
             if self.state.look(self.job)[0]:
                 return True
             self.seen.clear()
@@ -86,7 +96,9 @@ class _Descent:
         self.last = residual
         self.stalled = 0 if residual < 0.7 * self.best else self.stalled + 1
         self.best = min(self.best, residual)
-        aim = np.concatenate([self.state.aim_precision[self.where], self.state.aim_shift[self.where]])
+        aim = np.concatenate(
+            [self.state.aim_precision[self.where], self.state.aim_shift[self.where]]
+        )
         pull = aim - self.x
         scale = np.concatenate([self.state.var[self.where], np.sqrt(self.state.var[self.where])])
         steady = self._steady(pull * scale)
@@ -98,7 +110,7 @@ class _Descent:
                 self.depth, self.growth = BOLD
             self.x = self.x + (LEAP if steady else self.step) * pull
             return
-        self.seen = [*self.seen[-self.depth:], (self.x, pull)]
+        self.seen = [*self.seen[-self.depth :], (self.x, pull)]
         plain = self.x + self.step * pull
         self.rest -= 1
         if len(self.seen) > 2 and self.rest <= 0:

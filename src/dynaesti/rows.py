@@ -45,7 +45,9 @@ class Fineness(NamedTuple):
 
 FULL = Fineness(WIDTH, NODES, 0.6, HALF_AGREE, 1e-8)
 FAIR = Fineness(6.5, 23, 0.6, HALF_AGREE, 1e-8)
-ROUGH = Fineness(5.6, 17, 0.75, 3e-3, 1e-6)  # on the way, where grafting is not to settle to more than that
+ROUGH = Fineness(
+    5.6, 17, 0.75, 3e-3, 1e-6
+)  # on the way, where grafting is not to settle to more than that
 
 
 class RowTable(NamedTuple):
@@ -65,7 +67,11 @@ class RowTable(NamedTuple):
 def row_table(start: float, step: float, log_lik: Array) -> RowTable:
     """A table ready for the kernels."""
     rows, size = log_lik.shape
-    log_lik, lik, top = np.ascontiguousarray(log_lik), np.empty((rows, sum((size - 1) // thin + 1 for thin in THINNED))), np.empty(rows)
+    log_lik, lik, top = (
+        np.ascontiguousarray(log_lik),
+        np.empty((rows, sum((size - 1) // thin + 1 for thin in THINNED))),
+        np.empty(rows),
+    )
     _fill_table(log_lik, lik, top)
     return RowTable(start, step, log_lik, lik, top)
 
@@ -96,7 +102,9 @@ def thinned(size: int, stride: int) -> tuple[int, int, int]:
     while thin < THINNED[-1] and 2 * thin <= stride:
         thin *= 2
         begin += width
-        width = (width + 1) >> 1  # of every second point; divisions would take longer than an exponential
+        width = (
+            width + 1
+        ) >> 1  # of every second point; divisions would take longer than an exponential
     return thin, begin, width
 
 
@@ -111,7 +119,9 @@ def lattice(lo: float, hi: float, n: int) -> tuple[float, float]:
 
 
 @compiled
-def _judge(log_w: Array, n: int, lo: float, step: float) -> tuple[int, float, float, int, float, float, float]:
+def _judge(
+    log_w: Array, n: int, lo: float, step: float
+) -> tuple[int, float, float, int, float, float, float]:
     """Judge a bracket of n nodes lo + step·k that carry log densities: (verdict, lo, hi, nodes, log Σ, mean, variance).
 
     When the verdict is RETRY, lo, hi and nodes say what to try next.
@@ -130,10 +140,21 @@ def _judge(log_w: Array, n: int, lo: float, step: float) -> tuple[int, float, fl
             return HOPELESS, lo, hi, n, -np.inf, np.nan, np.nan
         return RETRY, lo, hi, 4 * n, top, 0.0, 0.0
     width = hi - lo
-    left, right = log_w[0] > top - EDGE, log_w[n - 1] > top - EDGE  # a high end means mass beyond it
+    left, right = (
+        log_w[0] > top - EDGE,
+        log_w[n - 1] > top - EDGE,
+    )  # a high end means mass beyond it
     if left or right:  # twice the nodes: a coarser step could lose a narrow top again
         nodes = min(2 * n, 2 * MOST_NODES)
-        return RETRY, lo - (0.5 * width if left else 0.0), hi + (0.5 * width if right else 0.0), nodes, top, 0.0, 0.0
+        return (
+            RETRY,
+            lo - (0.5 * width if left else 0.0),
+            hi + (0.5 * width if right else 0.0),
+            nodes,
+            top,
+            0.0,
+            0.0,
+        )
     first, last = 0, n - 1
     while log_w[first] < top - EDGE - 2.0:
         first += 1
@@ -161,7 +182,11 @@ def _judge(log_w: Array, n: int, lo: float, step: float) -> tuple[int, float, fl
     sd = np.sqrt(max(var, 0.0))
     half_mean = h1 / h0
     half_var = h2 / h0 - half_mean * half_mean
-    off = max(abs(2.0 * h0 / s0 - 1.0), abs(half_mean - mean) / sd, abs(half_var / var - 1.0)) if sd > 0 else 1.0
+    off = (
+        max(abs(2.0 * h0 / s0 - 1.0), abs(half_mean - mean) / sd, abs(half_var / var - 1.0))
+        if sd > 0
+        else 1.0
+    )
     if not off < HALF_AGREE and n < MOST_NODES:
         return RETRY, lo, hi, 2 * n, top, 0.0, 0.0
     return DONE, lo, hi, n, top + np.log(s0 * step), centre + mean, var
@@ -179,16 +204,29 @@ def spread_nodes(lo: Array, hi: Array, n: int) -> Array:
 
 
 @compiled
-def judge_block(log_w: Array, lo: Array, hi: Array, nodes: Ints, mean: Array, var: Array, log_z: Array, verdict: Ints) -> None:
+def judge_block(
+    log_w: Array,
+    lo: Array,
+    hi: Array,
+    nodes: Ints,
+    mean: Array,
+    var: Array,
+    log_z: Array,
+    verdict: Ints,
+) -> None:
     """Judge many brackets with equally many nodes on their lattices; the next brackets, moments and verdicts are written."""
     n = log_w.shape[1]
     for k in range(log_w.shape[0]):
         lo[k], step = lattice(lo[k], hi[k], n)
-        verdict[k], lo[k], hi[k], nodes[k], log_z[k], mean[k], var[k] = _judge(log_w[k], n, lo[k], step)
+        verdict[k], lo[k], hi[k], nodes[k], log_z[k], mean[k], var[k] = _judge(
+            log_w[k], n, lo[k], step
+        )
 
 
 @compiled
-def _interpolate(log_lik: Array, members: Ints, coefs: Array, start: float, step: float, x: float) -> float:
+def _interpolate(
+    log_lik: Array, members: Ints, coefs: Array, start: float, step: float, x: float
+) -> float:
     """Σ over the member rows of coefficient · log f(x): six-point Lagrange, straight lines beyond the grid."""
     size = log_lik.shape[1]
     u = (x - start) / step
@@ -198,13 +236,22 @@ def _interpolate(log_lik: Array, members: Ints, coefs: Array, start: float, step
         total = 0.0
         for j in range(members.size):
             row = members[j]
-            total += coefs[j] * (log_lik[row, end] + (log_lik[row, end] - log_lik[row, inner]) * away)
+            total += coefs[j] * (
+                log_lik[row, end] + (log_lik[row, end] - log_lik[row, inner]) * away
+            )
         return total
     k, w0, w1, w2, w3, w4, w5 = lagrange(u, size)
     total = 0.0
     for j in range(members.size):
         r = log_lik[members[j]]
-        total += coefs[j] * (w0 * r[k] + w1 * r[k + 1] + w2 * r[k + 2] + w3 * r[k + 3] + w4 * r[k + 4] + w5 * r[k + 5])
+        total += coefs[j] * (
+            w0 * r[k]
+            + w1 * r[k + 1]
+            + w2 * r[k + 2]
+            + w3 * r[k + 3]
+            + w4 * r[k + 4]
+            + w5 * r[k + 5]
+        )
     return total
 
 
@@ -216,13 +263,30 @@ def lagrange(u: float, size: int) -> tuple[int, float, float, float, float, floa
     a, b, c, d, e, f = s, s - 1.0, s - 2.0, s - 3.0, s - 4.0, s - 5.0
     ab, ef = a * b, e * f
     abc, up = ab * c, d * ef
-    return (k, b * c * up * (-1 / 120), a * c * up * (1 / 24), ab * up * (-1 / 12), abc * ef * (1 / 12), abc * d * f * (-1 / 24),
-            abc * d * e * (1 / 120))
+    return (
+        k,
+        b * c * up * (-1 / 120),
+        a * c * up * (1 / 24),
+        ab * up * (-1 / 12),
+        abc * ef * (1 / 12),
+        abc * d * f * (-1 / 24),
+        abc * d * e * (1 / 120),
+    )
 
 
 @compiled
-def careful(log_lik: Array, members: Ints, coefs: Array, start: float, step: float, mean: float, var: float,
-            lo: float, hi: float, log_w: Array) -> tuple[int, float, float, float, float, float, int]:
+def careful(
+    log_lik: Array,
+    members: Ints,
+    coefs: Array,
+    start: float,
+    step: float,
+    mean: float,
+    var: float,
+    lo: float,
+    hi: float,
+    log_w: Array,
+) -> tuple[int, float, float, float, float, float, int]:
     """Tilted moments by judged brackets, with interpolated rows: (verdict, log Z, mean, variance, first node, gap, nodes).
 
     `log_w` is left holding the log densities at the nodes.
@@ -234,7 +298,9 @@ def careful(log_lik: Array, members: Ints, coefs: Array, start: float, step: flo
         lo, gap = lattice(lo, hi, n)
         for k in range(n):
             x = lo + gap * k
-            log_w[k] = _interpolate(log_lik, members, coefs, start, step, x) - 0.5 * (x - mean) ** 2 / var
+            log_w[k] = (
+                _interpolate(log_lik, members, coefs, start, step, x) - 0.5 * (x - mean) ** 2 / var
+            )
         verdict, lo, hi, n, log_sum, m, v = _judge(log_w, n, lo, gap)
         if verdict != RETRY:
             break
@@ -242,8 +308,18 @@ def careful(log_lik: Array, members: Ints, coefs: Array, start: float, step: flo
 
 
 @compiled
-def on_grid(log_lik: Array, members: Ints, coefs: Array, start: float, step: float, mean: float, var: float,
-            centre: float, sd: float, log_w: Array) -> tuple[bool, float, float, float, int, int, int]:
+def on_grid(
+    log_lik: Array,
+    members: Ints,
+    coefs: Array,
+    start: float,
+    step: float,
+    mean: float,
+    var: float,
+    centre: float,
+    sd: float,
+    log_w: Array,
+) -> tuple[bool, float, float, float, int, int, int]:
     """Tilted moments of several members on the table's own grid: (trusted, log Z, mean, variance, first, stride, nodes).
 
     Member rows are added where the guess (centre, sd) says the tilted distribution lies; ends that are not low enough, too few nodes
@@ -286,7 +362,9 @@ def on_grid(log_lik: Array, members: Ints, coefs: Array, start: float, step: flo
     v = s2 / s0 - m * m
     if not v > (gap / 0.6) ** 2:
         return False, 0.0, 0.0, 0.0, 0, 0, 0
-    off = max(abs(2.0 * h0 / s0 - 1.0), abs(half - m) / np.sqrt(v), abs((h2 / h0 - half * half) / v - 1.0))
+    off = max(
+        abs(2.0 * h0 / s0 - 1.0), abs(half - m) / np.sqrt(v), abs((h2 / h0 - half * half) / v - 1.0)
+    )
     log_z = top + np.log(s0 * gap) - 0.5 * np.log(2.0 * np.pi * var)
     return off < HALF_AGREE, log_z, centre + m, v, first, stride, n
 
@@ -294,11 +372,16 @@ def on_grid(log_lik: Array, members: Ints, coefs: Array, start: float, step: flo
 @compiled
 def _central(m: float, second: float, third: float, fourth: float) -> tuple[float, float]:
     """Third and fourth central moments from those about a point, at which the mean is m."""
-    return third - 3.0 * m * second + 2.0 * m**3, fourth - 4.0 * m * third + 6.0 * m * m * second - 3.0 * m**4
+    return (
+        third - 3.0 * m * second + 2.0 * m**3,
+        fourth - 4.0 * m * third + 6.0 * m * m * second - 3.0 * m**4,
+    )
 
 
 @compiled
-def bell(exponent: float, off: float, gap: float, tight: float) -> tuple[float, float, float, float, float]:
+def bell(
+    exponent: float, off: float, gap: float, tight: float
+) -> tuple[float, float, float, float, float]:
     """A Gaussian of precision `tight` at even nodes, by products alone: its values at the first two, their ratios, how these shrink.
 
     The first node is `off` from the mean, and its log value `exponent`. Even and odd nodes go side by side (a single recurrence would wait
@@ -311,8 +394,18 @@ def bell(exponent: float, off: float, gap: float, tight: float) -> tuple[float, 
 
 
 @compiled
-def _quick(lik: Array, size: int, row: int, start: float, step: float, mean: float, var: float, centre: float, sd: float, fine: Fineness
-           ) -> tuple[bool, float, float, float, float, float]:
+def _quick(
+    lik: Array,
+    size: int,
+    row: int,
+    start: float,
+    step: float,
+    mean: float,
+    var: float,
+    centre: float,
+    sd: float,
+    fine: Fineness,
+) -> tuple[bool, float, float, float, float, float]:
     """Tilted moments on the row's own grid without an exponential in the loop: (trusted, Z, mean, and second to fourth central).
 
     Gaussian weights follow a recurrence. Declines (False) whatever the judged brackets should look at.
@@ -367,15 +460,19 @@ def _quick(lik: Array, size: int, row: int, start: float, step: float, mean: flo
     if not fine.widest * fine.widest * v > gap * gap:
         return NO_MOMENTS
     half_m = e1 * half
-    agree = (abs(e0 - o0) < fine.agree * o0 and (half_m - m) ** 2 < fine.agree**2 * v
-             and abs(e2 * half - half_m * half_m - v) < fine.agree * v)
+    agree = (
+        abs(e0 - o0) < fine.agree * o0
+        and (half_m - m) ** 2 < fine.agree**2 * v
+        and abs(e2 * half - half_m * half_m - v) < fine.agree * v
+    )
     third, fourth = _central(m, s2 * each, s3 * each, s4 * each)
     return agree, s0 * gap * np.sqrt(tight * (0.5 / np.pi)), centre + m, v, third, fourth
 
 
 @compiled
-def _narrow(log_lik: Array, members: Ints, coefs: Array, start: float, step: float, mean: float, var: float
-            ) -> tuple[bool, float, float, float, float, float]:
+def _narrow(
+    log_lik: Array, members: Ints, coefs: Array, start: float, step: float, mean: float, var: float
+) -> tuple[bool, float, float, float, float, float]:
     """(trusted, log Z, mean, and second to fourth central moments) by Gauss–Hermite on the cavity, where the row hardly bends.
 
     Declines rows that change by more than a factor of e⁵ from the cavity's mean to the outermost node.
@@ -396,12 +493,31 @@ def _narrow(log_lik: Array, members: Ints, coefs: Array, start: float, step: flo
         s4 += p * z * z * z * z
     m = s1 / s0
     third, fourth = _central(m, s2 / s0, s3 / s0, s4 / s0)
-    return True, base + np.log(s0), mean + sd * m, var * (s2 / s0 - m * m), var * sd * third, var * var * fourth
+    return (
+        True,
+        base + np.log(s0),
+        mean + sd * m,
+        var * (s2 / s0 - m * m),
+        var * sd * third,
+        var * var * fourth,
+    )
 
 
 @compiled
-def match_one(members: Ints, coefs: Array, log_lik: Array, lik: Array, top: Array, start: float, step: float, cav_mean: float,
-              cav_var: float, mean: float, var: float, log_w: Array) -> tuple[bool, float, float, float, float, float]:
+def match_one(
+    members: Ints,
+    coefs: Array,
+    log_lik: Array,
+    lik: Array,
+    top: Array,
+    start: float,
+    step: float,
+    cav_mean: float,
+    cav_var: float,
+    mean: float,
+    var: float,
+    log_w: Array,
+) -> tuple[bool, float, float, float, float, float]:
     """Tilted moments of one site, near the guess (mean, var): (done, log Z, mean, variance, third and fourth central).
 
     The last two are nan where only careful quadrature would do.
@@ -414,21 +530,50 @@ def match_one(members: Ints, coefs: Array, log_lik: Array, lik: Array, top: Arra
                 return found
         row = members[0]
         if coefs[0] == 1.0:
-            trusted, z, m, v, third, fourth = _quick(lik, log_lik.shape[1], row, start, step, cav_mean, cav_var, mean, sd, FULL)
+            trusted, z, m, v, third, fourth = _quick(
+                lik, log_lik.shape[1], row, start, step, cav_mean, cav_var, mean, sd, FULL
+            )
             if trusted:
                 return True, np.log(z) + top[row], m, v, third, fourth
     else:
-        trusted, lz, m, v, _, _, _ = on_grid(log_lik, members, coefs, start, step, cav_mean, cav_var, mean, sd, log_w)
+        trusted, lz, m, v, _, _, _ = on_grid(
+            log_lik, members, coefs, start, step, cav_mean, cav_var, mean, sd, log_w
+        )
         if trusted:
             return True, lz, m, v, np.nan, np.nan
-    verdict, lz, m, v, _, _, _ = careful(log_lik, members, coefs, start, step, cav_mean, cav_var, mean - WIDTH * sd,
-                                         mean + WIDTH * sd, log_w)
+    verdict, lz, m, v, _, _, _ = careful(
+        log_lik,
+        members,
+        coefs,
+        start,
+        step,
+        cav_mean,
+        cav_var,
+        mean - WIDTH * sd,
+        mean + WIDTH * sd,
+        log_w,
+    )
     return verdict == DONE, lz, m, v, np.nan, np.nan
 
 
 @compiled
-def match_table(sites: Ints, group: Ints, member_start: Ints, member_row: Ints, member_coef: Array, log_lik: Array, lik: Array,
-                top: Array, start: float, step: float, cav_mean: Array, cav_var: Array, log_z: Array, mean: Array, var: Array) -> int:
+def match_table(
+    sites: Ints,
+    group: Ints,
+    member_start: Ints,
+    member_row: Ints,
+    member_coef: Array,
+    log_lik: Array,
+    lik: Array,
+    top: Array,
+    start: float,
+    step: float,
+    cav_mean: Array,
+    cav_var: Array,
+    log_z: Array,
+    mean: Array,
+    var: Array,
+) -> int:
     """Tilted moments of the chosen sites. On entry `mean` and `var` hold a guess, for the bracket to try first.
 
     Returns the site that cannot be integrated, or -1.
@@ -440,8 +585,20 @@ def match_table(sites: Ints, group: Ints, member_start: Ints, member_row: Ints, 
         if a == b:
             log_z[site], mean[site], var[site] = 0.0, cav_mean[site], cav_var[site]
             continue
-        done, lz, m, v, _, _ = match_one(member_row[a:b], member_coef[a:b], log_lik, lik, top, start, step, cav_mean[site],
-                                         cav_var[site], mean[site], var[site], log_w)
+        done, lz, m, v, _, _ = match_one(
+            member_row[a:b],
+            member_coef[a:b],
+            log_lik,
+            lik,
+            top,
+            start,
+            step,
+            cav_mean[site],
+            cav_var[site],
+            mean[site],
+            var[site],
+            log_w,
+        )
         if not done:
             return int(site)
         log_z[site], mean[site], var[site] = lz, m, v
@@ -451,7 +608,15 @@ def match_table(sites: Ints, group: Ints, member_start: Ints, member_row: Ints, 
 @compiled
 def _lean(known: Array, m: float, v: float) -> tuple[float, float, float]:
     """(log Z, mean, variance) for a cavity near the one they are known at, see `match_again`."""
-    m0, tight, log_z, mean, per_sd, third, fourth = known[0], known[1], known[2], known[3], known[4], known[5], known[6]
+    m0, tight, log_z, mean, per_sd, third, fourth = (
+        known[0],
+        known[1],
+        known[2],
+        known[3],
+        known[4],
+        known[5],
+        known[6],
+    )
     var = 1.0 / (per_sd * per_sd)
     off, dm, dv = mean - m0, m - m0, v - 1.0 / tight
     wide = 0.5 * tight * tight
@@ -459,7 +624,10 @@ def _lean(known: Array, m: float, v: float) -> tuple[float, float, float]:
     new_var = var + third * tight * dm + wide * (fourth - var * var + 2.0 * off * third) * dv
     new_off, now = new_mean - m, 1.0 / v
     slope = 0.5 * (off * tight + new_off * now)
-    widening = 0.25 * (((var + off * off) * tight - 1.0) * tight + ((new_var + new_off * new_off) * now - 1.0) * now)
+    widening = 0.25 * (
+        ((var + off * off) * tight - 1.0) * tight
+        + ((new_var + new_off * new_off) * now - 1.0) * now
+    )
     return log_z + slope * dm + widening * dv, new_mean, new_var
 
 
@@ -472,13 +640,33 @@ def _range(tight: float, per_sd: float, third: float, fourth: float, slack: floa
     """
     square = per_sd * per_sd
     bend = abs(third) * square * per_sd + abs(fourth * square * square - 3.0)
-    return min(NEAR, np.sqrt(2.0 * slack / max(bend, abs(1.0 - tight / square)))) if bend == bend else np.nan
+    return (
+        min(NEAR, np.sqrt(2.0 * slack / max(bend, abs(1.0 - tight / square))))
+        if bend == bend
+        else np.nan
+    )
 
 
 @compiled
-def match_again(sites: Ints, group: Ints, member_start: Ints, member_row: Ints, member_coef: Array, log_lik: Array, lik: Array,
-                top: Array, start: float, step: float, cav_mean: Array, cav_var: Array, known: Array, slack: float, log_z: Array,
-                mean: Array, var: Array) -> int:
+def match_again(
+    sites: Ints,
+    group: Ints,
+    member_start: Ints,
+    member_row: Ints,
+    member_coef: Array,
+    log_lik: Array,
+    lik: Array,
+    top: Array,
+    start: float,
+    step: float,
+    cav_mean: Array,
+    cav_var: Array,
+    known: Array,
+    slack: float,
+    log_z: Array,
+    mean: Array,
+    var: Array,
+) -> int:
     """The same from sweep to sweep: by derivative where the cavity is near the one of the last integral, which `known` keeps.
 
     known: (sites, 8), a line of memory each: the cavity's mean and precision; log Z, mean, 1 / sd, third and fourth central moment;
@@ -497,15 +685,33 @@ def match_again(sites: Ints, group: Ints, member_start: Ints, member_row: Ints, 
             log_z[i], mean[i], var[i] = 0.0, m, v
             continue
         done = False
-        if b == a + 1 and member_coef[a] == 1.0 and v >= narrow:  # nearly all sites, and calls with many arrays cost more than the integral
+        if (
+            b == a + 1 and member_coef[a] == 1.0 and v >= narrow
+        ):  # nearly all sites, and calls with many arrays cost more than the integral
             row = member_row[a]
-            done, z, x, s, third, fourth = _quick(lik, size, row, start, step, m, v, mean[i], np.sqrt(var[i]), fine)
+            done, z, x, s, third, fourth = _quick(
+                lik, size, row, start, step, m, v, mean[i], np.sqrt(var[i]), fine
+            )
             if not done and z > 0.0:  # the guess was wide: again around what it found
-                done, z, x, s, third, fourth = _quick(lik, size, row, start, step, m, v, x, np.sqrt(s), fine)
+                done, z, x, s, third, fourth = _quick(
+                    lik, size, row, start, step, m, v, x, np.sqrt(s), fine
+                )
             lz = np.log(z) + top[row] if done else 0.0
         if not done:
-            done, lz, x, s, third, fourth = match_one(member_row[a:b], member_coef[a:b], log_lik, lik, top, start, step, m, v, mean[i],
-                                                      var[i], log_w)
+            done, lz, x, s, third, fourth = match_one(
+                member_row[a:b],
+                member_coef[a:b],
+                log_lik,
+                lik,
+                top,
+                start,
+                step,
+                m,
+                v,
+                mean[i],
+                var[i],
+                log_w,
+            )
         if not done:
             return int(i)
         tight, per_sd = 1.0 / v, 1.0 / np.sqrt(s)
@@ -526,9 +732,14 @@ def sum_rows(log_lik: Array, rows: Ints, start: float, step: float, x: Array, ou
             if u < 0.0:
                 total += log_lik[row, 0] - (log_lik[row, 0] - log_lik[row, 1]) * u
             elif u > last:
-                total += log_lik[row, last] + (log_lik[row, last] - log_lik[row, last - 1]) * (u - last)
+                total += log_lik[row, last] + (log_lik[row, last] - log_lik[row, last - 1]) * (
+                    u - last
+                )
             else:
                 k, w0, w1, w2, w3, w4, w5 = lagrange(u, last + 1)
-                total += ((w0 * log_lik[row, k] + w1 * log_lik[row, k + 1]) + (w2 * log_lik[row, k + 2] + w3 * log_lik[row, k + 3])
-                          + (w4 * log_lik[row, k + 4] + w5 * log_lik[row, k + 5]))
+                total += (
+                    (w0 * log_lik[row, k] + w1 * log_lik[row, k + 1])
+                    + (w2 * log_lik[row, k + 2] + w3 * log_lik[row, k + 3])
+                    + (w4 * log_lik[row, k + 4] + w5 * log_lik[row, k + 5])
+                )
         out[i] = total

@@ -13,7 +13,15 @@ import numpy.typing as npt
 
 from dynaesti.arrays import Array
 from dynaesti.components import Component, merges_all
-from dynaesti.emissions import FAMILIES, Emissions, Functions, ItemResponses, Table, as_emissions, parts_of
+from dynaesti.emissions import (
+    FAMILIES,
+    Emissions,
+    Functions,
+    ItemResponses,
+    Table,
+    as_emissions,
+    parts_of,
+)
 from dynaesti.errors import DynaestiWarning, InputError
 from dynaesti.links import BUILT_IN, Link, Points, as_link
 from dynaesti.observations import Observations
@@ -25,40 +33,81 @@ from dynaesti.times import read_axis
 Arrays: TypeAlias = dict[str, npt.NDArray[Any]]
 Header: TypeAlias = dict[str, Any]
 NUMBERS = ("log_evidence", "log_partition", "sweeps", "converged", "residual", "solver")
-VECTORS = ("instants", "groups", "precision", "shift", "curve_precision", "curve_shift", "cav_mean", "cav_var", "log_z")
+VECTORS = (
+    "instants",
+    "groups",
+    "precision",
+    "shift",
+    "curve_precision",
+    "curve_shift",
+    "cav_mean",
+    "cav_var",
+    "log_z",
+)
 
 
 def observations_header(obs: Observations, arrays: Arrays, reach: Array) -> Header:
     """Time axis, link, mean and emissions; functions are tabulated at the latent values `reach`."""
     arrays["offsets"] = obs.offsets
-    parts = [_emission_header(part, f"emission{k}", arrays, obs.link, reach) for k, (part, _) in enumerate(parts_of(obs.emissions))]
-    return {"axis": asdict(obs.axis), "link": obs.link.name, "mean": None if callable(obs.mean) else float(obs.mean), "reach": obs.reach,
-            "emissions": parts}
+    parts = [
+        _emission_header(part, f"emission{k}", arrays, obs.link, reach)
+        for k, (part, _) in enumerate(parts_of(obs.emissions))
+    ]
+    return {
+        "axis": asdict(obs.axis),
+        "link": obs.link.name,
+        "mean": None if callable(obs.mean) else float(obs.mean),
+        "reach": obs.reach,
+        "emissions": parts,
+    }
 
 
 def read_observations(header: Header, arrays: Arrays, link: Any, mean: Any) -> Observations:
     """The observations again; functions of the user's own must be given."""
     if header["mean"] is None and mean is None:
-        raise InputError("mean: the curve was fitted with a function of time as its mean; pass it again: load(path, mean=…)")
+        raise InputError(
+            "mean: the curve was fitted with a function of time as its mean; pass it again: load(path, mean=…)"
+        )
     if link is None and header["link"] not in BUILT_IN:
-        raise InputError("link: the curve was fitted with functions of your own; pass them again: load(path, link=(…, …))")
+        raise InputError(
+            "link: the curve was fitted with functions of your own; pass them again: load(path, link=(…, …))"
+        )
     emissions = as_emissions([_read_emission(part, arrays) for part in header["emissions"]])
     numbers(arrays["offsets"], (len(emissions),), "the times")
     need(is_number(header["reach"]) and header["reach"] > 0, "the reach of the tables is malformed")
-    return Observations(read_axis(header["axis"]), arrays["offsets"], emissions, as_link(header["link"] if link is None else link),
-                        float(header["mean"]) if mean is None else mean, header["reach"])
+    return Observations(
+        read_axis(header["axis"]),
+        arrays["offsets"],
+        emissions,
+        as_link(header["link"] if link is None else link),
+        float(header["mean"]) if mean is None else mean,
+        header["reach"],
+    )
 
 
 def kernel_header(kernel: Kernel) -> list[Header]:
     """Leaf by leaf: name and hyper-parameters."""
-    return [{"kernel": leaf.title, **{f.name: getattr(leaf, f.name) for f in fields(leaf)}} for leaf in kernel.leaves]
+    return [
+        {"kernel": leaf.title, **{f.name: getattr(leaf, f.name) for f in fields(leaf)}}
+        for leaf in kernel.leaves
+    ]
 
 
 def read_kernel(leaves: list[Header]) -> Kernel:
     """The kernel again: all that it owns is numbers by now."""
-    kernel = as_kernel(tuple(KERNELS[leaf["kernel"]](**{k: v for k, v in leaf.items() if k != "kernel"}) for leaf in leaves))
+    kernel = as_kernel(
+        tuple(
+            KERNELS[leaf["kernel"]](**{k: v for k, v in leaf.items() if k != "kernel"})
+            for leaf in leaves
+        )
+    )
     for leaf in kernel.leaves:
-        need(all(value is None or (is_number(value) and value >= 0) for value in vars(leaf).values()), f"a prior is malformed: {leaf}")
+        need(
+            all(
+                value is None or (is_number(value) and value >= 0) for value in vars(leaf).values()
+            ),
+            f"a prior is malformed: {leaf}",
+        )
         need(np.isfinite(leaf.variance) and leaf.variance > 0, f"a prior is malformed: {leaf}")
     return kernel
 
@@ -71,26 +120,54 @@ def component_header(component: Component, name: str, arrays: Arrays) -> Header:
     return {key: getattr(component, key) for key in NUMBERS}
 
 
-def read_component(kernel: Kernel, header: Header, name: str, arrays: Arrays, observations: Observations) -> Component:
+def read_component(
+    kernel: Kernel, header: Header, name: str, arrays: Arrays, observations: Observations
+) -> Component:
     """The component again, held against the observations it is of."""
-    parts: dict[str, Any] = {key: header[key] for key in NUMBERS} | {key: arrays[f"{name}.{key}"] for key in VECTORS}
+    parts: dict[str, Any] = {key: header[key] for key in NUMBERS} | {
+        key: arrays[f"{name}.{key}"] for key in VECTORS
+    }
     made = Component(kernel=kernel, widening=arrays.get(f"{name}.widening"), **parts)
     count, whole = observations.instants.size, merges_all(kernel, observations)
     numbers(made.groups, (1 if whole else count,), "the groups of a component", "i")
-    need(np.array_equal(made.groups, [count] if whole else np.arange(count)), "the groups of a component are misplaced")
+    need(
+        np.array_equal(made.groups, [count] if whole else np.arange(count)),
+        "the groups of a component are misplaced",
+    )
     for key in VECTORS:
-        numbers(getattr(made, key), made.groups.shape, f"{key} of a component", "i" if key == "groups" else "f")
-    need(whole or np.array_equal(made.instants, observations.instants), "the instants of a component are not those of its data")
-    need((made.cav_var > 0).all() and made.solver in SOLVERS and all(is_number(header[key]) for key in ("log_evidence", "log_partition")),
-         "a component is malformed")
-    need(type(made.converged) is bool and type(made.sweeps) is int and is_number(made.residual), "a component is malformed")
+        numbers(
+            getattr(made, key),
+            made.groups.shape,
+            f"{key} of a component",
+            "i" if key == "groups" else "f",
+        )
+    need(
+        whole or np.array_equal(made.instants, observations.instants),
+        "the instants of a component are not those of its data",
+    )
+    need(
+        (made.cav_var > 0).all()
+        and made.solver in SOLVERS
+        and all(is_number(header[key]) for key in ("log_evidence", "log_partition")),
+        "a component is malformed",
+    )
+    need(
+        type(made.converged) is bool and type(made.sweeps) is int and is_number(made.residual),
+        "a component is malformed",
+    )
     if made.widening is not None:
-        rank = getattr(posterior(made.solver, kernel, made.instants, made.curve_precision, made.curve_shift), "rank", -1)
+        rank = getattr(
+            posterior(made.solver, kernel, made.instants, made.curve_precision, made.curve_shift),
+            "rank",
+            -1,
+        )
         numbers(made.widening, (rank, rank), "the widening of a component")
     return made
 
 
-def _emission_header(part: Emissions, name: str, arrays: Arrays, link: Link, reach: Array) -> Header:
+def _emission_header(
+    part: Emissions, name: str, arrays: Arrays, link: Link, reach: Array
+) -> Header:
     """The family's name; its numbers go to the arrays."""
     if isinstance(part, Functions) or part.kind not in FAMILIES:
         part = _tabulated(part, link, reach)
@@ -111,16 +188,22 @@ def _tabulated(part: Emissions, link: Link, reach: Array) -> Table:
     rows = np.arange(len(part))
     middle = 0.5 * (reach[1:] + reach[:-1])
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        table = Table(reach, part.log_prob(Points(np.tile(reach, (rows.size, 1)), link), rows), latent=True)
+        table = Table(
+            reach, part.log_prob(Points(np.tile(reach, (rows.size, 1)), link), rows), latent=True
+        )
         at = Points(np.tile(middle, (rows.size, 1)), link)
         truth = part.log_prob(at, rows)
         off = np.abs(table.log_prob(at, rows) - truth)
     off[~(truth > truth.max(axis=1, keepdims=True) - 20)] = 0.0
     blunt = int(np.sum(~(off.max(axis=1) < 1e-2)))
     if blunt:
-        warnings.warn(f"saving: {blunt} of {len(part)} emission functions are sharper than the table of {reach.size} points that "
-                      "stands for them in the file; the curve itself is saved exactly, but updates and audits of the opened one "
-                      "will be off", DynaestiWarning, stacklevel=5)
+        warnings.warn(
+            f"saving: {blunt} of {len(part)} emission functions are sharper than the table of {reach.size} points that "
+            "stands for them in the file; the curve itself is saved exactly, but updates and audits of the opened one "
+            "will be off",
+            DynaestiWarning,
+            stacklevel=5,
+        )
     return table
 
 

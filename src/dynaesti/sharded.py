@@ -36,7 +36,10 @@ from dynaesti.stock import Stock, take_stock
 from dynaesti.uncertainty import Information, gathered, row_slopes
 
 SITES = "sites"
-BASE, ANSWER_BYTES = 350e6, 420  # memory of the process itself, and for each answer of a shard at work
+BASE, ANSWER_BYTES = (
+    350e6,
+    420,
+)  # memory of the process itself, and for each answer of a shard at work
 
 
 @dataclass(frozen=True)
@@ -70,22 +73,36 @@ def sites_name(k: int, version: int) -> str:
 def write_sites(run: Place, k: int, version: int, sites: Sites) -> None:
     """Keep a shard's sites. Single precision is enough to begin from: grafting stops by its own tolerance."""
     buffer = BytesIO()
-    held: dict[str, Any] = {kernel_key(kernel): np.stack(pair).astype(np.float32) for kernel, pair in sites.items()}
+    held: dict[str, Any] = {
+        kernel_key(kernel): np.stack(pair).astype(np.float32) for kernel, pair in sites.items()
+    }
     np.savez(buffer, **held)
     with run.writing(sites_name(k, version)) as file:
         file.write(buffer.getbuffer())
 
 
-def read_sites(run: Place, k: int, version: int, kernels: Sequence[Kernel], answers: Answers) -> Sites:
+def read_sites(
+    run: Place, k: int, version: int, kernels: Sequence[Kernel], answers: Answers
+) -> Sites:
     """A shard's sites after a look; none where there is no such file, or a damaged one: the answer is the same without a beginning."""
     out: Sites = {}
     try:
         if not run.exists(sites_name(k, version)):
             return out
-        with run.reading(sites_name(k, version)) as file, np.load(BytesIO(file.read()), allow_pickle=False) as held:
+        with (
+            run.reading(sites_name(k, version)) as file,
+            np.load(BytesIO(file.read()), allow_pickle=False) as held,
+        ):
             for kernel in kernels:
-                pair = held[kernel_key(kernel)].astype(np.float64) if kernel_key(kernel) in held else np.zeros(0)
-                if pair.shape == (2, answers.for_kernel(kernel).times.size) and np.isfinite(pair).all():
+                pair = (
+                    held[kernel_key(kernel)].astype(np.float64)
+                    if kernel_key(kernel) in held
+                    else np.zeros(0)
+                )
+                if (
+                    pair.shape == (2, answers.for_kernel(kernel).times.size)
+                    and np.isfinite(pair).all()
+                ):
                     out[kernel] = pair[0], pair[1]
     except Exception:  # whatever zip, NumPy or the file system make of damage
         return {}
@@ -188,9 +205,24 @@ class Look:
         kernels, run = list(self.scene.kernels), self.layout.run
         engine = Expectation(self.layout.answers(shard), threads, most_lanes=1)
         sites = read_sites(run, shard, self.begin[shard], kernels, engine.answers)
-        tally, expected = look_at(engine, sites, self.scene.table, kernels, self.scene.share, self.tolerance, self.counting)
-        write_sites(run, shard, self.version, {kernel: (g.precision, g.shift) for kernel, g in
-                                               zip(kernels, expected.grafted, strict=True)})
+        tally, expected = look_at(
+            engine,
+            sites,
+            self.scene.table,
+            kernels,
+            self.scene.share,
+            self.tolerance,
+            self.counting,
+        )
+        write_sites(
+            run,
+            shard,
+            self.version,
+            {
+                kernel: (g.precision, g.shift)
+                for kernel, g in zip(kernels, expected.grafted, strict=True)
+            },
+        )
         return tally
 
 
@@ -207,8 +239,12 @@ class Inform:
         scene, kernels = self.scene, list(self.scene.kernels)
         engine = Expectation(self.layout.answers(shard), threads, most_lanes=1)
         sites = read_sites(self.layout.run, shard, self.begin[shard], kernels, engine.answers)
-        expected = engine.run(scene.table, kernels, scene.share, [sites.get(kernel) for kernel in kernels], TIGHT)
-        return gathered(engine, scene.bank, scene.table, scene.slopes, kernels, expected, self.joint)
+        expected = engine.run(
+            scene.table, kernels, scene.share, [sites.get(kernel) for kernel in kernels], TIGHT
+        )
+        return gathered(
+            engine, scene.bank, scene.table, scene.slopes, kernels, expected, self.joint
+        )
 
 
 def summed(parts: list[Any]) -> Any:
@@ -225,10 +261,18 @@ def summed(parts: list[Any]) -> Any:
 class Sharded:
     """A crowd in shards."""
 
-    def __init__(self, layout: Layout, engine: Engine, listen: Listen | None = None, begin: tuple[int, ...] | None = None) -> None:
+    def __init__(
+        self,
+        layout: Layout,
+        engine: Engine,
+        listen: Listen | None = None,
+        begin: tuple[int, ...] | None = None,
+    ) -> None:
         self.layout, self.engine, self.listen = layout, engine, listen
         self.versions = begin or (0,) * len(layout.shards)  # of each shard's sites
-        self.held = self.marked = self.versions  # those of an earlier fit, and those that the last checkpoint speaks of
+        self.held = self.marked = (
+            self.versions
+        )  # those of an earlier fit, and those that the last checkpoint speaks of
         self.busy = [k for k, part in enumerate(layout.shards.parts) if part.people]
 
     @cached_property
@@ -241,37 +285,66 @@ class Sharded:
 
     def take(self, people: Ints) -> Answers:
         chosen = self._chosen(people)
-        return Answers.joined(self.engine.run(TakePeople(self.layout, chosen), list(chosen), summed))
+        return Answers.joined(
+            self.engine.run(TakePeople(self.layout, chosen), list(chosen), summed)
+        )
 
     def responses(self, people: Ints) -> Responses:
         """The responses of some people, in memory."""
         chosen = self._chosen(people)
-        return Responses.stacked(self.engine.run(TakeResponses(self.layout, chosen), list(chosen), summed))
+        return Responses.stacked(
+            self.engine.run(TakeResponses(self.layout, chosen), list(chosen), summed)
+        )
 
     def _chosen(self, people: Ints) -> dict[int, Ints]:
         """People by shard, as numbers within it."""
-        bounds = np.concatenate([[0], np.cumsum([self.layout.shards.parts[k].people for k in self.busy])])
+        bounds = np.concatenate(
+            [[0], np.cumsum([self.layout.shards.parts[k].people for k in self.busy])]
+        )
         cuts = np.searchsorted(people, bounds)
-        return {k: people[cuts[n]:cuts[n + 1]] - bounds[n] for n, k in enumerate(self.busy) if cuts[n + 1] > cuts[n]}
+        return {
+            k: people[cuts[n] : cuts[n + 1]] - bounds[n]
+            for n, k in enumerate(self.busy)
+            if cuts[n + 1] > cuts[n]
+        }
 
-    def look(self, bank: Bank, z: Array, kernels: list[Kernel], share: Array, tolerance: float, counting: bool = True) -> Tally:
+    def look(
+        self,
+        bank: Bank,
+        z: Array,
+        kernels: list[Kernel],
+        share: Array,
+        tolerance: float,
+        counting: bool = True,
+    ) -> Tally:
         scene = Scene(bank, z, tuple(kernels), share, uuid.uuid4().hex)
         self.clean(self.held, self.marked, self.versions)
         now = max(self.versions) + 1
-        tally = self.engine.run(Look(self.layout, scene, tolerance, counting, self.versions, now), self.busy, added, self.listen)
+        tally = self.engine.run(
+            Look(self.layout, scene, tolerance, counting, self.versions, now),
+            self.busy,
+            added,
+            self.listen,
+        )
         self.versions = (now,) * len(self.versions)
         return tally
 
     def forget(self, kernels: list[Kernel]) -> None:
         """Nothing to do: the next look reads what it needs, and writes what it used."""
 
-    def information(self, bank: Bank, z: Array, kernels: list[Kernel], share: Array, joint: bool) -> Information:
+    def information(
+        self, bank: Bank, z: Array, kernels: list[Kernel], share: Array, joint: bool
+    ) -> Information:
         scene = Scene(bank, z, tuple(kernels), share, uuid.uuid4().hex)
-        found: Information = self.engine.run(Inform(self.layout, scene, self.versions, joint), self.busy, summed)
+        found: Information = self.engine.run(
+            Inform(self.layout, scene, self.versions, joint), self.busy, summed
+        )
         return found
 
     def memory(self) -> Memory:
-        self.marked = self.versions  # by the time of the next look the mark that asks for this is written
+        self.marked = (
+            self.versions
+        )  # by the time of the next look the mark that asks for this is written
         return {"versions": np.array(self.versions, dtype=np.float64)}
 
     def recall(self, memory: Memory, kernels: list[Kernel]) -> None:  # noqa: ARG002
@@ -282,8 +355,10 @@ class Sharded:
         cells = bank.row_count * ability_grid(bank).size
         largest = max(self.layout.shards.parts[k].rows for k in self.busy)
         workers = getattr(self.engine, "threads", 1)
-        return (f"memory about {(BASE + cells * 8 * (3 + workers) + workers * largest * ANSWER_BYTES) / 1e9:.1f} GB (largest shard "
-                f"{largest:,} answers, {workers} at a time; items' tables {cells * 8 * 3 / 1e6:,.0f} MB)")
+        return (
+            f"memory about {(BASE + cells * 8 * (3 + workers) + workers * largest * ANSWER_BYTES) / 1e9:.1f} GB (largest shard "
+            f"{largest:,} answers, {workers} at a time; items' tables {cells * 8 * 3 / 1e6:,.0f} MB)"
+        )
 
     def clean(self, *kept: tuple[int, ...]) -> None:
         """Remove the sites of all looks but these."""

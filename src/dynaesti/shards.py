@@ -22,7 +22,11 @@ from dynaesti.places import Place, is_address
 from dynaesti.responses import Responses, check_responses
 from dynaesti.times import TimeAxis, read_axis
 
-SHARD, SMALL, FEW = 1_000_000, 100_000, 8  # rows of a shard, of a small one, and how many small ones
+SHARD, SMALL, FEW = (
+    1_000_000,
+    100_000,
+    8,
+)  # rows of a shard, of a small one, and how many small ones
 MANIFEST, FORMAT, VERSION = "shards.json", "dynaesti shards", 1
 
 
@@ -36,7 +40,10 @@ class Part:
     crc: int | None = None  # of the whole file; none in folders of before
 
     def __post_init__(self) -> None:
-        whole = all(isinstance(n, int) and not isinstance(n, bool) and n >= 0 for n in (self.rows, self.people))
+        whole = all(
+            isinstance(n, int) and not isinstance(n, bool) and n >= 0
+            for n in (self.rows, self.people)
+        )
         if not isinstance(self.file, str) or not whole or not isinstance(self.crc, int | None):
             raise ValueError(f"a shard is told as {asdict(self)}")
 
@@ -62,30 +69,54 @@ class Shards:
         """The shards in a folder, or at an address."""
         place = Place(str(folder))
         if not place.exists(MANIFEST):
-            raise StorageError(f"{folder}: no {MANIFEST} in this folder; `dynaesti prepare DATA --out {folder}` makes shards")
+            raise StorageError(
+                f"{folder}: no {MANIFEST} in this folder; `dynaesti prepare DATA --out {folder}` makes shards"
+            )
         with place.reading(MANIFEST) as file:
             try:
                 made = cls.from_header(str(folder), json.loads(file.read()))
             except StorageError:
                 raise
             except Exception as error:  # whatever is wrong in a file from elsewhere
-                raise StorageError(f"{folder}: {MANIFEST} is damaged ({error}); prepare the shards again") from error
+                raise StorageError(
+                    f"{folder}: {MANIFEST} is damaged ({error}); prepare the shards again"
+                ) from error
         for part in made.parts:
             if not place.may_reach(part.file):
-                raise StorageError(f"{folder}: {MANIFEST} names a shard at {part.file}, elsewhere than the folder; it was not opened")
+                raise StorageError(
+                    f"{folder}: {MANIFEST} names a shard at {part.file}, elsewhere than the folder; it was not opened"
+                )
         return made
 
     @classmethod
     def from_header(cls, folder: str, told: Mapping[str, Any]) -> Shards:
         """From what `header` gave."""
         if told["format"] != FORMAT or told["version"] > VERSION:
-            raise StorageError(f"{folder}: shards of another format or a newer version; upgrade dynaesti")
-        items, models = as_labels(told["items"]), None if told["models"] is None else as_labels(told["models"])
-        odd = len(set(items.tolist())) < items.size or (models is not None and models.size != items.size)
+            raise StorageError(
+                f"{folder}: shards of another format or a newer version; upgrade dynaesti"
+            )
+        items, models = (
+            as_labels(told["items"]),
+            None if told["models"] is None else as_labels(told["models"]),
+        )
+        odd = len(set(items.tolist())) < items.size or (
+            models is not None and models.size != items.size
+        )
         if odd or not told["parts"] or not items.size:
             raise ValueError("shards or items are missing, or told twice")
-        return cls(folder, tuple(Part(**part) for part in told["parts"]), items, models, read_axis(told["axis"]), str(told["unit"]),
-                   dict(told["columns"]), tuple(map(str, told["notes"])), int(told["dropped"]), bool(told["weighted"]), str(told["print"]))
+        return cls(
+            folder,
+            tuple(Part(**part) for part in told["parts"]),
+            items,
+            models,
+            read_axis(told["axis"]),
+            str(told["unit"]),
+            dict(told["columns"]),
+            tuple(map(str, told["notes"])),
+            int(told["dropped"]),
+            bool(told["weighted"]),
+            str(told["print"]),
+        )
 
     def save(self) -> None:
         """Write the list of the shards."""
@@ -94,10 +125,20 @@ class Shards:
 
     def header(self) -> dict[str, Any]:
         """Everything but the answers, for a file."""
-        return {"format": FORMAT, "version": VERSION, "parts": [asdict(part) for part in self.parts], "items": self.items.tolist(),
-                "models": None if self.models is None else self.models.tolist(), "axis": asdict(self.axis), "unit": self.unit,
-                "columns": dict(self.columns), "notes": list(self.notes), "dropped": self.dropped, "weighted": self.weighted,
-                "print": self.print}
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "parts": [asdict(part) for part in self.parts],
+            "items": self.items.tolist(),
+            "models": None if self.models is None else self.models.tolist(),
+            "axis": asdict(self.axis),
+            "unit": self.unit,
+            "columns": dict(self.columns),
+            "notes": list(self.notes),
+            "dropped": self.dropped,
+            "weighted": self.weighted,
+            "print": self.print,
+        }
 
     def fingerprint(self, options: Mapping[str, str]) -> str:
         """A short print of the shards and options, by which a checkpoint is known again."""
@@ -132,9 +173,25 @@ class Shards:
         person = ids.indices.to_numpy(zero_copy_only=False).astype(np.int64)
         offsets = table["time"].to_numpy()
         weight = table["weight"].to_numpy() if self.weighted else None
-        found = Responses(people if people.dtype.kind in "iu" else as_labels(people.tolist()), self.items, person,
-                          table["item"].to_numpy().astype(np.int64), table["resp"].to_numpy(), offsets, weight, self.axis, self.unit,
-                          "calendar", np.zeros(people.size), 0, None, self.notes, self.models, np.arange(person.size), self.columns)
+        found = Responses(
+            people if people.dtype.kind in "iu" else as_labels(people.tolist()),
+            self.items,
+            person,
+            table["item"].to_numpy().astype(np.int64),
+            table["resp"].to_numpy(),
+            offsets,
+            weight,
+            self.axis,
+            self.unit,
+            "calendar",
+            np.zeros(people.size),
+            0,
+            None,
+            self.notes,
+            self.models,
+            np.arange(person.size),
+            self.columns,
+        )
         try:
             check_responses(found)
         except ValueError as error:
@@ -156,20 +213,36 @@ class Shards:
             raise self._damaged(k, "its checksum is another")
         try:
             table = pq.read_table(pa.BufferReader(held), page_checksum_verification=True)
-            kinds = {"item": pa.types.is_integer, "resp": pa.types.is_float64, "time": pa.types.is_float64}
+            kinds = {
+                "item": pa.types.is_integer,
+                "resp": pa.types.is_float64,
+                "time": pa.types.is_float64,
+            }
             kinds |= {"weight": pa.types.is_float64} if self.weighted else {}
-            odd = [column for column, right in kinds.items() if not right(table.schema.field(column).type)]
+            odd = [
+                column
+                for column, right in kinds.items()
+                if not right(table.schema.field(column).type)
+            ]
             people = len(table["id"].unique())
-            if odd or any(table[column].null_count for column in ("id", *kinds)) or (table.num_rows, people) != (part.rows, part.people):
-                raise ValueError(f"{table.num_rows:,} rows of {people:,} people in columns {', '.join(table.column_names)}, where the list "
-                                 f"says {part.rows:,} of {part.people:,}")
+            if (
+                odd
+                or any(table[column].null_count for column in ("id", *kinds))
+                or (table.num_rows, people) != (part.rows, part.people)
+            ):
+                raise ValueError(
+                    f"{table.num_rows:,} rows of {people:,} people in columns {', '.join(table.column_names)}, where the list "
+                    f"says {part.rows:,} of {part.people:,}"
+                )
         except (OSError, ValueError, KeyError, pa.ArrowException) as error:
             raise self._damaged(k, error) from error
         return table
 
     def _damaged(self, k: int, why: Any) -> StorageError:
         place, name = self.place_of(k)
-        return StorageError(f"{place.path(name)}: damaged ({why}); restore it, or prepare the shards again")
+        return StorageError(
+            f"{place.path(name)}: damaged ({why}); restore it, or prepare the shards again"
+        )
 
     def values(self) -> Array:
         """All distinct responses."""
@@ -196,7 +269,11 @@ def is_shards(data: Any) -> bool:
     """Whether data are shards, or name a folder of them."""
     if isinstance(data, Shards):
         return True
-    return isinstance(data, str | PathLike) and str(data) != "-" and Place(fspath(data)).exists(MANIFEST)
+    return (
+        isinstance(data, str | PathLike)
+        and str(data) != "-"
+        and Place(fspath(data)).exists(MANIFEST)
+    )
 
 
 def shard_numbers(ids: Sequence[Any], shards: int) -> Ints:
@@ -204,17 +281,29 @@ def shard_numbers(ids: Sequence[Any], shards: int) -> Ints:
     return np.array([zlib.crc32(written(label).encode()) % shards for label in ids], dtype=np.int64)
 
 
-def write_part(place: Place, name: str, ids: Any, item: Ints, resp: Array, offsets: Array, weight: Array | None) -> Part:
+def write_part(
+    place: Place, name: str, ids: Any, item: Ints, resp: Array, offsets: Array, weight: Array | None
+) -> Part:
     """Write the sorted answers of one shard."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    columns = {"id": ids if isinstance(ids, pa.Array | pa.ChunkedArray) else pa.array(ids), "item": pa.array(item.astype(np.int32)),
-               "resp": pa.array(resp), "time": pa.array(offsets)}
+    columns = {
+        "id": ids if isinstance(ids, pa.Array | pa.ChunkedArray) else pa.array(ids),
+        "item": pa.array(item.astype(np.int32)),
+        "resp": pa.array(resp),
+        "time": pa.array(offsets),
+    }
     if weight is not None:
         columns["weight"] = pa.array(weight)
     table, buffer = pa.table(columns), pa.BufferOutputStream()
-    pq.write_table(table, buffer, compression="zstd", row_group_size=max(table.num_rows, 1), write_page_checksum=True)
+    pq.write_table(
+        table,
+        buffer,
+        compression="zstd",
+        row_group_size=max(table.num_rows, 1),
+        write_page_checksum=True,
+    )
     held = buffer.getvalue()
     with place.writing(name) as file:
         file.write(held)

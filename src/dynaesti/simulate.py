@@ -11,7 +11,11 @@ from dynaesti.arrays import Array, Ints, generator, positive_number, symmetric_r
 from dynaesti.errors import InputError
 from dynaesti.items import ItemModel, item_model
 
-PAPER_BANDWIDTH, PAPER_SPREAD, PAPER_MEAN = 0.19, 0.6, 0.5  # the paper gives no mean; 0.5 reproduces its figures
+PAPER_BANDWIDTH, PAPER_SPREAD, PAPER_MEAN = (
+    0.19,
+    0.6,
+    0.5,
+)  # the paper gives no mean; 0.5 reproduces its figures
 
 
 @dataclass(frozen=True)
@@ -42,18 +46,28 @@ def paper(people: int = 500, items: int = 500, *, static: bool = False, seed: in
     whole_number(people, "people", 1)
     whole_number(items, "items", 1)
     t = np.linspace(0.0, 1.0, items)
-    a, b, c = np.exp(0.2 * rng.standard_normal(items)), rng.uniform(0, 1, items), rng.uniform(0, 0.2, items)
-    ends = np.stack([(rng.permutation(people) + rng.uniform(size=people)) / people for _ in range(2)], axis=1)
+    a, b, c = (
+        np.exp(0.2 * rng.standard_normal(items)),
+        rng.uniform(0, 1, items),
+        rng.uniform(0, 0.2, items),
+    )
+    ends = np.stack(
+        [(rng.permutation(people) + rng.uniform(size=people)) / people for _ in range(2)], axis=1
+    )
     theta = np.tile(ends[:, :1], (1, items)) if static else _bridges(t, ends, rng)
     p = c + (1 - c) * expit(a * (ndtri(theta) - ndtri(b)))
-    return Synthetic((rng.uniform(size=p.shape) < p).astype(np.int64), np.tile(t, (people, 1)), theta, a, b, c)
+    return Synthetic(
+        (rng.uniform(size=p.shape) < p).astype(np.int64), np.tile(t, (people, 1)), theta, a, b, c
+    )
 
 
 def _bridges(t: Array, ends: Array, rng: np.random.Generator) -> Array:
     """Gaussian-process curves through given end points, drawn again until they stay within (0, 1)."""
 
     def cov(x: Array, y: Array) -> Array:
-        return np.asarray(PAPER_SPREAD**2 * np.exp(-0.5 * ((x[:, None] - y) / PAPER_BANDWIDTH) ** 2))
+        return np.asarray(
+            PAPER_SPREAD**2 * np.exp(-0.5 * ((x[:, None] - y) / PAPER_BANDWIDTH) ** 2)
+        )
 
     fixed = np.array([0.0, 1.0])
     gain = np.linalg.solve(cov(fixed, fixed), cov(fixed, t)).T
@@ -89,23 +103,42 @@ class Drawn:
     abilities: dict[str, Any]
 
 
-def answers(people: int = 200, items: int = 40, per_person: int = 60, *, model: str = "2PL", span: float = 100.0,
-            bandwidth: float = 25.0, level: float = 0.5, growth: float = 0.0, seed: Any = 0) -> Drawn:
+def answers(
+    people: int = 200,
+    items: int = 40,
+    per_person: int = 60,
+    *,
+    model: str = "2PL",
+    span: float = 100.0,
+    bandwidth: float = 25.0,
+    level: float = 0.5,
+    growth: float = 0.0,
+    seed: Any = 0,
+) -> Drawn:
     """Answers at irregular times by people whose ability is a level plus an RBF curve of total variance 1, and may grow with time.
 
     `level` is the share of the variance that stays with a person; `growth` everybody's rise over the span, centred.
     """
     rng = generator(seed)
     n, count = whole_number(people, "people", 1), whole_number(per_person, "per_person", 1)
-    world = World(item_model(model), whole_number(items, "items", 1), span, bandwidth, level, growth)
+    world = World(
+        item_model(model), whole_number(items, "items", 1), span, bandwidth, level, growth
+    )
     ability = world.abilities(n, rng)
     t = np.sort(rng.uniform(0.0, span, (n, count)), axis=1)
     theta = np.array([np.interp(t[k], world.grid, ability[k]) for k in range(n)]).ravel()
     u = world.parameters(rng)
     item = rng.integers(0, world.items, theta.size)
     resp = _responses(world.model, u, item, theta, rng)
-    table = {"id": np.repeat(numbered("p", n), count), "item": world.names[item], "resp": resp, "date": t.ravel()}
-    return Drawn(table, world.described(u), {"id": table["id"], "date": table["date"], "ability": theta})
+    table = {
+        "id": np.repeat(numbered("p", n), count),
+        "item": world.names[item],
+        "resp": resp,
+        "date": t.ravel(),
+    }
+    return Drawn(
+        table, world.described(u), {"id": table["id"], "date": table["date"], "ability": theta}
+    )
 
 
 def numbered(letter: str, count: int) -> npt.NDArray[np.str_]:
@@ -147,20 +180,29 @@ class World:
     def abilities(self, people: int, rng: np.random.Generator) -> Array:
         """Ability curves on the grid: (people, times)."""
         moving = curves(self.grid, self.bandwidth, people, rng)
-        return np.asarray(np.sqrt(self.level) * rng.standard_normal((people, 1)) + np.sqrt(1 - self.level) * moving
-                          + self.growth * (self.grid / self.span - 0.5))
+        return np.asarray(
+            np.sqrt(self.level) * rng.standard_normal((people, 1))
+            + np.sqrt(1 - self.level) * moving
+            + self.growth * (self.grid / self.span - 0.5)
+        )
 
     def parameters(self, rng: np.random.Generator) -> Array:
         """The items' parameters, unconstrained: (items, parameters)."""
         weak = self.model.priors(self.categories)
-        spread = WIDTH * np.minimum([w.sd for w in weak], 2.0)  # amounts have priors as wide as any unit needs
-        return np.asarray(np.array([w.mean for w in weak]) + spread * rng.standard_normal((self.items, len(weak))))
+        spread = WIDTH * np.minimum(
+            [w.sd for w in weak], 2.0
+        )  # amounts have priors as wide as any unit needs
+        return np.asarray(
+            np.array([w.mean for w in weak]) + spread * rng.standard_normal((self.items, len(weak)))
+        )
 
     def described(self, u: Array) -> dict[str, Any]:
         """The items' table."""
         return {"item": self.names, **self.model.describe(u)}
 
-    def answers(self, u: Array, counts: Ints, rng: np.random.Generator) -> tuple[Ints, Ints, Array, Array, Array]:
+    def answers(
+        self, u: Array, counts: Ints, rng: np.random.Generator
+    ) -> tuple[Ints, Ints, Array, Array, Array]:
         """Answers of new people with so many each: (person, item, response, time, ability), sorted by person and time."""
         ability, grid = self.abilities(counts.size, rng), self.grid
         person = np.repeat(np.arange(counts.size), counts)
@@ -174,10 +216,15 @@ class World:
         return person, item, _responses(self.model, u, item, theta, rng), t, theta
 
 
-def _responses(model: ItemModel, u: Array, item: Ints, theta: Array, rng: np.random.Generator) -> Array:
+def _responses(
+    model: ItemModel, u: Array, item: Ints, theta: Array, rng: np.random.Generator
+) -> Array:
     if model.categorical:
         p = np.exp(model.rows(u[item], theta[:, None]))[:, :, 0]
-        return np.asarray((rng.uniform(size=(theta.size, 1)) > p.cumsum(axis=1)[:, :-1]).sum(axis=1), dtype=np.float64)
+        return np.asarray(
+            (rng.uniform(size=(theta.size, 1)) > p.cumsum(axis=1)[:, :-1]).sum(axis=1),
+            dtype=np.float64,
+        )
     values = np.zeros((theta.size, 0))
     mean, var = (f(u[item], theta[:, None], values)[:, 0] for f in (model.expected, model.variance))
     if model.name == "poisson":
@@ -188,9 +235,44 @@ def _responses(model: ItemModel, u: Array, item: Ints, theta: Array, rng: np.ran
     return np.clip(rng.beta(mean * total, (1 - mean) * total), 1e-6, 1 - 1e-6)
 
 
-TOPICS = ("fractions", "decimals", "percentages", "equations", "functions", "graphs", "geometry", "probability")
-FIRST = ("Ada", "Ben", "Carla", "Dayo", "Elif", "Femi", "Grace", "Hugo", "Ines", "Jun", "Kofi", "Lena", "Mina", "Noor", "Otto", "Priya",
-         "Quinn", "Rosa", "Sami", "Tara", "Uma", "Vera", "Wim", "Ximena", "Yara", "Zoë")
+TOPICS = (
+    "fractions",
+    "decimals",
+    "percentages",
+    "equations",
+    "functions",
+    "graphs",
+    "geometry",
+    "probability",
+)
+FIRST = (
+    "Ada",
+    "Ben",
+    "Carla",
+    "Dayo",
+    "Elif",
+    "Femi",
+    "Grace",
+    "Hugo",
+    "Ines",
+    "Jun",
+    "Kofi",
+    "Lena",
+    "Mina",
+    "Noor",
+    "Otto",
+    "Priya",
+    "Quinn",
+    "Rosa",
+    "Sami",
+    "Tara",
+    "Uma",
+    "Vera",
+    "Wim",
+    "Ximena",
+    "Yara",
+    "Zoë",
+)
 TERM_DAYS, WEEKS = 110, 16
 
 
@@ -202,13 +284,20 @@ def term(students: int = 120, seed: Any = 7) -> dict[str, Any]:
     rng = generator(seed)
     n = whole_number(students, "students", 1)
     problems = [f"{topic} {k}" for topic in TOPICS for k in range(1, 6)]
-    difficulty, slope = rng.normal(0.2, 0.9, len(problems)), np.exp(rng.normal(0.1, 0.3, len(problems)))
+    difficulty, slope = (
+        rng.normal(0.2, 0.9, len(problems)),
+        np.exp(rng.normal(0.1, 0.3, len(problems))),
+    )
     days = np.linspace(0.0, TERM_DAYS, GRID)
     wiggle = curves(days, 22.0, n, rng)
     pace = rng.normal(1.1, 0.6, n)  # sds gained over the term
     slump = np.where(rng.uniform(size=n) < 0.12, rng.uniform(0.8, 1.6, n), 0.0)
-    ability = (0.8 * rng.standard_normal((n, 1)) + 0.4 * wiggle + pace[:, None] * (days / TERM_DAYS - 0.5)
-               - slump[:, None] / (1 + np.exp(-(days - 65) / 4)))
+    ability = (
+        0.8 * rng.standard_normal((n, 1))
+        + 0.4 * wiggle
+        + pace[:, None] * (days / TERM_DAYS - 0.5)
+        - slump[:, None] / (1 + np.exp(-(days - 65) / 4))
+    )
     names = [f"{FIRST[k % len(FIRST)]} {chr(65 + k // len(FIRST))}." for k in range(n)]
     rows: dict[str, list[Any]] = {"student": [], "problem": [], "correct": [], "timestamp": []}
     start = np.datetime64("2024-02-05T00:00:00", "s")
@@ -223,6 +312,8 @@ def term(students: int = 120, seed: Any = 7) -> dict[str, Any]:
                 theta = np.interp(when, days, ability[k])
                 rows["student"].append(names[k])
                 rows["problem"].append(problems[q])
-                rows["correct"].append(int(rng.uniform() < expit(slope[q] * (theta - difficulty[q]))))
+                rows["correct"].append(
+                    int(rng.uniform() < expit(slope[q] * (theta - difficulty[q])))
+                )
                 rows["timestamp"].append(str(start + np.timedelta64(int(when * 86400), "s")))
     return rows

@@ -21,7 +21,9 @@ class Stock:
     people: int
     number: Ints  # (items,)
     mean: Array
-    squares: Array  # sums of (response − mean)²: sums of squares themselves lose all digits far from 0
+    squares: (
+        Array  # sums of (response − mean)²: sums of squares themselves lose all digits far from 0
+    )
     values: Array  # distinct responses to items with categories, rising
     counts: Array  # (items, values)
 
@@ -32,8 +34,14 @@ class Stock:
             counts[:, np.searchsorted(values, part.values)] += part.counts
         both = self.number + other.number
         apart, share = other.mean - self.mean, other.number / np.maximum(both, 1)
-        return Stock(self.people + other.people, both, self.mean + apart * share,
-                     self.squares + other.squares + apart**2 * share * self.number, values, counts)
+        return Stock(
+            self.people + other.people,
+            both,
+            self.mean + apart * share,
+            self.squares + other.squares + apart**2 * share * self.number,
+            values,
+            counts,
+        )
 
     def mean_and_sd(self) -> tuple[Array, Array]:
         """Of each item's responses."""
@@ -54,7 +62,11 @@ def take_stock(responses: Responses, models: tuple[ItemModel, ...]) -> Stock:
     values = np.unique(resp[mine])
     check_values(values, models)
     cell = items[mine] * max(values.size, 1) + np.searchsorted(values, resp[mine])
-    counts = np.bincount(cell, minlength=size * values.size).reshape(size, values.size).astype(np.float64)
+    counts = (
+        np.bincount(cell, minlength=size * values.size)
+        .reshape(size, values.size)
+        .astype(np.float64)
+    )
     number = np.bincount(items, minlength=size)
     with np.errstate(over="ignore", invalid="ignore"):
         mean = np.bincount(items, resp, size) / np.maximum(number, 1)
@@ -64,7 +76,11 @@ def take_stock(responses: Responses, models: tuple[ItemModel, ...]) -> Stock:
 
 def check_values(values: Array, models: tuple[ItemModel, ...]) -> None:
     """Refuse more distinct responses than categories can be made of."""
-    kinds = {type(model) for model, amount in zip(models, amounts(models), strict=True) if not amount}
+    kinds = {
+        type(model) for model, amount in zip(models, amounts(models), strict=True) if not amount
+    }
     if values.size > (MOST_VALUES if kinds <= {OwnModel} else MOST_CATEGORIES):
-        raise ResponseError(f"resp: {values.size} distinct values for models with categories; recode them, or use poisson, gaussian or "
-                            "beta")
+        raise ResponseError(
+            f"resp: {values.size} distinct values for models with categories; recode them, or use poisson, gaussian or "
+            "beta"
+        )

@@ -13,8 +13,12 @@ from dynaesti.responses import Responses
 
 def warn_known(more: Responses) -> None:
     """Say that these very answers are in already."""
-    warnings.warn(f"these {told(len(more), 'answers')} of {told(more.people.size, 'people')} were added by an earlier update; nothing was "
-                  "added (again=True adds them once more)", HealthWarning, stacklevel=4)
+    warnings.warn(
+        f"these {told(len(more), 'answers')} of {told(more.people.size, 'people')} were added by an earlier update; nothing was "
+        "added (again=True adds them once more)",
+        HealthWarning,
+        stacklevel=4,
+    )
 
 
 def told_strangers(known: Labels, people: Labels) -> str | None:
@@ -26,11 +30,15 @@ def told_strangers(known: Labels, people: Labels) -> str | None:
     usual = {alike(label): label for label in known.tolist()}
     near = [(label, usual[alike(label)]) for label in names if alike(label) in usual]
     if near:
-        return (f"{len(near):,} of {told(people.size, 'people')} are new, but called nearly as known ones are (first: {near[0][0]!r} "
-                f"beside {near[0][1]!r}); names are compared as written, so make them alike if they are the same")
+        return (
+            f"{len(near):,} of {told(people.size, 'people')} are new, but called nearly as known ones are (first: {near[0][0]!r} "
+            f"beside {near[0][1]!r}); names are compared as written, so make them alike if they are the same"
+        )
     if strange.size == people.size:
-        return (f"none of the {people.size:,} people is known to the fit (such as {names[0]!r}; the fit knows "
-                f"{known.tolist()[0]!r})")
+        return (
+            f"none of the {people.size:,} people is known to the fit (such as {names[0]!r}; the fit knows "
+            f"{known.tolist()[0]!r})"
+        )
     return None
 
 

@@ -27,8 +27,17 @@ from dynaesti.textfiles import read_text
 
 ROW_BYTES = 40  # of a row of text, roughly
 HEAD = 1 << 20  # bytes by which a file's kind is judged
-SUFFIXES = {".csv": "text", ".tsv": "text", ".txt": "text", ".tab": "text", ".parquet": "parquet", ".pq": "parquet", ".jsonl": "json",
-            ".ndjson": "json", ".json": "json"}
+SUFFIXES = {
+    ".csv": "text",
+    ".tsv": "text",
+    ".txt": "text",
+    ".tab": "text",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".jsonl": "json",
+    ".ndjson": "json",
+    ".json": "json",
+}
 MAGIC = {b"PAR1": "parquet", b"{": "json", b"[": "json"}
 
 
@@ -44,7 +53,9 @@ class Source:
     def where(self, row: int) -> str:
         """The place of one of these rows."""
         at = self.start + row
-        return f"{self.name}, row {at}" if self.line is None else f"{self.name}, line {self.line(at)}"
+        return (
+            f"{self.name}, row {at}" if self.line is None else f"{self.name}, line {self.line(at)}"
+        )
 
 
 @dataclass(frozen=True)
@@ -77,7 +88,9 @@ def read_table(data: Any) -> Table:
     except TypeError:
         frame = None
     except NarwhalsError as error:
-        raise ResponseError(f"data: {str(error).splitlines()[0]}; give each column a name of its own") from None
+        raise ResponseError(
+            f"data: {str(error).splitlines()[0]}; give each column a name of its own"
+        ) from None
     if isinstance(frame, nw.LazyFrame):
         frame = frame.collect()
     if isinstance(frame, nw.DataFrame):
@@ -88,8 +101,10 @@ def read_table(data: Any) -> Table:
             return _read_files([str(row) for row in rows])
         if rows and all(isinstance(row, Mapping) for row in rows):
             return Table(_from_rows(rows))
-    raise ResponseError("data: expected a data frame, a CSV, JSON-lines or Parquet path, or an iterable of dicts; got "
-                        f"{type(data).__name__}")
+    raise ResponseError(
+        "data: expected a data frame, a CSV, JSON-lines or Parquet path, or an iterable of dicts; got "
+        f"{type(data).__name__}"
+    )
 
 
 def _with_own_names(frame: nw.DataFrame[Any]) -> nw.DataFrame[Any]:
@@ -97,8 +112,14 @@ def _with_own_names(frame: nw.DataFrame[Any]) -> nw.DataFrame[Any]:
     names = [str(name) for name in frame.columns]
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
-        raise ResponseError(f"data: {len(twice)} columns occur twice (first: {twice[0]!r}); give each a name of its own")
-    return frame if names == list(frame.columns) else frame.rename(dict(zip(frame.columns, names, strict=True)))
+        raise ResponseError(
+            f"data: {len(twice)} columns occur twice (first: {twice[0]!r}); give each a name of its own"
+        )
+    return (
+        frame
+        if names == list(frame.columns)
+        else frame.rename(dict(zip(frame.columns, names, strict=True)))
+    )
 
 
 def _from_rows(rows: Sequence[Mapping[str, Any]]) -> nw.DataFrame[Any]:
@@ -109,33 +130,59 @@ def _from_rows(rows: Sequence[Mapping[str, Any]]) -> nw.DataFrame[Any]:
 def _from_columns(columns: Mapping[Any, Any]) -> nw.DataFrame[Any]:
     if not columns:
         raise ResponseError("data: no columns; expected some such as id, item, resp and date")
-    single = [key for key, value in columns.items() if isinstance(value, str | bytes) or not hasattr(value, "__len__")]
+    single = [
+        key
+        for key, value in columns.items()
+        if isinstance(value, str | bytes) or not hasattr(value, "__len__")
+    ]
     if single:
-        raise ResponseError(f"column {single[0]!r}: a single value ({columns[single[0]]!r}); give one for each answer, in a list")
+        raise ResponseError(
+            f"column {single[0]!r}: a single value ({columns[single[0]]!r}); give one for each answer, in a list"
+        )
     lengths = {key: len(value) for key, value in columns.items()}
     if len(set(lengths.values())) > 1:
-        raise ResponseError(f"columns differ in length: {', '.join(f'{key} {n}' for key, n in list(lengths.items())[:12])}")
-    named = {str(key): _of_one_type(value, str(key)) if isinstance(value, list | tuple) else value for key, value in columns.items()}
+        raise ResponseError(
+            f"columns differ in length: {', '.join(f'{key} {n}' for key, n in list(lengths.items())[:12])}"
+        )
+    named = {
+        str(key): _of_one_type(value, str(key)) if isinstance(value, list | tuple) else value
+        for key, value in columns.items()
+    }
     try:
         return nw.from_dict(named, backend=_backend())
     except MissingExtraError:
         raise
     except Exception as error:  # whatever the frame library makes of them
-        raise ResponseError(f"data: the columns cannot be made into a table ({(str(error).splitlines() or [''])[0]})") from error
+        raise ResponseError(
+            f"data: the columns cannot be made into a table ({(str(error).splitlines() or [''])[0]})"
+        ) from error
 
 
 def _of_one_type(values: Sequence[Any], name: str) -> Any:
     """A list as values of one type, which frame libraries insist on: numbers where all are (1 beside 1.5 too), else text."""
     plain = [value.item() if isinstance(value, np.generic) else value for value in values]
     kinds = {type(value) for value in plain if value is not None}
-    odd = next((k for k, value in enumerate(plain) if isinstance(value, list | tuple | dict | set | np.ndarray)), None)
+    odd = next(
+        (
+            k
+            for k, value in enumerate(plain)
+            if isinstance(value, list | tuple | dict | set | np.ndarray)
+        ),
+        None,
+    )
     if odd is not None:
-        raise ResponseError(f"column {name!r}: a {type(plain[odd]).__name__} ({plain[odd]!r}) in row {odd}; give one value for each answer")
+        raise ResponseError(
+            f"column {name!r}: a {type(plain[odd]).__name__} ({plain[odd]!r}) in row {odd}; give one value for each answer"
+        )
     if kinds == {int} and any(abs(value) >= 2**63 for value in plain if value is not None):
-        return [None if value is None else str(value) for value in plain]  # as written: no whole number of a frame is so long
+        return [
+            None if value is None else str(value) for value in plain
+        ]  # as written: no whole number of a frame is so long
     if len(kinds) <= 1:
         return plain
-    if kinds == {int, float} and all(abs(value) < 2**53 for value in plain if isinstance(value, int)):
+    if kinds == {int, float} and all(
+        abs(value) < 2**53 for value in plain if isinstance(value, int)
+    ):
         return [None if value is None else float(value) for value in plain]
     if kinds <= {datetime, date}:
         return plain
@@ -145,9 +192,14 @@ def _of_one_type(values: Sequence[Any], name: str) -> Any:
 def _backend() -> Any:
     from importlib.util import find_spec
 
-    found = next((name for name in ("polars", "pyarrow", "pandas") if name in KINDS and find_spec(name)), None)
+    found = next(
+        (name for name in ("polars", "pyarrow", "pandas") if name in KINDS and find_spec(name)),
+        None,
+    )
     if found is None:
-        raise MissingExtraError("reading data needs pandas, polars or pyarrow; install one of them: pip install polars")
+        raise MissingExtraError(
+            "reading data needs pandas, polars or pyarrow; install one of them: pip install polars"
+        )
     return found
 
 
@@ -164,17 +216,27 @@ def _read_files(patterns: Sequence[str]) -> Table:
     names = parts[0].frame.columns
     for part in parts[1:]:
         if set(part.frame.columns) != set(names):
-            raise ResponseError(f"{part.sources[0].name} differs from {parts[0].sources[0].name} in its columns"
-                                f"{_differing(part.frame.columns, names)}; files that are read together need the same ones")
+            raise ResponseError(
+                f"{part.sources[0].name} differs from {parts[0].sources[0].name} in its columns"
+                f"{_differing(part.frame.columns, names)}; files that are read together need the same ones"
+            )
     tables = [part.frame.select(names).to_native() for part in parts]
     try:
-        whole = tables[0] if len(tables) == 1 else pa.concat_tables(tables, promote_options="permissive")
+        whole = (
+            tables[0]
+            if len(tables) == 1
+            else pa.concat_tables(tables, promote_options="permissive")
+        )
     except pa.ArrowInvalid:  # a column is numbers in one file and text in another
         texts = pa.schema([(name, pa.string()) for name in names])
         whole = pa.concat_tables([table.cast(texts) for table in tables])
-    return Table(nw.from_native(whole, eager_only=True), None, tuple(s for part in parts for s in part.sources),
-                 tuple(dict.fromkeys([*notes, *(note for part in parts for note in part.notes)])),
-                 tuple(line for part in parts for line in part.broken))
+    return Table(
+        nw.from_native(whole, eager_only=True),
+        None,
+        tuple(s for part in parts for s in part.sources),
+        tuple(dict.fromkeys([*notes, *(note for part in parts for note in part.notes)])),
+        tuple(line for part in parts for line in part.broken),
+    )
 
 
 def read_pieces(patterns: Sequence[str], rows: int) -> Iterator[Table]:
@@ -186,8 +248,10 @@ def read_pieces(patterns: Sequence[str], rows: int) -> Iterator[Table]:
         for piece in _pieces(name, rows):
             names = names or list(piece.frame.columns)
             if set(piece.frame.columns) != set(names):
-                raise ResponseError(f"{name} differs from {files[0]} in its columns{_differing(piece.frame.columns, names)}; files that "
-                                    "are read together need the same ones")
+                raise ResponseError(
+                    f"{name} differs from {files[0]} in its columns{_differing(piece.frame.columns, names)}; files that "
+                    "are read together need the same ones"
+                )
             yield replace(piece, notes=(*notes, *piece.notes))
             notes = ()
 
@@ -210,7 +274,9 @@ def _need_arrow() -> None:
     try:
         import pyarrow  # noqa: F401
     except ImportError:
-        raise MissingExtraError("reading files needs pyarrow: pip install 'dynaesti[files]', or hand over a data frame") from None
+        raise MissingExtraError(
+            "reading files needs pyarrow: pip install 'dynaesti[files]', or hand over a data frame"
+        ) from None
 
 
 def _expanded(pattern: str) -> list[str]:
@@ -218,28 +284,44 @@ def _expanded(pattern: str) -> list[str]:
         if pattern == "-" or Path(pattern).exists():
             return [pattern]
     except (OSError, ValueError) as error:  # a name too long, or with a zero in it
-        raise FileError(f"{shown([pattern])}: no such file ({getattr(error, 'strerror', None) or error})") from None
+        raise FileError(
+            f"{shown([pattern])}: no such file ({getattr(error, 'strerror', None) or error})"
+        ) from None
     found = sorted(glob.glob(pattern, recursive=True)) if glob.has_magic(pattern) else []
     if not found:
-        raise FileError(f"{shown([pattern], longest=200)}: {'no file matches' if glob.has_magic(pattern) else 'no such file'}")
+        raise FileError(
+            f"{shown([pattern], longest=200)}: {'no file matches' if glob.has_magic(pattern) else 'no such file'}"
+        )
     return found
 
 
 def _filled(patterns: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
     """The files named, and a note on those that were passed over: of several files, some may be empty."""
     names = [name for pattern in patterns for name in _expanded(pattern)]
-    empty = [name for name in names if len(names) > 1 and name != "-" and Path(name).is_file() and not Path(name).stat().st_size]
+    empty = [
+        name
+        for name in names
+        if len(names) > 1 and name != "-" and Path(name).is_file() and not Path(name).stat().st_size
+    ]
     if not empty:
         return names, ()
     if len(empty) == len(names):
         raise ResponseError(f"all {len(names)} files are empty, first {names[0]}")
-    return [name for name in names if name not in empty], (f"{len(empty)} of {len(names)} files are empty, first {empty[0]}",)
+    return [name for name in names if name not in empty], (
+        f"{len(empty)} of {len(names)} files are empty, first {empty[0]}",
+    )
 
 
 def _differing(found: Sequence[str], wanted: Sequence[str]) -> str:
     """How a file's columns differ from the first one's, in brackets."""
-    lacks, more = ([name for name in a if name not in b] for a, b in ((wanted, found), (found, wanted)))
-    told = [f"{word} {shown(names)}" for word, names in (("it lacks", lacks), ("it has also", more)) if names]
+    lacks, more = (
+        [name for name in a if name not in b] for a, b in ((wanted, found), (found, wanted))
+    )
+    told = [
+        f"{word} {shown(names)}"
+        for word, names in (("it lacks", lacks), ("it has also", more))
+        if names
+    ]
     return f" ({'; '.join(told)})"
 
 
@@ -250,9 +332,13 @@ def _pieces(name: str, rows: int | None) -> Iterator[Table]:
         raise FileError(f"{name}: a folder, not a file; give its files, such as {path}/*.csv")
     label = "standard input" if name == "-" else path.name
     try:
-        packed = None if name != "-" and path.is_file() else _poured(name)  # a pipe can be read only once
+        packed = (
+            None if name != "-" and path.is_file() else _poured(name)
+        )  # a pipe can be read only once
         head = _opened(name, packed).read(HEAD)
-        kind = SUFFIXES.get(_suffix(path)) or next((k for magic, k in MAGIC.items() if head.lstrip().startswith(magic)), "text")
+        kind = SUFFIXES.get(_suffix(path)) or next(
+            (k for magic, k in MAGIC.items() if head.lstrip().startswith(magic)), "text"
+        )
         yield from READERS[kind](name, packed, head, label, rows)
     except ResponseError:
         raise
@@ -260,7 +346,9 @@ def _pieces(name: str, rows: int | None) -> Iterator[Table]:
         raise
     except Exception as error:  # each reader has errors of its own
         first = (str(error).splitlines() or [""])[0]
-        raise ResponseError(f"{name}: could not be read ({type(error).__name__}: {first})") from error
+        raise ResponseError(
+            f"{name}: could not be read ({type(error).__name__}: {first})"
+        ) from error
 
 
 def _poured(name: str) -> bytes:
@@ -276,16 +364,30 @@ def _poured(name: str) -> bytes:
 
 
 def _suffix(path: Path) -> str:
-    return (path.suffixes[-2] if path.suffix.lower() == ".gz" and len(path.suffixes) > 1 else path.suffix).lower()
+    return (
+        path.suffixes[-2]
+        if path.suffix.lower() == ".gz" and len(path.suffixes) > 1
+        else path.suffix
+    ).lower()
 
 
 def _opened(name: str, packed: bytes | None) -> Any:
     import pyarrow as pa
 
-    return pa.BufferReader(packed) if packed is not None else pa.input_stream(name, compression="detect")
+    return (
+        pa.BufferReader(packed)
+        if packed is not None
+        else pa.input_stream(name, compression="detect")
+    )
 
 
-def _read_parquet(name: str, packed: bytes | None, head: bytes, label: str, rows: int | None) -> Iterator[Table]:  # noqa: ARG001
+def _read_parquet(
+    name: str,
+    packed: bytes | None,
+    head: bytes,  # noqa: ARG001  one signature for all readers
+    label: str,
+    rows: int | None,
+) -> Iterator[Table]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -294,12 +396,20 @@ def _read_parquet(name: str, packed: bytes | None, head: bytes, label: str, rows
         yield Table(nw.from_native(table, eager_only=True), None, (Source(label, table.num_rows),))
         return
     start = 0
-    for batch in pq.ParquetFile(name if packed is None else _opened(name, packed)).iter_batches(rows):
-        yield Table(nw.from_native(pa.Table.from_batches([batch]), eager_only=True), None, (Source(label, batch.num_rows, start),))
+    for batch in pq.ParquetFile(name if packed is None else _opened(name, packed)).iter_batches(
+        rows
+    ):
+        yield Table(
+            nw.from_native(pa.Table.from_batches([batch]), eager_only=True),
+            None,
+            (Source(label, batch.num_rows, start),),
+        )
         start += batch.num_rows
 
 
-def _read_json(name: str, packed: bytes | None, head: bytes, label: str, rows: int | None) -> Iterator[Table]:
+def _read_json(
+    name: str, packed: bytes | None, head: bytes, label: str, rows: int | None
+) -> Iterator[Table]:
     """JSON lines, or one list of objects."""
     if head.lstrip().startswith(b"["):
         text = codecs.decode(_opened(name, packed).read(), "utf-8-sig")
@@ -329,9 +439,13 @@ def _read_json(name: str, packed: bytes | None, head: bytes, label: str, rows: i
         yield _json_table(found, broken, label, start, places)
 
 
-def _json_table(rows: list[Any], broken: list[str], label: str, start: int, places: list[int]) -> Table:
+def _json_table(
+    rows: list[Any], broken: list[str], label: str, start: int, places: list[int]
+) -> Table:
     if not rows or not all(isinstance(row, dict) for row in rows):
-        raise ResponseError(f"{label}: expected one JSON object a line, such as {{\"id\": \"ada\", \"item\": 3, \"resp\": 1, \"date\": 5}}")
+        raise ResponseError(
+            f'{label}: expected one JSON object a line, such as {{"id": "ada", "item": 3, "resp": 1, "date": 5}}'
+        )
     source = Source(label, len(rows), start, (lambda row: places[row - start]) if places else None)
     return Table(_as_arrow(_from_rows(rows)), None, (source,), (), tuple(broken))
 
@@ -340,11 +454,19 @@ def _as_arrow(frame: nw.DataFrame[Any]) -> nw.DataFrame[Any]:
     return nw.from_native(frame.to_arrow(), eager_only=True)
 
 
-def _read_text(name: str, packed: bytes | None, head: bytes, label: str, rows: int | None) -> Iterator[Table]:
+def _read_text(
+    name: str, packed: bytes | None, head: bytes, label: str, rows: int | None
+) -> Iterator[Table]:
     """Delimited text."""
     for piece in read_text(lambda: _opened(name, packed), head, label, rows):
         source = Source(label, piece.columns.num_rows, piece.start, piece.line)
-        yield Table(nw.from_native(piece.columns, eager_only=True), None, (source,), piece.notes, piece.broken)
+        yield Table(
+            nw.from_native(piece.columns, eager_only=True),
+            None,
+            (source,),
+            piece.notes,
+            piece.broken,
+        )
 
 
 READERS = {"text": _read_text, "parquet": _read_parquet, "json": _read_json}

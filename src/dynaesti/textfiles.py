@@ -72,16 +72,26 @@ def read_text(open_anew: Opener, head: bytes, label: str, rows: int | None) -> I
             dialect = replace(dialect, encoding=REPAIRED)  # rows up to here are the same in both
         except StrayQuoteError:
             if start:
-                raise ResponseError(f"{label}: a quote somewhere below row {start:,} is never closed, and would swallow the rows behind "
-                                    "it; repair it") from None
+                raise ResponseError(
+                    f"{label}: a quote somewhere below row {start:,} is never closed, and would swallow the rows behind "
+                    "it; repair it"
+                ) from None
             dialect = replace(dialect, quoting=False)
 
 
 class _Reading:
     """One way through a file."""
 
-    def __init__(self, open_anew: Opener, label: str, dialect: Dialect, notes: list[str], rows: int | None) -> None:
-        self.open, self.label, self.dialect, self.notes, self.rows = open_anew, label, dialect, notes, rows
+    def __init__(
+        self, open_anew: Opener, label: str, dialect: Dialect, notes: list[str], rows: int | None
+    ) -> None:
+        self.open, self.label, self.dialect, self.notes, self.rows = (
+            open_anew,
+            label,
+            dialect,
+            notes,
+            rows,
+        )
         self.broken: list[str] = []
         self.repaired: _Repaired | None = None
 
@@ -117,7 +127,9 @@ class _Reading:
             self.repaired = _Repaired(stream)
             stream = pa.PythonFile(self.repaired, mode="r")
         elif dialect.encoding not in ("utf-8", "utf-8-sig"):
-            stream = pa.BufferReader(stream.read().decode(dialect.encoding, "replace").lstrip("\ufeff").encode())
+            stream = pa.BufferReader(
+                stream.read().decode(dialect.encoding, "replace").lstrip("\ufeff").encode()
+            )
 
         def skip(row: Any) -> str:
             if dialect.quoting and _holds_rows(row.text, dialect):
@@ -127,11 +139,26 @@ class _Reading:
 
         self.swallowed = False
         return pc.open_csv(
-            stream, pc.ReadOptions(use_threads=False, column_names=columns, skip_rows=dialect.above + 1, block_size=BLOCK),
-            pc.ParseOptions(delimiter=dialect.delimiter, newlines_in_values=dialect.quoting,
-                            quote_char='"' if dialect.quoting else False, invalid_row_handler=skip),
-            pc.ConvertOptions(column_types=dict.fromkeys(columns, pa.string()), strings_can_be_null=True, null_values=[""],
-                              quoted_strings_can_be_null=True))
+            stream,
+            pc.ReadOptions(
+                use_threads=False,
+                column_names=columns,
+                skip_rows=dialect.above + 1,
+                block_size=BLOCK,
+            ),
+            pc.ParseOptions(
+                delimiter=dialect.delimiter,
+                newlines_in_values=dialect.quoting,
+                quote_char='"' if dialect.quoting else False,
+                invalid_row_handler=skip,
+            ),
+            pc.ConvertOptions(
+                column_types=dict.fromkeys(columns, pa.string()),
+                strings_can_be_null=True,
+                null_values=[""],
+                quoted_strings_can_be_null=True,
+            ),
+        )
 
     def _checked(self, table: Any) -> Any:
         """The rows of a batch, after a look at what quotes did to them."""
@@ -141,14 +168,22 @@ class _Reading:
         if self.dialect.quoting:
             for name in self.dialect.columns:
                 over = table[name].filter(pc.match_substring(table[name], "\n"))
-                if self.swallowed or any(_holds_rows(cell, self.dialect) for cell in over.to_pylist()):
+                if self.swallowed or any(
+                    _holds_rows(cell, self.dialect) for cell in over.to_pylist()
+                ):
                     raise StrayQuoteError
             return table
         cells = {name: table[name].to_pylist() for name in self.dialect.columns}
         stray = [_stray(row) for row in zip(*cells.values(), strict=True)]
-        self.broken += [self.dialect.delimiter.join(cell or "" for cell in row)[:SHOWN]
-                        for row, bad in zip(zip(*cells.values(), strict=True), stray, strict=True) if bad]
-        kept = {name: [_unquoted(cell) for cell, bad in zip(column, stray, strict=True) if not bad] for name, column in cells.items()}
+        self.broken += [
+            self.dialect.delimiter.join(cell or "" for cell in row)[:SHOWN]
+            for row, bad in zip(zip(*cells.values(), strict=True), stray, strict=True)
+            if bad
+        ]
+        kept = {
+            name: [_unquoted(cell) for cell, bad in zip(column, stray, strict=True) if not bad]
+            for name, column in cells.items()
+        }
         return pa.table({name: pa.array(column, pa.string()) for name, column in kept.items()})
 
     def _piece(self, found: Any, start: int) -> Piece:
@@ -156,21 +191,38 @@ class _Reading:
 
         notes = list(self.notes) if not start else []
         if self.repaired is not None and self.repaired.odd:
-            notes.append(f"{self.label}: {self.repaired.odd:,} bytes are not UTF-8 and were read as Windows-1252")
+            notes.append(
+                f"{self.label}: {self.repaired.odd:,} bytes are not UTF-8 and were read as Windows-1252"
+            )
             self.repaired.odd = 0
-        named = {column: whole_numbers(found[column]) for column in self.dialect.columns
-                 if not column.startswith(UNNAMED) or found[column].null_count < found.num_rows}
+        named = {
+            column: whole_numbers(found[column])
+            for column in self.dialect.columns
+            if not column.startswith(UNNAMED) or found[column].null_count < found.num_rows
+        }
         places = self._lines(most=len(self.broken)) if self.broken and self.rows is None else []
-        shown = [f"{self.label}, line {number} {text!r}" for text, number in zip(self.broken, places, strict=False)]
-        return Piece(pa.table(named), start, tuple(notes), tuple(shown or [f"{self.label}, the line {text!r}" for text in self.broken]),
-                     lambda row: self._lines(wanted=row)[0])
+        shown = [
+            f"{self.label}, line {number} {text!r}"
+            for text, number in zip(self.broken, places, strict=False)
+        ]
+        return Piece(
+            pa.table(named),
+            start,
+            tuple(notes),
+            tuple(shown or [f"{self.label}, the line {text!r}" for text in self.broken]),
+            lambda row: self._lines(wanted=row)[0],
+        )
 
     def _lines(self, wanted: int | None = None, most: int = 1) -> list[int]:
         """The line of a wanted row, or of the first few that are no rows: the file is read again, since blank lines are not counted."""
         dialect = self.dialect
         encoding = "utf-8" if dialect.encoding == REPAIRED else dialect.encoding
         stream = io.TextIOWrapper(self.open(), encoding=encoding, errors="replace", newline="")
-        reader = csv.reader(stream, delimiter=dialect.delimiter, quoting=csv.QUOTE_MINIMAL if dialect.quoting else csv.QUOTE_NONE)
+        reader = csv.reader(
+            stream,
+            delimiter=dialect.delimiter,
+            quoting=csv.QUOTE_MINIMAL if dialect.quoting else csv.QUOTE_NONE,
+        )
         row, before, odd = -1, 0, []
         for cells in reader:
             first, before = before + 1, reader.line_num  # a row may run over several lines
@@ -223,7 +275,7 @@ def _as_windows(error: UnicodeError) -> tuple[str, int]:
     """Bytes that are not UTF-8 as Windows-1252 has them: a name that was pasted from elsewhere must not cost all the others theirs."""
     assert isinstance(error, UnicodeDecodeError)
     _decoding.stream.odd += error.end - error.start
-    return error.object[error.start:error.end].decode("cp1252", "replace"), error.end
+    return error.object[error.start : error.end].decode("cp1252", "replace"), error.end
 
 
 codecs.register_error("dynaesti-windows", _as_windows)
@@ -233,7 +285,11 @@ class _Repaired(io.RawIOBase):
     """A stream of bytes as UTF-8."""
 
     def __init__(self, stream: Any) -> None:
-        self.stream, self.decoder, self.rest = stream, codecs.getincrementaldecoder("utf-8")("dynaesti-windows"), b""
+        self.stream, self.decoder, self.rest = (
+            stream,
+            codecs.getincrementaldecoder("utf-8")("dynaesti-windows"),
+            b"",
+        )
         self.odd = 0  # bytes that were not UTF-8
 
     def readable(self) -> bool:
@@ -285,10 +341,18 @@ def _dialect(head: bytes, encoding: str, label: str, notes: list[str]) -> Dialec
     if _ends_in_delimiters(lines, delimiter, len(columns)):
         columns.append("")
     columns = [column or f"{UNNAMED}{k + 1}" for k, column in enumerate(columns)]
-    twice = [column for column in dict.fromkeys(columns) if columns.count(column) > 1] if len(set(columns)) < len(columns) else []
+    twice = (
+        [column for column in dict.fromkeys(columns) if columns.count(column) > 1]
+        if len(set(columns)) < len(columns)
+        else []
+    )
     if twice:
-        raise ResponseError(f"{label}: {len(twice)} columns occur twice (first: {twice[0]!r}); give each a name of its own")
-    return Dialect(encoding, delimiter, tuple(columns), next(k for k, line in enumerate(every) if line.strip()))
+        raise ResponseError(
+            f"{label}: {len(twice)} columns occur twice (first: {twice[0]!r}); give each a name of its own"
+        )
+    return Dialect(
+        encoding, delimiter, tuple(columns), next(k for k, line in enumerate(every) if line.strip())
+    )
 
 
 def _cells(lines: Sequence[str], delimiter: str) -> list[list[str]]:
@@ -297,6 +361,7 @@ def _cells(lines: Sequence[str], delimiter: str) -> list[list[str]]:
 
 def _delimiter(lines: Sequence[str]) -> str:
     """The candidate that cuts the first lines into most, and equally many, columns; a heading may have one more or fewer."""
+
     def quality(delimiter: str) -> tuple[bool, bool, int]:
         counts = [len(row) for row in _cells(lines, delimiter)]
         body = counts[1:] or counts
@@ -310,7 +375,9 @@ def _delimiter(lines: Sequence[str]) -> str:
 def _ends_in_delimiters(lines: Sequence[str], delimiter: str, columns: int) -> bool:
     """Whether rows have one cell more than the heading, and nothing in it: a delimiter ends each line."""
     body = _cells(lines, delimiter)[1:]
-    return bool(body) and sum(len(row) == columns + 1 and not row[-1].strip() for row in body) >= MOSTLY * len(body)
+    return bool(body) and sum(
+        len(row) == columns + 1 and not row[-1].strip() for row in body
+    ) >= MOSTLY * len(body)
 
 
 def whole_numbers(column: Any) -> Any:
@@ -322,4 +389,8 @@ def whole_numbers(column: Any) -> Any:
         numbers = pc.cast(column, pa.int64())
     except pa.ArrowInvalid:
         return column
-    return numbers if pc.all(pc.equal(pc.cast(numbers, pa.string()), column)).as_py() is not False else column
+    return (
+        numbers
+        if pc.all(pc.equal(pc.cast(numbers, pa.string()), column)).as_py() is not False
+        else column
+    )

@@ -17,7 +17,15 @@ from inputs import base, draw
 from judging import HEADING, Tally
 from processes import Stage, kills, pairs, run
 
-SIZES = {"api": 420, "cli": 160, "files": 500, "crafted": 400, "shards": 200, "kills": 63, "pairs": 42}
+SIZES = {
+    "api": 420,
+    "cli": 160,
+    "files": 500,
+    "crafted": 400,
+    "shards": 200,
+    "kills": 63,
+    "pairs": 42,
+}
 SINGLE = [("fit.dyn", "fit.dyn"), ("curve.dyn", "curve.dyn")]
 
 
@@ -41,17 +49,35 @@ def attack(sizes, seed, folder, tell=print):
     said()
     (folder / "cli").mkdir()
     base(1, 12, 5, 10).to_csv(folder / "cli" / "a.csv", index=False)
-    assert run("fit", folder / "cli" / "a.csv", "--out", folder / "cli" / "run", "--quiet", "--no-report", "--no-static")[0] == 0
+    assert (
+        run(
+            "fit",
+            folder / "cli" / "a.csv",
+            "--out",
+            folder / "cli" / "run",
+            "--quiet",
+            "--no-report",
+            "--no-static",
+        )[0]
+        == 0
+    )
     tally = part("command line: bad and odd input")
     for trial in draw(rng, sizes["cli"], folder / "cli"):
         tally.judge(*trial)
     said()
     make_things(folder)
-    shards = [(f"shards/{path.name}", "run") for path in sorted((folder / "shards").iterdir())] + [("run/fit.dyn", "run")]
-    sites = [(f"run/sites/{path.name}", "run") for path in sorted((folder / "run" / "sites").iterdir())]
+    shards = [(f"shards/{path.name}", "run") for path in sorted((folder / "shards").iterdir())] + [
+        ("run/fit.dyn", "run")
+    ]
+    sites = [
+        (f"run/sites/{path.name}", "run") for path in sorted((folder / "run" / "sites").iterdir())
+    ]
     half = sizes["shards"] // 2
-    for name, number, names in (("saved files, damaged", sizes["files"], SINGLE), ("shards and runs, damaged", half, shards),
-                                ("sites, damaged", half, sites)):
+    for name, number, names in (
+        ("saved files, damaged", sizes["files"], SINGLE),
+        ("shards and runs, damaged", half, shards),
+        ("sites, damaged", half, sites),
+    ):
         tally = part(name)
         for _ in range(number):
             tally.judge(*random_damage(rng, folder, names))
@@ -77,7 +103,10 @@ def main():
     parser.add_argument("--part", choices=SIZES, help="only this one")
     parser.add_argument("--times", type=float, default=1.0, help="so many times as many trials")
     args = parser.parse_args()
-    sizes = {name: int(args.times * size) if args.part in (None, name) else 0 for name, size in SIZES.items()}
+    sizes = {
+        name: int(args.times * size) if args.part in (None, name) else 0
+        for name, size in SIZES.items()
+    }
     print(f"seed {args.seed}")
     with tempfile.TemporaryDirectory() as folder:
         tallies = attack(sizes, args.seed, Path(folder))

@@ -28,7 +28,7 @@ def damaged(rng, whole):
     if way == 0:
         bad[rng.integers(len(bad))] ^= 1 << rng.integers(8)
     elif way == 1:
-        del bad[int(rng.integers(len(bad))):]
+        del bad[int(rng.integers(len(bad))) :]
     elif way == 2:
         a, b = np.sort(rng.integers(0, len(bad), 2))
         bad[a:b] = bytes(int(b - a))
@@ -59,7 +59,9 @@ def says(path):
     if isinstance(thing, dy.Curve):
         return np.concatenate([thing.mean([1.0, 5.0]), thing.sd([1.0, 5.0]), [thing.log_evidence]])
     table = thing.ability([10.0, 50.0])
-    return np.concatenate([table["mean"], table["sd"], thing.items["a"], thing.items["b"], [thing.log_evidence]])
+    return np.concatenate(
+        [table["mean"], table["sd"], thing.items["a"], thing.items["b"], [thing.log_evidence]]
+    )
 
 
 def random_damage(rng, folder, names):
@@ -138,7 +140,9 @@ def odd_header(rng, header):
         key = keys[rng.integers(len(keys))]
         path.append(key)
         if not isinstance(node[key], dict | list) or not node[key] or rng.random() < 0.2:
-            node[key] = [None, -1, 10**9, "x", [], {}, 1e308, True, "ftp://127.0.0.1:9/x", [[]]][rng.integers(10)]
+            node[key] = [None, -1, 10**9, "x", [], {}, 1e308, True, "ftp://127.0.0.1:9/x", [[]]][
+                rng.integers(10)
+            ]
             break
         node = node[key]
     return f"header {path} := {node[path[-1]]!r}"
@@ -180,10 +184,21 @@ def use(name, table):
     thing.summary()
     more = table.head(8).assign(date=table["date"].head(8) + 200)
     numbers = thing.ability([10.0, 300.0])[["mean", "sd"]].to_numpy(float)
-    tables = thing.score(more, at=[10.0]), thing.update(more).ability([10.0]), thing.predict(more).rename(columns={"expected": "mean"})
+    tables = (
+        thing.score(more, at=[10.0]),
+        thing.update(more).ability([10.0]),
+        thing.predict(more).rename(columns={"expected": "mean"}),
+    )
     for found in (table[["mean"]] for table in tables):
         numbers = np.concatenate([numbers.ravel(), found.to_numpy(float).ravel()])
-    numbers = np.concatenate([numbers, thing.live(thing.ids[0]).add(250.0, thing.item_labels.tolist()[0], 1).ability([10.0])["mean"]])
+    numbers = np.concatenate(
+        [
+            numbers,
+            thing.live(thing.ids[0])
+            .add(250.0, thing.item_labels.tolist()[0], 1)
+            .ability([10.0])["mean"],
+        ]
+    )
     if not np.isfinite(numbers).all():
         raise ValueError("numbers that are not finite came out")
 
@@ -201,7 +216,9 @@ def crafted_files(rng, folder, number, tally):
     code = CHILD.format(here=str(Path(__file__).parent), table=str(folder / "table.parquet"))
     while todo:
         some, todo = todo[:BATCH], todo[BATCH:]
-        run = subprocess.run([sys.executable, "-c", code], input=" ".join(some), capture_output=True, text=True)
+        run = subprocess.run(
+            [sys.executable, "-c", code], input=" ".join(some), capture_output=True, text=True
+        )
         ended = {}
         for line in run.stdout.splitlines():
             words = line.split(maxsplit=3)
@@ -224,5 +241,3 @@ def read(folder):
     rows = fit.shards.rows if isinstance(fit, dy.ShardedFit) else len(fit.responses)
     table = fit.ability([10.0, 90.0]).astype({"id": str}).sort_values(["id", "time"])
     return rows, table["mean"].to_numpy(float)
-
-

@@ -26,6 +26,7 @@ class HangError(BaseException):
 @contextmanager
 def in_time(seconds=PATIENCE):
     """Raise where the work takes longer (compiled loops are asked when they return)."""
+
     def ring(*_):
         raise HangError
 
@@ -76,7 +77,9 @@ class Tally:
 
     def row(self):
         total = sum(self.counts.values())
-        return f"{self.part:<46} {total:>6} " + " ".join(f"{self.counts[kind]:>6}" for kind in (*FINE, *BAD))
+        return f"{self.part:<46} {total:>6} " + " ".join(
+            f"{self.counts[kind]:>6}" for kind in (*FINE, *BAD)
+        )
 
 
 HEADING = f"{'part':<46} {'trials':>6} " + " ".join(f"{kind:>6}" for kind in (*FINE, *BAD))

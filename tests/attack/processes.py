@@ -19,7 +19,9 @@ MOST = 120  # seconds for a whole command
 
 def run(*words):
     """A command to its end: (exit code, what it said)."""
-    done = subprocess.run([*DYNAESTI, *map(str, words)], capture_output=True, text=True, timeout=MOST)
+    done = subprocess.run(
+        [*DYNAESTI, *map(str, words)], capture_output=True, text=True, timeout=MOST
+    )
     return done.returncode, done.stdout + done.stderr
 
 
@@ -31,9 +33,27 @@ class Stage:
         table = base(4, 60, 8, 40)
         table.to_csv(folder / "a.csv", index=False)
         for k in (1, 2):
-            table.sample(200, random_state=k).assign(date=lambda t, k=k: t["date"] + 100 * k).to_csv(folder / f"u{k}.csv", index=False)
-        assert run("fit", folder / "a.csv", "--out", folder / "run", "--quiet", "--no-report", "--no-static")[0] == 0
-        assert run("prepare", folder / "a.csv", "--out", folder / "shards", "--shards", 4, "--quiet")[0] == 0
+            table.sample(200, random_state=k).assign(
+                date=lambda t, k=k: t["date"] + 100 * k
+            ).to_csv(folder / f"u{k}.csv", index=False)
+        assert (
+            run(
+                "fit",
+                folder / "a.csv",
+                "--out",
+                folder / "run",
+                "--quiet",
+                "--no-report",
+                "--no-static",
+            )[0]
+            == 0
+        )
+        assert (
+            run("prepare", folder / "a.csv", "--out", folder / "shards", "--shards", 4, "--quiet")[
+                0
+            ]
+            == 0
+        )
         assert run("fit", folder / "shards", "--out", folder / "srun", "--quiet")[0] == 0
         self.rows = len(table)
 
@@ -49,12 +69,28 @@ class Stage:
 
 KILLS = {  # name: (things copied, the command's words, the run it makes or changes)
     "update": (("run",), ("update", "{w}/run", "{f}/u1.csv"), "run"),
-    "update --drop-duplicates": (("run",), ("update", "{w}/run", "{f}/u1.csv", "--drop-duplicates"), "run"),
+    "update --drop-duplicates": (
+        ("run",),
+        ("update", "{w}/run", "{f}/u1.csv", "--drop-duplicates"),
+        "run",
+    ),
     "update of shards": (("srun",), ("update", "{w}/srun", "{f}/u1.csv", "--quiet"), "srun"),
-    "update --refresh": (("srun",), ("update", "{w}/srun", "{f}/u1.csv", "--refresh", "--quiet"), "srun"),
-    "fit": ((), ("fit", "{f}/a.csv", "--out", "{w}/new", "--quiet", "--no-report", "--no-static"), "new"),
+    "update --refresh": (
+        ("srun",),
+        ("update", "{w}/srun", "{f}/u1.csv", "--refresh", "--quiet"),
+        "srun",
+    ),
+    "fit": (
+        (),
+        ("fit", "{f}/a.csv", "--out", "{w}/new", "--quiet", "--no-report", "--no-static"),
+        "new",
+    ),
     "fit of shards": ((), ("fit", "{w}/shards", "--out", "{w}/new", "--quiet"), "new"),
-    "prepare --force": ((), ("prepare", "{f}/a.csv", "--out", "{w}/shards", "--shards", "4", "--force", "--quiet"), None),
+    "prepare --force": (
+        (),
+        ("prepare", "{f}/a.csv", "--out", "{w}/shards", "--shards", "4", "--force", "--quiet"),
+        None,
+    ),
 }
 
 
@@ -75,11 +111,16 @@ def kills(rng, stage, number, tally):
             right[name] = read(work / made) if made else shards_of(work)
         work = stage.fresh(*things)
         for _ in range(int(rng.integers(1, 3))):
-            job = subprocess.Popen([*DYNAESTI, *filled(work)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            job = subprocess.Popen(
+                [*DYNAESTI, *filled(work)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            )
             time.sleep(float(rng.uniform(0.3, 1.1)) * lasted[name])
             job.send_signal(signal.SIGKILL)
             job.wait()
-        code, said = run(*filled(work), *(["--force"] if name == "fit" and (work / "new" / "fit.dyn").exists() else []))
+        code, said = run(
+            *filled(work),
+            *(["--force"] if name == "fit" and (work / "new" / "fit.dyn").exists() else []),
+        )
         if name == "fit of shards" and code == 3 and "holds a fit already" in said:
             code = 0  # it had ended
         if code:
@@ -89,8 +130,13 @@ def kills(rng, stage, number, tally):
         left = [path.name for path in work.rglob("*.part")]
         if found[0] != right[name][0]:
             tally.note("lost", f"{name}: {found[0]} answers instead of {right[name][0]}")
-        elif found[1].shape != right[name][1].shape or not np.allclose(found[1], right[name][1], atol=2e-3):
-            tally.note("wrong", f"{name}: abilities differ by {np.abs(found[1] - right[name][1]).max():.2g}")
+        elif found[1].shape != right[name][1].shape or not np.allclose(
+            found[1], right[name][1], atol=2e-3
+        ):
+            tally.note(
+                "wrong",
+                f"{name}: abilities differ by {np.abs(found[1] - right[name][1]).max():.2g}",
+            )
         elif left and name == "prepare --force":
             tally.note("lost", f"{name}: left behind {left[:3]}")
         else:
@@ -101,20 +147,58 @@ def shards_of(work):
     import dynaesti as dy
 
     shards = dy.Shards.open(str(work / "shards"))
-    return shards.rows, np.concatenate([np.sort(shards.responses(k).offsets) for k in range(len(shards))])
+    return shards.rows, np.concatenate(
+        [np.sort(shards.responses(k).offsets) for k in range(len(shards))]
+    )
 
 
 PAIRS = {  # name: (things copied, first words, second words, run, answers that are in when both, one, or none of them say so)
-    "two updates": (("run",), ("update", "{w}/run", "{f}/u1.csv"), ("update", "{w}/run", "{f}/u2.csv"), "run"),
-    "two updates of shards": (("srun",), ("update", "{w}/srun", "{f}/u1.csv", "--quiet"),
-                              ("update", "{w}/srun", "{f}/u2.csv", "--quiet"), "srun"),
-    "update and refresh": (("srun",), ("update", "{w}/srun", "{f}/u1.csv", "--quiet"),
-                           ("update", "{w}/srun", "{f}/u2.csv", "--refresh", "--quiet"), "srun"),
-    "the same update twice": (("run",), ("update", "{w}/run", "{f}/u1.csv"), ("update", "{w}/run", "{f}/u1.csv"), "run"),
-    "two fits": ((), ("fit", "{f}/a.csv", "--out", "{w}/new", "--quiet", "--no-report", "--no-static"),
-                 ("fit", "{f}/a.csv", "--out", "{w}/new", "--quiet", "--no-report", "--no-static", "--model", "1PL"), "new"),
-    "two prepares": ((), ("prepare", "{f}/a.csv", "--out", "{w}/s2", "--quiet"),
-                     ("prepare", "{f}/u1.csv", "--out", "{w}/s2", "--quiet"), None),
+    "two updates": (
+        ("run",),
+        ("update", "{w}/run", "{f}/u1.csv"),
+        ("update", "{w}/run", "{f}/u2.csv"),
+        "run",
+    ),
+    "two updates of shards": (
+        ("srun",),
+        ("update", "{w}/srun", "{f}/u1.csv", "--quiet"),
+        ("update", "{w}/srun", "{f}/u2.csv", "--quiet"),
+        "srun",
+    ),
+    "update and refresh": (
+        ("srun",),
+        ("update", "{w}/srun", "{f}/u1.csv", "--quiet"),
+        ("update", "{w}/srun", "{f}/u2.csv", "--refresh", "--quiet"),
+        "srun",
+    ),
+    "the same update twice": (
+        ("run",),
+        ("update", "{w}/run", "{f}/u1.csv"),
+        ("update", "{w}/run", "{f}/u1.csv"),
+        "run",
+    ),
+    "two fits": (
+        (),
+        ("fit", "{f}/a.csv", "--out", "{w}/new", "--quiet", "--no-report", "--no-static"),
+        (
+            "fit",
+            "{f}/a.csv",
+            "--out",
+            "{w}/new",
+            "--quiet",
+            "--no-report",
+            "--no-static",
+            "--model",
+            "1PL",
+        ),
+        "new",
+    ),
+    "two prepares": (
+        (),
+        ("prepare", "{f}/a.csv", "--out", "{w}/s2", "--quiet"),
+        ("prepare", "{f}/u1.csv", "--out", "{w}/s2", "--quiet"),
+        None,
+    ),
 }
 ADDED = 200  # answers in an update
 
@@ -130,7 +214,13 @@ def pairs(rng, stage, number, tally):
         work = stage.fresh(*things)
         jobs = []
         for words in both:
-            jobs.append(subprocess.Popen([*DYNAESTI, *(word.format(w=work, f=stage.folder) for word in words)], text=True, **QUIET))
+            jobs.append(
+                subprocess.Popen(
+                    [*DYNAESTI, *(word.format(w=work, f=stage.folder) for word in words)],
+                    text=True,
+                    **QUIET,
+                )
+            )
             time.sleep(float(rng.uniform(0.0, 0.5)))
         said = [job.communicate(timeout=MOST)[1] for job in jobs]
         codes = [job.returncode for job in jobs]
@@ -147,4 +237,7 @@ def pairs(rng, stage, number, tally):
         else:
             rows = read(work / made)[0]
             fine = rows == stage.rows + ADDED * (1 if "same" in name else done)
-        tally.note("right" if fine else "lost", f"{name}: exit codes {codes}, {rows if made != 'new' else model}")
+        tally.note(
+            "right" if fine else "lost",
+            f"{name}: exit codes {codes}, {rows if made != 'new' else model}",
+        )

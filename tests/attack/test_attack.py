@@ -22,7 +22,18 @@ def test_odd_input_is_right_or_refused_in_words(seed):
 
 def test_odd_commands_are_right_or_refused_in_words(tmp_path):
     base(1, 12, 5, 10).to_csv(tmp_path / "a.csv", index=False)
-    assert run("fit", tmp_path / "a.csv", "--out", tmp_path / "run", "--quiet", "--no-report", "--no-static")[0] == 0
+    assert (
+        run(
+            "fit",
+            tmp_path / "a.csv",
+            "--out",
+            tmp_path / "run",
+            "--quiet",
+            "--no-report",
+            "--no-static",
+        )[0]
+        == 0
+    )
     tally = Tally("command line")
     for trial in draw(np.random.default_rng(13), 32, tmp_path):
         tally.judge(*trial)
@@ -33,7 +44,12 @@ def test_damaged_and_crafted_files_are_refused(tmp_path):
     make_things(tmp_path)
     rng, tally = np.random.default_rng(14), Tally("files")
     site = next((tmp_path / "run" / "sites").iterdir()).name
-    names = [("fit.dyn", "fit.dyn"), ("curve.dyn", "curve.dyn"), ("shards/shard-00000.parquet", "run"), (f"run/sites/{site}", "run")]
+    names = [
+        ("fit.dyn", "fit.dyn"),
+        ("curve.dyn", "curve.dyn"),
+        ("shards/shard-00000.parquet", "run"),
+        (f"run/sites/{site}", "run"),
+    ]
     for _ in range(24):
         tally.judge(*random_damage(rng, tmp_path, names))
     crafted_files(rng, tmp_path, 40, tally)

@@ -1,6 +1,5 @@
 """Anchors are held, whatever their labels and their scale."""
 
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,14 +13,20 @@ def test_anchors_are_known_by_their_written_form(small, option):
     table = small.assign(item=[int(name[1]) for name in small["item"]])
     given = [{key: {"a": 2.0, "b": 1.0}} for key in (0, "0", 0.0)]
     given.append(pd.DataFrame({"item": ["0"], "a": [2.0], "b": [1.0]}))
-    found = [dy.DynAEsti(**{option: one}, iterations=3, standard_errors=False).fit(table).items for one in given]
+    found = [
+        dy.DynAEsti(**{option: one}, iterations=3, standard_errors=False).fit(table).items
+        for one in given
+    ]
     for other in found[1:]:
         pd.testing.assert_frame_equal(found[0], other)
     if option == "fixed":
         assert found[0].loc[0, ["a", "b"]].tolist() == [2.0, 1.0]
 
 
-@pytest.mark.parametrize(("zero", "unit", "held"), [(500.0, 100.0, 10), (500.0, 100.0, 20), (50.0, 10.0, 3), (-3e4, 0.01, 10)])
+@pytest.mark.parametrize(
+    ("zero", "unit", "held"),
+    [(500.0, 100.0, 10), (500.0, 100.0, 20), (50.0, 10.0, 3), (-3e4, 0.01, 10)],
+)
 def test_anchors_on_a_reporting_scale_give_the_same_fit(drawn, zero, unit, held):
     items = pd.DataFrame(drawn.items)[["item", "a", "b"]]
     plain = dy.DynAEsti(fixed=items.head(held), standard_errors=False).fit(drawn.table)
@@ -53,7 +58,9 @@ def test_measurements_are_anchored_on_any_scale(zero, unit):
     plain = dy.DynAEsti("gaussian", fixed=items, standard_errors=False).fit(table)
     told = items.assign(a=items["a"] / unit, b=zero + unit * items["b"])
     scaled = dy.DynAEsti("gaussian", fixed=told, standard_errors=False).fit(table)
-    np.testing.assert_allclose((scaled.ability()["mean"] - zero) / unit, plain.ability()["mean"], atol=0.01)
+    np.testing.assert_allclose(
+        (scaled.ability()["mean"] - zero) / unit, plain.ability()["mean"], atol=0.01
+    )
     assert scaled.log_evidence == pytest.approx(plain.log_evidence, abs=0.05)
 
 
@@ -62,16 +69,25 @@ def test_rasch_anchors_come_with_their_slope(drawn):
     again = dy.DynAEsti("1PL", bandwidth=np.inf, fixed=fit.items).fit(drawn.table)
     np.testing.assert_allclose(again.ability()["mean"], fit.ability()["mean"], atol=0.02)
     with pytest.raises(dy.InputError, match="slope in common"):
-        dy.DynAEsti("1PL", fixed={f"i{k:02d}": {"b": 400.0 + 30 * k} for k in range(5)}).fit(drawn.table)
+        dy.DynAEsti("1PL", fixed={f"i{k:02d}": {"b": 400.0 + 30 * k} for k in range(5)}).fit(
+            drawn.table
+        )
 
 
 def test_given_parameters_stay_as_they_are(small):
-    assert dy.DynAEsti(fixed={"i0": {"a": 1.0, "b": 35.0}}).fit(small).items.loc[0, ["a", "b"]].tolist() == [1.0, 35.0]
+    assert dy.DynAEsti(fixed={"i0": {"a": 1.0, "b": 35.0}}).fit(small).items.loc[
+        0, ["a", "b"]
+    ].tolist() == [1.0, 35.0]
     bare = dy.DynAEsti("3PL", fixed={"i0": {"a": 1.0, "b": 0.0, "c": 0.0}}).fit(small).items.loc[0]
     assert bare["c"] < 1e-8
     twice = pd.DataFrame({"item": ["i0", "i0"], "a": [1, 2], "b": [0, 0]})
-    for bad in ({"i0": {"a": "x"}}, {"i0": {"a": None}}, {"i0": {"a": np.nan}}, twice,
-                {"i0": {"a": 1e6, "b": 0.0}, "i1": {"a": 1e-3, "b": 0.0}}):
+    for bad in (
+        {"i0": {"a": "x"}},
+        {"i0": {"a": None}},
+        {"i0": {"a": np.nan}},
+        twice,
+        {"i0": {"a": 1e6, "b": 0.0}, "i1": {"a": 1e-3, "b": 0.0}},
+    ):
         with pytest.raises(dy.InputError):
             dy.DynAEsti(fixed=bad).fit(small)
 
@@ -86,6 +102,8 @@ def test_one_person_with_a_known_bank_has_a_band(drawn):
     # items and population known: nothing is learned, so others do not matter
     whole = dy.DynAEsti(fixed=items, population=(0.0, 1.0), kernel=stated.kernels[0]).fit(table)
     alone = dy.DynAEsti(fixed=bank, population=(0.0, 1.0), kernel=stated.kernels[0]).fit(one)
-    np.testing.assert_allclose(alone.ability()["mean"], whole.ability(ids=[one["id"].iloc[0]])["mean"], atol=1e-5)
+    np.testing.assert_allclose(
+        alone.ability()["mean"], whole.ability(ids=[one["id"].iloc[0]])["mean"], atol=1e-5
+    )
     with pytest.raises(dy.InputError, match="anchored items"):
         dy.DynAEsti(population=(0.0, 1.0)).fit(table)

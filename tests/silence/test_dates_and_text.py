@@ -11,9 +11,14 @@ from saying import spoken
 import dynaesti as dy
 
 
-@pytest.mark.parametrize("stamp", ["9999-12-31", "0001-01-01", "1600-01-01", "2300-01-01", "9999-12-31T23:59:59-05:00"])
+@pytest.mark.parametrize(
+    "stamp", ["9999-12-31", "0001-01-01", "1600-01-01", "2300-01-01", "9999-12-31T23:59:59-05:00"]
+)
 def test_dates_that_no_clock_can_tell_are_refused_not_wrapped(small, stamp):
-    dates = [f"2024-01-{k % 28 + 1:02d}{'T10:00:00+01:00' if 'T' in stamp else ''}" for k in range(len(small))]
+    dates = [
+        f"2024-01-{k % 28 + 1:02d}{'T10:00:00+01:00' if 'T' in stamp else ''}"
+        for k in range(len(small))
+    ]
     dates[5] = stamp
     table = small.assign(date=dates)
     with pytest.raises(dy.ResponseError, match="outside the years"):
@@ -23,24 +28,41 @@ def test_dates_that_no_clock_can_tell_are_refused_not_wrapped(small, stamp):
     assert str(found.axis.restore(np.zeros(1))[0]).startswith("2024-01-01")
 
 
-@pytest.mark.parametrize(("number", "called"), [
-    (lambda t: t.year * 100 + t.month, "YYYYMM"), (lambda t: t.year * 10000 + t.month * 100 + t.day, "YYYYMMDD"),
-    (lambda t: int(t.strftime("%Y%m%d%H%M%S")), "YYYYMMDDHHMMSS"), (lambda t: t.timestamp(), "seconds"),
-    (lambda t: t.timestamp() * 1e3, "milliseconds"), (lambda t: t.timestamp() * 1e6, "microseconds"),
-    (lambda t: t.timestamp() * 1e9, "nanoseconds"),
-])
+@pytest.mark.parametrize(
+    ("number", "called"),
+    [
+        (lambda t: t.year * 100 + t.month, "YYYYMM"),
+        (lambda t: t.year * 10000 + t.month * 100 + t.day, "YYYYMMDD"),
+        (lambda t: int(t.strftime("%Y%m%d%H%M%S")), "YYYYMMDDHHMMSS"),
+        (lambda t: t.timestamp(), "seconds"),
+        (lambda t: t.timestamp() * 1e3, "milliseconds"),
+        (lambda t: t.timestamp() * 1e6, "microseconds"),
+        (lambda t: t.timestamp() * 1e9, "nanoseconds"),
+    ],
+)
 def test_numbers_that_are_dates_are_read_as_such_and_told(small, number, called):
     stamps = pd.date_range("2023-11-03", periods=len(small), freq="3D", tz="UTC")
     found = dy.Responses.read(small.assign(date=[number(t) for t in stamps]))
     assert found.unit == "days"
     assert any(called in note for note in found.notes)
-    wanted = np.array([t.replace(day=1) if called == "YYYYMM" else t for t in stamps.tz_localize(None)], dtype="datetime64[ns]")
-    assert np.abs((np.sort(found.axis.restore(found.offsets)) - np.sort(wanted)).astype(float)).max() < 2e3
+    wanted = np.array(
+        [t.replace(day=1) if called == "YYYYMM" else t for t in stamps.tz_localize(None)],
+        dtype="datetime64[ns]",
+    )
+    assert (
+        np.abs((np.sort(found.axis.restore(found.offsets)) - np.sort(wanted)).astype(float)).max()
+        < 2e3
+    )
 
 
-@pytest.mark.parametrize(("right", "wrong"), [
-    (lambda k: 20240101 + k % 28, 20240231), (lambda k: 202401 + k % 12, 0), (lambda k: 1.7e9 + 1e4 * k, -1),
-])
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        (lambda k: 20240101 + k % 28, 20240231),
+        (lambda k: 202401 + k % 12, 0),
+        (lambda k: 1.7e9 + 1e4 * k, -1),
+    ],
+)
 def test_one_odd_number_among_dates_is_named(small, right, wrong):
     table = small.assign(date=[right(k) if k else wrong for k in range(len(small))])
     with pytest.raises(dy.ResponseError, match="where the others do"):
@@ -49,9 +71,14 @@ def test_one_odd_number_among_dates_is_named(small, right, wrong):
 
 
 def test_a_stated_zone_holds_for_frames_too(small, tmp_path):
-    table = small.assign(date=pd.Timestamp("2024-03-30 12:00") + pd.to_timedelta(np.arange(len(small)), unit="h"))
+    table = small.assign(
+        date=pd.Timestamp("2024-03-30 12:00") + pd.to_timedelta(np.arange(len(small)), unit="h")
+    )
     table.to_csv(tmp_path / "t.csv", index=False)
-    starts = {str(dy.Responses.read(data, timezone="Asia/Tokyo").axis.restore(np.zeros(1))[0]) for data in (table, tmp_path / "t.csv")}
+    starts = {
+        str(dy.Responses.read(data, timezone="Asia/Tokyo").axis.restore(np.zeros(1))[0])
+        for data in (table, tmp_path / "t.csv")
+    }
     assert starts == {"2024-03-30T03:00:00.000000000"}
 
 
@@ -101,9 +128,13 @@ def test_a_stray_quote_far_down_costs_no_other_row_either(tmp_path):
         (tmp_path / "q.csv").write_text("id,item,resp,date\n" + "\n".join(broken) + "\n")
         with pytest.raises(dy.ResponseError, match=f"line {strays[0] + 2}"):
             dy.Responses.read(tmp_path / "q.csv")
-        assert len(dy.Responses.read(tmp_path / "q.csv", unreadable="drop")) == 150_000 - len(strays)
+        assert len(dy.Responses.read(tmp_path / "q.csv", unreadable="drop")) == 150_000 - len(
+            strays
+        )
         try:
-            found = dy.prepare(tmp_path / "q.csv", tmp_path / "s", unreadable="drop", force=True).rows
+            found = dy.prepare(
+                tmp_path / "q.csv", tmp_path / "s", unreadable="drop", force=True
+            ).rows
         except dy.ResponseError:
             continue  # in pieces it may be too late to read the quote otherwise: then in words
         assert found == 150_000 - len(strays)
@@ -123,14 +154,30 @@ def test_one_byte_of_another_encoding_costs_nobody_their_name(tmp_path):
     broken = text + "Zoë,i0,1,5\n".encode("cp1252") + b"Ren\xe9e,i1,0,6\n"
     (tmp_path / "a.csv").write_bytes(broken)
     found = dy.Responses.read(tmp_path / "a.csv")
-    assert sorted(found.people) == ["José 0", "José 1", "José 2", "José 3", "José 4", "Renée", "Zoë"]
+    assert sorted(found.people) == [
+        "José 0",
+        "José 1",
+        "José 2",
+        "José 3",
+        "José 4",
+        "Renée",
+        "Zoë",
+    ]
     assert any("2 bytes are not UTF-8" in note for note in found.notes)
     shards = dy.prepare(tmp_path / "a.csv", tmp_path / "s")
     assert shards.people == 7
 
 
-@pytest.mark.parametrize(("heading", "end"), [("id,item,resp,date", ","), ("id,item,resp,date,", ","), ("id;item;resp;date", ""),
-                                              ("id;item;resp;date", ";"), ("id\titem\tresp\tdate", "")])
+@pytest.mark.parametrize(
+    ("heading", "end"),
+    [
+        ("id,item,resp,date", ","),
+        ("id,item,resp,date,", ","),
+        ("id;item;resp;date", ""),
+        ("id;item;resp;date", ";"),
+        ("id\titem\tresp\tdate", ""),
+    ],
+)
 def test_delimiters_at_line_ends_and_ragged_first_lines(tmp_path, heading, end):
     mark = next(sign for sign in ",;\t" if sign in heading)
     rows = [mark.join((f"p{k % 5}", f"i{k % 3}", str(k % 2), str(k))) for k in range(40)]
@@ -149,20 +196,26 @@ def test_rows_of_dicts_mix_whole_numbers_and_others():
     rows = [dict(zip(("id", "item", "resp", "date"), row, strict=True)) for row in values]
     found = dy.Responses.read(rows)
     assert found.axis.restore(found.offsets).tolist() == [1.0, 1.5]
-    assert dy.Responses.read([row | {"id": 2**70 + row["id"]} for row in rows]).people.tolist() == [str(2**70 + 1)]
+    assert dy.Responses.read([row | {"id": 2**70 + row["id"]} for row in rows]).people.tolist() == [
+        str(2**70 + 1)
+    ]
 
 
 def test_pipes_are_read_as_files(small, tmp_path):
     small.to_csv(tmp_path / "a.csv", index=False)
     os.mkfifo(tmp_path / "pipe")
-    writer = threading.Thread(target=lambda: (tmp_path / "pipe").write_bytes((tmp_path / "a.csv").read_bytes()))
+    writer = threading.Thread(
+        target=lambda: (tmp_path / "pipe").write_bytes((tmp_path / "a.csv").read_bytes())
+    )
     writer.start()
     assert len(dy.Responses.read(tmp_path / "pipe")) == len(small)
     writer.join()
 
 
 def test_a_hundred_thousand_columns_make_a_short_message(tmp_path):
-    (tmp_path / "a.csv").write_text(",".join(f"c{k}\x1b[31m" for k in range(100_000)) + "\n" + ",".join("1" * 100_000) + "\n")
+    (tmp_path / "a.csv").write_text(
+        ",".join(f"c{k}\x1b[31m" for k in range(100_000)) + "\n" + ",".join("1" * 100_000) + "\n"
+    )
     with pytest.raises(dy.ResponseError) as error:
         dy.Responses.read(tmp_path / "a.csv")
     assert len(str(error.value)) < 2000

@@ -11,12 +11,17 @@ import dynaesti as dy
 from simulated import classroom
 
 
-@pytest.mark.parametrize("model", [
-    lambda th, r, p: np.where(th < 0, -np.inf, -np.logaddexp(0, -(th - p[0]) * (1 if r else -1))),
-    lambda th, r, p: np.full_like(th, -np.inf),
-    lambda th, r, p: np.where((th > p[0]) == (r == 1), np.log(0.99), np.log(0.01)),
-    lambda th, r, p: np.where((th > p[0]) == (r == 1), np.log(0.6), np.log(0.4)),
-])
+@pytest.mark.parametrize(
+    "model",
+    [
+        lambda th, r, p: np.where(
+            th < 0, -np.inf, -np.logaddexp(0, -(th - p[0]) * (1 if r else -1))
+        ),
+        lambda th, r, p: np.full_like(th, -np.inf),
+        lambda th, r, p: np.where((th > p[0]) == (r == 1), np.log(0.99), np.log(0.01)),
+        lambda th, r, p: np.where((th > p[0]) == (r == 1), np.log(0.6), np.log(0.4)),
+    ],
+)
 def test_own_models_that_cannot_be_learned_from_are_refused(small, model):
     began = time.perf_counter()
     with pytest.raises(dy.InputError, match="item model"):
@@ -30,9 +35,13 @@ def test_own_models_that_only_round_to_nothing_are_fine(small):
             right = 1 / (1 + np.exp(-(theta - p[0])))
             return np.log(right) if resp else np.log(1 - right)
 
-    careful = dy.OwnModel(lambda th, r, p: -np.logaddexp(0, -(th - p[0]) * (1 if r else -1)), {"b": (0.0, -5.0, 5.0)})
-    fits = [dy.DynAEsti(model, bandwidth=np.inf, standard_errors=False).fit(small) for model in
-            (dy.OwnModel(naive, {"b": (0.0, -5.0, 5.0)}), careful)]
+    careful = dy.OwnModel(
+        lambda th, r, p: -np.logaddexp(0, -(th - p[0]) * (1 if r else -1)), {"b": (0.0, -5.0, 5.0)}
+    )
+    fits = [
+        dy.DynAEsti(model, bandwidth=np.inf, standard_errors=False).fit(small)
+        for model in (dy.OwnModel(naive, {"b": (0.0, -5.0, 5.0)}), careful)
+    ]
     assert fits[0].log_evidence == pytest.approx(fits[1].log_evidence, abs=1e-6)
     for params in ({"b": 0.0}, {"b": ("a", "b", "c")}, {"b": (0.0, 1.0)}):
         with pytest.raises(dy.InputError, match="needs"):
@@ -41,15 +50,24 @@ def test_own_models_that_only_round_to_nothing_are_fine(small):
 
 @pytest.mark.parametrize("shift", [5.0, np.log(3.0)])
 def test_own_models_return_probabilities(small, shift):
-    model = dy.OwnModel(lambda th, r, p: shift - np.logaddexp(0, (p[0] - th) * (1 if r else -1)), {"b": (0.0, -5.0, 5.0)})
+    model = dy.OwnModel(
+        lambda th, r, p: shift - np.logaddexp(0, (p[0] - th) * (1 if r else -1)),
+        {"b": (0.0, -5.0, 5.0)},
+    )
     with pytest.raises(dy.InputError, match="logarithm of a probability"):
         dy.DynAEsti(model).fit(small)
 
 
 @pytest.mark.parametrize("model", ["1PL", "PCM"])
 def test_spreads_without_an_estimate_are_told(model):
-    rows = [(f"p{i}", f"i{j}", float(i >= 20), (7 * i + j) % 6) for i in range(40) for j in range(6)]
-    words, fit = told(lambda: dy.DynAEsti(model, bandwidth=np.inf).fit(pd.DataFrame(rows, columns=["id", "item", "resp", "date"])))
+    rows = [
+        (f"p{i}", f"i{j}", float(i >= 20), (7 * i + j) % 6) for i in range(40) for j in range(6)
+    ]
+    words, fit = told(
+        lambda: dy.DynAEsti(model, bandwidth=np.inf).fit(
+            pd.DataFrame(rows, columns=["id", "item", "resp", "date"])
+        )
+    )
     assert "no finite estimate" in words
     assert np.isinf(fit.items["se_a"]).all()
 
@@ -63,20 +81,33 @@ def test_separated_items_without_priors_are_named_and_nothing_explodes(small):
         assert np.isinf(fit.items["se_b"]).any()
 
 
-@pytest.mark.parametrize(("unit", "zero"), [(1e-9, 0.0), (1e9, 0.0), (1.0, 1e6), (1.0, 1e9), (-3.0, 7.0)])
+@pytest.mark.parametrize(
+    ("unit", "zero"), [(1e-9, 0.0), (1e9, 0.0), (1.0, 1e6), (1.0, 1e9), (-3.0, 7.0)]
+)
 def test_measurements_do_not_depend_on_their_unit(unit, zero):
     table = classroom(40, 6, 20, seed=2, model="gaussian")
     plain = dy.DynAEsti("gaussian").fit(table)
     scaled = dy.DynAEsti("gaussian").fit(table.assign(resp=table["resp"] * unit + zero))
     sign = np.sign(unit)
     assert np.abs(sign * scaled.ability()["mean"] - plain.ability()["mean"]).max() < 1e-5
-    assert scaled.log_evidence + len(table) * np.log(abs(unit)) == pytest.approx(plain.log_evidence, abs=1e-3)
+    assert scaled.log_evidence + len(table) * np.log(abs(unit)) == pytest.approx(
+        plain.log_evidence, abs=1e-3
+    )
     np.testing.assert_allclose(scaled.items["sigma"], abs(unit) * plain.items["sigma"], rtol=1e-5)
-    np.testing.assert_allclose(scaled.predict(table.assign(resp=table["resp"] * unit + zero))["expected"],
-                               unit * plain.predict(table)["expected"] + zero, rtol=1e-5)
+    np.testing.assert_allclose(
+        scaled.predict(table.assign(resp=table["resp"] * unit + zero))["expected"],
+        unit * plain.predict(table)["expected"] + zero,
+        rtol=1e-5,
+    )
     anchors = scaled.items.head(2)[["item", "a", "b", "sigma"]]
-    held = dy.DynAEsti("gaussian", fixed=anchors).fit(table.assign(resp=table["resp"] * unit + zero))
-    np.testing.assert_allclose(held.items[["a", "b", "sigma"]].head(2), scaled.items[["a", "b", "sigma"]].head(2), rtol=1e-6)
+    held = dy.DynAEsti("gaussian", fixed=anchors).fit(
+        table.assign(resp=table["resp"] * unit + zero)
+    )
+    np.testing.assert_allclose(
+        held.items[["a", "b", "sigma"]].head(2),
+        scaled.items[["a", "b", "sigma"]].head(2),
+        rtol=1e-6,
+    )
 
 
 @pytest.mark.parametrize(("unit", "zero"), [(1.0, 1000.0), (10.0, 0.0), (1e-3, 5.0)])
@@ -84,16 +115,26 @@ def test_new_measurements_have_a_unit_of_their_own(unit, zero):
     table = classroom(60, 6, 30, seed=2, model="gaussian")
     new = table["item"] == "i05"
     fit = dy.DynAEsti("gaussian").fit(table[~new])
-    grown = fit.update(table[new].assign(resp=lambda t: t["resp"] * unit + zero), new_items=True).items.set_index("item").loc["i05"]
+    grown = (
+        fit.update(table[new].assign(resp=lambda t: t["resp"] * unit + zero), new_items=True)
+        .items.set_index("item")
+        .loc["i05"]
+    )
     plain = fit.update(table[new], new_items=True).items.set_index("item").loc["i05"]
     assert grown["a"] == pytest.approx(plain["a"] * unit, rel=1e-3)
     assert grown["sigma"] == pytest.approx(plain["sigma"] * unit, rel=1e-3)
 
 
 def test_shards_of_measurements_are_refreshed_in_their_own_unit(tmp_path):
-    table = classroom(40, 6, 20, seed=2, model="gaussian").assign(resp=lambda t: 1000 + 50 * t["resp"])
+    table = classroom(40, 6, 20, seed=2, model="gaussian").assign(
+        resp=lambda t: 1000 + 50 * t["resp"]
+    )
     early = table["date"] < 0.8
-    fit = dy.DynAEsti("gaussian").fit(dy.prepare(table[early], tmp_path / "s", shards=2), out=tmp_path / "r").update(table[~early])
+    fit = (
+        dy.DynAEsti("gaussian")
+        .fit(dy.prepare(table[early], tmp_path / "s", shards=2), out=tmp_path / "r")
+        .update(table[~early])
+    )
     found = dy.refresh(fit).items
     whole = dy.DynAEsti("gaussian").fit(table).items
     np.testing.assert_allclose(found["sigma"], whole["sigma"], rtol=0.02)

@@ -12,5 +12,9 @@ def test_plausible_values_of_people_are_independent(drawn):
     apart = np.corrcoef(draws)[np.triu_indices(60, 1)]
     assert np.abs(apart).mean() < 0.08  # 1/√300 and a little
     sds = fit.ability([50.0], fit.ids[:60])["sd"].to_numpy()
-    assert draws.mean(axis=0).std() == pytest.approx(np.sqrt((sds**2).sum()) / 60, rel=0.2)  # of a cohort's mean
-    assert np.array_equal(fit.plausible(fit.ids[3], [50.0], 5, seed=1), fit.plausible(fit.ids[3], [50.0], 5, seed=1))
+    assert draws.mean(axis=0).std() == pytest.approx(
+        np.sqrt((sds**2).sum()) / 60, rel=0.2
+    )  # of a cohort's mean
+    assert np.array_equal(
+        fit.plausible(fit.ids[3], [50.0], 5, seed=1), fit.plausible(fit.ids[3], [50.0], 5, seed=1)
+    )

@@ -38,7 +38,17 @@ def test_tables_hold_no_formulas_and_every_row_is_one(tmp_path):
     write_frame(pd.DataFrame({"id": names, "mean": np.arange(9.0)}), tmp_path / "t.csv")
     back = pd.read_csv(tmp_path / "t.csv", dtype={"id": str})
     assert len(back) == 9
-    assert back["id"].tolist() == ["'=cmd|' /C calc'!A0", "'+1+1", "'@SUM(1)", "a\rb", 'c"d', "e,f", "-5", "'-x", "'\tg"]
+    assert back["id"].tolist() == [
+        "'=cmd|' /C calc'!A0",
+        "'+1+1",
+        "'@SUM(1)",
+        "a\rb",
+        'c"d',
+        "e,f",
+        "-5",
+        "'-x",
+        "'\tg",
+    ]
 
 
 def test_names_set_no_titles_on_a_terminal(tmp_path, capsys):
@@ -55,11 +65,18 @@ def test_streams_may_be_closed_or_poor(small, tmp_path):
     dy.DynAEsti(standard_errors=False).fit(tmp_path / "a.csv").save(tmp_path / "fit.dyn")
     base = [sys.executable, "-m", "dynaesti"]
     latin = {**os.environ, "PYTHONIOENCODING": "cp1252"}
-    poor = subprocess.run([*base, "ability", tmp_path / "fit.dyn", "--at", "5"], capture_output=True, env=latin)
+    poor = subprocess.run(
+        [*base, "ability", tmp_path / "fit.dyn", "--at", "5"], capture_output=True, env=latin
+    )
     assert poor.returncode == 0
     assert b"\\u2192" in poor.stdout
     for words in (["validate", "-"], ["ability", str(tmp_path / "fit.dyn")]):
-        shell = subprocess.run(" ".join([*map(str, base), *words]) + " <&- >&-", shell=True, stderr=subprocess.PIPE, timeout=60)
+        shell = subprocess.run(
+            " ".join([*map(str, base), *words]) + " <&- >&-",
+            shell=True,
+            stderr=subprocess.PIPE,
+            timeout=60,
+        )
         assert shell.returncode in (0, 1, 2, 3, 4), shell.stderr
         assert b"fault of the program" not in shell.stderr
 
@@ -73,12 +90,14 @@ def test_the_items_handed_out_are_the_callers(small):
 
 
 def test_without_a_place_to_cache_everything_runs_and_is_told(tmp_path):
-    code = ("import warnings, numba.core.caching as c\n"
-            "c.CacheImpl._locator_classes = []\nc._CacheImpl = c.CacheImpl\n"
-            "with warnings.catch_warnings(record=True) as seen:\n    warnings.simplefilter('always')\n"
-            "    from dynaesti.compiled import dot\n    import numpy as np\n"
-            "    print(dot(np.ones(3), np.ones(3)), [w.category.__name__ for w in seen])\n"
-            "    print('NUMBA_CACHE_DIR' in str(seen[0].message))")
+    code = (
+        "import warnings, numba.core.caching as c\n"
+        "c.CacheImpl._locator_classes = []\nc._CacheImpl = c.CacheImpl\n"
+        "with warnings.catch_warnings(record=True) as seen:\n    warnings.simplefilter('always')\n"
+        "    from dynaesti.compiled import dot\n    import numpy as np\n"
+        "    print(dot(np.ones(3), np.ones(3)), [w.category.__name__ for w in seen])\n"
+        "    print('NUMBA_CACHE_DIR' in str(seen[0].message))"
+    )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.split() == ["3.0", "['DynaestiWarning']", "True"]
 
@@ -89,7 +108,9 @@ def test_blas_keeps_to_one_thread_and_gets_its_own_back():
     from dynaesti.threads import one_blas_thread
 
     def counts():
-        return [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
+        return [
+            library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"
+        ]
 
     before = counts()
     entered, leave = threading.Event(), threading.Event()
@@ -119,24 +140,39 @@ def test_a_cluster_without_workers_is_no_reason_to_wait_for_ever(small, tmp_path
 
     monkeypatch.setattr(engines, "WAITING", 1.0)
     shards = dy.prepare(small, tmp_path / "shards", shards=2)
-    with (LocalCluster(n_workers=0, processes=False, dashboard_address=None) as cluster, Client(cluster) as client,
-          pytest.raises(dy.StorageError, match="no workers")):
+    with (
+        LocalCluster(n_workers=0, processes=False, dashboard_address=None) as cluster,
+        Client(cluster) as client,
+        pytest.raises(dy.StorageError, match="no workers"),
+    ):
         dy.DynAEsti(engine=dy.DaskEngine(client)).fit(shards, out=tmp_path / "run")
 
 
-@pytest.mark.parametrize("task", [
-    lambda f: dy.DynAEsti().fit({"id": 1, "item": 2, "resp": 1, "date": 3}), lambda f: dy.DynAEsti().fit(f.assign(resp=[[1]] * len(f))),
-    lambda f: dy.DynAEsti().fit(pd.concat([f, f[["id"]]], axis=1)), lambda f: dy.DynAEsti().fit(f.assign(w=0.0), weight="w"),
-    lambda f: dy.DynAEsti().fit(f.assign(w=1e12), weight="w"), lambda f: dy.DynAEsti(checkpoint=5).fit(f),
-    lambda f: dy.DynAEsti(checkpoint=".").fit(f),
-    lambda f: dy.DynAEsti(kernel=sum([dy.RBF(amplitude="learn")] * 3, dy.RBF(amplitude="learn"))).fit(f),
-    lambda f: dy.CurvFiFE(sum([dy.RBF()] * 19, dy.RBF())).fit(TIMES, dy.Bernoulli([0, 1] * 6)),
-    lambda f: dy.CurvFiFE().fit([0, 0, 1, 1], dy.Gaussian([0, 5, 0, 5], 1e-9)),
-    lambda f: dy.CurvFiFE().fit(TIMES, dy.Gaussian(TIMES * 1e300, 1.0)),
-    lambda f: dy.CurvFiFE().fit([-1.7e308, 1.7e308], dy.Bernoulli([0, 1])), lambda f: dy.Responses.from_matrices([["a"]], [[1]]),
-    lambda f: dy.prepare(f, 5), lambda f: dy.prepare(f, "x", memory="lots"), lambda f: dy.load("a" * 5000), lambda f: dy.load("a\0b"),
-    lambda f: dy.DynAEsti().fit("a" * 5000),
-])
+@pytest.mark.parametrize(
+    "task",
+    [
+        lambda f: dy.DynAEsti().fit({"id": 1, "item": 2, "resp": 1, "date": 3}),
+        lambda f: dy.DynAEsti().fit(f.assign(resp=[[1]] * len(f))),
+        lambda f: dy.DynAEsti().fit(pd.concat([f, f[["id"]]], axis=1)),
+        lambda f: dy.DynAEsti().fit(f.assign(w=0.0), weight="w"),
+        lambda f: dy.DynAEsti().fit(f.assign(w=1e12), weight="w"),
+        lambda f: dy.DynAEsti(checkpoint=5).fit(f),
+        lambda f: dy.DynAEsti(checkpoint=".").fit(f),
+        lambda f: dy.DynAEsti(
+            kernel=sum([dy.RBF(amplitude="learn")] * 3, dy.RBF(amplitude="learn"))
+        ).fit(f),
+        lambda f: dy.CurvFiFE(sum([dy.RBF()] * 19, dy.RBF())).fit(TIMES, dy.Bernoulli([0, 1] * 6)),
+        lambda f: dy.CurvFiFE().fit([0, 0, 1, 1], dy.Gaussian([0, 5, 0, 5], 1e-9)),
+        lambda f: dy.CurvFiFE().fit(TIMES, dy.Gaussian(TIMES * 1e300, 1.0)),
+        lambda f: dy.CurvFiFE().fit([-1.7e308, 1.7e308], dy.Bernoulli([0, 1])),
+        lambda f: dy.Responses.from_matrices([["a"]], [[1]]),
+        lambda f: dy.prepare(f, 5),
+        lambda f: dy.prepare(f, "x", memory="lots"),
+        lambda f: dy.load("a" * 5000),
+        lambda f: dy.load("a\0b"),
+        lambda f: dy.DynAEsti().fit("a" * 5000),
+    ],
+)
 def test_odd_calls_are_refused_in_words(small, task):
     began = time.perf_counter()
     with pytest.raises(dy.DynaestiError):
@@ -145,10 +181,22 @@ def test_odd_calls_are_refused_in_words(small, task):
 
 
 def test_odd_questions_are_refused_in_words(small):
-    fit, curve = dy.DynAEsti(standard_errors=False).fit(small), dy.CurvFiFE().fit(TIMES, dy.Bernoulli([0, 1] * 6))
-    for task in (lambda: fit.above("x", [1.0]), lambda: fit.above(np.nan, [1.0]), lambda: fit.ability(ids=[[1]]), lambda: fit.save(5),
-                 lambda: fit.save(""), lambda: fit.live(fit.ids[0]).add(200.0, ["i0"], 1), lambda: fit.ability(np.arange(2e7)),
-                 lambda: dy.refresh(fit), lambda: curve.audit(draws=10**9), lambda: curve.sample(TIMES, 10**10),
-                 lambda: curve.grid(10**11)):
+    fit, curve = (
+        dy.DynAEsti(standard_errors=False).fit(small),
+        dy.CurvFiFE().fit(TIMES, dy.Bernoulli([0, 1] * 6)),
+    )
+    for task in (
+        lambda: fit.above("x", [1.0]),
+        lambda: fit.above(np.nan, [1.0]),
+        lambda: fit.ability(ids=[[1]]),
+        lambda: fit.save(5),
+        lambda: fit.save(""),
+        lambda: fit.live(fit.ids[0]).add(200.0, ["i0"], 1),
+        lambda: fit.ability(np.arange(2e7)),
+        lambda: dy.refresh(fit),
+        lambda: curve.audit(draws=10**9),
+        lambda: curve.sample(TIMES, 10**10),
+        lambda: curve.grid(10**11),
+    ):
         with pytest.raises(dy.InputError):
             task()

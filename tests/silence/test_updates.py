@@ -15,7 +15,16 @@ def test_an_update_knows_its_own_data_again(small, tmp_path, capsys):
     more = small.head(40).assign(date=lambda t: t["date"] + 200)
     more.sample(frac=1, random_state=1).to_csv(tmp_path / "b.csv", index=False)
     more.to_parquet(tmp_path / "b.parquet")  # the same answers in another order and kind of file
-    spoken(capsys, "fit", tmp_path / "a.csv", "--out", tmp_path / "run", "--quiet", "--no-report", "--no-static")
+    spoken(
+        capsys,
+        "fit",
+        tmp_path / "a.csv",
+        "--out",
+        tmp_path / "run",
+        "--quiet",
+        "--no-report",
+        "--no-static",
+    )
     assert spoken(capsys, "update", tmp_path / "run", tmp_path / "b.csv")[0] == 0
     code, out, err = spoken(capsys, "update", tmp_path / "run", tmp_path / "b.parquet")
     assert code == 0
@@ -46,7 +55,9 @@ def test_a_link_stays_a_link(small, tmp_path):
 
 
 def test_shards_know_their_updates_again(small, tmp_path):
-    fit = dy.DynAEsti(standard_errors=False).fit(dy.prepare(small, tmp_path / "shards", shards=3), out=tmp_path / "run")
+    fit = dy.DynAEsti(standard_errors=False).fit(
+        dy.prepare(small, tmp_path / "shards", shards=3), out=tmp_path / "run"
+    )
     more = small.head(40).assign(date=lambda t: t["date"] + 200)
     once = fit.update(more)
     assert once.shards.rows == 340
@@ -62,12 +73,29 @@ def test_shards_know_their_updates_again(small, tmp_path):
 
 def test_two_updates_at_once_are_both_in(small, tmp_path, capsys):
     small.to_csv(tmp_path / "a.csv", index=False)
-    spoken(capsys, "fit", tmp_path / "a.csv", "--out", tmp_path / "run", "--quiet", "--no-report", "--no-static")
+    spoken(
+        capsys,
+        "fit",
+        tmp_path / "a.csv",
+        "--out",
+        tmp_path / "run",
+        "--quiet",
+        "--no-report",
+        "--no-static",
+    )
     for k in (1, 2):
-        small.head(30).assign(date=lambda t, k=k: t["date"] + 200 * k).to_csv(tmp_path / f"u{k}.csv", index=False)
+        small.head(30).assign(date=lambda t, k=k: t["date"] + 200 * k).to_csv(
+            tmp_path / f"u{k}.csv", index=False
+        )
     names = {1: tmp_path / "run", 2: tmp_path / "run" / "fit.dyn"}  # one run, told in two ways
-    jobs = [subprocess.Popen([sys.executable, "-m", "dynaesti", "update", names[k], tmp_path / f"u{k}.csv"],
-                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for k in (1, 2)]
+    jobs = [
+        subprocess.Popen(
+            [sys.executable, "-m", "dynaesti", "update", names[k], tmp_path / f"u{k}.csv"],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        for k in (1, 2)
+    ]
     assert [job.wait(120) for job in jobs] == [0, 0]
     assert len(dy.load(tmp_path / "run").responses) == 360
 
@@ -79,7 +107,10 @@ def test_a_folder_belongs_to_one_command(small, tmp_path, capsys):
     entered, leave = threading.Event(), threading.Event()
 
     def holder():
-        with only_one(tmp_path / "run" / ".lock", "run"), only_one(tmp_path / ".shards.lock", "shards"):
+        with (
+            only_one(tmp_path / "run" / ".lock", "run"),
+            only_one(tmp_path / ".shards.lock", "shards"),
+        ):
             entered.set()
             leave.wait(60)
 
@@ -95,7 +126,19 @@ def test_a_folder_belongs_to_one_command(small, tmp_path, capsys):
     finally:
         leave.set()
         thread.join()
-    assert spoken(capsys, "fit", tmp_path / "a.csv", "--out", tmp_path / "run", "--quiet", "--no-report", "--no-static")[0] == 0
+    assert (
+        spoken(
+            capsys,
+            "fit",
+            tmp_path / "a.csv",
+            "--out",
+            tmp_path / "run",
+            "--quiet",
+            "--no-report",
+            "--no-static",
+        )[0]
+        == 0
+    )
 
 
 def test_what_killed_writers_left_behind_goes(small, tmp_path, capsys):
@@ -103,7 +146,19 @@ def test_what_killed_writers_left_behind_goes(small, tmp_path, capsys):
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / ".fit.dyn.k1ll3d.part").write_bytes(b"half")
     (tmp_path / ".shards.k1ll3d.part").mkdir()
-    assert spoken(capsys, "fit", tmp_path / "a.csv", "--out", tmp_path / "run", "--quiet", "--no-report", "--no-static")[0] == 0
+    assert (
+        spoken(
+            capsys,
+            "fit",
+            tmp_path / "a.csv",
+            "--out",
+            tmp_path / "run",
+            "--quiet",
+            "--no-report",
+            "--no-static",
+        )[0]
+        == 0
+    )
     dy.prepare(small, tmp_path / "shards")
     assert not list(tmp_path.rglob("*.part"))
     (tmp_path / ".shards.v2.at0w0rk.part").mkdir()  # of another folder, whose name begins alike
@@ -115,7 +170,16 @@ def test_a_run_changes_at_once_or_not_at_all(small, tmp_path, capsys, monkeypatc
     """A disk that is full when the tables are written leaves the fit as it was, too."""
     small.to_csv(tmp_path / "a.csv", index=False)
     small.head(30).assign(date=lambda t: t["date"] + 200).to_csv(tmp_path / "u.csv", index=False)
-    spoken(capsys, "fit", tmp_path / "a.csv", "--out", tmp_path / "run", "--quiet", "--no-report", "--no-static")
+    spoken(
+        capsys,
+        "fit",
+        tmp_path / "a.csv",
+        "--out",
+        tmp_path / "run",
+        "--quiet",
+        "--no-report",
+        "--no-static",
+    )
     from dynaesti.commands import fit as verb
 
     real = verb.write_table

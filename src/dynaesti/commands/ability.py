@@ -5,7 +5,14 @@ from __future__ import annotations
 import argparse
 
 from dynaesti.commands.output import show
-from dynaesti.commands.shared import asked_labels, asked_times, open_any, out_option, run_option, when_options
+from dynaesti.commands.shared import (
+    asked_labels,
+    asked_times,
+    open_any,
+    out_option,
+    run_option,
+    when_options,
+)
 from dynaesti.commands.words import say
 
 EXAMPLE = "  dynaesti ability run --id ada --id bob --at 2024-05-01 2024-06-01\n  dynaesti ability run --now --out now.csv"
@@ -14,7 +21,9 @@ EXAMPLE = "  dynaesti ability run --id ada --id bob --at 2024-05-01 2024-06-01\n
 def options(parser: argparse.ArgumentParser) -> None:
     """Options of the verb."""
     run_option(parser)
-    parser.add_argument("--id", action="append", metavar="ID", help="a person (again for more; default: everyone)")
+    parser.add_argument(
+        "--id", action="append", metavar="ID", help="a person (again for more; default: everyone)"
+    )
     when_options(parser)
     out_option(parser)
 
@@ -27,7 +36,10 @@ def run(args: argparse.Namespace) -> int:
     ids = asked_labels(fit.ids, args.id) if isinstance(fit, Fit) else args.id
     if ids is None and not isinstance(fit, Fit):
         folder = fit.write_abilities(asked_times(fit, args), level=args.level)
-        say(f"Everyone's abilities are in {folder}/, a file for each shard. --id asks for single people.", args)
+        say(
+            f"Everyone's abilities are in {folder}/, a file for each shard. --id asks for single people.",
+            args,
+        )
         return 0
     frame = fit.ability(asked_times(fit, args), ids, level=args.level)
     show(frame, args, scale=fit.scale.name, level=args.level)

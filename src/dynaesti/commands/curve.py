@@ -9,31 +9,62 @@ from dynaesti.commands.output import show
 from dynaesti.commands.shared import is_number, out_option, parsed_times
 from dynaesti.commands.words import tell
 
-EXAMPLE = "  dynaesti curve polls.csv --time day --successes yes --trials n --grid 100 --figure polls.png"
+EXAMPLE = (
+    "  dynaesti curve polls.csv --time day --successes yes --trials n --grid 100 --figure polls.png"
+)
 
 
 def options(parser: argparse.ArgumentParser) -> None:
     """Options of the verb."""
-    parser.add_argument("data", nargs="+", metavar="DATA", help="CSV, TSV, JSON lines or Parquet; - for standard input")
+    parser.add_argument(
+        "data",
+        nargs="+",
+        metavar="DATA",
+        help="CSV, TSV, JSON lines or Parquet; - for standard input",
+    )
     group = parser.add_argument_group("what was seen, at each time")
     group.add_argument("--time", metavar="COLUMN", help="column of the times (default: guessed)")
     kinds = group.add_mutually_exclusive_group(required=True)
     kinds.add_argument("--votes", metavar="COLUMN", help="0 or 1")
     kinds.add_argument("--successes", metavar="COLUMN", help="successes out of --trials")
-    kinds.add_argument("--counts", metavar="COLUMN", help="counts, out of --exposure where it varies")
-    kinds.add_argument("--values", metavar="COLUMN", help="measurements with a standard deviation --sd")
+    kinds.add_argument(
+        "--counts", metavar="COLUMN", help="counts, out of --exposure where it varies"
+    )
+    kinds.add_argument(
+        "--values", metavar="COLUMN", help="measurements with a standard deviation --sd"
+    )
     group.add_argument("--trials", metavar="COLUMN", help="trials behind the successes")
-    group.add_argument("--exposure", metavar="COLUMN", help="exposure behind the counts (default: 1)")
-    group.add_argument("--sd", metavar="COLUMN", help="standard deviation of each value, a column or a number")
+    group.add_argument(
+        "--exposure", metavar="COLUMN", help="exposure behind the counts (default: 1)"
+    )
+    group.add_argument(
+        "--sd", metavar="COLUMN", help="standard deviation of each value, a column or a number"
+    )
     group.add_argument("--group", metavar="COLUMN", help="a curve for each group")
-    parser.add_argument("--bandwidth", type=float, help="fix the time scale (default: averaged over)")
+    parser.add_argument(
+        "--bandwidth", type=float, help="fix the time scale (default: averaged over)"
+    )
     parser.add_argument("--at", nargs="+", metavar="TIME", help="times to tell the curve at")
-    parser.add_argument("--grid", type=int, default=50, metavar="N", help="N times from the first to the last (default: 50)")
-    parser.add_argument("--level", type=float, default=0.7, help="probability of the band (default: 0.7)")
+    parser.add_argument(
+        "--grid",
+        type=int,
+        default=50,
+        metavar="N",
+        help="N times from the first to the last (default: 50)",
+    )
+    parser.add_argument(
+        "--level", type=float, default=0.7, help="probability of the band (default: 0.7)"
+    )
     parser.add_argument("--figure", metavar="FILE", help="draw it (PNG, SVG or PDF)")
-    parser.add_argument("--drop-unreadable", action="store_true", help="leave out rows that cannot be read, instead of stopping")
+    parser.add_argument(
+        "--drop-unreadable",
+        action="store_true",
+        help="leave out rows that cannot be read, instead of stopping",
+    )
     parser.add_argument("--timezone", metavar="ZONE", help="zone of timestamps that lack one")
-    parser.add_argument("--time-format", metavar="FORMAT", help="how dates are written where it is not ISO")
+    parser.add_argument(
+        "--time-format", metavar="FORMAT", help="how dates are written where it is not ISO"
+    )
     out_option(parser)
 
 
@@ -53,13 +84,21 @@ def run(args: argparse.Namespace) -> int:
         raise InputError("the table has no rows")
     found = Findings(table, np.zeros(len(table.frame), dtype=bool))
     column = str(find_column(table, "time", args.time, found.notes))
-    seen = {key: _column(table, found, key, getattr(args, key)) for key in SEEN
-            if getattr(args, key) is not None and not (key == "sd" and is_number(args.sd))}
+    seen = {
+        key: _column(table, found, key, getattr(args, key))
+        for key in SEEN
+        if getattr(args, key) is not None and not (key == "sd" and is_number(args.sd))
+    }
     group = None
     if args.group is not None:
         name = str(find_column(table, "group", args.group, []))
         group = labels(table.frame[name], f"group (column {name!r})", found)
-    axis, offsets = times(table.frame[column], f"time (column {column!r})", Clock(None, args.timezone, args.time_format), found)
+    axis, offsets = times(
+        table.frame[column],
+        f"time (column {column!r})",
+        Clock(None, args.timezone, args.time_format),
+        found,
+    )
     found.settle(args.drop_unreadable)
     tell(found.notes)
     keep = np.flatnonzero(~found.bad)
@@ -67,7 +106,9 @@ def run(args: argparse.Namespace) -> int:
     when = axis.restore(offsets[keep])
     model = CurvFiFE() if args.bandwidth is None else CurvFiFE(bandwidth=args.bandwidth)
     bounded(args.grid, "--grid", 1e7)
-    grid = np.linspace(offsets[keep].min(), offsets[keep].max(), whole_number(args.grid, "--grid", 1))
+    grid = np.linspace(
+        offsets[keep].min(), offsets[keep].max(), whole_number(args.grid, "--grid", 1)
+    )
     at: Any = axis.restore(grid)
     if args.at is not None:
         at = parsed_times(args.at)
@@ -75,7 +116,12 @@ def run(args: argparse.Namespace) -> int:
         show(model.fit_many(group[keep], when, emissions).to_frame(at, args.level), args)
         return 0
     curve = model.fit(when, emissions)
-    show(curve.to_frame(at, args.level), args, log_evidence=curve.log_evidence, converged=curve.converged)
+    show(
+        curve.to_frame(at, args.level),
+        args,
+        log_evidence=curve.log_evidence,
+        converged=curve.converged,
+    )
     if args.figure is not None:
         import matplotlib as mpl
 
@@ -130,4 +176,6 @@ def _emissions(args: argparse.Namespace, seen: dict[str, Any], size: int) -> Any
         return emissions.Binomial(seen["successes"], seen["trials"])
     if args.counts is not None:
         return emissions.Poisson(seen["counts"], seen.get("exposure", np.ones(size)))
-    return emissions.Gaussian(seen["values"], seen["sd"] if "sd" in seen else np.full(size, float(args.sd)))
+    return emissions.Gaussian(
+        seen["values"], seen["sd"] if "sd" in seen else np.full(size, float(args.sd))
+    )

@@ -5,7 +5,14 @@ from __future__ import annotations
 import argparse
 
 from dynaesti.commands.output import show
-from dynaesti.commands.shared import data_options, estimator, model_options, named_model, out_option, read_responses
+from dynaesti.commands.shared import (
+    data_options,
+    estimator,
+    model_options,
+    named_model,
+    out_option,
+    read_responses,
+)
 
 EXAMPLE = "  dynaesti evaluate answers.csv --split last --share 0.15\n  dynaesti evaluate answers.csv --split rolling --folds 4"
 
@@ -15,10 +22,16 @@ def options(parser: argparse.ArgumentParser) -> None:
     data_options(parser)
     model_options(parser)
     group = parser.add_argument_group("what is held out")
-    group.add_argument("--split", choices=("random", "last", "people", "rolling"), default="random",
-                       help="random answers, each person's last ones, all of some people, or what comes after a rolling origin")
+    group.add_argument(
+        "--split",
+        choices=("random", "last", "people", "rolling"),
+        default="random",
+        help="random answers, each person's last ones, all of some people, or what comes after a rolling origin",
+    )
     group.add_argument("--share", type=float, default=0.2, help="share held out (default: 0.2)")
-    group.add_argument("--folds", type=int, default=3, help="origins, with --split rolling (default: 3)")
+    group.add_argument(
+        "--folds", type=int, default=3, help="origins, with --split rolling (default: 3)"
+    )
     group.add_argument("--seed", type=int, default=0, help="seed of the random splits")
     out_option(parser)
 
@@ -29,6 +42,10 @@ def run(args: argparse.Namespace) -> int:
 
     responses = read_responses(args, timeless=args.bandwidth == float("inf"))
     chosen = estimator(named_model(args, responses), standard_errors=False)
-    pairs = rolling(responses, args.folds) if args.split == "rolling" else [split(responses, args.share, by=args.split, seed=args.seed)]
+    pairs = (
+        rolling(responses, args.folds)
+        if args.split == "rolling"
+        else [split(responses, args.share, by=args.split, seed=args.seed)]
+    )
     show(against_baselines(chosen, pairs), args, split=args.split)
     return 0

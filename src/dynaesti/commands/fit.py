@@ -8,11 +8,21 @@ from pathlib import Path
 from typing import Any
 
 from dynaesti.commands.output import as_json, write_frame, write_table
-from dynaesti.commands.shared import COLUMNS, data_options, default_model, estimator, model_options, named_model, read_responses
+from dynaesti.commands.shared import (
+    COLUMNS,
+    data_options,
+    default_model,
+    estimator,
+    model_options,
+    named_model,
+    read_responses,
+)
 from dynaesti.commands.words import say, tell
 from dynaesti.runfolder import CHECKPOINT, FIT_NAME, LOCK, STATIC_NAME
 
-EXAMPLE = "  dynaesti fit answers.csv --id student --item problem --resp correct --time ts --out run"
+EXAMPLE = (
+    "  dynaesti fit answers.csv --id student --item problem --resp correct --time ts --out run"
+)
 EVERY = 5.0  # seconds between checkpoints
 MOST_INSTANTS = 500_000  # rows of the ability table, beyond which a grid of times takes the place of the answers' own
 GRID = 12
@@ -24,13 +34,25 @@ def options(parser: argparse.ArgumentParser) -> None:
     data_options(parser)
     model_options(parser)
     group = parser.add_argument_group("what is written")
-    group.add_argument("--out", default="run", metavar="FOLDER", help="folder for the fit, the tables and the report (default: run)")
-    group.add_argument("--force", action="store_true", help="write over an earlier fit in the folder")
+    group.add_argument(
+        "--out",
+        default="run",
+        metavar="FOLDER",
+        help="folder for the fit, the tables and the report (default: run)",
+    )
+    group.add_argument(
+        "--force", action="store_true", help="write over an earlier fit in the folder"
+    )
     group.add_argument("--no-report", action="store_true", help="leave out the report")
-    group.add_argument("--no-static", action="store_true", help="leave out the comparison with constant abilities")
+    group.add_argument(
+        "--no-static", action="store_true", help="leave out the comparison with constant abilities"
+    )
     group.add_argument("--quiet", action="store_true", help="no progress")
-    parser.add_argument("--dask", metavar="WHERE",
-                        help="for shards: a Dask scheduler's address (tcp://host:8786), or local:N for N worker processes here")
+    parser.add_argument(
+        "--dask",
+        metavar="WHERE",
+        help="for shards: a Dask scheduler's address (tcp://host:8786), or local:N for N worker processes here",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -51,7 +73,9 @@ def run(args: argparse.Namespace) -> int:
         if len(args.data) == 1 and is_shards(args.data[0]):
             return _of_shards(args, folder)
         if args.dask:
-            raise InputError("--dask: a cluster works on shards; `dynaesti prepare DATA --out shards` makes them")
+            raise InputError(
+                "--dask: a cluster works on shards; `dynaesti prepare DATA --out shards` makes them"
+            )
         return _in_memory(args, folder)
 
 
@@ -59,9 +83,14 @@ def _in_memory(args: argparse.Namespace, folder: Path) -> int:
     """Read, fit, write, tell."""
     responses = read_responses(args, timeless=args.bandwidth == float("inf"))
     checkpoint = folder / CHECKPOINT
-    args.after_interrupt = lambda: (f"the same command goes on from {checkpoint}" if checkpoint.exists() else
-                                    "nothing had been saved yet; the same command begins anew")
-    chosen = estimator(named_model(args, responses), progress=not args.quiet, checkpoint=checkpoint, every=EVERY)
+    args.after_interrupt = lambda: (
+        f"the same command goes on from {checkpoint}"
+        if checkpoint.exists()
+        else "nothing had been saved yet; the same command begins anew"
+    )
+    chosen = estimator(
+        named_model(args, responses), progress=not args.quiet, checkpoint=checkpoint, every=EVERY
+    )
     return finish(chosen, responses, folder, args)
 
 
@@ -72,28 +101,54 @@ def _of_shards(args: argparse.Namespace, folder: Path) -> int:
     from dynaesti.shards import Shards
 
     shards, checkpoint = Shards.open(args.data[0]), folder / CHECKPOINT
-    given = [f"--{key}" for key in COLUMNS if getattr(args, key)] + [f"--{key}" for key in ("unit", "timezone") if getattr(args, key)]
+    given = [f"--{key}" for key in COLUMNS if getattr(args, key)] + [
+        f"--{key}" for key in ("unit", "timezone") if getattr(args, key)
+    ]
     if given:
-        raise InputError(f"{given[0]}: the shards' columns and clock were named when they were prepared")
-    args.after_interrupt = lambda: (f"the same command goes on from {checkpoint}" if checkpoint.exists() else
-                                    "nothing had been saved yet; the same command begins anew")
+        raise InputError(
+            f"{given[0]}: the shards' columns and clock were named when they were prepared"
+        )
+    args.after_interrupt = lambda: (
+        f"the same command goes on from {checkpoint}"
+        if checkpoint.exists()
+        else "nothing had been saved yet; the same command begins anew"
+    )
     if args.force and not checkpoint.exists():
         (folder / FIT_NAME).unlink(missing_ok=True)
     if args.model is None and shards.models is None:
         args.model = default_model(shards.values())
         tell([f"the model is {args.model}, by the responses; --model names another"])
     with cluster(args.dask) as engine:
-        fit = _fitted(estimator(args, progress=not args.quiet, engine=engine), shards, checkpoint, args, out=folder)
+        fit = _fitted(
+            estimator(args, progress=not args.quiet, engine=engine),
+            shards,
+            checkpoint,
+            args,
+            out=folder,
+        )
         write_frame(fit.items, folder / "items.csv")
         write_frame(fit.items, folder / "items.parquet")
         where = fit.write_abilities(engine=engine)
-    facts = {"out": str(folder), "files": [FIT_NAME, "items.csv", "items.parquet", "abilities"], "converged": fit.converged,
-             "steps": len(fit.trace), "answers": shards.rows, "people": shards.people, "items": shards.items.size,
-             "log_evidence": fit.log_evidence, "scale": fit.scale.name, "unit": shards.unit, "movement": fit.movement()}
+    facts = {
+        "out": str(folder),
+        "files": [FIT_NAME, "items.csv", "items.parquet", "abilities"],
+        "converged": fit.converged,
+        "steps": len(fit.trace),
+        "answers": shards.rows,
+        "people": shards.people,
+        "items": shards.items.size,
+        "log_evidence": fit.log_evidence,
+        "scale": fit.scale.name,
+        "unit": shards.unit,
+        "movement": fit.movement(),
+    }
     if args.json:
         print(as_json(facts))
-    say(f"{fit.summary()}\nWritten to {folder}/: {FIT_NAME}, items.csv, items.parquet, and abilities shard by shard in {where}/. "
-        f"`dynaesti report {folder}` makes a page.", args)
+    say(
+        f"{fit.summary()}\nWritten to {folder}/: {FIT_NAME}, items.csv, items.parquet, and abilities shard by shard in {where}/. "
+        f"`dynaesti report {folder}` makes a page.",
+        args,
+    )
     return 0
 
 
@@ -102,10 +157,14 @@ def _refuse_full(folder: Path, args: argparse.Namespace) -> None:
     from dynaesti.errors import InputError
 
     if (folder / FIT_NAME).exists() and not (folder / CHECKPOINT).exists() and not args.force:
-        raise InputError(f"--out: {folder} holds a fit already; name another folder, or add --force to write over it")
+        raise InputError(
+            f"--out: {folder} holds a fit already; name another folder, or add --force to write over it"
+        )
 
 
-def finish(chosen: Any, responses: Any, folder: Path, args: argparse.Namespace, title: str | None = None) -> int:
+def finish(
+    chosen: Any, responses: Any, folder: Path, args: argparse.Namespace, title: str | None = None
+) -> int:
     """Fit, hold against constant abilities, write everything into the folder, and tell."""
     from dynaesti.errors import InputError
     from dynaesti.evaluate import static_twin
@@ -113,7 +172,9 @@ def finish(chosen: Any, responses: Any, folder: Path, args: argparse.Namespace, 
 
     fit = _fitted(chosen, responses, folder / CHECKPOINT, args)
     written = write_run(fit, folder / FIT_NAME, TABLES)
-    args.after_interrupt = lambda: f"the fit is in {folder / FIT_NAME}; `dynaesti report {folder}` writes the page"
+    args.after_interrupt = lambda: (
+        f"the fit is in {folder / FIT_NAME}; `dynaesti report {folder}` writes the page"
+    )
     twin = None
     if not args.no_static and not all(kernel.static for kernel in fit.kernels):
         try:
@@ -130,13 +191,33 @@ def finish(chosen: Any, responses: Any, folder: Path, args: argparse.Namespace, 
         write_report(fit, folder / "report.html", twin=twin, title=title)
         written.append("report.html")
     if args.json:
-        print(as_json({"out": str(folder), "files": written, "converged": fit.converged, "steps": len(fit.trace), "answers": len(responses),
-                       "people": responses.people.size, "items": responses.items.size, "log_evidence": fit.log_evidence,
-                       "scale": fit.scale.name, "unit": responses.unit, "movement": fit.movement(),
-                       "static": None if twin is None else twin.facts(), "notes": list(responses.notes),
-                       "health": list(fit.health.sentences)}))
+        print(
+            as_json(
+                {
+                    "out": str(folder),
+                    "files": written,
+                    "converged": fit.converged,
+                    "steps": len(fit.trace),
+                    "answers": len(responses),
+                    "people": responses.people.size,
+                    "items": responses.items.size,
+                    "log_evidence": fit.log_evidence,
+                    "scale": fit.scale.name,
+                    "unit": responses.unit,
+                    "movement": fit.movement(),
+                    "static": None if twin is None else twin.facts(),
+                    "notes": list(responses.notes),
+                    "health": list(fit.health.sentences),
+                }
+            )
+        )
         return 0
-    say("\n".join(["", *told_findings(fit, twin), "", f"Written to {folder}/: {', '.join(written)}"]), args)
+    say(
+        "\n".join(
+            ["", *told_findings(fit, twin), "", f"Written to {folder}/: {', '.join(written)}"]
+        ),
+        args,
+    )
     if not args.no_report:
         say(f"Open {folder / 'report.html'} in a browser.", args)
     return 0
@@ -155,7 +236,9 @@ def write_run(fit: Any, target: Path, tables: Sequence[str]) -> list[str]:
     return [target.name, *tables]
 
 
-def _fitted(chosen: Any, responses: Any, checkpoint: Path, args: argparse.Namespace, **more: Any) -> Any:
+def _fitted(
+    chosen: Any, responses: Any, checkpoint: Path, args: argparse.Namespace, **more: Any
+) -> Any:
     """The fit, gone on with from its checkpoint if there is one; with --force one of other data or options is thrown away."""
     from dynaesti.errors import StorageError
 
@@ -180,5 +263,9 @@ def ability_table(fit: Any) -> Any:
     if fit.answers.times.size <= MOST_INSTANTS:
         return fit.ability()
     times = fit.responses.clock_times
-    tell([f"{fit.answers.times.size:,} instants are too many for a table; abilities are told at {GRID} times"])
+    tell(
+        [
+            f"{fit.answers.times.size:,} instants are too many for a table; abilities are told at {GRID} times"
+        ]
+    )
     return fit.ability(fit._restored(np.linspace(times.min(), times.max(), GRID)))

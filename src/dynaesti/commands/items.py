@@ -13,8 +13,14 @@ EXAMPLE = "  dynaesti items run --sort b --fit"
 def options(parser: argparse.ArgumentParser) -> None:
     """Options of the verb."""
     run_option(parser)
-    parser.add_argument("--sort", metavar="COLUMN", help="sort by a column; -COLUMN for the largest first (write --sort=-a)")
-    parser.add_argument("--fit", dest="with_fit", action="store_true", help="add infit and outfit mean squares")
+    parser.add_argument(
+        "--sort",
+        metavar="COLUMN",
+        help="sort by a column; -COLUMN for the largest first (write --sort=-a)",
+    )
+    parser.add_argument(
+        "--fit", dest="with_fit", action="store_true", help="add infit and outfit mean squares"
+    )
     out_option(parser)
 
 
@@ -37,7 +43,11 @@ def run(args: argparse.Namespace) -> int:
         if name not in columns:
             raise InputError(f"--sort: no column {name!r}; there are {', '.join(columns)}")
         values = columns[name]
-        keys = np.array(values, dtype=float) if all(isinstance(v, int | float) for v in values) else np.array([str(v) for v in values])
+        keys = (
+            np.array(values, dtype=float)
+            if all(isinstance(v, int | float) for v in values)
+            else np.array([str(v) for v in values])
+        )
         order = np.argsort(-keys if backwards and keys.dtype.kind == "f" else keys, kind="stable")
         order = order[::-1] if backwards and keys.dtype.kind != "f" else order
         columns = {key: [column[k] for k in order] for key, column in columns.items()}

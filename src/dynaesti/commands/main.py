@@ -42,9 +42,12 @@ EXIT_CODES = """exit codes:
 
 def parser(wanted: str | None = None) -> argparse.ArgumentParser:
     """The parser; with a verb's name only that one gets its options, which keeps `--help` quick."""
-    top = argparse.ArgumentParser(prog="dynaesti", description="Abilities that change over time, from who answered what, when and how.",
-                                  epilog=f"example:\n  dynaesti fit answers.csv --out run\n\n{EXIT_CODES}",
-                                  formatter_class=argparse.RawDescriptionHelpFormatter)
+    top = argparse.ArgumentParser(
+        prog="dynaesti",
+        description="Abilities that change over time, from who answered what, when and how.",
+        epilog=f"example:\n  dynaesti fit answers.csv --out run\n\n{EXIT_CODES}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     top.add_argument("--version", action="version", version=f"dynaesti {__version__}")
     verbs = top.add_subparsers(dest="verb", metavar="VERB", required=True)
     for name, line in VERBS.items():
@@ -52,8 +55,13 @@ def parser(wanted: str | None = None) -> argparse.ArgumentParser:
             verbs.add_parser(name, help=line, add_help=False)
             continue
         module = import_module(f"dynaesti.commands.{name}")
-        one = verbs.add_parser(name, help=line, description=module.__doc__, formatter_class=argparse.RawDescriptionHelpFormatter,
-                               epilog=f"example:\n{module.EXAMPLE}")
+        one = verbs.add_parser(
+            name,
+            help=line,
+            description=module.__doc__,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            epilog=f"example:\n{module.EXAMPLE}",
+        )
         module.options(one)
         one.add_argument("--json", action="store_true", help="print one JSON object, for machines")
         one.add_argument("--debug", action="store_true", help="show the traceback of an error")
@@ -108,14 +116,18 @@ def _run(args: argparse.Namespace) -> int:
         except MemoryError as error:
             if args.debug:
                 raise
-            complain(f"dynaesti {args.verb}: not enough memory ({str(error) or 'none is left'}). Nothing that was written before is lost. "
-                     "Ask for fewer times or people at once, or split the data into shards: `dynaesti prepare`")
+            complain(
+                f"dynaesti {args.verb}: not enough memory ({str(error) or 'none is left'}). Nothing that was written before is lost. "
+                "Ask for fewer times or people at once, or split the data into shards: `dynaesti prepare`"
+            )
             return BAD_DATA
         except Exception as error:
             if args.debug:
                 raise
-            complain(f"dynaesti {args.verb}: a fault of the program itself ({type(error).__name__}: {error}); --debug shows where. Nothing "
-                     "that was written before is lost; please tell the developers")
+            complain(
+                f"dynaesti {args.verb}: a fault of the program itself ({type(error).__name__}: {error}); --debug shows where. Nothing "
+                "that was written before is lost; please tell the developers"
+            )
             return FAULT
 
 
@@ -123,7 +135,9 @@ def _told(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -
     """Our own warnings as notes, each once; those of libraries are for `--debug`."""
     from dynaesti.errors import DynaestiWarning, HealthWarning
 
-    ours = issubclass(category, DynaestiWarning) and not issubclass(category, HealthWarning)  # health is told with the results
+    ours = issubclass(category, DynaestiWarning) and not issubclass(
+        category, HealthWarning
+    )  # health is told with the results
     if (ours and str(message) not in _said) or "--debug" in sys.argv:
         _said.add(str(message))
         tell([str(message)])

@@ -56,7 +56,9 @@ def write_table(frame: Any, file: Path, parquet: bool) -> None:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        pq.write_table(pa.table({name: _one_type(values) for name, values in columns.items()}), file)
+        pq.write_table(
+            pa.table({name: _one_type(values) for name, values in columns.items()}), file
+        )
     else:
         file.write_text(_csv(columns), encoding="utf-8", newline="")
 
@@ -64,12 +66,18 @@ def write_table(frame: Any, file: Path, parquet: bool) -> None:
 def _one_type(values: list[Any]) -> list[Any]:
     """A column of one type: labels of several types are written out."""
     kinds = {type(value) for value in values if value is not None}
-    return [None if value is None else str(value) for value in values] if len(kinds) > 1 and not kinds <= {int, float} else values
+    return (
+        [None if value is None else str(value) for value in values]
+        if len(kinds) > 1 and not kinds <= {int, float}
+        else values
+    )
 
 
 def _csv(columns: Mapping[str, list[Any]]) -> str:
-    table = [[_text_cell(name) for name in columns],
-             *zip(*([_cell(value) for value in values] for values in columns.values()), strict=True)]
+    table = [
+        [_text_cell(name) for name in columns],
+        *zip(*([_cell(value) for value in values] for values in columns.values()), strict=True),
+    ]
     return "".join(",".join(row) + "\n" for row in table)
 
 
@@ -91,14 +99,29 @@ def _text_cell(text: str) -> str:
 def _aligned(columns: Mapping[str, list[Any]]) -> str:
     """A table for eyes: few digits, few rows."""
     total = len(next(iter(columns.values()), []))
-    shown = {harmless(name): [harmless(_short(value)) for value in values[:SHOWN]] for name, values in columns.items()}
+    shown = {
+        harmless(name): [harmless(_short(value)) for value in values[:SHOWN]]
+        for name, values in columns.items()
+    }
     columns = dict(zip(shown, columns.values(), strict=True))
     widths = {name: max([len(name), *map(len, cells)]) for name, cells in shown.items()}
-    numeric = {name: all(isinstance(value, int | float) for value in columns[name][:SHOWN]) for name in columns}
-    lines = ["  ".join(name.rjust(widths[name]) if numeric[name] else name.ljust(widths[name]) for name in shown)]
+    numeric = {
+        name: all(isinstance(value, int | float) for value in columns[name][:SHOWN])
+        for name in columns
+    }
+    lines = [
+        "  ".join(
+            name.rjust(widths[name]) if numeric[name] else name.ljust(widths[name])
+            for name in shown
+        )
+    ]
     for row in zip(*shown.values(), strict=True):
-        lines.append("  ".join(cell.rjust(widths[name]) if numeric[name] else cell.ljust(widths[name])
-                               for name, cell in zip(shown, row, strict=True)))
+        lines.append(
+            "  ".join(
+                cell.rjust(widths[name]) if numeric[name] else cell.ljust(widths[name])
+                for name, cell in zip(shown, row, strict=True)
+            )
+        )
     if total > SHOWN:
         lines.append(f"… {total - SHOWN:,} rows more; --out FILE writes all")
     return "\n".join(line.rstrip() for line in lines) + "\n"

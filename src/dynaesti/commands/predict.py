@@ -5,7 +5,13 @@ from __future__ import annotations
 import argparse
 
 from dynaesti.commands.output import show
-from dynaesti.commands.shared import data_options, further_responses, open_any, out_option, run_option
+from dynaesti.commands.shared import (
+    data_options,
+    further_responses,
+    open_any,
+    out_option,
+    run_option,
+)
 
 EXAMPLE = "  dynaesti predict run tomorrow.csv --out chances.csv"
 

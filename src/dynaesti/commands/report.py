@@ -22,7 +22,9 @@ EXAMPLE = "  dynaesti report run --out class.html --title 'Class of spring'"
 def options(parser: argparse.ArgumentParser) -> None:
     """Options of the verb."""
     run_option(parser)
-    parser.add_argument("--out", metavar="FILE", help="the page (default: report.html in the run's folder)")
+    parser.add_argument(
+        "--out", metavar="FILE", help="the page (default: report.html in the run's folder)"
+    )
     parser.add_argument("--title", help="the page's title")
 
 
@@ -49,12 +51,16 @@ def run(args: argparse.Namespace) -> int:
     from dynaesti.results import Fit
 
     place = Path(args.fit)
-    target = Path(args.out) if args.out else (place if place.is_dir() else place.parent) / "report.html"
+    target = (
+        Path(args.out) if args.out else (place if place.is_dir() else place.parent) / "report.html"
+    )
     fit = open_any(args.fit, args.connect)
     if not isinstance(fit, Fit):
         chosen = int(np.argmax([part.people for part in fit.shards.parts]))
-        note = (f"of {len(fit.shards)} shards with {fit.shards.rows:,} answers of {fit.shards.people:,} people this page shows those "
-                f"of shard {chosen}; items and priors are those of all")
+        note = (
+            f"of {len(fit.shards)} shards with {fit.shards.rows:,} answers of {fit.shards.people:,} people this page shows those "
+            f"of shard {chosen}; items and priors are those of all"
+        )
         tell([note])
         part = fit.shard(chosen)
         fit = replace(part, responses=part.responses.with_note(note))

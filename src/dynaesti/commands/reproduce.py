@@ -16,11 +16,31 @@ STUDIES = ("polling", "prior", "synthetic", "static", "golf", "palmer")
 def options(parser: argparse.ArgumentParser) -> None:
     """Options of the verb."""
     parser.add_argument("study", choices=(*STUDIES, "all"), help="which study")
-    parser.add_argument("--seeds", type=int, default=5, help="seeds of the synthetic studies (default: 5)")
-    parser.add_argument("--quick", action="store_true", help="small sizes and few seeds: a look, not a result")
-    parser.add_argument("--golf", type=Path, metavar="FILE", help="the Masters' scorecards: person, hole, year, response, par")
-    parser.add_argument("--out", type=Path, default=Path("paper"), metavar="FOLDER", help="figures and JSON (default: paper)")
-    parser.add_argument("--page", type=Path, metavar="FILE", help="also write a page (Markdown); the figures go beside it")
+    parser.add_argument(
+        "--seeds", type=int, default=5, help="seeds of the synthetic studies (default: 5)"
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="small sizes and few seeds: a look, not a result"
+    )
+    parser.add_argument(
+        "--golf",
+        type=Path,
+        metavar="FILE",
+        help="the Masters' scorecards: person, hole, year, response, par",
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=Path("paper"),
+        metavar="FOLDER",
+        help="figures and JSON (default: paper)",
+    )
+    parser.add_argument(
+        "--page",
+        type=Path,
+        metavar="FILE",
+        help="also write a page (Markdown); the figures go beside it",
+    )
     parser.add_argument("--threads", type=int, help="threads to use (default: all cores)")
     parser.add_argument("--quiet", action="store_true", help="no progress")
 
@@ -30,7 +50,9 @@ def run(args: argparse.Namespace) -> int:
     from dynaesti.arrays import whole_number
     from dynaesti.studies.study import Options
 
-    chosen = Options(whole_number(args.seeds, "--seeds", 1), args.quick, args.golf, args.threads, args.quiet)
+    chosen = Options(
+        whole_number(args.seeds, "--seeds", 1), args.quick, args.golf, args.threads, args.quiet
+    )
     wanted = list(STUDIES) if args.study == "all" else [args.study]
     if args.study == "all" and args.golf is None:
         from dynaesti.studies.golf import HOW_TO_GET
@@ -55,8 +77,14 @@ def _one(name: str, options: Any) -> Any:
     from dynaesti.studies import golf, palmer, polling, prior, synthetic
     from dynaesti.studies.study import Stopwatch
 
-    runs = {"polling": polling.run, "prior": prior.run, "synthetic": synthetic.run, "static": synthetic.run_static, "golf": golf.run,
-            "palmer": palmer.run}
+    runs = {
+        "polling": polling.run,
+        "prior": prior.run,
+        "synthetic": synthetic.run,
+        "static": synthetic.run_static,
+        "golf": golf.run,
+        "palmer": palmer.run,
+    }
     clock = Stopwatch()
     study = runs[name](options)
     study.seconds = clock.passed()
@@ -71,7 +99,12 @@ def _page(found: list[Any], args: argparse.Namespace) -> None:
         for name, _, figure in study.figures:
             figure.savefig(folder / f"{name}.png", dpi=90)
     total = sum(study.seconds for study in found)
-    head = ("# The paper, reproduced\n\nTripathi and Domingue (ICDM 2019) estimate abilities that move. Here is every number and figure of "
-            f"theirs beside ours, made by one command, `dynaesti reproduce {args.study}`, in {total / 60:.1f} minutes on the machine at "
-            "hand. ‘Limit or bar’ is the best that can be had, or what we set ourselves.")
-    args.page.write_text("\n\n".join([head, *(study.markdown(folder.name) for study in found)]) + "\n", encoding="utf-8")
+    head = (
+        "# The paper, reproduced\n\nTripathi and Domingue (ICDM 2019) estimate abilities that move. Here is every number and figure of "
+        f"theirs beside ours, made by one command, `dynaesti reproduce {args.study}`, in {total / 60:.1f} minutes on the machine at "
+        "hand. ‘Limit or bar’ is the best that can be had, or what we set ourselves."
+    )
+    args.page.write_text(
+        "\n\n".join([head, *(study.markdown(folder.name) for study in found)]) + "\n",
+        encoding="utf-8",
+    )

@@ -5,7 +5,15 @@ from __future__ import annotations
 import argparse
 
 from dynaesti.commands.output import show
-from dynaesti.commands.shared import asked_times, data_options, further_responses, open_any, out_option, run_option, when_options
+from dynaesti.commands.shared import (
+    asked_times,
+    data_options,
+    further_responses,
+    open_any,
+    out_option,
+    run_option,
+    when_options,
+)
 
 EXAMPLE = "  dynaesti score run newcomers.csv --at 30 60 90"
 
@@ -21,5 +29,9 @@ def options(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print or write the table."""
     fit = open_any(args.fit, args.connect)
-    show(fit.score(further_responses(args, fit), at=asked_times(fit, args), level=args.level), args, scale=fit.scale.name)
+    show(
+        fit.score(further_responses(args, fit), at=asked_times(fit, args), level=args.level),
+        args,
+        scale=fit.scale.name,
+    )
     return 0

@@ -24,12 +24,24 @@ def _described(r: Responses) -> list[str]:
     """Columns, responses and times in words."""
     import numpy as np
 
-    words = ["Columns: " + ", ".join(f"{key} is {name!r}" for key, name in r.columns.items() if name is not None) + "."]
+    words = [
+        "Columns: "
+        + ", ".join(f"{key} is {name!r}" for key, name in r.columns.items() if name is not None)
+        + "."
+    ]
     values, counts = np.unique(r.resp, return_counts=True)
     if values.size <= 12:
-        words.append("Responses: " + ", ".join(f"{value:g} ({count:,})" for value, count in zip(values, counts, strict=True)) + ".")
+        words.append(
+            "Responses: "
+            + ", ".join(
+                f"{value:g} ({count:,})" for value, count in zip(values, counts, strict=True)
+            )
+            + "."
+        )
     else:
-        words.append(f"Responses: {values.size:,} different values from {values[0]:g} to {values[-1]:g}.")
+        words.append(
+            f"Responses: {values.size:,} different values from {values[0]:g} to {values[-1]:g}."
+        )
     if r.columns.get("time") is not None:
         first, last = r.axis.restore(np.array([r.offsets.min(), r.offsets.max()]))
         words.append(f"Times run from {first} to {last} ({r.unit}).")
@@ -47,11 +59,23 @@ def run(args: argparse.Namespace) -> int:
     timeless = responses.columns.get("time") is None
     look = found.wants_a_look or timeless
     if args.json:
-        print(as_json({**asdict(found), "timeless": timeless, "look": look, "columns": dict(responses.columns), "unit": responses.unit}))
+        print(
+            as_json(
+                {
+                    **asdict(found),
+                    "timeless": timeless,
+                    "look": look,
+                    "columns": dict(responses.columns),
+                    "unit": responses.unit,
+                }
+            )
+        )
         return int(look)
     words = [*found.sentences[:1], *_described(responses), *found.sentences[1:]]
     if timeless:
-        words.append("There is no column of times: only constant abilities can be fitted (--bandwidth inf).")
+        words.append(
+            "There is no column of times: only constant abilities can be fitted (--bandwidth inf)."
+        )
     say("\n".join(words), args)
     say("Usable; the points above deserve a look." if look else "Usable, nothing special.", args)
     return int(look)

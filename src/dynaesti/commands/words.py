@@ -8,26 +8,56 @@ import shlex
 import sys
 from collections.abc import Iterable
 
-SAID_HERE = {"Responses.read(…, unreadable='drop') (on the command line --drop-unreadable)": "--drop-unreadable",
-             "; unit= says otherwise (on the command line --unit)": "; --unit says otherwise",
-             "code={'never': 0} (--code never=0)": "--code never=0", "force=True (--force)": "--force", "timeless=True": "--timeless",
-             "new_items=True": "--new-items", "again=True": "--again",
-             " (on the command line --timezone)": "", " (on the command line --time-format)": "", "raise iterations": "raise --iterations"}
-FLAGS = ("bandwidth", "direction", "rare", "scale", "clock", "model", "kernel", "priors", "unit", "timezone", "time_format", "id", "item",
-         "resp", "time", "weight")
+SAID_HERE = {
+    "Responses.read(…, unreadable='drop') (on the command line --drop-unreadable)": "--drop-unreadable",
+    "; unit= says otherwise (on the command line --unit)": "; --unit says otherwise",
+    "code={'never': 0} (--code never=0)": "--code never=0",
+    "force=True (--force)": "--force",
+    "timeless=True": "--timeless",
+    "new_items=True": "--new-items",
+    "again=True": "--again",
+    " (on the command line --timezone)": "",
+    " (on the command line --time-format)": "",
+    "raise iterations": "raise --iterations",
+}
+FLAGS = (
+    "bandwidth",
+    "direction",
+    "rare",
+    "scale",
+    "clock",
+    "model",
+    "kernel",
+    "priors",
+    "unit",
+    "timezone",
+    "time_format",
+    "id",
+    "item",
+    "resp",
+    "time",
+    "weight",
+)
 
 
 def as_flags(text: str) -> str:
     """A message that speaks of Python's options, in those of the command line: bandwidth=inf is --bandwidth inf here."""
     for python, flag in SAID_HERE.items():
         text = text.replace(python, flag)
-    return re.sub(rf"(?<![\w-])({'|'.join(FLAGS)})=('[^']*'|[\w.]+)",
-                  lambda found: f"--{found[1].replace('_', '-')} {shlex.quote(found[2].strip(chr(39)))}", text)
+    return re.sub(
+        rf"(?<![\w-])({'|'.join(FLAGS)})=('[^']*'|[\w.]+)",
+        lambda found: f"--{found[1].replace('_', '-')} {shlex.quote(found[2].strip(chr(39)))}",
+        text,
+    )
 
 
 def harmless(text: str) -> str:
     """Text without control characters: a name in a file must not set the title or the colours of whoever looks at it."""
-    return text if text.isprintable() else "".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in text)
+    return (
+        text
+        if text.isprintable()
+        else "".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in text)
+    )
 
 
 def complain(text: str) -> None:

@@ -16,8 +16,23 @@ from dynaesti.items.ordered import (
 from dynaesti.items.own import MOST_VALUES, OwnModel
 
 MODELS: dict[str, type[ItemModel]] = {
-    model.name: model for model in (OnePL, TwoPL, ThreePL, FourPL, Graded, PartialCredit, GeneralPartialCredit, RatingScale, Nominal,
-                                    Golf, PoissonItem, GaussianItem, BetaItem)}
+    model.name: model
+    for model in (
+        OnePL,
+        TwoPL,
+        ThreePL,
+        FourPL,
+        Graded,
+        PartialCredit,
+        GeneralPartialCredit,
+        RatingScale,
+        Nominal,
+        Golf,
+        PoissonItem,
+        GaussianItem,
+        BetaItem,
+    )
+}
 ALIASES = {"rasch": "1PL", "graded": "GRM", "partial credit": "PCM", "nominal": "NRM"}
 
 
@@ -29,9 +44,32 @@ def item_model(model: object, signed: bool = False) -> ItemModel:
         lookup = {name.lower(): name for name in MODELS} | ALIASES
         if model.lower() in lookup:
             return MODELS[lookup[model.lower()]](signed=signed)
-    raise InputError(f"model: no item model {model!r}; there are {', '.join(MODELS)}, or an OwnModel")
+    raise InputError(
+        f"model: no item model {model!r}; there are {', '.join(MODELS)}, or an OwnModel"
+    )
 
 
-__all__ = ["MODELS", "MOST_VALUES", "AmountModel", "BetaItem", "FourPL", "GaussianItem", "GeneralPartialCredit", "Golf", "Graded",
-           "ItemModel", "Nominal", "OnePL", "OwnModel", "PartialCredit", "PoissonItem", "RatingScale", "ThreePL", "TwoPL", "Weak",
-           "item_model", "log_between", "log_odds"]
+__all__ = [
+    "MODELS",
+    "MOST_VALUES",
+    "AmountModel",
+    "BetaItem",
+    "FourPL",
+    "GaussianItem",
+    "GeneralPartialCredit",
+    "Golf",
+    "Graded",
+    "ItemModel",
+    "Nominal",
+    "OnePL",
+    "OwnModel",
+    "PartialCredit",
+    "PoissonItem",
+    "RatingScale",
+    "ThreePL",
+    "TwoPL",
+    "Weak",
+    "item_model",
+    "log_between",
+    "log_odds",
+]

@@ -51,11 +51,17 @@ class ItemModel:
     name: ClassVar[str]
     categorical: ClassVar[bool] = True
     shared: ClassVar[bool] = False  # whether items share parameters
-    fixes_slope: ClassVar[bool] = False  # whether the slope is 1, so that the abilities' variance is free
+    fixes_slope: ClassVar[bool] = (
+        False  # whether the slope is 1, so that the abilities' variance is free
+    )
     binary: ClassVar[bool] = False
-    farthest: ClassVar[float] = 30.0  # without priors a slope or difficulty may run away; there it stays
+    farthest: ClassVar[float] = (
+        30.0  # without priors a slope or difficulty may run away; there it stays
+    )
     longest: ClassVar[float] = 1.5  # an M-step's largest move of any parameter at once
-    floors: ClassVar[Mapping[str, float]] = {}  # parameters that would run away downwards, and where they stop
+    floors: ClassVar[
+        Mapping[str, float]
+    ] = {}  # parameters that would run away downwards, and where they stop
 
     # --- parameters -----------------------------------------------------------------------------------
 
@@ -123,7 +129,9 @@ class ItemModel:
     def variance(self, u: Array, theta: Array, values: Array) -> Array:
         """Variance of the response (items, points)."""
         p = np.exp(self.rows(u, theta))
-        return np.asarray(np.einsum("ikg,ik->ig", p, values**2) - self.expected(u, theta, values) ** 2)
+        return np.asarray(
+            np.einsum("ikg,ik->ig", p, values**2) - self.expected(u, theta, values) ** 2
+        )
 
     @property
     def turnable(self) -> bool:
@@ -136,14 +144,18 @@ class ItemModel:
         For categories the expected one, which is never indefinite: Σ over abilities of their number × Fisher information.
         """
         weight = np.exp(rows) * np.maximum(counts.sum(axis=1, keepdims=True), 0.0)
-        return np.asarray(np.einsum("iprg,iqrg->ipq", slopes * weight[:, None], slopes, optimize=True))
-
+        return np.asarray(
+            np.einsum("iprg,iqrg->ipq", slopes * weight[:, None], slopes, optimize=True)
+        )
 
     def evaluated(self, u: Array, theta: Array, counts: Array) -> tuple[Array, Array, Array]:
         """Σ counts × rows of each item, its gradient (items, parameters), and the curvature: what an M-step climbs by."""
         rows, slopes = self.rows(u, theta), self.slopes(u, theta)
-        return (np.asarray(np.einsum("irg,irg->i", counts, rows)), np.asarray(np.einsum("iprg,irg->ip", slopes, counts)),
-                self.curvature(u, theta, counts, rows, slopes))
+        return (
+            np.asarray(np.einsum("irg,irg->i", counts, rows)),
+            np.asarray(np.einsum("iprg,irg->ip", slopes, counts)),
+            self.curvature(u, theta, counts, rows, slopes),
+        )
 
 
 class AmountModel(ItemModel):
@@ -159,7 +171,9 @@ class AmountModel(ItemModel):
             ahead, behind = u.copy(), u.copy()
             ahead[:, p] += STEP
             behind[:, p] -= STEP
-            gradients = [np.einsum("iprg,irg->ip", self.slopes(v, theta), counts) for v in (ahead, behind)]
+            gradients = [
+                np.einsum("iprg,irg->ip", self.slopes(v, theta), counts) for v in (ahead, behind)
+            ]
             out[:, p] = (gradients[1] - gradients[0]) / (2 * STEP)
         return 0.5 * (out + out.transpose(0, 2, 1))
 
@@ -206,8 +220,10 @@ def recovered_line(table: Mapping[str, Array], signed: bool) -> list[Array]:
     intercept = np.asarray(table.get("intercept", np.full(some.shape, np.nan)))
     b = np.asarray(table.get("b", -intercept / a))
     if not signed and np.any(a <= 0):
-        raise InputError(f"item parameters: {int(np.sum(a <= 0))} slopes a are not positive; use direction='free' for items that "
-                         "run backwards")
+        raise InputError(
+            f"item parameters: {int(np.sum(a <= 0))} slopes a are not positive; use direction='free' for items that "
+            "run backwards"
+        )
     return [a, np.where(np.isnan(intercept), -a * b, intercept)] if signed else [np.log(a), b]
 
 
@@ -219,7 +235,13 @@ def numbered(prefix: str, values: Array) -> dict[str, Array]:
 def columns(table: Mapping[str, Array], names: Sequence[str]) -> Array:
     """Several named columns side by side, NaN where missing."""
     some = next(iter(table.values()))
-    return np.stack([np.asarray(table.get(name, np.full(some.shape, np.nan)), dtype=np.float64) for name in names], axis=1)
+    return np.stack(
+        [
+            np.asarray(table.get(name, np.full(some.shape, np.nan)), dtype=np.float64)
+            for name in names
+        ],
+        axis=1,
+    )
 
 
 def log_odds(share: Array) -> Array:

@@ -39,7 +39,9 @@ class TwoPL(ItemModel):
         return (SLOPE, INTERCEPT) if self.signed else (LOG_SLOPE, DIFFICULTY)
 
     def start(self, share: Array, slope: Array, reverse: Bools) -> Array:
-        odds = log_odds(share[:, 1]) * np.sqrt(1 + slope**2 / 3)  # averaging over abilities flattens the curve
+        odds = log_odds(share[:, 1]) * np.sqrt(
+            1 + slope**2 / 3
+        )  # averaging over abilities flattens the curve
         if self.signed:
             return np.stack([np.where(reverse, -slope, slope), odds], axis=1)
         return np.stack([np.log(slope), np.clip(-odds / slope, -4.0, 4.0)], axis=1)
@@ -70,8 +72,14 @@ class TwoPL(ItemModel):
     def evaluated(self, u: Array, theta: Array, counts: Array) -> tuple[Array, Array, Array]:
         if type(self) is not TwoPL:  # guessing and slipping take the general way
             return super().evaluated(u, theta, counts)
-        value, gradient, curvature = np.empty(len(u)), np.empty((len(u), 2)), np.empty((len(u), 2, 2))
-        evaluate_lines(*line(u, self.signed), u[:, 1], self.signed, theta, counts, value, gradient, curvature)
+        value, gradient, curvature = (
+            np.empty(len(u)),
+            np.empty((len(u), 2)),
+            np.empty((len(u), 2, 2)),
+        )
+        evaluate_lines(
+            *line(u, self.signed), u[:, 1], self.signed, theta, counts, value, gradient, curvature
+        )
         return value, gradient, curvature
 
 
@@ -82,13 +90,24 @@ def fill_lines(slope: Array, intercept: Array, theta: Array, out: Array) -> None
         own = i if theta.shape[0] > 1 else 0
         for k in range(theta.shape[1]):
             t = slope[i] * theta[own, k] + intercept[i]
-            rest = np.log(1.0 + np.exp(-abs(t)))  # right to 1e-16, which is enough beside t, in half of log1p's time
+            rest = np.log(
+                1.0 + np.exp(-abs(t))
+            )  # right to 1e-16, which is enough beside t, in half of log1p's time
             out[i, 0, k], out[i, 1, k] = -max(t, 0.0) - rest, min(t, 0.0) - rest
 
 
 @compiled
-def evaluate_lines(slope: Array, intercept: Array, place: Array, signed: bool, theta: Array, counts: Array, value: Array,
-                   gradient: Array, curvature: Array) -> None:
+def evaluate_lines(
+    slope: Array,
+    intercept: Array,
+    place: Array,
+    signed: bool,
+    theta: Array,
+    counts: Array,
+    value: Array,
+    gradient: Array,
+    curvature: Array,
+) -> None:
     """Σ counts × log rows of 2PL items, gradients and expected curvatures, without an array on the way: thousands of items in no time."""
     for i in range(slope.size):
         total, g0, g1, h00, h01, h11 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
@@ -109,7 +128,12 @@ def evaluate_lines(slope: Array, intercept: Array, place: Array, signed: bool, t
             h01 += bend * d0 * d1
             h11 += bend * d1 * d1
         value[i], gradient[i, 0], gradient[i, 1] = total, g0, g1
-        curvature[i, 0, 0], curvature[i, 0, 1], curvature[i, 1, 0], curvature[i, 1, 1] = h00, h01, h01, h11
+        curvature[i, 0, 0], curvature[i, 0, 1], curvature[i, 1, 0], curvature[i, 1, 1] = (
+            h00,
+            h01,
+            h01,
+            h11,
+        )
 
 
 @dataclass(frozen=True)
@@ -170,7 +194,7 @@ class FourPL(TwoPL):
 
     def start(self, share: Array, slope: Array, reverse: Bools) -> Array:
         first = TwoPL(signed=self.signed).start(share, slope, reverse)
-        ends = [GUESS.mean, SLIP.mean][:1 + self.slips]
+        ends = [GUESS.mean, SLIP.mean][: 1 + self.slips]
         return np.concatenate([first, np.tile(ends, (len(share), 1))], axis=1)
 
     def _ends(self, u: Array) -> tuple[Array, Array]:
@@ -191,13 +215,15 @@ class FourPL(TwoPL):
         guess, slip = ends[:, 0], (1 - ends[:, 1]) if self.slips else np.zeros(len(ends))
         with np.errstate(divide="ignore"):
             logits = [np.log(guess / (1 - guess - slip)), np.log(slip / (1 - guess - slip))]
-        return np.stack([*recovered_line(table, self.signed), *logits[:1 + self.slips]], axis=1)
+        return np.stack([*recovered_line(table, self.signed), *logits[: 1 + self.slips]], axis=1)
 
     def rows(self, u: Array, theta: Array) -> Array:
         slope, intercept = line(u, self.signed)
         t = slope[:, None] * theta + intercept[:, None]
         guess, slip = self._ends(u)
-        return np.stack([_log_mixed(slip, 1 - guess - slip, -t), _log_mixed(guess, 1 - guess - slip, t)], axis=1)
+        return np.stack(
+            [_log_mixed(slip, 1 - guess - slip, -t), _log_mixed(guess, 1 - guess - slip, t)], axis=1
+        )
 
     def slopes(self, u: Array, theta: Array) -> Array:
         slope, intercept = line(u, self.signed)
@@ -206,7 +232,9 @@ class FourPL(TwoPL):
         guess, slip = self._ends(u)
         between = 1 - guess - slip
         right, wrong = guess + between * up, slip + between * down
-        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):  # a chance that underflows is all one part
+        with np.errstate(
+            invalid="ignore", divide="ignore", over="ignore"
+        ):  # a chance that underflows is all one part
             below = np.where(wrong > 0, between * down / wrong, 1.0)
             above = np.where(right > 0, between * up / right, 1.0)
             slipped = slip * np.where(wrong > 0, right / wrong, 0.0)

@@ -61,9 +61,15 @@ class Graded(ItemModel):
     def start(self, share: Array, slope: Array, reverse: Bools) -> Array:
         slope = slope * (1.0 if not self.signed else np.where(reverse, -1.0, 1.0))
         flat = np.sqrt(1 + slope**2 / 3)
-        at = -log_odds(_tail_shares(share)) * flat[:, None] / (1.0 if self.signed else slope[:, None])
+        at = (
+            -log_odds(_tail_shares(share))
+            * flat[:, None]
+            / (1.0 if self.signed else slope[:, None])
+        )
         gaps = np.log(np.maximum(np.diff(at, axis=1), 0.05))
-        return np.concatenate([(slope if self.signed else np.log(slope))[:, None], at[:, :1], gaps], axis=1)
+        return np.concatenate(
+            [(slope if self.signed else np.log(slope))[:, None], at[:, :1], gaps], axis=1
+        )
 
     def _line(self, u: Array) -> tuple[Array, Array]:
         """Slope (items,) and thresholds (items, K) on the logit scale: P(y ≥ k) = σ(slope·θ − threshold)."""
@@ -77,13 +83,19 @@ class Graded(ItemModel):
         slope, at = self._line(u)
         a, intercepts = slope / scale, -(at + (slope * shift / scale)[:, None])
         with np.errstate(divide="ignore", invalid="ignore"):
-            return {"a": a, **numbered("b", -intercepts / a[:, None]), **numbered("intercept", intercepts)}
+            return {
+                "a": a,
+                **numbered("b", -intercepts / a[:, None]),
+                **numbered("intercept", intercepts),
+            }
 
     def recover(self, table: Mapping[str, Array], size: int) -> Array:
         a, b = columns(table, ["a"]), columns(table, [f"b{k}" for k in range(1, size)])
         at = a * b if self.signed else b
         with np.errstate(invalid="ignore", divide="ignore"):
-            return np.concatenate([a if self.signed else np.log(a), at[:, :1], np.log(np.diff(at, axis=1))], axis=1)
+            return np.concatenate(
+                [a if self.signed else np.log(a), at[:, :1], np.log(np.diff(at, axis=1))], axis=1
+            )
 
     def slope_sign(self, u: Array) -> Array:
         return self._line(u)[0]
@@ -105,7 +117,9 @@ class Graded(ItemModel):
         # P_k = F_k − F_{k+1}; each parameter moves the predictors of all F by `move`
         unit = np.ones(len(u)) if self.signed else slope
         steps = np.exp(u[:, 2:])
-        by_slope = np.broadcast_to(np.atleast_2d(theta)[:, None, :], above.shape) if self.signed else above
+        by_slope = (
+            np.broadcast_to(np.atleast_2d(theta)[:, None, :], above.shape) if self.signed else above
+        )
         moves = [by_slope, np.broadcast_to(-unit[:, None, None], above.shape)]
         for k in range(steps.shape[1]):
             later = (np.arange(at.shape[1]) > k)[None, :, None]
@@ -114,13 +128,22 @@ class Graded(ItemModel):
         out = []
         for move in moves:
             d = density * move
-            out.append((np.concatenate([empty, d], axis=1) - np.concatenate([d, empty], axis=1)) / np.exp(log_p))
+            out.append(
+                (np.concatenate([empty, d], axis=1) - np.concatenate([d, empty], axis=1))
+                / np.exp(log_p)
+            )
         return np.stack(out, axis=1)
 
     def evaluated(self, u: Array, theta: Array, counts: Array) -> tuple[Array, Array, Array]:
         slope, at = self._line(u)
-        value, gradient, curvature = np.zeros(len(u)), np.zeros(u.shape), np.zeros((*u.shape, u.shape[1]))
-        evaluate_graded(slope, at, np.exp(u[:, 2:]), self.signed, theta, counts, value, gradient, curvature)
+        value, gradient, curvature = (
+            np.zeros(len(u)),
+            np.zeros(u.shape),
+            np.zeros((*u.shape, u.shape[1])),
+        )
+        evaluate_graded(
+            slope, at, np.exp(u[:, 2:]), self.signed, theta, counts, value, gradient, curvature
+        )
         return value, gradient, curvature
 
 
@@ -156,8 +179,17 @@ def graded_rows(slope: Array, at: Array, theta: Array, out: Array) -> None:
 
 
 @compiled
-def evaluate_graded(slope: Array, at: Array, steps: Array, signed: bool, theta: Array, counts: Array, value: Array, gradient: Array,
-                    curvature: Array) -> None:
+def evaluate_graded(
+    slope: Array,
+    at: Array,
+    steps: Array,
+    signed: bool,
+    theta: Array,
+    counts: Array,
+    value: Array,
+    gradient: Array,
+    curvature: Array,
+) -> None:
     """Σ counts × log rows of graded items, gradients and expected curvatures, added to what is there, without an array on the way."""
     count, last = at.shape
     up, down, log_p, log_gap = np.empty(last), np.empty(last), np.empty(last + 1), np.zeros(last)
@@ -182,7 +214,11 @@ def evaluate_graded(slope: Array, at: Array, steps: Array, signed: bool, theta: 
                 above = (theta[g] if signed else t - at[i, k]) if k < last else 0.0
                 rise[0], rise[1] = lower * below - upper * above, unit * (upper - lower)
                 for j in range(last - 1):  # gap j lies below all thresholds from j + 1 on
-                    rise[j + 2] = unit * steps[i, j] * ((upper if k > j else 0.0) - (lower if k > j + 1 else 0.0))
+                    rise[j + 2] = (
+                        unit
+                        * steps[i, j]
+                        * ((upper if k > j else 0.0) - (lower if k > j + 1 else 0.0))
+                    )
                 c, w = counts[i, k, g], max(n, 0.0) * np.exp(log_p[k])
                 value[i] += c * log_p[k]
                 for p in range(last + 1):
@@ -228,7 +264,10 @@ class Softmax(ItemModel):
 
     def slope_sign(self, u: Array) -> Array:
         alpha = self.lines(u)[0]
-        return np.asarray((alpha * (np.arange(alpha.shape[1]) - (alpha.shape[1] - 1) / 2)).sum(axis=1) / alpha.shape[1])
+        return np.asarray(
+            (alpha * (np.arange(alpha.shape[1]) - (alpha.shape[1] - 1) / 2)).sum(axis=1)
+            / alpha.shape[1]
+        )
 
 
 def _step_odds(share: Array) -> Array:
@@ -249,14 +288,20 @@ class GeneralPartialCredit(Softmax):
         return ("log_a", *(f"b{k}" for k in range(1, size)))
 
     def priors(self, size: int) -> tuple[Weak, ...]:
-        return (SLOPE, *(INTERCEPT,) * (size - 1)) if self.signed else (LOG_SLOPE, *(DIFFICULTY,) * (size - 1))
+        return (
+            (SLOPE, *(INTERCEPT,) * (size - 1))
+            if self.signed
+            else (LOG_SLOPE, *(DIFFICULTY,) * (size - 1))
+        )
 
     def start(self, share: Array, slope: Array, reverse: Bools) -> Array:
         odds = np.clip(_step_odds(share), -4.0, 4.0)
         slope = slope / np.sqrt(share.shape[1] - 1)
         if self.signed:
             return np.concatenate([np.where(reverse, -slope, slope)[:, None], odds], axis=1)
-        return np.concatenate([np.log(slope)[:, None], np.clip(-odds / slope[:, None], -4, 4)], axis=1)
+        return np.concatenate(
+            [np.log(slope)[:, None], np.clip(-odds / slope[:, None], -4, 4)], axis=1
+        )
 
     def _steps(self, u: Array) -> tuple[Array, Array]:
         """Slope and the intercept of every step."""
@@ -273,7 +318,11 @@ class GeneralPartialCredit(Softmax):
         slope, steps = self._steps(u)
         a, intercepts = slope / scale, steps - (slope * shift / scale)[:, None]
         with np.errstate(divide="ignore", invalid="ignore"):
-            return {"a": a, **numbered("b", -intercepts / a[:, None]), **numbered("intercept", intercepts)}
+            return {
+                "a": a,
+                **numbered("b", -intercepts / a[:, None]),
+                **numbered("intercept", intercepts),
+            }
 
     def recover(self, table: Mapping[str, Array], size: int) -> Array:
         a, b = columns(table, ["a"]), columns(table, [f"b{k}" for k in range(1, size)])
@@ -327,7 +376,12 @@ class RatingScale(PartialCredit):
     def describe(self, u: Array, scale: float = 1.0, shift: float = 0.0) -> dict[str, Array]:
         whole = super().describe(u, scale, shift)
         b = u * scale + shift
-        return {"a": whole["a"], "b": b.mean(axis=1), **whole, **numbered("tau", b - b.mean(axis=1, keepdims=True))}
+        return {
+            "a": whole["a"],
+            "b": b.mean(axis=1),
+            **whole,
+            **numbered("tau", b - b.mean(axis=1, keepdims=True)),
+        }
 
 
 @dataclass(frozen=True)
@@ -350,7 +404,9 @@ class Nominal(Softmax):
     def lines(self, u: Array) -> tuple[Array, Array]:
         half = u.shape[1] // 2
         zero = np.zeros((len(u), 1))
-        return np.concatenate([zero, u[:, :half]], axis=1), np.concatenate([zero, u[:, half:]], axis=1)
+        return np.concatenate([zero, u[:, :half]], axis=1), np.concatenate(
+            [zero, u[:, half:]], axis=1
+        )
 
     def describe(self, u: Array, scale: float = 1.0, shift: float = 0.0) -> dict[str, Array]:
         half = u.shape[1] // 2
@@ -401,7 +457,9 @@ class Golf(Softmax):
         return (*(f"log_a_{s}" for s in labels), *(f"b_{s}" for s in labels))
 
     def priors(self, size: int) -> tuple[Weak, ...]:
-        return (Weak(-0.7, 0.7, "log slope"),) * (size - 1) + (Weak(0.0, 4.0, "place"),) * (size - 1)
+        return (Weak(-0.7, 0.7, "log slope"),) * (size - 1) + (Weak(0.0, 4.0, "place"),) * (
+            size - 1
+        )
 
     def start(self, share: Array, slope: Array, reverse: Bools) -> Array:
         size = share.shape[1]
@@ -410,7 +468,9 @@ class Golf(Softmax):
         toward = k - np.sign(k - self.pivot)
         odds = smooth[:, k] - smooth[:, toward]
         a = np.tile(0.5 * slope[:, None], (1, size - 1))
-        return np.concatenate([np.log(a), np.clip(-self._sides(size) * odds / a, -6.0, 6.0)], axis=1)
+        return np.concatenate(
+            [np.log(a), np.clip(-self._sides(size) * odds / a, -6.0, 6.0)], axis=1
+        )
 
     def lines(self, u: Array) -> tuple[Array, Array]:
         half = u.shape[1] // 2
@@ -428,9 +488,14 @@ class Golf(Softmax):
         half = u.shape[1] // 2
         labels = self._labels(half + 1)
         a, b = np.exp(u[:, :half]) / scale, u[:, half:] * scale + shift
-        return {f"a_{s}": a[:, k] for k, s in enumerate(labels)} | {f"b_{s}": b[:, k] for k, s in enumerate(labels)}
+        return {f"a_{s}": a[:, k] for k, s in enumerate(labels)} | {
+            f"b_{s}": b[:, k] for k, s in enumerate(labels)
+        }
 
     def recover(self, table: Mapping[str, Array], size: int) -> Array:
         labels = self._labels(size)
-        a, b = columns(table, [f"a_{s}" for s in labels]), columns(table, [f"b_{s}" for s in labels])
+        a, b = (
+            columns(table, [f"a_{s}" for s in labels]),
+            columns(table, [f"b_{s}" for s in labels]),
+        )
         return np.concatenate([np.log(a), b], axis=1)

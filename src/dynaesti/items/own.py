@@ -12,11 +12,17 @@ from dynaesti.errors import InputError
 from dynaesti.items.base import AmountModel, Weak, columns
 
 MOST_VALUES = 400  # distinct responses that get a row each
-FEW_VALUES, SURE = 12, 1.02  # whole-numbered responses that are categories; what their chances may add up to
+FEW_VALUES, SURE = (
+    12,
+    1.02,
+)  # whole-numbered responses that are categories; what their chances may add up to
 IMPOSSIBLE = -700.0  # log chance that stands for none
 FADED = -30.0  # below which a log chance may end: formulas that are not written for small chances round to 0 there
 CONSIDERED = 5.0  # abilities either side of 0 at which models are judged
-JUMP, SMOOTH = 0.05, 0.2  # log units between two points of the grid that make a jump, if those beside change by so small a part of it
+JUMP, SMOOTH = (
+    0.05,
+    0.2,
+)  # log units between two points of the grid that make a jump, if those beside change by so small a part of it
 
 
 @dataclass(frozen=True)
@@ -36,11 +42,19 @@ class OwnModel(AmountModel):
 
     def __post_init__(self) -> None:
         if not callable(self.log_prob) or not isinstance(self.params, Mapping) or not self.params:
-            raise InputError("item model: give log_prob(theta, resp, params) and params={name: (start, lower, upper), …}")
+            raise InputError(
+                "item model: give log_prob(theta, resp, params) and params={name: (start, lower, upper), …}"
+            )
         for name, spec in self.params.items():
-            numbers = isinstance(spec, Sequence) and len(spec) == 3 and all(isinstance(v, int | float) for v in spec)
+            numbers = (
+                isinstance(spec, Sequence)
+                and len(spec) == 3
+                and all(isinstance(v, int | float) for v in spec)
+            )
             if not numbers or not spec[1] < spec[0] < spec[2]:
-                raise InputError(f"item model: parameter {name!r} needs (start, lower, upper) with lower < start < upper, got {spec!r}")
+                raise InputError(
+                    f"item model: parameter {name!r} needs (start, lower, upper) with lower < start < upper, got {spec!r}"
+                )
 
     def __hash__(self) -> int:
         return hash((self.label, id(self.log_prob), self.values, self.signed))
@@ -49,7 +63,10 @@ class OwnModel(AmountModel):
         return tuple(self.params)
 
     def priors(self, size: int) -> tuple[Weak, ...]:
-        return tuple(Weak(float(self._inside(np.array([s]), lo, hi)[0]), 2.0) for s, lo, hi in self.params.values())
+        return tuple(
+            Weak(float(self._inside(np.array([s]), lo, hi)[0]), 2.0)
+            for s, lo, hi in self.params.values()
+        )
 
     @staticmethod
     def _inside(value: Array, lo: float, hi: float) -> Array:
@@ -74,16 +91,27 @@ class OwnModel(AmountModel):
 
     def describe(self, u: Array, scale: float = 1.0, shift: float = 0.0) -> dict[str, Array]:
         """The parameters as the user's function takes them: on the fit's own ability scale, which a formula unknown to us fixes."""
-        return {name: self._outside(u[:, k], lo, hi) for k, (name, (_, lo, hi)) in enumerate(self.params.items())}
+        return {
+            name: self._outside(u[:, k], lo, hi)
+            for k, (name, (_, lo, hi)) in enumerate(self.params.items())
+        }
 
     def recover(self, table: Mapping[str, Array], size: int) -> Array:
         given = columns(table, list(self.params))
-        return np.stack([self._inside(given[:, k], lo, hi) for k, (_, lo, hi) in enumerate(self.params.values())], axis=1)
+        return np.stack(
+            [
+                self._inside(given[:, k], lo, hi)
+                for k, (_, lo, hi) in enumerate(self.params.values())
+            ],
+            axis=1,
+        )
 
     def slope_sign(self, u: Array) -> Array:
         """From how the log odds of the highest over the lowest response change between −1 and 1."""
         rows = self.rows(u, np.array([-1.0, 1.0]))
-        return np.asarray(0.5 * ((rows[:, -1, 1] - rows[:, 0, 1]) - (rows[:, -1, 0] - rows[:, 0, 0])))
+        return np.asarray(
+            0.5 * ((rows[:, -1, 1] - rows[:, 0, 1]) - (rows[:, -1, 0] - rows[:, 0, 0]))
+        )
 
     def row_count(self, size: int) -> int:
         return len(self.values)
@@ -101,12 +129,17 @@ class OwnModel(AmountModel):
         try:
             found = np.asarray(self.log_prob(theta, value, item), dtype=np.float64)
         except Exception as error:  # whatever the user's function raised
-            raise InputError(f"item model {self.label!r}: log_prob raised {type(error).__name__}: {error} (resp {value:g}, params {item})"
-                             ) from error
+            raise InputError(
+                f"item model {self.label!r}: log_prob raised {type(error).__name__}: {error} (resp {value:g}, params {item})"
+            ) from error
         if found.shape != theta.shape or np.isnan(found).any() or (found == np.inf).any():
-            raise InputError(f"item model {self.label!r}: log_prob must return one number below infinity for each ability "
-                             f"(resp {value:g}, params {item})")
-        return np.maximum(found, IMPOSSIBLE)  # an impossible response stays a row that can be interpolated
+            raise InputError(
+                f"item model {self.label!r}: log_prob must return one number below infinity for each ability "
+                f"(resp {value:g}, params {item})"
+            )
+        return np.maximum(
+            found, IMPOSSIBLE
+        )  # an impossible response stays a row that can be interpolated
 
     def check_rows(self, rows: Array, theta: Array) -> None:
         """Refuse rows (items, values, points) on an even grid that cannot be computed with: with chances of 0 all of a sudden, or jumps.
@@ -116,14 +149,20 @@ class OwnModel(AmountModel):
         where = np.abs(theta) <= CONSIDERED
         near, at = rows[:, :, where], theta[where]
         barred = near <= IMPOSSIBLE
-        whole = len(self.values) <= FEW_VALUES and all(float(value).is_integer() for value in self.values)
+        whole = len(self.values) <= FEW_VALUES and all(
+            float(value).is_integer() for value in self.values
+        )
         if whole and (np.exp(near[:, :, np.abs(at) <= 2.0]).sum(axis=1) > SURE).all():
-            raise InputError(f"item model {self.label!r}: the chances of its {len(self.values)} responses add up to more than 1 at every "
-                             "ability; log_prob must return the logarithm of a probability")
+            raise InputError(
+                f"item model {self.label!r}: the chances of its {len(self.values)} responses add up to more than 1 at every "
+                "ability; log_prob must return the logarithm of a probability"
+            )
         for k, value in enumerate(self.values):
             if barred[:, k].all(axis=1).any():
-                raise InputError(f"item model {self.label!r}: the response {value:g} is impossible (log_prob is -inf) at every ability; "
-                                 "give it a chance, or leave such answers out")
+                raise InputError(
+                    f"item model {self.label!r}: the response {value:g} is impossible (log_prob is -inf) at every ability; "
+                    "give it a chance, or leave such answers out"
+                )
             seen = np.maximum(near[:, k, 1:], near[:, k, :-1]) > FADED
             edge = (barred[:, k, 1:] != barred[:, k, :-1]) & seen
             change = np.abs(np.diff(near[:, k], axis=1))
@@ -132,8 +171,10 @@ class OwnModel(AmountModel):
             odd = np.argwhere(edge | jump)
             if odd.size:
                 what = "drops to -inf" if edge[tuple(odd[0])] else "jumps"
-                raise InputError(f"item model {self.label!r}: log_prob {what} at ability {at[odd[0][1]]:.3g} (resp {value:g}); curves are "
-                                 "learned from smooth models, so let chances change gradually, and add 1e-6 or so to those of 0")
+                raise InputError(
+                    f"item model {self.label!r}: log_prob {what} at ability {at[odd[0][1]]:.3g} (resp {value:g}); curves are "
+                    "learned from smooth models, so let chances change gradually, and add 1e-6 or so to those of 0"
+                )
 
     def steepness(self, u: Array) -> float:
         """The fastest that any response's log chance changes with ability, where it is not negligible."""
@@ -148,4 +189,7 @@ class OwnModel(AmountModel):
 
     def variance(self, u: Array, theta: Array, values: Array) -> Array:
         p = np.exp(self.rows(u, theta))
-        return np.asarray(np.einsum("irg,r->ig", p, np.array(self.values) ** 2) / p.sum(axis=1) - self.expected(u, theta, values) ** 2)
+        return np.asarray(
+            np.einsum("irg,r->ig", p, np.array(self.values) ** 2) / p.sum(axis=1)
+            - self.expected(u, theta, values) ** 2
+        )

@@ -16,7 +16,13 @@ from dynaesti.errors import InputError
 from dynaesti.priors.features import Basis, DenseBasis, expected_rank, ragged_features
 from dynaesti.priors.gliding import glide_form, gliding
 from dynaesti.priors.kernels import Kernel
-from dynaesti.priors.statespace import ChainPosterior, chain, chains_alone, pack_chains, ragged_chains
+from dynaesti.priors.statespace import (
+    ChainPosterior,
+    chain,
+    chains_alone,
+    pack_chains,
+    ragged_chains,
+)
 from dynaesti.priors.weights import Dense, LowRank, WeightPosterior, lowrank_basis, pack
 
 SolverName: TypeAlias = Literal["dense", "lowrank", "statespace"]
@@ -33,26 +39,44 @@ class Solver(Protocol):
     def site_start(self) -> Ints:
         """Where each job's sites begin."""
 
-    def marginals(self, jobs: Ints, precision: Array, shift: Array, mean: Array, var: Array,
-                  log_partition: Array, proper: Bools) -> None:
+    def marginals(
+        self,
+        jobs: Ints,
+        precision: Array,
+        shift: Array,
+        mean: Array,
+        var: Array,
+        log_partition: Array,
+        proper: Bools,
+    ) -> None:
         """Fill the posterior marginals at the sites of the chosen jobs."""
 
 
-Posterior: TypeAlias = WeightPosterior | ChainPosterior  # one curve given its sites: marginals, covariance, slopes, sample
+Posterior: TypeAlias = (
+    WeightPosterior | ChainPosterior
+)  # one curve given its sites: marginals, covariance, slopes, sample
 
 
 def choose(kernel: Kernel, count: int, span: float, forced: SolverName | None = None) -> SolverName:
     """The cheapest solver that is exact for this kernel at so many instants over a span, or the forced one if it can."""
     if forced == "lowrank" and not kernel.low_rank:
-        raise InputError(f"solver: {kernel.describe()} has no low-rank form; use 'statespace' or 'dense'")
+        raise InputError(
+            f"solver: {kernel.describe()} has no low-rank form; use 'statespace' or 'dense'"
+        )
     if forced is not None:
         return forced
     if kernel.low_rank and count > 4000 and expected_rank(kernel, span) > MOST_RANK:
-        raise InputError(f"bandwidth: {kernel.describe()} is too short for times that span {span:.3g} (about "
-                         f"{expected_rank(kernel, span):.0f} features, {MOST_RANK} at most); give a longer one, or use Matern32, "
-                         "whose cost does not depend on it")
+        raise InputError(
+            f"bandwidth: {kernel.describe()} is too short for times that span {span:.3g} (about "
+            f"{expected_rank(kernel, span):.0f} features, {MOST_RANK} at most); give a longer one, or use Matern32, "
+            "whose cost does not depend on it"
+        )
     if kernel.low_rank:  # as many features as instants are no gain over the instants themselves
-        return "dense" if count <= 4000 and expected_rank(kernel, span) > max(0.8 * count, FEW_FEATURES) else "lowrank"
+        return (
+            "dense"
+            if count <= 4000 and expected_rank(kernel, span) > max(0.8 * count, FEW_FEATURES)
+            else "lowrank"
+        )
     return "dense" if count <= 24 else "statespace"
 
 
@@ -60,12 +84,17 @@ def assemble(name: SolverName, kernels: Sequence[Kernel], instants: Sequence[Arr
     """One solver for many jobs of one kind."""
     if name == "statespace":
         counts = np.array([t.size for t in instants])
-        chains = [chain(k, t, (float(t.min()), float(t.max()))) for k, t in zip(kernels, instants, strict=True)]
+        chains = [
+            chain(k, t, (float(t.min()), float(t.max())))
+            for k, t in zip(kernels, instants, strict=True)
+        ]
         return pack_chains(chains, np.concatenate([[0], np.cumsum(counts)]).astype(np.int64))
     bases = [_basis(name, k, t).features(t) for k, t in zip(kernels, instants, strict=True)]
     if name == "lowrank":
         return pack(bases)
-    return Dense(bases, np.concatenate([[0], np.cumsum([t.size for t in instants])]).astype(np.int64))
+    return Dense(
+        bases, np.concatenate([[0], np.cumsum([t.size for t in instants])]).astype(np.int64)
+    )
 
 
 def states(name: SolverName, kernel: Kernel, ends: Array) -> tuple[int, int]:
@@ -76,13 +105,31 @@ def states(name: SolverName, kernel: Kernel, ends: Array) -> tuple[int, int]:
     return link.transition.shape[1], link.start.shape[0]
 
 
-def assemble_many(kernel: Kernel, times: Array, starts: Ints, first: Array, last: Array, forced: SolverName | None = None) -> Solver:
+def assemble_many(
+    kernel: Kernel,
+    times: Array,
+    starts: Ints,
+    first: Array,
+    last: Array,
+    forced: SolverName | None = None,
+) -> Solver:
     """One kernel on many curves: curve j has times[starts[j]:starts[j + 1]], its features span its own data, first[j] to last[j]."""
-    packed = kernel.low_rank and not needs_place(kernel) and forced is None and expected_rank(kernel, float((last - first).max())) < PACKED
+    packed = (
+        kernel.low_rank
+        and not needs_place(kernel)
+        and forced is None
+        and expected_rank(kernel, float((last - first).max())) < PACKED
+    )
     if chains_alone(kernel) and forced in (None, "statespace"):
         form = glide_form(kernel)
-        return ragged_chains(kernel, times, starts) if form is None else gliding(form, times, starts)
-    name = "lowrank" if packed else choose(kernel, int(np.diff(starts).max()), float((last - first).max()), forced)
+        return (
+            ragged_chains(kernel, times, starts) if form is None else gliding(form, times, starts)
+        )
+    name = (
+        "lowrank"
+        if packed
+        else choose(kernel, int(np.diff(starts).max()), float((last - first).max()), forced)
+    )
     if name == "lowrank" and not needs_place(kernel):
         return LowRank(*ragged_features(kernel, times, starts, first, last))
     kernels = [kernel.place(float(a), float(b)) for a, b in zip(first, last, strict=True)]
@@ -94,7 +141,9 @@ def needs_place(kernel: Kernel) -> bool:
     return kernel.place(0.0, 1.0) != kernel
 
 
-def posterior(name: SolverName, kernel: Kernel, instants: Array, precision: Array, shift: Array) -> Posterior:
+def posterior(
+    name: SolverName, kernel: Kernel, instants: Array, precision: Array, shift: Array
+) -> Posterior:
     """One curve's posterior given its sites on the curve."""
     if name == "statespace":
         return ChainPosterior(kernel, instants, precision, shift)
@@ -106,5 +155,18 @@ def _basis(name: SolverName, kernel: Kernel, instants: Array) -> Basis:
     return lowrank_basis(kernel, instants) if name == "lowrank" else DenseBasis(kernel, instants)
 
 
-__all__ = ["SOLVERS", "Kernel", "LowRank", "Posterior", "Solver", "SolverName", "assemble", "assemble_many",
-           "choose", "needs_place", "pack", "posterior", "states"]
+__all__ = [
+    "SOLVERS",
+    "Kernel",
+    "LowRank",
+    "Posterior",
+    "Solver",
+    "SolverName",
+    "assemble",
+    "assemble_many",
+    "choose",
+    "needs_place",
+    "pack",
+    "posterior",
+    "states",
+]

@@ -83,7 +83,12 @@ def _cached_points(length: float) -> tuple[Array, Array]:
 
 def expected_rank(kernel: Kernel, span: float) -> float:
     """Roughly how many features a low-rank kernel takes over a span."""
-    return sum(2.0 * span / leaf.number("bandwidth") + 6 if isinstance(leaf, RBF) and not leaf.constant else 1 for leaf in kernel.leaves)
+    return sum(
+        2.0 * span / leaf.number("bandwidth") + 6
+        if isinstance(leaf, RBF) and not leaf.constant
+        else 1
+        for leaf in kernel.leaves
+    )
 
 
 def _rbf_points(length: float) -> tuple[Array, Array]:
@@ -105,8 +110,10 @@ def lower_root(cov: Array) -> Array:
     try:
         return np.asarray(np.linalg.cholesky(cov), dtype=np.float64)
     except np.linalg.LinAlgError:
-        raise ContradictionError("the observations contradict each other, or the prior, beyond what double precision can tell; give them "
-                                 "larger sds, or bring them to a common scale") from None
+        raise ContradictionError(
+            "the observations contradict each other, or the prior, beyond what double precision can tell; give them "
+            "larger sds, or bring them to a common scale"
+        ) from None
 
 
 class ContradictionError(InputError, np.linalg.LinAlgError):
@@ -187,7 +194,9 @@ def kernel_basis(kernel: Kernel, first: float, last: float) -> Basis:
     return SideBySide([leaf_basis(leaf, first, last) for leaf in kernel.leaves])
 
 
-def ragged_features(kernel: Kernel, times: Array, starts: Ints, first: Array, last: Array) -> tuple[Array, Ints, Ints, Ints]:
+def ragged_features(
+    kernel: Kernel, times: Array, starts: Ints, first: Array, last: Array
+) -> tuple[Array, Ints, Ints, Ints]:
     """Features of many curves that share a low-rank kernel: (flat features, feature starts, ranks, site starts).
 
     Curve j has the times starts[j]:starts[j+1] and data from first[j] to last[j]. An RBF depends on differences alone, so curves of like
@@ -195,7 +204,11 @@ def ragged_features(kernel: Kernel, times: Array, starts: Ints, first: Array, la
     """
     counts = np.diff(starts)
     lengths = np.ones(counts.size)
-    scales = [leaf.number("bandwidth") for leaf in kernel.leaves if isinstance(leaf, RBF) and not leaf.constant]
+    scales = [
+        leaf.number("bandwidth")
+        for leaf in kernel.leaves
+        if isinstance(leaf, RBF) and not leaf.constant
+    ]
     if scales:
         lengths = np.array([grown(length) for length in (last - first) / min(scales)])
     ranks = np.empty(counts.size, dtype=np.int64)
@@ -205,8 +218,12 @@ def ragged_features(kernel: Kernel, times: Array, starts: Ints, first: Array, la
         sites = np.concatenate([np.arange(starts[j], starts[j + 1]) for j in mine])
         middle = np.repeat(0.5 * (first[mine] + last[mine]), counts[mine])
         reach = 0.5 * length * min(scales) if scales else 0.5
-        columns = [leaf_basis(leaf, -reach, reach).features(times[sites] - middle if isinstance(leaf, RBF) else times[sites])
-                   for leaf in kernel.leaves]
+        columns = [
+            leaf_basis(leaf, -reach, reach).features(
+                times[sites] - middle if isinstance(leaf, RBF) else times[sites]
+            )
+            for leaf in kernel.leaves
+        ]
         table = np.hstack(columns)
         ranks[mine] = table.shape[1]
         blocks.append((sites, table))

@@ -13,8 +13,18 @@ from dynaesti.priors.kernels import Kernel, Level, Matern32
 
 
 @compiled
-def glide(gaps: Array, decay: Array, rate: float, variance: float, level: float, precision: Array, shift: Array, mean: Array, var: Array,
-          kept: Array) -> tuple[float, bool]:
+def glide(
+    gaps: Array,
+    decay: Array,
+    rate: float,
+    variance: float,
+    level: float,
+    precision: Array,
+    shift: Array,
+    mean: Array,
+    var: Array,
+    kept: Array,
+) -> tuple[float, bool]:
     """Posterior mean and variance of the curve at every site: (log ∫ prior × sites, proper).
 
     The states are the Matérn curve, its slope and the level (as a standard normal, seen through `level`, its sd). `gaps` are times
@@ -30,7 +40,10 @@ def glide(gaps: Array, decay: Array, rate: float, variance: float, level: float,
             g, e = gaps[k], decay[k]
             axx, axy, ayx, ayy = e * (1.0 + rate * g), e * g, -e * square * g, e * (1.0 - rate * g)
             x, y = axx * x + axy * y, ayx * x + ayy * y
-            rx, ry = pxx - variance, pyy - variance * square  # noise = stationary − A · stationary · Aᵀ
+            rx, ry = (
+                pxx - variance,
+                pyy - variance * square,
+            )  # noise = stationary − A · stationary · Aᵀ
             nxx = variance + axx * (axx * rx + axy * pxy) + axy * (axx * pxy + axy * ry)
             nxy = ayx * (axx * rx + axy * pxy) + ayy * (axx * pxy + axy * ry)
             nyy = variance * square + ayx * (ayx * rx + ayy * pxy) + ayy * (ayx * pxy + ayy * ry)
@@ -64,7 +77,11 @@ def glide(gaps: Array, decay: Array, rate: float, variance: float, level: float,
     proper = True
     for k in range(n - 1, -1, -1):
         ux, uy, uc, kappa, pull = kept[k, 0], kept[k, 1], kept[k, 2], kept[k, 3], kept[k, 4]
-        wx, wy, wc = bxx * ux + bxy * uy + bxc * uc, bxy * ux + byy * uy + byc * uc, bxc * ux + byc * uy + bcc * uc
+        wx, wy, wc = (
+            bxx * ux + bxy * uy + bxc * uc,
+            bxy * ux + byy * uy + byc * uc,
+            bxc * ux + byc * uy + bcc * uc,
+        )
         heavy = kappa + kappa * kappa * (ux * wx + uy * wy + uc * wc)
         back = kappa * (ux * lx + uy * ly + uc * lc) + pull
         lx, lc = lx - back, lc - level * back
@@ -74,30 +91,62 @@ def glide(gaps: Array, decay: Array, rate: float, variance: float, level: float,
         byc -= kappa * level * wy
         bcc += level * (level * heavy - 2.0 * kappa * wc)
         mean[k] -= ux * lx + uy * ly + uc * lc
-        var[k] -= (ux * (bxx * ux + 2.0 * (bxy * uy + bxc * uc)) + uy * (byy * uy + 2.0 * byc * uc) + bcc * uc * uc)
+        var[k] -= (
+            ux * (bxx * ux + 2.0 * (bxy * uy + bxc * uc))
+            + uy * (byy * uy + 2.0 * byc * uc)
+            + bcc * uc * uc
+        )
         if not var[k] > 0.0:
             proper = False
         if k > 0:
             g, e = gaps[k], decay[k]
             axx, axy, ayx, ayy = e * (1.0 + rate * g), e * g, -e * square * g, e * (1.0 - rate * g)
             lx, ly = axx * lx + ayx * ly, axy * lx + ayy * ly
-            tx, ty, sx, sy = bxx * axx + bxy * ayx, bxy * axx + byy * ayx, bxx * axy + bxy * ayy, bxy * axy + byy * ayy
+            tx, ty, sx, sy = (
+                bxx * axx + bxy * ayx,
+                bxy * axx + byy * ayx,
+                bxx * axy + bxy * ayy,
+                bxy * axy + byy * ayy,
+            )
             bxx, bxy, byy = axx * tx + ayx * ty, axx * sx + ayx * sy, axy * sx + ayy * sy
             bxc, byc = axx * bxc + ayx * byc, axy * bxc + ayy * byc
     return log_partition, proper
 
 
 @compiled
-def _glide_jobs(jobs: Ints, site_start: Ints, gaps: Array, decay: Array, rate: float, variance: float, level: float, precision: Array,
-                shift: Array, mean: Array, var: Array, log_partition: Array, proper: Bools) -> None:
+def _glide_jobs(
+    jobs: Ints,
+    site_start: Ints,
+    gaps: Array,
+    decay: Array,
+    rate: float,
+    variance: float,
+    level: float,
+    precision: Array,
+    shift: Array,
+    mean: Array,
+    var: Array,
+    log_partition: Array,
+    proper: Bools,
+) -> None:
     most = 0
     for job in jobs:
         most = max(most, site_start[job + 1] - site_start[job])
     kept = np.empty((most, 5))
     for job in jobs:
         a, b = site_start[job], site_start[job + 1]
-        log_partition[job], proper[job] = glide(gaps[a:b], decay[a:b], rate, variance, level, precision[a:b], shift[a:b], mean[a:b],
-                                                var[a:b], kept)
+        log_partition[job], proper[job] = glide(
+            gaps[a:b],
+            decay[a:b],
+            rate,
+            variance,
+            level,
+            precision[a:b],
+            shift[a:b],
+            mean[a:b],
+            var[a:b],
+            kept,
+        )
 
 
 @dataclass(frozen=True)
@@ -113,10 +162,17 @@ def glide_form(kernel: Kernel) -> GlideForm | None:
     """The numbers of a Matérn 3/2 with or without a level; None for other kernels."""
     moving = [leaf for leaf in kernel.leaves if isinstance(leaf, Matern32)]
     levels = [leaf for leaf in kernel.leaves if isinstance(leaf, Level)]
-    if len(moving) != 1 or len(moving) + len(levels) != len(kernel.leaves) or not np.isfinite(moving[0].number("bandwidth")):
+    if (
+        len(moving) != 1
+        or len(moving) + len(levels) != len(kernel.leaves)
+        or not np.isfinite(moving[0].number("bandwidth"))
+    ):
         return None
-    return GlideForm(moving[0].rate / moving[0].number("bandwidth"), moving[0].variance,
-                     float(np.sqrt(sum(leaf.variance for leaf in levels))))
+    return GlideForm(
+        moving[0].rate / moving[0].number("bandwidth"),
+        moving[0].variance,
+        float(np.sqrt(sum(leaf.variance for leaf in levels))),
+    )
 
 
 @dataclass(frozen=True)
@@ -128,12 +184,33 @@ class Gliding:
     decay: Array
     site_start: Ints
 
-    def marginals(self, jobs: Ints, precision: Array, shift: Array, mean: Array, var: Array,
-                  log_partition: Array, proper: Bools) -> None:
+    def marginals(
+        self,
+        jobs: Ints,
+        precision: Array,
+        shift: Array,
+        mean: Array,
+        var: Array,
+        log_partition: Array,
+        proper: Bools,
+    ) -> None:
         """Fill the posterior marginals at the sites of the chosen jobs."""
         form = self.form
-        _glide_jobs(jobs, self.site_start, self.gaps, self.decay, form.rate, form.variance, form.level, precision, shift, mean, var,
-                    log_partition, proper)
+        _glide_jobs(
+            jobs,
+            self.site_start,
+            self.gaps,
+            self.decay,
+            form.rate,
+            form.variance,
+            form.level,
+            precision,
+            shift,
+            mean,
+            var,
+            log_partition,
+            proper,
+        )
 
 
 def gliding(form: GlideForm, times: Array, site_start: Ints) -> Gliding:

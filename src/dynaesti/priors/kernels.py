@@ -16,7 +16,9 @@ from dynaesti.errors import InputError
 
 Method: TypeAlias = Literal["learn", "evidence", "loo", "cv"]
 Bandwidth: TypeAlias = float | Method
-Amplitude: TypeAlias = float | Literal["learn"] | None  # None: 1 where unit variance is a fair prior, else learned
+Amplitude: TypeAlias = (
+    float | Literal["learn"] | None
+)  # None: 1 where unit variance is a fair prior, else learned
 METHODS: tuple[Method, ...] = ("learn", "evidence", "loo", "cv")
 FAINT = 1e-10  # a nugget for rounding's sake only: sharper emissions than 1e-5 of the amplitude would cost all digits of their cavities
 SQRT3, SQRT5 = float(np.sqrt(3.0)), float(np.sqrt(5.0))
@@ -47,11 +49,15 @@ class Kernel(ABC):
 
     def cov_slope(self, s: Array, t: Array) -> Array:
         """Covariance of the curve's slope at s with its value at t."""
-        return sum((leaf.variance * leaf.correlation_ds(s, t) for leaf in self.leaves), np.zeros(()))
+        return sum(
+            (leaf.variance * leaf.correlation_ds(s, t) for leaf in self.leaves), np.zeros(())
+        )
 
     def cov_slopes(self, s: Array, t: Array) -> Array:
         """Covariance of the slopes at s and t."""
-        return sum((leaf.variance * leaf.correlation_dsdt(s, t) for leaf in self.leaves), np.zeros(()))
+        return sum(
+            (leaf.variance * leaf.correlation_dsdt(s, t) for leaf in self.leaves), np.zeros(())
+        )
 
     @property
     def instant_var(self) -> float:
@@ -118,7 +124,9 @@ class Leaf(Kernel):
 
     def __post_init__(self) -> None:
         if self.amplitude is not None and self.amplitude != "learn":
-            object.__setattr__(self, "amplitude", positive_number(self.amplitude, f"{self.title} amplitude"))
+            object.__setattr__(
+                self, "amplitude", positive_number(self.amplitude, f"{self.title} amplitude")
+            )
 
     @property
     def leaves(self) -> tuple["Leaf", ...]:
@@ -143,7 +151,9 @@ class Leaf(Kernel):
         """A hyper-parameter's value; words must have been replaced by candidates before."""
         value = getattr(self, name)
         if not isinstance(value, float):
-            raise InputError(f"{self.title} {name}: {value!r} is still to be set; give a number to use the kernel by itself")
+            raise InputError(
+                f"{self.title} {name}: {value!r} is still to be set; give a number to use the kernel by itself"
+            )
         return value
 
     def describe_leaf(self) -> str:
@@ -177,9 +187,13 @@ class Banded(Leaf):
         super().__post_init__()
         if isinstance(self.bandwidth, str):
             if self.bandwidth not in METHODS:
-                raise InputError(f"bandwidth: {self.bandwidth!r} is none of {', '.join(METHODS)}, nor a positive number")
+                raise InputError(
+                    f"bandwidth: {self.bandwidth!r} is none of {', '.join(METHODS)}, nor a positive number"
+                )
         else:
-            object.__setattr__(self, "bandwidth", positive_number(self.bandwidth, "bandwidth", infinite=True))
+            object.__setattr__(
+                self, "bandwidth", positive_number(self.bandwidth, "bandwidth", infinite=True)
+            )
 
     @property
     def constant(self) -> bool:
@@ -301,7 +315,9 @@ class Wiener(Banded):
     bandwidth: Bandwidth = "learn"
     amplitude: Amplitude = None
     start: float = 1.0
-    origin: float | None = field(default=None, kw_only=True)  # filled in by the fit, on its own time axis
+    origin: float | None = field(
+        default=None, kw_only=True
+    )  # filled in by the fit, on its own time axis
 
     order: ClassVar[int] = 1
 
@@ -356,7 +372,9 @@ class Trend(Leaf):
     """A straight line through 0 in the middle of the data's span, with standard deviation `amplitude` at its ends."""
 
     amplitude: Amplitude = None
-    centre: float | None = field(default=None, kw_only=True)  # filled in by the fit, on its own time axis
+    centre: float | None = field(
+        default=None, kw_only=True
+    )  # filled in by the fit, on its own time axis
     reach: float | None = field(default=None, kw_only=True)
 
     def place_leaf(self, first: float, last: float) -> Leaf:
@@ -390,9 +408,20 @@ class Periodic(Banded):
     bandwidth: Bandwidth = 1.0
     amplitude: Amplitude = None
 
-    def __init__(self, period: float, bandwidth: Bandwidth = 1.0, amplitude: Amplitude = None, *, weight: float = 1.0) -> None:
-        for key, value in (("period", positive_number(period, "Periodic period")), ("bandwidth", bandwidth),
-                           ("amplitude", amplitude), ("weight", weight)):
+    def __init__(
+        self,
+        period: float,
+        bandwidth: Bandwidth = 1.0,
+        amplitude: Amplitude = None,
+        *,
+        weight: float = 1.0,
+    ) -> None:
+        for key, value in (
+            ("period", positive_number(period, "Periodic period")),
+            ("bandwidth", bandwidth),
+            ("amplitude", amplitude),
+            ("weight", weight),
+        ):
             object.__setattr__(self, key, value)
         self.__post_init__()
 
@@ -409,7 +438,11 @@ class Periodic(Banded):
     def correlation_dsdt(self, s: Array, t: Array) -> Array:
         pull = 2 * np.pi / self.period / self.number("bandwidth") ** 2
         phase = self._phase(s, t)
-        return (pull * 2 * np.pi / self.period * np.cos(phase) - (pull * np.sin(phase)) ** 2) * self.correlation(s, t)
+        return (
+            pull * 2 * np.pi / self.period * np.cos(phase) - (pull * np.sin(phase)) ** 2
+        ) * self.correlation(s, t)
 
 
-KERNELS: dict[str, type[Leaf]] = {cls.__name__: cls for cls in (RBF, Matern12, Matern32, Matern52, Wiener, Level, Trend, Periodic)}
+KERNELS: dict[str, type[Leaf]] = {
+    cls.__name__: cls for cls in (RBF, Matern12, Matern32, Matern52, Wiener, Level, Trend, Periodic)
+}

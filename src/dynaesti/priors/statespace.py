@@ -31,8 +31,18 @@ class Chain:
 
 
 @compiled
-def _smooth(transition: Array, noise: Array, start: Array, seen: Array, precision: Array, shift: Array,
-            mean: Array, var: Array, reach: Array, gain: Array) -> tuple[float, bool]:
+def _smooth(
+    transition: Array,
+    noise: Array,
+    start: Array,
+    seen: Array,
+    precision: Array,
+    shift: Array,
+    mean: Array,
+    var: Array,
+    reach: Array,
+    gain: Array,
+) -> tuple[float, bool]:
     """Posterior mean and variance of H_k x_k for every k: (log ∫ prior × sites, proper).
 
     `reach` (n, states) keeps P_k Hᵀ and `gain` (n, 2) the pivot terms for the backward pass.
@@ -83,7 +93,9 @@ def _smooth(transition: Array, noise: Array, start: Array, seen: Array, precisio
         if pivot < 0.0:
             flips += 1 if tau > 0.0 else -1
         kappa, g = tau / pivot, (nu - tau * e) / pivot
-        log_partition += -0.5 * np.log(abs(pivot)) + (0.5 * nu * nu * s + nu * e - 0.5 * tau * e * e) / pivot
+        log_partition += (
+            -0.5 * np.log(abs(pivot)) + (0.5 * nu * nu * s + nu * e - 0.5 * tau * e * e) / pivot
+        )
         gain[k, 0], gain[k, 1] = kappa, g
         mean[k], var[k] = e, s
         for i in range(states):
@@ -111,7 +123,9 @@ def _smooth(transition: Array, noise: Array, start: Array, seen: Array, precisio
         for i in range(states):  # Λ ← hκhᵀ + CᵀΛC and λ ← Cᵀλ − hg with C = I − κuhᵀ
             small[i] -= h[i] * (kappa * ul + g)
             for j in range(states):
-                big[i, j] += -kappa * (h[i] * bu[j] + bu[i] * h[j]) + h[i] * h[j] * (kappa + kappa * kappa * uu)
+                big[i, j] += -kappa * (h[i] * bu[j] + bu[i] * h[j]) + h[i] * h[j] * (
+                    kappa + kappa * kappa * uu
+                )
         m, v = 0.0, 0.0
         for i in range(states):
             m += u[i] * small[i]
@@ -151,7 +165,9 @@ def _smooth(transition: Array, noise: Array, start: Array, seen: Array, precisio
     return log_partition, proper
 
 
-def chain(kernel: Kernel, instants: Array, span: tuple[float, float], begins: Ints | None = None) -> Chain:
+def chain(
+    kernel: Kernel, instants: Array, span: tuple[float, float], begins: Ints | None = None
+) -> Chain:
     """The Markov form of a kernel at rising instants; features of constant states cover the span.
 
     `begins` are the places where another curve begins, for many curves in a row (the first one at 0).
@@ -171,7 +187,11 @@ def chain(kernel: Kernel, instants: Array, span: tuple[float, float], begins: In
     at = 0
     for part in parts:
         block = slice(at, at + part.start.shape[0])
-        transition[:, block, block], noise[:, block, block], start[block, block] = part.transition, part.noise, part.start
+        transition[:, block, block], noise[:, block, block], start[block, block] = (
+            part.transition,
+            part.noise,
+            part.start,
+        )
         seen[:, at] = 1.0
         if block.stop - at > 1:
             slope[:, at + 1] = 1.0
@@ -198,7 +218,11 @@ def _moving(leaf: Leaf, instants: Array, gaps: Array) -> _Part:
     rate = leaf.rate / leaf.number("bandwidth")
     # companion form of (d/dt + rate)^order; exp of it is e^{-rate·dt} times a finite series (nilpotent part)
     nilpotent = _companion(leaf.order, rate) + rate * np.eye(leaf.order)
-    series, power, factorial = np.zeros((gaps.size, leaf.order, leaf.order)), np.eye(leaf.order), 1.0
+    series, power, factorial = (
+        np.zeros((gaps.size, leaf.order, leaf.order)),
+        np.eye(leaf.order),
+        1.0,
+    )
     for k in range(leaf.order):
         series += (gaps**k / factorial)[:, None, None] * power
         power, factorial = power @ nilpotent, factorial * (k + 1)
@@ -209,7 +233,7 @@ def _moving(leaf: Leaf, instants: Array, gaps: Array) -> _Part:
 
 
 def _companion(order: int, rate: float) -> Array:
-    last = {1: [-rate], 2: [-rate**2, -2 * rate], 3: [-rate**3, -3 * rate**2, -3 * rate]}[order]
+    last = {1: [-rate], 2: [-(rate**2), -2 * rate], 3: [-(rate**3), -3 * rate**2, -3 * rate]}[order]
     matrix = np.diag(np.ones(order - 1), 1)
     matrix[-1] = last
     return matrix
@@ -226,8 +250,20 @@ def _stationary(order: int, rate: float) -> Array:
 
 
 @compiled
-def _smooth_jobs(jobs: Ints, site_start: Ints, transition: Array, noise: Array, start: Array, seen: Array, precision: Array,
-                 shift: Array, mean: Array, var: Array, log_partition: Array, proper: Bools) -> None:
+def _smooth_jobs(
+    jobs: Ints,
+    site_start: Ints,
+    transition: Array,
+    noise: Array,
+    start: Array,
+    seen: Array,
+    precision: Array,
+    shift: Array,
+    mean: Array,
+    var: Array,
+    log_partition: Array,
+    proper: Bools,
+) -> None:
     """The chosen curves, one after the other."""
     most = 0
     for job in jobs:
@@ -235,8 +271,18 @@ def _smooth_jobs(jobs: Ints, site_start: Ints, transition: Array, noise: Array, 
     reach, gain = np.empty((most, seen.shape[1])), np.empty((most, 2))
     for job in jobs:
         a, b = site_start[job], site_start[job + 1]
-        log_partition[job], proper[job] = _smooth(transition[a:b], noise[a:b], start[job], seen[a:b], precision[a:b], shift[a:b],
-                                                  mean[a:b], var[a:b], reach[:b - a], gain[:b - a])
+        log_partition[job], proper[job] = _smooth(
+            transition[a:b],
+            noise[a:b],
+            start[job],
+            seen[a:b],
+            precision[a:b],
+            shift[a:b],
+            mean[a:b],
+            var[a:b],
+            reach[: b - a],
+            gain[: b - a],
+        )
 
 
 @dataclass(frozen=True)
@@ -249,17 +295,42 @@ class StateSpace:
     seen: Array
     site_start: Ints
 
-    def marginals(self, jobs: Ints, precision: Array, shift: Array, mean: Array, var: Array,
-                  log_partition: Array, proper: Bools) -> None:
+    def marginals(
+        self,
+        jobs: Ints,
+        precision: Array,
+        shift: Array,
+        mean: Array,
+        var: Array,
+        log_partition: Array,
+        proper: Bools,
+    ) -> None:
         """Fill the posterior marginals at the sites of the chosen jobs."""
-        _smooth_jobs(jobs, self.site_start, self.transition, self.noise, self.start, self.seen, precision, shift, mean, var,
-                     log_partition, proper)
+        _smooth_jobs(
+            jobs,
+            self.site_start,
+            self.transition,
+            self.noise,
+            self.start,
+            self.seen,
+            precision,
+            shift,
+            mean,
+            var,
+            log_partition,
+            proper,
+        )
 
 
 def pack_chains(chains: list[Chain], site_start: Ints) -> StateSpace:
     """Chains of one kernel's shape as one solver."""
-    transition, noise, seen = (np.concatenate([getattr(link, name) for link in chains]) for name in ("transition", "noise", "seen"))
-    return StateSpace(transition, noise, np.stack([link.start for link in chains]), seen, site_start)
+    transition, noise, seen = (
+        np.concatenate([getattr(link, name) for link in chains])
+        for name in ("transition", "noise", "seen")
+    )
+    return StateSpace(
+        transition, noise, np.stack([link.start for link in chains]), seen, site_start
+    )
 
 
 def chains_alone(kernel: Kernel) -> bool:
@@ -270,8 +341,13 @@ def chains_alone(kernel: Kernel) -> bool:
 def ragged_chains(kernel: Kernel, times: Array, site_start: Ints) -> StateSpace:
     """Many curves of such a kernel, built in one go."""
     whole = chain(kernel, times, (0.0, 1.0), site_start[:-1])
-    return StateSpace(whole.transition, whole.noise, np.broadcast_to(whole.start, (site_start.size - 1, *whole.start.shape)).copy(),
-                      whole.seen, site_start)
+    return StateSpace(
+        whole.transition,
+        whole.noise,
+        np.broadcast_to(whole.start, (site_start.size - 1, *whole.start.shape)).copy(),
+        whole.seen,
+        site_start,
+    )
 
 
 class ChainPosterior:
@@ -288,26 +364,51 @@ class ChainPosterior:
         place = np.empty(both.size, dtype=np.int64)
         place[order] = np.arange(both.size)
         precision, shift = np.zeros(both.size), np.zeros(both.size)
-        precision[place[:self.instants.size]], shift[place[:self.instants.size]] = self.precision, self.shift
-        return chain(self.kernel, both[order], self.span), precision, shift, place[self.instants.size:]
+        precision[place[: self.instants.size]], shift[place[: self.instants.size]] = (
+            self.precision,
+            self.shift,
+        )
+        return (
+            chain(self.kernel, both[order], self.span),
+            precision,
+            shift,
+            place[self.instants.size :],
+        )
 
     @staticmethod
     def _run(link: Chain, seen: Array, precision: Array, shift: Array) -> tuple[Array, Array]:
         mean, var = np.empty(len(seen)), np.empty(len(seen))
-        _smooth(link.transition, link.noise, link.start, seen, precision, shift, mean, var,
-                np.empty(seen.shape), np.empty((len(seen), 2)))
+        _smooth(
+            link.transition,
+            link.noise,
+            link.start,
+            seen,
+            precision,
+            shift,
+            mean,
+            var,
+            np.empty(seen.shape),
+            np.empty((len(seen), 2)),
+        )
         return mean, var
 
     def marginals(self, t: Array) -> tuple[Array, Array]:
         """Mean and variance of the curve at each time."""
         link, precision, shift, place = self._weave(t)
         mean, var = self._run(link, link.seen, precision, shift)
-        rest = sum((leaf.cov(t, t) - np.einsum("ij,ij->i", b, b) for leaf, b in self._featured(t)), np.zeros(t.size))
+        rest = sum(
+            (leaf.cov(t, t) - np.einsum("ij,ij->i", b, b) for leaf, b in self._featured(t)),
+            np.zeros(t.size),
+        )
         return mean[place], var[place] + np.maximum(rest, 0.0)
 
     def _featured(self, t: Array) -> list[tuple[Leaf, Array]]:
         """Leaves that are constant states, with their features: what these leave out, a forecast does not know."""
-        return [(leaf, leaf_basis(leaf, *self.span).features(t)) for leaf in self.kernel.leaves if leaf.featured]
+        return [
+            (leaf, leaf_basis(leaf, *self.span).features(t))
+            for leaf in self.kernel.leaves
+            if leaf.featured
+        ]
 
     def covariance(self, t: Array) -> Array:
         """Covariance between all pairs of times: the mean's answer to a unit shift at each of them."""
@@ -317,7 +418,10 @@ class ChainPosterior:
             impulse = np.zeros(precision.size)
             impulse[place[j]] = 1.0
             cov[j] = self._run(link, link.seen, precision, impulse)[0][place]
-        return 0.5 * (cov + cov.T) + sum((leaf.cov(t[:, None], t) - b @ b.T for leaf, b in self._featured(t)), np.zeros(cov.shape))
+        return 0.5 * (cov + cov.T) + sum(
+            (leaf.cov(t[:, None], t) - b @ b.T for leaf, b in self._featured(t)),
+            np.zeros(cov.shape),
+        )
 
     def slopes(self, t: Array) -> tuple[Array, Array, Array]:
         """Mean and variance of the slope, and its covariance with the value, at each time."""

@@ -41,7 +41,7 @@ def lowrank_weights(b: Array, tau: Array, nu: Array, a: Array, w: Array) -> tupl
             for s in range(end - begin):
                 scaled[s] = tau[begin + s] * row[s]
             for k in range(i + 1):
-                a[i, k] += dot(scaled[:end - begin], b[k, begin:end])
+                a[i, k] += dot(scaled[: end - begin], b[k, begin:end])
             w[i] += dot(row, nu[begin:end])
     if not _cholesky(a, r):
         return False, 0.0
@@ -76,7 +76,9 @@ def lowrank_at(b: Array, a: Array, w: Array, m: Array, v: Array) -> None:
             for k in range(0, fours, 4):
                 e, f, g, h = a[i, k], a[i, k + 1], a[i, k + 2], a[i, k + 3]
                 for s in range(begin, end):
-                    scaled[s - begin] += (e * b[k, s] + f * b[k + 1, s]) + (g * b[k + 2, s] + h * b[k + 3, s])
+                    scaled[s - begin] += (e * b[k, s] + f * b[k + 1, s]) + (
+                        g * b[k + 2, s] + h * b[k + 3, s]
+                    )
             for k in range(fours, i + 1):
                 f, row = a[i, k], b[k]
                 for s in range(begin, end):
@@ -88,8 +90,19 @@ def lowrank_at(b: Array, a: Array, w: Array, m: Array, v: Array) -> None:
 
 
 @compiled
-def _lowrank_marginals(jobs: Ints, features: Array, feature_start: Ints, ranks: Ints, site_start: Ints, precision: Array,
-                       shift: Array, mean: Array, var: Array, log_partition: Array, proper: Bools) -> None:
+def _lowrank_marginals(
+    jobs: Ints,
+    features: Array,
+    feature_start: Ints,
+    ranks: Ints,
+    site_start: Ints,
+    precision: Array,
+    shift: Array,
+    mean: Array,
+    var: Array,
+    log_partition: Array,
+    proper: Bools,
+) -> None:
     """Posterior mean and variance of the curve at every site of the chosen jobs, and log ∫ prior × sites.
 
     Improper jobs are flagged and left.
@@ -100,9 +113,11 @@ def _lowrank_marginals(jobs: Ints, features: Array, feature_start: Ints, ranks: 
     store, weights = np.empty((most, most)), np.empty(most)
     for job in jobs:
         r, first, last = ranks[job], site_start[job], site_start[job + 1]
-        b = features[feature_start[job]:feature_start[job + 1]].reshape((r, last - first))
+        b = features[feature_start[job] : feature_start[job + 1]].reshape((r, last - first))
         a, w = store[:r, :r], weights[:r]
-        proper[job], log_partition[job] = lowrank_weights(b, precision[first:last], shift[first:last], a, w)
+        proper[job], log_partition[job] = lowrank_weights(
+            b, precision[first:last], shift[first:last], a, w
+        )
         if proper[job]:
             lowrank_at(b, a, w, mean[first:last], var[first:last])
 
@@ -148,11 +163,30 @@ class LowRank:
     ranks: Ints
     site_start: Ints
 
-    def marginals(self, jobs: Ints, precision: Array, shift: Array, mean: Array, var: Array,
-                  log_partition: Array, proper: Bools) -> None:
+    def marginals(
+        self,
+        jobs: Ints,
+        precision: Array,
+        shift: Array,
+        mean: Array,
+        var: Array,
+        log_partition: Array,
+        proper: Bools,
+    ) -> None:
         """Fill the posterior marginals at the sites of the chosen jobs."""
-        _lowrank_marginals(jobs, self.features, self.feature_start, self.ranks, self.site_start, precision, shift, mean, var,
-                           log_partition, proper)
+        _lowrank_marginals(
+            jobs,
+            self.features,
+            self.feature_start,
+            self.ranks,
+            self.site_start,
+            precision,
+            shift,
+            mean,
+            var,
+            log_partition,
+            proper,
+        )
 
     def squares(self) -> Array:
         """|b|² at every site: the prior variance that the features carry."""
@@ -165,8 +199,12 @@ def pack(features: list[Array]) -> LowRank:
     """Curves with features (sites × rank) each."""
     sizes = np.array([f.size for f in features], dtype=np.int64)
     counts = np.array([len(f) for f in features], dtype=np.int64)
-    return LowRank(np.concatenate([f.T.ravel() for f in features]), _starts(sizes),
-                   np.array([f.shape[1] for f in features], dtype=np.int64), _starts(counts))
+    return LowRank(
+        np.concatenate([f.T.ravel() for f in features]),
+        _starts(sizes),
+        np.array([f.shape[1] for f in features], dtype=np.int64),
+        _starts(counts),
+    )
 
 
 def _starts(counts: Ints) -> Ints:
@@ -180,8 +218,16 @@ class Dense:
     features: list[Array]
     site_start: Ints
 
-    def marginals(self, jobs: Ints, precision: Array, shift: Array, mean: Array, var: Array,
-                  log_partition: Array, proper: Bools) -> None:
+    def marginals(
+        self,
+        jobs: Ints,
+        precision: Array,
+        shift: Array,
+        mean: Array,
+        var: Array,
+        log_partition: Array,
+        proper: Bools,
+    ) -> None:
         """Fill the posterior marginals at the sites of the chosen jobs."""
         for job in jobs:
             where = slice(self.site_start[job], self.site_start[job + 1])
@@ -201,10 +247,16 @@ class Dense:
 class WeightPosterior:
     """The posterior curve of one component: weights N(mean, A⁻¹), and the rest that the data do not reach."""
 
-    def __init__(self, kernel: Kernel, basis: Basis, at_sites: Array, precision: Array, shift: Array) -> None:
+    def __init__(
+        self, kernel: Kernel, basis: Basis, at_sites: Array, precision: Array, shift: Array
+    ) -> None:
         self.kernel, self.basis = kernel, basis
-        self.root = lower_root(np.eye(basis.rank) + at_sites.T @ (precision[:, None] * at_sites))  # of A = L Lᵀ
-        self.weights = solve_lower(self.root, solve_lower(self.root, at_sites.T @ shift), transposed=True)
+        self.root = lower_root(
+            np.eye(basis.rank) + at_sites.T @ (precision[:, None] * at_sites)
+        )  # of A = L Lᵀ
+        self.weights = solve_lower(
+            self.root, solve_lower(self.root, at_sites.T @ shift), transposed=True
+        )
         self.rank = basis.rank
         self.wider: Array | None = None  # W with WᵀW = I + the widening
         self._at_sites = at_sites if at_sites.size <= KEPT else None
@@ -246,8 +298,11 @@ class WeightPosterior:
         value, slope = self._spread(b), self._spread(d)
         rest = np.maximum(_diagonal(self.kernel.cov_slopes, t) - np.einsum("ij,ij->i", d, d), 0.0)
         cross = _diagonal(self.kernel.cov_slope, t) - np.einsum("ij,ij->i", d, b)
-        return (d @ self.weights, np.einsum("ij,ij->j", slope, slope) + rest,
-                np.einsum("ij,ij->j", slope, value) + cross)
+        return (
+            d @ self.weights,
+            np.einsum("ij,ij->j", slope, slope) + rest,
+            np.einsum("ij,ij->j", slope, value) + cross,
+        )
 
     def sample(self, t: Array, size: int, rng: np.random.Generator) -> Array:
         """Joint draws of the curve at the times, one a row."""
@@ -256,7 +311,10 @@ class WeightPosterior:
         z = z if self.wider is None else z @ self.wider
         w = self.weights + solve_lower(self.root, z.T, transposed=True).T
         draws = w @ b.T
-        unknown = np.flatnonzero(_diagonal(self.kernel.cov, t) - np.einsum("ij,ij->i", b, b) > 1e-7 * _diagonal(self.kernel.cov, t))
+        unknown = np.flatnonzero(
+            _diagonal(self.kernel.cov, t) - np.einsum("ij,ij->i", b, b)
+            > 1e-7 * _diagonal(self.kernel.cov, t)
+        )
         if unknown.size:
             root = symmetric_root(self._rest(t[unknown], b[unknown]))
             draws[:, unknown] += rng.standard_normal((size, unknown.size)) @ root

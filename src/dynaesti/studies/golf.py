@@ -24,9 +24,11 @@ IDENTITY = BUILT_IN["identity"]
 MORE_THAN = 100  # stroke counts seen no more often than this join their neighbour
 LEGENDS = ("Arnold Palmer", "Jack Nicklaus", "Tiger Woods")
 DRAWS = 2000
-HOW_TO_GET = ("the scorecards are not ours to ship. They are in the repository of the paper's authors (golf_data.json of "
-              "chausies/DynAEstiAndCurvFiFE on GitHub); make a table of them with the columns person, hole, year, response (strokes) and "
-              "par, one row a hole played, save it as CSV or Parquet, and name it by --golf FILE")
+HOW_TO_GET = (
+    "the scorecards are not ours to ship. They are in the repository of the paper's authors (golf_data.json of "
+    "chausies/DynAEstiAndCurvFiFE on GitHub); make a table of them with the columns person, hole, year, response (strokes) and "
+    "par, one row a hole played, save it as CSV or Parquet, and name it by --golf FILE"
+)
 
 
 def read_golf(path: Path | None) -> tuple[Responses, Golf]:
@@ -36,11 +38,19 @@ def read_golf(path: Path | None) -> tuple[Responses, Golf]:
     if not path.exists():
         raise InputError(f"golf: {path} does not exist; {HOW_TO_GET}")
     frame = read_table(path).frame
-    missing = [name for name in ("person", "hole", "year", "response", "par") if name not in frame.columns]
+    missing = [
+        name for name in ("person", "hole", "year", "response", "par") if name not in frame.columns
+    ]
     if missing:
         raise InputError(f"golf: {path} lacks the columns {', '.join(missing)}; {HOW_TO_GET}")
-    responses = Responses.read(frame.select(["person", "hole", "year", "response"]).to_native(), id="person", item="hole", resp="response",
-                               time="year", unit="years")
+    responses = Responses.read(
+        frame.select(["person", "hole", "year", "response"]).to_native(),
+        id="person",
+        item="hole",
+        resp="response",
+        time="year",
+        unit="years",
+    )
     pairs = frame.select(["hole", "par"]).unique()
     model = Golf(par=dict(zip(pairs["hole"].to_list(), pairs["par"].to_list(), strict=True)))
     return _clipped(responses, model), model
@@ -76,10 +86,18 @@ def run(options: Options) -> Study:
     options.say(f"golf: fitted in {spent:.1f} CPU s")
     who = _Players(fit)
     study.figures = [
-        ("golf_all", "Abilities of everyone with two tournaments or more, the median, and the fifteen with the highest peaks.",
-         _trajectories(who)),
+        (
+            "golf_all",
+            "Abilities of everyone with two tournaments or more, the median, and the fifteen with the highest peaks.",
+            _trajectories(who),
+        ),
         ("golf_legends", "Three legends with 70 % bands.", _legends(who)),
-        ("golf_holes", "Response functions of holes 6 (Juniper) and 13 (Azalea): chances of each number of strokes.", _holes(fit))]
+        (
+            "golf_holes",
+            "Response functions of holes 6 (Juniper) and 13 (Azalea): chances of each number of strokes.",
+            _holes(fit),
+        ),
+    ]
     best, share = who.highest()
     holes = _hole_information(fit)
     study.tables = [best, who.peaks(), who.decades(), holes]
@@ -91,16 +109,51 @@ def run(options: Options) -> Study:
     bent = who.rise_and_fall()
     study.rows = [
         Row("players, scores", "hundreds, –", f"{responses.people.size}, {len(responses):,}"),
-        Row("CPU seconds of the fit", "over 7,200 a round (its code)", f"{spent:.1f}", "≤ 60", spent <= 60),
+        Row(
+            "CPU seconds of the fit",
+            "over 7,200 a round (its code)",
+            f"{spent:.1f}",
+            "≤ 60",
+            spent <= 60,
+        ),
         Row("steps of EM", "about 15", str(len(fit.trace)), "", None),
-        Row("highest ability ever", "Tiger Woods, 1997", f"{best[1]['player'][0]}, {best[1]['year'][0]}", "",
-            (best[1]["player"][0], best[1]["year"][0]) == ("Tiger Woods", 1997)),
+        Row(
+            "highest ability ever",
+            "Tiger Woods, 1997",
+            f"{best[1]['player'][0]}, {best[1]['year'][0]}",
+            "",
+            (best[1]["player"][0], best[1]["year"][0]) == ("Tiger Woods", 1997),
+        ),
         Row("Pr[Woods 1997 is the highest tournament ever]", "claimed", f"{woods:.2f}"),
         Row("Pr[Woods is the player with the highest peak]", "not told", f"{theirs:.2f}"),
-        Row("abilities rise over the decades", "yes", f"{rise[0]:+.2f} to {rise[-1]:+.2f}", "", rise[-1] > rise[0]),
-        Row("careers of ten tournaments or more that rise, then fall", "“a common trend”", f"{bent:.0%}", "", bent > 0.5),
-        Row("hole 6 flat, hole 13 telling (rank by information)", "yes", f"{six} and {thirteen} of 18", "", six > thirteen),
-        Row("strokes that hole 8 keeps (counts over 100)", "up to 6 in its list", f"up to {eight:g}", "up to 7", eight == 7),
+        Row(
+            "abilities rise over the decades",
+            "yes",
+            f"{rise[0]:+.2f} to {rise[-1]:+.2f}",
+            "",
+            rise[-1] > rise[0],
+        ),
+        Row(
+            "careers of ten tournaments or more that rise, then fall",
+            "“a common trend”",
+            f"{bent:.0%}",
+            "",
+            bent > 0.5,
+        ),
+        Row(
+            "hole 6 flat, hole 13 telling (rank by information)",
+            "yes",
+            f"{six} and {thirteen} of 18",
+            "",
+            six > thirteen,
+        ),
+        Row(
+            "strokes that hole 8 keeps (counts over 100)",
+            "up to 6 in its list",
+            f"up to {eight:g}",
+            "up to 7",
+            eight == 7,
+        ),
     ]
     study.words = [
         "All rounds of a tournament are at its year. The prior is the default (a level plus Matérn 3/2, learned): "
@@ -108,9 +161,14 @@ def run(options: Options) -> Study:
         "years.",
         "Is Woods in 1997 the highest ever? His mean is, as the paper says. But counting what is unknown about every curve (joint draws "
         f"of the {len(who.top)} best players' whole curves), that tournament is the highest with probability {woods:.2f} only, and the "
-        f"highest is one of his with probability {theirs:.2f}: a peak that wins among thousands of uncertain ones is partly luck."]
-    study.facts = {"cpu": spent, "woods_1997": woods, "highest": {f"{name} {year:.0f}": p for (name, year), p in share.items() if p > 0.01},
-                   "movement": fit.movement()}
+        f"highest is one of his with probability {theirs:.2f}: a peak that wins among thousands of uncertain ones is partly luck.",
+    ]
+    study.facts = {
+        "cpu": spent,
+        "woods_1997": woods,
+        "highest": {f"{name} {year:.0f}": p for (name, year), p in share.items() if p > 0.01},
+        "movement": fit.movement(),
+    }
     return study
 
 
@@ -119,7 +177,9 @@ class _Players:
 
     def __init__(self, fit: Fit) -> None:
         self.fit, r = fit, fit.responses
-        pairs = np.unique(np.stack([r.person, np.rint(r.offsets + r.axis.origin).astype(np.int64)]), axis=1)
+        pairs = np.unique(
+            np.stack([r.person, np.rint(r.offsets + r.axis.origin).astype(np.int64)]), axis=1
+        )
         self.person, self.year = pairs
         self.offset = self.year - r.axis.origin
         self.mean = fit.mixture(self.person, self.offset).mean(IDENTITY)
@@ -137,7 +197,9 @@ class _Players:
     def draws(self, person: int, seed: int) -> Array:
         """Whole curves of a player at the tournaments: (draws, tournaments)."""
         times = self.fit._restored(self.offset[self.own(person)])
-        return np.asarray(self.fit.plausible(self.fit.ids[person], times, DRAWS, seed)).reshape(DRAWS, -1)
+        return np.asarray(self.fit.plausible(self.fit.ids[person], times, DRAWS, seed)).reshape(
+            DRAWS, -1
+        )
 
     def highest(self) -> tuple[tuple[str, dict[str, list[Any]]], dict[tuple[str, float], float]]:
         """The highest tournaments by mean, and how often each is the highest in joint draws of the best players' curves."""
@@ -145,7 +207,10 @@ class _Players:
         drawn = np.concatenate([self.draws(int(p), 17 + k) for k, p in enumerate(self.top)], axis=1)
         where = np.concatenate(rows)
         wins = np.bincount(drawn.argmax(axis=1), minlength=where.size) / DRAWS
-        share = {(self.names[self.person[k]], float(self.year[k])): float(w) for k, w in zip(where, wins, strict=True)}
+        share = {
+            (self.names[self.person[k]], float(self.year[k])): float(w)
+            for k, w in zip(where, wins, strict=True)
+        }
         by_player: dict[str, float] = {}
         for (name, _), p in share.items():
             by_player[name] = by_player.get(name, 0.0) + p
@@ -154,15 +219,34 @@ class _Players:
             mine = self.own(int(p))
             k = mine[self.mean[mine].argmax()]
             name, year = self.names[p], int(self.year[k])
-            best.append((name, year, float(self.mean[k]), share[name, float(year)], by_player[name]))
+            best.append(
+                (name, year, float(self.mean[k]), share[name, float(year)], by_player[name])
+            )
         columns = zip(*best, strict=True)
-        names = ("player", "year", "ability", "Pr[this is the highest ever]", "Pr[the highest is theirs]")
-        return ("The highest peaks (by mean), each player once:", {name: [round(v, 3) if isinstance(v, float) else v for v in column]
-                                                                  for name, column in zip(names, columns, strict=True)}), share
+        names = (
+            "player",
+            "year",
+            "ability",
+            "Pr[this is the highest ever]",
+            "Pr[the highest is theirs]",
+        )
+        return (
+            "The highest peaks (by mean), each player once:",
+            {
+                name: [round(v, 3) if isinstance(v, float) else v for v in column]
+                for name, column in zip(names, columns, strict=True)
+            },
+        ), share
 
     def peaks(self) -> tuple[str, dict[str, list[Any]]]:
         """When the legends peaked."""
-        table: dict[str, list[Any]] = {"player": [], "tournaments": [], "peak year (mean)": [], "80 % of the draws": [], "ability": []}
+        table: dict[str, list[Any]] = {
+            "player": [],
+            "tournaments": [],
+            "peak year (mean)": [],
+            "80 % of the draws": [],
+            "ability": [],
+        }
         for name in LEGENDS:
             person = self.names.index(name)
             mine = self.own(person)
@@ -170,7 +254,9 @@ class _Players:
             table["player"].append(name)
             table["tournaments"].append(int(mine.size))
             table["peak year (mean)"].append(int(self.year[mine[self.mean[mine].argmax()]]))
-            table["80 % of the draws"].append(f"{years[int(0.1 * DRAWS)]} to {years[int(0.9 * DRAWS)]}")
+            table["80 % of the draws"].append(
+                f"{years[int(0.1 * DRAWS)]} to {years[int(0.9 * DRAWS)]}"
+            )
             table["ability"].append(round(float(self.mean[mine].max()), 2))
         return "When three legends peaked:", table
 
@@ -179,9 +265,13 @@ class _Players:
         decade = self.year // 10 * 10
         shown = np.unique(decade)
         return "The field, decade by decade:", {
-            "decade": [f"{d}s" for d in shown], "players and years": [int((decade == d).sum()) for d in shown],
+            "decade": [f"{d}s" for d in shown],
+            "players and years": [int((decade == d).sum()) for d in shown],
             "median ability": [round(float(np.median(self.mean[decade == d])), 2) for d in shown],
-            "highest tenth": [round(float(np.quantile(self.mean[decade == d], 0.9)), 2) for d in shown]}
+            "highest tenth": [
+                round(float(np.quantile(self.mean[decade == d], 0.9)), 2) for d in shown
+            ],
+        }
 
     def rise_and_fall(self) -> float:
         """Share of long careers whose mean curve peaks inside (not in the first or last tenth)."""
@@ -202,9 +292,22 @@ def _trajectories(who: _Players) -> Any:
     colours = [BLUE, ORANGE, GREEN, "#990000", "#674ea7"]
     for k, p in enumerate(who.top[:15]):
         mine = who.own(int(p))
-        ax.plot(who.year[mine], who.mean[mine], color=colours[k % 5], linewidth=1.6, linestyle=("-", "--", ":")[k // 5], label=who.names[p])
+        ax.plot(
+            who.year[mine],
+            who.mean[mine],
+            color=colours[k % 5],
+            linewidth=1.6,
+            linestyle=("-", "--", ":")[k // 5],
+            label=who.names[p],
+        )
     years = np.unique(who.year)
-    ax.plot(years, [np.median(who.mean[who.year == y]) for y in years], color="black", linewidth=2.5, label="median of the field")
+    ax.plot(
+        years,
+        [np.median(who.mean[who.year == y]) for y in years],
+        color="black",
+        linewidth=2.5,
+        label="median of the field",
+    )
     ax.set(xlabel="year", ylabel="ability")
     ax.legend(frameon=False, fontsize=7.5, ncols=1, loc="center left", bbox_to_anchor=(1.0, 0.5))
     return figure
@@ -231,7 +334,9 @@ def _holes(fit: Fit) -> Any:
     for ax, hole, name in ((axes[0], 6, "hole 6, Juniper"), (axes[1], 13, "hole 13, Azalea")):
         data = fit.plot.item_data(hole)
         lines = {key: value for key, value in data.items() if key not in ("ability", "item")}
-        for k, (strokes, chance) in enumerate(sorted(lines.items(), key=lambda pair: float(pair[0]))):
+        for k, (strokes, chance) in enumerate(
+            sorted(lines.items(), key=lambda pair: float(pair[0]))
+        ):
             colour = (BLUE, ORANGE, GREEN, "#990000", "#674ea7", GREY)[k % 6]
             ax.plot(data["ability"], chance, linewidth=2, color=colour, label=f"{strokes} strokes")
         ax.set(title=name, xlabel="ability", ylabel="chance", ylim=(0, 1), xlim=(-3, 3))
@@ -247,6 +352,11 @@ def _hole_information(fit: Fit) -> tuple[str, dict[str, list[Any]]]:
     value = fit.information_at(ability) @ (weight / weight.sum())
     order = np.argsort(-value)
     labels = fit.responses.items.tolist()
-    return ("Holes by information (which are skill, which are luck):",
-            {"hole": [labels[k] for k in order], "information of a score": [round(float(value[k]), 4) for k in order],
-             "share of the course's": [f"{value[k] / value.sum():.0%}" for k in order]})
+    return (
+        "Holes by information (which are skill, which are luck):",
+        {
+            "hole": [labels[k] for k in order],
+            "information of a score": [round(float(value[k]), 4) for k in order],
+            "share of the course's": [f"{value[k] / value.sum():.0%}" for k in order],
+        },
+    )

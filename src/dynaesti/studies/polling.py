@@ -32,8 +32,13 @@ def run(options: Options) -> Study:
     """The figure and the study."""
     study = Study("polling", "Polling: a curve from 100 votes")
     shown = CurvFiFE().fit(DAYS, Bernoulli(votes(3)))
-    study.figures.append(("polling", "Truth, estimate, 70 % band and the votes; and the same by mean field, whose band all but vanishes.",
-                          _figure(shown)))
+    study.figures.append(
+        (
+            "polling",
+            "Truth, estimate, 70 % band and the votes; and the same by mean field, whose band all but vanishes.",
+            _figure(shown),
+        )
+    )
     seeds = 20 if options.quick else 200
     errors: list[float] = []
     spent: list[float] = []
@@ -56,21 +61,59 @@ def run(options: Options) -> Study:
     exact = CurvFiFE(RBF(20.0)).fit(DAYS, Gaussian(np.sin(DAYS / 15.0), np.full(DAYS.size, 0.3)))
     enough = seeds >= 100
     study.rows = [
-        Row("RMISE of the curve, mean over seeds", "not told", f"{rmise:.4f}", "≤ 0.096", rmise <= 0.096 if enough else None),
-        Row("cover of the 70 % band", "not told", f"{seventy:.3f}", "0.68 to 0.76", 0.68 <= seventy <= 0.76 if enough else None),
-        Row("cover of the 95 % band", "not told", f"{ninety:.3f}", "0.935 to 0.975", 0.935 <= ninety <= 0.975 if enough else None),
-        Row("cover of the 70 % band by mean field", "“fails”", f"{np.mean(field_cover):.3f}", "0.70"),
-        Row("sweeps for Gaussian emissions", "1", str(int(exact.sweeps)), "1", int(exact.sweeps) <= 2),
+        Row(
+            "RMISE of the curve, mean over seeds",
+            "not told",
+            f"{rmise:.4f}",
+            "≤ 0.096",
+            rmise <= 0.096 if enough else None,
+        ),
+        Row(
+            "cover of the 70 % band",
+            "not told",
+            f"{seventy:.3f}",
+            "0.68 to 0.76",
+            0.68 <= seventy <= 0.76 if enough else None,
+        ),
+        Row(
+            "cover of the 95 % band",
+            "not told",
+            f"{ninety:.3f}",
+            "0.935 to 0.975",
+            0.935 <= ninety <= 0.975 if enough else None,
+        ),
+        Row(
+            "cover of the 70 % band by mean field", "“fails”", f"{np.mean(field_cover):.3f}", "0.70"
+        ),
+        Row(
+            "sweeps for Gaussian emissions",
+            "1",
+            str(int(exact.sweeps)),
+            "1",
+            int(exact.sweeps) <= 2,
+        ),
         Row("sweeps here (median prior)", "about 15", str(int(shown.sweeps))),
-        Row("CPU of a fit, bandwidths averaged over", "not told", f"{1e3 * np.median(spent):.0f} ms", "≤ 15 ms"),
+        Row(
+            "CPU of a fit, bandwidths averaged over",
+            "not told",
+            f"{1e3 * np.median(spent):.0f} ms",
+            "≤ 15 ms",
+        ),
     ]
     study.words = [
         f"Over {seeds} seeds. Bandwidths are averaged over, weighted by their evidence, where the paper picks one by cross-validation.",
         "Mean field takes every day's value as independent of the others, given all votes: the prior's precision then pins each one to its "
         "neighbours, and the band is far too narrow, as the paper says of it. Loopy belief propagation would have to sum the other 99 days "
         "out of one factor by hand, so there is nothing to run.",
-        "With Gaussian emissions the first sweep already gives exact regression; a second only sees that nothing moves."]
-    study.facts = {"rmise": rmise, "cover70": seventy, "cover95": ninety, "mean_field_cover70": float(np.mean(field_cover)), "seeds": seeds}
+        "With Gaussian emissions the first sweep already gives exact regression; a second only sees that nothing moves.",
+    ]
+    study.facts = {
+        "rmise": rmise,
+        "cover70": seventy,
+        "cover95": ninety,
+        "mean_field_cover70": float(np.mean(field_cover)),
+        "seeds": seeds,
+    }
     return study
 
 
@@ -98,12 +141,17 @@ def _figure(curve: Any) -> Any:
     figure, axes = canvas(1, 2, 11.0, 4.0)
     low, high = curve.interval(DAYS, 0.7)
     y = votes(3)
-    parts = ((axes[0], curve.median(DAYS), low, high, "CurvFiFE"), (axes[1], *mean_field(y), "mean field"))
+    parts = (
+        (axes[0], curve.median(DAYS), low, high, "CurvFiFE"),
+        (axes[1], *mean_field(y), "mean field"),
+    )
     for ax, middle, lower, upper, name in parts:
         ax.fill_between(DAYS, lower, upper, color=BLUE, alpha=0.25, linewidth=0, label="70 % band")
         ax.plot(DAYS, middle, color=BLUE, linewidth=2, label="estimate")
         ax.plot(DAYS, truth(), color=ORANGE, linestyle="--", label="truth")
         ax.plot(DAYS, y, "|", color=GREY, markersize=7, label="votes")
-        ax.set(title=name, xlabel="day", ylabel="share who would vote for Smith", ylim=(-0.05, 1.05))
+        ax.set(
+            title=name, xlabel="day", ylabel="share who would vote for Smith", ylim=(-0.05, 1.05)
+        )
     axes[0].legend(frameon=False, ncols=2, loc="upper center", fontsize=9)
     return figure

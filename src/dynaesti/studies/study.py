@@ -13,7 +13,12 @@ import numpy as np
 
 from dynaesti.errors import MissingExtraError, StorageError
 
-BLUE, ORANGE, GREEN, GREY = "#0b5394", "#b45f06", "#38761d", "#8a8f98"  # apart for the colour-blind, and in lightness
+BLUE, ORANGE, GREEN, GREY = (
+    "#0b5394",
+    "#b45f06",
+    "#38761d",
+    "#8a8f98",
+)  # apart for the colour-blind, and in lightness
 
 
 @dataclass(frozen=True)
@@ -58,10 +63,36 @@ class Study:
 
     def told(self) -> str:
         """For a terminal."""
-        lines = [self.title, "", *_aligned([("", "paper", "ours", "limit or bar", ""), *[
-            (r.what, r.paper, r.ours, r.limit, {True: "holds", False: "MISSED", None: ""}[r.holds]) for r in self.rows]])]
+        lines = [
+            self.title,
+            "",
+            *_aligned(
+                [
+                    ("", "paper", "ours", "limit or bar", ""),
+                    *[
+                        (
+                            r.what,
+                            r.paper,
+                            r.ours,
+                            r.limit,
+                            {True: "holds", False: "MISSED", None: ""}[r.holds],
+                        )
+                        for r in self.rows
+                    ],
+                ]
+            ),
+        ]
         for caption, columns in self.tables:
-            lines += ["", caption, *_aligned([tuple(columns), *zip(*(map(_cell, column) for column in columns.values()), strict=True)])]
+            lines += [
+                "",
+                caption,
+                *_aligned(
+                    [
+                        tuple(columns),
+                        *zip(*(map(_cell, column) for column in columns.values()), strict=True),
+                    ]
+                ),
+            ]
         return "\n".join([*lines, "", *self.words])
 
     def markdown(self, folder: str) -> str:
@@ -69,14 +100,25 @@ class Study:
         parts = [f"## {self.title}", *self.words]
         if self.rows:
             verdict = {True: "holds", False: "**missed**", None: ""}
-            parts.append("| | paper | ours | limit or bar | |\n|---|---|---|---|---|\n" + "\n".join(
-                f"| {r.what} | {r.paper} | {r.ours} | {r.limit} | {verdict[r.holds]} |" for r in self.rows))
+            parts.append(
+                "| | paper | ours | limit or bar | |\n|---|---|---|---|---|\n"
+                + "\n".join(
+                    f"| {r.what} | {r.paper} | {r.ours} | {r.limit} | {verdict[r.holds]} |"
+                    for r in self.rows
+                )
+            )
         for name, caption, _ in self.figures:
             parts.append(f"![{caption}]({folder}/{name}.png)\n\n*{caption}*")
         for caption, columns in self.tables:
             head = "| " + " | ".join(columns) + " |\n|" + "---|" * len(columns) + "\n"
-            parts.append(f"{caption}\n\n" + head + "\n".join(
-                "| " + " | ".join(map(_cell, row)) + " |" for row in zip(*columns.values(), strict=True)))
+            parts.append(
+                f"{caption}\n\n"
+                + head
+                + "\n".join(
+                    "| " + " | ".join(map(_cell, row)) + " |"
+                    for row in zip(*columns.values(), strict=True)
+                )
+            )
         return "\n\n".join(parts)
 
     def write(self, folder: Path) -> None:
@@ -86,19 +128,38 @@ class Study:
             for name, _, figure in self.figures:
                 figure.savefig(folder / f"{name}.png", dpi=110)
                 figure.savefig(folder / f"{name}.svg")
-            (folder / f"{self.name}.json").write_text(json.dumps(self.as_dict(), indent=1, default=_plain), encoding="utf-8")
+            (folder / f"{self.name}.json").write_text(
+                json.dumps(self.as_dict(), indent=1, default=_plain), encoding="utf-8"
+            )
         except OSError as error:
-            raise StorageError(f"{folder}: could not be written ({error.strerror or error})") from error
+            raise StorageError(
+                f"{folder}: could not be written ({error.strerror or error})"
+            ) from error
 
     def as_dict(self) -> dict[str, Any]:
         """Numbers and words, without the figures."""
-        return {"study": self.name, "title": self.title, "words": self.words, "rows": [vars(row) for row in self.rows],
-                "tables": [{"caption": caption, "columns": columns} for caption, columns in self.tables], "facts": self.facts,
-                "figures": [name for name, _, _ in self.figures], "seconds": round(self.seconds, 1)}
+        return {
+            "study": self.name,
+            "title": self.title,
+            "words": self.words,
+            "rows": [vars(row) for row in self.rows],
+            "tables": [
+                {"caption": caption, "columns": columns} for caption, columns in self.tables
+            ],
+            "facts": self.facts,
+            "figures": [name for name, _, _ in self.figures],
+            "seconds": round(self.seconds, 1),
+        }
 
 
 def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value.tolist() if isinstance(value, np.ndarray) else str(value)
+    return (
+        value.item()
+        if isinstance(value, np.generic)
+        else value.tolist()
+        if isinstance(value, np.ndarray)
+        else str(value)
+    )
 
 
 def _cell(value: Any) -> str:
@@ -110,15 +171,22 @@ def _cell(value: Any) -> str:
 def _aligned(rows: list[tuple[Any, ...]]) -> list[str]:
     cells = [[str(value) for value in row] for row in rows]
     widths = [max(len(row[k]) for row in cells) for k in range(len(cells[0]))]
-    return ["  ".join(value.ljust(width) for value, width in zip(row, widths, strict=True)).rstrip() for row in cells]
+    return [
+        "  ".join(value.ljust(width) for value, width in zip(row, widths, strict=True)).rstrip()
+        for row in cells
+    ]
 
 
-def canvas(rows: int = 1, columns: int = 1, width: float = 7.2, height: float = 4.2) -> tuple[Any, Any]:
+def canvas(
+    rows: int = 1, columns: int = 1, width: float = 7.2, height: float = 4.2
+) -> tuple[Any, Any]:
     """A figure and its axes, drawn without a screen."""
     try:
         import matplotlib as mpl
     except ImportError as error:
-        raise MissingExtraError("the studies draw with matplotlib: pip install 'dynaesti[cli]'") from error
+        raise MissingExtraError(
+            "the studies draw with matplotlib: pip install 'dynaesti[cli]'"
+        ) from error
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

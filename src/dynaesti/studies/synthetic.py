@@ -39,10 +39,17 @@ def measures(truth: Synthetic, irf: Array, quantiles: Array) -> dict[str, float]
     with np.errstate(invalid="ignore", divide="ignore"):
         alike = (slope * real).sum(axis=1) / np.sqrt((slope**2).sum(axis=1) * (real**2).sum(axis=1))
     latent = truth.latent
-    alike = alike[np.isfinite(alike)] if np.isfinite(alike).any() else np.zeros(1)  # constants do not correspond
-    return {"irf": _rms(irf - truth.curves(THETA)), "ability": _rms(median - truth.ability), "correspondence": float(alike.mean()),
-            "over 0.6": float((alike > 0.6).mean()), "70 %": float(((latent > quantiles[1]) & (latent < quantiles[2])).mean()),
-            "95 %": float(((latent > quantiles[3]) & (latent < quantiles[4])).mean())}
+    alike = (
+        alike[np.isfinite(alike)] if np.isfinite(alike).any() else np.zeros(1)
+    )  # constants do not correspond
+    return {
+        "irf": _rms(irf - truth.curves(THETA)),
+        "ability": _rms(median - truth.ability),
+        "correspondence": float(alike.mean()),
+        "over 0.6": float((alike > 0.6).mean()),
+        "70 %": float(((latent > quantiles[1]) & (latent < quantiles[2])).mean()),
+        "95 %": float(((latent > quantiles[3]) & (latent < quantiles[4])).mean()),
+    }
 
 
 def _rms(error: Array) -> float:
@@ -55,8 +62,11 @@ def recovery(fit: Fit, truth: Synthetic) -> dict[str, float]:
     block = fit.bank.blocks[0]
     at = fit.bank.metric.theta((ndtri(THETA) - fit.shift) / fit.gain)
     mix = fit.mixture(np.repeat(np.arange(people), items), truth.times.ravel())
-    return measures(truth, np.exp(block.model.rows(block.u, at))[:, 1],
-                    mix.quantiles(LEVELS, BUILT_IN["identity"]).reshape(LEVELS.size, people, items))
+    return measures(
+        truth,
+        np.exp(block.model.rows(block.u, at))[:, 1],
+        mix.quantiles(LEVELS, BUILT_IN["identity"]).reshape(LEVELS.size, people, items),
+    )
 
 
 def matrices(truth: Synthetic) -> Responses:
@@ -73,38 +83,84 @@ def run(options: Options) -> Study:
     for seed in range(options.seeds):
         truth = paper(size, size, seed=seed)
         clock = Stopwatch()
-        fit = DynAEsti("3PL", kernel="rbf", scale="items", threads=options.threads).fit(matrices(truth))
+        fit = DynAEsti("3PL", kernel="rbf", scale="items", threads=options.threads).fit(
+            matrices(truth)
+        )
         spent.append(clock.spent())
         for scale in ("items", "abilities"):
-            rows[scale].append(recovery(replace(fit, options={**fit.options, "scale": scale}), truth))
+            rows[scale].append(
+                recovery(replace(fit, options={**fit.options, "scale": scale}), truth)
+            )
         rows["known items"].append(recovery(_known_items(truth, options), truth))
-        options.say(f"synthetic, seed {seed}: ability {rows['items'][-1]['ability']:.4f}, {spent[-1]:.1f} CPU s")
+        options.say(
+            f"synthetic, seed {seed}: ability {rows['items'][-1]['ability']:.4f}, {spent[-1]:.1f} CPU s"
+        )
         if seed == 0:
-            study.figures += [("synthetic_curves", "Ten ability curves as the generator draws them.", _drawn()),
-                              ("synthetic", "Four abilities: truth, estimate and 70 % band.", _figure(fit, truth))]
+            study.figures += [
+                ("synthetic_curves", "Ten ability curves as the generator draws them.", _drawn()),
+                (
+                    "synthetic",
+                    "Four abilities: truth, estimate and 70 % band.",
+                    _figure(fit, truth),
+                ),
+            ]
             study.tables.append(_variants(truth, fit, options))
     ours, other, limit = (
-        {key: (float(np.mean([r[key] for r in part])), float(np.std([r[key] for r in part]))) for key in part[0]} for part in rows.values())
+        {
+            key: (float(np.mean([r[key] for r in part])), float(np.std([r[key] for r in part])))
+            for key in part[0]
+        }
+        for part in rows.values()
+    )
 
     def row(what: str, key: str, paper_says: str, bar: str, holds: bool) -> Row:
-        return Row(what, paper_says, f"{ours[key][0]:.4f} ± {ours[key][1]:.4f}", f"{bar}; known items {limit[key][0]:.4f}",
-                   None if options.quick else holds)
+        return Row(
+            what,
+            paper_says,
+            f"{ours[key][0]:.4f} ± {ours[key][1]:.4f}",
+            f"{bar}; known items {limit[key][0]:.4f}",
+            None if options.quick else holds,
+        )
 
     study.rows = [
         row("RMS RMISE of response functions", "irf", "0.049", "≤ 0.033", ours["irf"][0] <= 0.033),
         row("RMS RMISE of abilities", "ability", "0.091", "≤ 0.0895", ours["ability"][0] <= 0.0895),
-        row("mean correspondence", "correspondence", "0.72", "≥ 0.79", ours["correspondence"][0] >= 0.79),
+        row(
+            "mean correspondence",
+            "correspondence",
+            "0.72",
+            "≥ 0.79",
+            ours["correspondence"][0] >= 0.79,
+        ),
         row("share over 0.6", "over 0.6", "0.80", "≥ 0.88", ours["over 0.6"][0] >= 0.88),
-        row("cover of the 70 % band", "70 %", "not told", "0.68 to 0.72", 0.68 <= ours["70 %"][0] <= 0.72),
-        row("cover of the 95 % band", "95 %", "not told", "0.935 to 0.965", 0.935 <= ours["95 %"][0] <= 0.965),
-        Row("CPU seconds a fit", "about 50,000 (its code, extrapolated)", f"{np.mean(spent):.1f} (at most {max(spent):.1f})", "≤ 25",
-            None if options.quick else bool(np.mean(spent) <= 25)),
+        row(
+            "cover of the 70 % band",
+            "70 %",
+            "not told",
+            "0.68 to 0.72",
+            0.68 <= ours["70 %"][0] <= 0.72,
+        ),
+        row(
+            "cover of the 95 % band",
+            "95 %",
+            "not told",
+            "0.935 to 0.965",
+            0.935 <= ours["95 %"][0] <= 0.965,
+        ),
+        Row(
+            "CPU seconds a fit",
+            "about 50,000 (its code, extrapolated)",
+            f"{np.mean(spent):.1f} (at most {max(spent):.1f})",
+            "≤ 25",
+            None if options.quick else bool(np.mean(spent) <= 25),
+        ),
     ]
     study.words = [
         f"{options.seeds} seeds, {size} × {size}; mean and spread. The scale is the items' (geometric-mean slope 1); with abilities of "
         f"variance 1 the errors are {other['irf'][0]:.4f} and {other['ability'][0]:.4f}. The prior is the paper's RBF, its bandwidths "
         "learned. The generator is the paper's, with 0.5 as the mean of its process, which the paper does not tell.",
-        "‘Known items’ is the same inference with the true item parameters given: what remains is what 500 answers cannot tell."]
+        "‘Known items’ is the same inference with the true item parameters given: what remains is what 500 answers cannot tell.",
+    ]
     study.facts = {"ours": ours, "scale abilities": other, "known items": limit, "cpu": spent}
     return study
 
@@ -120,24 +176,50 @@ def run_static(options: Options) -> Study:
         found.append(recovery(fit, truth))
         known.append(recovery(_known_items(truth, options, static=True), truth))
         options.say(f"static, seed {seed}: {found[-1]['irf']:.4f} / {found[-1]['ability']:.4f}")
-    ours, limit = ({key: float(np.mean([r[key] for r in part])) for key in ("irf", "ability", "70 %", "95 %")} for part in (found, known))
+    ours, limit = (
+        {key: float(np.mean([r[key] for r in part])) for key in ("irf", "ability", "70 %", "95 %")}
+        for part in (found, known)
+    )
     study.rows = [
-        Row("RMS RMISE of response functions", "0.039", f"{ours['irf']:.4f}", "≤ 0.030", None if options.quick else ours["irf"] <= 0.030),
-        Row("RMS error of abilities", "0.047", f"{ours['ability']:.4f}", f"≤ 0.036; known items {limit['ability']:.4f}",
-            None if options.quick else ours["ability"] <= 0.036),
+        Row(
+            "RMS RMISE of response functions",
+            "0.039",
+            f"{ours['irf']:.4f}",
+            "≤ 0.030",
+            None if options.quick else ours["irf"] <= 0.030,
+        ),
+        Row(
+            "RMS error of abilities",
+            "0.047",
+            f"{ours['ability']:.4f}",
+            f"≤ 0.036; known items {limit['ability']:.4f}",
+            None if options.quick else ours["ability"] <= 0.036,
+        ),
         Row("cover of the 70 % band", "not told", f"{ours['70 %']:.3f}", "0.70"),
-        Row("cover of the 95 % band", "not told", f"{ours['95 %']:.3f}", "0.95")]
-    study.words = [f"{options.seeds} seeds. The paper calls its static numbers a bound on what can be achieved; with weak priors on the "
-                   "items they can be beaten, since without them most guessing parameters sit on a bound."]
+        Row("cover of the 95 % band", "not told", f"{ours['95 %']:.3f}", "0.95"),
+    ]
+    study.words = [
+        f"{options.seeds} seeds. The paper calls its static numbers a bound on what can be achieved; with weak priors on the "
+        "items they can be beaten, since without them most guessing parameters sit on a bound."
+    ]
     study.facts = {"ours": ours, "known items": limit}
     return study
 
 
 def _known_items(truth: Synthetic, options: Options, static: bool = False) -> Fit:
     """The same inference, with the items' true parameters given: abilities are on their scale, and only bandwidths are learned."""
-    fixed = {k: {"a": float(truth.a[k]), "b": float(ndtri(truth.b[k])), "c": float(max(truth.c[k], 1e-6))} for k in range(truth.a.size)}
+    fixed = {
+        k: {
+            "a": float(truth.a[k]),
+            "b": float(ndtri(truth.b[k])),
+            "c": float(max(truth.c[k], 1e-6)),
+        }
+        for k in range(truth.a.size)
+    }
     kind: dict[str, Any] = {"bandwidth": np.inf} if static else {"kernel": "rbf"}
-    return DynAEsti("3PL", fixed=fixed, standard_errors=False, threads=options.threads, **kind).fit(matrices(truth))
+    return DynAEsti("3PL", fixed=fixed, standard_errors=False, threads=options.threads, **kind).fit(
+        matrices(truth)
+    )
 
 
 # --- variants ------------------------------------------------------------------------------------------
@@ -146,11 +228,18 @@ def _known_items(truth: Synthetic, options: Options, static: bool = False) -> Fi
 class PositiveSites(Expectation):
     """Grafting that never lets a site's precision turn negative: such updates are left out."""
 
-    def _matcher(self, data: Answers, group: Ints, table: RowTable, tolerance: float, room: Room) -> Match:
+    def _matcher(
+        self, data: Answers, group: Ints, table: RowTable, tolerance: float, room: Room
+    ) -> Match:
         inner = super()._matcher(data, group, table, tolerance, room)
 
-        def match(sites: Ints, cav_mean: Array, cav_var: Array, log_z: Array, mean: Array, var: Array) -> None:
-            before = mean.copy(), var.copy()  # cavity × present site: an update that would turn negative is left out
+        def match(
+            sites: Ints, cav_mean: Array, cav_var: Array, log_z: Array, mean: Array, var: Array
+        ) -> None:
+            before = (
+                mean.copy(),
+                var.copy(),
+            )  # cavity × present site: an update that would turn negative is left out
             inner(sites, cav_mean, cav_var, log_z, mean, var)
             wider = sites[var[sites] > cav_var[sites]]
             mean[wider], var[wider] = before[0][wider], before[1][wider]
@@ -169,7 +258,12 @@ class Variant:
 
 
 VARIANTS = (
-    Variant("the paper's: bandwidth picked for each person, no item priors, 15 EM rounds, no negative sites", False, False, False),
+    Variant(
+        "the paper's: bandwidth picked for each person, no item priors, 15 EM rounds, no negative sites",
+        False,
+        False,
+        False,
+    ),
     Variant("+ negative sites kept", True, False, False),
     Variant("+ weak priors on the items", True, True, False),
     Variant("+ bandwidths averaged over, their distribution learned", True, True, True),
@@ -184,12 +278,25 @@ def _variants(truth: Synthetic, fit: Fit, options: Options) -> tuple[str, dict[s
         names.append(variant.name)
         found.append({**_fit_variant(variant, truth, options), "CPU s": clock.spent()})
         options.say(f"{variant.name}: ability {found[-1]['ability']:.4f}")
-    last = (("+ EM until it rests, extrapolated (ours, scale of abilities)", "abilities"), ("+ scale of items (ours)", "items"))
+    last = (
+        ("+ EM until it rests, extrapolated (ours, scale of abilities)", "abilities"),
+        ("+ scale of items (ours)", "items"),
+    )
     for name, scale in last:
         names.append(name)
-        found.append({**recovery(replace(fit, options={**fit.options, "scale": scale}), truth), "CPU s": float("nan")})
-    return ("One improvement at a time, first seed:",
-            {"variant": names, **{key: [float(f"{row[key]:.4g}") for row in found] for key in found[0]}})
+        found.append(
+            {
+                **recovery(replace(fit, options={**fit.options, "scale": scale}), truth),
+                "CPU s": float("nan"),
+            }
+        )
+    return (
+        "One improvement at a time, first seed:",
+        {
+            "variant": names,
+            **{key: [float(f"{row[key]:.4g}") for row in found] for key in found[0]},
+        },
+    )
 
 
 def _fit_variant(variant: Variant, truth: Synthetic, options: Options) -> dict[str, float]:
@@ -198,8 +305,12 @@ def _fit_variant(variant: Variant, truth: Synthetic, options: Options) -> dict[s
     stock = take_stock(responses, models)
     coding = build_coding(responses.items, models, stock, 1)
     start = {label: {"a": 1.0, "b": 0.0, "c": 0.05} for label in responses.items.tolist()}
-    bank = build_bank(responses.items, coding, stock, "weak" if variant.item_priors else None, {}, start)
-    engine = (Expectation if variant.negative_sites else PositiveSites)(build_answers(responses, coding, bank), options.threads)
+    bank = build_bank(
+        responses.items, coding, stock, "weak" if variant.item_priors else None, {}, start
+    )
+    engine = (Expectation if variant.negative_sites else PositiveSites)(
+        build_answers(responses, coding, bank), options.threads
+    )
     kernels: list[Any] = [RBF(h) for h in BANDWIDTHS]
     sites: list[Any] = [None] * len(kernels)
     population = np.full(len(kernels), 1 / len(kernels))
@@ -207,13 +318,18 @@ def _fit_variant(variant: Variant, truth: Synthetic, options: Options) -> dict[s
     for k in range(ROUNDS + 1):
         z = ability_grid(bank)
         table = tabulated(bank, z)
-        grafted = tuple(engine.graft(kernel, table, site, 1e-4) for kernel, site in zip(kernels, sites, strict=True))
+        grafted = tuple(
+            engine.graft(kernel, table, site, 1e-4)
+            for kernel, site in zip(kernels, sites, strict=True)
+        )
         sites = [(g.precision, g.shift) for g in grafted]
         if variant.averaged:
             weights = person_weights(population, grafted)
             population = weights.mean(axis=1)
         else:
-            loo = np.array([np.add.reduceat(g.log_z, engine.answers.site_start[:-1]) for g in grafted])
+            loo = np.array(
+                [np.add.reduceat(g.log_z, engine.answers.site_start[:-1]) for g in grafted]
+            )
             weights = (np.arange(len(kernels))[:, None] == loo.argmax(axis=0)).astype(np.float64)
         expected = Expected(grafted, weights)
         if k < ROUNDS:
@@ -227,14 +343,26 @@ def _irf(bank: Bank) -> Array:
     return np.asarray(np.exp(block.model.rows(block.u, bank.metric.theta(ndtri(THETA))))[:, 1])
 
 
-def _quantiles(engine: Expectation, kernels: list[Any], expected: Expected, truth: Synthetic) -> Array:
+def _quantiles(
+    engine: Expectation, kernels: list[Any], expected: Expected, truth: Synthetic
+) -> Array:
     people, items = truth.times.shape
     start = items * np.arange(people + 1)
     means, sds = [], []
     for kernel, g in zip(kernels, expected.grafted, strict=True):
         thin = 1 + kernel.instant_var * g.precision
-        mean, var = marginals_at(kernel, engine.answers.times, engine.answers.site_start, engine.answers.spans, g.precision / thin,
-                                 g.shift / thin, truth.times.ravel(), start, None, engine.threads)
+        mean, var = marginals_at(
+            kernel,
+            engine.answers.times,
+            engine.answers.site_start,
+            engine.answers.spans,
+            g.precision / thin,
+            g.shift / thin,
+            truth.times.ravel(),
+            start,
+            None,
+            engine.threads,
+        )
         means.append(mean)
         sds.append(np.sqrt(np.maximum(var, 1e-300)))
     mix = Mixture(np.repeat(expected.weights, items, axis=1), np.array(means), np.array(sds))
@@ -257,9 +385,13 @@ def _figure(fit: Fit, truth: Synthetic) -> Any:
     t = truth.times[0]
     for ax, person in zip(np.ravel(axes), (3, 57, 101, 150), strict=True):
         q = fit.mixture(np.full(t.size, person), t).quantiles(LEVELS[:3], BUILT_IN["identity"])
-        ax.fill_between(t, ndtr(q[1]), ndtr(q[2]), color=BLUE, alpha=0.25, linewidth=0, label="70 % band")
+        ax.fill_between(
+            t, ndtr(q[1]), ndtr(q[2]), color=BLUE, alpha=0.25, linewidth=0, label="70 % band"
+        )
         ax.plot(t, ndtr(q[0]), color=BLUE, linewidth=2, label="estimate")
-        ax.plot(t, truth.ability[person], color=ORANGE, linestyle="--", linewidth=1.6, label="truth")
+        ax.plot(
+            t, truth.ability[person], color=ORANGE, linestyle="--", linewidth=1.6, label="truth"
+        )
         ax.set(xlabel="time", ylabel="ability", ylim=(0, 1), title=f"person {person}")
     np.ravel(axes)[0].legend(frameon=False, fontsize=9)
     return figure
