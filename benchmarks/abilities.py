@@ -8,9 +8,10 @@ import numpy as np
 from scipy.special import expit
 
 import dynaesti as dy
-from dynaesti.dynaesti import DEFAULT_KERNEL
-from dynaesti.simulate import curves, paper
+from dynaesti.model.kernels import DEFAULT_KERNEL
+from dynaesti.model.simulate import curves
 from dynaesti.studies.synthetic import recovery
+from dynaesti.studies.synthetic_data import paper
 
 
 def cpu(start: float) -> float:

@@ -14,7 +14,7 @@ from itertools import product
 import numpy as np
 
 import dynaesti as dy
-from dynaesti.arrays import symmetric_root
+from dynaesti.core.linalg import symmetric_root
 
 
 def polling(seed: int, n: int = 100) -> tuple[np.ndarray, np.ndarray]:
@@ -135,8 +135,8 @@ def many() -> None:
 
 
 def steep() -> None:
-    from dynaesti.components import graft_components
-    from dynaesti.observations import observe
+    from dynaesti.inference.observations import observe
+    from dynaesti.inference.single_curve import graft_components
 
     sweeps, settled = [], []
     x = np.linspace(0, 1, 500)

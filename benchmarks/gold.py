@@ -14,11 +14,11 @@ import numpy as np
 from scipy.special import ndtr
 
 import dynaesti as dy
-from dynaesti.arrays import symmetric_root
-from dynaesti.audit import ExactLikelihood
-from dynaesti.pareto import smooth_weights
-from dynaesti.priors.features import solve_lower
-from dynaesti.priors.weights import WeightPosterior
+from dynaesti.core.linalg import symmetric_root
+from dynaesti.inference.audit.exact import ExactLikelihood
+from dynaesti.inference.audit.psis import smooth_weights
+from dynaesti.inference.solvers.basis import solve_lower
+from dynaesti.inference.solvers.weight_space import WeightPosterior
 
 T = np.linspace(0, 1, 50)
 SEEDS = 12

@@ -29,8 +29,10 @@ def child(args: argparse.Namespace) -> None:
     import numpy as np
 
     import dynaesti as dy
-    from dynaesti import bank, expectation, sharded
-    from dynaesti.engines import cluster
+    from dynaesti.estimation import e_step as expectation
+    from dynaesti.model.items import bank
+    from dynaesti.sharded import people as sharded
+    from dynaesti.sharded.executors import cluster
 
     seconds = {"look": 0.0, "m_step": 0.0, "information": 0.0}
     passes, matched = [], [0]
@@ -98,8 +100,8 @@ def run_fit(shards, run, *options, keep=False) -> dict:
 
 
 def drawn(folder: Path, answers: float) -> Path:
-    from dynaesti.shards import is_shards
-    from dynaesti.simulateshards import simulate_shards
+    from dynaesti.sharded.shards import is_shards
+    from dynaesti.sharded.simulate import simulate_shards
 
     where = folder / f"shards-{answers:.0e}"
     if not is_shards(where):
@@ -136,11 +138,14 @@ def sweep_speed(shards: Path) -> dict:
     import numpy as np
 
     import dynaesti as dy
-    from dynaesti import expectation
-    from dynaesti.coding import build_answers, build_bank, build_coding, models_of
-    from dynaesti.expectation import Expectation, ability_grid, tabulated
-    from dynaesti.shards import Shards
-    from dynaesti.stock import take_stock
+    from dynaesti.estimation import e_step as expectation
+    from dynaesti.estimation.coding import build_coding, models_of
+    from dynaesti.estimation.e_step import Expectation
+    from dynaesti.estimation.likelihood_table import ability_grid, tabulated
+    from dynaesti.estimation.response_counts import take_stock
+    from dynaesti.estimation.site_layout import build_answers
+    from dynaesti.estimation.start_values import build_bank
+    from dynaesti.sharded.shards import Shards
 
     matched = [0]
     inner = expectation.match_again
@@ -193,8 +198,8 @@ def killed(folder: Path, kills: int) -> dict:
     import numpy as np
 
     import dynaesti as dy
-    from dynaesti.runfolder import CHECKPOINT, FIT_NAME
-    from dynaesti.simulateshards import simulate_shards
+    from dynaesti.core.run_folder import CHECKPOINT, FIT_NAME
+    from dynaesti.sharded.simulate import simulate_shards
 
     shards, rng = folder / "shards-kills", np.random.default_rng(0)
     simulate_shards(shards, 1500, 300, (LEAST, 300), shards=6, truth=False, seed=5)

@@ -12,8 +12,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import dynaesti as dy
-from dynaesti import evaluate
-from dynaesti.simulate import curves
+from dynaesti import evaluation as evaluate
+from dynaesti.model.simulate import curves
 
 rng = np.random.default_rng(7)
 people, items, answers = 150, 20, 60

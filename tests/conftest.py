@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dynaesti.simulate import answers
+from dynaesti.model.simulate import answers
 
 mpl.use("Agg")
 

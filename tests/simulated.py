@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit
 
-from dynaesti.simulate import curves
+from dynaesti.model.simulate import curves
 
 
 def classroom(people=60, items=12, answers=30, seed=0, model="2PL", bandwidth=0.4, truth=False):

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 
 import dynaesti as dy
 from conftest import draw_curve, polling
-from dynaesti.pareto import smooth_weights
+from dynaesti.inference.audit.psis import smooth_weights
 
 
 def hard_case(a=8.0, b=1.0, c=0.5, seed=3, n=500):

@@ -13,10 +13,10 @@ import pandas as pd
 import pytest
 
 import dynaesti as dy
-from dynaesti import simulate
-from dynaesti.commands import shared
-from dynaesti.commands.main import VERBS, main
-from dynaesti.dynaesti import KERNELS
+from dynaesti.cli import options
+from dynaesti.cli.dispatch import VERBS, main
+from dynaesti.model import simulate
+from dynaesti.model.kernels import NAMED_KERNELS
 from simulated import classroom
 
 
@@ -290,8 +290,8 @@ def test_an_interrupted_fit_says_how_to_go_on(tmp_path):
     words = [
         sys.executable,
         "-c",
-        "from dynaesti.commands import fit; import sys; fit.EVERY = 0.0; "
-        "from dynaesti.commands.main import main; sys.exit(main(sys.argv[1:]))",
+        "from dynaesti.cli import fit; import sys; fit.EVERY = 0.0; "
+        "from dynaesti.cli.dispatch import main; sys.exit(main(sys.argv[1:]))",
         "fit",
         str(tmp_path / "a.csv"),
         "--model",
@@ -336,7 +336,7 @@ def test_an_interrupted_fit_says_how_to_go_on(tmp_path):
 
 
 def test_choices_on_the_command_line_are_those_of_the_library():
-    assert set(shared.KERNELS) == set(KERNELS)
+    assert set(options.KERNELS) == set(NAMED_KERNELS)
 
 
 @pytest.mark.parametrize("model", ["1PL", "4PL", "PCM", "GPCM", "RSM", "NRM", "gaussian", "beta"])
@@ -458,7 +458,7 @@ def test_wrong_options_are_refused_before_the_work(run, answers, tmp_path, capsy
 
 
 def test_messages_speak_of_flags():
-    from dynaesti.commands.words import as_flags
+    from dynaesti.cli.messages import as_flags
 
     assert (
         as_flags("use bandwidth=inf or direction='free'; rare=10")

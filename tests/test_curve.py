@@ -286,7 +286,7 @@ def test_bad_files_are_refused_in_words(curve, tmp_path):
             dy.load(tmp_path / name)
     with pytest.raises(dy.StorageError, match="no such file"):
         dy.load(tmp_path / "missing.dyn")
-    from dynaesti import storage
+    from dynaesti.core import archive as storage
 
     storage.write(tmp_path / "part.dyn", "curve", {"priors": []}, {})
     with pytest.raises(dy.StorageError, match="missing or malformed"):

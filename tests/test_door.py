@@ -11,8 +11,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 import dynaesti as dy
-from dynaesti.columns import looks_like_epoch
-from dynaesti.tables import read_pieces, read_table
+from dynaesti.data.dates import looks_like_epoch
+from dynaesti.data.readers.files import read_pieces
+from dynaesti.data.readers.read import read_table
 from simulated import classroom
 
 read = dy.Responses.read

@@ -9,14 +9,17 @@ from scipy.special import expit
 from scipy.stats import multivariate_normal, norm
 
 import dynaesti as dy
-from dynaesti import evaluate
-from dynaesti.coding import build_answers, build_bank, build_coding, models_of
-from dynaesti.expectation import Expectation, ability_grid, tabulated
-from dynaesti.population import log_list_prior, population_share
-from dynaesti.priors.kernels import RBF
-from dynaesti.responses import Responses
-from dynaesti.stock import take_stock
-from dynaesti.uncertainty import drawn_bank
+from dynaesti import evaluation as evaluate
+from dynaesti.data.responses import Responses
+from dynaesti.estimation.coding import build_coding, models_of
+from dynaesti.estimation.e_step import Expectation
+from dynaesti.estimation.likelihood_table import ability_grid, tabulated
+from dynaesti.estimation.population import log_list_prior, population_share
+from dynaesti.estimation.response_counts import take_stock
+from dynaesti.estimation.site_layout import build_answers
+from dynaesti.estimation.standard_errors import drawn_bank
+from dynaesti.estimation.start_values import build_bank
+from dynaesti.model.kernels import RBF
 from simulated import classroom
 
 
@@ -191,7 +194,7 @@ def test_models_can_differ_by_item_and_weights_repeat_answers():
 
 
 def test_order_labels_and_threads_do_not_matter(monkeypatch):
-    from dynaesti import threads
+    from dynaesti.core import parallel as threads
 
     monkeypatch.setattr(threads, "CHUNK", 200)
     table = classroom(40, 6, 20)

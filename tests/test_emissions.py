@@ -7,8 +7,8 @@ from scipy import stats
 from scipy.special import expit, ndtr
 
 import dynaesti as dy
-from dynaesti.emissions import as_emissions, parts_of
-from dynaesti.links import BUILT_IN, Custom, Points
+from dynaesti.model.emissions.mixed import as_emissions, parts_of
+from dynaesti.model.links import BUILT_IN, Custom, Points
 
 pytestmark = pytest.mark.nojit
 X = np.linspace(-3, 3, 7)

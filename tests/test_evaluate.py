@@ -6,7 +6,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import dynaesti as dy
-from dynaesti import evaluate
+from dynaesti import evaluation as evaluate
 from simulated import classroom
 
 
@@ -110,7 +110,7 @@ def test_answers_one_by_one_settle_as_grafting_does(monkeypatch, kernel):
 
     quick = played()
     for name in ("regraft", "reglide"):
-        monkeypatch.setattr(f"dynaesti.strands.{name}", lambda *_: (False, 0.0))
+        monkeypatch.setattr(f"dynaesti.inference.online.curve.{name}", lambda *_: (False, 0.0))
     slow = played()
     assert_allclose(
         quick.mixture([0.1, 0.6, 1.1]).means, slow.mixture([0.1, 0.6, 1.1]).means, atol=2e-6
@@ -176,7 +176,7 @@ def test_live_updates_stay_within_their_arrays(kernel):
 
 
 def test_simple_forecasts_are_what_they_say():
-    from dynaesti.baselines import constant, elo, item_and_person
+    from dynaesti.results.evaluation.baselines import constant, elo, item_and_person
 
     table = classroom(40, 6, 30)
     train, test = evaluate.split(table, 0.3, seed=1)

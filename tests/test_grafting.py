@@ -10,9 +10,9 @@ from numpy.testing import assert_allclose
 
 import dynaesti as dy
 from conftest import draw_curve, polling, rbf
-from dynaesti.components import graft_components
-from dynaesti.links import BUILT_IN, Points
-from dynaesti.observations import observe
+from dynaesti.inference.observations import observe
+from dynaesti.inference.single_curve import graft_components
+from dynaesti.model.links import BUILT_IN, Points
 
 
 def component(times, emissions, kernel, link=None, solver=None):
@@ -213,7 +213,7 @@ def test_a_constant_curve_is_exact_quadrature():
 
 
 def test_failure_to_settle_is_told(monkeypatch):
-    from dynaesti import grafting
+    from dynaesti.inference import grafting
 
     monkeypatch.setattr(grafting.graft, "__defaults__", (None, grafting.TOLERANCE, 2, None))
     x, _, votes = polling(0)

@@ -7,11 +7,12 @@ from scipy.special import expit
 from scipy.stats import beta, norm, poisson
 
 import dynaesti as dy
-from dynaesti.bank import Bank, Block, Metric
 from dynaesti.errors import InputError
-from dynaesti.itempriors import pooled
-from dynaesti.items import MODELS, ItemModel, OwnModel, item_model
-from dynaesti.items.base import central_slopes
+from dynaesti.model.items.bank import Bank, Block, Metric
+from dynaesti.model.items.base import ItemModel, central_slopes
+from dynaesti.model.items.custom import OwnModel
+from dynaesti.model.items.priors import pooled
+from dynaesti.model.items.registry import MODELS, item_model
 
 THETA = np.linspace(-4, 4, 9)
 CASES = [

@@ -7,8 +7,8 @@ from scipy.special import ndtr
 
 import dynaesti as dy
 from conftest import draw_curve, polling
-from dynaesti.candidates import BANDWIDTH_CENTRE, BANDWIDTH_SD, STATIC_PRIOR
-from dynaesti.population import representatives
+from dynaesti.estimation.hyper_grid import BANDWIDTH_CENTRE, BANDWIDTH_SD, STATIC_PRIOR
+from dynaesti.estimation.population import representatives
 
 
 def test_the_grid_follows_the_evidence():
@@ -66,8 +66,8 @@ def test_learning_with_a_forced_chain(kernel):
 
 def test_cross_validation_is_held_out_likelihood():
     """The paper's k-fold score by its definition: refit without a fold, integrate the held-out likelihood over the curve."""
-    from dynaesti.crossvalidation import cross_validated
-    from dynaesti.observations import observe
+    from dynaesti.inference.cross_validation import cross_validated
+    from dynaesti.inference.observations import observe
 
     x, _, votes = polling(3, 30)
     score = cross_validated(observe(x, dy.Bernoulli(votes), None), [dy.RBF(0.3)], None, 5, seed=1)[

@@ -72,7 +72,7 @@ def test_learning_pools_the_population():
 
 
 def test_threads_and_order_do_not_matter(monkeypatch):
-    from dynaesti import threads
+    from dynaesti.core import parallel as threads
 
     monkeypatch.setattr(threads, "CHUNK", 60)
     who, when, votes = classroom(30, 2)

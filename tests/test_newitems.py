@@ -5,8 +5,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 import dynaesti as dy
-from dynaesti.commands.main import main
-from dynaesti.simulate import answers
+from dynaesti.cli.dispatch import main
+from dynaesti.model.simulate import answers
 
 pd = pytest.importorskip("pandas")
 

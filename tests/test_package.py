@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 
 import dynaesti as dy
-from dynaesti import simulate
-from dynaesti.commands.main import main
+from dynaesti.cli.dispatch import main
+from dynaesti.model import simulate
 
 ROOT = Path(__file__).parent.parent
 

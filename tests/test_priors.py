@@ -5,8 +5,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 import dynaesti as dy
-from dynaesti.priors import assemble, choose, posterior
-from dynaesti.priors.features import kernel_basis
+from dynaesti.inference.solvers.basis import kernel_basis
+from dynaesti.inference.solvers.choice import assemble, choose, posterior
 
 T = np.sort(np.random.default_rng(3).uniform(0, 10, 40))
 KERNELS = {
@@ -200,8 +200,8 @@ def test_words_and_numbers_are_checked():
 )
 def test_the_default_prior_by_hand_equals_the_general_chain(kernel):
     """Ragged curves of 1 to 300 sites, some of negative precision; improper ones are flagged alike."""
-    from dynaesti.priors.gliding import glide_form, gliding
-    from dynaesti.priors.statespace import ragged_chains
+    from dynaesti.inference.solvers.level_matern32 import glide_form, gliding
+    from dynaesti.inference.solvers.state_space import ragged_chains
 
     rng = np.random.default_rng(3)
     starts = np.concatenate([[0], np.cumsum([1, 2, 40, 300, 25])])

@@ -5,8 +5,8 @@ import pytest
 from scipy.special import logsumexp
 from scipy.stats import norm
 
-from dynaesti.pareto import smooth_weights
-from dynaesti.proposals import Hump, _slice_move, adaptive_sample
+from dynaesti.inference.audit.proposals import Hump, _slice_move, adaptive_sample
+from dynaesti.inference.audit.psis import smooth_weights
 
 CENTRES = np.array([[1.5, 0.0, 0.5], [-1.5, 1.0, -0.5], [0.0, -2.5, 0.0]])
 SHARES, SD = np.array([0.9, 0.07, 0.03]), 0.25

@@ -5,8 +5,8 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.special import expit
 
-from dynaesti.quadrature import Quadrature
-from dynaesti.rows import row_table
+from dynaesti.estimation.static_abilities import Quadrature
+from dynaesti.inference.moments.table import row_table
 
 pytestmark = pytest.mark.nojit
 GRID = np.linspace(-8, 8, 321)

@@ -132,7 +132,7 @@ def test_a_fit_refines_what_it_can_and_keeps_doing_so():
 
 def test_sums_over_pairs_of_sites():
     """By weights, against every pair of two different sites, written out."""
-    from dynaesti.refining import _pairs
+    from dynaesti.inference.second_order import _pairs
 
     rng = np.random.default_rng(0)
     phi, skew = 0.4 * rng.normal(size=(30, 5)), rng.normal(size=30)

@@ -8,9 +8,9 @@ import pytest
 
 import dynaesti as dy
 from browser import CHROMIUM, Browser
-from dynaesti.evaluate import static_twin
-from dynaesti.pagedata import _sample
-from dynaesti.report import embedded, write_report
+from dynaesti.report.data import _sample
+from dynaesti.report.page import embedded, write_report
+from dynaesti.results.evaluation.static_comparison import static_twin
 from simulated import classroom
 
 EVIL, ODD = "<script>alert(1)</script>", "Ünï=1+1"

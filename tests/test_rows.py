@@ -8,17 +8,11 @@ from scipy.special import ndtr
 from scipy.stats import norm
 
 from conftest import polling
-from dynaesti.emissions import (
-    Bernoulli,
-    Binomial,
-    Functions,
-    Gaussian,
-    ItemResponses,
-    Poisson,
-    StudentT,
-)
-from dynaesti.likelihood import Groups, Likelihood
-from dynaesti.links import BUILT_IN, Points
+from dynaesti.inference.site_likelihood import Groups, Likelihood
+from dynaesti.model.emissions.families import Bernoulli, Binomial, Gaussian, Poisson, StudentT
+from dynaesti.model.emissions.item_responses import ItemResponses
+from dynaesti.model.emissions.tables import Functions
+from dynaesti.model.links import BUILT_IN, Points
 
 pytestmark = pytest.mark.nojit
 
@@ -177,7 +171,8 @@ def test_gaussian_members_are_left_to_the_fixed_part():
 @pytest.mark.parametrize("slack", [1e-7, 1e-5, 3e-4])
 def test_moments_that_follow_their_cavity_stay_within_their_slack(slack):
     """By derivative against integrating anew, for cavities that wander; and at once where the move is too large."""
-    from dynaesti.rows import match_again, match_table, row_table
+    from dynaesti.inference.moments.match import match_again, match_table
+    from dynaesti.inference.moments.table import row_table
 
     rng = np.random.default_rng(0)
     x = np.linspace(-8, 8, 321)

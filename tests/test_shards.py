@@ -13,12 +13,13 @@ import pytest
 from numpy.testing import assert_allclose
 
 import dynaesti as dy
-from dynaesti.answers import Answers, Census
-from dynaesti.commands.main import main
-from dynaesti.engines import Threads
-from dynaesti.places import Place
-from dynaesti.shards import Shards
-from dynaesti.simulateshards import simulate_shards
+from dynaesti.cli.dispatch import main
+from dynaesti.core.folder import Place
+from dynaesti.estimation.site_layout import Answers
+from dynaesti.estimation.subsample import Census
+from dynaesti.sharded.executors import Threads
+from dynaesti.sharded.shards import Shards
+from dynaesti.sharded.simulate import simulate_shards
 from simulated import classroom
 
 ITERATIONS = 40
@@ -82,7 +83,7 @@ def test_a_fit_of_shards_is_the_fit_in_memory(tmp_path, model, options):
 
 def test_sample_and_stage_for_stage_with_many_people(tmp_path, monkeypatch):
     """Where first passes are made on some people, the same ones are taken from shards as from memory."""
-    from dynaesti import fitting
+    from dynaesti.estimation import schedule as fitting
 
     monkeypatch.setattr(fitting, "SOME", 600)
     monkeypatch.setattr(fitting, "ANSWERS", 10)
@@ -142,7 +143,7 @@ def test_labels_times_weights_and_models_come_through(tmp_path):
 
 
 def test_pieces_and_memory_do_not_change_the_shards(tmp_path, monkeypatch):
-    from dynaesti import preparing
+    from dynaesti.sharded import prepare_shards as preparing
 
     table = sample(40)
     table.to_parquet(tmp_path / "a.parquet")

@@ -7,11 +7,11 @@ import pandas as pd
 import pytest
 
 import dynaesti as dy
-from dynaesti.commands.main import main
-from dynaesti.simulate import paper
+from dynaesti.cli.dispatch import main
 from dynaesti.studies import golf, polling, synthetic
-from dynaesti.studies.palmer import _joint
-from dynaesti.studies.study import Options
+from dynaesti.studies.base import Options
+from dynaesti.studies.held_out_careers import _joint
+from dynaesti.studies.synthetic_data import paper
 
 QUICK = Options(seeds=1, quick=True, quiet=True, threads=2)
 

@@ -11,8 +11,8 @@ from data import Log
 from scipy.special import expit, ndtr
 
 import dynaesti as dy
-from dynaesti.baselines import constant, elo, item_and_person
-from dynaesti.responses import Responses
+from dynaesti.data.responses import Responses
+from dynaesti.results.evaluation.baselines import constant, elo, item_and_person
 
 Forecast = Callable[[Responses, Responses], np.ndarray]
 SPAN_PART = (

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dynaesti.evaluate import split
-from dynaesti.responses import Responses
+from dynaesti.data.responses import Responses
+from dynaesti.results.evaluation.splits import split
 
 SPLITS = {"cells": "random", "future": "last", "people": "people"}
 SHARE = 0.15

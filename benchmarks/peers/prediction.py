@@ -13,8 +13,8 @@ import numpy as np
 from contenders import Forecast, everyone, values_of
 from data import LOGS, Jobs, Log, held_out, thinned
 
-from dynaesti.evaluate import EDGE, binary_scores, person_error
-from dynaesti.responses import Responses
+from dynaesti.data.responses import Responses
+from dynaesti.results.evaluation.scores import EDGE, binary_scores, person_error
 
 BINS = 15
 OWN_PATIENCE = 7200.0

@@ -33,8 +33,8 @@ Task = Callable[[], dict[str, float]]
 
 def contest_data(answers: int) -> tuple[Any, Any, np.ndarray]:
     """Rasch answers of people with 200 each to 200 items at irregular times of [0, 1]; a tenth is held out. With their true chances."""
-    from dynaesti.evaluate import split
-    from dynaesti.responses import Responses
+    from dynaesti.data.responses import Responses
+    from dynaesti.results.evaluation.splits import split
 
     rng = np.random.default_rng(answers)
     people, items = answers // 200, 200

@@ -13,7 +13,7 @@ from scipy.special import expit, ndtr
 from scipy.stats import chi2, multivariate_normal
 
 import dynaesti as dy
-from dynaesti.mixtures import Mixture
+from dynaesti.inference.marginals import Mixture
 
 BINS = 20
 LEVEL, BANDWIDTH = 0.5, 0.4  # the level's part of the variance, and the bandwidth of what moves

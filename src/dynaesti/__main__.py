@@ -2,6 +2,6 @@
 
 import sys
 
-from dynaesti.commands.main import main
+from dynaesti.cli import main
 
 sys.exit(main())

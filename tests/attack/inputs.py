@@ -16,8 +16,8 @@ import pyarrow as pa
 from judging import WrongError
 
 import dynaesti as dy
-from dynaesti.commands.main import main
-from dynaesti.simulate import answers
+from dynaesti.cli.dispatch import main
+from dynaesti.model.simulate import answers
 
 ODD = [
     None,

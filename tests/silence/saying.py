@@ -3,7 +3,7 @@
 import warnings
 
 import dynaesti as dy
-from dynaesti.commands.main import main
+from dynaesti.cli.dispatch import main
 
 
 def told(task, kind=dy.HealthWarning):

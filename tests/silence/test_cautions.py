@@ -56,8 +56,8 @@ def test_what_cannot_be_told_is_told(table, words):
     said, fit = told(lambda: dy.DynAEsti(standard_errors=False).fit(table()))
     assert words in said
     assert words in fit.summary()
-    from dynaesti.findings import told_findings
-    from dynaesti.pagedata import page_data
+    from dynaesti.report.data import page_data
+    from dynaesti.report.words import told_findings
 
     assert any(words in text for text in told_findings(fit))
     assert any(words in text for text in page_data(fit, None)["cautions"])

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import nbinom, poisson
 
 import dynaesti as dy
-from dynaesti.links import BUILT_IN, Points
+from dynaesti.model.links import BUILT_IN, Points
 
 TIMES = np.arange(12.0)
 

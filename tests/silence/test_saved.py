@@ -164,7 +164,7 @@ def test_empty_shards_answer(small, tmp_path):
 
 
 def test_checkpoints_know_anchors_and_functions(small, tmp_path):
-    from dynaesti.checkpoints import in_full
+    from dynaesti.estimation.checkpoint import in_full
 
     one = pd.DataFrame({"item": [f"i{k}" for k in range(100)], "a": 1.0, "b": np.arange(100.0)})
     other = one.assign(b=np.where(np.arange(100) == 50, 0.1, one["b"]))
@@ -179,7 +179,7 @@ def test_checkpoints_know_anchors_and_functions(small, tmp_path):
 
     assert in_full(model(0.0)) == in_full(model(0.0)) != in_full(model(1.0))
     code = (
-        "import sys; sys.path[:0] = [sys.argv[1]]; import dynaesti as dy, numpy as np; from dynaesti.checkpoints import in_full\n"
+        "import sys; sys.path[:0] = [sys.argv[1]]; import dynaesti as dy, numpy as np; from dynaesti.estimation.checkpoint import in_full\n"
         "print(in_full(dy.OwnModel(lambda th, r, p: -np.logaddexp(0, -(th - p[0])), {'b': (0.0, -5.0, 5.0)})))"
     )
     runs = {

@@ -33,7 +33,7 @@ def test_temporary_files_follow_no_links_and_keep_modes(small, tmp_path):
 
 def test_tables_hold_no_formulas_and_every_row_is_one(tmp_path):
     names = ["=cmd|' /C calc'!A0", "+1+1", "@SUM(1)", "a\rb", 'c"d', "e,f", "-5", "-x", "\tg"]
-    from dynaesti.commands.output import write_frame
+    from dynaesti.cli.output import write_frame
 
     write_frame(pd.DataFrame({"id": names, "mean": np.arange(9.0)}), tmp_path / "t.csv")
     back = pd.read_csv(tmp_path / "t.csv", dtype={"id": str})
@@ -55,7 +55,7 @@ def test_names_set_no_titles_on_a_terminal(tmp_path, capsys):
     (tmp_path / "a.csv").write_text("\x1b]0;owned\x07user,item,resp,date\n1,1,1,1\n")
     _, out, err = spoken(capsys, "validate", tmp_path / "a.csv")
     assert "\x1b" not in out + err
-    from dynaesti.commands.output import _aligned
+    from dynaesti.cli.output import _aligned
 
     assert "\x1b" not in _aligned({"id": ["\x1b[31mred"], "mean": [1.0]})
 
@@ -94,7 +94,7 @@ def test_without_a_place_to_cache_everything_runs_and_is_told(tmp_path):
         "import warnings, numba.core.caching as c\n"
         "c.CacheImpl._locator_classes = []\nc._CacheImpl = c.CacheImpl\n"
         "with warnings.catch_warnings(record=True) as seen:\n    warnings.simplefilter('always')\n"
-        "    from dynaesti.compiled import dot\n    import numpy as np\n"
+        "    from dynaesti.core import dot\n    import numpy as np\n"
         "    print(dot(np.ones(3), np.ones(3)), [w.category.__name__ for w in seen])\n"
         "    print('NUMBA_CACHE_DIR' in str(seen[0].message))"
     )
@@ -105,7 +105,7 @@ def test_without_a_place_to_cache_everything_runs_and_is_told(tmp_path):
 def test_blas_keeps_to_one_thread_and_gets_its_own_back():
     from threadpoolctl import threadpool_info
 
-    from dynaesti.threads import one_blas_thread
+    from dynaesti.core.parallel import one_blas_thread
 
     def counts():
         return [
@@ -136,7 +136,7 @@ def test_blas_keeps_to_one_thread_and_gets_its_own_back():
 def test_a_cluster_without_workers_is_no_reason_to_wait_for_ever(small, tmp_path, monkeypatch):
     from distributed import Client, LocalCluster
 
-    from dynaesti import engines
+    from dynaesti.sharded import executors as engines
 
     monkeypatch.setattr(engines, "WAITING", 1.0)
     shards = dy.prepare(small, tmp_path / "shards", shards=2)

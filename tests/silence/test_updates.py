@@ -101,7 +101,7 @@ def test_two_updates_at_once_are_both_in(small, tmp_path, capsys):
 
 
 def test_a_folder_belongs_to_one_command(small, tmp_path, capsys):
-    from dynaesti.locks import only_one
+    from dynaesti.core.locks import only_one
 
     small.to_csv(tmp_path / "a.csv", index=False)
     entered, leave = threading.Event(), threading.Event()
@@ -180,7 +180,7 @@ def test_a_run_changes_at_once_or_not_at_all(small, tmp_path, capsys, monkeypatc
         "--no-report",
         "--no-static",
     )
-    from dynaesti.commands import fit as verb
+    from dynaesti.cli import fit as verb
 
     real = verb.write_table
 

@@ -8,17 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from dynaesti.arrays import Array, Ints
-from dynaesti.coding import build_coding, models_of
-from dynaesti.dynaesti import DynAEsti
+from dynaesti.ability_estimator import DynAEsti
+from dynaesti.core import Array, Ints
+from dynaesti.data import Responses, read_table
 from dynaesti.errors import InputError
-from dynaesti.items import Golf
-from dynaesti.links import BUILT_IN
-from dynaesti.responses import Responses
+from dynaesti.estimation import build_coding, models_of, take_stock
+from dynaesti.model import BUILT_IN, Golf
 from dynaesti.results import Fit
-from dynaesti.stock import take_stock
-from dynaesti.studies.study import BLUE, GREEN, GREY, ORANGE, Options, Row, Stopwatch, Study, canvas
-from dynaesti.tables import read_table
+from dynaesti.studies.base import BLUE, GREEN, GREY, ORANGE, Options, Row, Stopwatch, Study, canvas
 
 IDENTITY = BUILT_IN["identity"]
 MORE_THAN = 100  # stroke counts seen no more often than this join their neighbour

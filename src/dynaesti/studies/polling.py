@@ -8,11 +8,10 @@ import numpy as np
 from scipy.special import log_ndtr, ndtr
 from scipy.stats import norm
 
-from dynaesti.arrays import Array
-from dynaesti.curvfife import CurvFiFE
-from dynaesti.emissions import Bernoulli, Gaussian
-from dynaesti.priors.kernels import RBF
-from dynaesti.studies.study import BLUE, GREY, ORANGE, Options, Row, Stopwatch, Study, canvas
+from dynaesti.core import Array
+from dynaesti.curve_estimator import CurvFiFE
+from dynaesti.model import RBF, Bernoulli, Gaussian
+from dynaesti.studies.base import BLUE, GREY, ORANGE, Options, Row, Stopwatch, Study, canvas
 
 DAYS = np.arange(1, 101)
 

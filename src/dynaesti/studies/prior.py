@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from dynaesti.curvfife import CurvFiFE
-from dynaesti.emissions import Gaussian
-from dynaesti.priors.kernels import RBF
-from dynaesti.simulate import curves
-from dynaesti.studies.study import BLUE, GREY, ORANGE, Options, Row, Study, canvas
+from dynaesti.curve_estimator import CurvFiFE
+from dynaesti.model import RBF, Gaussian, curves
+from dynaesti.studies.base import BLUE, GREY, ORANGE, Options, Row, Study, canvas
 
 BANDWIDTH = 0.15
 POINTS = (np.array([0.1, 0.35, 0.6, 0.9]), np.array([-0.8, 0.9, 0.2, -0.5]))

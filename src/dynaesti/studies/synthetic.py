@@ -8,23 +8,27 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from dynaesti.answers import Answers
-from dynaesti.arrays import Array, Ints
-from dynaesti.bank import Bank
-from dynaesti.coding import build_answers, build_bank, build_coding, models_of
-from dynaesti.dynaesti import DynAEsti
-from dynaesti.expectation import Expectation, Expected, ability_grid, person_weights, tabulated
-from dynaesti.grafting import Match, Room
-from dynaesti.links import BUILT_IN
-from dynaesti.mixtures import Mixture
-from dynaesti.priors.kernels import RBF
-from dynaesti.queries import marginals_at
-from dynaesti.responses import Responses
+from dynaesti.ability_estimator import DynAEsti
+from dynaesti.core import Array, Ints, Room
+from dynaesti.data import Responses
+from dynaesti.estimation import (
+    Answers,
+    Expectation,
+    Expected,
+    ability_grid,
+    build_answers,
+    build_bank,
+    build_coding,
+    models_of,
+    person_weights,
+    tabulated,
+    take_stock,
+)
+from dynaesti.inference import Match, Mixture, RowTable, marginals_at
+from dynaesti.model import BUILT_IN, RBF, Bank
 from dynaesti.results import Fit
-from dynaesti.rows import RowTable
-from dynaesti.simulate import Synthetic, paper
-from dynaesti.stock import take_stock
-from dynaesti.studies.study import BLUE, ORANGE, Options, Row, Stopwatch, Study, canvas
+from dynaesti.studies.base import BLUE, ORANGE, Options, Row, Stopwatch, Study, canvas
+from dynaesti.studies.synthetic_data import Synthetic, paper
 
 THETA = (np.arange(200) + 0.5) / 200
 LEVELS = np.array([0.5, 0.15, 0.85, 0.025, 0.975])

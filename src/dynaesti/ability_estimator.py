@@ -1,0 +1,532 @@
+"""DynAEsti: dynamic ability estimation. Options checked, the parts put together."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from os import PathLike, fspath
+from typing import Any, overload
+
+import numpy as np
+
+from dynaesti.core import (
+    CHECKPOINT,
+    FIT_NAME,
+    LOCK,
+    WAIT,
+    Array,
+    Place,
+    finite_number,
+    only_one,
+    positive_number,
+    whole_number,
+)
+from dynaesti.data import Labels, Responses
+from dynaesti.errors import ConvergenceWarning, HealthWarning, InputError
+from dynaesti.estimation import (
+    Checkpoint,
+    Coding,
+    InMemory,
+    Listener,
+    LiveLine,
+    Priors,
+    Stages,
+    Stock,
+    build_answers,
+    build_bank,
+    build_coding,
+    component_slopes,
+    fingerprint,
+    given_items,
+    in_full,
+    models_of,
+    person_weights,
+    take_stock,
+)
+from dynaesti.model import DEFAULT_KERNEL, RBF, Banded, Bank, ItemModel, Kernel, named_kernel
+from dynaesti.results import Fit, mirrored, upright
+from dynaesti.sharded import (
+    Engine,
+    Layout,
+    Sharded,
+    ShardedFit,
+    Shards,
+    TakeStock,
+    Threads,
+    is_shards,
+    summed,
+    upright_shards,
+)
+
+OPTIONS = (
+    "kernel",
+    "scale",
+    "direction",
+    "orient",
+    "priors",
+    "clock",
+    "unit",
+    "rare",
+    "fixed",
+    "start",
+    "population",
+    "iterations",
+    "tolerance",
+    "standard_errors",
+    "threads",
+    "progress",
+    "checkpoint",
+    "every",
+    "engine",
+)
+ASIDE = (
+    "threads",
+    "progress",
+    "checkpoint",
+    "every",
+    "engine",
+)  # options that the answer does not depend on
+SIGNED = 2_000_000  # sites of the people by whom it is judged which items run backwards
+CLOCKS = ("calendar", "person")
+SCALES, DIRECTIONS, PRIORS = (
+    ("abilities", "items"),
+    ("positive", "free"),
+    ("weak", "hierarchical", None),
+)
+
+
+class DynAEsti:
+    """Item response theory in which each person's ability is a curve over time.
+
+    `model`: 1PL, 2PL, 3PL, 4PL, GRM, PCM, GPCM, RSM, NRM, golf, poisson, gaussian, beta, an OwnModel, or a mapping from item to model.
+    `kernel`: prior of the curves, of total variance 1, a kernel or its name (default: "level+matern32", a level of each person's own plus
+    what moves, the bandwidth's and the shares' distribution over people learned; the paper's is "rbf"); `bandwidth` is shorthand for a
+    lone RBF, inf for static abilities. `scale`: "abilities" (unit variance) or "items" (geometric-mean slope 1). `direction="free"` lets
+    items run backwards; `orient={"item": label}` or `{"id": label}` then says what lies on the upper side. `priors` on items: "weak"
+    (difficulties integrated out, with a spread in common; learned from each other, as "hierarchical" ones are, where items have few
+    answers each), "hierarchical" or None. Items with few
+    answers also keep options of the others' scale that nobody chose, unless `priors` is None. `clock`: "calendar" or "person" (time since
+    each one's first answer). `rare`: categories with fewer answers join a neighbour. `fixed` and `start`: item → {parameter: value} (or a
+    frame with an item column), held or only begun from; fixed parameters anchor the scale, and the population's mean and sd on it are
+    learned, or stated as `population=(mean, sd)`. `tolerance`: stop when a step moves the
+    parameters by less than this part of their standard errors (ten times that where priors are learned from items with few answers).
+    `progress=True` shows a live line. `checkpoint` names a file written every so many seconds (`every`), from which an interrupted fit of
+    the same data and options goes on to the same answer (a fit of shards keeps one by itself). `engine`: who works on shards, threads of
+    this process by default, or `DaskEngine(client)`.
+    """
+
+    def __init__(
+        self,
+        model: Any = "2PL",
+        *,
+        kernel: Kernel | str | None = None,
+        bandwidth: Any = None,
+        scale: str = "abilities",
+        direction: str = "positive",
+        orient: Mapping[str, Any] | None = None,
+        priors: str | None = "weak",
+        clock: str = "calendar",
+        unit: str | None = None,
+        rare: int = 1,
+        fixed: Any = None,
+        start: Any = None,
+        population: tuple[float, float] | None = None,
+        iterations: int = 200,
+        tolerance: float = 0.01,
+        standard_errors: bool = True,
+        threads: int | None = None,
+        progress: bool | Listener = False,
+        checkpoint: str | PathLike[str] | None = None,
+        every: float = 20.0,
+        engine: Engine | None = None,
+    ) -> None:
+        if kernel is not None and bandwidth is not None:
+            raise InputError("bandwidth: the kernel owns it; give one of both")
+        if isinstance(kernel, str):
+            kernel = named_kernel(kernel)
+        if kernel is not None and not isinstance(kernel, Kernel):
+            raise InputError(
+                f"kernel: expected a kernel such as RBF() or its name, got {type(kernel).__name__}"
+            )
+        for name, value, allowed in (
+            ("scale", scale, SCALES),
+            ("direction", direction, DIRECTIONS),
+            ("priors", priors, PRIORS),
+        ):
+            if value not in allowed:
+                raise InputError(f"{name}: {value!r} is none of {', '.join(map(repr, allowed))}")
+        if clock not in CLOCKS:
+            raise InputError(f"clock: {clock!r} is none of {', '.join(map(repr, CLOCKS))}")
+        if not isinstance(every, int | float) or every < 0:
+            raise InputError(f"every: expected seconds between checkpoints, got {every!r}")
+        if orient is not None and direction != "free" and model != "NRM":
+            raise InputError(
+                "orient: it says which way up a scale with direction='free' goes; other scales have no choice"
+            )
+        if orient is not None and (
+            not isinstance(orient, Mapping) or set(orient) - {"item", "id"} or len(orient) != 1
+        ):
+            raise InputError(
+                "orient: give {'item': label} or {'id': label}: what lies on the upper side of the scale"
+            )
+        self.model, self.scale, self.direction, self.orient, self.priors = (
+            model,
+            scale,
+            direction,
+            orient,
+            priors,
+        )
+        self.kernel = (
+            kernel
+            if kernel is not None
+            else named_kernel(DEFAULT_KERNEL)
+            if bandwidth is None
+            else RBF(bandwidth)
+        )
+        words = [
+            leaf.bandwidth
+            for leaf in self.kernel.leaves
+            if isinstance(leaf, Banded) and isinstance(leaf.bandwidth, str)
+        ]
+        if any(word != "learn" for word in words):
+            raise InputError(
+                f"bandwidth: {words[0]!r} picks for a single curve; for a population give a number, inf or 'learn'"
+            )
+        self.clock, self.unit, self.fixed, self.start = clock, unit, fixed, start
+        if population is not None:
+            if not isinstance(population, Sequence) or len(population) != 2:
+                raise InputError(
+                    f"population: expected (mean, sd) of the abilities, got {population!r}"
+                )
+            population = (
+                finite_number(population[0], "population mean"),
+                positive_number(population[1], "population sd"),
+            )
+        self.population = population
+        self.rare, self.iterations = (
+            whole_number(rare, "rare", 1),
+            whole_number(iterations, "iterations", 1),
+        )
+        self.tolerance = positive_number(tolerance, "tolerance")
+        self.standard_errors = bool(standard_errors)
+        self.threads = None if threads is None else whole_number(threads, "threads", 1)
+        if not isinstance(progress, bool) and not callable(progress):
+            raise InputError(
+                f"progress: expected True, False or a function of a step, got {progress!r}"
+            )
+        if engine is not None and not hasattr(engine, "run"):
+            raise InputError(
+                f"engine: expected an engine such as DaskEngine(client), got {type(engine).__name__}"
+            )
+        self.progress, self.checkpoint, self.every, self.engine = (
+            progress,
+            checkpoint,
+            every,
+            engine,
+        )
+
+    @overload
+    def fit(self, data: Shards, *, out: str | PathLike[str] | None = None) -> ShardedFit: ...
+
+    @overload
+    def fit(
+        self,
+        data: str | PathLike[str],
+        *,
+        id: str | None = None,
+        item: str | None = None,
+        resp: str | None = None,
+        time: str | None = None,
+        weight: str | None = None,
+        model: str | None = None,
+        out: str | PathLike[str] | None = None,
+    ) -> Any: ...
+
+    @overload
+    def fit(
+        self,
+        data: Any,
+        *,
+        id: str | None = None,
+        item: str | None = None,
+        resp: str | None = None,
+        time: str | None = None,
+        weight: str | None = None,
+        model: str | None = None,
+    ) -> Fit: ...
+
+    def fit(
+        self,
+        data: Any,
+        *,
+        id: str | None = None,
+        item: str | None = None,
+        resp: str | None = None,
+        time: str | None = None,
+        weight: str | None = None,
+        model: str | None = None,
+        out: str | PathLike[str] | None = None,
+    ) -> Any:
+        """Fit to answers: a frame, a CSV or Parquet path, an iterable of dicts, or `Responses`; columns by keyword. Returns a `Fit`.
+
+        `weight` names a column of response weights, `model` one that names each item's model. Given a folder of shards (see `prepare`)
+        it streams them and returns a `ShardedFit`, kept in the folder `out` (default: the shards' name with "-fit").
+        """
+        if is_shards(data):
+            if any(name is not None for name in (id, item, resp, time, weight, model)):
+                raise InputError("shards: their columns were named when they were prepared")
+            return self._fit_shards(
+                data if isinstance(data, Shards) else Shards.open(fspath(data)), out
+            )
+        if out is not None:
+            raise InputError(
+                "out: only a fit of shards has a folder; save others with fit.save(path)"
+            )
+        if self.engine is not None:
+            raise InputError(
+                "engine: it works on shards; make them with dynaesti.prepare(data, folder)"
+            )
+        responses = Responses.read(
+            data,
+            id=id,
+            item=item,
+            resp=resp,
+            time=time,
+            weight=weight,
+            model=model,
+            unit=self.unit,
+            clock=self.clock,
+            timeless=self.kernel.static,
+        )
+        models = self._models(responses.items, responses.models)
+        stock = take_stock(responses, models)
+        coding = build_coding(responses.items, models, stock, self.rare, self.priors is not None)
+        bank = self._bank(responses.items, coding, stock)
+        crowd = InMemory(build_answers(responses, coding, bank), self.threads)
+        if any(m.signed for m in models):
+            slopes = component_slopes(responses.take(crowd.census.sample(SIGNED)), coding)
+            bank = self._bank(responses.items, coding, stock, slopes)
+        listen = self._listener()
+        saved = (
+            None
+            if self.checkpoint is None
+            else Checkpoint(self.checkpoint, fingerprint(responses, self._choices()), self.every)
+        )
+        fitted = Stages(
+            crowd,
+            self.kernel,
+            self.iterations,
+            self.tolerance,
+            self.threads,
+            listen,
+            saved,
+            self.standard_errors,
+        ).run(bank)
+        if saved is not None:
+            saved.done()
+        made = Fit(
+            **vars(fitted.common(coding, self._kept())),
+            responses=responses,
+            grafts=crowd.grafted,
+            weights=person_weights(fitted.priors.share, crowd.grafted),
+        )
+        made = made if upright(made, self.orient, made) else mirrored(made)
+        self._tell(made, listen)
+        return made
+
+    def _fit_shards(
+        self, shards: Shards, out: str | PathLike[str] | None, earlier: ShardedFit | None = None
+    ) -> ShardedFit:
+        """The same stages over shards; everything about people stays in the folder. `earlier`: a fit of nearly the same answers."""
+        run = Place(f"{shards.folder.rstrip('/')}-fit" if out is None else fspath(out))
+        with only_one(run.path(LOCK), run.root):
+            return self._fit_into(run, shards, earlier)
+
+    def _fit_into(self, run: Place, shards: Shards, earlier: ShardedFit | None) -> ShardedFit:
+        if earlier is None and run.exists(FIT_NAME) and not run.exists(CHECKPOINT):
+            raise InputError(
+                f"out: {run.root} holds a fit already; name another folder, or remove it"
+            )
+        if self.unit is not None or not (self.kernel.static or shards.columns.get("time")):
+            raise InputError(
+                "unit: it was stated when the shards were prepared"
+                if self.unit is not None
+                else "the shards have no times: fit one constant ability per person (bandwidth=inf)"
+            )
+        engine = self.engine or Threads(self.threads)
+        models = self._models(shards.items, shards.models)
+        busy = [k for k, part in enumerate(shards.parts) if part.people]
+        stock: Stock = engine.run(TakeStock(shards, models), busy, summed)
+        coding = build_coding(shards.items, models, stock, self.rare, self.priors is not None)
+        bank = self._bank(shards.items, coding, stock)
+        listen = self._listener()
+        crowd = Sharded(
+            Layout(shards, coding, bank, self.clock, run),
+            engine,
+            listen.shard if isinstance(listen, LiveLine) else None,
+            None if earlier is None else earlier.versions,
+        )
+        known = None
+        if earlier is not None:
+            bank = bank.begun_from(earlier.bank.mirrored() if earlier.turned else earlier.bank)
+            known = Priors(
+                earlier.kernels, np.log(np.maximum(earlier.population, 1e-12)), earlier.population
+            )
+        elif any(m.signed for m in models):
+            bank = self._bank(
+                shards.items,
+                coding,
+                stock,
+                component_slopes(crowd.responses(crowd.census.sample(SIGNED)), coding),
+            )
+        saved = Checkpoint(run.path(CHECKPOINT), shards.fingerprint(self._choices()), 0.0)
+        if isinstance(listen, LiveLine):
+            listen.say(
+                f"{shards.rows:,} answers of {shards.people:,} people to {shards.items.size:,} items in {len(shards)} shards, on "
+                f"{engine.describe()}; {crowd.needs(bank)}"
+            )
+        fitted = Stages(
+            crowd,
+            self.kernel,
+            self.iterations,
+            self.tolerance,
+            self.threads,
+            listen,
+            saved,
+            self.standard_errors,
+            known,
+        ).run(bank)
+        common = fitted.common(coding, self._kept())
+        made = ShardedFit(
+            **vars(common),
+            shards=shards,
+            run=run,
+            versions=crowd.versions,
+            turned=False,
+            clock=self.clock,
+            span=(float(crowd.census.first.min()), float(crowd.census.last.max())),
+            log_evidence=fitted.point.log_evidence,
+            unsettled=fitted.point.unsettled,
+            answered=stock.number,
+        )
+        if earlier is not None:
+            made = replace(made, batches=earlier.batches)
+        made = upright_shards(made, self.orient)
+        made.save()
+        saved.done()
+        crowd.clean(made.versions)
+        self._tell(made, listen)
+        return made
+
+    def _bank(
+        self, items: Labels, coding: Coding, stock: Stock, slopes: Array | None = None
+    ) -> Bank:
+        return build_bank(
+            items,
+            coding,
+            stock,
+            self.priors,
+            given_items(self.fixed, "fixed"),
+            given_items(self.start, "start"),
+            slopes,
+            self.population,
+        )
+
+    def _listener(self) -> Listener | None:
+        return LiveLine(self.tolerance) if self.progress is True else self.progress or None
+
+    def _kept(self) -> dict[str, Any]:
+        """The options that a fit remembers."""
+        return {
+            "scale": self.scale,
+            "direction": self.direction,
+            "orient": self.orient,
+            "priors": self.priors,
+            "threads": self.threads,
+            "rare": self.rare,
+            "tolerance": self.tolerance,
+        }
+
+    def _tell(self, made: Fit | ShardedFit, listen: Listener | None) -> None:
+        """The verdict."""
+        if isinstance(listen, LiveLine):
+            listen.close(
+                f"{'came to rest' if made.converged else 'did not come to rest'} after {len(made.trace)} steps, log evidence "
+                f"{made.log_evidence:,.1f}"
+            )
+        if made.cautions:
+            warnings.warn(" ".join(made.cautions), HealthWarning, stacklevel=3)
+        if not made.converged:
+            warnings.warn(
+                f"the fit did not come to rest within {self.iterations} steps (last change {made.trace[-1].change:.2g} standard "
+                "errors); raise iterations, or look at fit.history",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+    def _choices(self) -> dict[str, str]:
+        """The options that the answer depends on, in words."""
+        given = {name: given_items(getattr(self, name), name) for name in ("fixed", "start")}
+        return {
+            name: in_full(given.get(name, getattr(self, name)))
+            for name in ("model", *OPTIONS)
+            if name not in ASIDE
+        }
+
+    def _models(self, items: Labels, named: Labels | None) -> tuple[ItemModel, ...]:
+        """One model an item."""
+        models = models_of(self.model, items, named, self.direction == "free")
+        stiff = {m.name for m in models if not m.turnable}
+        if self.direction == "free" and stiff:
+            raise InputError(
+                f"direction: {', '.join(sorted(stiff))} items have no signed slopes; use 2PL, GRM, GPCM or NRM, or 'positive'"
+            )
+        return models
+
+    def with_options(self, **changes: Any) -> DynAEsti:
+        """The same estimator with some options changed; a bandwidth takes the place of the kernel."""
+        kept = {name: getattr(self, name) for name in OPTIONS}
+        if "bandwidth" in changes:
+            kept.pop("kernel")
+        return DynAEsti(self.model, **{**kept, **changes})
+
+
+def refresh(
+    fit: ShardedFit,
+    *,
+    iterations: int = 200,
+    progress: bool | Listener = False,
+    engine: Engine | None = None,
+) -> ShardedFit:
+    """The items of a fit of shards learned again, after updates: from where they are, with the same options and priors.
+
+    A few passes over the shards, in the same folder; an interrupted one goes on when called again.
+    """
+    if not isinstance(fit, ShardedFit):
+        raise InputError(
+            f"refresh: expected a fit of shards, got {type(fit).__name__}; fit the whole of other data again"
+        )
+    kept = fit.options
+    models = dict(zip(fit.item_labels.tolist(), fit.coding.models, strict=True))
+    again = DynAEsti(
+        models,
+        scale=kept["scale"],
+        direction=kept["direction"],
+        orient=kept.get("orient"),
+        bandwidth=np.inf if all(kernel.static for kernel in fit.kernels) else None,
+        priors=kept["priors"],
+        clock=fit.clock,
+        rare=kept["rare"],
+        tolerance=kept["tolerance"],
+        threads=kept["threads"],
+        standard_errors=fit.covariance is not None,
+        iterations=iterations,
+        progress=progress,
+        engine=engine,
+    )
+    with only_one(fit.run.path(LOCK), fit.run.root, wait=WAIT):
+        fit._check_current()
+        made = again._fit_shards(fit.shards, fit.run.root, fit)
+        made.renew_abilities(engine=engine)
+    return made

@@ -1,0 +1,182 @@
+"""A smooth curve from a file of votes, counts, successes or values over time (CurvFiFE)."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from dynaesti.cli.inputs import is_number, parsed_times
+from dynaesti.cli.messages import tell
+from dynaesti.cli.options import out_option
+from dynaesti.cli.output import show
+
+EXAMPLE = (
+    "  dynaesti curve polls.csv --time day --successes yes --trials n --grid 100 --figure polls.png"
+)
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    """Options of the verb."""
+    parser.add_argument(
+        "data",
+        nargs="+",
+        metavar="DATA",
+        help="CSV, TSV, JSON lines or Parquet; - for standard input",
+    )
+    group = parser.add_argument_group("what was seen, at each time")
+    group.add_argument("--time", metavar="COLUMN", help="column of the times (default: guessed)")
+    kinds = group.add_mutually_exclusive_group(required=True)
+    kinds.add_argument("--votes", metavar="COLUMN", help="0 or 1")
+    kinds.add_argument("--successes", metavar="COLUMN", help="successes out of --trials")
+    kinds.add_argument(
+        "--counts", metavar="COLUMN", help="counts, out of --exposure where it varies"
+    )
+    kinds.add_argument(
+        "--values", metavar="COLUMN", help="measurements with a standard deviation --sd"
+    )
+    group.add_argument("--trials", metavar="COLUMN", help="trials behind the successes")
+    group.add_argument(
+        "--exposure", metavar="COLUMN", help="exposure behind the counts (default: 1)"
+    )
+    group.add_argument(
+        "--sd", metavar="COLUMN", help="standard deviation of each value, a column or a number"
+    )
+    group.add_argument("--group", metavar="COLUMN", help="a curve for each group")
+    parser.add_argument(
+        "--bandwidth", type=float, help="fix the time scale (default: averaged over)"
+    )
+    parser.add_argument("--at", nargs="+", metavar="TIME", help="times to tell the curve at")
+    parser.add_argument(
+        "--grid",
+        type=int,
+        default=50,
+        metavar="N",
+        help="N times from the first to the last (default: 50)",
+    )
+    parser.add_argument(
+        "--level", type=float, default=0.7, help="probability of the band (default: 0.7)"
+    )
+    parser.add_argument("--figure", metavar="FILE", help="draw it (PNG, SVG or PDF)")
+    parser.add_argument(
+        "--drop-unreadable",
+        action="store_true",
+        help="leave out rows that cannot be read, instead of stopping",
+    )
+    parser.add_argument("--timezone", metavar="ZONE", help="zone of timestamps that lack one")
+    parser.add_argument(
+        "--time-format", metavar="FORMAT", help="how dates are written where it is not ISO"
+    )
+    out_option(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Read, fit, tell, draw."""
+    import numpy as np
+
+    from dynaesti.core import bounded, whole_number
+    from dynaesti.curve_estimator import CurvFiFE
+    from dynaesti.data import Clock, Findings, find_column, read_table
+    from dynaesti.data import parse_labels as labels
+    from dynaesti.data import parse_times as times
+    from dynaesti.errors import InputError
+
+    _check(args)
+    table = read_table(args.data)
+    if not len(table.frame):
+        raise InputError("the table has no rows")
+    found = Findings(table, np.zeros(len(table.frame), dtype=bool))
+    column = str(find_column(table, "time", args.time, found.notes))
+    seen = {
+        key: _column(table, found, key, getattr(args, key))
+        for key in SEEN
+        if getattr(args, key) is not None and not (key == "sd" and is_number(args.sd))
+    }
+    group = None
+    if args.group is not None:
+        name = str(find_column(table, "group", args.group, []))
+        group = labels(table.frame[name], f"group (column {name!r})", found)
+    axis, offsets = times(
+        table.frame[column],
+        f"time (column {column!r})",
+        Clock(None, args.timezone, args.time_format),
+        found,
+    )
+    found.settle(args.drop_unreadable)
+    tell(found.notes)
+    keep = np.flatnonzero(~found.bad)
+    emissions = _emissions(args, {key: values[keep] for key, values in seen.items()}, keep.size)
+    when = axis.restore(offsets[keep])
+    model = CurvFiFE() if args.bandwidth is None else CurvFiFE(bandwidth=args.bandwidth)
+    bounded(args.grid, "--grid", 1e7)
+    grid = np.linspace(
+        offsets[keep].min(), offsets[keep].max(), whole_number(args.grid, "--grid", 1)
+    )
+    at: Any = axis.restore(grid)
+    if args.at is not None:
+        at = parsed_times(args.at)
+    if group is not None:
+        show(model.fit_many(group[keep], when, emissions).to_frame(at, args.level), args)
+        return 0
+    curve = model.fit(when, emissions)
+    show(
+        curve.to_frame(at, args.level),
+        args,
+        log_evidence=curve.log_evidence,
+        converged=curve.converged,
+    )
+    if args.figure is not None:
+        import matplotlib as mpl
+
+        mpl.use("Agg")
+        try:
+            curve.plot(level=args.level).figure.savefig(args.figure, dpi=150)
+        except ValueError as error:
+            raise InputError(f"--figure: {error}") from None
+    return 0
+
+
+SEEN = ("votes", "successes", "counts", "values", "trials", "exposure", "sd")
+OWNERS = {"trials": "successes", "exposure": "counts", "sd": "values"}
+
+
+def _check(args: argparse.Namespace) -> None:
+    """Options that belong together."""
+    from dynaesti.errors import InputError
+
+    for name, owner in OWNERS.items():
+        if getattr(args, name) is not None and getattr(args, owner) is None:
+            raise InputError(f"--{name}: it belongs to --{owner}, which is not given")
+    if args.successes is not None and args.trials is None:
+        raise InputError("--trials: name the column of trials behind the successes")
+    if args.values is not None and args.sd is None:
+        raise InputError("--sd: name the column of standard deviations, or give a number")
+    if args.group is not None and args.figure is not None:
+        raise InputError("--figure: draws one curve; leave out --group, or draw from the table")
+
+
+def _column(table: Any, found: Any, key: str, given: str) -> Any:
+    """A column of numbers; rows without one are complained of."""
+    import numpy as np
+
+    from dynaesti.data import find_column
+    from dynaesti.data import parse_numbers as numbers
+
+    name = str(find_column(table, key, given, []))
+    values, missing = numbers(table.frame[name], f"{key} (column {name!r})", found)
+    found.complain(missing, f"{key} (column {name!r})", "have none")
+    return np.where(found.bad, 0.0, values)
+
+
+def _emissions(args: argparse.Namespace, seen: dict[str, Any], size: int) -> Any:
+    """The family that the options name."""
+    import numpy as np
+
+    from dynaesti.model import Bernoulli, Binomial, Gaussian, Poisson
+
+    if args.votes is not None:
+        return Bernoulli(seen["votes"])
+    if args.successes is not None:
+        return Binomial(seen["successes"], seen["trials"])
+    if args.counts is not None:
+        return Poisson(seen["counts"], seen.get("exposure", np.ones(size)))
+    return Gaussian(seen["values"], seen["sd"] if "sd" in seen else np.full(size, float(args.sd)))

@@ -1,0 +1,44 @@
+"""The whole job on simulated data: a class over a term is drawn, fitted, and reported on one page."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+EXAMPLE = "  dynaesti demo --out demo"
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    """Options of the verb."""
+    parser.add_argument(
+        "--out", default="demo", metavar="FOLDER", help="folder for everything (default: demo)"
+    )
+    parser.add_argument("--people", type=int, default=120, help="students (default: 120)")
+    parser.add_argument("--seed", type=int, default=7, help="seed (default: 7)")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Draw, fit, write, tell."""
+    from dynaesti.ability_estimator import DynAEsti
+    from dynaesti.cli.demo_data import term
+    from dynaesti.cli.fit import finish
+    from dynaesti.cli.output import write_frame
+    from dynaesti.data import Responses, make_frame
+
+    folder = Path(args.out)
+    table = make_frame(term(args.people, seed=args.seed))
+    write_frame(table, folder / "answers.csv")
+    print(
+        f"A term of {args.people} students was drawn into {folder / 'answers.csv'}; now it is fitted.",
+        file=sys.stderr,
+    )
+    args.no_static = args.no_report = False
+    chosen = DynAEsti("2PL", progress=True)
+    return finish(
+        chosen,
+        Responses.read(str(folder / "answers.csv")),
+        folder,
+        args,
+        title="A class over a term (simulated)",
+    )

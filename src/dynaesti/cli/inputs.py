@@ -1,0 +1,233 @@
+"""What verbs read: responses, fits, times and labels from the command line."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dynaesti.cli.messages import tell
+from dynaesti.cli.options import COLUMNS
+from dynaesti.core import FIT_NAME
+
+if TYPE_CHECKING:
+    from dynaesti.data import Responses
+    from dynaesti.results import Fit
+    from dynaesti.sharded import ShardedFit
+
+
+# --- from options to objects -----------------------------------------------------------------------------
+
+
+def read_responses(args: argparse.Namespace, *, timeless: bool = False) -> Responses:
+    """The answers that the command line names; what was decided about them is told. Of a folder of shards the first one stands for all."""
+    from dynaesti.sharded import Shards, is_shards
+
+    if len(args.data) == 1 and is_shards(args.data[0]):
+        shards = Shards.open(args.data[0])
+        busy = next(k for k, part in enumerate(shards.parts) if part.people)
+        tell(
+            [
+                f"shard {busy + 1} of {len(shards)} stands for all: {shards.parts[busy].rows:,} of {shards.rows:,} answers"
+            ]
+        )
+        return shards.responses(busy, getattr(args, "clock", "calendar"))
+    return _read(
+        args,
+        {key: getattr(args, key) for key in COLUMNS},
+        args.unit,
+        model=getattr(args, "model_column", None),
+        clock=getattr(args, "clock", "calendar"),
+        timeless=timeless,
+    )
+
+
+def further_responses(
+    args: argparse.Namespace, fit: Fit | ShardedFit, *, unanswered: bool = False
+) -> Responses:
+    """Further answers in the columns of a fit, or in those that the command line names."""
+    like = fit.like
+    names = {key: getattr(args, key) or like.columns.get(key) for key in COLUMNS}
+    unit = args.unit or (None if like.axis.stamps else like.unit)
+    more = _read(
+        args,
+        names,
+        unit,
+        clock=like.clock,
+        timeless=like.columns.get("time") is None,
+        unanswered=unanswered,
+        known=True,
+    )
+    if like.people.size:
+        from dynaesti.data import look_up, told, told_strangers
+
+        strange = int((look_up(like.people, more.people.tolist()) < 0).sum())
+        odd = told_strangers(like.people, more.people)
+        tell(
+            [
+                f"{told(len(more), 'answers')} of {told(more.people.size, 'people')}, {strange:,} of them new to the fit"
+            ]
+        )
+        tell([] if odd is None else [odd])
+    return more
+
+
+def _read(
+    args: argparse.Namespace, names: dict[str, Any], unit: str | None, **more: Any
+) -> Responses:
+    """Read, and tell every decision."""
+    from dynaesti.data import Responses, read_table
+
+    table = read_table(args.data)
+    present = {
+        key: name
+        for key, name in names.items()
+        if name in table.frame.columns or not more.get("known")
+    }
+    found = Responses.read(
+        table,
+        **present,
+        unit=unit,
+        unreadable="drop" if args.drop_unreadable else "refuse",
+        timezone=args.timezone,
+        time_format=args.time_format,
+        code=dict(args.code) if args.code else None,
+        **more,
+    )
+    found = found.distinct() if args.drop_duplicates else found
+    tell(found.notes)
+    return found
+
+
+def default_model(values: Any) -> str:
+    """The model that distinct responses ask for: 2PL for 0 and 1, GRM for a few whole numbers; amounts must be named."""
+    import numpy as np
+
+    from dynaesti.errors import InputError
+
+    if np.isin(values, (0, 1)).all():
+        return "2PL"
+    if values.size <= 12 and np.all(values == np.floor(values)):
+        return "GRM"
+    raise InputError(
+        f"resp: {values.size} different values from {values[0]:g} to {values[-1]:g}; name a --model: poisson for counts, "
+        "gaussian for measurements, beta for shares between 0 and 1, GRM for grades"
+    )
+
+
+def named_model(args: argparse.Namespace, responses: Responses) -> argparse.Namespace:
+    """The options with a model, told where they do not name one."""
+    import numpy as np
+
+    if args.model is None and responses.models is None:
+        args.model = default_model(np.unique(responses.resp))
+        tell([f"the model is {args.model}, by the responses; --model names another"])
+    return args
+
+
+def estimator(args: argparse.Namespace, **more: Any) -> Any:
+    """The estimator that the options describe."""
+    from dynaesti.ability_estimator import DynAEsti
+
+    return DynAEsti(
+        args.model or "2PL",
+        kernel=args.kernel,
+        bandwidth=args.bandwidth,
+        scale=args.scale,
+        direction=args.direction,
+        priors=None if args.priors == "none" else args.priors,
+        clock=args.clock,
+        unit=args.unit,
+        rare=args.rare,
+        iterations=args.iterations,
+        threads=args.threads,
+        **more,
+    )
+
+
+def open_fit(name: str, connect: bool = False) -> Fit:
+    """The fit in a run's folder, or in a file; one of shards is refused."""
+    from dynaesti.errors import InputError
+    from dynaesti.results import Fit
+
+    found = open_any(name, connect)
+    if not isinstance(found, Fit):
+        raise InputError(
+            f"{name}: a fit of shards, whose people are not in memory; this verb works on ordinary fits. There are items, "
+            "ability, predict, score, update and report"
+        )
+    return found
+
+
+def open_any(name: str, connect: bool = False) -> Fit | ShardedFit:
+    """The fit in a run's folder, or in a file, of shards or not."""
+    from dynaesti.errors import StorageError
+    from dynaesti.loading import load
+    from dynaesti.results import Curve
+
+    empty = False
+    with suppress(OSError, ValueError):  # a name too long, or with a zero in it: `load` tells
+        empty = Path(name).is_dir() and not (Path(name) / FIT_NAME).exists()
+    if empty:
+        raise StorageError(
+            f"{name}: no {FIT_NAME} in this folder; is it one that `dynaesti fit --out` wrote?"
+        )
+    found: Fit | ShardedFit | Curve = load(name, connect=connect)
+    if isinstance(found, Curve):
+        raise StorageError(f"{name}: holds a curve, not a fit of people and items")
+    return found
+
+
+def asked_times(fit: Fit | ShardedFit, args: argparse.Namespace) -> Any:
+    """Times from --at, --grid or --now; None where nothing is asked."""
+    import numpy as np
+
+    from dynaesti.core import bounded, whole_number
+    from dynaesti.errors import InputError
+
+    if sum(value not in (None, False) for value in (args.at, args.grid, args.now)) > 1:
+        raise InputError("give one of --at, --grid and --now")
+    if args.grid is not None:
+        bounded(whole_number(args.grid, "--grid", 1), "--grid", 1e7)
+    if args.at is not None:
+        return parsed_times(args.at)
+    if args.grid is not None:
+        return fit._restored(np.linspace(*fit.ends, args.grid))
+    if args.now:
+        if fit.like.axis.stamps and fit.like.clock == "calendar":
+            return np.array([np.datetime64("now", "ns")])
+        tell(["times are numbers, so now is the last one in the data"])
+        return fit._restored(np.array([fit.ends[1]]))
+    return None
+
+
+def parsed_times(texts: Sequence[str]) -> Any:
+    """Numbers where all are such, else ISO dates."""
+    import numpy as np
+
+    from dynaesti.data import parse_iso
+
+    return (
+        np.array([float(text) for text in texts])
+        if all(map(is_number, texts))
+        else parse_iso(list(texts), "--at")
+    )
+
+
+def is_number(text: str) -> bool:
+    """Whether a word of the command line is a number."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def asked_labels(labels: Sequence[Any], names: Sequence[str] | None) -> list[Any] | None:
+    """Labels as the fit has them, from their written form."""
+    if names is None:
+        return None
+    written = {str(label): label for label in labels}
+    return [written.get(name, name) for name in names]

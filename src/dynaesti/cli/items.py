@@ -1,0 +1,56 @@
+"""The item table of a fit: parameters, standard errors, and with --fit infit and outfit."""
+
+from __future__ import annotations
+
+import argparse
+
+from dynaesti.cli.inputs import open_any, open_fit
+from dynaesti.cli.options import out_option, run_option
+from dynaesti.cli.output import columns_of, show
+
+EXAMPLE = "  dynaesti items run --sort b --fit"
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    """Options of the verb."""
+    run_option(parser)
+    parser.add_argument(
+        "--sort",
+        metavar="COLUMN",
+        help="sort by a column; -COLUMN for the largest first (write --sort=-a)",
+    )
+    parser.add_argument(
+        "--fit", dest="with_fit", action="store_true", help="add infit and outfit mean squares"
+    )
+    out_option(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print or write the table."""
+    import numpy as np
+
+    from dynaesti.data import make_frame
+    from dynaesti.errors import InputError
+
+    fit = open_any(args.fit, args.connect)
+    columns = columns_of(fit.items)
+    if args.with_fit:
+        from dynaesti.results import item_fit
+
+        found = columns_of(item_fit(open_fit(args.fit, args.connect)))
+        columns |= {name: found[name] for name in ("infit", "outfit")}
+    if args.sort:
+        name, backwards = args.sort.removeprefix("-"), args.sort.startswith("-")
+        if name not in columns:
+            raise InputError(f"--sort: no column {name!r}; there are {', '.join(columns)}")
+        values = columns[name]
+        keys = (
+            np.array(values, dtype=float)
+            if all(isinstance(v, int | float) for v in values)
+            else np.array([str(v) for v in values])
+        )
+        order = np.argsort(-keys if backwards and keys.dtype.kind == "f" else keys, kind="stable")
+        order = order[::-1] if backwards and keys.dtype.kind != "f" else order
+        columns = {key: [column[k] for k in order] for key, column in columns.items()}
+    show(make_frame(columns), args, scale=fit.scale.name)
+    return 0

@@ -1,0 +1,172 @@
+"""Options that several verbs share."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+COLUMNS = ("id", "item", "resp", "time", "weight")
+
+
+# --- options ---------------------------------------------------------------------------------------------
+
+
+def data_options(parser: argparse.ArgumentParser, *, known: bool = False) -> None:
+    """DATA and how to read it."""
+    parser.add_argument(
+        "data",
+        nargs="+",
+        metavar="DATA",
+        help="CSV, TSV, JSON lines or Parquet, also .gz; several, a pattern, or - for standard input",
+    )
+    group = parser.add_argument_group("reading the data")
+    for name, what in zip(
+        COLUMNS, ("people", "items", "responses", "times", "response weights"), strict=True
+    ):
+        guessed = (
+            ""
+            if name == "weight"
+            else " (default: as in the fit)"
+            if known
+            else " (default: guessed, and told)"
+        )
+        group.add_argument(f"--{name}", metavar="COLUMN", help=f"column of the {what}{guessed}")
+    group.add_argument(
+        "--unit",
+        help="what a unit of numeric times is (days, years, …); unix or unix-ms for such clocks",
+    )
+    group.add_argument(
+        "--timezone", metavar="ZONE", help="zone of timestamps that lack one, such as Europe/Zurich"
+    )
+    group.add_argument(
+        "--time-format",
+        metavar="FORMAT",
+        help="how dates are written where it is not ISO, such as %%d.%%m.%%Y",
+    )
+    group.add_argument(
+        "--code",
+        action="append",
+        type=_coded,
+        metavar="TEXT=NUMBER",
+        help="what a response in words stands for (again for more)",
+    )
+    group.add_argument(
+        "--drop-unreadable",
+        action="store_true",
+        help="leave out rows that cannot be read, instead of stopping",
+    )
+    group.add_argument(
+        "--drop-duplicates",
+        action="store_true",
+        help="count answers that repeat another exactly only once",
+    )
+
+
+def model_options(parser: argparse.ArgumentParser) -> None:
+    """The estimator's options."""
+    group = parser.add_argument_group("the model")
+    group.add_argument(
+        "--model",
+        help="1PL, 2PL, 3PL, 4PL, GRM, PCM, GPCM, RSM, NRM, golf, poisson, gaussian or beta "
+        "(default: 2PL for 0 and 1, GRM for a few whole numbers)",
+    )
+    group.add_argument(
+        "--model-column", metavar="COLUMN", help="column that names each item's model"
+    )
+    group.add_argument(
+        "--kernel",
+        choices=KERNELS,
+        help="prior of the curves (default: level+matern32; rbf is the paper's)",
+    )
+    group.add_argument(
+        "--bandwidth",
+        type=float,
+        help="fix the time scale of an rbf, in the unit of the times; inf: constant abilities",
+    )
+    group.add_argument(
+        "--scale",
+        choices=("abilities", "items"),
+        default="abilities",
+        help="the unit: abilities of variance 1, or slopes of geometric mean 1",
+    )
+    group.add_argument(
+        "--direction",
+        choices=("positive", "free"),
+        default="positive",
+        help="free lets items run backwards (roll calls, attitudes)",
+    )
+    group.add_argument(
+        "--priors",
+        choices=("weak", "hierarchical", "none"),
+        default="weak",
+        help="priors on the items",
+    )
+    group.add_argument(
+        "--clock",
+        choices=("calendar", "person"),
+        default="calendar",
+        help="person counts time from each one's first answer",
+    )
+    group.add_argument(
+        "--rare", type=int, default=1, help="categories with fewer answers join a neighbour"
+    )
+    group.add_argument("--iterations", type=int, default=200, help="most steps of the fit")
+    group.add_argument("--threads", type=int, help="threads to use (default: all cores)")
+
+
+KERNELS = ("level+matern32", "level+rbf", "matern32", "rbf")
+
+
+def run_option(parser: argparse.ArgumentParser) -> None:
+    """The fit to ask."""
+    parser.add_argument(
+        "fit", metavar="RUN", help="a folder written by `dynaesti fit`, or a .dyn file"
+    )
+    parser.add_argument(
+        "--connect",
+        action="store_true",
+        help="for a fit of shards: let it call addresses of other hosts that it names",
+    )
+
+
+def when_options(parser: argparse.ArgumentParser) -> None:
+    """At which times abilities are told, and how wide the band is."""
+    parser.add_argument(
+        "--at",
+        nargs="+",
+        metavar="TIME",
+        help="times: numbers, or ISO dates (default: the instants of the answers)",
+    )
+    parser.add_argument(
+        "--grid", type=int, metavar="N", help="N times from the fit's first answer to its last"
+    )
+    parser.add_argument(
+        "--now", action="store_true", help="now (for numeric times: the last one of the fit)"
+    )
+    parser.add_argument(
+        "--level", type=float, default=0.7, help="probability of the band (default: 0.7)"
+    )
+
+
+def out_option(parser: argparse.ArgumentParser) -> None:
+    """Where a table goes."""
+    parser.add_argument(
+        "--out",
+        metavar="FILE",
+        type=_table_name,
+        help="write to this CSV or Parquet file instead of the screen",
+    )
+
+
+def _table_name(name: str) -> str:
+    if Path(name).suffix.lower() not in (".csv", ".parquet"):
+        raise argparse.ArgumentTypeError(f"{name} is neither .csv nor .parquet")
+    return name
+
+
+def _coded(text: str) -> tuple[str, float]:
+    word, _, number = text.rpartition("=")
+    try:
+        return word, float(number)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not TEXT=NUMBER, such as never=0") from None

@@ -1,0 +1,82 @@
+"""Look at a file of answers before fitting: what can be used, what deserves a look. The exit code says it (see `dynaesti --help`)."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from dynaesti.cli.inputs import read_responses
+from dynaesti.cli.messages import say
+from dynaesti.cli.options import data_options
+from dynaesti.cli.output import as_json
+
+if TYPE_CHECKING:
+    from dynaesti.data import Responses
+
+EXAMPLE = "  dynaesti validate answers.csv && echo fine"
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    """Options of the verb."""
+    data_options(parser)
+
+
+def _described(r: Responses) -> list[str]:
+    """Columns, responses and times in words."""
+    import numpy as np
+
+    words = [
+        "Columns: "
+        + ", ".join(f"{key} is {name!r}" for key, name in r.columns.items() if name is not None)
+        + "."
+    ]
+    values, counts = np.unique(r.resp, return_counts=True)
+    if values.size <= 12:
+        words.append(
+            "Responses: "
+            + ", ".join(
+                f"{value:g} ({count:,})" for value, count in zip(values, counts, strict=True)
+            )
+            + "."
+        )
+    else:
+        words.append(
+            f"Responses: {values.size:,} different values from {values[0]:g} to {values[-1]:g}."
+        )
+    if r.columns.get("time") is not None:
+        first, last = r.axis.restore(np.array([r.offsets.min(), r.offsets.max()]))
+        words.append(f"Times run from {first} to {last} ({r.unit}).")
+    return words
+
+
+def run(args: argparse.Namespace) -> int:
+    """Examine and tell."""
+    from dataclasses import asdict
+
+    from dynaesti.data import examine
+
+    responses = read_responses(args, timeless=True)
+    found = examine(responses)
+    timeless = responses.columns.get("time") is None
+    look = found.wants_a_look or timeless
+    if args.json:
+        print(
+            as_json(
+                {
+                    **asdict(found),
+                    "timeless": timeless,
+                    "look": look,
+                    "columns": dict(responses.columns),
+                    "unit": responses.unit,
+                }
+            )
+        )
+        return int(look)
+    words = [*found.sentences[:1], *_described(responses), *found.sentences[1:]]
+    if timeless:
+        words.append(
+            "There is no column of times: only constant abilities can be fitted (--bandwidth inf)."
+        )
+    say("\n".join(words), args)
+    say("Usable; the points above deserve a look." if look else "Usable, nothing special.", args)
+    return int(look)

@@ -1,0 +1,49 @@
+"""Further answers: are they in already, and are people new who should not be? Told, never decided in silence."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from dynaesti.data.labels import Labels, alike, look_up, told
+from dynaesti.data.responses import Responses
+from dynaesti.errors import HealthWarning
+
+
+def warn_known(more: Responses) -> None:
+    """Say that these very answers are in already."""
+    warnings.warn(
+        f"these {told(len(more), 'answers')} of {told(more.people.size, 'people')} were added by an earlier update; nothing was "
+        "added (again=True adds them once more)",
+        HealthWarning,
+        stacklevel=4,
+    )
+
+
+def told_strangers(known: Labels, people: Labels) -> str | None:
+    """What is odd about people whom the fit does not know, in words: all are new, or some are called nearly as others are."""
+    strange = np.flatnonzero(look_up(known, people.tolist()) < 0)
+    if not strange.size or not known.size:
+        return None
+    names = [people.tolist()[k] for k in strange]
+    usual = {alike(label): label for label in known.tolist()}
+    near = [(label, usual[alike(label)]) for label in names if alike(label) in usual]
+    if near:
+        return (
+            f"{len(near):,} of {told(people.size, 'people')} are new, but called nearly as known ones are (first: {near[0][0]!r} "
+            f"beside {near[0][1]!r}); names are compared as written, so make them alike if they are the same"
+        )
+    if strange.size == people.size:
+        return (
+            f"none of the {people.size:,} people is known to the fit (such as {names[0]!r}; the fit knows "
+            f"{known.tolist()[0]!r})"
+        )
+    return None
+
+
+def warn_strangers(known: Labels, people: Labels) -> None:
+    """Warn of what is odd about people whom the fit does not know."""
+    words = told_strangers(known, people)
+    if words is not None:
+        warnings.warn(words, HealthWarning, stacklevel=4)

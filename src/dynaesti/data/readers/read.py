@@ -1,0 +1,61 @@
+"""Any source of rows to one table: frames, mappings of columns, dicts, paths."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from os import PathLike
+from typing import Any
+
+import narwhals as nw
+from narwhals.exceptions import NarwhalsError
+
+from dynaesti.data.frames import frame_kind
+from dynaesti.data.readers.files import read_files
+from dynaesti.data.readers.table import Table, from_columns, from_rows
+from dynaesti.errors import ResponseError
+
+
+def read_table(data: Any) -> Table:
+    """A table from a frame, a path (or `-`, a pattern, several), a mapping of columns or an iterable of dicts."""
+    if isinstance(data, str | PathLike):
+        return read_files([str(data)])
+    if isinstance(data, Mapping):
+        return Table(from_columns(data))
+    try:
+        frame = nw.from_native(data)
+    except TypeError:
+        frame = None
+    except NarwhalsError as error:
+        raise ResponseError(
+            f"data: {str(error).splitlines()[0]}; give each column a name of its own"
+        ) from None
+    if isinstance(frame, nw.LazyFrame):
+        frame = frame.collect()
+    if isinstance(frame, nw.DataFrame):
+        return Table(_with_own_names(frame), frame_kind(data))
+    if isinstance(data, Iterable):
+        rows = list(data)
+        if rows and all(isinstance(row, str | PathLike) for row in rows):
+            return read_files([str(row) for row in rows])
+        if rows and all(isinstance(row, Mapping) for row in rows):
+            return Table(from_rows(rows))
+    raise ResponseError(
+        "data: expected a data frame, a CSV, JSON-lines or Parquet path, or an iterable of dicts; got "
+        f"{type(data).__name__}"
+    )
+
+
+def _with_own_names(frame: nw.DataFrame[Any]) -> nw.DataFrame[Any]:
+    """A frame whose columns have names of text, each its own."""
+    names = [str(name) for name in frame.columns]
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise ResponseError(
+            f"data: {len(twice)} columns occur twice (first: {twice[0]!r}); give each a name of its own"
+        )
+    return (
+        frame
+        if names == list(frame.columns)
+        else frame.rename(dict(zip(frame.columns, names, strict=True)))
+    )

@@ -1,0 +1,364 @@
+"""Expected counts: what the tilted distributions say about every row at every ability, for the M-step and for standard errors.
+
+The tilted distribution of a site is cavity × (all its rows); under it the gradient of the evidence by a row's value at a grid point is
+the expected number of answers there times their coefficient. Where a site's nodes lie off the grid, their weights go to the six
+grid points around them, by the transpose of the interpolation that grafting uses: so the gradient is exact, not near.
+"""
+
+import numpy as np
+
+from dynaesti.core import Array, Ints, compiled
+from dynaesti.inference import DONE, MOST_NODES, WIDTH, bell, careful, lagrange, on_grid
+
+NEAR, FAR = (
+    (5.6, 15),
+    (6.5, 19),
+)  # half a bracket in tilted sds, and its nodes; what is tried where those do not do
+APART = 1e-3  # part of the weight by which every other node may differ from the rest
+LOW = 1e-6  # of the weight, at an end
+DECLINED = 0, 0, 0, 0.0
+
+
+@compiled
+def _quick_weights(
+    lik: Array,
+    size: int,
+    row: int,
+    start: float,
+    step: float,
+    mean: float,
+    var: float,
+    centre: float,
+    sd: float,
+    bracket: tuple[float, int],
+    p: Array,
+) -> tuple[int, int, int, float]:
+    """Weights p of cavity × one row on the grid without an exponential in the loop: (nodes, first, stride, their sum); no nodes: declined.
+
+    Every other node has to weigh as much as the rest: a trapezoid's error is about the square of that of one with half the nodes.
+    """
+    reach, per_step = bracket[0] * sd, 1.0 / step
+    stride = max(1, int(reach * per_step * (2.0 / (bracket[1] - 1))))
+    gap = stride * step
+    first = int(np.ceil((centre - reach - start) * per_step))
+    n = 2 * (int(reach / gap) + 1)
+    if gap > 0.85 * sd or first < 0 or first + stride * (n - 1) >= size:
+        return DECLINED
+    x = start + step * first
+    tight = 1.0 / var
+    exponent = -0.5 * (x - mean) ** 2 * tight
+    if exponent < -600.0 or -0.5 * (x + gap * (n - 1) - mean) ** 2 * tight < -600.0:
+        return DECLINED
+    w, odd, ratio, odd_ratio, shrink = bell(exponent, x - mean, gap, tight)
+    total, rest = 0.0, 0.0
+    i = first
+    for k in range(0, n, 2):
+        p[k], p[k + 1] = w * lik[row, i], odd * lik[row, i + stride]
+        i += 2 * stride
+        total += p[k]
+        rest += p[k + 1]
+        w *= ratio
+        odd *= odd_ratio
+        ratio *= shrink
+        odd_ratio *= shrink
+    apart = abs(total - rest)
+    total += rest
+    if (
+        not (total > 1e-250 and apart < APART * total)
+        or p[0] > LOW * total
+        or p[n - 1] > LOW * total
+    ):
+        return DECLINED
+    return n, first, stride, total
+
+
+@compiled
+def _tilted_weights(
+    log_lik: Array,
+    lik: Array,
+    members: Ints,
+    coefs: Array,
+    start: float,
+    step: float,
+    cav_mean: float,
+    cav_var: float,
+    mean: float,
+    sd: float,
+    p: Array,
+) -> tuple[int, int, int, float, float]:
+    """Normalised weights p at the nodes of one tilted distribution: (nodes, first, stride, lowest node, gap).
+
+    A stride of 0 says that the nodes are off the grid, at lowest node + gap · k; no nodes mean that the site defies integration.
+    """
+    if members.size == 1 and coefs[0] == 1.0:
+        n, first, stride, total = _quick_weights(
+            lik, log_lik.shape[1], members[0], start, step, cav_mean, cav_var, mean, sd, NEAR, p
+        )
+        if n == 0:
+            n, first, stride, total = _quick_weights(
+                lik, log_lik.shape[1], members[0], start, step, cav_mean, cav_var, mean, sd, FAR, p
+            )
+        for k in range(n):
+            p[k] /= total
+        if n > 0:
+            return n, first, stride, 0.0, 0.0
+    return _wary_weights(log_lik, members, coefs, start, step, cav_mean, cav_var, mean, sd, p)
+
+
+@compiled
+def _wary_weights(
+    log_lik: Array,
+    members: Ints,
+    coefs: Array,
+    start: float,
+    step: float,
+    cav_mean: float,
+    cav_var: float,
+    mean: float,
+    sd: float,
+    p: Array,
+) -> tuple[int, int, int, float, float]:
+    """The same where the quick way is not open."""
+    trusted, _, _, _, first, stride, n = on_grid(
+        log_lik, members, coefs, start, step, cav_mean, cav_var, mean, sd, p
+    )
+    lo, gap = 0.0, 0.0
+    if not trusted:
+        verdict, _, _, _, lo, gap, n = careful(
+            log_lik,
+            members,
+            coefs,
+            start,
+            step,
+            cav_mean,
+            cav_var,
+            mean - WIDTH * sd,
+            mean + WIDTH * sd,
+            p,
+        )
+        first, stride = 0, 0
+        if verdict != DONE:
+            return 0, 0, 0, 0.0, 0.0
+    top = p[0]
+    for k in range(1, n):
+        top = max(top, p[k])
+    total = 0.0
+    for k in range(n):
+        p[k] = np.exp(p[k] - top)
+        total += p[k]
+    for k in range(n):
+        p[k] /= total
+    return n, first, stride, lo, gap
+
+
+@compiled
+def add_counts(
+    sites: Ints,
+    member_start: Ints,
+    member_row: Ints,
+    member_coef: Array,
+    log_lik: Array,
+    lik: Array,
+    start: float,
+    step: float,
+    moments: Array,
+    counts: Array,
+) -> None:
+    """Add the tilted distributions of the sites' answers, times their coefficients and the sites' weights, to their rows of `counts`.
+
+    moments: (sites, 5), of each the cavity's mean and variance, the tilted ones, and the weight: side by side, since sites come in the
+    order of their rows, and whatever is kept in another place has to be fetched from there.
+    """
+    p = np.empty(4 * MOST_NODES)
+    size = log_lik.shape[1]
+    for site in sites:
+        cav_mean, cav_var, mean, sd, w = (
+            moments[site, 0],
+            moments[site, 1],
+            moments[site, 2],
+            np.sqrt(moments[site, 3]),
+            moments[site, 4],
+        )
+        if w < 1e-9:
+            continue
+        a, b = member_start[site], member_start[site + 1]
+        if (
+            b == a + 1 and member_coef[a] == 1.0
+        ):  # nearly all sites: slices and calls with many arrays would cost more than the sum
+            row = member_row[a]
+            n, first, stride, total = _quick_weights(
+                lik, size, row, start, step, cav_mean, cav_var, mean, sd, NEAR, p
+            )
+            if n == 0:
+                n, first, stride, total = _quick_weights(
+                    lik, size, row, start, step, cav_mean, cav_var, mean, sd, FAR, p
+                )
+            if n > 0:
+                each = w / total
+                for k in range(n):
+                    counts[row, first + stride * k] += each * p[k]
+                continue
+        members, coefs = member_row[a:b], member_coef[a:b]
+        n, first, stride, lo, gap = _wary_weights(
+            log_lik, members, coefs, start, step, cav_mean, cav_var, mean, sd, p
+        )
+        for j in range(members.size):
+            out, c = counts[members[j]], w * coefs[j]
+            if stride > 0:
+                i = first
+                for k in range(n):
+                    out[i] += c * p[k]
+                    i += stride
+                continue
+            for k in range(n):
+                u = min(max((lo + gap * k - start) / step, 0.0), size - 1.0)
+                i, w0, w1, w2, w3, w4, w5 = lagrange(u, size)
+                q = c * p[k]
+                out[i] += q * w0
+                out[i + 1] += q * w1
+                out[i + 2] += q * w2
+                out[i + 3] += q * w3
+                out[i + 4] += q * w4
+                out[i + 5] += q * w5
+
+
+@compiled
+def add_scores(
+    jobs: Ints,
+    weight: Array,
+    site_start: Ints,
+    member_start: Ints,
+    member_row: Ints,
+    member_coef: Array,
+    log_lik: Array,
+    lik: Array,
+    start: float,
+    step: float,
+    cav_mean: Array,
+    cav_var: Array,
+    mean: Array,
+    var: Array,
+    slopes: Array,
+    out: Array,
+) -> None:
+    """Add to out[member] the expected score of every answer's terms: tilted mean of coefficient × slopes[row, parameter]."""
+    p = np.empty(4 * MOST_NODES)
+    size, width = log_lik.shape[1], slopes.shape[1]
+    for job in jobs:
+        w = weight[job]
+        if w < 1e-9:
+            continue
+        for site in range(site_start[job], site_start[job + 1]):
+            a, b = member_start[site], member_start[site + 1]
+            members, coefs = member_row[a:b], member_coef[a:b]
+            n, first, stride, lo, gap = _tilted_weights(
+                log_lik,
+                lik,
+                members,
+                coefs,
+                start,
+                step,
+                cav_mean[site],
+                cav_var[site],
+                mean[site],
+                np.sqrt(var[site]),
+                p,
+            )
+            for j in range(members.size):
+                for d in range(width):
+                    s, total = slopes[members[j], d], 0.0
+                    if stride > 0:
+                        for k in range(n):
+                            total += p[k] * s[first + stride * k]
+                    else:
+                        for k in range(n):
+                            u = min(max((lo + gap * k - start) / step, 0.0), size - 1.0)
+                            i, w0, w1, w2, w3, w4, w5 = lagrange(u, size)
+                            total += p[k] * (
+                                w0 * s[i]
+                                + w1 * s[i + 1]
+                                + w2 * s[i + 2]
+                                + w3 * s[i + 3]
+                                + w4 * s[i + 4]
+                                + w5 * s[i + 5]
+                            )
+                    out[a + j, d] += w * coefs[j] * total
+
+
+@compiled
+def leave_each_out(
+    site_start: int,
+    site_end: int,
+    member_start: Ints,
+    member_row: Ints,
+    member_coef: Array,
+    member_answer: Ints,
+    log_lik: Array,
+    lik: Array,
+    start: float,
+    step: float,
+    cav_mean: Array,
+    cav_var: Array,
+    mean: Array,
+    var: Array,
+    out_mean: Array,
+    out_var: Array,
+) -> None:
+    """Mean and variance of z at each answer's instant without that answer: cavity × the other answers of the instant."""
+    p, q = np.empty(4 * MOST_NODES), np.empty(4 * MOST_NODES)
+    size = log_lik.shape[1]
+    for site in range(site_start, site_end):
+        a, b = member_start[site], member_start[site + 1]
+        if member_answer[a] == member_answer[b - 1]:  # the only answer of its instant
+            out_mean[member_answer[a]], out_var[member_answer[a]] = cav_mean[site], cav_var[site]
+            continue
+        # a wide look: without one answer the distribution is wider than with all of them
+        n, first, stride, lo, gap = _tilted_weights(
+            log_lik,
+            lik,
+            member_row[a:b],
+            member_coef[a:b],
+            start,
+            step,
+            cav_mean[site],
+            cav_var[site],
+            mean[site],
+            np.sqrt(var[site]),
+            p,
+        )
+        j = a
+        while j < b:
+            end = j
+            while end < b and member_answer[end] == member_answer[j]:
+                end += 1
+            top = -np.inf
+            for k in range(n):
+                log_f = 0.0
+                i, w0, w1, w2, w3, w4, w5 = lagrange(
+                    min(max((lo + gap * k - start) / step, 0.0), size - 1.0), size
+                )
+                for m in range(j, end):
+                    row = log_lik[member_row[m]]
+                    log_f += member_coef[m] * (
+                        row[first + stride * k]
+                        if stride > 0
+                        else w0 * row[i]
+                        + w1 * row[i + 1]
+                        + w2 * row[i + 2]
+                        + w3 * row[i + 3]
+                        + w4 * row[i + 4]
+                        + w5 * row[i + 5]
+                    )
+                q[k] = np.log(max(p[k], 1e-300)) - log_f
+                top = max(top, q[k])
+            total, s1, s2 = 0.0, 0.0, 0.0
+            for k in range(n):
+                x = start + step * (first + stride * k) if stride > 0 else lo + gap * k
+                weight = np.exp(q[k] - top)
+                total += weight
+                s1 += weight * x
+                s2 += weight * x * x
+            centre = s1 / total
+            out_mean[member_answer[j]] = centre
+            out_var[member_answer[j]] = max(s2 / total - centre * centre, 1e-12)
+            j = end

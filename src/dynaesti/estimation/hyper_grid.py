@@ -1,0 +1,368 @@
+"""The finite list of priors that learning averages over, grown and refined where the evidence lies.
+
+Each hyper-parameter to be learned is an axis of log values with a weak normal prior; the list is their product. Rounds of evaluation add
+nodes beyond an end that still carries weight and between nodes where the weight is, so that the best value never sits at an
+edge unnoticed. A constant curve (bandwidth ∞) stands beside the grid with a small prior probability of its own.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Generic, TypeVar
+
+import numpy as np
+
+from dynaesti.core import Array
+from dynaesti.errors import InputError
+from dynaesti.model import Banded, Kernel, Leaf, Periodic, as_kernel
+
+R = TypeVar("R")
+BANDWIDTH_CENTRE, BANDWIDTH_SD = 0.3, 0.7  # of log h, in spans
+AMPLITUDE_SD = 1.0
+POPULATION_FINEST = 0.3  # of log h: a population mixes what lies between
+POPULATION_WAVES = 50  # shortest bandwidth tried for a population, in fractions of the typical span: features cost its square
+SHARE_SD = 0.8  # of the log ratio of two leaves' amplitudes
+STATIC_PRIOR = 0.05
+MOST_WAVES = (
+    400  # shortest bandwidth that is tried for kernels with features, in fractions of the span
+)
+NEGLIGIBLE = 1e-2  # weight at an end of an axis that may be ignored
+HOPELESS = 1e-6  # a neighbour with so small a share of the best one's weight excuses a grid point from evaluation;
+POPULATION_HOPELESS = 3e-2  # for a population, where weights are shares of people, and such priors would be pruned anyway
+ROUNDS = 14
+MOST_AXES = 4
+MOST_POINTS = 2500  # of a grid with more than two
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One hyper-parameter: log values, their normal prior, how fine and how far the grid may go."""
+
+    leaves: tuple[int, ...]
+    field: str
+    centre: float
+    sd: float
+    lowest: float
+    finest: float = 0.05
+
+    def log_prior(self, value: float) -> float:
+        """Log density of the normal prior."""
+        return float(
+            -0.5 * ((value - self.centre) / self.sd) ** 2 - np.log(self.sd * np.sqrt(2 * np.pi))
+        )
+
+
+@dataclass(frozen=True)
+class Evaluated(Generic[R]):
+    """A prior, its result, its log prior mass in the list, and its place on the axes (None for a constant curve)."""
+
+    kernel: Kernel
+    result: R
+    log_mass: float
+    point: tuple[float, ...] | None
+
+
+@dataclass(frozen=True)
+class Space:
+    """All priors that a kernel with open hyper-parameters stands for."""
+
+    kernel: Kernel
+    axes: tuple[Axis, ...]
+    static: bool  # a constant curve is one of them
+    hopeless: float = HOPELESS
+
+    def at(self, point: tuple[float, ...]) -> Kernel:
+        """The kernel with numbers in place of its open hyper-parameters."""
+        leaves = list(self.kernel.leaves)
+        for axis, value in zip(self.axes, point, strict=True):
+            for k in axis.leaves:
+                leaves[k] = replace(leaves[k], **{axis.field: float(np.exp(value))})
+        return as_kernel(tuple(leaves))
+
+    def constant(self, point: tuple[float, ...]) -> Kernel:
+        """The same with every open bandwidth infinite."""
+        leaves = list(self.at(point).leaves)
+        for axis in self.axes:
+            if axis.field == "bandwidth":
+                for k in axis.leaves:
+                    leaves[k] = replace(leaves[k], **{axis.field: np.inf})
+        return as_kernel(tuple(leaves))
+
+
+@dataclass(frozen=True)
+class UnitSpace(Space):
+    """A space whose kernels are scaled to total variance 1: amplitudes then say how the variance is shared."""
+
+    def at(self, point: tuple[float, ...]) -> Kernel:
+        return _of_unit_variance(super().at(point))
+
+
+def _of_unit_variance(kernel: Kernel) -> Kernel:
+    total = sum(leaf.variance for leaf in kernel.leaves)
+    return as_kernel(tuple(_scaled(leaf, leaf.variance / total) for leaf in kernel.leaves))
+
+
+def _scaled(leaf: Leaf, weight: float) -> Leaf:
+    """The leaf with unit amplitude and a weight: every kernel has the field, but not the class they share."""
+    changes = {"weight": weight, "amplitude": 1.0}
+    return replace(leaf, **changes)
+
+
+def unit_space(kernel: Kernel, span: float, gap: float) -> UnitSpace:
+    """The axes of a kernel of total variance 1: open bandwidths, and the shares of leaves whose amplitude is to be learned."""
+    leaves = kernel.leaves
+    axes = [
+        replace(
+            _bandwidth_axis(k, leaf, span, max(gap, span / POPULATION_WAVES)),
+            finest=POPULATION_FINEST,
+        )
+        for k, leaf in enumerate(leaves)
+        if isinstance(leaf, Banded) and isinstance(leaf.bandwidth, str)
+    ]
+    shared = [k for k, leaf in enumerate(leaves) if leaf.amplitude == "learn"]
+    last = shared[-1] if shared else -1
+    fixed = as_kernel(
+        tuple(_scaled(leaf, leaf.weight) if k == last else leaf for k, leaf in enumerate(leaves))
+    )
+    axes += [Axis((k,), "amplitude", 0.0, SHARE_SD, -3.0, finest=0.3) for k in shared[:-1]]
+    _bounded(axes)
+    open_bands = [leaves[k] for axis in axes if axis.field == "bandwidth" for k in axis.leaves]
+    others = [leaf for leaf in leaves if not any(leaf is band for band in open_bands)]
+    static = (
+        bool(open_bands)
+        and all(_may_be_constant(leaf) for leaf in open_bands)
+        and all(leaf.constant for leaf in others)
+    )
+    return UnitSpace(fixed, tuple(axes), static, POPULATION_HOPELESS)
+
+
+def open_space(kernel: Kernel, span: float, gap: float, unit_prior: bool, spread: float) -> Space:
+    """The axes of a kernel: each open bandwidth, and one common amplitude where amplitudes are open.
+
+    `gap` is the typical distance of neighbouring instants: no data can show a shorter bandwidth. `spread` centres the amplitude.
+    """
+    leaves = kernel.leaves
+    axes = [
+        _bandwidth_axis(k, leaf, span, gap)
+        for k, leaf in enumerate(leaves)
+        if isinstance(leaf, Banded) and isinstance(leaf.bandwidth, str)
+    ]
+    scaled = tuple(
+        k
+        for k, leaf in enumerate(leaves)
+        if leaf.amplitude == "learn" or (leaf.amplitude is None and not unit_prior)
+    )
+    if scaled:
+        axes.append(
+            Axis(scaled, "amplitude", float(np.log(spread)), AMPLITUDE_SD, -np.inf, finest=0.2)
+        )
+    _bounded(axes)
+    open_bands = [leaves[k] for axis in axes if axis.field == "bandwidth" for k in axis.leaves]
+    return Space(
+        kernel, tuple(axes), bool(open_bands) and all(_may_be_constant(leaf) for leaf in open_bands)
+    )
+
+
+def _bounded(axes: list[Axis]) -> None:
+    """Refuse more hyper-parameters to be learned than a grid can have axes."""
+    if len(axes) > MOST_AXES:
+        raise InputError(
+            f"kernel: {len(axes)} bandwidths and amplitudes are to be learned, whose every combination would be tried; "
+            f"{MOST_AXES} at most, so give numbers for the others"
+        )
+
+
+def _may_be_constant(leaf: Leaf) -> bool:
+    return (
+        isinstance(leaf, Banded)
+        and replace(leaf, bandwidth=np.inf).constant
+        and not isinstance(leaf, Periodic)
+    )
+
+
+def _bandwidth_axis(k: int, leaf: Banded, span: float, gap: float) -> Axis:
+    if isinstance(leaf, Periodic):  # counted within the period
+        return Axis((k,), "bandwidth", 0.0, BANDWIDTH_SD, float(np.log(0.1)))
+    if span <= 0:
+        raise InputError(
+            "bandwidth: no time scale to learn, since all times (of every curve) are equal; "
+            "give a number, or inf for a constant"
+        )
+    shortest = (
+        max(gap, span / MOST_WAVES) if leaf.featured else gap
+    )  # features cost the square of span/h
+    return Axis(
+        (k,),
+        "bandwidth",
+        float(np.log(BANDWIDTH_CENTRE * span)),
+        BANDWIDTH_SD,
+        float(np.log(shortest)),
+    )
+
+
+def first_nodes(space: Space) -> list[Array]:
+    """The grid before the data have spoken, in prior sds around the centre; coarser where several axes multiply."""
+    steps = np.arange(-2.5, 2.6, 0.5) if len(space.axes) == 1 else np.arange(-2.0, 1.1, 1.0)
+    return [
+        np.unique(np.maximum(steps * axis.sd + axis.centre, axis.lowest)) for axis in space.axes
+    ]
+
+
+def explore(
+    space: Space,
+    evaluate: Callable[[list[Kernel]], list[R]],
+    weigh: Callable[[list[R], Array], Array],
+    pick: bool = False,
+) -> list[Evaluated[R]]:
+    """Evaluate the space's priors, growing and refining the grid by the weights that `weigh(results, log masses)` gives them.
+
+    Ends that carry weight are pushed out first, faster each round; nodes are added between others only once the best lies inside. With
+    `pick` the grid is refined to the finest step around the best.
+    """
+    nodes = first_nodes(space)
+    known: dict[Kernel, R] = {}
+    for growth in range(ROUNDS):
+        found = _evaluate_all(space, nodes, known, evaluate, weigh)
+        shares = weigh([e.result for e in found], np.array([e.log_mass for e in found]))
+        grown = [
+            _grow(axis, values, _marginal(found, shares, d, values), pick, growth)
+            for d, (axis, values) in enumerate(zip(space.axes, nodes, strict=True))
+        ]
+        if all(new.size == old.size for new, old in zip(grown, nodes, strict=True)):
+            break
+        if (
+            len(space.axes) > 2
+            and len(known) + len(_promising(space, grown, known, weigh)) > MOST_POINTS
+        ):
+            break  # a finer grid of so many axes would take hours
+        nodes = grown
+    return found
+
+
+def _evaluate_all(
+    space: Space,
+    nodes: list[Array],
+    known: dict[Kernel, R],
+    evaluate: Callable[[list[Kernel]], list[R]],
+    weigh: Callable[[list[R], Array], Array],
+) -> list[Evaluated[R]]:
+    """Every promising point of the grid and the constants beside it, with their prior masses; only new ones are evaluated."""
+    keep = STATIC_PRIOR if space.static else 0.0
+    masses = [_log_masses(axis, values) for axis, values in zip(space.axes, nodes, strict=True)]
+    constants = [
+        dict.fromkeys(mass, 0.0) if axis.field == "bandwidth" else mass
+        for axis, mass in zip(space.axes, masses, strict=True)
+    ]
+    listed: list[tuple[Kernel, float, tuple[float, ...] | None]] = [
+        (space.at(p), float(np.log1p(-keep)) + _log_mass(masses, p), p)
+        for p in _promising(space, nodes, known, weigh)
+    ]
+    listed += [
+        (space.constant(p), float(np.log(keep)) + _log_mass(constants, p), None)
+        for p in _constant_points(space, nodes)
+    ]
+    missing = [kernel for kernel, _, _ in listed if kernel not in known]
+    known.update(zip(missing, evaluate(missing), strict=True))
+    return [Evaluated(kernel, known[kernel], mass, point) for kernel, mass, point in listed]
+
+
+def _constant_points(space: Space, nodes: list[Array]) -> list[tuple[float, ...]]:
+    """Grid points of the constant curves: the bandwidths do not count, so one of each serves."""
+    if not space.static:
+        return []
+    return list(
+        product(
+            *[
+                values[:1] if axis.field == "bandwidth" else values
+                for values, axis in zip(nodes, space.axes, strict=True)
+            ]
+        )
+    )
+
+
+def _promising(
+    space: Space,
+    nodes: list[Array],
+    known: dict[Kernel, R],
+    weigh: Callable[[list[R], Array], Array],
+) -> list[tuple[float, ...]]:
+    """Grid points whose nearest evaluated point is not hopelessly behind the best; all of them on a single axis."""
+    points = list(product(*nodes))
+    if not known or len(space.axes) == 1:
+        return points
+    seen = [p for p in points if space.at(p) in known]
+    weights = weigh([known[space.at(p)] for p in seen], np.zeros(len(seen)))
+    scale = np.array([axis.sd for axis in space.axes])
+    places = np.array(seen) / scale
+    near = [weights[((places - np.array(p) / scale) ** 2).sum(axis=1).argmin()] for p in points]
+    return [p for p, w in zip(points, near, strict=True) if w > space.hopeless * weights.max()]
+
+
+def _log_masses(axis: Axis, values: Array) -> dict[float, float]:
+    """Log prior mass of each cell of an axis, by its node."""
+    logs = np.log(_cells(values))
+    return {
+        float(value): axis.log_prior(value) + float(log)
+        for value, log in zip(values, logs, strict=True)
+    }
+
+
+def _log_mass(masses: list[dict[float, float]], point: tuple[float, ...]) -> float:
+    """Log prior mass of a grid point's cell."""
+    return sum(mass[value] for mass, value in zip(masses, point, strict=True))
+
+
+def _cells(values: Array) -> Array:
+    """Widths of the cells around the nodes of an axis."""
+    if values.size == 1:
+        return np.ones(1)
+    gaps = np.diff(values)
+    return 0.5 * (np.append(gaps, gaps[-1]) + np.insert(gaps, 0, gaps[0]))
+
+
+def _marginal(found: list[Evaluated[R]], shares: Array, axis: int, values: Array) -> Array:
+    """Weight of each node of one axis; constants do not count."""
+    on_grid = [
+        (e.point[axis], share)
+        for e, share in zip(found, shares, strict=True)
+        if e.point is not None
+    ]
+    at = np.searchsorted(values, [place for place, _ in on_grid])
+    weight = np.bincount(at, weights=[share for _, share in on_grid], minlength=values.size).astype(
+        np.float64
+    )
+    return weight / max(float(weight.sum()), 1e-300)
+
+
+def _grow(axis: Axis, values: Array, share: Array, pick: bool, growth: int) -> Array:
+    """New nodes of one axis: beyond an end that carries weight, else between the nodes that carry nearly all of it."""
+    if values.size == 1:
+        return values
+    best, stride = int(share.argmax()), 0.5 * axis.sd
+    out = [stride * k for k in range(1, 2 + growth)]
+    new: list[float] = []
+    if share[0] > NEGLIGIBLE and values[0] > axis.lowest:
+        new += [max(axis.lowest, values[0] - away) for away in out]
+    # the prior itself fades towards long bandwidths, and the constant curve stands behind them
+    if (
+        share[-1] > (NEGLIGIBLE if axis.field == "amplitude" else 0.3)
+        and values[-1] < axis.centre + 8 * axis.sd
+    ):
+        new += [values[-1] + away for away in out]
+    if new:
+        return np.unique(np.append(values, new))
+    gaps = np.diff(values)
+    for k, gap in enumerate(gaps):
+        near = best in (k, k + 1)
+        if pick:
+            wanted = near and gap > axis.finest
+        else:
+            heavy = share[best] > 0.5 or gap > 0.6 * axis.sd
+            wanted = (
+                heavy
+                and (near or max(share[k], share[k + 1]) > NEGLIGIBLE)
+                and gap > 1.5 * axis.finest
+            )
+        if wanted:
+            new.append(float(0.5 * (values[k] + values[k + 1])))
+    return np.unique(np.append(values, new))

@@ -1,0 +1,67 @@
+"""The grid of abilities: fine enough for the steepest item, wide enough for the farthest person; item likelihoods tabulated on it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dynaesti.core import Array
+from dynaesti.errors import InputError
+from dynaesti.inference import RowTable, row_table
+from dynaesti.model import Bank, PoissonItem
+
+REACH = (
+    8.0,
+    16.0,
+    32.0,
+    64.0,
+)  # of the ability grid, in standard deviations: wider ones where someone needs them
+ROOM = 1.5  # kept free between the farthest ability (three sds included) and the grid's end
+CELLS = (20, 40, 80, 160)  # grid steps to a standard deviation
+MANY_ROWS, COARSE = (
+    100_000,
+    10,
+)  # more rows than this may have wider cells: else they alone would fill the memory
+RESOLVED = 0.35  # log units that the steepest row may change by within a cell
+
+
+def tabulated(bank: Bank, z: Array) -> RowTable:
+    """The rows of all items on a grid of abilities, ready for grafting."""
+    rows = bank.rows(z)
+    bank.check_own(rows, z)
+    return row_table(float(z[0]), float(z[1] - z[0]), rows)
+
+
+def ability_grid(bank: Bank, farthest: float = 0.0) -> Array:
+    """An even grid fine enough for the steepest item, and wide enough for the farthest ability."""
+    steep = bank.steepness()
+    allowed = CELLS if bank.row_count <= MANY_ROWS else (COARSE, *CELLS)
+    cells = next((c for c in allowed if steep / c <= RESOLVED), CELLS[-1])
+    reach = next((r for r in REACH if farthest + ROOM <= r), REACH[-1])
+    return np.linspace(-reach, reach, int(2 * reach * cells) + 1)
+
+
+def check_reach(farthest: float) -> None:
+    """Refuse abilities so far out that no grid of rows reaches them: what lies beyond would be made up."""
+    if not farthest + ROOM <= REACH[-1]:
+        raise InputError(
+            f"abilities reach {farthest:.3g} standard deviations from the population's mean, beyond the {REACH[-1] - ROOM:g} "
+            "that can be computed with; are anchors and answers on one scale, and the responses coded the right way round?"
+        )
+
+
+def check_probability(bank: Bank, log_evidence: float, answers: int) -> None:
+    """Refuse a log probability above 0 of answers that have probabilities: the numbers have failed, and nothing told of them is right."""
+    discrete = all(
+        block.model.categorical or isinstance(block.model, PoissonItem) for block in bank.blocks
+    )
+    if not np.isfinite(log_evidence) or (
+        discrete and log_evidence > EVIDENCE_SLACK * (1 + answers)
+    ):
+        raise InputError(
+            f"the log probability of these {answers:,} answers came out as {log_evidence:+.6g}, which is impossible: items "
+            "are steeper, or lie farther off, than can be computed with; use priors='weak', and look at `fixed` and the "
+            "responses"
+        )
+
+
+EVIDENCE_SLACK = 1e-3  # nats an answer that grafting may be off by

@@ -1,0 +1,132 @@
+"""The population's distribution over a list of priors: learned by EM over people, from each one's evidence under each prior."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dynaesti.core import Array, Ints, compiled
+from dynaesti.model import Kernel
+
+ROUNDS = 200  # at most
+
+
+def population_weights(log_evidence: Array, log_prior: Array, pool: bool) -> tuple[Array, Array]:
+    """(weights of each curve (priors, curves), population's prior weights); with `pool` the latter are learned."""
+    share = (
+        population_share(log_evidence, log_prior)
+        if pool
+        else np.exp(log_prior - np.logaddexp.reduce(log_prior))
+    )
+    return curve_weights(share, log_evidence), share
+
+
+def population_share(log_evidence: Array, log_prior: Array) -> Array:
+    """The population's distribution over priors, learned by EM; the list's own prior counts as one curve more."""
+    base = np.exp(log_prior - np.logaddexp.reduce(log_prior))
+    if base.size == 1:
+        return np.asarray(base)
+    return _pooled(
+        np.ascontiguousarray(np.exp(log_evidence - log_evidence.max(axis=0)).T), base, ROUNDS
+    )
+
+
+@compiled
+def _pooled(relative: Array, base: Array, rounds: int) -> Array:
+    """EM for the shares, from each curve's evidences (curves, priors) relative to its best."""
+    curves, priors = relative.shape
+    share = base.copy()
+    for _ in range(rounds):
+        total = base.copy()
+        for c in range(curves):
+            row, s = relative[c], 0.0
+            for k in range(priors):
+                s += share[k] * row[k]
+            s = 1.0 / max(s, 1e-300)
+            for k in range(priors):
+                total[k] += share[k] * row[k] * s
+        worst = 0.0
+        for k in range(priors):
+            new = total[k] / (1.0 + curves)
+            worst = max(worst, abs(new - share[k]))
+            share[k] = new
+        if worst < 1e-9:
+            break
+    return share
+
+
+def population_evidence(log_evidence: Array, share: Array) -> float:
+    """Log evidence of all curves together, each mixing the priors by the population's shares."""
+    with np.errstate(divide="ignore"):
+        return float(np.logaddexp.reduce(np.log(share)[:, None] + log_evidence, axis=0).sum())
+
+
+def representatives(log_evidence: Array, log_prior: Array, most: int, worth: float) -> Ints:
+    """A few priors that serve the population nearly as well as the whole list, in its order.
+
+    One after the other, the one is taken that adds most to the evidence of all curves together, as long as it adds `worth` nats. The
+    heaviest ones would be neighbours of each other, and leave out what fewer people need, but need more.
+    """
+
+    def evidence(chosen: list[int]) -> float:
+        return population_evidence(
+            log_evidence[chosen], population_share(log_evidence[chosen], log_prior[chosen])
+        )
+
+    picked = [int((log_evidence.sum(axis=1) + log_prior).argmax())]
+    so_far = evidence(picked)
+    while len(picked) < min(most, len(log_prior)):
+        gains = [
+            -np.inf if k in picked else evidence([*picked, k]) - so_far
+            for k in range(len(log_prior))
+        ]
+        if not max(gains) > worth:
+            break
+        picked.append(int(np.argmax(gains)))
+        so_far += max(gains)
+    return np.sort(np.array(picked, dtype=np.int64))
+
+
+def log_list_prior(population: Array, log_prior: Array) -> float:
+    """Log density of the population's weights, for which the list's own prior counts as one curve."""
+    base = np.exp(log_prior - np.logaddexp.reduce(log_prior))
+    return float(base @ np.log(np.maximum(population, 1e-300)))
+
+
+def curve_weights(share: Array, log_evidence: Array) -> Array:
+    """Weights of the priors for each curve (priors, curves), given the population's."""
+    with np.errstate(divide="ignore"):
+        logs = np.log(share)[:, None] + log_evidence
+    return np.asarray(np.exp(logs - np.logaddexp.reduce(logs, axis=0)))
+
+
+@dataclass(frozen=True)
+class Priors:
+    """The list of priors that a population mixes: their log masses in the list, and their shares in the population as far as known."""
+
+    kernels: tuple[Kernel, ...]
+    log_mass: Array
+    share: Array
+
+    @staticmethod
+    def one(kernel: Kernel) -> Priors:
+        """A single prior."""
+        return Priors((kernel,), np.zeros(1), np.ones(1))
+
+    def take(self, chosen: Ints) -> Priors:
+        """Some of them."""
+        return Priors(
+            tuple(self.kernels[k] for k in chosen),
+            self.log_mass[chosen],
+            self.share[chosen] / self.share[chosen].sum(),
+        )
+
+    def with_more(self, more: Priors) -> Priors:
+        """Others beside them, with the share that they have among their own."""
+        share = np.append(self.share, more.share)
+        return Priors(
+            (*self.kernels, *more.kernels),
+            np.append(self.log_mass, more.log_mass),
+            share / share.sum(),
+        )

@@ -1,0 +1,69 @@
+"""A live line while a fit runs: step, evidence, change, speed and time left. In a log file plain lines, and few of them."""
+
+import sys
+import time
+from typing import TextIO
+
+import numpy as np
+
+from dynaesti.estimation.em import Step
+
+SELDOM = 30.0  # seconds between lines where they stay
+
+
+class LiveLine:
+    """Listens to a fit's steps."""
+
+    def __init__(self, tolerance: float, stream: TextIO | None = None) -> None:
+        self.stream = sys.stderr if stream is None else stream
+        self.live = bool(getattr(self.stream, "isatty", lambda: False)())
+        self.target, self.told, self.width = tolerance, -np.inf, 0
+        self.changes: list[float] = []
+
+    def __call__(self, step: Step) -> None:
+        """Tell of a step."""
+        self.changes = (
+            [step.change]
+            if step.stage != getattr(self, "stage", None)
+            else [*self.changes, step.change]
+        )
+        self.stage = step.stage
+        text = (
+            f"{step.stage}: step {step.iteration}, log evidence {step.log_evidence:,.1f}, change {step.change:.2g} se, "
+            f"{step.rows_per_second:,.0f} answers/s, {self._left(step)}"
+        )
+        if self.live:
+            self.stream.write("\r" + text.ljust(self.width))
+            self.stream.flush()
+            self.width = len(text)
+        elif time.monotonic() - self.told > SELDOM:
+            self.told = time.monotonic()
+            self.stream.write(text + "\n")
+
+    def say(self, text: str) -> None:
+        """A line of its own."""
+        self.stream.write(f"{text}\n")
+        self.stream.flush()
+
+    def shard(self, done: int, shards: int) -> None:
+        """Tell of the shards done in the look under way."""
+        if self.live:
+            text = f"{getattr(self, 'stage', 'first look')}: shard {done} of {shards}"
+            self.stream.write("\r" + text.ljust(self.width))
+            self.stream.flush()
+
+    def _left(self, step: Step) -> str:
+        """Time left, were the change to shrink on as it has."""
+        if len(self.changes) < 4 or self.changes[-1] >= self.changes[0]:
+            return "time left unknown yet"
+        rate = np.log(self.changes[0] / self.changes[-1]) / (len(self.changes) - 1)
+        steps = max(0.0, float(np.log(self.changes[-1] / self.target) / rate)) + 2
+        return f"about {steps * step.seconds / len(self.changes):.0f} s left"
+
+    def close(self, verdict: str) -> None:
+        """The last line."""
+        if self.live:
+            self.stream.write("\r" + verdict.ljust(self.width) + "\n")
+            self.stream.flush()
+        elif self.told > -np.inf:
+            self.stream.write(verdict + "\n")

@@ -1,0 +1,86 @@
+"""Taking stock of answers: what the items' categories and starting values rest on. Stocks of parts add up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dynaesti.core import Array, Bools, Ints
+from dynaesti.data import Responses
+from dynaesti.errors import ResponseError
+from dynaesti.model import MOST_VALUES, ItemModel, OwnModel
+
+MOST_CATEGORIES = 60
+
+
+@dataclass(frozen=True)
+class Stock:
+    """How often each item got each response; for amounts their number, mean, and squares about it."""
+
+    people: int
+    number: Ints  # (items,)
+    mean: Array
+    squares: (
+        Array  # sums of (response − mean)²: sums of squares themselves lose all digits far from 0
+    )
+    values: Array  # distinct responses to items with categories, rising
+    counts: Array  # (items, values)
+
+    def __add__(self, other: Stock) -> Stock:
+        values = np.union1d(self.values, other.values)
+        counts = np.zeros((self.number.size, values.size))
+        for part in (self, other):
+            counts[:, np.searchsorted(values, part.values)] += part.counts
+        both = self.number + other.number
+        apart, share = other.mean - self.mean, other.number / np.maximum(both, 1)
+        return Stock(
+            self.people + other.people,
+            both,
+            self.mean + apart * share,
+            self.squares + other.squares + apart**2 * share * self.number,
+            values,
+            counts,
+        )
+
+    def mean_and_sd(self) -> tuple[Array, Array]:
+        """Of each item's responses."""
+        return self.mean, np.sqrt(self.squares / np.maximum(self.number, 1))
+
+
+def amounts(models: tuple[ItemModel, ...]) -> Bools:
+    """Which items' responses are amounts, without categories."""
+    kinds = {kind: not kind.categorical and not isinstance(kind, OwnModel) for kind in set(models)}
+    return np.array([kinds[model] for model in models])
+
+
+def take_stock(responses: Responses, models: tuple[ItemModel, ...]) -> Stock:
+    """Of the answers to items with these models."""
+    items, resp = responses.item, responses.resp
+    size = len(models)
+    mine = ~amounts(models)[items]
+    values = np.unique(resp[mine])
+    check_values(values, models)
+    cell = items[mine] * max(values.size, 1) + np.searchsorted(values, resp[mine])
+    counts = (
+        np.bincount(cell, minlength=size * values.size)
+        .reshape(size, values.size)
+        .astype(np.float64)
+    )
+    number = np.bincount(items, minlength=size)
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean = np.bincount(items, resp, size) / np.maximum(number, 1)
+        squares = np.bincount(items, (resp - mean[items]) ** 2, size).astype(np.float64)
+    return Stock(responses.people.size, number, mean, squares, values, counts)
+
+
+def check_values(values: Array, models: tuple[ItemModel, ...]) -> None:
+    """Refuse more distinct responses than categories can be made of."""
+    kinds = {
+        type(model) for model, amount in zip(models, amounts(models), strict=True) if not amount
+    }
+    if values.size > (MOST_VALUES if kinds <= {OwnModel} else MOST_CATEGORIES):
+        raise ResponseError(
+            f"resp: {values.size} distinct values for models with categories; recode them, or use poisson, gaussian or "
+            "beta"
+        )

@@ -1,0 +1,266 @@
+"""Standard errors of the items: the observed information as a cross-product of expected scores.
+
+By Fisher's identity the gradient of a person's log evidence by an item's parameters is the sum of expected scores of their answers to it
+under the tilted distributions. Their cross-product over people estimates the information about all items together; its inverse
+counts what the items do not know of each other. Where parameters outnumber people it is singular, so there each item has its own
+block (what its answers say, other items held) and the uncertainty that all items share is added: where the abilities' zero lies and how
+long their unit is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dynaesti.core import Array
+from dynaesti.estimation.e_step import Expectation, Expected, unit_information
+from dynaesti.estimation.site_layout import Answers
+from dynaesti.inference import RowTable
+from dynaesti.model import STEP, Bank, Block, Kernel, OwnModel
+
+PEOPLE_EACH = 4  # people a parameter for the joint estimate
+MOST_WORK = 3e10  # of the joint estimate: people × parameters²
+CHUNK = 2000
+
+
+@dataclass(frozen=True)
+class Information:
+    """What people's answers say about the items: sums over people, so those of parts add up."""
+
+    items: Array  # a block for each item (items, parameters, parameters), or all parameters together (parameters, parameters)
+    unit: float  # about the abilities' unit, where it is a parameter of its own
+    anchorage: Array  # (2, 2): about where the abilities' zero lies and how long their unit is
+
+    def __add__(self, other: Information) -> Information:
+        return Information(
+            self.items + other.items, self.unit + other.unit, self.anchorage + other.anchorage
+        )
+
+
+def joint_wanted(bank: Bank, people: int) -> bool:
+    """Whether people suffice, and the work is bearable, for all items' parameters together."""
+    free = bank.free_count
+    return (
+        free > 0
+        and people >= PEOPLE_EACH * free
+        and people * free**2 <= MOST_WORK
+        and not any(b.model.shared for b in bank.blocks)
+    )
+
+
+def gathered(
+    engine: Expectation,
+    bank: Bank,
+    table: RowTable,
+    slopes: Array,
+    kernels: list[Kernel],
+    expected: Expected,
+    joint: bool,
+) -> Information:
+    """The information that some people hold; `slopes` are those of `row_slopes`."""
+    answers = engine.answers
+    scores = engine.scores(kernels, expected, table, slopes)
+    unit = 0.0
+    if bank.metric.free_scale:  # the unit's own information; items held
+        unit = float(
+            (
+                np.add.reduceat(scores[:, -1], answers.member_start[answers.site_start[:-1]]) ** 2
+            ).sum()
+        )
+    return Information(
+        _joint(bank, answers, scores) if joint else _own(bank, answers, scores),
+        unit,
+        unit_information(engine, kernels, expected),
+    )
+
+
+def item_covariances(bank: Bank, information: Information) -> tuple[Array, ...]:
+    """Covariance of each item's parameters, block by block: (items, parameters, parameters), zero where fixed.
+
+    Blocks whose slope is 1, so that the abilities' unit is free, have the log of that unit as one parameter more, the last.
+    """
+    if information.items.ndim == 2:
+        return _from_joint(bank, information.items)
+    spread = shared_covariance(information)
+    unit = 1.0 / information.unit if information.unit > 0 else 0.0
+    parts = [
+        information.items[block.items][:, : block.u.shape[1], : block.u.shape[1]]
+        for block in bank.blocks
+    ]
+    return tuple(
+        _with_unit(block, bank, _own_block(block, part) + _shared(block, bank, spread), unit)
+        for block, part in zip(bank.blocks, parts, strict=True)
+    )
+
+
+def covariances_of(
+    block: Block, bank: Bank, information: Array, shared: Array, unit: float
+) -> Array:
+    """The same for some items, from their own information and the uncertainty that all items share; `unit`: variance of the log unit."""
+    width = block.u.shape[1]
+    return _with_unit(
+        block,
+        bank,
+        _own_block(block, information[:, :width, :width]) + _shared(block, bank, shared),
+        unit,
+    )
+
+
+def shared_covariance(information: Information) -> Array:
+    """(2, 2): of where the abilities' zero lies and of the log of their unit, which all items share."""
+    return np.asarray(np.linalg.inv(information.anchorage + 1e-9 * np.eye(2)), dtype=np.float64)
+
+
+def drawn_bank(
+    bank: Bank, covariance: tuple[Array, ...], shared: Array, rng: np.random.Generator
+) -> Bank:
+    """Items as they might be too: the abilities' zero and unit moved for all together, then each item by itself."""
+    together = np.linalg.cholesky(shared + 1e-12 * np.eye(2)) @ rng.standard_normal(2)
+    blocks, metric = [], bank.metric
+    for block, cov in zip(bank.blocks, covariance, strict=True):
+        width, moves = block.u.shape[1], _moves(block, bank)
+        own = cov[:, :width, :width] - np.einsum("ipa,ab,iqb->ipq", moves, shared, moves)
+        values, vectors = np.linalg.eigh(own)
+        off = np.einsum(
+            "ipq,iq->ip",
+            vectors,
+            np.sqrt(np.maximum(values, 0.0)) * rng.standard_normal(block.u.shape),
+        )
+        if block.model.shared:  # each item's own difficulty, and one draw of the thresholds
+            middle = off.mean(axis=1, keepdims=True)
+            off = middle + (off - middle).mean(axis=0)
+        blocks.append(replace(block, u=block.u + off + moves @ together))
+        if cov.shape[1] > width:
+            metric = replace(
+                bank.metric,
+                log_scale=bank.metric.log_scale
+                + float(np.sqrt(cov[0, -1, -1]) * rng.standard_normal()),
+            )
+    return replace(bank, blocks=tuple(blocks), metric=metric)
+
+
+def _with_unit(block: Block, bank: Bank, cov: Array, unit: float) -> Array:
+    """The variance of the log unit appended where the block needs it."""
+    if not (block.model.fixes_slope and bank.metric.free_scale):
+        return cov
+    wide = np.pad(cov, ((0, 0), (0, 1), (0, 1)))
+    wide[:, -1, -1] = unit
+    return wide
+
+
+def row_slopes(bank: Bank, z: Array) -> Array:
+    """Derivatives of the rows by their item's parameters, and by the metric's free ones in the last columns."""
+    own = bank.slopes(z)
+    metric = bank.metric
+    if not (metric.free_location or metric.free_scale):
+        return own
+    step = 1e-4
+    rise = (bank.rows(z + step) - bank.rows(z - step)) / (2 * step) / metric.scale  # by θ
+    parts = [rise] * metric.free_location + [rise * metric.scale * z] * metric.free_scale
+    return np.concatenate([own, np.stack(parts, axis=1)], axis=1)
+
+
+def _positions(bank: Bank) -> Array:
+    """Place of each item's parameters in the bank's vector, −1 where fixed: (items, widest)."""
+    width = max(block.u.shape[1] for block in bank.blocks)
+    out, used = np.full((bank.item_count, width), -1, dtype=np.int64), 0
+    for block in bank.blocks:
+        place = np.full(block.u.shape, -1, dtype=np.int64)
+        place[block.free] = used + np.arange(int(block.free.sum()))
+        out[block.items, : block.u.shape[1]] = place
+        used += int(block.free.sum())
+    return out
+
+
+def _joint(bank: Bank, answers: Answers, scores: Array) -> Array:
+    """Cross-product of everyone's scores by all parameters together."""
+    size, places = bank.free_count, _positions(bank)
+    width = places.shape[1]
+    item = bank.item_of_rows()[answers.member_row]
+    extra = scores.shape[1] - width
+    total = np.zeros((size, size))
+    bounds = answers.member_start[answers.site_start]
+    for a in range(0, answers.people, CHUNK):
+        b = min(a + CHUNK, answers.people)
+        mine = slice(int(bounds[a]), int(bounds[b]))
+        person = np.repeat(np.arange(b - a), np.diff(bounds[a : b + 1]))
+        table = np.zeros((b - a, size))
+        for p in range(width):
+            at = places[item[mine], p]
+            known = at >= 0
+            np.add.at(table, (person[known], at[known]), scores[mine, p][known])
+        for k in range(extra):
+            table[:, size - extra + k] = np.bincount(person, scores[mine, width + k], b - a)
+        total += table.T @ table
+    return total
+
+
+def _from_joint(bank: Bank, information: Array) -> tuple[Array, ...]:
+    """Each item's part of the inverse of everything, priors included."""
+    total, places, size = information.copy(), _positions(bank), bank.free_count
+    for block in bank.blocks:
+        at = places[block.items, : block.u.shape[1]]
+        known = at >= 0
+        total[at[known], at[known]] += np.broadcast_to(block.leaning.spread**-2.0, block.u.shape)[
+            known
+        ]
+    cov = np.linalg.pinv(total, hermitian=True)
+    out = []
+    for block in bank.blocks:
+        at = places[block.items, : block.u.shape[1]]
+        if block.model.fixes_slope and bank.metric.free_scale:
+            at = np.pad(at, ((0, 0), (0, 1)), constant_values=size - 1)
+        both = (at[:, :, None] >= 0) & (at[:, None, :] >= 0)
+        out.append(np.where(both, cov[at[:, :, None], at[:, None, :]], 0.0))
+    return tuple(out)
+
+
+def _own(bank: Bank, answers: Answers, scores: Array) -> Array:
+    """Σ over answers of the outer product of their expected scores, item by item."""
+    width = max(block.u.shape[1] for block in bank.blocks)
+    item = bank.item_of_rows()[answers.member_row]
+    own = scores[:, :width]
+    if (
+        answers.member_answer[-1] + 1 < answers.member_answer.size
+    ):  # amounts have several terms an answer
+        first = np.flatnonzero(np.diff(answers.member_answer, prepend=-1))
+        own, item = np.add.reduceat(own, first, axis=0), item[first]
+    total = np.zeros((bank.item_count, width, width))
+    for p in range(width):
+        for q in range(p + 1):
+            total[:, p, q] = total[:, q, p] = np.bincount(
+                item, own[:, p] * own[:, q], minlength=bank.item_count
+            )
+    return total
+
+
+def _own_block(block: Block, information: Array) -> Array:
+    """Inverse of the free part of each item's information, priors included."""
+    both = block.free[:, :, None] & block.free[:, None, :]
+    eye = np.eye(block.u.shape[1])
+    held = (
+        np.where(both, information + np.diag(block.leaning.spread**-2.0), 0.0)
+        + np.where(block.free, 0.0, 1.0)[:, :, None] * eye
+    )
+    return np.where(both, np.linalg.pinv(held + 1e-12 * eye, hermitian=True), 0.0)
+
+
+def _shared(block: Block, bank: Bank, spread: Array) -> Array:
+    """What the uncertain zero and unit of the abilities add, where nothing anchors them."""
+    moves = _moves(block, bank)
+    return np.asarray(np.einsum("ipa,ab,iqb->ipq", moves, spread, moves))
+
+
+def _moves(block: Block, bank: Bank) -> Array:
+    """Derivatives of items by the abilities' zero and log unit, where nothing anchors them: (items, parameters, 2)."""
+    if bank.metric.free_location or isinstance(block.model, OwnModel):
+        return np.zeros((*block.u.shape, 2))
+    moves = []
+    held = (
+        bank.metric.free_scale or block.model.fixes_slope
+    )  # there the unit is a parameter of its own
+    for scale, shift in ((1.0, STEP), (1.0 if held else float(np.exp(STEP)), 0.0)):
+        moved = block.model.recover(block.model.describe(block.u, scale, shift), block.size)
+        moves.append((moved - block.u) / STEP)
+    return np.where(block.free[..., None], np.stack(moves, axis=2), 0.0)

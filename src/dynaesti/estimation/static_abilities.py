@@ -1,0 +1,269 @@
+"""Constant abilities: each person's one ability integrated over the items' rows on an even grid, as coarse as exactness allows.
+
+The trapezoidal rule on an even grid is exact to rounding for smooth integrands once the gap is well below their width, so about thirty
+nodes around where an ability was found last do. Whether they did is seen at the ends, and by leaving out every other node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from dynaesti.core import Array, Bools, Ints, compiled, dot
+from dynaesti.inference import HALF_AGREE, WIDTH, RowTable
+
+Tables = dict[int, Array]  # by stride: at every so many nodes of the grid
+STRIDES = (8, 4, 2, 1)  # nodes are every so many of the fine grid's
+FINE = 0.6  # largest gap, in standard deviations of what is integrated
+ENDS = 1e-8  # largest part of the mass at an end node
+
+
+@compiled
+def _posterior(
+    members: Ints, coefs: Array, rows: Array, log_prior: Array, lo: int, n: int, p: Array
+) -> float:
+    """Weights p of one ability at n nodes from lo on, normalised; returns the log of what they added up to, −inf where none is possible."""
+    for k in range(n):
+        p[k] = log_prior[lo + k]
+    for j in range(members.size):
+        row, c = rows[members[j], lo : lo + n], coefs[j]
+        for k in range(n):
+            p[k] += c * row[k]
+    top = p[0]
+    for k in range(1, n):
+        top = max(top, p[k])
+    if not top > -np.inf:
+        return -np.inf
+    total = 0.0
+    for k in range(n):
+        p[k] = np.exp(p[k] - top)
+        total += p[k]
+    scale = 1.0 / total
+    for k in range(n):
+        p[k] *= scale
+    return float(top + np.log(total))
+
+
+@compiled
+def _integrate(
+    people: Ints,
+    lo: Ints,
+    size: Ints,
+    member_start: Ints,
+    member_row: Ints,
+    member_coef: Array,
+    rows: Array,
+    log_prior: Array,
+    first: float,
+    gap: float,
+    log_z: Array,
+    mean: Array,
+    var: Array,
+    done: Bools,
+) -> None:
+    """Log evidence, mean and variance of each one's ability; not done are those for whom the nodes are too few."""
+    p = np.empty(rows.shape[1])
+    for q in range(people.size):
+        i, n = people[q], size[q]
+        a, b = member_start[i], member_start[i + 1]
+        total = _posterior(member_row[a:b], member_coef[a:b], rows, log_prior, lo[q], n, p)
+        done[q] = False
+        if not total > -np.inf or p[0] > ENDS or p[n - 1] > ENDS:
+            continue
+        m, v, half, half_m, half_v = 0.0, 0.0, 0.0, 0.0, 0.0
+        for k in range(n):
+            m += k * p[k]
+        for k in range(n):
+            v += (k - m) ** 2 * p[k]
+        for k in range(0, n, 2):
+            half += p[k]
+            half_m += (k - m) * p[k]
+            half_v += (k - m) ** 2 * p[k]
+        half_m /= half
+        off = max(
+            abs(2.0 * half - 1.0),
+            abs(half_m) / np.sqrt(v),
+            abs((half_v / half - half_m * half_m) / v - 1.0),
+        )
+        if not off < HALF_AGREE or FINE * FINE * v < 1.0:
+            continue
+        done[q] = True
+        log_z[i], mean[i], var[i] = total + np.log(gap), first + gap * (lo[q] + m), gap * gap * v
+
+
+@compiled
+def _count(
+    people: Ints,
+    lo: Ints,
+    size: Ints,
+    weight: Array,
+    member_start: Ints,
+    member_row: Ints,
+    member_coef: Array,
+    rows: Array,
+    log_prior: Array,
+    counts: Array,
+) -> None:
+    """Add the weights of each one's ability, times the answers' coefficients, to their rows of `counts`."""
+    p = np.empty(rows.shape[1])
+    for q in range(people.size):
+        i, n = people[q], size[q]
+        w = weight[i]
+        if w < 1e-9:
+            continue
+        a, b = member_start[i], member_start[i + 1]
+        _posterior(member_row[a:b], member_coef[a:b], rows, log_prior, lo[q], n, p)
+        for j in range(a, b):
+            out, c = counts[member_row[j], lo[q] : lo[q] + n], w * member_coef[j]
+            for k in range(n):
+                out[k] += c * p[k]
+
+
+@compiled
+def _score(
+    people: Ints,
+    lo: Ints,
+    size: Ints,
+    weight: Array,
+    member_start: Ints,
+    member_row: Ints,
+    member_coef: Array,
+    rows: Array,
+    log_prior: Array,
+    slopes: Array,
+    out: Array,
+) -> None:
+    """Add to out[member] the expected score of every answer's term: mean of coefficient × slopes[row, parameter]."""
+    p = np.empty(rows.shape[1])
+    for q in range(people.size):
+        i, n = people[q], size[q]
+        w = weight[i]
+        if w < 1e-9:
+            continue
+        a, b = member_start[i], member_start[i + 1]
+        _posterior(member_row[a:b], member_coef[a:b], rows, log_prior, lo[q], n, p)
+        for j in range(a, b):
+            for d in range(slopes.shape[1]):
+                out[j, d] += (
+                    w * member_coef[j] * dot(p[:n], slopes[member_row[j], d, lo[q] : lo[q] + n])
+                )
+
+
+@dataclass
+class Quadrature:
+    """People's answers integrated under one normal prior N(0, variance), each over nodes around where their ability was found last."""
+
+    table: RowTable
+    variance: float
+    members: tuple[
+        Ints, Ints, Array
+    ]  # where each person's begin, their rows, and their coefficients
+    _rows: dict[int, tuple[Array, Array]] = field(default_factory=dict)
+
+    def nodes(self, stride: int) -> tuple[Array, Array]:
+        """(rows at every so many nodes, log prior density there)."""
+        found = self._rows.get(stride)
+        if found is None:
+            x = self.table.start + self.table.step * np.arange(
+                0, self.table.log_lik.shape[1], stride
+            )
+            log_prior = -0.5 * x**2 / self.variance - 0.5 * np.log(2 * np.pi * self.variance)
+            found = self._rows[stride] = (
+                np.ascontiguousarray(self.table.log_lik[:, ::stride]),
+                log_prior,
+            )
+        return found
+
+    def strides(self, var: Array) -> Ints:
+        """The widest stride that suits each variance; 0 where none does."""
+        widest, out = (
+            FINE * np.sqrt(np.maximum(var, 0.0)) / self.table.step,
+            np.zeros(var.size, dtype=np.int64),
+        )
+        for stride in STRIDES[::-1]:
+            out[widest >= stride] = stride
+        return out
+
+    def integrate(
+        self, people: Ints, start: tuple[Array, Array] | None, log_z: Array, mean: Array, var: Array
+    ) -> Bools:
+        """Log evidence, mean and variance of each one's ability, from last time's mean and variance; whether it could be done."""
+        done = np.zeros(people.size, dtype=bool)
+        if start is not None:
+            chosen = self.strides(start[1])
+            for stride in STRIDES:
+                self._try(
+                    np.flatnonzero(chosen == stride), people, stride, start, log_z, mean, var, done
+                )
+        for stride in STRIDES:  # whoever is left: everywhere, on finer and finer nodes
+            self._try(np.flatnonzero(~done), people, stride, None, log_z, mean, var, done)
+        return done
+
+    def _try(
+        self,
+        chosen: Ints,
+        people: Ints,
+        stride: int,
+        start: tuple[Array, Array] | None,
+        log_z: Array,
+        mean: Array,
+        var: Array,
+        done: Bools,
+    ) -> None:
+        if not chosen.size:
+            return
+        lo, size = self._window(
+            stride, chosen.size, None if start is None else (start[0][chosen], start[1][chosen])
+        )
+        fine = np.empty(chosen.size, dtype=bool)
+        _integrate(
+            people[chosen],
+            lo,
+            size,
+            *self.members,
+            *self.nodes(stride),
+            self.table.start,
+            stride * self.table.step,
+            log_z,
+            mean,
+            var,
+            fine,
+        )
+        done[chosen] = fine
+
+    def _window(
+        self, stride: int, count: int, around: tuple[Array, Array] | None
+    ) -> tuple[Ints, Ints]:
+        """First node and number of nodes of each person: a bracket around a mean, or everywhere."""
+        last, gap = self.nodes(stride)[1].size - 1, stride * self.table.step
+        if around is None:
+            return np.zeros(count, dtype=np.int64), np.full(count, last + 1)
+        middle, reach = (around[0] - self.table.start) / gap, WIDTH * np.sqrt(around[1]) / gap
+        lo = np.clip(np.floor(middle - reach), 0, last - 1).astype(np.int64)
+        return lo, np.clip(np.ceil(middle + reach), lo + 1, last).astype(np.int64) - lo + 1
+
+    def count(self, people: Ints, mean: Array, var: Array, weight: Array, counts: Tables) -> None:
+        """Add expected counts to tables by stride: at every so many nodes."""
+        for stride, mine, lo, size in self._by_stride(people, mean, var):
+            if stride not in counts:
+                counts[stride] = np.zeros(self.nodes(stride)[0].shape)
+            _count(mine, lo, size, weight, *self.members, *self.nodes(stride), counts[stride])
+
+    def score(
+        self, people: Ints, mean: Array, var: Array, weight: Array, slopes: Tables, out: Array
+    ) -> None:
+        """Add expected scores; `slopes` by stride: those at every so many nodes."""
+        for stride, mine, lo, size in self._by_stride(people, mean, var):
+            _score(mine, lo, size, weight, *self.members, *self.nodes(stride), slopes[stride], out)
+
+    def _by_stride(
+        self, people: Ints, mean: Array, var: Array
+    ) -> Iterator[tuple[int, Ints, Ints, Ints]]:
+        """People who share a stride, and their windows."""
+        chosen = self.strides(var[people])
+        for stride in STRIDES:
+            mine = people[chosen == stride]
+            if mine.size:
+                yield stride, mine, *self._window(stride, mine.size, (mean[mine], var[mine]))

@@ -1,0 +1,1 @@
+"""Importance sampling against the exact posterior."""

@@ -1,0 +1,104 @@
+"""What the curve would be without one emission: its predictive density and the moments at its own instant.
+
+A group of one emission has them already: the cavity. Within a group of several, and for a constant curve where all emissions form one
+group, the others' likelihoods multiply with the cavity on nodes that are shared as long as they suffice.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dynaesti.core import Array, Ints
+from dynaesti.inference.moments.adaptive import ATTEMPTS, DONE, judge_block, spread_nodes
+from dynaesti.inference.moments.table import NODES, WIDTH
+from dynaesti.inference.single_curve import Component
+from dynaesti.inference.site_likelihood import BLOCK, Groups, Likelihood
+
+ALONE = 24  # members up to which each gets nodes of its own
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """Per emission: log density of the observation, and latent mean and variance of the curve, all without it."""
+
+    log_density: Array
+    mean: Array
+    var: Array
+
+
+def leave_out(likelihood: Likelihood, component: Component) -> LeftOut:
+    """Leave each emission out of one component in turn."""
+    groups, count = likelihood.groups, len(likelihood.emissions)
+    out = LeftOut(np.empty(count), np.empty(count), np.empty(count))
+    sizes = np.diff(groups.start)[component.groups]
+    _single(likelihood, component, np.flatnonzero(sizes == 1), out)
+    for site in np.flatnonzero(sizes > 1):
+        _several(likelihood, component, int(site), out)
+    return out
+
+
+def _single(likelihood: Likelihood, component: Component, sites: Ints, out: LeftOut) -> None:
+    members = likelihood.groups.members[likelihood.groups.start[component.groups[sites]]]
+    mean, var, log_z = (
+        component.cav_mean[sites],
+        component.cav_var[sites],
+        component.log_z[sites].copy(),
+    )
+    exact = likelihood.is_gaussian[members]
+    log_z[exact] = likelihood.gaussian_log_density(members[exact], mean[exact], var[exact])
+    out.log_density[members], out.mean[members], out.var[members] = log_z, mean, var
+
+
+def _several(likelihood: Likelihood, component: Component, site: int, out: LeftOut) -> None:
+    """One group with many members: log Z with all of them minus log Z without each."""
+    members = likelihood.groups.of(int(component.groups[site]))
+    bare_mean, bare_var = float(component.cav_mean[site]), float(component.cav_var[site])
+    total_z, mean, var = _moments_without(likelihood, members, None, bare_mean, bare_var)
+    if members.size <= ALONE:
+        for member in members:
+            log_z, out.mean[member], out.var[member] = _moments_without(
+                likelihood, members, int(member), bare_mean, bare_var
+            )
+            out.log_density[member] = total_z - log_z
+        return
+    # many members: leaving one out hardly moves the others, so wide shared nodes serve all
+    reach = 1.5 * WIDTH * np.sqrt(var)
+    x = np.linspace(mean - reach, mean + reach, 8 * NODES)
+    log_w = -0.5 * (x - bare_mean) ** 2 / bare_var
+    every = Groups(np.array([0, members.size]), members)
+    log_w = log_w + likelihood.group_values(np.array([0]), x[None], every)[0]
+    for a in range(0, members.size, max(1, BLOCK // x.size)):
+        rows = members[a : a + max(1, BLOCK // x.size)]
+        own = likelihood.evaluate(rows, np.broadcast_to(x, (rows.size, x.size)))
+        rest = log_w - np.where(np.isfinite(own), own, 0.0)
+        top = rest.max(axis=1, keepdims=True)
+        p = np.exp(rest - top)
+        mass = p.sum(axis=1)
+        out.mean[rows] = p @ x / mass
+        out.var[rows] = np.einsum("ij,ij->i", p, (x - out.mean[rows, None]) ** 2) / mass
+        log_z = top[:, 0] + np.log(mass * (x[1] - x[0])) - 0.5 * np.log(2 * np.pi * bare_var)
+        out.log_density[rows] = total_z - log_z
+        # where an emission forbids nodes, or the nodes are not wide enough without it, it gets nodes of its own
+        for row in rows[(rest[:, [0, -1]] > top - 12).any(axis=1) | ~np.isfinite(own).all(axis=1)]:
+            log_one, out.mean[row], out.var[row] = _moments_without(
+                likelihood, members, int(row), bare_mean, bare_var
+            )
+            out.log_density[row] = total_z - log_one
+
+
+def _moments_without(
+    likelihood: Likelihood, members: Ints, left_out: int | None, mean: float, var: float
+) -> tuple[float, float, float]:
+    """(log Z, mean, variance) of the cavity times all members but one."""
+    kept = members if left_out is None else members[members != left_out]
+    group = Groups(np.array([0, kept.size]), kept)
+    reach = WIDTH * np.sqrt(var)
+    lo, hi, nodes = np.array([mean - reach]), np.array([mean + reach]), np.array([NODES])
+    m, v, log_z, verdict = np.empty(1), np.empty(1), np.empty(1), np.ones(1, dtype=np.int64)
+    for _ in range(ATTEMPTS):
+        x = spread_nodes(lo, hi, int(nodes[0]))
+        log_w = likelihood.group_values(np.array([0]), x, group) - 0.5 * (x - mean) ** 2 / var
+        judge_block(log_w, lo, hi, nodes, m, v, log_z, verdict)
+        if verdict[0] == DONE:
+            break
+    return float(log_z[0] - 0.5 * np.log(2 * np.pi * var)), float(m[0]), float(v[0])

@@ -1,0 +1,106 @@
+"""Mixtures of Gaussian marginals behind a link: means, sds and quantiles at many points at once."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from dynaesti.core import Array, Bools, Ints, refuse
+from dynaesti.errors import InputError
+from dynaesti.model import POSITIVE, Link
+
+HERMITE_X, HERMITE_WEIGHTS = np.polynomial.hermite_e.hermegauss(48)
+HERMITE_WEIGHTS = HERMITE_WEIGHTS / np.sqrt(2 * np.pi)
+HEAVY = 1.0  # latent sd of a component from which on moments under a link without upper end hang on a tail that the data may have cut off
+TRUSTED = 0.999  # probability within which such moments are then taken
+LEVELS = 400  # and the quantiles that they are averaged over
+
+
+def check_level(level: float) -> None:
+    """Refuse what is no probability of a band."""
+    if not isinstance(level, int | float) or not 0 < level < 1:
+        raise InputError(f"level: {level!r} is not between 0 and 1")
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """Latent marginals: means and sds are (components, points); weights are that or (components, 1)."""
+
+    weights: Array
+    means: Array
+    sds: Array
+
+    def _average(self, values: Array) -> Array:
+        return np.asarray((self.weights * values).sum(axis=0))
+
+    def _through(self, link: Link) -> Array:
+        """Values on the link's scale at the quadrature nodes of every component."""
+        return link.value(self.means[..., None] + self.sds[..., None] * HERMITE_X)
+
+    def mean(self, link: Link) -> Array:
+        """Mean at each point, on the link's scale."""
+        return self._average(
+            self.means if link.name == "identity" else self._through(link) @ HERMITE_WEIGHTS
+        )
+
+    def sd(self, link: Link) -> Array:
+        """Standard deviation at each point, on the link's scale."""
+        mean = self.mean(link)
+        if link.name == "identity":
+            return np.sqrt(self._average(self.sds**2 + (self.means - mean) ** 2))
+        return np.asarray(
+            np.sqrt(self._average((self._through(link) - mean[:, None]) ** 2 @ HERMITE_WEIGHTS))
+        )
+
+    def heavy(self, link: Link) -> Bools:
+        """At which points mean and sd would hang on the Gaussians' far tails: a rate's logarithm is widely unknown there.
+
+        e^x under a Gaussian of sd 4 has sd 9,000,000: whatever cut the tail off (twelve counts of 0, say) is not in the Gaussian.
+        """
+        return np.asarray(((self.sds > HEAVY) & (self.weights > 0)).any(axis=0)) & (
+            link.range == POSITIVE
+        )
+
+    def trusted_moments(self, link: Link) -> tuple[Array, Array]:
+        """Mean and sd within the central part of the distribution, where its tails are not to be trusted."""
+        levels = 0.5 + TRUSTED * (np.arange(LEVELS) + 0.5 - 0.5 * LEVELS) / LEVELS
+        values = self.quantiles(levels, link)
+        return values.mean(axis=0), values.std(axis=0)
+
+    def take(self, points: Ints | Bools) -> "Mixture":
+        """Some of the points."""
+        return Mixture(
+            np.broadcast_to(self.weights, self.means.shape)[:, points],
+            self.means[:, points],
+            self.sds[:, points],
+        )
+
+    def quantiles(self, q: Array, link: Link) -> Array:
+        """Quantiles on the link's scale, one row a level: exact, since monotone links carry quantiles over."""
+        refuse((q <= 0) | (q >= 1), "q", "not between 0 and 1", "give probabilities")
+        return np.array(
+            [
+                link.value(self._latent_quantile(level if link.sign > 0 else 1 - level))
+                for level in q
+            ]
+        )
+
+    def _latent_quantile(self, q: float) -> Array:
+        """By Newton steps within a shrinking bracket."""
+        ends = self.means + self.sds * ndtri(q)
+        if len(self.means) == 1:
+            return np.asarray(ends[0])
+        lo, hi = ends.min(axis=0), ends.max(axis=0)
+        x: Array = 0.5 * (lo + hi)
+        for _ in range(100):
+            z = (x - self.means) / self.sds
+            above = self._average(ndtr(z)) - q
+            lo, hi = np.where(above < 0, x, lo), np.where(above > 0, x, hi)
+            slope = self._average(np.exp(-0.5 * z**2) / (self.sds * np.sqrt(2 * np.pi)))
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+                newton = x - above / slope
+            step: Array = np.where((newton >= lo) & (newton <= hi), newton, 0.5 * (lo + hi))
+            if np.all(np.abs(step - x) <= 1e-13 * (1 + np.abs(x))):
+                return step
+            x = step
+        return x

@@ -1,0 +1,158 @@
+"""Tilted moments by brackets that are judged, moved, zoomed and refined until they can be trusted."""
+
+import numpy as np
+
+from dynaesti.core import Array, Ints, compiled
+from dynaesti.inference.moments.table import HALF_AGREE, MOST_NODES, NODES, interpolate
+
+EDGE = 25.0  # an end is low enough when its log density lies so far below the top: heavy tails still count at 18
+ATTEMPTS = 80
+DONE, RETRY, HOPELESS = 0, 1, 2
+
+
+@compiled
+def lattice(lo: float, hi: float, n: int) -> tuple[float, float]:
+    """(first node, step) of n nodes over about [lo, hi] that stay put when the bracket moves a little.
+
+    Nodes that followed every move would make the quadrature of a kinked likelihood jitter, and grafting could not settle on it.
+    """
+    step = 2.0 ** (np.ceil(8.0 * np.log2((hi - lo) / (n - 2))) / 8.0)
+    return np.floor(lo / step) * step, step
+
+
+@compiled
+def _judge(
+    log_w: Array, n: int, lo: float, step: float
+) -> tuple[int, float, float, int, float, float, float]:
+    """Judge a bracket of n nodes lo + step·k that carry log densities: (verdict, lo, hi, nodes, log Σ, mean, variance).
+
+    When the verdict is RETRY, lo, hi and nodes say what to try next.
+    """
+    hi = lo + step * (n - 1)
+    top = -np.inf
+    at = 0
+    for k in range(n):
+        if np.isnan(log_w[k]):
+            return HOPELESS, lo, hi, n, np.nan, np.nan, np.nan
+        if log_w[k] > top:
+            top = log_w[k]
+            at = k
+    if top == -np.inf:  # possible nowhere among these nodes: look closer
+        if n >= MOST_NODES:
+            return HOPELESS, lo, hi, n, -np.inf, np.nan, np.nan
+        return RETRY, lo, hi, 4 * n, top, 0.0, 0.0
+    width = hi - lo
+    left, right = (
+        log_w[0] > top - EDGE,
+        log_w[n - 1] > top - EDGE,
+    )  # a high end means mass beyond it
+    if left or right:  # twice the nodes: a coarser step could lose a narrow top again
+        nodes = min(2 * n, 2 * MOST_NODES)
+        return (
+            RETRY,
+            lo - (0.5 * width if left else 0.0),
+            hi + (0.5 * width if right else 0.0),
+            nodes,
+            top,
+            0.0,
+            0.0,
+        )
+    first, last = 0, n - 1
+    while log_w[first] < top - EDGE - 2.0:
+        first += 1
+    while log_w[last] < top - EDGE - 2.0:
+        last -= 1
+    if last - first + 2 < 0.4 * (n - 1):  # most nodes are wasted on empty ends: zoom in
+        nodes = NODES
+        while nodes < last - first + 3:
+            nodes *= 2
+        return RETRY, lo + step * (first - 1), lo + step * (last + 1), nodes, top, 0.0, 0.0
+    centre = lo + step * at
+    s0, s1, s2, h0, h1, h2 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    for k in range(n):
+        p = np.exp(log_w[k] - top)
+        d = (k - at) * step
+        s0 += p
+        s1 += p * d
+        s2 += p * d * d
+        if (k - at) % 2 == 0:
+            h0 += p
+            h1 += p * d
+            h2 += p * d * d
+    mean = s1 / s0
+    var = s2 / s0 - mean * mean
+    sd = np.sqrt(max(var, 0.0))
+    half_mean = h1 / h0
+    half_var = h2 / h0 - half_mean * half_mean
+    off = (
+        max(abs(2.0 * h0 / s0 - 1.0), abs(half_mean - mean) / sd, abs(half_var / var - 1.0))
+        if sd > 0
+        else 1.0
+    )
+    if not off < HALF_AGREE and n < MOST_NODES:
+        return RETRY, lo, hi, 2 * n, top, 0.0, 0.0
+    return DONE, lo, hi, n, top + np.log(s0 * step), centre + mean, var
+
+
+@compiled
+def spread_nodes(lo: Array, hi: Array, n: int) -> Array:
+    """The nodes of many brackets, one a row."""
+    x = np.empty((lo.size, n))
+    for k in range(lo.size):
+        first, step = lattice(lo[k], hi[k], n)
+        for j in range(n):
+            x[k, j] = first + step * j
+    return x
+
+
+@compiled
+def judge_block(
+    log_w: Array,
+    lo: Array,
+    hi: Array,
+    nodes: Ints,
+    mean: Array,
+    var: Array,
+    log_z: Array,
+    verdict: Ints,
+) -> None:
+    """Judge many brackets with equally many nodes on their lattices; the next brackets, moments and verdicts are written."""
+    n = log_w.shape[1]
+    for k in range(log_w.shape[0]):
+        lo[k], step = lattice(lo[k], hi[k], n)
+        verdict[k], lo[k], hi[k], nodes[k], log_z[k], mean[k], var[k] = _judge(
+            log_w[k], n, lo[k], step
+        )
+
+
+@compiled
+def careful(
+    log_lik: Array,
+    members: Ints,
+    coefs: Array,
+    start: float,
+    step: float,
+    mean: float,
+    var: float,
+    lo: float,
+    hi: float,
+    log_w: Array,
+) -> tuple[int, float, float, float, float, float, int]:
+    """Tilted moments by judged brackets, with interpolated rows: (verdict, log Z, mean, variance, first node, gap, nodes).
+
+    `log_w` is left holding the log densities at the nodes.
+    """
+    n = NODES
+    verdict = RETRY
+    log_sum, m, v, gap = 0.0, 0.0, 0.0, 0.0
+    for _ in range(ATTEMPTS):
+        lo, gap = lattice(lo, hi, n)
+        for k in range(n):
+            x = lo + gap * k
+            log_w[k] = (
+                interpolate(log_lik, members, coefs, start, step, x) - 0.5 * (x - mean) ** 2 / var
+            )
+        verdict, lo, hi, n, log_sum, m, v = _judge(log_w, n, lo, gap)
+        if verdict != RETRY:
+            break
+    return verdict, log_sum - 0.5 * np.log(2.0 * np.pi * var), m, v, lo, gap, n

@@ -1,0 +1,235 @@
+"""Tilted moments: (log Z, mean, variance) of f(x)·N(x; m, v), for likelihoods tabulated on an even grid or evaluated.
+
+The nodes follow the tilted distribution, not the cavity: a bracket around the last known tilted distribution is checked
+at both ends (low enough?), for resolution (enough nodes within a standard deviation?) and for smoothness (do half the
+nodes give the same answer?), and moved, zoomed or refined until all three hold. On even nodes the trapezoid rule converges
+exponentially, so agreement of half the nodes to 1e-4 means all of them are right to about 1e-8.
+"""
+
+import numpy as np
+
+from dynaesti.core import Array, Ints, compiled
+from dynaesti.inference.moments.adaptive import DONE, careful
+from dynaesti.inference.moments.on_grid import NARROW, narrow_moments, on_grid, quick_moments
+from dynaesti.inference.moments.table import FAIR, FULL, MOST_NODES, ROUGH, WIDTH
+
+NEAR = 0.5  # how far a cavity may move at most, in sds, for derivatives to speak
+PASSING = 5e-6  # error in sds from which on the rough nodes do
+
+
+@compiled
+def match_one(
+    members: Ints,
+    coefs: Array,
+    log_lik: Array,
+    lik: Array,
+    top: Array,
+    start: float,
+    step: float,
+    cav_mean: float,
+    cav_var: float,
+    mean: float,
+    var: float,
+    log_w: Array,
+) -> tuple[bool, float, float, float, float, float]:
+    """Tilted moments of one site, near the guess (mean, var): (done, log Z, mean, variance, third and fourth central).
+
+    The last two are nan where only careful quadrature would do.
+    """
+    sd = np.sqrt(var)
+    if members.size == 1:
+        if cav_var < (NARROW * step) ** 2:
+            found = narrow_moments(log_lik, members, coefs, start, step, cav_mean, cav_var)
+            if found[0]:
+                return found
+        row = members[0]
+        if coefs[0] == 1.0:
+            trusted, z, m, v, third, fourth = quick_moments(
+                lik, log_lik.shape[1], row, start, step, cav_mean, cav_var, mean, sd, FULL
+            )
+            if trusted:
+                return True, np.log(z) + top[row], m, v, third, fourth
+    else:
+        trusted, lz, m, v, _, _, _ = on_grid(
+            log_lik, members, coefs, start, step, cav_mean, cav_var, mean, sd, log_w
+        )
+        if trusted:
+            return True, lz, m, v, np.nan, np.nan
+    verdict, lz, m, v, _, _, _ = careful(
+        log_lik,
+        members,
+        coefs,
+        start,
+        step,
+        cav_mean,
+        cav_var,
+        mean - WIDTH * sd,
+        mean + WIDTH * sd,
+        log_w,
+    )
+    return verdict == DONE, lz, m, v, np.nan, np.nan
+
+
+@compiled
+def match_table(
+    sites: Ints,
+    group: Ints,
+    member_start: Ints,
+    member_row: Ints,
+    member_coef: Array,
+    log_lik: Array,
+    lik: Array,
+    top: Array,
+    start: float,
+    step: float,
+    cav_mean: Array,
+    cav_var: Array,
+    log_z: Array,
+    mean: Array,
+    var: Array,
+) -> int:
+    """Tilted moments of the chosen sites. On entry `mean` and `var` hold a guess, for the bracket to try first.
+
+    Returns the site that cannot be integrated, or -1.
+    """
+    log_w = np.empty(4 * MOST_NODES)
+    for site in sites:
+        g = group[site]
+        a, b = member_start[g], member_start[g + 1]
+        if a == b:
+            log_z[site], mean[site], var[site] = 0.0, cav_mean[site], cav_var[site]
+            continue
+        done, lz, m, v, _, _ = match_one(
+            member_row[a:b],
+            member_coef[a:b],
+            log_lik,
+            lik,
+            top,
+            start,
+            step,
+            cav_mean[site],
+            cav_var[site],
+            mean[site],
+            var[site],
+            log_w,
+        )
+        if not done:
+            return int(site)
+        log_z[site], mean[site], var[site] = lz, m, v
+    return -1
+
+
+@compiled
+def _lean(known: Array, m: float, v: float) -> tuple[float, float, float]:
+    """(log Z, mean, variance) for a cavity near the one they are known at, see `match_again`."""
+    m0, tight, log_z, mean, per_sd, third, fourth = (
+        known[0],
+        known[1],
+        known[2],
+        known[3],
+        known[4],
+        known[5],
+        known[6],
+    )
+    var = 1.0 / (per_sd * per_sd)
+    off, dm, dv = mean - m0, m - m0, v - 1.0 / tight
+    wide = 0.5 * tight * tight
+    new_mean = mean + var * tight * dm + wide * (third + 2.0 * off * var) * dv
+    new_var = var + third * tight * dm + wide * (fourth - var * var + 2.0 * off * third) * dv
+    new_off, now = new_mean - m, 1.0 / v
+    slope = 0.5 * (off * tight + new_off * now)
+    widening = 0.25 * (
+        ((var + off * off) * tight - 1.0) * tight
+        + ((new_var + new_off * new_off) * now - 1.0) * now
+    )
+    return log_z + slope * dm + widening * dv, new_mean, new_var
+
+
+@compiled
+def _range(tight: float, per_sd: float, third: float, fourth: float, slack: float) -> float:
+    """How far the derivatives reach from a cavity of precision `tight`, in sds: the neglected terms are bends times half the squared move.
+
+    The bends are the skewness and the excess, and for likelihoods that have neither, how much narrower than the cavity they make it (a
+    variance does not follow the cavity's in a straight line). Nowhere (nan) where the moments are nan.
+    """
+    square = per_sd * per_sd
+    bend = abs(third) * square * per_sd + abs(fourth * square * square - 3.0)
+    return (
+        min(NEAR, np.sqrt(2.0 * slack / max(bend, abs(1.0 - tight / square))))
+        if bend == bend
+        else np.nan
+    )
+
+
+@compiled
+def match_again(
+    sites: Ints,
+    group: Ints,
+    member_start: Ints,
+    member_row: Ints,
+    member_coef: Array,
+    log_lik: Array,
+    lik: Array,
+    top: Array,
+    start: float,
+    step: float,
+    cav_mean: Array,
+    cav_var: Array,
+    known: Array,
+    slack: float,
+    log_z: Array,
+    mean: Array,
+    var: Array,
+) -> int:
+    """The same from sweep to sweep: by derivative where the cavity is near the one of the last integral, which `known` keeps.
+
+    known: (sites, 8), a line of memory each: the cavity's mean and precision; log Z, mean, 1 / sd, third and fourth central moment;
+    and how far the cavity may move (NaN: no integral yet). `slack` is the error that may be made, in standard deviations.
+    """
+    log_w, narrow = np.empty(4 * MOST_NODES), (NARROW * step) ** 2
+    size, fine = log_lik.shape[1], ROUGH if slack > PASSING else FAIR
+    for i in sites:
+        m, v, k = cav_mean[i], cav_var[i], known[i]
+        if abs(m - k[0]) * k[4] + abs(v * k[1] - 1.0) < k[7]:
+            log_z[i], mean[i], var[i] = _lean(k, m, v)
+            continue
+        g = group[i]
+        a, b = member_start[g], member_start[g + 1]
+        if a == b:
+            log_z[i], mean[i], var[i] = 0.0, m, v
+            continue
+        done = False
+        if (
+            b == a + 1 and member_coef[a] == 1.0 and v >= narrow
+        ):  # nearly all sites, and calls with many arrays cost more than the integral
+            row = member_row[a]
+            done, z, x, s, third, fourth = quick_moments(
+                lik, size, row, start, step, m, v, mean[i], np.sqrt(var[i]), fine
+            )
+            if not done and z > 0.0:  # the guess was wide: again around what it found
+                done, z, x, s, third, fourth = quick_moments(
+                    lik, size, row, start, step, m, v, x, np.sqrt(s), fine
+                )
+            lz = np.log(z) + top[row] if done else 0.0
+        if not done:
+            done, lz, x, s, third, fourth = match_one(
+                member_row[a:b],
+                member_coef[a:b],
+                log_lik,
+                lik,
+                top,
+                start,
+                step,
+                m,
+                v,
+                mean[i],
+                var[i],
+                log_w,
+            )
+        if not done:
+            return int(i)
+        tight, per_sd = 1.0 / v, 1.0 / np.sqrt(s)
+        k[0], k[1], k[2], k[3], k[4], k[5], k[6] = m, tight, lz, x, per_sd, third, fourth
+        k[7] = _range(tight, per_sd, third, fourth, slack)
+        log_z[i], mean[i], var[i] = lz, x, s
+    return -1

@@ -1,0 +1,216 @@
+"""Tilted moments on a table's own grid, or by Gauss-Hermite where a likelihood hardly bends."""
+
+import numpy as np
+
+from dynaesti.core import Array, Ints, compiled
+from dynaesti.inference.moments.table import (
+    HALF_AGREE,
+    NODES,
+    WIDTH,
+    Fineness,
+    interpolate,
+    thinned,
+)
+
+GRID_EDGE = 18.4  # on a table's own grid: e^-18.4 is 1e-8
+# ten-point Gauss–Hermite for a standard normal: enough where a row hardly bends within the cavity
+_HERMITE_X, _HERMITE_W = np.polynomial.hermite_e.hermegauss(10)
+_HERMITE_W = _HERMITE_W / np.sqrt(2 * np.pi)
+NO_MOMENTS = False, 0.0, 0.0, 0.0, 0.0, 0.0
+NARROW = 2.4  # cavities this many grid steps wide, or less, see a row as nearly straight
+
+
+@compiled
+def on_grid(
+    log_lik: Array,
+    members: Ints,
+    coefs: Array,
+    start: float,
+    step: float,
+    mean: float,
+    var: float,
+    centre: float,
+    sd: float,
+    log_w: Array,
+) -> tuple[bool, float, float, float, int, int, int]:
+    """Tilted moments of several members on the table's own grid: (trusted, log Z, mean, variance, first, stride, nodes).
+
+    Member rows are added where the guess (centre, sd) says the tilted distribution lies; ends that are not low enough, too few nodes
+    or halves that disagree are declined. `log_w` is left holding the log densities at the nodes.
+    """
+    stride = max(1, int(2.0 * WIDTH * sd / (step * (NODES - 1))))
+    gap = stride * step
+    first = int(np.ceil((centre - WIDTH * sd - start) / step))
+    n = min(int(2.0 * WIDTH * sd / gap) + 1, log_w.size)
+    if gap > 0.6 * sd or first < 0 or first + stride * (n - 1) >= log_lik.shape[1]:
+        return False, 0.0, 0.0, 0.0, 0, 0, 0
+    x0 = start + step * first
+    half = 0.5 / var
+    for k in range(n):
+        d = x0 + gap * k - mean
+        log_w[k] = -half * d * d
+    for j in range(members.size):
+        r, c = log_lik[members[j]], coefs[j]
+        i = first
+        for k in range(n):
+            log_w[k] += c * r[i]
+            i += stride
+    top = log_w[0]
+    for k in range(1, n):
+        top = max(top, log_w[k])
+    if not top > -np.inf or log_w[0] > top - GRID_EDGE or log_w[n - 1] > top - GRID_EDGE:
+        return False, 0.0, 0.0, 0.0, 0, 0, 0
+    s0, s1, s2, h0, h1, h2 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    for k in range(n):
+        p = np.exp(log_w[k] - top)
+        d = x0 + gap * k - centre
+        s0 += p
+        s1 += p * d
+        s2 += p * d * d
+        if k % 2 == 0:
+            h0 += p
+            h1 += p * d
+            h2 += p * d * d
+    m, half = s1 / s0, h1 / h0
+    v = s2 / s0 - m * m
+    if not v > (gap / 0.6) ** 2:
+        return False, 0.0, 0.0, 0.0, 0, 0, 0
+    off = max(
+        abs(2.0 * h0 / s0 - 1.0), abs(half - m) / np.sqrt(v), abs((h2 / h0 - half * half) / v - 1.0)
+    )
+    log_z = top + np.log(s0 * gap) - 0.5 * np.log(2.0 * np.pi * var)
+    return off < HALF_AGREE, log_z, centre + m, v, first, stride, n
+
+
+@compiled
+def _central(m: float, second: float, third: float, fourth: float) -> tuple[float, float]:
+    """Third and fourth central moments from those about a point, at which the mean is m."""
+    return (
+        third - 3.0 * m * second + 2.0 * m**3,
+        fourth - 4.0 * m * third + 6.0 * m * m * second - 3.0 * m**4,
+    )
+
+
+@compiled
+def bell(
+    exponent: float, off: float, gap: float, tight: float
+) -> tuple[float, float, float, float, float]:
+    """A Gaussian of precision `tight` at even nodes, by products alone: its values at the first two, their ratios, how these shrink.
+
+    The first node is `off` from the mean, and its log value `exponent`. Even and odd nodes go side by side (a single recurrence would wait
+    for its own products): each next value is the one before times its ratio, each next ratio the one before times the last number.
+    """
+    w = np.exp(exponent)
+    ratio, shrink = np.exp(-0.5 * gap * (2.0 * off + gap) * tight), np.exp(-gap * gap * tight)
+    twice, square = ratio * ratio * shrink, shrink * shrink
+    return w, w * ratio, twice, twice * square, square * square
+
+
+@compiled
+def quick_moments(
+    lik: Array,
+    size: int,
+    row: int,
+    start: float,
+    step: float,
+    mean: float,
+    var: float,
+    centre: float,
+    sd: float,
+    fine: Fineness,
+) -> tuple[bool, float, float, float, float, float]:
+    """Tilted moments on the row's own grid without an exponential in the loop: (trusted, Z, mean, and second to fourth central).
+
+    Gaussian weights follow a recurrence. Declines (False) whatever the judged brackets should look at.
+    """
+    reach, per_step = fine.reach * sd, 1.0 / step
+    stride, begin, width = thinned(size, int(2.0 * reach * per_step * (1.0 / (fine.nodes - 1))))
+    gap, per_gap = stride * step, per_step / stride
+    first = int(np.ceil((centre - reach - start) * per_gap))
+    n = 2 * (int(reach * per_gap) + 1)
+    if gap > fine.widest * sd or first < 0 or first + n > width:
+        return NO_MOMENTS
+    x = start + gap * first
+    tight = 1.0 / var
+    exponent = -0.5 * (x - mean) ** 2 * tight
+    if exponent < -600.0 or -0.5 * (x + gap * (n - 1) - mean) ** 2 * tight < -600.0:
+        return NO_MOMENTS
+    w, odd, ratio, odd_ratio, shrink = bell(exponent, x - mean, gap, tight)
+    k = begin + first
+    left, p = w * lik[row, k], 0.0
+    d, wide = x - centre, 2.0 * gap
+    e0, e1, e2, o0, o1, o2 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    e3, e4, o3, o4 = 0.0, 0.0, 0.0, 0.0
+    for _ in range(n // 2):
+        q, p = w * lik[row, k], odd * lik[row, k + 1]
+        c = d + gap
+        qd, pc = q * d, p * c
+        qdd, pcc = qd * d, pc * c
+        e0 += q
+        o0 += p
+        e1 += qd
+        o1 += pc
+        e2 += qdd
+        o2 += pcc
+        e3 += qdd * d
+        o3 += pcc * c
+        e4 += qdd * d * d
+        o4 += pcc * c * c
+        w *= ratio
+        odd *= odd_ratio
+        ratio *= shrink
+        odd_ratio *= shrink
+        k += 2
+        d += wide
+    s3, s4 = e3 + o3, e4 + o4
+    s0, s1, s2 = e0 + o0, e1 + o1, e2 + o2
+    if not s0 > 1e-150 or left > fine.low * s0 or p > fine.low * s0:  # p is the right end's
+        return NO_MOMENTS
+    both = 1.0 / (s0 * e0)
+    each, half = e0 * both, s0 * both
+    m = s1 * each
+    v = s2 * each - m * m
+    if not fine.widest * fine.widest * v > gap * gap:
+        return NO_MOMENTS
+    half_m = e1 * half
+    agree = (
+        abs(e0 - o0) < fine.agree * o0
+        and (half_m - m) ** 2 < fine.agree**2 * v
+        and abs(e2 * half - half_m * half_m - v) < fine.agree * v
+    )
+    third, fourth = _central(m, s2 * each, s3 * each, s4 * each)
+    return agree, s0 * gap * np.sqrt(tight * (0.5 / np.pi)), centre + m, v, third, fourth
+
+
+@compiled
+def narrow_moments(
+    log_lik: Array, members: Ints, coefs: Array, start: float, step: float, mean: float, var: float
+) -> tuple[bool, float, float, float, float, float]:
+    """(trusted, log Z, mean, and second to fourth central moments) by Gauss–Hermite on the cavity, where the row hardly bends.
+
+    Declines rows that change by more than a factor of e⁵ from the cavity's mean to the outermost node.
+    """
+    sd = np.sqrt(var)
+    base = interpolate(log_lik, members, coefs, start, step, mean)
+    s0, s1, s2, s3, s4 = 0.0, 0.0, 0.0, 0.0, 0.0
+    for k in range(_HERMITE_X.size):
+        z = _HERMITE_X[k]
+        change = interpolate(log_lik, members, coefs, start, step, mean + sd * z) - base
+        if not abs(change) < 5.0:
+            return NO_MOMENTS
+        p = _HERMITE_W[k] * np.exp(change)
+        s0 += p
+        s1 += p * z
+        s2 += p * z * z
+        s3 += p * z * z * z
+        s4 += p * z * z * z * z
+    m = s1 / s0
+    third, fourth = _central(m, s2 / s0, s3 / s0, s4 / s0)
+    return (
+        True,
+        base + np.log(s0),
+        mean + sd * m,
+        var * (s2 / s0 - m * m),
+        var * sd * third,
+        var * var * fourth,
+    )

@@ -1,0 +1,189 @@
+"""Times and emissions checked against each other, put behind a link and grouped by instant: what a fit works on."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from dynaesti.core import Array, Ints, refuse
+from dynaesti.data import TimeAxis, read_times
+from dynaesti.errors import InputError
+from dynaesti.inference.site_likelihood import REACH, Fixed, Groups, Likelihood, group_by_instant
+from dynaesti.model import (
+    POSITIVE,
+    REAL,
+    UNIT,
+    Emissions,
+    Link,
+    Table,
+    as_emissions,
+    as_link,
+    parts_of,
+)
+
+MeanFunction: TypeAlias = float | Callable[[Any], Any]
+
+
+@dataclass(frozen=True)
+class Observations:
+    """Emissions at offsets on a time axis. `mean` is the prior mean of the latent curve, a number or a function of time."""
+
+    axis: TimeAxis
+    offsets: Array
+    emissions: Emissions
+    link: Link
+    mean: MeanFunction = 0.0
+    reach: float = REACH  # how far from the mean rows are tabulated
+
+    @cached_property
+    def _grouped(self) -> tuple[Array, Likelihood]:
+        instants, groups = group_by_instant(self.offsets)
+        return instants, self.grouped(groups)
+
+    def grouped(self, groups: Groups) -> Likelihood:
+        """The emissions in the given groups."""
+        return Likelihood(
+            self.emissions,
+            self.link,
+            groups,
+            0.0 if callable(self.mean) else float(self.mean),
+            self.reach,
+        )
+
+    @property
+    def instants(self) -> Array:
+        """Distinct offsets, rising."""
+        return self._grouped[0]
+
+    @property
+    def likelihood(self) -> Likelihood:
+        """The grouped emissions: one group an instant, and a last one that holds them all."""
+        return self._grouped[1]
+
+    @cached_property
+    def fixed(self) -> Fixed:
+        """Gaussian parts of all groups, counted from the prior mean."""
+        return self.likelihood.fixed(self.mean_at(self.offsets))
+
+    def mean_at(self, offsets: Array) -> Array:
+        """The prior mean of the latent curve."""
+        if not callable(self.mean):
+            return np.full(offsets.shape, float(self.mean))
+        try:
+            values = np.asarray(self.mean(self.axis.restore(offsets)), dtype=np.float64)
+        except Exception as error:  # whatever the user's function raised
+            raise InputError(
+                f"mean: the function raised {type(error).__name__}: {error}"
+            ) from error
+        if values.shape not in ((), offsets.shape) or not np.all(np.isfinite(values)):
+            raise InputError(
+                "mean: the function must return one finite number for each time it is given"
+            )
+        return np.broadcast_to(values, offsets.shape)
+
+    @property
+    def span(self) -> tuple[float, float]:
+        """First and last instant."""
+        return float(self.instants[0]), float(self.instants[-1])
+
+    def typical_gap(self) -> float:
+        """Median distance of neighbouring instants, at most a twentieth of the span."""
+        if self.instants.size < 2:
+            return 1.0
+        return float(min(np.median(np.diff(self.instants)), np.ptp(self.instants) / 20))
+
+    def joined(self, times: Any, emissions: Any) -> "Observations":
+        """With further emissions appended."""
+        more = as_emissions(emissions)
+        offsets = self.axis.offsets(times)
+        _check_lengths(offsets, more)
+        check_support(more, self.link)
+        parts = [part for part, _ in parts_of(self.emissions)]
+        joint = as_emissions([*parts, *(part for part, _ in parts_of(more))])
+        return replace(self, offsets=np.concatenate([self.offsets, offsets]), emissions=joint)
+
+    def take(self, rows: Ints) -> "Observations":
+        """Some of the emissions, `rows` rising."""
+        return replace(self, offsets=self.offsets[rows], emissions=self.emissions.take(rows))
+
+
+def observe(times: Any, emissions: Any, link: Any) -> Observations:
+    """Check and group what the user gave; the link defaults to the emissions' own."""
+    axis, offsets = read_times(times)
+    given = as_emissions(emissions)
+    _check_lengths(offsets, given)
+    chosen = as_link(default_link(given) if link is None else link)
+    check_support(given, chosen)
+    return Observations(axis, offsets, given, chosen)
+
+
+def default_link(emissions: Emissions) -> str:
+    """The link that all kinds within agree on."""
+    names = {part.link for part, _ in parts_of(emissions)}
+    if len(names) > 1:
+        raise InputError(
+            f"link: these emissions suggest different links ({', '.join(sorted(names))}); name one"
+        )
+    return names.pop()
+
+
+def check_support(emissions: Emissions, link: Link) -> None:
+    """Refuse emissions that the link's values can step outside of."""
+    for part, _ in parts_of(emissions):
+        if isinstance(part, Table) and not part.latent:
+            low, high = {UNIT: (0.0, 1.0), POSITIVE: (0.0, np.inf)}.get(
+                link.range, (-np.inf, np.inf)
+            )
+            refuse(
+                (part.grid < low) | (part.grid > high),
+                "Table grid",
+                f"not {link.range}",
+                f"the {link.name} link cannot reach them",
+            )
+        if part.support not in (REAL, link.range):
+            raise InputError(
+                f"link: {part.kind} emissions need y to be {part.support}, but under the {link.name} link y is "
+                f"{link.range}; use {part.link!r}"
+            )
+
+
+def unit_scale(observations: Observations) -> bool:
+    """Whether mean 0 and variance 1 are a fair prior for the latent curve, as the paper argues."""
+    return all(
+        part.unit_prior and (part.support != UNIT or observations.link.name == "probit")
+        for part, _ in parts_of(observations.emissions)
+    )
+
+
+def rough_scale(observations: Observations) -> tuple[float, float]:
+    """Crude location and spread of the latent curve, to centre a prior whose mean and amplitude are learned."""
+    rough = [
+        values
+        for part, _ in parts_of(observations.emissions)
+        if (values := part.rough(observations.link)) is not None
+    ]
+    if not rough:
+        return 0.0, 1.0
+    values = np.concatenate(rough)
+    location, quarter = (
+        float(np.median(values)),
+        float(np.subtract(*np.percentile(values, [75, 25]))) / 1.35,
+    )
+    spread = (
+        quarter if quarter > 0 else float(np.std(values))
+    )  # quartiles: an outlier must not set the scale
+    if observations.link.name == "log":
+        return location, float(
+            np.clip(spread, 0.3, 3.0)
+        )  # rates that vary by e^3 and more are not learned from a few counts
+    return location, spread if spread > 1e-12 * max(1.0, abs(location)) else max(abs(location), 1.0)
+
+
+def _check_lengths(offsets: Array, emissions: Emissions) -> None:
+    if offsets.size != len(emissions):
+        raise InputError(
+            f"times and emissions differ in length: {offsets.size} times, {len(emissions)} emissions; "
+            "each emission needs its own time"
+        )

@@ -1,0 +1,1 @@
+"""One observation more on a converged curve."""

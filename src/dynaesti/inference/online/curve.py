@@ -1,0 +1,208 @@
+"""One person's curve under one prior, kept settled as answers come in: in features, or gliding."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from dynaesti.core import Array, Ints
+from dynaesti.errors import InputError
+from dynaesti.inference.grafting import Problem, graft
+from dynaesti.inference.moments.match import match_table
+from dynaesti.inference.online.kernels import Members, reglide, regraft
+from dynaesti.inference.sites import seen_by_curve
+from dynaesti.inference.solvers.basis import Basis, expected_rank, kernel_basis
+from dynaesti.inference.solvers.choice import MOST_RANK
+from dynaesti.inference.solvers.contract import Solver
+from dynaesti.inference.solvers.level_matern32 import GlideForm, glide_form, gliding
+from dynaesti.inference.solvers.state_space import ChainPosterior
+from dynaesti.inference.solvers.weight_space import (
+    WeightPosterior,
+    lowrank_at,
+    lowrank_weights,
+    pack,
+)
+from dynaesti.model import Kernel, Level
+
+TOLERANCE = 2e-7
+EMPTY_SITE = np.array(
+    [0.0, 0.0, *10 * [np.nan]]
+)  # says nothing yet; its moments are to be integrated
+
+
+@dataclass(frozen=True, eq=False)
+class Featured:
+    """A curve in features (rank, sites), and the posterior of its weights. A constant curve has one site for all answers."""
+
+    kernel: Kernel
+    basis: Basis
+    features: Array
+    memory: Array  # of the sites, see regraft
+    factor: Array  # L⁻¹ of the weights' precision
+    weights: Array
+    log_evidence: float = 0.0
+
+    def grown(self, times: Array, place: int) -> Featured:
+        """Room for one instant more."""
+        if self.kernel.static:
+            return self
+        return Featured(
+            self.kernel,
+            self.basis,
+            _insert(self.features, place, self.basis.features(times[place : place + 1])[0]),
+            _insert(self.memory, place, EMPTY_SITE),
+            self.factor,
+            self.weights,
+        )
+
+    def settled(self, members: Members, changed: int | None) -> Featured:
+        """Grafting from the present sites, of which one has changed (None: any may have)."""
+        if self.kernel.static:
+            members, changed = (
+                members._replace(group=members.group[-1:] + 1),
+                None if changed is None else 0,
+            )
+        memory, factor, weights = (
+            _touched(self.memory, changed),
+            self.factor.copy(),
+            self.weights.copy(),
+        )
+        nugget = np.array([self.kernel.instant_var])
+        done, evidence = regraft(
+            self.features,
+            nugget,
+            -1 if changed is None else changed,
+            members,
+            memory,
+            factor,
+            weights,
+            TOLERANCE,
+        )
+        if not done:
+            evidence = _grafted(pack([self.features.T]), members, nugget, self.memory, memory)
+            lowrank_weights(
+                self.features,
+                *seen_by_curve(memory[0], memory[1], self.kernel.instant_var),
+                factor,
+                weights,
+            )
+            lowrank_at(self.features, factor, weights, memory[2], memory[3])
+        return Featured(self.kernel, self.basis, self.features, memory, factor, weights, evidence)
+
+    def marginals(self, times: Array, asked: Array) -> tuple[Array, Array]:  # noqa: ARG002
+        """Mean and variance at the times asked for."""
+        tau, nu = seen_by_curve(self.memory[0], self.memory[1], self.kernel.instant_var)
+        return WeightPosterior(self.kernel, self.basis, self.features.T, tau, nu).marginals(asked)
+
+
+@dataclass(frozen=True, eq=False)
+class Glided:
+    """A level plus Matérn 3/2 at rising instants."""
+
+    kernel: Kernel
+    form: GlideForm
+    times: Array
+    memory: Array
+    log_evidence: float = 0.0
+
+    def grown(self, times: Array, place: int) -> Glided:
+        """Room for one instant more."""
+        return Glided(self.kernel, self.form, times, _insert(self.memory, place, EMPTY_SITE))
+
+    def settled(self, members: Members, changed: int | None) -> Glided:
+        """Grafting from the present sites, of which one has changed (None: any may have)."""
+        memory, form, nugget = (
+            _touched(self.memory, changed),
+            self.form,
+            np.array([self.kernel.instant_var]),
+        )
+        solver = gliding(form, self.times, np.array([0, self.times.size]))
+        done, evidence = reglide(
+            solver.gaps,
+            solver.decay,
+            form.rate,
+            form.variance,
+            form.level,
+            nugget,
+            -1 if changed is None else changed,
+            members,
+            memory,
+            TOLERANCE,
+        )
+        if not done:
+            evidence = _grafted(solver, members, nugget, self.memory, memory)
+        return Glided(self.kernel, form, self.times, memory, evidence)
+
+    def marginals(self, times: Array, asked: Array) -> tuple[Array, Array]:
+        """Mean and variance at the times asked for."""
+        tau, nu = seen_by_curve(self.memory[0], self.memory[1], self.kernel.instant_var)
+        return ChainPosterior(self.kernel, times, tau, nu).marginals(asked)
+
+
+Strand: TypeAlias = Featured | Glided
+
+
+def strand(
+    kernel: Kernel, times: Array, horizon: tuple[float, float], precision: Array, shift: Array
+) -> Strand:
+    """A curve with given sites, not yet settled; features reach over the horizon."""
+    memory = np.repeat(EMPTY_SITE[:, None], precision.size, axis=1)
+    memory[0], memory[1] = precision, shift
+    form = glide_form(kernel)
+    if form is not None:
+        return Glided(kernel, form, times, memory)
+    if kernel.static:
+        kernel = Level(amplitude=float(np.sqrt(sum(leaf.variance for leaf in kernel.leaves))))
+    if not kernel.static and expected_rank(kernel, horizon[1] - horizon[0]) > MOST_RANK:
+        raise InputError(
+            f"live: answers that span {horizon[1] - horizon[0]:.3g} need too many features of {kernel.describe()}; use "
+            "update(frame), or a kernel with Matern32"
+        )
+    basis = kernel_basis(kernel, *horizon)
+    features = basis.features(times[:1] if kernel.static else times)
+    return Featured(
+        kernel,
+        basis,
+        np.ascontiguousarray(features.T),
+        memory,
+        np.empty((basis.rank, basis.rank)),
+        np.empty(basis.rank),
+    )
+
+
+def _insert(table: Array, place: int, column: Array) -> Array:
+    """A table with one column more."""
+    rows, n = table.shape
+    out = np.empty((rows, n + 1))
+    out[:, :place], out[:, place], out[:, place + 1 :] = table[:, :place], column, table[:, place:]
+    return out
+
+
+def _touched(memory: Array, changed: int | None) -> Array:
+    """A copy, in which the changed site's moments are to be integrated anew."""
+    out = memory.copy()
+    out[4:, slice(None) if changed is None else changed] = np.nan
+    return out
+
+
+def _grafted(solver: Solver, members: Members, nugget: Array, start: Array, memory: Array) -> float:
+    """The slow way, for curves that do not follow at once: fills the sites, returns the log evidence."""
+
+    def match(
+        sites: Ints, cav_mean: Array, cav_var: Array, log_z: Array, mean: Array, var: Array
+    ) -> None:
+        if match_table(sites, *members, cav_mean, cav_var, log_z, mean, var) >= 0:
+            raise InputError(
+                "the answers at one instant are impossible at every ability; check the responses"
+            )
+
+    flat = np.zeros(memory.shape[1])
+    found = graft(
+        Problem(solver, match, flat, flat, nugget, np.ones(flat.size, dtype=bool)),
+        (start[0], start[1]),
+        TOLERANCE,
+    )
+    memory[0], memory[1], memory[4:] = found.precision, found.shift, np.nan
+    return float(found.log_evidence[0])

@@ -1,0 +1,294 @@
+"""One answer more on a settled curve: the new site first, then a few sweeps in one compiled call.
+
+Only the new site is off when an answer arrives, so it is matched alone, from the stored posterior of the weights, and its effect on
+the others is of rank one. From one sweep to the next their cavities hardly move: the tilted moments follow by their derivatives,
+which are moments too, and are integrated anew only where the move is large. Sweeps shrink the residual by a steady factor, so the
+last step is taken without looking again.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from dynaesti.core import Array, Ints, compiled
+from dynaesti.inference.ep_kernels import aim, cavities, on_curve, site_evidence
+from dynaesti.inference.moments.match import match_again
+from dynaesti.inference.solvers.level_matern32 import glide
+from dynaesti.inference.solvers.weight_space import lowrank_at, lowrank_weights
+
+MOST_SWEEPS = 12  # a curve that needs more is left to `graft`
+SAFETY = 0.3  # of the tolerance, for a last step that is not looked at
+LEAN = 3e-8  # error, in sds, that following a cavity by derivatives may have
+(
+    ON_PRECISION,
+    ON_SHIFT,
+    CAV_MEAN,
+    CAV_VAR,
+    LOG_Z,
+    MEAN,
+    VAR,
+    AIM_PRECISION,
+    AIM_SHIFT,
+    BARE_MEAN,
+    BARE_VAR,
+    NONE,
+) = range(12)
+ROOM = 12  # rows of the working table, named above; the last stays zero
+
+
+class Members(NamedTuple):
+    """The answers of each site and the table of their rows."""
+
+    group: Ints
+    start: Ints
+    row: Ints
+    coef: Array
+    log_lik: Array
+    lik: Array
+    top: Array
+    grid_start: float
+    grid_step: float
+
+
+@compiled
+def _look(
+    first: int, last: int, instant_var: Array, members: Members, memory: Array, work: Array
+) -> tuple[bool, float]:
+    """Cavities, tilted moments and aims of the sites, from the curve's moments there: (whether all went well, residual)."""
+    job, start, proper, residual = (
+        np.zeros(1, dtype=np.int64),
+        np.array([first, last]),
+        np.ones(1, dtype=np.bool_),
+        np.zeros(1),
+    )
+    bent = np.ones(last, dtype=np.bool_)
+    cavities(
+        job,
+        start,
+        instant_var,
+        work[NONE],
+        work[NONE],
+        work[ON_PRECISION],
+        work[ON_SHIFT],
+        memory[2],
+        memory[3],
+        memory[0],
+        memory[1],
+        bent,
+        work[BARE_MEAN],
+        work[BARE_VAR],
+        work[CAV_MEAN],
+        work[CAV_VAR],
+        work[MEAN],
+        work[VAR],
+        proper,
+    )
+    if (
+        not proper[0]
+        or match_again(
+            np.arange(first, last),
+            members.group,
+            members.start,
+            members.row,
+            members.coef,
+            members.log_lik,
+            members.lik,
+            members.top,
+            members.grid_start,
+            members.grid_step,
+            work[CAV_MEAN],
+            work[CAV_VAR],
+            memory[4:].T,
+            LEAN,
+            work[LOG_Z],
+            work[MEAN],
+            work[VAR],
+        )
+        >= 0
+    ):
+        return False, 0.0
+    aim(
+        job,
+        start,
+        work[CAV_MEAN],
+        work[CAV_VAR],
+        work[MEAN],
+        work[VAR],
+        memory[0],
+        memory[1],
+        work[AIM_PRECISION],
+        work[AIM_SHIFT],
+        residual,
+    )
+    return True, residual[0]
+
+
+@compiled
+def _moved(first: int, last: int, memory: Array, work: Array) -> float:
+    """Take the step; returns what the sites added to the evidence before it."""
+    job, start, added = np.zeros(1, dtype=np.int64), np.array([first, last]), np.zeros(1)
+    site_evidence(
+        job, start, work[CAV_MEAN], work[CAV_VAR], memory[0], memory[1], work[LOG_Z], added
+    )
+    for i in range(first, last):
+        memory[0, i], memory[1, i] = work[AIM_PRECISION, i], work[AIM_SHIFT, i]
+    return float(added[0])
+
+
+@compiled
+def _seen(first: int, last: int, instant_var: Array, memory: Array, work: Array) -> float:
+    """The sites as the curve sees them; returns the nugget's part of the evidence."""
+    job, start, instant = np.zeros(1, dtype=np.int64), np.array([first, last]), np.zeros(1)
+    on_curve(
+        job,
+        start,
+        instant_var,
+        work[NONE],
+        work[NONE],
+        memory[0],
+        memory[1],
+        work[ON_PRECISION],
+        work[ON_SHIFT],
+        instant,
+    )
+    return float(instant[0])
+
+
+@compiled
+def _rests(now: float, previous: float, tolerance: float) -> bool:
+    """Whether the sites rest, after the step that is about to be taken at the latest."""
+    return bool(now < tolerance or (now < 1e-2 and now * now < SAFETY * tolerance * previous))
+
+
+@compiled
+def _spread(
+    features: Array,
+    changed: int,
+    factor: Array,
+    more_precision: float,
+    more_shift: float,
+    mean: Array,
+    var: Array,
+) -> None:
+    """What a change of one site, as the curve sees it, does to the curve at all sites: a step of rank one."""
+    rank, n = features.shape
+    half, reach, cov = np.zeros(rank), np.zeros(rank), np.zeros(n)
+    for i in range(rank):
+        for k in range(i + 1):
+            half[i] += factor[i, k] * features[k, changed]
+    for i in range(rank):
+        for k in range(i + 1):
+            reach[k] += factor[i, k] * half[i]
+    for k in range(rank):
+        for i in range(n):
+            cov[i] += reach[k] * features[k, i]
+    m, v = mean[changed], var[changed]
+    thin = 1.0 + more_precision * v
+    pull, narrowing = (more_shift - more_precision * m) / thin, more_precision / thin
+    for i in range(n):
+        mean[i] += pull * cov[i]
+        var[i] -= narrowing * cov[i] * cov[i]
+
+
+@compiled
+def regraft(
+    features: Array,
+    instant_var: Array,
+    changed: int,
+    members: Members,
+    memory: Array,
+    factor: Array,
+    weights: Array,
+    tolerance: float,
+) -> tuple[bool, float]:
+    """Settle one curve in features (rank, sites) from its sites of a moment ago: (whether it did, log evidence).
+
+    memory: (12, sites), the precision and shift of each, mean and variance of the curve there, and what `match_again` knows of its tilted
+    moments. `factor` and `weights` hold
+    the posterior of the weights before the site `changed` got its answer (−1: nothing is known but the sites). These three change
+    in place.
+    """
+    n = memory.shape[1]
+    work = np.zeros((ROOM, n))
+    previous, partition = 0.0, 0.0
+    for sweep in range(MOST_SWEEPS):
+        only, full = (
+            sweep == 0 and changed >= 0,
+            sweep > 1 or changed < 0,
+        )  # the new site; its effect on all; everything
+        first, last = (changed, changed + 1) if only else (0, n)
+        before = work[ON_PRECISION, changed], work[ON_SHIFT, changed]
+        instant = _seen(first, last, instant_var, memory, work)
+        if only:
+            here = np.ascontiguousarray(features[:, first:last])
+            lowrank_at(here, factor, weights, memory[2, first:last], memory[3, first:last])
+        elif full:
+            proper, partition = lowrank_weights(
+                features, work[ON_PRECISION], work[ON_SHIFT], factor, weights
+            )
+            if not proper:
+                break
+            lowrank_at(features, factor, weights, memory[2], memory[3])
+        else:
+            _spread(
+                features,
+                changed,
+                factor,
+                work[ON_PRECISION, changed] - before[0],
+                work[ON_SHIFT, changed] - before[1],
+                memory[2],
+                memory[3],
+            )
+        fine, now = _look(first, last, instant_var, members, memory, work)
+        if not fine:
+            break
+        added = _moved(first, last, memory, work)
+        if full and _rests(now, previous, tolerance):
+            return True, added + partition + instant
+        previous = 0.0 if only else now
+    return False, 0.0
+
+
+@compiled
+def reglide(
+    gaps: Array,
+    decay: Array,
+    rate: float,
+    variance: float,
+    level: float,
+    instant_var: Array,
+    changed: int,
+    members: Members,
+    memory: Array,
+    tolerance: float,
+) -> tuple[bool, float]:
+    """The same for a level plus Matérn 3/2 (see `glide`), whose passes cost so little that every sweep makes one."""
+    n = memory.shape[1]
+    work, kept = np.zeros((ROOM, n)), np.empty((n, 5))
+    previous = 0.0
+    for sweep in range(MOST_SWEEPS):
+        only = sweep == 0 and changed >= 0
+        first, last = (changed, changed + 1) if only else (0, n)
+        instant = _seen(0, n, instant_var, memory, work)
+        partition, proper = glide(
+            gaps,
+            decay,
+            rate,
+            variance,
+            level,
+            work[ON_PRECISION],
+            work[ON_SHIFT],
+            memory[2],
+            memory[3],
+            kept,
+        )
+        if not proper:
+            break
+        fine, now = _look(first, last, instant_var, members, memory, work)
+        if not fine:
+            break
+        added = _moved(first, last, memory, work)
+        if not only and _rests(now, previous, tolerance):
+            return True, added + partition + instant
+        previous = 0.0 if only else now
+    return False, 0.0

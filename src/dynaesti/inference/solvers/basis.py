@@ -1,0 +1,238 @@
+"""Few features that carry a smooth kernel: curve(t) = b(t)·w + rest, w ~ N(0, I), the rest unseen by the data.
+
+RBF: values at Chebyshev points of the data's span, whitened; within the span the rest is below 1e-8 of the variance, beyond
+it the rest is what a forecast does not know. Level, Trend and Periodic have exact features. Dense is the same with the data's
+own instants as points.
+"""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Protocol
+
+import numpy as np
+from scipy.linalg import eigh
+from scipy.linalg.lapack import dtrtrs
+from scipy.special import ive
+
+from dynaesti.core import Array, Ints
+from dynaesti.errors import InputError
+from dynaesti.model import RBF, Kernel, Leaf, Level, Periodic, Trend
+
+DROP = 1e-8  # eigenvalues below this share of the largest carry nothing the nugget would not hide
+
+
+class Basis(Protocol):
+    """Features of one kernel."""
+
+    rank: int
+
+    def features(self, t: Array) -> Array:
+        """b(t), one row a time."""
+
+    def slopes(self, t: Array) -> Array:
+        """db/dt."""
+
+
+class LineBasis:
+    """Level and Trend: one column."""
+
+    rank = 1
+
+    def __init__(self, leaf: Leaf) -> None:
+        self.leaf, self.sd = leaf, float(np.sqrt(leaf.variance))
+
+    def features(self, t: Array) -> Array:
+        line = self.leaf.line(t) if isinstance(self.leaf, Trend) else np.ones_like(t)
+        return self.sd * line[:, None]
+
+    def slopes(self, t: Array) -> Array:
+        slope = 1 / self.leaf.number("reach") if isinstance(self.leaf, Trend) else 0.0
+        return np.full((t.size, 1), self.sd * slope)
+
+
+class FourierBasis:
+    """Periodic: exp((cos φ − 1)/h²) = Σ_k c_k cos kφ with Bessel coefficients."""
+
+    def __init__(self, leaf: Periodic) -> None:
+        self.period = leaf.period
+        sharp = leaf.number("bandwidth") ** -2
+        k = np.arange(int(12 + 8 * np.sqrt(sharp)) + 1)
+        power = leaf.variance * ive(k, sharp) * np.where(k > 0, 2.0, 1.0)
+        keep = power > 1e-12 * leaf.variance
+        self.k, self.sd = k[keep], np.sqrt(power[keep])
+        self.rank = 2 * self.k.size - 1
+
+    def _waves(self, t: Array) -> tuple[Array, Array, Array]:
+        speed = np.asarray(2 * np.pi * self.k / self.period, dtype=np.float64)
+        phase = t[:, None] * speed
+        return np.asarray(self.sd * np.cos(phase)), np.asarray(self.sd * np.sin(phase)), speed
+
+    def features(self, t: Array) -> Array:
+        cosine, sine, _ = self._waves(t)
+        return np.hstack([cosine, sine[:, 1:]])
+
+    def slopes(self, t: Array) -> Array:
+        cosine, sine, speed = self._waves(t)
+        return np.hstack([-speed * sine, (speed * cosine)[:, 1:]])
+
+
+@lru_cache(maxsize=256)
+def _cached_points(length: float) -> tuple[Array, Array]:
+    return _rbf_points(length)
+
+
+def expected_rank(kernel: Kernel, span: float) -> float:
+    """Roughly how many features a low-rank kernel takes over a span."""
+    return sum(
+        2.0 * span / leaf.number("bandwidth") + 6
+        if isinstance(leaf, RBF) and not leaf.constant
+        else 1
+        for leaf in kernel.leaves
+    )
+
+
+def _rbf_points(length: float) -> tuple[Array, Array]:
+    """Chebyshev points on [0, length] (in bandwidths) and the whitening matrix (points × rank) of a unit RBF there."""
+    count = int(3.2 * length + 16)
+    z = 0.5 * length * (1 - np.cos(np.pi * (np.arange(count) + 0.5) / count))
+    values, vectors = eigh(np.exp(-0.5 * (z[:, None] - z) ** 2))
+    keep = values > DROP * values[-1]
+    return z, np.ascontiguousarray(vectors[:, keep] / np.sqrt(values[keep]))
+
+
+def grown(length: float) -> float:
+    """The next length on a grid of ratio 1.1, so that spans which differ little share one cached basis."""
+    return float(1.1 ** np.ceil(np.log(max(length, 1e-3)) / np.log(1.1) - 1e-9))
+
+
+def lower_root(cov: Array) -> Array:
+    """The lower triangle L with L Lᵀ = cov."""
+    try:
+        return np.asarray(np.linalg.cholesky(cov), dtype=np.float64)
+    except np.linalg.LinAlgError:
+        raise ContradictionError(
+            "the observations contradict each other, or the prior, beyond what double precision can tell; give them "
+            "larger sds, or bring them to a common scale"
+        ) from None
+
+
+class ContradictionError(InputError, np.linalg.LinAlgError):
+    """A covariance that is none: where it may happen on the way it is caught as what it is, else it speaks to the user."""
+
+
+def solve_lower(root: Array, right: Array, transposed: bool = False) -> Array:
+    """L⁻¹ right (or L⁻ᵀ right) for a lower triangle L, by LAPACK itself: around matrices this small its wrappers cost more than it does."""
+    return np.asarray(dtrtrs(root, right, lower=1, trans=int(transposed))[0])
+
+
+class RbfBasis:
+    """RBF on a span: whitened values at Chebyshev points."""
+
+    def __init__(self, leaf: RBF, first: float, last: float) -> None:
+        self.h, self.sd = leaf.number("bandwidth"), float(np.sqrt(leaf.variance))
+        length = grown((last - first) / self.h)
+        self.origin = 0.5 * (first + last) - 0.5 * length * self.h
+        self.z, self.whiten = (_cached_points if length < 50 else _rbf_points)(length)
+        self.rank = self.whiten.shape[1]
+
+    def _away(self, t: Array) -> Array:
+        return ((t - self.origin) / self.h)[:, None] - self.z
+
+    def features(self, t: Array) -> Array:
+        with np.errstate(over="ignore"):  # forecasts at 1e200: nothing is left of the data
+            return np.asarray(np.exp(-0.5 * self._away(t) ** 2) @ (self.sd * self.whiten))
+
+    def slopes(self, t: Array) -> Array:
+        away = self._away(t)
+        return np.asarray((-away * np.exp(-0.5 * away**2)) @ (self.sd / self.h * self.whiten))
+
+
+class DenseBasis:
+    """Any kernel: whitened values at the given instants, as many features as instants."""
+
+    def __init__(self, kernel: Kernel, instants: Array) -> None:
+        self.kernel, self.instants = kernel, instants
+        cov = kernel.cov(instants[:, None], instants)
+        size = float(np.diag(cov).max())
+        self.root = lower_root(cov + 1e-10 * size * np.eye(instants.size))
+        self.rank = instants.size
+
+    def features(self, t: Array) -> Array:
+        return solve_lower(self.root, self.kernel.cov(self.instants[:, None], t)).T
+
+    def slopes(self, t: Array) -> Array:
+        return solve_lower(self.root, self.kernel.cov_slope(t[:, None], self.instants).T).T
+
+
+class SideBySide:
+    """The bases of a sum of kernels, columns beside each other."""
+
+    def __init__(self, bases: Sequence[Basis]) -> None:
+        self.bases = tuple(bases)
+        self.rank = sum(basis.rank for basis in bases)
+
+    def features(self, t: Array) -> Array:
+        return np.hstack([basis.features(t) for basis in self.bases])
+
+    def slopes(self, t: Array) -> Array:
+        return np.hstack([basis.slopes(t) for basis in self.bases])
+
+
+def leaf_basis(leaf: Leaf, first: float, last: float) -> Basis:
+    """The features of one low-rank leaf over a span of times."""
+    if leaf.constant:
+        return LineBasis(Level(amplitude=float(np.sqrt(leaf.variance))))
+    if isinstance(leaf, RBF):
+        return RbfBasis(leaf, first, last)
+    if isinstance(leaf, Periodic):
+        return FourierBasis(leaf)
+    return LineBasis(leaf)
+
+
+def kernel_basis(kernel: Kernel, first: float, last: float) -> Basis:
+    """The features of a low-rank kernel over a span of times."""
+    return SideBySide([leaf_basis(leaf, first, last) for leaf in kernel.leaves])
+
+
+def ragged_features(
+    kernel: Kernel, times: Array, starts: Ints, first: Array, last: Array
+) -> tuple[Array, Ints, Ints, Ints]:
+    """Features of many curves that share a low-rank kernel: (flat features, feature starts, ranks, site starts).
+
+    Curve j has the times starts[j]:starts[j+1] and data from first[j] to last[j]. An RBF depends on differences alone, so curves of like
+    length share one set of points, shifted; each curve's rank follows its own length.
+    """
+    counts = np.diff(starts)
+    lengths = np.ones(counts.size)
+    scales = [
+        leaf.number("bandwidth")
+        for leaf in kernel.leaves
+        if isinstance(leaf, RBF) and not leaf.constant
+    ]
+    if scales:
+        lengths = np.array([grown(length) for length in (last - first) / min(scales)])
+    ranks = np.empty(counts.size, dtype=np.int64)
+    blocks: list[tuple[Ints, Array]] = []
+    for length in np.unique(lengths):
+        mine = np.flatnonzero(lengths == length)
+        sites = np.concatenate([np.arange(starts[j], starts[j + 1]) for j in mine])
+        middle = np.repeat(0.5 * (first[mine] + last[mine]), counts[mine])
+        reach = 0.5 * length * min(scales) if scales else 0.5
+        columns = [
+            leaf_basis(leaf, -reach, reach).features(
+                times[sites] - middle if isinstance(leaf, RBF) else times[sites]
+            )
+            for leaf in kernel.leaves
+        ]
+        table = np.hstack(columns)
+        ranks[mine] = table.shape[1]
+        blocks.append((sites, table))
+    sizes = counts * ranks
+    feature_start = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    flat = np.empty(int(feature_start[-1]))
+    within = np.arange(starts[-1]) - np.repeat(starts[:-1], counts)
+    place = np.repeat(feature_start[:-1], counts) + within
+    stride = np.repeat(counts, counts)
+    for sites, table in blocks:
+        flat[place[sites][:, None] + stride[sites][:, None] * np.arange(table.shape[1])] = table
+    return flat, feature_start, ranks, starts

@@ -1,0 +1,219 @@
+"""The default prior of abilities, a level plus Matérn 3/2, by hand: the state-space solver with its three states written out.
+
+The same filter and adjoint as in `statespace`, three times as fast: abilities of millions go through it at every sweep.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dynaesti.core import Array, Bools, Ints, compiled
+from dynaesti.model import Kernel, Level, Matern32
+
+
+@compiled
+def glide(
+    gaps: Array,
+    decay: Array,
+    rate: float,
+    variance: float,
+    level: float,
+    precision: Array,
+    shift: Array,
+    mean: Array,
+    var: Array,
+    kept: Array,
+) -> tuple[float, bool]:
+    """Posterior mean and variance of the curve at every site: (log ∫ prior × sites, proper).
+
+    The states are the Matérn curve, its slope and the level (as a standard normal, seen through `level`, its sd). `gaps` are times
+    since the site before (unused at the first), `decay` is exp(−rate · gap); `kept` (sites, 5) is room for the way back.
+    """
+    n = gaps.size
+    x, y, c = 0.0, 0.0, 0.0
+    pxx, pxy, pyy, pxc, pyc, pcc = variance, 0.0, variance * rate * rate, 0.0, 0.0, 1.0
+    square = rate * rate
+    log_partition, product, flips = 0.0, 1.0, 0
+    for k in range(n):
+        if k > 0:
+            g, e = gaps[k], decay[k]
+            axx, axy, ayx, ayy = e * (1.0 + rate * g), e * g, -e * square * g, e * (1.0 - rate * g)
+            x, y = axx * x + axy * y, ayx * x + ayy * y
+            rx, ry = (
+                pxx - variance,
+                pyy - variance * square,
+            )  # noise = stationary − A · stationary · Aᵀ
+            nxx = variance + axx * (axx * rx + axy * pxy) + axy * (axx * pxy + axy * ry)
+            nxy = ayx * (axx * rx + axy * pxy) + ayy * (axx * pxy + axy * ry)
+            nyy = variance * square + ayx * (ayx * rx + ayy * pxy) + ayy * (ayx * pxy + ayy * ry)
+            pxx, pxy, pyy = nxx, nxy, nyy
+            pxc, pyc = axx * pxc + axy * pyc, ayx * pxc + ayy * pyc
+        ux, uy, uc = pxx + level * pxc, pxy + level * pyc, pxc + level * pcc
+        s, m = ux + level * uc, x + level * c
+        tau, nu = precision[k], shift[k]
+        pivot = 1.0 + tau * s
+        if abs(pivot) < 1e-10:
+            return 0.0, False
+        if pivot < 0.0:
+            flips += 1 if tau > 0.0 else -1
+        each = 1.0 / pivot
+        kappa, pull = tau * each, (nu - tau * m) * each
+        log_partition += (0.5 * nu * nu * s + nu * m - 0.5 * tau * m * m) * each
+        product *= abs(pivot)
+        if not 1e-100 < product < 1e100:  # one logarithm for many sites
+            log_partition -= 0.5 * np.log(product)
+            product = 1.0
+        kept[k, 0], kept[k, 1], kept[k, 2], kept[k, 3], kept[k, 4] = ux, uy, uc, kappa, pull
+        mean[k], var[k] = m, s
+        x, y, c = x + ux * pull, y + uy * pull, c + uc * pull
+        pxx, pxy, pyy = pxx - kappa * ux * ux, pxy - kappa * ux * uy, pyy - kappa * uy * uy
+        pxc, pyc, pcc = pxc - kappa * ux * uc, pyc - kappa * uy * uc, pcc - kappa * uc * uc
+    log_partition -= 0.5 * np.log(product)
+    if flips != 0:
+        return 0.0, False
+    lx, ly, lc = 0.0, 0.0, 0.0
+    bxx, bxy, byy, bxc, byc, bcc = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    proper = True
+    for k in range(n - 1, -1, -1):
+        ux, uy, uc, kappa, pull = kept[k, 0], kept[k, 1], kept[k, 2], kept[k, 3], kept[k, 4]
+        wx, wy, wc = (
+            bxx * ux + bxy * uy + bxc * uc,
+            bxy * ux + byy * uy + byc * uc,
+            bxc * ux + byc * uy + bcc * uc,
+        )
+        heavy = kappa + kappa * kappa * (ux * wx + uy * wy + uc * wc)
+        back = kappa * (ux * lx + uy * ly + uc * lc) + pull
+        lx, lc = lx - back, lc - level * back
+        bxx += heavy - 2.0 * kappa * wx
+        bxy -= kappa * wy
+        bxc += level * heavy - kappa * (wc + level * wx)
+        byc -= kappa * level * wy
+        bcc += level * (level * heavy - 2.0 * kappa * wc)
+        mean[k] -= ux * lx + uy * ly + uc * lc
+        var[k] -= (
+            ux * (bxx * ux + 2.0 * (bxy * uy + bxc * uc))
+            + uy * (byy * uy + 2.0 * byc * uc)
+            + bcc * uc * uc
+        )
+        if not var[k] > 0.0:
+            proper = False
+        if k > 0:
+            g, e = gaps[k], decay[k]
+            axx, axy, ayx, ayy = e * (1.0 + rate * g), e * g, -e * square * g, e * (1.0 - rate * g)
+            lx, ly = axx * lx + ayx * ly, axy * lx + ayy * ly
+            tx, ty, sx, sy = (
+                bxx * axx + bxy * ayx,
+                bxy * axx + byy * ayx,
+                bxx * axy + bxy * ayy,
+                bxy * axy + byy * ayy,
+            )
+            bxx, bxy, byy = axx * tx + ayx * ty, axx * sx + ayx * sy, axy * sx + ayy * sy
+            bxc, byc = axx * bxc + ayx * byc, axy * bxc + ayy * byc
+    return log_partition, proper
+
+
+@compiled
+def _glide_jobs(
+    jobs: Ints,
+    site_start: Ints,
+    gaps: Array,
+    decay: Array,
+    rate: float,
+    variance: float,
+    level: float,
+    precision: Array,
+    shift: Array,
+    mean: Array,
+    var: Array,
+    log_partition: Array,
+    proper: Bools,
+) -> None:
+    most = 0
+    for job in jobs:
+        most = max(most, site_start[job + 1] - site_start[job])
+    kept = np.empty((most, 5))
+    for job in jobs:
+        a, b = site_start[job], site_start[job + 1]
+        log_partition[job], proper[job] = glide(
+            gaps[a:b],
+            decay[a:b],
+            rate,
+            variance,
+            level,
+            precision[a:b],
+            shift[a:b],
+            mean[a:b],
+            var[a:b],
+            kept,
+        )
+
+
+@dataclass(frozen=True)
+class GlideForm:
+    """A kernel of this shape: rate and variance of the Matérn part, sd of the level."""
+
+    rate: float
+    variance: float
+    level: float
+
+
+def glide_form(kernel: Kernel) -> GlideForm | None:
+    """The numbers of a Matérn 3/2 with or without a level; None for other kernels."""
+    moving = [leaf for leaf in kernel.leaves if isinstance(leaf, Matern32)]
+    levels = [leaf for leaf in kernel.leaves if isinstance(leaf, Level)]
+    if (
+        len(moving) != 1
+        or len(moving) + len(levels) != len(kernel.leaves)
+        or not np.isfinite(moving[0].number("bandwidth"))
+    ):
+        return None
+    return GlideForm(
+        moving[0].rate / moving[0].number("bandwidth"),
+        moving[0].variance,
+        float(np.sqrt(sum(leaf.variance for leaf in levels))),
+    )
+
+
+@dataclass(frozen=True)
+class Gliding:
+    """Many curves of one such kernel."""
+
+    form: GlideForm
+    gaps: Array
+    decay: Array
+    site_start: Ints
+
+    def marginals(
+        self,
+        jobs: Ints,
+        precision: Array,
+        shift: Array,
+        mean: Array,
+        var: Array,
+        log_partition: Array,
+        proper: Bools,
+    ) -> None:
+        """Fill the posterior marginals at the sites of the chosen jobs."""
+        form = self.form
+        _glide_jobs(
+            jobs,
+            self.site_start,
+            self.gaps,
+            self.decay,
+            form.rate,
+            form.variance,
+            form.level,
+            precision,
+            shift,
+            mean,
+            var,
+            log_partition,
+            proper,
+        )
+
+
+def gliding(form: GlideForm, times: Array, site_start: Ints) -> Gliding:
+    """The solver for curves at rising instants, one after the other."""
+    gaps = np.diff(times, prepend=times[:1])
+    gaps[site_start[:-1]] = 0.0
+    return Gliding(form, gaps, np.exp(-form.rate * gaps), site_start)

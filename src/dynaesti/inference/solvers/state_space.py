@@ -1,0 +1,452 @@
+"""The state-space solver: Matérn and Wiener curves by a Kalman filter and its adjoint, linear in the data.
+
+Filtering uses covariances and the backward pass is Bryson–Frazier's: no matrix is inverted, so a negative site that makes
+a filtered variance negative midway does no harm as long as the whole posterior is proper. Propriety is read from the signs of
+the pivots 1 + τs: by Sylvester's law of inertia the posterior is proper just when as many positive sites as negative ones
+have a negative pivot. Kernels with features (Level, Trend, RBF, Periodic) join as constant states seen through b(t).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dynaesti.core import Array, Bools, Ints, compiled, symmetric_root
+from dynaesti.inference.solvers.basis import Basis, SideBySide, leaf_basis
+from dynaesti.model import Kernel, Leaf, Level, Matern, Wiener
+
+
+@dataclass(frozen=True)
+class Chain:
+    """A curve at rising instants as a Markov chain: x_k = A_k x_{k−1} + noise Q_k, curve = H_k x_k.
+
+    The first d states follow A (n, d, d) and Q; the others are constants. `start` is the covariance at the first instant.
+    """
+
+    transition: Array
+    noise: Array
+    start: Array
+    seen: Array  # H, (n, states)
+    seen_slope: Array | None
+
+
+@compiled
+def _smooth(
+    transition: Array,
+    noise: Array,
+    start: Array,
+    seen: Array,
+    precision: Array,
+    shift: Array,
+    mean: Array,
+    var: Array,
+    reach: Array,
+    gain: Array,
+) -> tuple[float, bool]:
+    """Posterior mean and variance of H_k x_k for every k: (log ∫ prior × sites, proper).
+
+    `reach` (n, states) keeps P_k Hᵀ and `gain` (n, 2) the pivot terms for the backward pass.
+    """
+    n, states = seen.shape
+    d = transition.shape[1]
+    p, x = start.copy(), np.zeros(states)
+    moved, column = np.empty((d, states)), np.empty(d)
+    log_partition, flips = 0.0, 0
+    for k in range(n):
+        if k > 0:
+            a = transition[k]
+            for i in range(d):  # rows of the moving block: A P
+                for j in range(states):
+                    s = 0.0
+                    for q in range(d):
+                        s += a[i, q] * p[q, j]
+                    moved[i, j] = s
+                s = 0.0
+                for q in range(d):
+                    s += a[i, q] * x[q]
+                column[i] = s
+            for i in range(d):
+                x[i] = column[i]
+                for j in range(d, states):
+                    p[i, j] = moved[i, j]
+                    p[j, i] = moved[i, j]
+            for i in range(d):
+                for j in range(i + 1):
+                    s = noise[k, i, j]
+                    for q in range(d):
+                        s += moved[i, q] * a[j, q]
+                    p[i, j] = s
+                    p[j, i] = s
+        h, u = seen[k], reach[k]
+        s, e = 0.0, 0.0
+        for i in range(states):
+            t = 0.0
+            for j in range(states):
+                t += p[i, j] * h[j]
+            u[i] = t
+            s += h[i] * t
+            e += h[i] * x[i]
+        tau, nu = precision[k], shift[k]
+        pivot = 1.0 + tau * s
+        if abs(pivot) < 1e-10:
+            return 0.0, False
+        if pivot < 0.0:
+            flips += 1 if tau > 0.0 else -1
+        kappa, g = tau / pivot, (nu - tau * e) / pivot
+        log_partition += (
+            -0.5 * np.log(abs(pivot)) + (0.5 * nu * nu * s + nu * e - 0.5 * tau * e * e) / pivot
+        )
+        gain[k, 0], gain[k, 1] = kappa, g
+        mean[k], var[k] = e, s
+        for i in range(states):
+            x[i] += u[i] * g
+            for j in range(states):
+                p[i, j] -= kappa * u[i] * u[j]
+    if flips != 0:
+        return 0.0, False
+    big, small = np.zeros((states, states)), np.zeros(states)  # Λ and λ of the adjoint
+    bu = np.empty(states)
+    proper = True
+    for k in range(n - 1, -1, -1):
+        h, u = seen[k], reach[k]
+        kappa, g = gain[k, 0], gain[k, 1]
+        ul = 0.0
+        for i in range(states):
+            ul += u[i] * small[i]
+            t = 0.0
+            for j in range(states):
+                t += big[i, j] * u[j]
+            bu[i] = t
+        uu = 0.0
+        for i in range(states):
+            uu += u[i] * bu[i]
+        for i in range(states):  # Λ ← hκhᵀ + CᵀΛC and λ ← Cᵀλ − hg with C = I − κuhᵀ
+            small[i] -= h[i] * (kappa * ul + g)
+            for j in range(states):
+                big[i, j] += -kappa * (h[i] * bu[j] + bu[i] * h[j]) + h[i] * h[j] * (
+                    kappa + kappa * kappa * uu
+                )
+        m, v = 0.0, 0.0
+        for i in range(states):
+            m += u[i] * small[i]
+            t = 0.0
+            for j in range(states):
+                t += big[i, j] * u[j]
+            v += u[i] * t
+        mean[k] -= m
+        var[k] -= v
+        if not var[k] > 0.0:
+            proper = False
+        if k > 0:  # through the transition: rows and columns of the moving block
+            a = transition[k]
+            for j in range(states):
+                for i in range(d):
+                    s = 0.0
+                    for q in range(d):
+                        s += a[q, i] * big[q, j]
+                    column[i] = s
+                for i in range(d):
+                    big[i, j] = column[i]
+            for j in range(states):
+                for i in range(d):
+                    s = 0.0
+                    for q in range(d):
+                        s += big[j, q] * a[q, i]
+                    column[i] = s
+                for i in range(d):
+                    big[j, i] = column[i]
+            for i in range(d):
+                s = 0.0
+                for q in range(d):
+                    s += a[q, i] * small[q]
+                column[i] = s
+            for i in range(d):
+                small[i] = column[i]
+    return log_partition, proper
+
+
+def chain(
+    kernel: Kernel, instants: Array, span: tuple[float, float], begins: Ints | None = None
+) -> Chain:
+    """The Markov form of a kernel at rising instants; features of constant states cover the span.
+
+    `begins` are the places where another curve begins, for many curves in a row (the first one at 0).
+    """
+    moving = [leaf for leaf in kernel.leaves if not leaf.featured]
+    gaps = np.diff(instants, prepend=instants[0])
+    if begins is not None:
+        gaps[begins] = 0.0
+    parts = [_moving(leaf, instants, gaps) for leaf in moving]
+    basis: Basis = SideBySide([leaf_basis(leaf, *span) for leaf in kernel.leaves if leaf.featured])
+    size = sum(part.start.shape[0] for part in parts)
+    n = instants.size
+    transition, noise = np.zeros((n, size, size)), np.zeros((n, size, size))
+    start = np.eye(size + basis.rank)
+    start[:size, :size] = 0.0
+    seen, slope = np.zeros((n, size + basis.rank)), np.zeros((n, size + basis.rank))
+    at = 0
+    for part in parts:
+        block = slice(at, at + part.start.shape[0])
+        transition[:, block, block], noise[:, block, block], start[block, block] = (
+            part.transition,
+            part.noise,
+            part.start,
+        )
+        seen[:, at] = 1.0
+        if block.stop - at > 1:
+            slope[:, at + 1] = 1.0
+        at = block.stop
+    if basis.rank:
+        seen[:, size:], slope[:, size:] = basis.features(instants), basis.slopes(instants)
+    smooth = all(not isinstance(leaf, Wiener) and getattr(leaf, "order", 2) > 1 for leaf in moving)
+    return Chain(transition, noise, start, seen, slope if smooth else None)
+
+
+@dataclass(frozen=True)
+class _Part:
+    transition: Array
+    noise: Array
+    start: Array
+
+
+def _moving(leaf: Leaf, instants: Array, gaps: Array) -> _Part:
+    if isinstance(leaf, Wiener):
+        noise = leaf.variance * np.diff(leaf.walked(instants), prepend=leaf.walked(instants[:1]))
+        start = leaf.variance * (leaf.start**2 + leaf.walked(instants[:1]))
+        return _Part(np.ones((gaps.size, 1, 1)), noise[:, None, None], start[:, None])
+    assert isinstance(leaf, Matern)
+    rate = leaf.rate / leaf.number("bandwidth")
+    # companion form of (d/dt + rate)^order; exp of it is e^{-rate·dt} times a finite series (nilpotent part)
+    nilpotent = _companion(leaf.order, rate) + rate * np.eye(leaf.order)
+    series, power, factorial = (
+        np.zeros((gaps.size, leaf.order, leaf.order)),
+        np.eye(leaf.order),
+        1.0,
+    )
+    for k in range(leaf.order):
+        series += (gaps**k / factorial)[:, None, None] * power
+        power, factorial = power @ nilpotent, factorial * (k + 1)
+    transition = np.exp(-rate * gaps)[:, None, None] * series
+    start = leaf.variance * _stationary(leaf.order, rate)
+    noise = start - transition @ start @ transition.transpose(0, 2, 1)
+    return _Part(transition, noise, start)
+
+
+def _companion(order: int, rate: float) -> Array:
+    last = {1: [-rate], 2: [-(rate**2), -2 * rate], 3: [-(rate**3), -3 * rate**2, -3 * rate]}[order]
+    matrix = np.diag(np.ones(order - 1), 1)
+    matrix[-1] = last
+    return matrix
+
+
+def _stationary(order: int, rate: float) -> Array:
+    """Covariance of the curve and its derivatives at one time, for unit variance."""
+    if order == 1:
+        return np.ones((1, 1))
+    if order == 2:
+        return np.diag([1.0, rate**2])
+    k = rate**2 / 3
+    return np.array([[1.0, 0.0, -k], [0.0, k, 0.0], [-k, 0.0, rate**4]])
+
+
+@compiled
+def _smooth_jobs(
+    jobs: Ints,
+    site_start: Ints,
+    transition: Array,
+    noise: Array,
+    start: Array,
+    seen: Array,
+    precision: Array,
+    shift: Array,
+    mean: Array,
+    var: Array,
+    log_partition: Array,
+    proper: Bools,
+) -> None:
+    """The chosen curves, one after the other."""
+    most = 0
+    for job in jobs:
+        most = max(most, site_start[job + 1] - site_start[job])
+    reach, gain = np.empty((most, seen.shape[1])), np.empty((most, 2))
+    for job in jobs:
+        a, b = site_start[job], site_start[job + 1]
+        log_partition[job], proper[job] = _smooth(
+            transition[a:b],
+            noise[a:b],
+            start[job],
+            seen[a:b],
+            precision[a:b],
+            shift[a:b],
+            mean[a:b],
+            var[a:b],
+            reach[: b - a],
+            gain[: b - a],
+        )
+
+
+@dataclass(frozen=True)
+class StateSpace:
+    """Curves as Markov chains of one shape, packed: a site a row, `start` a job each."""
+
+    transition: Array
+    noise: Array
+    start: Array
+    seen: Array
+    site_start: Ints
+
+    def marginals(
+        self,
+        jobs: Ints,
+        precision: Array,
+        shift: Array,
+        mean: Array,
+        var: Array,
+        log_partition: Array,
+        proper: Bools,
+    ) -> None:
+        """Fill the posterior marginals at the sites of the chosen jobs."""
+        _smooth_jobs(
+            jobs,
+            self.site_start,
+            self.transition,
+            self.noise,
+            self.start,
+            self.seen,
+            precision,
+            shift,
+            mean,
+            var,
+            log_partition,
+            proper,
+        )
+
+
+def pack_chains(chains: list[Chain], site_start: Ints) -> StateSpace:
+    """Chains of one kernel's shape as one solver."""
+    transition, noise, seen = (
+        np.concatenate([getattr(link, name) for link in chains])
+        for name in ("transition", "noise", "seen")
+    )
+    return StateSpace(
+        transition, noise, np.stack([link.start for link in chains]), seen, site_start
+    )
+
+
+def chains_alone(kernel: Kernel) -> bool:
+    """Whether a kernel is a chain that does not care where its data lie: Matérn, with or without a level."""
+    return not kernel.low_rank and all(isinstance(leaf, Matern | Level) for leaf in kernel.leaves)
+
+
+def ragged_chains(kernel: Kernel, times: Array, site_start: Ints) -> StateSpace:
+    """Many curves of such a kernel, built in one go."""
+    whole = chain(kernel, times, (0.0, 1.0), site_start[:-1])
+    return StateSpace(
+        whole.transition,
+        whole.noise,
+        np.broadcast_to(whole.start, (site_start.size - 1, *whole.start.shape)).copy(),
+        whole.seen,
+        site_start,
+    )
+
+
+class ChainPosterior:
+    """The posterior curve of one component in state space; any set of times is woven in among the instants."""
+
+    def __init__(self, kernel: Kernel, instants: Array, precision: Array, shift: Array) -> None:
+        self.kernel, self.instants, self.precision, self.shift = kernel, instants, precision, shift
+        self.span = float(instants.min()), float(instants.max())
+
+    def _weave(self, t: Array) -> tuple[Chain, Array, Array, Ints]:
+        """The chain over instants and new times, its sites, and where each new time stands."""
+        both = np.concatenate([self.instants, t])
+        order = np.argsort(both, kind="stable")
+        place = np.empty(both.size, dtype=np.int64)
+        place[order] = np.arange(both.size)
+        precision, shift = np.zeros(both.size), np.zeros(both.size)
+        precision[place[: self.instants.size]], shift[place[: self.instants.size]] = (
+            self.precision,
+            self.shift,
+        )
+        return (
+            chain(self.kernel, both[order], self.span),
+            precision,
+            shift,
+            place[self.instants.size :],
+        )
+
+    @staticmethod
+    def _run(link: Chain, seen: Array, precision: Array, shift: Array) -> tuple[Array, Array]:
+        mean, var = np.empty(len(seen)), np.empty(len(seen))
+        _smooth(
+            link.transition,
+            link.noise,
+            link.start,
+            seen,
+            precision,
+            shift,
+            mean,
+            var,
+            np.empty(seen.shape),
+            np.empty((len(seen), 2)),
+        )
+        return mean, var
+
+    def marginals(self, t: Array) -> tuple[Array, Array]:
+        """Mean and variance of the curve at each time."""
+        link, precision, shift, place = self._weave(t)
+        mean, var = self._run(link, link.seen, precision, shift)
+        rest = sum(
+            (leaf.cov(t, t) - np.einsum("ij,ij->i", b, b) for leaf, b in self._featured(t)),
+            np.zeros(t.size),
+        )
+        return mean[place], var[place] + np.maximum(rest, 0.0)
+
+    def _featured(self, t: Array) -> list[tuple[Leaf, Array]]:
+        """Leaves that are constant states, with their features: what these leave out, a forecast does not know."""
+        return [
+            (leaf, leaf_basis(leaf, *self.span).features(t))
+            for leaf in self.kernel.leaves
+            if leaf.featured
+        ]
+
+    def covariance(self, t: Array) -> Array:
+        """Covariance between all pairs of times: the mean's answer to a unit shift at each of them."""
+        link, precision, _, place = self._weave(t)
+        cov = np.empty((t.size, t.size))
+        for j in range(t.size):
+            impulse = np.zeros(precision.size)
+            impulse[place[j]] = 1.0
+            cov[j] = self._run(link, link.seen, precision, impulse)[0][place]
+        return 0.5 * (cov + cov.T) + sum(
+            (leaf.cov(t[:, None], t) - b @ b.T for leaf, b in self._featured(t)),
+            np.zeros(cov.shape),
+        )
+
+    def slopes(self, t: Array) -> tuple[Array, Array, Array]:
+        """Mean and variance of the slope, and its covariance with the value, at each time."""
+        link, precision, shift, place = self._weave(t)
+        if link.seen_slope is None:
+            self.kernel.cov_slope(t[:1], t[:1])  # raises the kernel's own explanation
+            raise AssertionError
+        value, slope, both = link.seen.copy(), link.seen.copy(), link.seen.copy()
+        slope[place] = link.seen_slope[place]
+        both[place] += link.seen_slope[place]
+        mean, var = self._run(link, slope, precision, shift)
+        value_var = self._run(link, value, precision, shift)[1]
+        sum_var = self._run(link, both, precision, shift)[1]
+        rest, cross = self._slope_rest(t)
+        return mean[place], var[place] + rest, 0.5 * (sum_var - var - value_var)[place] + cross
+
+    def _slope_rest(self, t: Array) -> tuple[Array, Array]:
+        """The same for slopes: their variance, and covariance with the value."""
+        var, cross = np.zeros(t.size), np.zeros(t.size)
+        for leaf, b in self._featured(t):
+            d = leaf_basis(leaf, *self.span).slopes(t)
+            var += leaf.cov_slopes(t, t) - np.einsum("ij,ij->i", d, d)
+            cross += leaf.cov_slope(t, t) - np.einsum("ij,ij->i", d, b)
+        return np.maximum(var, 0.0), cross
+
+    def sample(self, t: Array, size: int, rng: np.random.Generator) -> Array:
+        """Joint draws of the curve at the times, one a row."""
+        mean, _ = self.marginals(t)
+        return mean + rng.standard_normal((size, t.size)) @ symmetric_root(self.covariance(t))

@@ -1,0 +1,329 @@
+"""Solvers in weight space: the curve is b(t)·w + rest with w ~ N(0, I) a priori, so the posterior of w is r × r.
+
+`LowRank` packs many ragged curves for one compiled call; `Dense` is one curve with as many features as instants, by LAPACK.
+Sites reach the solvers in natural form on the curve itself: exp(shift·g − ½·precision·g²).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import copy
+from dataclasses import dataclass
+
+import numpy as np
+
+from dynaesti.core import Array, Bools, Ints, compiled, dot, symmetric_root
+from dynaesti.inference.solvers.basis import Basis, kernel_basis, lower_root, solve_lower
+from dynaesti.model import Kernel
+
+SITES = 256  # sites at a time: a feature's block stays in the fastest cache
+KEPT = 100_000  # numbers of features that a posterior keeps: they are asked for again, and take longer than the rest of it
+
+
+@compiled
+def lowrank_weights(b: Array, tau: Array, nu: Array, a: Array, w: Array) -> tuple[bool, float]:
+    """Posterior of the weights from features b (rank × sites): `a` gets L⁻¹ of A = I + B T Bᵀ = L Lᵀ, `w` the mean.
+
+    Returns whether A is positive definite, and log ∫ prior × sites. Loops run along the sites of one feature, so that vector units
+    have long straight runs whatever the rank.
+    """
+    r, n = b.shape
+    scaled, half = np.empty(SITES), np.empty(r)
+    a[:] = 0.0
+    for i in range(r):
+        a[i, i] = 1.0
+        w[i] = 0.0
+    for begin in range(0, n, SITES):
+        end = min(begin + SITES, n)
+        for i in range(r):
+            row = b[i, begin:end]
+            for s in range(end - begin):
+                scaled[s] = tau[begin + s] * row[s]
+            for k in range(i + 1):
+                a[i, k] += dot(scaled[: end - begin], b[k, begin:end])
+            w[i] += dot(row, nu[begin:end])
+    if not _cholesky(a, r):
+        return False, 0.0
+    log_det = _invert_lower(a, r)
+    total = 0.0
+    for i in range(r):  # half = L⁻¹ c
+        x = 0.0
+        for k in range(i + 1):
+            x += a[i, k] * w[k]
+        half[i] = x
+        total += x * x
+    for k in range(r):  # w = L⁻ᵀ L⁻¹ c
+        x = 0.0
+        for i in range(k, r):
+            x += a[i, k] * half[i]
+        w[k] = x
+    return True, 0.5 * total - log_det
+
+
+@compiled
+def lowrank_at(b: Array, a: Array, w: Array, m: Array, v: Array) -> None:
+    """Mean and variance of the curve at the sites whose features are b."""
+    r, n = b.shape
+    scaled = np.empty(SITES)
+    m[:] = 0.0
+    v[:] = 0.0
+    for begin in range(0, n, SITES):
+        end = min(begin + SITES, n)
+        for i in range(r):
+            scaled[:] = 0.0
+            fours = (i + 1) // 4 * 4
+            for k in range(0, fours, 4):
+                e, f, g, h = a[i, k], a[i, k + 1], a[i, k + 2], a[i, k + 3]
+                for s in range(begin, end):
+                    scaled[s - begin] += (e * b[k, s] + f * b[k + 1, s]) + (
+                        g * b[k + 2, s] + h * b[k + 3, s]
+                    )
+            for k in range(fours, i + 1):
+                f, row = a[i, k], b[k]
+                for s in range(begin, end):
+                    scaled[s - begin] += f * row[s]
+            f, row = w[i], b[i]
+            for s in range(begin, end):
+                v[s] += scaled[s - begin] * scaled[s - begin]
+                m[s] += f * row[s]
+
+
+@compiled
+def _lowrank_marginals(
+    jobs: Ints,
+    features: Array,
+    feature_start: Ints,
+    ranks: Ints,
+    site_start: Ints,
+    precision: Array,
+    shift: Array,
+    mean: Array,
+    var: Array,
+    log_partition: Array,
+    proper: Bools,
+) -> None:
+    """Posterior mean and variance of the curve at every site of the chosen jobs, and log ∫ prior × sites.
+
+    Improper jobs are flagged and left.
+    """
+    most = 0
+    for job in jobs:
+        most = max(most, ranks[job])
+    store, weights = np.empty((most, most)), np.empty(most)
+    for job in jobs:
+        r, first, last = ranks[job], site_start[job], site_start[job + 1]
+        b = features[feature_start[job] : feature_start[job + 1]].reshape((r, last - first))
+        a, w = store[:r, :r], weights[:r]
+        proper[job], log_partition[job] = lowrank_weights(
+            b, precision[first:last], shift[first:last], a, w
+        )
+        if proper[job]:
+            lowrank_at(b, a, w, mean[first:last], var[first:last])
+
+
+@compiled
+def _cholesky(a: Array, r: int) -> bool:
+    """Factor the lower triangle in place; False when it is not positive definite."""
+    for j in range(r):
+        for k in range(j):
+            f = a[j, k]
+            for i in range(j, r):
+                a[i, j] -= a[i, k] * f
+        if not a[j, j] > 1e-14:
+            return False
+        root = np.sqrt(a[j, j])
+        for i in range(j, r):
+            a[i, j] /= root
+    return True
+
+
+@compiled
+def _invert_lower(a: Array, r: int) -> float:
+    """Invert a lower triangle in place; returns the log of its determinant (½ log |A|)."""
+    log_det = 0.0
+    for i in range(r):
+        log_det += np.log(a[i, i])
+    for j in range(r):
+        a[j, j] = 1.0 / a[j, j]
+        for i in range(j + 1, r):
+            x = 0.0
+            for k in range(j, i):
+                x += a[i, k] * a[k, j]
+            a[i, j] = -x / a[i, i]
+    return log_det
+
+
+@dataclass(frozen=True)
+class LowRank:
+    """Many curves' features in one flat array: curve j has features[feature_start[j]:feature_start[j+1]], feature by feature."""
+
+    features: Array
+    feature_start: Ints
+    ranks: Ints
+    site_start: Ints
+
+    def marginals(
+        self,
+        jobs: Ints,
+        precision: Array,
+        shift: Array,
+        mean: Array,
+        var: Array,
+        log_partition: Array,
+        proper: Bools,
+    ) -> None:
+        """Fill the posterior marginals at the sites of the chosen jobs."""
+        _lowrank_marginals(
+            jobs,
+            self.features,
+            self.feature_start,
+            self.ranks,
+            self.site_start,
+            precision,
+            shift,
+            mean,
+            var,
+            log_partition,
+            proper,
+        )
+
+    def squares(self) -> Array:
+        """|b|² at every site: the prior variance that the features carry."""
+        bounds = zip(self.feature_start[:-1], self.feature_start[1:], self.ranks, strict=True)
+        parts = [self.features[a:b].reshape(rank, -1) for a, b, rank in bounds]
+        return np.concatenate([np.einsum("ij,ij->j", part, part) for part in parts])
+
+
+def pack(features: list[Array]) -> LowRank:
+    """Curves with features (sites × rank) each."""
+    sizes = np.array([f.size for f in features], dtype=np.int64)
+    counts = np.array([len(f) for f in features], dtype=np.int64)
+    return LowRank(
+        np.concatenate([f.T.ravel() for f in features]),
+        _starts(sizes),
+        np.array([f.shape[1] for f in features], dtype=np.int64),
+        _starts(counts),
+    )
+
+
+def _starts(counts: Ints) -> Ints:
+    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+
+
+@dataclass(frozen=True)
+class Dense:
+    """Curves with one feature an instant: the oracle, and the way for kernels without a small form."""
+
+    features: list[Array]
+    site_start: Ints
+
+    def marginals(
+        self,
+        jobs: Ints,
+        precision: Array,
+        shift: Array,
+        mean: Array,
+        var: Array,
+        log_partition: Array,
+        proper: Bools,
+    ) -> None:
+        """Fill the posterior marginals at the sites of the chosen jobs."""
+        for job in jobs:
+            where = slice(self.site_start[job], self.site_start[job + 1])
+            b, tau, nu = self.features[job], precision[where], shift[where]
+            try:
+                root = lower_root(np.eye(b.shape[1]) + b.T @ (tau[:, None] * b))
+            except np.linalg.LinAlgError:
+                proper[job] = False
+                continue
+            half = solve_lower(root, b.T)
+            pull = half @ nu
+            mean[where], var[where] = half.T @ pull, np.einsum("ij,ij->j", half, half)
+            log_partition[job] = 0.5 * pull @ pull - np.log(np.diag(root)).sum()
+            proper[job] = True
+
+
+class WeightPosterior:
+    """The posterior curve of one component: weights N(mean, A⁻¹), and the rest that the data do not reach."""
+
+    def __init__(
+        self, kernel: Kernel, basis: Basis, at_sites: Array, precision: Array, shift: Array
+    ) -> None:
+        self.kernel, self.basis = kernel, basis
+        self.root = lower_root(
+            np.eye(basis.rank) + at_sites.T @ (precision[:, None] * at_sites)
+        )  # of A = L Lᵀ
+        self.weights = solve_lower(
+            self.root, solve_lower(self.root, at_sites.T @ shift), transposed=True
+        )
+        self.rank = basis.rank
+        self.wider: Array | None = None  # W with WᵀW = I + the widening
+        self._at_sites = at_sites if at_sites.size <= KEPT else None
+
+    def at_sites(self, instants: Array) -> Array:
+        """Features at the sites' own instants."""
+        return self.basis.features(instants) if self._at_sites is None else self._at_sites
+
+    def widened(self, widening: Array) -> WeightPosterior:
+        """The same curve with covariance L⁻ᵀ (I + widening) L⁻¹ of its weights."""
+        out = copy(self)
+        out.wider = lower_root(np.eye(self.rank) + widening).T
+        return out
+
+    def _spread(self, rows: Array) -> Array:
+        """L⁻¹bᵀ: its columns' inner products are posterior covariances."""
+        plain = solve_lower(self.root, rows.T)
+        return plain if self.wider is None else self.wider @ plain
+
+    def marginals(self, t: Array) -> tuple[Array, Array]:
+        """Mean and variance of the curve at each time."""
+        b = self.basis.features(t)
+        spread = self._spread(b)
+        rest = np.maximum(_diagonal(self.kernel.cov, t) - np.einsum("ij,ij->i", b, b), 0.0)
+        return b @ self.weights, np.einsum("ij,ij->j", spread, spread) + rest
+
+    def covariance(self, t: Array) -> Array:
+        """Covariance of the curve between all pairs of times."""
+        b = self.basis.features(t)
+        spread = self._spread(b)
+        return spread.T @ spread + self._rest(t, b)
+
+    def _rest(self, t: Array, b: Array) -> Array:
+        return self.kernel.cov(t[:, None], t) - b @ b.T
+
+    def slopes(self, t: Array) -> tuple[Array, Array, Array]:
+        """Mean and variance of the slope, and its covariance with the value, at each time."""
+        b, d = self.basis.features(t), self.basis.slopes(t)
+        value, slope = self._spread(b), self._spread(d)
+        rest = np.maximum(_diagonal(self.kernel.cov_slopes, t) - np.einsum("ij,ij->i", d, d), 0.0)
+        cross = _diagonal(self.kernel.cov_slope, t) - np.einsum("ij,ij->i", d, b)
+        return (
+            d @ self.weights,
+            np.einsum("ij,ij->j", slope, slope) + rest,
+            np.einsum("ij,ij->j", slope, value) + cross,
+        )
+
+    def sample(self, t: Array, size: int, rng: np.random.Generator) -> Array:
+        """Joint draws of the curve at the times, one a row."""
+        b = self.basis.features(t)
+        z = rng.standard_normal((size, self.rank))
+        z = z if self.wider is None else z @ self.wider
+        w = self.weights + solve_lower(self.root, z.T, transposed=True).T
+        draws = w @ b.T
+        unknown = np.flatnonzero(
+            _diagonal(self.kernel.cov, t) - np.einsum("ij,ij->i", b, b)
+            > 1e-7 * _diagonal(self.kernel.cov, t)
+        )
+        if unknown.size:
+            root = symmetric_root(self._rest(t[unknown], b[unknown]))
+            draws[:, unknown] += rng.standard_normal((size, unknown.size)) @ root
+        return draws
+
+
+def _diagonal(cov: Callable[[Array, Array], Array], t: Array) -> Array:
+    return np.broadcast_to(cov(t, t), t.shape)
+
+
+def lowrank_basis(kernel: Kernel, instants: Array) -> Basis:
+    """Few features over the instants' span."""
+    return kernel_basis(kernel, float(instants.min()), float(instants.max()))

@@ -1,0 +1,1 @@
+"""Families of observations: log f(y), vectorised."""

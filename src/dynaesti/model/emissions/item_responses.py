@@ -1,0 +1,102 @@
+"""Responses to items with known parameters as an emission family."""
+
+from typing import Any
+
+import numpy as np
+
+from dynaesti.core import Array, Ints, as_numbers, as_vector, refuse
+from dynaesti.errors import InputError
+from dynaesti.model.emissions.base import Emissions, as_counts, first_equal_row
+from dynaesti.model.items.registry import item_model
+from dynaesti.model.links import Points
+
+KNOWN_ITEMS = {
+    "2PL": ("a", "b"),
+    "3PL": ("a", "b", "c"),
+    "4PL": ("a", "b", "c", "d"),
+    "GRM": ("a", "b"),
+    "GPCM": ("a", "b"),
+}
+
+
+class ItemResponses(Emissions):
+    """Responses to items with known parameters: `ItemResponses(resp, "3PL", a=…, b=…, c=…)`.
+
+    Models: 2PL, 3PL, 4PL, GRM (graded), GPCM (partial credit). Each parameter is one number or one an answer;
+    thresholds are (K,) or (n, K). Categories count from 0.
+    """
+
+    kind, discrete = "item_responses", True
+
+    def __init__(self, resp: Any, model: str, **params: Any) -> None:
+        if model not in KNOWN_ITEMS:
+            raise InputError(
+                f"ItemResponses: no item model {model!r}; there are {', '.join(KNOWN_ITEMS)}"
+            )
+        self.name, self.names = model, KNOWN_ITEMS[model]
+        self.thresholds = model in ("GRM", "GPCM")
+        if set(params) != set(self.names):
+            raise InputError(
+                f"ItemResponses: a {model} item takes {', '.join(self.names)}; got {', '.join(params) or 'none'}"
+            )
+        self.resp = as_counts(resp, "ItemResponses resp")
+        self.params = tuple(self._parameter(name, params[name]) for name in self.names)
+        top = self.params[-1].shape[1] if self.thresholds else 1
+        refuse(
+            self.resp > top,
+            "ItemResponses resp",
+            f"above the item's highest category {top}",
+            "recode from 0",
+        )
+        self._check_bounds(dict(zip(self.names, self.params, strict=True)))
+        self.model = item_model(model, signed=True)
+        steps = {f"b{k + 1}": self.params[1][:, k] for k in range(top)} if self.thresholds else {}
+        self.u = self.model.recover(
+            dict(zip(self.names, self.params, strict=True)) | steps, top + 1
+        )
+
+    def _parameter(self, name: str, value: Any) -> Array:
+        label, n = f"ItemResponses {name}", len(self)
+        if name != "b" or not self.thresholds:
+            return as_vector(value, label, n)
+        matrix = as_numbers(value, label)
+        matrix = np.broadcast_to(matrix, (n, matrix.shape[-1])) if matrix.ndim == 1 else matrix
+        if matrix.ndim != 2 or len(matrix) != n:
+            raise InputError(f"{label}: shape {matrix.shape} for {n} answers; give (K,) or (n, K)")
+        return np.ascontiguousarray(matrix)
+
+    def _check_bounds(self, params: dict[str, Array]) -> None:
+        if self.thresholds:
+            bad = np.asarray(~np.isfinite(params["b"]).all(axis=1))
+            if self.name == "GRM":
+                bad |= (np.diff(params["b"], axis=1) <= 0).any(axis=1)
+                refuse(
+                    params["a"] <= 0,
+                    "ItemResponses a",
+                    "not positive",
+                    "a graded item needs a positive slope",
+                )
+            refuse(bad, "ItemResponses b", "not finite rising thresholds", "sort the thresholds")
+        if "c" in params:
+            upper = params.get("d", np.ones(len(self)))
+            refuse(
+                (params["c"] < 0) | (params["c"] >= upper) | (upper > 1),
+                "ItemResponses c (and d)",
+                "outside 0 ≤ c < d ≤ 1",
+                "give probabilities",
+            )
+
+    def __len__(self) -> int:
+        return self.resp.size
+
+    def log_prob(self, at: Points, rows: Ints) -> Array:
+        theta = np.asarray(at.y).reshape(rows.size, -1)
+        every = self.model.rows(self.u[rows], theta)
+        return every[np.arange(rows.size), self.resp[rows].astype(np.int64)].reshape(np.shape(at.y))
+
+    def distinct(self) -> Ints:
+        return first_equal_row([self.resp, *self.params])
+
+    def take(self, rows: Ints) -> "ItemResponses":
+        chosen = dict(zip(self.names, (p[rows] for p in self.params), strict=True))
+        return ItemResponses(self.resp[rows], self.name, **chosen)

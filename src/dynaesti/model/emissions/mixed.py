@@ -1,0 +1,154 @@
+"""Several families on one curve, and any input to emissions."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from dynaesti.core import Array, Ints
+from dynaesti.errors import EmissionError, InputError
+from dynaesti.model.emissions.base import Emissions
+from dynaesti.model.emissions.families import (
+    Bernoulli,
+    Binomial,
+    Gaussian,
+    NegativeBinomial,
+    Ordinal,
+    Poisson,
+    StudentT,
+)
+from dynaesti.model.emissions.item_responses import ItemResponses
+from dynaesti.model.emissions.tables import Functions, Table
+from dynaesti.model.links import Points
+
+
+class Mixed(Emissions):
+    """Several kinds laid end to end."""
+
+    kind = "mixed"
+
+    def __init__(self, parts: Sequence[Emissions]) -> None:
+        self.parts = tuple(parts)
+        self.starts = np.concatenate([[0], np.cumsum([len(part) for part in parts])]).astype(
+            np.int64
+        )
+
+    def __len__(self) -> int:
+        return int(self.starts[-1])
+
+    def _split(self, rows: Ints) -> Iterator[tuple[Emissions, Ints, Ints]]:
+        """Each part with the rows that fall into it, counted within the part, and where they stand in `rows`."""
+        owner = np.searchsorted(self.starts, rows, side="right") - 1
+        for k, part in enumerate(self.parts):
+            where = np.flatnonzero(owner == k)
+            if where.size:
+                yield part, rows[where] - self.starts[k], where
+
+    def log_prob(self, at: Points, rows: Ints) -> Array:
+        out = np.empty_like(at.x)
+        for part, inner, where in self._split(rows):
+            out[where] = part.log_prob(Points(at.x[where], at.link), inner)
+        return out
+
+    def distinct(self) -> Ints | None:
+        firsts = [part.distinct() for part in self.parts]
+        if any(first is None for first in firsts):
+            return None
+        return np.concatenate(
+            [
+                first + start
+                for first, start in zip(firsts, self.starts, strict=False)
+                if first is not None
+            ]
+        )
+
+    def take(self, rows: Ints) -> Emissions:
+        return Mixed(
+            [part.take(inner) for part, inner, _ in self._split(np.sort(rows))]
+        )  # kinds stay end to end
+
+    def observed(self) -> Array | None:
+        seen = [part.observed() for part in self.parts]
+        return (
+            None
+            if any(s is None for s in seen)
+            else np.concatenate([s for s in seen if s is not None])
+        )
+
+
+FAMILIES: dict[str, type[Any]] = {
+    cls.kind: cls
+    for cls in (
+        Bernoulli,
+        Binomial,
+        Poisson,
+        NegativeBinomial,
+        Gaussian,
+        StudentT,
+        Ordinal,
+        ItemResponses,
+        Table,
+    )
+}
+
+
+def as_emissions(given: Any) -> Emissions:
+    """Emissions from a family, a function, or a list of either (laid end to end)."""
+    if isinstance(given, Emissions):
+        return given
+    if isinstance(given, type):
+        raise InputError(
+            f"emissions: {given.__name__} is a class; give it the observations: {given.__name__}(…)"
+        )
+    if callable(given):
+        return Functions([given])
+    if not isinstance(given, Sequence) or isinstance(given, str | bytes):
+        raise InputError(
+            f"emissions: expected a family such as Bernoulli(votes), or a list of functions; got {type(given).__name__}"
+        )
+    parts: list[Emissions] = []
+    run: list[Callable[[Array], Any]] = []
+    for k, part in enumerate(given):
+        if callable(part) and not isinstance(part, Emissions):
+            run.append(part)
+            continue
+        if not isinstance(part, Emissions):
+            raise InputError(
+                f"emissions: entry {k} is {type(part).__name__}, neither a family nor a function"
+            )
+        if run:
+            parts.append(Functions(run))
+            run = []
+        parts.extend(part.parts if isinstance(part, Mixed) else [part])
+    if run:
+        parts.append(Functions(run))
+    return parts[0] if len(parts) == 1 else Mixed(parts)
+
+
+def parts_of(emissions: Emissions) -> tuple[tuple[Emissions, slice], ...]:
+    """The kinds within, each with the observations it covers."""
+    if not isinstance(emissions, Mixed):
+        return ((emissions, slice(0, len(emissions))),)
+    return tuple(
+        (part, slice(int(a), int(b)))
+        for part, a, b in zip(
+            emissions.parts, emissions.starts[:-1], emissions.starts[1:], strict=True
+        )
+    )
+
+
+def check_evidence(emissions: Emissions, log_evidence: Array) -> None:
+    """Refuse a log probability above 0 of what has probabilities: the numbers have failed, and nothing that follows can be right."""
+    slack = EVIDENCE_SLACK * (1 + len(emissions))
+    if (
+        all(part.discrete for part, _ in parts_of(emissions))
+        and np.max(log_evidence, initial=-np.inf) > slack
+    ):
+        raise EmissionError(
+            f"the log probability of these {len(emissions)} observations came out as {np.max(log_evidence):+.3g}, which is "
+            "impossible: the prior and the observations contradict each other beyond what can be computed; bring mean, "
+            "amplitude and observations to one scale"
+        )
+
+
+EVIDENCE_SLACK = 1e-3  # nats an observation that grafting may be off by

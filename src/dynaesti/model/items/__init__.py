@@ -1,0 +1,1 @@
+"""Item response models: each fills its rows from parameters, and is fitted from expected counts on them."""

@@ -1,0 +1,327 @@
+"""The numbers behind a report: sampled where they are many, rounded, and nothing but plain lists, so that they embed as JSON."""
+
+from __future__ import annotations
+
+import platform
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+
+from dynaesti import __version__
+from dynaesti.core import Array, Ints
+from dynaesti.data import UNSTATED
+from dynaesti.model import BUILT_IN, Banded, Kernel, Level
+from dynaesti.report.words import told_findings
+from dynaesti.results import Fit, Twin, item_fit
+
+LEVEL = 0.7
+MOST_PEOPLE, MOST_POINTS, MOST_ANSWERS, MOST_ITEMS = (
+    3000,
+    90_000,
+    60_000,
+    3000,
+)  # what a page of a few MB can hold
+COHORT = 40  # times of the cohort's curve
+ABILITY_POINTS = 41
+IDENTITY = BUILT_IN["identity"]
+
+
+def page_data(fit: Fit, twin: Twin | None) -> dict[str, Any]:
+    """Everything that the page shows, by section."""
+    people = _sample(np.diff(fit.responses.person_start), MOST_PEOPLE)
+    return {
+        "facts": _facts(fit, twin, people),
+        "words": told_findings(fit, twin),
+        "cautions": fit.cautions,
+        "health": [
+            sentence for sentence in fit.health.sentences if sentence not in fit.health.cautions
+        ],
+        "people": _people(fit, people),
+        "cohort": _cohort(fit, people),
+        "items": _items(fit),
+        "wright": _wright(fit, people),
+        "priors": _priors(fit),
+        "calibration": _calibration(fit, twin),
+        "trace": _trace(fit),
+        "method": _method(fit),
+    }
+
+
+def _sample(counts: Ints, most: int) -> Ints:
+    """Everyone, or people spread evenly over numbers of answers; the same ones every time."""
+    if counts.size <= most:
+        return np.arange(counts.size)
+    return np.sort(
+        np.argsort(counts, kind="stable")[
+            np.linspace(0, counts.size - 1, most).round().astype(np.int64)
+        ]
+    )
+
+
+def _rounded(values: Any, digits: int = 3) -> list[Any]:
+    return [
+        None if v is None or v != v else v
+        for v in np.round(np.asarray(values, dtype=np.float64), digits).tolist()
+    ]
+
+
+def _times(fit: Fit, offsets: Array) -> list[Any]:
+    """Times for charts: milliseconds since 1970 for stamps, else numbers."""
+    shown = np.asarray(fit._restored(offsets))
+    if shown.dtype.kind == "M":
+        return [int(t) for t in shown.astype("datetime64[ms]").astype(np.int64)]
+    span = max(float(np.ptp(fit.responses.clock_times)), 1e-300)
+    return _rounded(shown, max(0, int(np.ceil(4 - np.log10(span)))))
+
+
+def _facts(fit: Fit, twin: Twin | None, people: Ints) -> dict[str, Any]:
+    r, axis = fit.responses, fit.responses.axis
+    stamps = axis.stamps and r.clock == "calendar"
+    unit = "" if stamps or r.unit == UNSTATED else r.unit
+    return {
+        "answers": len(r),
+        "people": int(r.people.size),
+        "items": int(r.items.size),
+        "shown": int(people.size),
+        "stamps": stamps,
+        "time_title": "time"
+        if stamps
+        else (f"{unit} since each one's start" if r.clock == "person" else unit or "time"),
+        "level": LEVEL,
+        "priors": len(fit.kernels),
+        "reliability": round(fit.reliability(), 3),
+        "converged": fit.converged,
+        "steps": len(fit.trace),
+        "gain": None if twin is None else round(twin.static_loss - twin.dynamic_loss, 5),
+    }
+
+
+def _people(fit: Fit, people: Ints) -> dict[str, Any]:
+    """Curves of the people shown, each over its own answers, and the answers that moved it."""
+    first, last = (edge[people] for edge in fit.answers.spans)
+    points = int(np.clip(MOST_POINTS // people.size, 12, 60))
+    share = np.linspace(0.0, 1.0, points)
+    offsets = first[:, None] + (last - first)[:, None] * share
+    mix = fit.mixture(np.repeat(people, points), offsets.ravel())
+    low, high = mix.quantiles(np.array([0.5 - LEVEL / 2, 0.5 + LEVEL / 2]), IDENTITY)
+    mean = mix.mean(IDENTITY)
+    labels = fit.responses.people.tolist()
+    curves = [
+        {
+            "t": _times(fit, offsets[k]),
+            "m": _rounded(mean[at], 2),
+            "l": _rounded(low[at], 2),
+            "u": _rounded(high[at], 2),
+        }
+        for k, at in ((k, slice(k * points, (k + 1) * points)) for k in range(people.size))
+    ]
+    return {
+        "names": [str(labels[p]) for p in people],
+        "n": np.diff(fit.responses.person_start)[people].tolist(),
+        "curves": curves,
+        "answers": _answers(fit, people),
+    }
+
+
+def _answers(fit: Fit, people: Ints) -> list[dict[str, Any]]:
+    """The answers of each person that moved the curve most: time, item, response, and by how much."""
+    r = fit.responses
+    rows = np.flatnonzero(np.isin(r.person, people))
+    without = fit.without_each()[1]
+    here = fit.mixture(r.person[rows], r.clock_times[rows]).mean(IDENTITY)
+    influence = np.zeros(len(r))
+    influence[rows] = here - without[rows]
+    each = int(np.clip(MOST_ANSWERS // people.size, 5, 200))
+    out = []
+    for p in people:
+        mine = np.arange(r.person_start[p], r.person_start[p + 1])
+        if mine.size > each:
+            mine = np.sort(mine[np.argsort(-np.abs(influence[mine]), kind="stable")[:each]])
+        out.append(
+            {
+                "t": _times(fit, r.clock_times[mine]),
+                "i": r.item[mine].tolist(),
+                "y": _rounded(r.resp[mine], 4),
+                "d": _rounded(influence[mine], 2),
+            }
+        )
+    return out
+
+
+def _cohort(fit: Fit, people: Ints) -> dict[str, Any]:
+    """Quantiles over people of the ability's mean, among those between their first and last answer."""
+    times = fit.responses.clock_times
+    at = np.linspace(times.min(), times.max(), COHORT)
+    first, last = (edge[people] for edge in fit.answers.spans)
+    table: dict[str, list[Any]] = {"t": _times(fit, at), "low": [], "mid": [], "high": [], "n": []}
+    active = (first[:, None] <= at) & (at <= last[:, None])
+    who, when = np.nonzero(active)
+    mean = np.full(active.shape, np.nan)
+    if who.size:
+        mean[who, when] = fit.mixture(people[who], at[when]).mean(IDENTITY)
+    for k in range(at.size):
+        present = mean[active[:, k], k]
+        low, mid, high = (
+            np.quantile(present, (0.1, 0.5, 0.9)) if present.size >= 5 else (np.nan,) * 3
+        )
+        for name, value in (("low", low), ("mid", mid), ("high", high)):
+            table[name] += _rounded([value])
+        table["n"].append(int(present.size))
+    return table
+
+
+def _items(fit: Fit) -> dict[str, Any]:
+    """The item table with fit statistics, and response functions and information over ability."""
+    frame = nw.from_native(fit.items, eager_only=True)
+    r = fit.responses
+    shown = np.sort(
+        np.argsort(-np.bincount(r.item, minlength=r.items.size), kind="stable")[:MOST_ITEMS]
+    )
+    found = nw.from_native(item_fit(fit), eager_only=True)
+    columns: dict[str, list[Any]] = {}
+    for name in frame.columns:
+        values = frame[name].to_list()
+        picked = [values[k] for k in shown]
+        columns[name] = (
+            [str(v) for v in picked]
+            if name in ("item", "model")
+            else picked
+            if name == "n"
+            else _rounded(picked)
+        )
+    for name in ("infit", "outfit"):
+        values = found[name].to_list()
+        columns[name] = _rounded([values[k] for k in shown], 2)
+    ability = fit.shift + fit.gain * np.linspace(-3.5, 3.5, ABILITY_POINTS)
+    z = (ability - fit.shift) / fit.gain
+    curves, names, block_of = _response_functions(fit, z, shown)
+    information = fit.information_at(ability)[shown]
+    labels = [str(label) for label in r.items.tolist()]
+    return {
+        "columns": columns,
+        "total": int(r.items.size),
+        "ability": _rounded(ability, 2),
+        "curves": curves,
+        "categories": names,
+        "information": [_rounded(row, 3) for row in information],
+        "labels": labels,
+        "amount": block_of,
+    }
+
+
+def _response_functions(
+    fit: Fit, z: Array, shown: Ints
+) -> tuple[list[list[list[float]]], list[list[str]], list[bool]]:
+    """Chances of each category (but the first, which is the rest) or the mean response, item by item."""
+    theta = fit.bank.metric.theta(z)
+    block_of, place = fit.bank.place_of_items()
+    curves, names, amounts = [], [], []
+    rows = [
+        block.model.rows(block.u, theta)
+        if block.model.categorical
+        else block.model.expected(block.u, theta, block.values)
+        for block in fit.bank.blocks
+    ]
+    for item in shown:
+        block = fit.bank.blocks[int(block_of[item])]
+        table = rows[int(block_of[item])][place[item]]
+        if block.model.categorical:
+            curves.append([_rounded(chance, 3) for chance in np.exp(table)])
+            names.append([f"{value:g}" for value in block.values[place[item]]])
+        else:
+            curves.append([_rounded(table, 3)])
+            names.append(["mean response"])
+        amounts.append(not block.model.categorical)
+    return curves, names, amounts
+
+
+def _wright(fit: Fit, people: Ints) -> dict[str, Any]:
+    """Abilities of people (their average over their answers) and locations of items on one scale."""
+    found = fit.plot.wright_data()
+    shown, items = found["people"][people], found["items"][np.isfinite(found["items"])]
+    both = np.concatenate([shown, items])
+    low, high = float(both.min()), float(both.max())
+    room = max(0.05, 0.02 * (high - low))
+    edges = np.linspace(low - room, high + room, 37)  # the same bins for both
+    bars = [
+        {"what": what, "from": round(float(a), 3), "to": round(float(b), 3), "count": int(n)}
+        for what, values in (("people", shown), ("items", items))
+        for a, b, n in zip(edges[:-1], edges[1:], np.histogram(values, edges)[0], strict=True)
+    ]
+    return {"people": _rounded(shown, 2), "items": _rounded(items, 2), "bars": bars}
+
+
+def _priors(fit: Fit) -> list[dict[str, Any]]:
+    return [
+        {
+            "prior": _short(fit, kernel),
+            "whole": kernel.describe(),
+            "weight": round(float(weight), 4),
+        }
+        for kernel, weight in zip(fit.kernels, fit.population, strict=True)
+    ]
+
+
+def _short(fit: Fit, kernel: Kernel) -> str:
+    """A prior in a few words, where it is a level and one thing that moves; else its whole description."""
+    moving = [leaf for leaf in kernel.leaves if isinstance(leaf, Banded) and not leaf.constant]
+    if kernel.static:
+        return "constant"
+    if len(moving) != 1 or not all(
+        isinstance(leaf, Level) for leaf in kernel.leaves if leaf is not moving[0]
+    ):
+        return kernel.describe()
+    total = sum(leaf.variance for leaf in kernel.leaves)
+    unit = "" if fit.responses.unit == UNSTATED else f" {fit.responses.unit}"
+    return f"{1 - moving[0].variance / total:.0%} stays, {moving[0].number('bandwidth'):.3g}{unit}"
+
+
+def _calibration(fit: Fit, twin: Twin | None) -> list[dict[str, Any]]:
+    """Predicted against observed mean responses, each answer predicted without itself."""
+    out = []
+    bins = int(np.clip(len(fit.responses) // 30, 1, 10))
+    for name, one in (("moving", fit), *((("constant", twin.fit),) if twin is not None else ())):
+        table = nw.from_native(one.plot.calibration_data(bins), eager_only=True)
+        out += [
+            {"abilities": name, **{key: round(value, 4) for key, value in row.items()}}
+            for row in table.iter_rows(named=True)
+        ]
+    return out
+
+
+def _trace(fit: Fit) -> list[dict[str, Any]]:
+    return [
+        {
+            "step": step.iteration,
+            "stage": step.stage,
+            "change": float(f"{max(step.change, 1e-12):.3g}"),
+            "log_evidence": round(step.log_evidence, 2),
+        }
+        for step in fit.trace
+    ]
+
+
+def _method(fit: Fit) -> list[str]:
+    """What was done, and with what, so that it can be done again."""
+    import numba
+    import scipy
+
+    options = ", ".join(
+        f"{key} {value!r}"
+        for key, value in fit.options.items()
+        if key not in ("threads", "farthest")
+    )
+    models = ", ".join(sorted({block.model.name for block in fit.bank.blocks}))
+    return [
+        f"Dynamic item response theory: every person's ability is a Gaussian-process curve in continuous time, items ({models}) are "
+        "learned with them by EM, and each answer enters by expectation propagation (grafting), so that bands count what is unknown "
+        "about the curve.",
+        "Bandwidths and shares of variance are not picked: their distribution over the population is learned, and every person's band "
+        "averages over it.",
+        f"Bands are {LEVEL:.0%} credible bands of the curve, given the items. Predictions called 'without itself' leave the predicted "
+        "answer out of the person's curve, not out of the items.",
+        f"Options: {options}.",
+        f"dynaesti {__version__}, Python {platform.python_version()}, NumPy {np.__version__}, SciPy {scipy.__version__}, "
+        f"Numba {numba.__version__}.",
+    ]

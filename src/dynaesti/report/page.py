@@ -1,0 +1,81 @@
+"""The report: one self-contained HTML page that works offline. Data go in as JSON, and every name is shown as text."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from html import escape
+from importlib.resources import files
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from dynaesti.core import beside
+from dynaesti.errors import InputError, MissingExtraError
+from dynaesti.report.charts import charts
+from dynaesti.report.data import page_data
+from dynaesti.results import Fit, Twin
+
+
+def write_report(
+    fit: Fit, path: str | PathLike[str], *, twin: Twin | None = None, title: str | None = None
+) -> Path:
+    """Write the report of a fit. `twin` (evaluate.static_twin) adds the comparison with constant abilities."""
+    target = Path(path)
+    if target.suffix.lower() not in PAGES:
+        raise InputError(
+            f"path: the report is an HTML page; {target.name} should end in .html (a browser prints it to PDF)"
+        )
+    text = report_page(fit, twin, title or "Abilities over time")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with beside(target) as part:
+        part.write_text(text, encoding="utf-8")
+    return target
+
+
+PAGES = (".html", ".htm")
+
+
+def report_page(fit: Fit, twin: Twin | None, title: str) -> str:
+    """The page as text."""
+    data = page_data(fit, twin)
+    data["charts"] = charts(data["facts"], amounts=any(data["items"]["amount"]))
+    page = _asset("report.html")
+    # one pass over named places, so that no inserted text is searched again
+    places = {
+        "title": escape(title),
+        "style": _asset("report.css"),
+        "script": _asset("report.js"),
+        "data": embedded(data),
+        "vega": _vega(),
+    }
+    for name in places:
+        head, _, tail = page.partition(f"{{{{{name}}}}}")
+        places[name], page = head + places[name], tail
+    return "".join(places.values()) + page
+
+
+def embedded(data: Any) -> str:
+    """JSON that is safe inside a script element: no tag can begin in it."""
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    for sign in "<>&\u2028\u2029":
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    return text
+
+
+def _asset(name: str) -> str:
+    return files("dynaesti.report").joinpath("assets", name).read_text(encoding="utf-8")
+
+
+@cache
+def _vega() -> str:
+    """Vega, Vega-Lite and their embedding as one script."""
+    try:
+        import vl_convert
+    except ImportError as error:
+        raise MissingExtraError(
+            "the report needs altair and vl-convert-python: pip install 'dynaesti[report]'"
+        ) from error
+    return str(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")).replace(
+        "</script", "<\\/script"
+    )

@@ -1,0 +1,48 @@
+"""A fit in words."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dynaesti.data import UNSTATED
+from dynaesti.results import Fit, Twin
+
+
+def told_findings(fit: Fit, twin: Twin | None = None) -> list[str]:
+    """The fit in words for people: data, convergence, scale, movement, against constant abilities, and what to look at."""
+    r, move = fit.responses, fit.movement()
+    unit = "units of time" if r.unit == UNSTATED else r.unit
+    ends = fit._restored(np.array([r.clock_times.min(), r.clock_times.max()]))
+    first, last = (str(t)[:10] if ends.dtype.kind == "M" else f"{t:.6g}" for t in ends)
+    models = sorted({block.model.name for block in fit.bank.blocks})
+    words = [
+        f"{len(r):,} answers of {r.people.size:,} people to {r.items.size:,} items ({', '.join(models)}), from {first} to {last}.",
+        f"The fit {'came to rest' if fit.converged else 'did NOT come to rest'} after {len(fit.trace)} steps"
+        + ("." if fit.converged else "; raise the number of iterations."),
+        {
+            "abilities": "Abilities have mean 0 and variance 1 in the population.",
+            "items": "The unit is such that slopes have geometric mean 1.",
+            "anchors": "The scale is that of the anchored items.",
+        }[fit.scale.name],
+    ]
+    if np.isfinite(move["bandwidth"]):
+        reach = (
+            f" ({move['shortest']:.3g} to {move['longest']:.3g})"
+            if move["shortest"] < move["longest"]
+            else ""
+        )
+        words.append(
+            f"Of the variance of ability {move['stays']:.0%} stays with a person and {1 - move['stays']:.0%} moves, on a time "
+            f"scale of about {move['bandwidth']:.3g} {unit}{reach}."
+        )
+    else:
+        words.append("Abilities are constant in time.")
+    words.append(f"Reliability at the answers: {fit.reliability():.2f}.")
+    if twin is not None:
+        words.append(twin.told())
+    seen = [
+        sentence
+        for sentence in fit.health.sentences[1 + len(r.notes) :]
+        if sentence not in fit.health.cautions
+    ]
+    return words + [f"To look at: {sentence}" for sentence in (*fit.cautions, *seen)]

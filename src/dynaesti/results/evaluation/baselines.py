@@ -1,0 +1,106 @@
+"""Forecasts to hold a model against: a constant, item and person effects, and Elo. They know less, and set the bar."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dynaesti.core import Array, Ints, compiled
+from dynaesti.data import Responses
+
+ROUNDS = 40
+ITEM_SD = 1.5  # of an item's log odds around the overall ones, in the prior
+PERSON_SD = 1.0
+ELO_START, ELO_DECAY = 0.8, 0.05  # a step is start / (1 + decay · answers so far)
+
+
+def constant(train: Responses, test: Responses, values: Array) -> Array:
+    """The overall share of each category, for everyone: (answers, categories)."""
+    share = np.bincount(np.searchsorted(values, train.resp), minlength=values.size) + 0.5
+    return np.tile(share / share.sum(), (len(test), 1))
+
+
+def item_and_person(train: Responses, test: Responses, values: Array) -> Array:
+    """Log odds of category k: an item's own plus k times a person's, both shrunken towards the overall; by coordinate Newton steps."""
+    size, code = values.size, np.searchsorted(values, train.resp)
+    base = np.log(np.bincount(code, minlength=size) + 0.5)
+    odds = np.tile(base - base[0], (train.items.size, 1))
+    centre, theta = odds[0].copy(), np.zeros(train.people.size)
+    step = np.arange(size, dtype=np.float64)
+    seen = np.zeros((train.items.size, size))
+    np.add.at(seen, (train.item, code), 1.0)
+    for _ in range(ROUNDS):
+        p = _tilted(odds[train.item], theta[train.person], step)
+        mean = p @ step
+        pull = np.bincount(train.person, step[code] - mean, theta.size) - theta / PERSON_SD**2
+        move = pull / (np.bincount(train.person, p @ step**2 - mean**2, theta.size) + PERSON_SD**-2)
+        theta += np.clip(move, -1, 1)
+        p = _tilted(odds[train.item], theta[train.person], step)
+        for k in range(1, size):
+            expected = np.bincount(train.item, p[:, k], train.items.size)
+            curved = np.bincount(train.item, p[:, k] * (1 - p[:, k]), train.items.size)
+            change = (seen[:, k] - expected - (odds[:, k] - centre[k]) / ITEM_SD**2) / (
+                curved + ITEM_SD**-2
+            )
+            odds[:, k] += np.clip(change, -1, 1) / (size - 1)
+    item = _looked_up(odds, centre, train.items, test.items)[test.item]
+    return _tilted(item, _looked_up(theta, 0.0, train.people, test.people)[test.person], step)
+
+
+def _tilted(odds: Array, theta: Array, step: Array) -> Array:
+    logs = odds + theta[:, None] * step
+    p = np.exp(logs - logs.max(axis=1, keepdims=True))
+    return np.asarray(p / p.sum(axis=1, keepdims=True))
+
+
+def _looked_up(table: Array, default: Array | float, known: Array, wanted: Array) -> Array:
+    """Rows of known labels for wanted ones; the default where a label is new."""
+    place = {label: k for k, label in enumerate(known.tolist())}
+    at = np.array([place.get(label, -1) for label in wanted.tolist()], dtype=np.int64)
+    out = table[np.maximum(at, 0)].copy()
+    out[at < 0] = default
+    return out
+
+
+@compiled
+def _run_elo(
+    person: Ints, item: Ints, y: Array, learn: Array, people: int, items: int, out: Array
+) -> None:
+    ability, difficulty = np.zeros(people), np.zeros(items)
+    person_n, item_n = np.zeros(people), np.zeros(items)
+    for k in range(person.size):
+        i, j = person[k], item[k]
+        p = 1.0 / (1.0 + np.exp(difficulty[j] - ability[i]))
+        out[k] = p
+        if learn[k] > 0.0:
+            ability[i] += ELO_START / (1.0 + ELO_DECAY * person_n[i]) * (y[k] - p)
+            difficulty[j] -= ELO_START / (1.0 + ELO_DECAY * item_n[j]) * (y[k] - p)
+            person_n[i] += 1.0
+            item_n[j] += 1.0
+
+
+def elo(train: Responses, test: Responses) -> Array:
+    """Chances of 1 by ratings that move with every answer in the order of time; held-out answers are predicted as they come by."""
+    people, items = (
+        np.array(sorted({*a.tolist(), *b.tolist()}, key=str), dtype=object)
+        for a, b in ((train.people, test.people), (train.items, test.items))
+    )
+    parts = []
+    for part in (train, test):
+        where = [
+            {label: k for k, label in enumerate(labels.tolist())} for labels in (people, items)
+        ]
+        person = np.array([where[0][label] for label in part.people.tolist()], dtype=np.int64)[
+            part.person
+        ]
+        item = np.array([where[1][label] for label in part.items.tolist()], dtype=np.int64)[
+            part.item
+        ]
+        parts.append((person, item, part.resp, part.offsets))
+    person, item, y, when = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    learn = np.repeat([1.0, 0.0], [len(train), len(test)])
+    order = np.argsort(when, kind="stable")
+    out = np.empty(when.size)
+    _run_elo(person[order], item[order], y[order], learn[order], people.size, items.size, out)
+    back = np.empty_like(out)
+    back[order] = out
+    return back[len(train) :]

@@ -1,0 +1,107 @@
+"""Held-out scores of a fit beside those of baselines and of other models."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from dynaesti.data import Responses, make_frame
+from dynaesti.errors import InputError
+from dynaesti.results.evaluation.baselines import constant, elo, item_and_person
+from dynaesti.results.evaluation.estimator import Estimator
+from dynaesti.results.evaluation.scores import MOST_VALUES, Forecast, Scores, pooled, scores_of
+from dynaesti.results.fit import Fit
+
+
+def held_out(fit: Fit, data: Any) -> Scores:
+    """Scores of a fit's predictions of answers it has not seen; for several categories log loss and a multi-category Brier score."""
+    more, people, items = fit._read(data)
+    return scores_of(fit, more, people, items)
+
+
+def against_baselines(
+    estimator: Estimator, pairs: Sequence[tuple[Responses, Responses]], *, static: bool = True
+) -> Any:
+    """Held-out scores of a model beside simpler forecasts, pooled over (training, held-out) pairs: a frame.
+
+    Rows: constant, item + person, Elo (0/1 only), static IRT, dynamic IRT. `se` is the standard error of the log loss over people.
+    Answers to items that the training part lacks are left out, and counted in `skipped`.
+    """
+    rows: dict[str, list[Forecast]] = {}
+    skipped = 0
+    for train, test in pairs:
+        known = np.isin(test.items.astype(object), train.items.astype(object))[test.item]
+        skipped += int((~known).sum())
+        if not known.any():
+            continue
+        for name, forecast in _forecasts(
+            estimator, train, test.part(np.flatnonzero(known)), static
+        ):
+            rows.setdefault(name, []).append(forecast)
+    if not rows:
+        raise InputError("no held-out answer is to an item that the training part has")
+    table = {name: pooled(parts) for name, parts in rows.items()}
+    return make_frame(
+        {
+            "forecast": list(table),
+            "log_loss": [s.log_loss for s, _ in table.values()],
+            "se": [se for _, se in table.values()],
+            "brier": [s.brier for s, _ in table.values()],
+            "auc": [s.auc for s, _ in table.values()],
+            "imv": [s.imv for s, _ in table.values()],
+            "n": [s.n for s, _ in table.values()],
+            "skipped": [skipped] * len(table),
+        },
+        pairs[0][0].frame,
+    )
+
+
+def _forecasts(
+    estimator: Estimator, train: Responses, test: Responses, static: bool
+) -> Iterator[tuple[str, Forecast]]:
+    people = test.people[test.person]
+    values = np.unique(np.concatenate([train.resp, test.resp]))
+    code = np.searchsorted(values, test.resp)
+    fits = (
+        []
+        if not static or estimator.kernel.static
+        else [("static IRT", estimator.with_options(bandwidth=np.inf))]
+    )
+    fits.append(("static IRT" if estimator.kernel.static else "dynamic IRT", estimator))
+    if values.size <= MOST_VALUES:
+        simple = {
+            "constant": constant(train, test, values),
+            "item + person": item_and_person(train, test, values),
+        }
+        if np.isin(values, (0, 1)).all():
+            chance = elo(train, test)
+            simple["Elo"] = np.stack([1 - chance, chance], axis=1)
+        for name, chances in simple.items():
+            yield name, Forecast(chances[np.arange(len(test)), code], chances, test.resp, people)
+    for name, chosen in fits:
+        fit = chosen.fit(train)
+        found = fit.predictions(*fit._read(test))
+        yield name, Forecast(found.given, found.chances, test.resp, people)
+
+
+def compare(first: Fit, second: Fit, data: Any = None) -> Any:
+    """Two fits side by side: evidence, number of parameters, and scores on held-out answers where given: a frame."""
+    rows = []
+    for fit in (first, second):
+        scores = None if data is None else held_out(fit, data)
+        free = sum(int(block.free.sum()) for block in fit.bank.blocks)
+        rows.append(
+            {
+                "log_evidence": fit.log_evidence,
+                "parameters": free,
+                "log_loss": scores.log_loss if scores else np.nan,
+                "brier": scores.brier if scores else np.nan,
+                "auc": scores.auc if scores else np.nan,
+            }
+        )
+    return make_frame(
+        {"fit": ["first", "second"], **{key: [row[key] for row in rows] for key in rows[0]}},
+        first.frame,
+    )

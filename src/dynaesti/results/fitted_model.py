@@ -1,0 +1,255 @@
+"""What a fit knows of its items and its population, wherever the people are kept."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from dynaesti.core import Array, Ints, as_vector
+from dynaesti.data import Labels, Responses, find, listed, make_frame, parse_iso, told
+from dynaesti.errors import ResponseError
+from dynaesti.estimation import Coding, Scale, Step, ability_grid, reported_scale, tabulated
+from dynaesti.inference import RowTable
+from dynaesti.model import Banded, Bank, Kernel, Level
+from dynaesti.results.item_table import item_columns
+from dynaesti.results.predictions import item_information
+
+VAGUE = 0.9  # part of the prior's sd that a parameter's keeps where answers say nothing of it
+
+
+class Calibration(ABC):
+    """The items' side of a fit. Abilities are on the reported scale: ability = shift + gain · z, z of unit variance a priori."""
+
+    bank: Bank
+    kernels: tuple[Kernel, ...]
+    population: Array
+    covariance: tuple[Array, ...] | None
+    shared: Array | None
+    trace: tuple[Step, ...]
+    converged: bool
+    coding: Coding
+    options: Mapping[str, Any]
+
+    @property
+    @abstractmethod
+    def item_labels(self) -> Labels:
+        """The items' names."""
+
+    @property
+    @abstractmethod
+    def like(self) -> Responses:
+        """The answers of the fit, or of nobody: by which others are read."""
+
+    @property
+    @abstractmethod
+    def ends(self) -> tuple[float, float]:
+        """The first and the last instant, on the fit's clock."""
+
+    @property
+    @abstractmethod
+    def item_answers(self) -> Ints:
+        """How many answers each item got."""
+
+    @property
+    @abstractmethod
+    def frame(self) -> str | None:
+        """The kind of frames to hand out."""
+
+    @cached_property
+    def scale(self) -> Scale:
+        """The scale that abilities and items are reported on."""
+        return reported_scale(self.bank, self.options["scale"])
+
+    @property
+    def gain(self) -> float:
+        """Reported ability per unit of z."""
+        return self.scale.gain * self.bank.metric.scale
+
+    @property
+    def shift(self) -> float:
+        """Reported ability at z = 0."""
+        return self.scale.gain * self.bank.metric.location + self.scale.shift
+
+    @property
+    def items(self) -> Any:
+        """A frame: item, model, n, the parameters and their standard errors. A new one each time: it is the caller's."""
+        return make_frame(self._item_columns, self.frame)
+
+    @cached_property
+    def _item_columns(self) -> dict[str, Any]:
+        return item_columns(
+            self.bank, self.item_labels, self.item_answers, self.covariance, self.scale
+        )
+
+    @property
+    def history(self) -> Any:
+        """The trace of the fit as a frame."""
+        names = ("iteration", "stage", "objective", "log_evidence", "change", "seconds")
+        return make_frame(
+            {name: [getattr(step, name) for step in self.trace] for name in names}, self.frame
+        )
+
+    @property
+    def bandwidths(self) -> Any:
+        """The priors and their weights in the population, as a frame."""
+        return make_frame(
+            {"kernel": [kernel.describe() for kernel in self.kernels], "weight": self.population},
+            self.frame,
+        )
+
+    @cached_property
+    def row_table(self) -> RowTable:
+        """All items' rows on the ability grid."""
+        return tabulated(self.bank, ability_grid(self.bank, self.options["farthest"]))
+
+    @cached_property
+    def item_numbers(self) -> dict[Any, int]:
+        """The number of each item's name."""
+        return {label: k for k, label in enumerate(self.item_labels.tolist())}
+
+    @cached_property
+    def item_places(self) -> tuple[Ints, Ints]:
+        """Block and place within it, for every item."""
+        return self.bank.place_of_items()
+
+    def information_at(self, ability: Any, items: Any = None) -> Array:
+        """Fisher information of each item about ability, on the reported scale: (items, abilities)."""
+        theta = (as_vector(ability, "ability") - self.shift) / self.gain
+        chosen = (
+            np.arange(self.item_labels.size)
+            if items is None
+            else find(self.item_labels, listed(items), "items")
+        )
+        return item_information(self.bank, theta)[chosen] / self.gain**2
+
+    def test_information(self, ability: Any, items: Any = None) -> Any:
+        """Information of a whole test over ability, with the standard error of measurement: a frame."""
+        values = as_vector(ability, "ability")
+        total = self.information_at(values, items).sum(axis=0)
+        with np.errstate(divide="ignore"):
+            return make_frame(
+                {"ability": values, "information": total, "se": 1 / np.sqrt(total)}, self.frame
+            )
+
+    def movement(self) -> dict[str, float]:
+        """How abilities move: the share of their variance that stays with a person, and the time scale of the rest (median, 10 and 90 %).
+
+        Over the population's priors; a constant prior counts as all staying.
+        """
+        stays, scales, weights = 0.0, [], []
+        for kernel, weight in zip(self.kernels, self.population, strict=True):
+            total = sum(leaf.variance for leaf in kernel.leaves)
+            for leaf in kernel.leaves:
+                if leaf.constant or isinstance(leaf, Level):
+                    stays += weight * leaf.variance / total
+                elif isinstance(leaf, Banded):
+                    scales.append(leaf.number("bandwidth"))
+                    weights.append(weight * leaf.variance / total)
+        if not scales:
+            return {
+                "stays": float(stays),
+                "bandwidth": np.inf,
+                "shortest": np.inf,
+                "longest": np.inf,
+            }
+        order = np.argsort(scales)
+        rising = np.cumsum(np.array(weights)[order]) / np.sum(weights)
+        low, middle, high = (
+            float(np.array(scales)[order][np.searchsorted(rising, q)]) for q in (0.1, 0.5, 0.9)
+        )
+        return {"stays": float(stays), "bandwidth": middle, "shortest": low, "longest": high}
+
+    def _offsets(self, times: Any) -> Array:
+        """Users' times on the fit's clock; ISO dates may be text."""
+        times = parse_iso(times, "at")
+        if self.like.clock == "person" or not self.like.axis.stamps:
+            values = as_vector(times, "at")
+            return values if self.like.clock == "person" else values - self.like.axis.origin
+        return self.like.axis.offsets(times, "at")
+
+    def _restored(self, offsets: Array) -> Any:
+        return offsets if self.like.clock == "person" else self.like.axis.restore(offsets)
+
+    def more(self, data: Any, unanswered: bool = False) -> Responses:
+        """Further data, read with the columns of the fit where they have them, else by their usual names."""
+        columns: dict[str, Any] = {
+            key: name
+            for key, name in self.like.columns.items()
+            if name is not None and key != "model"
+        }
+        reading: dict[str, Any] = {
+            "clock": self.like.clock,
+            "timeless": "time" not in columns,
+            "unanswered": unanswered,
+            "unit": None if self.like.axis.stamps else self.like.unit,
+        }
+        try:
+            return Responses.read(data, **columns, **reading, known=True)
+        except ResponseError as error:
+            if "no column" not in str(error):
+                raise
+            return Responses.read(data, **reading)
+
+    def item_cautions(self) -> list[str]:
+        """Items that the answers say too little of, in words."""
+        out, labels = [], self.item_labels.tolist()
+        lost = np.sort(np.concatenate([block.items[block.at_bound] for block in self.bank.blocks]))
+        if lost.size:
+            out.append(
+                f"{told(lost.size, 'items')} of {len(labels):,} have no finite estimate (first: {labels[lost[0]]!r}): everybody "
+                "answered alike, or ability parts right from wrong without a flaw. They stand at the bounds; priors='weak' gives "
+                "them a value."
+            )
+        if self.bank.metric.at_bound:
+            out.append(
+                "The spread of abilities has no finite estimate: ability parts right from wrong without a flaw. It stands at its "
+                "bound, and the items' unit with it."
+            )
+        for block, cov in zip(self.bank.blocks, self.covariance or (), strict=False):
+            names = block.model.names(block.size)
+            if "guess" not in names:
+                continue
+            k = names.index("guess")
+            vague = np.sqrt(np.maximum(cov[:, k, k], 0.0)) > VAGUE * block.prior_sd[k]
+            if vague.mean() > 0.5:
+                out.append(
+                    f"The answers say next to nothing of guessing for {int(vague.sum()):,} of {told(vague.size, 'items')}: their c "
+                    "rests on the prior, and b and a with it."
+                )
+        if (
+            self.options["direction"] == "free"
+            and not self.options.get("orient")
+            and not self.bank.metric.free_location
+        ):
+            out.append(
+                "Which end of the scale is up was decided by the mean slope; orient= says it for good."
+            )
+        return out
+
+    def told_models(self) -> str:
+        """The models that items have."""
+        return ", ".join(sorted({block.model.name for block in self.bank.blocks}))
+
+    def told_verdict(self, log_evidence: float, unsettled: int, dropped: int) -> str:
+        """How the fit ended, in a few sentences."""
+        heavy = int(np.argmax(self.population))
+        verdict = (
+            "The fit came to rest"
+            if self.converged
+            else "The fit did NOT come to rest (raise iterations)"
+        )
+        return (
+            f"{verdict} after {len(self.trace)} steps; log evidence {log_evidence:.2f}. Scale: {self.scale.name}. Priors: "
+            f"{self.kernels[heavy].describe()} carries {self.population[heavy]:.0%} of the population, {len(self.kernels)} in all."
+            + (f" Grafting did not settle for {unsettled} curves." if unsettled else "")
+            + (f" {dropped:,} rows without a response were dropped." if dropped else "")
+            + (
+                f" {len(self.coding.merged)} items had rare categories merged."
+                if self.coding.merged
+                else ""
+            )
+        )

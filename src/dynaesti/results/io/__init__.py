@@ -1,0 +1,1 @@
+"""Curves and fits to files and back."""

@@ -1,0 +1,183 @@
+"""The parts of a curve as headers and arrays, and back: every part named by its class, nothing pickled.
+
+A user's functions cannot be stored. Emission functions are tabulated on the latent scale around the curve; a link or mean function is
+asked for again when the file is opened.
+"""
+
+import warnings
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from dynaesti.core import Array, Arrays, Header, is_number, need, numbers
+from dynaesti.data import read_axis
+from dynaesti.errors import DynaestiWarning, InputError
+from dynaesti.inference import SOLVERS, Component, Observations, merges_all, posterior
+from dynaesti.model import (
+    BUILT_IN,
+    FAMILIES,
+    Emissions,
+    Functions,
+    ItemResponses,
+    Kernel,
+    Link,
+    Points,
+    Table,
+    as_emissions,
+    as_link,
+    parts_of,
+)
+
+NUMBERS = ("log_evidence", "log_partition", "sweeps", "converged", "residual", "solver")
+VECTORS = (
+    "instants",
+    "groups",
+    "precision",
+    "shift",
+    "curve_precision",
+    "curve_shift",
+    "cav_mean",
+    "cav_var",
+    "log_z",
+)
+
+
+def observations_header(obs: Observations, arrays: Arrays, reach: Array) -> Header:
+    """Time axis, link, mean and emissions; functions are tabulated at the latent values `reach`."""
+    arrays["offsets"] = obs.offsets
+    parts = [
+        _emission_header(part, f"emission{k}", arrays, obs.link, reach)
+        for k, (part, _) in enumerate(parts_of(obs.emissions))
+    ]
+    return {
+        "axis": asdict(obs.axis),
+        "link": obs.link.name,
+        "mean": None if callable(obs.mean) else float(obs.mean),
+        "reach": obs.reach,
+        "emissions": parts,
+    }
+
+
+def read_observations(header: Header, arrays: Arrays, link: Any, mean: Any) -> Observations:
+    """The observations again; functions of the user's own must be given."""
+    if header["mean"] is None and mean is None:
+        raise InputError(
+            "mean: the curve was fitted with a function of time as its mean; pass it again: load(path, mean=…)"
+        )
+    if link is None and header["link"] not in BUILT_IN:
+        raise InputError(
+            "link: the curve was fitted with functions of your own; pass them again: load(path, link=(…, …))"
+        )
+    emissions = as_emissions([_read_emission(part, arrays) for part in header["emissions"]])
+    numbers(arrays["offsets"], (len(emissions),), "the times")
+    need(is_number(header["reach"]) and header["reach"] > 0, "the reach of the tables is malformed")
+    return Observations(
+        read_axis(header["axis"]),
+        arrays["offsets"],
+        emissions,
+        as_link(header["link"] if link is None else link),
+        float(header["mean"]) if mean is None else mean,
+        header["reach"],
+    )
+
+
+def component_header(component: Component, name: str, arrays: Arrays) -> Header:
+    """Settled sites go to the arrays, single numbers to the header."""
+    arrays.update({f"{name}.{key}": getattr(component, key) for key in VECTORS})
+    if component.widening is not None:
+        arrays[f"{name}.widening"] = component.widening
+    return {key: getattr(component, key) for key in NUMBERS}
+
+
+def read_component(
+    kernel: Kernel, header: Header, name: str, arrays: Arrays, observations: Observations
+) -> Component:
+    """The component again, held against the observations it is of."""
+    parts: dict[str, Any] = {key: header[key] for key in NUMBERS} | {
+        key: arrays[f"{name}.{key}"] for key in VECTORS
+    }
+    made = Component(kernel=kernel, widening=arrays.get(f"{name}.widening"), **parts)
+    count, whole = observations.instants.size, merges_all(kernel, observations)
+    numbers(made.groups, (1 if whole else count,), "the groups of a component", "i")
+    need(
+        np.array_equal(made.groups, [count] if whole else np.arange(count)),
+        "the groups of a component are misplaced",
+    )
+    for key in VECTORS:
+        numbers(
+            getattr(made, key),
+            made.groups.shape,
+            f"{key} of a component",
+            "i" if key == "groups" else "f",
+        )
+    need(
+        whole or np.array_equal(made.instants, observations.instants),
+        "the instants of a component are not those of its data",
+    )
+    need(
+        (made.cav_var > 0).all()
+        and made.solver in SOLVERS
+        and all(is_number(header[key]) for key in ("log_evidence", "log_partition")),
+        "a component is malformed",
+    )
+    need(
+        type(made.converged) is bool and type(made.sweeps) is int and is_number(made.residual),
+        "a component is malformed",
+    )
+    if made.widening is not None:
+        rank = getattr(
+            posterior(made.solver, kernel, made.instants, made.curve_precision, made.curve_shift),
+            "rank",
+            -1,
+        )
+        numbers(made.widening, (rank, rank), "the widening of a component")
+    return made
+
+
+def _emission_header(
+    part: Emissions, name: str, arrays: Arrays, link: Link, reach: Array
+) -> Header:
+    """The family's name; its numbers go to the arrays."""
+    if isinstance(part, Functions) or part.kind not in FAMILIES:
+        part = _tabulated(part, link, reach)
+    rest: Header = {}
+    if isinstance(part, ItemResponses):
+        columns = {"resp": part.resp, **dict(zip(part.names, part.params, strict=True))}
+        rest = {"model": part.name}
+    elif isinstance(part, Table):
+        columns, rest = {"grid": part.grid, "log_lik": part.log_lik}, {"latent": part.latent}
+    else:
+        columns = vars(part)
+    arrays.update({f"{name}.{key}": value for key, value in columns.items()})
+    return {"kind": part.kind, "name": name, "columns": list(columns), "rest": rest}
+
+
+def _tabulated(part: Emissions, link: Link, reach: Array) -> Table:
+    """Functions as a table on the latent scale; told when they are sharper than it."""
+    rows = np.arange(len(part))
+    middle = 0.5 * (reach[1:] + reach[:-1])
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        table = Table(
+            reach, part.log_prob(Points(np.tile(reach, (rows.size, 1)), link), rows), latent=True
+        )
+        at = Points(np.tile(middle, (rows.size, 1)), link)
+        truth = part.log_prob(at, rows)
+        off = np.abs(table.log_prob(at, rows) - truth)
+    off[~(truth > truth.max(axis=1, keepdims=True) - 20)] = 0.0
+    blunt = int(np.sum(~(off.max(axis=1) < 1e-2)))
+    if blunt:
+        warnings.warn(
+            f"saving: {blunt} of {len(part)} emission functions are sharper than the table of {reach.size} points that "
+            "stands for them in the file; the curve itself is saved exactly, but updates and audits of the opened one "
+            "will be off",
+            DynaestiWarning,
+            stacklevel=5,
+        )
+    return table
+
+
+def _read_emission(header: Header, arrays: Arrays) -> Emissions:
+    columns = {key: arrays[f"{header['name']}.{key}"] for key in header["columns"]}
+    family: Emissions = FAMILIES[header["kind"]](**columns, **header["rest"])
+    return family

@@ -1,0 +1,178 @@
+"""What a saved fit must be before anything computes with it: compiled loops trust every index, order and shape that they are handed.
+
+All refuse with ValueError, which whoever opens the file turns into a word on the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from dynaesti.core import Array, is_number, need, numbers
+from dynaesti.data import KINDS, Labels
+from dynaesti.estimation import REACH, Answers, Coding, Grafts, Step
+from dynaesti.model import Bank, Block, Kernel, OwnModel
+
+SUM = 1e-6  # by which shares may miss 1
+
+
+def check_labels(labels: Labels, what: str) -> None:
+    """Names that are distinct and of kinds that can be written down."""
+    fine = (
+        isinstance(labels, np.ndarray)
+        and labels.ndim == 1
+        and labels.size
+        and labels.dtype.kind in "iufbMO"
+    )
+    need(fine, f"the names of {what} are malformed")
+    need(len(set(labels.tolist())) == labels.size, f"the names of {what} are told twice")
+
+
+def check_population(kernels: Sequence[Kernel], population: Array) -> None:
+    """The priors' shares."""
+    numbers(population, (len(kernels),), "the priors' shares")
+    need(
+        population.min(initial=0.0) >= 0 and abs(population.sum() - 1) < SUM,
+        "the priors' shares do not add up to 1",
+    )
+
+
+def check_items(bank: Bank, coding: Coding, items: int) -> None:
+    """Blocks whose rows follow each other and whose items are all there once; and the categories of their responses."""
+    need(
+        bank.blocks
+        and all(
+            isinstance(v, float) and np.isfinite(v)
+            for v in (bank.metric.location, bank.metric.log_scale)
+        ),
+        "no items",
+    )
+    row = 0
+    for block in bank.blocks:
+        _check_block(block, items, row)
+        row = block.end_row
+    met = np.sort(np.concatenate([block.items for block in bank.blocks]))
+    need(np.array_equal(met, np.arange(items)), "items are missing, or told twice")
+    values = coding.values
+    numbers(values, (values.size,), "the responses' values")
+    need(np.all(np.diff(values) > 0), "the responses' values do not rise")
+    numbers(coding.table, (items, values.size), "the table of categories", "i")
+    for block in bank.blocks:
+        most = (
+            block.size
+            if block.model.categorical
+            else len(block.model.values)
+            if isinstance(block.model, OwnModel)
+            else 0
+        )
+        mine = coding.table[block.items]
+        need(
+            mine.min(initial=-1) >= -1 and mine.max(initial=-1) < max(most, 1),
+            "responses have categories that their items lack",
+        )
+
+
+def _check_block(block: Block, items: int, row: int) -> None:
+    count = block.items.size
+    numbers(block.items, (count,), "a block's items", "i")
+    need(
+        count and type(block.size) is int and 0 <= block.size <= 1000 and block.first_row == row,
+        "a block of items is misplaced",
+    )
+    need(
+        block.items.min() >= 0 and block.items.max() < items,
+        "a block has items that there are none of",
+    )
+    width = len(block.model.names(block.size))
+    numbers(block.u, (count, width), "the items' parameters")
+    numbers(block.free, (count, width), "which parameters are free", "b")
+    need(
+        block.prior_mean.shape == block.prior_sd.shape == (width,)
+        and np.isfinite(block.prior_mean).all()
+        and (block.prior_sd > 0).all(),
+        "the items' priors are malformed",
+    )
+    need(
+        block.values.ndim == 2 and len(block.values) == count and np.isfinite(block.values).all(),
+        "the categories' values are malformed",
+    )
+    need(
+        not block.model.categorical or block.values.shape[1] == block.size,
+        "the categories' values are malformed",
+    )
+
+
+def check_covariance(
+    bank: Bank, covariance: tuple[Array, ...] | None, shared: Array | None
+) -> None:
+    """Of the items' parameters, a block each; with one more for the unit of ability, where that is known."""
+    for block, cov in zip(bank.blocks, covariance or (), strict=covariance is not None):
+        width = block.u.shape[1]
+        need(
+            cov.ndim == 3
+            and cov.shape[0] == block.items.size
+            and cov.shape[1] == cov.shape[2]
+            and cov.shape[1] in (width, width + 1)
+            and cov.dtype.kind == "f",
+            "the items' covariances are malformed",
+        )
+    need(
+        shared is None or (shared.shape == (2, 2) and np.isfinite(shared).all()),
+        "the items' covariances are malformed",
+    )
+
+
+def check_options(options: Mapping[str, Any], scales: Sequence[str]) -> None:
+    """Options that later questions are answered by."""
+    need(isinstance(options, dict) and options.get("scale") in scales, "the options are malformed")
+    far, threads = options.get("farthest"), options.get("threads")
+    need(isinstance(far, int | float) and 0 <= far <= 2 * REACH[-1], "the options are malformed")
+    need(threads is None or (type(threads) is int and threads >= 1), "the options are malformed")
+
+
+def check_trace(trace: Sequence[Step]) -> None:
+    """Lines of numbers, and the stage each belongs to."""
+    for step in trace:
+        fine = isinstance(step.stage, str) and all(
+            is_number(value) for name, value in vars(step).items() if name != "stage"
+        )
+        need(fine, "the trace is malformed")
+
+
+def check_told(told: Mapping[str, Any]) -> None:
+    """What is told of the answers beside them."""
+    fine = (
+        type(told["dropped"]) is int
+        and isinstance(told["unit"], str)
+        and told["clock"] in ("calendar", "person")
+    )
+    need(fine, "the clock is malformed")
+    need(
+        told["frame"] in (None, *KINDS) and all(isinstance(note, str) for note in told["notes"]),
+        "the notes are malformed",
+    )
+    need(
+        isinstance(told["columns"], dict)
+        and all(isinstance(name, str | None) for name in told["columns"].values()),
+        "no columns",
+    )
+
+
+def check_grafts(
+    grafts: Sequence[Grafts], kernels: Sequence[Kernel], answers: Answers, weights: Array
+) -> None:
+    """Everyone's sites under each prior, and everyone's weights of the priors."""
+    for g, kernel in zip(grafts, kernels, strict=True):
+        sites = answers.for_kernel(kernel).times.size
+        for name in ("precision", "shift", "cav_mean", "cav_var", "log_z"):
+            numbers(getattr(g, name), (sites,), f"{name} of the curves")
+        numbers(g.log_evidence, (answers.people,), "the curves' evidence")
+        numbers(g.converged, (answers.people,), "which curves settled", "b")
+        need((g.cav_var > 0).all(), "the curves' cavities are malformed")
+    numbers(weights, (len(kernels), answers.people), "the priors' weights")
+    need(
+        weights.min(initial=0.0) >= 0 and np.abs(weights.sum(axis=0) - 1).max(initial=0.0) < SUM,
+        "the priors' weights do not add up to 1",
+    )

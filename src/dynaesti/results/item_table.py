@@ -1,0 +1,59 @@
+"""The table of items: parameters with their standard errors on the reported scale."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dynaesti.core import Array, Ints
+from dynaesti.estimation import Scale
+from dynaesti.model import STEP, Bank, Block
+
+
+def standard_errors(block: Block, cov: Array, scale: Scale) -> dict[str, Array]:
+    """Of the reported parameters, by the delta method. A last parameter beyond the block's own is the log of the abilities' unit."""
+    moves = [(step, 1.0) for step in STEP * np.eye(block.u.shape[1])]
+    if cov.shape[1] > block.u.shape[1]:
+        moves.append(
+            (np.zeros(block.u.shape[1]), float(np.exp(STEP)) if scale.name == "abilities" else 1.0)
+        )
+    slopes: dict[str, list[Array]] = {}
+    for step, unit in moves:
+        ahead, behind = (
+            block.told(block.u + sign * step, scale.gain / unit**sign, scale.shift / unit**sign)
+            for sign in (1, -1)
+        )
+        for name in ahead:
+            slopes.setdefault(name, []).append((ahead[name] - behind[name]) / (2 * STEP))
+    out = {}
+    for name, parts in slopes.items():
+        j = np.stack(parts, axis=1)
+        with np.errstate(invalid="ignore"):
+            out[name] = np.sqrt(np.maximum(np.einsum("ip,ipq,iq->i", j, cov, j), 0.0))
+    return out
+
+
+def item_columns(
+    bank: Bank,
+    labels: npt.NDArray[Any],
+    counts: Ints,
+    covariance: tuple[Array, ...] | None,
+    scale: Scale,
+) -> dict[str, Any]:
+    """Columns item, model, n, the parameters and their standard errors (se_…), in the items' order."""
+    size = labels.size
+    model = np.empty(size, dtype=object)
+    values: dict[str, Array] = {}
+    errors: dict[str, Array] = {}
+    for k, block in enumerate(bank.blocks):
+        model[block.items] = getattr(block.model, "label", block.model.name)
+        for name, column in block.told(block.u, scale.gain, scale.shift).items():
+            values.setdefault(name, np.full(size, np.nan))[block.items] = column
+        if covariance is not None:
+            for name, column in standard_errors(block, covariance[k], scale).items():
+                errors.setdefault(f"se_{name}", np.full(size, np.nan))[block.items] = np.where(
+                    block.at_bound | (bank.metric.at_bound & block.model.fixes_slope),
+                    np.inf,
+                    column,
+                )
+    return {"item": labels.tolist(), "model": model.tolist(), "n": counts, **values, **errors}

@@ -1,0 +1,65 @@
+"""Which way up a scale goes where items may run both ways, and a fit on the scale turned round."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from dynaesti.core import Array
+from dynaesti.data import find
+from dynaesti.results.fit import Fit
+from dynaesti.results.fitted_model import Calibration
+
+
+def upright(fit: Calibration, orient: Mapping[str, Any] | None, holder: Fit | None) -> bool:
+    """Whether the scale points the way it should; `holder`: the fit that has the person to orient by."""
+    free = all(block.model.signed or block.model.name == "NRM" for block in fit.bank.blocks)
+    if not free or fit.bank.metric.free_location:
+        return True
+    signs = np.empty(fit.item_labels.size)
+    for block in fit.bank.blocks:
+        signs[block.items] = block.model.slope_sign(block.u)
+    if orient is None:
+        return bool(signs.mean() >= 0)
+    if "item" in orient:
+        return bool(signs[find(fit.item_labels, [orient["item"]], "orient")[0]] >= 0)
+    assert holder is not None
+    person, offsets = holder._asked(None, [orient["id"]])
+    mix = holder.mixture(person, offsets)
+    return bool((mix.weights * mix.means).sum(axis=0).mean() >= 0)
+
+
+def mirrored(fit: Fit) -> Fit:
+    """The same fit on the scale turned round."""
+    grafts = tuple(replace(g, shift=-g.shift, cav_mean=-g.cav_mean) for g in fit.grafts)
+    return replace(
+        fit,
+        bank=fit.bank.mirrored(),
+        grafts=grafts,
+        covariance=turned(fit),
+        shared=turned_unit(fit),
+    )
+
+
+def turned(fit: Calibration) -> tuple[Array, ...] | None:
+    """The items' covariances on the scale turned round."""
+    if fit.covariance is None:
+        return None
+    flips = [np.sign(_flip(block)) for block in fit.bank.blocks]
+    return tuple(
+        cov * flip[:, None] * flip for cov, flip in zip(fit.covariance, flips, strict=True)
+    )
+
+
+def turned_unit(fit: Calibration) -> Array | None:
+    """The covariance of the abilities' zero and unit on the scale turned round."""
+    return None if fit.shared is None else fit.shared * np.array([[1.0, -1.0], [-1.0, 1.0]])
+
+
+def _flip(block: Any) -> Any:
+    """+1 for parameters that stay, −1 for those that turn, when the scale is turned round."""
+    one = np.ones((1, block.u.shape[1]))
+    return block.model.reversed(one)[0]

@@ -1,0 +1,16 @@
+from .executors import DaskEngine as DaskEngine
+from .executors import Engine as Engine
+from .executors import Threads as Threads
+from .executors import cluster as cluster
+from .fit import ShardedFit as ShardedFit
+from .fit import load_sharded as load_sharded
+from .fit import open_sharded as open_sharded
+from .fit import upright_shards as upright_shards
+from .people import Sharded as Sharded
+from .prepare_shards import prepare as prepare
+from .shards import Shards as Shards
+from .shards import is_shards as is_shards
+from .simulate import simulate_shards as simulate_shards
+from .tasks import Layout as Layout
+from .tasks import TakeStock as TakeStock
+from .tasks import summed as summed

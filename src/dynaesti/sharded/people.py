@@ -1,0 +1,140 @@
+"""People in shards behind the interface that EM sees."""
+
+from __future__ import annotations
+
+import uuid
+from functools import cached_property
+
+import numpy as np
+
+from dynaesti.core import Array, Ints
+from dynaesti.data import Responses
+from dynaesti.estimation import Answers, Census, Information, Memory, Tally, ability_grid, added
+from dynaesti.model import Bank, Kernel
+from dynaesti.sharded.executors import Engine, Listen
+from dynaesti.sharded.site_store import clean_sites
+from dynaesti.sharded.tasks import (
+    Inform,
+    Layout,
+    Look,
+    Scene,
+    TakeCensus,
+    TakePeople,
+    TakeResponses,
+    summed,
+)
+
+BASE, ANSWER_BYTES = (
+    350e6,
+    420,
+)  # memory of the process itself, and for each answer of a shard at work
+
+
+# --- the crowd -----------------------------------------------------------------------------------------------
+
+
+class Sharded:
+    """A crowd in shards."""
+
+    def __init__(
+        self,
+        layout: Layout,
+        engine: Engine,
+        listen: Listen | None = None,
+        begin: tuple[int, ...] | None = None,
+    ) -> None:
+        self.layout, self.engine, self.listen = layout, engine, listen
+        self.versions = begin or (0,) * len(layout.shards)  # of each shard's sites
+        self.held = self.marked = (
+            self.versions
+        )  # those of an earlier fit, and those that the last checkpoint speaks of
+        self.busy = [k for k, part in enumerate(layout.shards.parts) if part.people]
+
+    @cached_property
+    def census(self) -> Census:
+        return Census.joined(self.engine.run(TakeCensus(self.layout), self.busy, summed))
+
+    @property
+    def answers(self) -> int:
+        return self.layout.shards.rows
+
+    def take(self, people: Ints) -> Answers:
+        chosen = self._chosen(people)
+        return Answers.joined(
+            self.engine.run(TakePeople(self.layout, chosen), list(chosen), summed)
+        )
+
+    def responses(self, people: Ints) -> Responses:
+        """The responses of some people, in memory."""
+        chosen = self._chosen(people)
+        return Responses.stacked(
+            self.engine.run(TakeResponses(self.layout, chosen), list(chosen), summed)
+        )
+
+    def _chosen(self, people: Ints) -> dict[int, Ints]:
+        """People by shard, as numbers within it."""
+        bounds = np.concatenate(
+            [[0], np.cumsum([self.layout.shards.parts[k].people for k in self.busy])]
+        )
+        cuts = np.searchsorted(people, bounds)
+        return {
+            k: people[cuts[n] : cuts[n + 1]] - bounds[n]
+            for n, k in enumerate(self.busy)
+            if cuts[n + 1] > cuts[n]
+        }
+
+    def look(
+        self,
+        bank: Bank,
+        z: Array,
+        kernels: list[Kernel],
+        share: Array,
+        tolerance: float,
+        counting: bool = True,
+    ) -> Tally:
+        scene = Scene(bank, z, tuple(kernels), share, uuid.uuid4().hex)
+        self.clean(self.held, self.marked, self.versions)
+        now = max(self.versions) + 1
+        tally = self.engine.run(
+            Look(self.layout, scene, tolerance, counting, self.versions, now),
+            self.busy,
+            added,
+            self.listen,
+        )
+        self.versions = (now,) * len(self.versions)
+        return tally
+
+    def forget(self, kernels: list[Kernel]) -> None:
+        """Nothing to do: the next look reads what it needs, and writes what it used."""
+
+    def information(
+        self, bank: Bank, z: Array, kernels: list[Kernel], share: Array, joint: bool
+    ) -> Information:
+        scene = Scene(bank, z, tuple(kernels), share, uuid.uuid4().hex)
+        found: Information = self.engine.run(
+            Inform(self.layout, scene, self.versions, joint), self.busy, summed
+        )
+        return found
+
+    def memory(self) -> Memory:
+        self.marked = (
+            self.versions
+        )  # by the time of the next look the mark that asks for this is written
+        return {"versions": np.array(self.versions, dtype=np.float64)}
+
+    def recall(self, memory: Memory, kernels: list[Kernel]) -> None:  # noqa: ARG002
+        self.versions = self.marked = tuple(int(version) for version in memory["versions"])
+
+    def needs(self, bank: Bank) -> str:
+        """What memory a look takes, in words: set by the largest shard and the items, not by the data."""
+        cells = bank.row_count * ability_grid(bank).size
+        largest = max(self.layout.shards.parts[k].rows for k in self.busy)
+        workers = getattr(self.engine, "threads", 1)
+        return (
+            f"memory about {(BASE + cells * 8 * (3 + workers) + workers * largest * ANSWER_BYTES) / 1e9:.1f} GB (largest shard "
+            f"{largest:,} answers, {workers} at a time; items' tables {cells * 8 * 3 / 1e6:,.0f} MB)"
+        )
+
+    def clean(self, *kept: tuple[int, ...]) -> None:
+        """Remove the sites of all looks but these."""
+        clean_sites(self.layout.run, *kept)
