@@ -51,25 +51,25 @@ def child(args: argparse.Namespace) -> None:
 
         setattr(owner, name, outer)
 
-    timed(sharded.Sharded, "look", "look")
-    timed(sharded.Sharded, "information", "information")
-    timed(bank.Bank, "improved", "m_step")
-    inner = expectation.match_again
+    timed(sharded.PeopleInShards, "look", "look")
+    timed(sharded.PeopleInShards, "information", "information")
+    timed(bank.ItemBank, "improved", "m_step")
+    inner = expectation.match_sites_cached
 
     def counted(sites, *rest):
         matched[0] += sites.size
         return inner(sites, *rest)
 
-    expectation.match_again = counted
+    expectation.match_sites_cached = counted
     begun, cpu = time.perf_counter(), time.process_time()
-    with cluster(args.dask) as engine:
+    with cluster(args.dask) as executor:
         begun_fit = time.perf_counter()
         fit = dy.DynAEsti(
-            "2PL", threads=args.threads, engine=engine, standard_errors=not args.plain
+            "2PL", threads=args.threads, executor=executor, standard_errors=not args.plain
         ).fit(args.shards, out=args.run)
         done = time.perf_counter()
         if not args.plain:
-            fit.write_abilities(engine=engine)
+            fit.write_abilities(executor=executor)
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
     print(json.dumps({
         "answers": fit.shards.rows, "people": fit.shards.people, "items": int(fit.item_labels.size), "shards": len(fit.shards),
@@ -139,22 +139,22 @@ def sweep_speed(shards: Path) -> dict:
 
     import dynaesti as dy
     from dynaesti.estimation import e_step as expectation
-    from dynaesti.estimation.coding import build_coding, models_of
-    from dynaesti.estimation.e_step import Expectation
-    from dynaesti.estimation.likelihood_table import ability_grid, tabulated
-    from dynaesti.estimation.response_counts import take_stock
-    from dynaesti.estimation.site_layout import build_answers
+    from dynaesti.estimation.coding import build_coding, resolve_item_models
+    from dynaesti.estimation.e_step import EStep
+    from dynaesti.estimation.likelihood_table import ability_grid, tabulate_items
+    from dynaesti.estimation.response_counts import count_responses
+    from dynaesti.estimation.site_layout import build_site_layout
     from dynaesti.estimation.start_values import build_bank
     from dynaesti.sharded.shards import Shards
 
     matched = [0]
-    inner = expectation.match_again
+    inner = expectation.match_sites_cached
 
     def counted(sites, *rest):
         matched[0] += sites.size
         return inner(sites, *rest)
 
-    expectation.match_again = counted
+    expectation.match_sites_cached = counted
     out = {}
     for items in (200, 10_000):
         responses = Shards.open(str(shards)).responses(0)
@@ -168,19 +168,19 @@ def sweep_speed(shards: Path) -> dict:
                     "item": responses.item % items,
                 }
             )
-        models = models_of("2PL", responses.items, None, False)
-        stock = take_stock(responses, models)
-        coding = build_coding(responses.items, models, stock, 1)
-        bank = build_bank(responses.items, coding, stock, "weak", {}, {})
-        engine = Expectation(build_answers(responses, coding, bank), 1, most_lanes=1)
-        table = tabulated(bank, ability_grid(bank))
+        models = resolve_item_models("2PL", responses.items, None, False)
+        response_counts = count_responses(responses, models)
+        coding = build_coding(responses.items, models, response_counts, 1)
+        bank = build_bank(responses.items, coding, response_counts, "weak", {}, {})
+        executor = EStep(build_site_layout(responses, coding, bank), 1, max_buffers=1)
+        table = tabulate_items(bank, ability_grid(bank))
         kernels = {"level+matern32": dy.Level(amplitude=0.7) + dy.Matern32(BANDWIDTH, amplitude=0.7),
                    "rbf, about 12 features": dy.RBF(SPAN * 1.6 / 7)}  # fmt: skip
         for name, kernel in kernels.items():
             start = None
             for turn in ("cold", "warm"):
                 matched[0], begun = 0, time.process_time()
-                found = engine.graft(kernel, table, start, 1e-4)
+                found = executor.graft(kernel, table, start, 1e-4)
                 spent = time.process_time() - begun
                 out[f"{name}, {items} items, {turn}"] = {"sweeps": matched[0] / found.precision.size,
                                                          "answers_per_second": matched[0] / spent}  # fmt: skip
@@ -189,7 +189,7 @@ def sweep_speed(shards: Path) -> dict:
                     * (1 + 0.01 * np.random.default_rng(0).standard_normal(found.precision.size)),
                     found.shift,
                 )
-    expectation.match_again = inner
+    expectation.match_sites_cached = inner
     return out
 
 

@@ -13,12 +13,11 @@ import numpy as np
 
 import dynaesti as dy
 from dynaesti import evaluation as evaluate
-from dynaesti.model.simulate import curves
 
 rng = np.random.default_rng(7)
 people, items, answers = 150, 20, 60
 days = np.linspace(0, 100, 201)
-truth = curves(days, 30.0, people, seed=rng)
+truth = dy.simulate.curves(days, 30.0, people, seed=rng)
 when = np.sort(rng.uniform(0, 100, (people, answers)), axis=1)
 item = rng.integers(0, items, (people, answers))
 theta = np.array([np.interp(when[k], days, truth[k]) for k in range(people)])

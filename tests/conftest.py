@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dynaesti.model.simulate import answers
+from dynaesti.model.simulate import responses
 
 mpl.use("Agg")
 
@@ -37,10 +37,10 @@ def rng():
 @pytest.fixture(scope="session")
 def drawn():
     """Answers of 200 people to 20 items, with the truth behind them."""
-    return answers(people=200, items=20, per_person=20, seed=3)
+    return responses(people=200, items=20, per_person=20, seed=3)
 
 
 @pytest.fixture(scope="session")
 def small():
     """300 answers of 20 people to 6 items."""
-    return pd.DataFrame(answers(people=20, items=6, per_person=15, seed=1).table)
+    return pd.DataFrame(responses(people=20, items=6, per_person=15, seed=1).table)

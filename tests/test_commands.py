@@ -207,7 +207,7 @@ def test_simulate_can_be_fitted(tmp_path, capsys):
 
 
 def test_simulated_abilities_have_unit_variance():
-    drawn = simulate.answers(3000, 3, 2, seed=1)
+    drawn = simulate.responses(3000, 3, 2, seed=1)
     assert np.var(drawn.abilities["ability"]) == pytest.approx(1.0, abs=0.05)
 
 

@@ -43,7 +43,7 @@ def test_quantiles_pass_through_the_link_and_invert_the_mixture(curve):
     q = np.array([0.001, 0.3, 0.5, 0.999])
     latent = curve.latent.quantile(T, q)
     assert_allclose(curve.quantile(T, q), norm.cdf(latent), atol=1e-12)
-    mix = curve.mixture(T)
+    mix = curve.marginals(T)
     assert_allclose(
         [(mix.weights * norm.cdf((row - mix.means) / mix.sds)).sum(axis=0) for row in latent],
         np.tile(q[:, None], (1, 5)),
@@ -288,7 +288,7 @@ def test_bad_files_are_refused_in_words(curve, tmp_path):
         dy.load(tmp_path / "missing.dyn")
     from dynaesti.core import archive as storage
 
-    storage.write(tmp_path / "part.dyn", "curve", {"priors": []}, {})
+    storage.save_archive(tmp_path / "part.dyn", "curve", {"priors": []}, {})
     with pytest.raises(dy.StorageError, match="missing or malformed"):
         dy.load(tmp_path / "part.dyn")
     import zipfile

@@ -11,13 +11,13 @@ from scipy.stats import multivariate_normal, norm
 import dynaesti as dy
 from dynaesti import evaluation as evaluate
 from dynaesti.data.responses import Responses
-from dynaesti.estimation.coding import build_coding, models_of
-from dynaesti.estimation.e_step import Expectation
-from dynaesti.estimation.likelihood_table import ability_grid, tabulated
-from dynaesti.estimation.population import log_list_prior, population_share
-from dynaesti.estimation.response_counts import take_stock
-from dynaesti.estimation.site_layout import build_answers
-from dynaesti.estimation.standard_errors import drawn_bank
+from dynaesti.estimation.coding import build_coding, resolve_item_models
+from dynaesti.estimation.e_step import EStep
+from dynaesti.estimation.likelihood_table import ability_grid, tabulate_items
+from dynaesti.estimation.population import estimate_mixing_weights, log_prior_of_weights
+from dynaesti.estimation.response_counts import count_responses
+from dynaesti.estimation.site_layout import build_site_layout
+from dynaesti.estimation.standard_errors import sample_bank
 from dynaesti.estimation.start_values import build_bank
 from dynaesti.model.kernels import RBF
 from simulated import classroom
@@ -25,22 +25,22 @@ from simulated import classroom
 
 def parts(table, model="2PL", priors="weak", rare=1):
     responses = Responses.read(table)
-    models = models_of(model, responses.items, None, False)
-    stock = take_stock(responses, models)
-    coding = build_coding(responses.items, models, stock, rare)
-    bank = build_bank(responses.items, coding, stock, priors, {}, {})
-    return responses, coding, bank, build_answers(responses, coding, bank)
+    models = resolve_item_models(model, responses.items, None, False)
+    response_counts = count_responses(responses, models)
+    coding = build_coding(responses.items, models, response_counts, rare)
+    bank = build_bank(responses.items, coding, response_counts, priors, {}, {})
+    return responses, coding, bank, build_site_layout(responses, coding, bank)
 
 
 def evidence(bank, answers, kernels, z):
     """An E-step with the population's shares at rest: (E-step, rows, what the shares maximise)."""
-    rows, flat, starts = tabulated(bank, z), np.zeros(len(kernels)), [None] * len(kernels)
-    logs = Expectation(answers, 1).run(rows, kernels, np.exp(flat), starts, 1e-10).evidence
-    share = population_share(logs, flat)
-    total = np.logaddexp.reduce(np.log(share)[:, None] + logs, axis=0).sum() + log_list_prior(
+    rows, flat, starts = tabulate_items(bank, z), np.zeros(len(kernels)), [None] * len(kernels)
+    logs = EStep(answers, 1).run(rows, kernels, np.exp(flat), starts, 1e-10).evidence
+    share = estimate_mixing_weights(logs, flat)
+    total = np.logaddexp.reduce(np.log(share)[:, None] + logs, axis=0).sum() + log_prior_of_weights(
         share, flat
     )
-    return Expectation(answers, 1).run(rows, kernels, share, starts, 1e-10), rows, total
+    return EStep(answers, 1).run(rows, kernels, share, starts, 1e-10), rows, total
 
 
 @pytest.mark.parametrize("model", ["2PL", "3PL", "GRM", "GPCM", "poisson", "gaussian", "beta"])
@@ -53,11 +53,11 @@ def test_the_gradient_of_the_m_step_is_that_of_the_evidence(model):
     kernels = [RBF(0.3), RBF(1.0)]
     z = ability_grid(bank)
     expected, rows, _ = evidence(bank, answers, kernels, z)
-    engine = Expectation(answers, 1)
-    counts = engine.counts(kernels, expected, rows)
+    executor = EStep(answers, 1)
+    counts = executor.counts(kernels, expected, rows)
     ours = np.concatenate([np.einsum("rpg,rg->rp", b.slopes(b_theta), counts[b.first_row : b.end_row])
                            .reshape(len(b.items), b.depth, -1).sum(axis=1).ravel()
-                           for b in bank.blocks for b_theta in [bank.metric.theta(z)]])  # fmt: skip
+                           for b in bank.blocks for b_theta in [bank.ability_scale.theta(z)]])  # fmt: skip
     x = bank.vector()
     rng = np.random.default_rng(1)
     for _ in range(3):
@@ -144,7 +144,7 @@ def test_learned_items_and_abilities_come_back():
 
 @pytest.mark.parametrize(("model", "simulated"), [("4PL", "2PL"), ("1PL", "2PL"), ("GRM", "GRM"), ("PCM", "GRM"), ("GPCM", "GRM"),
                                               ("RSM", "GRM"), ("NRM", "GRM"), ("poisson", "poisson"), ("beta", "beta"),
-                                              (dy.Golf(descending=False), "GRM")])  # fmt: skip
+                                              (dy.PivotPartialCredit(descending=False), "GRM")])  # fmt: skip
 def test_every_model_fits_and_orders_the_items(model, simulated):
     table = classroom(150, 8, 30, model=simulated, seed=5)
     fit = dy.DynAEsti(model, bandwidth=0.4).fit(table)
@@ -164,7 +164,7 @@ def test_every_model_fits_and_orders_the_items(model, simulated):
 
 def test_an_own_model_equals_the_built_in_one():
     table = classroom(40, 5, 20)
-    own = dy.OwnModel(lambda theta, resp, p: -np.logaddexp(0.0, -(2 * resp - 1) * p[0] * (theta - p[1])),
+    own = dy.CustomItemModel(lambda theta, resp, p: -np.logaddexp(0.0, -(2 * resp - 1) * p[0] * (theta - p[1])),
                       {"a": (1.0, 0.0, np.inf), "b": (0.0, -np.inf, np.inf)}, "mine")  # fmt: skip
     mine = dy.DynAEsti(own, bandwidth=0.4, priors=None).fit(table)
     built_in = dy.DynAEsti("2PL", bandwidth=0.4, priors=None).fit(table)
@@ -262,7 +262,7 @@ def test_items_drawn_have_the_spread_that_is_told():
     fit = dy.DynAEsti("2PL", bandwidth=0.3).fit(classroom(60, 8, 30))
     rng = np.random.default_rng(0)
     draws = np.array(
-        [drawn_bank(fit.bank, fit.covariance, fit.shared, rng).blocks[0].u for _ in range(4000)]
+        [sample_bank(fit.bank, fit.covariance, fit.shared, rng).blocks[0].u for _ in range(4000)]
     )
     spread = np.einsum(
         "dip,diq->ipq", draws - draws.mean(axis=0), draws - draws.mean(axis=0)
@@ -317,7 +317,7 @@ def test_abilities_counted_anew_leave_every_chance_as_it_was(model):
     z = np.linspace(-2, 2, 7)
     for location, log_scale in ((0.3, 0.0), (0.0, 0.2), (-0.4, -0.3)):
         assert_allclose(
-            bank.remetred(location, log_scale).rows(z),
+            bank.rescaled(location, log_scale).rows(z),
             bank.rows(location + np.exp(log_scale) * z),
             rtol=1e-10,
             atol=1e-12,
@@ -490,8 +490,8 @@ def test_few_people_leave_the_items_sensible(people):
 def test_the_scale_is_freed_only_by_what_is_fixed():
     table = classroom(40, 6, 20)
     slope = dy.DynAEsti(bandwidth=0.4, fixed={"i03": {"a": 1.0}}).fit(table)
-    assert slope.bank.metric.free_scale
-    assert not slope.bank.metric.free_location
+    assert slope.bank.ability_scale.free_scale
+    assert not slope.bank.ability_scale.free_location
     assert_allclose(slope.items.set_index("item").loc["i03", "a"], 1.0)
     guess = dy.DynAEsti("3PL", bandwidth=0.4, fixed={"i03": {"c": 0.2}}).fit(table)
     assert guess.scale.name == "abilities"
@@ -637,7 +637,7 @@ def test_turned_items_take_their_learned_priors_along(model):
         .bank
     )
     assert abs(bank.blocks[0].prior_mean[0]) > 0.1
-    assert bank.mirrored().log_prior() == pytest.approx(bank.log_prior())
-    for back, block in zip(bank.mirrored().mirrored().blocks, bank.blocks, strict=True):
+    assert bank.reflected().log_prior() == pytest.approx(bank.log_prior())
+    for back, block in zip(bank.reflected().reflected().blocks, bank.blocks, strict=True):
         assert_allclose(back.u, block.u)
         assert_allclose(back.prior_mean, block.prior_mean)

@@ -7,8 +7,8 @@ from scipy import stats
 from scipy.special import expit, ndtr
 
 import dynaesti as dy
-from dynaesti.model.emissions.mixed import as_emissions, parts_of
-from dynaesti.model.links import BUILT_IN, Custom, Points
+from dynaesti.model.emissions.mixed import as_emissions, emission_blocks
+from dynaesti.model.links import BUILT_IN, CustomLink, LinkedPoints
 
 pytestmark = pytest.mark.nojit
 X = np.linspace(-3, 3, 7)
@@ -16,7 +16,7 @@ X = np.linspace(-3, 3, 7)
 
 def log_prob(emissions, link="identity", x=X):
     rows = np.arange(len(emissions))
-    return emissions.log_prob(Points(np.tile(x, (rows.size, 1)), BUILT_IN[link]), rows)
+    return emissions.log_prob(LinkedPoints(np.tile(x, (rows.size, 1)), BUILT_IN[link]), rows)
 
 
 def test_families_meet_scipy():
@@ -108,9 +108,9 @@ def test_a_custom_pair_may_rise_or_fall():
     assert_allclose(up.quantile(t, [0.1, 0.9]), down.quantile(t, [0.1, 0.9]), atol=1e-5)
     assert_allclose(up.derivative(t).rising, down.derivative(t).rising, atol=1e-4)
     with pytest.raises(dy.InputError, match="not strictly monotone"):
-        Custom(np.cos, np.arccos)
+        CustomLink(np.cos, np.arccos)
     with pytest.raises(dy.InputError, match="does not undo"):
-        Custom(np.exp, np.exp)
+        CustomLink(np.exp, np.exp)
 
 
 def test_functions_and_tables_meet_the_family():
@@ -163,7 +163,7 @@ def test_kinds_may_be_mixed_in_one_fit():
     assert_allclose(curve.mean(t), other.mean(t), atol=1e-7)
     assert curve.log_evidence == pytest.approx(other.log_evidence, abs=1e-6)
     assert_allclose(curve.loo, other.loo, atol=1e-5)
-    assert [part.kind for part, _ in parts_of(as_emissions(parts))] == [
+    assert [part.kind for part, _ in emission_blocks(as_emissions(parts))] == [
         "ordinal",
         "functions",
         "gaussian",

@@ -12,7 +12,7 @@ import dynaesti as dy
 from conftest import draw_curve, polling, rbf
 from dynaesti.inference.observations import observe
 from dynaesti.inference.single_curve import graft_components
-from dynaesti.model.links import BUILT_IN, Points
+from dynaesti.model.links import BUILT_IN, LinkedPoints
 
 
 def component(times, emissions, kernel, link=None, solver=None):
@@ -26,7 +26,7 @@ def brute_force(times, emissions, link, h, nugget=1e-4, size=61):
     z = np.stack(np.meshgrid(axis, axis, axis, indexing="ij")).reshape(3, -1)
     x = root @ z
     log_w = -0.5 * (z**2).sum(axis=0) + emissions.log_prob(
-        Points(x, BUILT_IN[link]), np.arange(3)
+        LinkedPoints(x, BUILT_IN[link]), np.arange(3)
     ).sum(axis=0)
     w = np.exp(log_w - log_w.max())
     mean = x @ w / w.sum()

@@ -8,10 +8,10 @@ from scipy.stats import beta, norm, poisson
 
 import dynaesti as dy
 from dynaesti.errors import InputError
-from dynaesti.model.items.bank import Bank, Block, Metric
-from dynaesti.model.items.base import ItemModel, central_slopes
-from dynaesti.model.items.custom import OwnModel
-from dynaesti.model.items.priors import pooled
+from dynaesti.model.items.bank import AbilityScale, ItemBank, ItemBlock
+from dynaesti.model.items.base import ItemModel, central_gradient
+from dynaesti.model.items.custom import CustomItemModel
+from dynaesti.model.items.priors import pooled_location_prior
 from dynaesti.model.items.registry import MODELS, item_model
 
 THETA = np.linspace(-4, 4, 9)
@@ -32,7 +32,7 @@ def draw(name, signed, size, items=3):
 @pytest.mark.parametrize(("name", "signed", "size"), CASES)
 def test_slopes_are_the_rows_derivatives(name, signed, size):
     model, u = draw(name, signed, size)
-    slopes = central_slopes(model, u, THETA)
+    slopes = central_gradient(model, u, THETA)
     assert_allclose(model.slopes(u, THETA), slopes, rtol=1e-6, atol=1e-8 * np.abs(slopes).max())
 
 
@@ -55,7 +55,7 @@ def test_compiled_items_climb_as_formulas_do(name, size, signed):
 @pytest.mark.parametrize(("name", "signed", "size"), CASES)
 def test_parameters_come_back_and_chances_add_up(name, signed, size):
     model, u = draw(name, signed, size)
-    assert_allclose(model.recover(model.describe(u), size), u, atol=1e-12)
+    assert_allclose(model.unconstrain(model.describe(u), size), u, atol=1e-12)
     assert len(model.priors(size)) == u.shape[1]
     if model.categorical:
         assert_allclose(np.exp(model.rows(u, THETA)).sum(axis=1), 1.0, rtol=1e-12)
@@ -65,25 +65,25 @@ def test_parameters_come_back_and_chances_add_up(name, signed, size):
 def test_a_change_of_scale_leaves_the_chances(name, signed, size):
     """Parameters told on the scale 2θ + 0.5 mean the same items there."""
     model, u = draw(name, signed, size)
-    if model.fixes_slope:
+    if model.has_unit_slope:
         return  # their slope on another scale is not 1, which they cannot say
-    moved = model.recover(model.describe(u, 2.0, 0.5), size)
+    moved = model.unconstrain(model.describe(u, 2.0, 0.5), size)
     assert_allclose(model.rows(moved, 2 * THETA + 0.5), model.rows(u, THETA), rtol=1e-9, atol=1e-9)
 
 
 def test_formulas_by_hand():
     a, b, c = 1.3, 0.4, 0.2
     three = item_model("3PL")
-    u = three.recover({"a": np.array([a]), "b": np.array([b]), "c": np.array([c])}, 2)
+    u = three.unconstrain({"a": np.array([a]), "b": np.array([b]), "c": np.array([c])}, 2)
     assert_allclose(
         np.exp(three.rows(u, THETA))[0, 1], c + (1 - c) * expit(a * (THETA - b)), rtol=1e-12
     )
     grm = item_model("GRM")
-    u = grm.recover({"a": np.array([a]), "b1": np.array([-1.0]), "b2": np.array([0.5])}, 3)
+    u = grm.unconstrain({"a": np.array([a]), "b1": np.array([-1.0]), "b2": np.array([0.5])}, 3)
     up = expit(a * (THETA - np.array([[-1.0], [0.5]])))
     assert_allclose(np.exp(grm.rows(u, THETA))[0], [1 - up[0], up[0] - up[1], up[1]], rtol=1e-10)
     gpcm = item_model("GPCM")
-    u = gpcm.recover({"a": np.array([a]), "b1": np.array([-1.0]), "b2": np.array([0.5])}, 3)
+    u = gpcm.unconstrain({"a": np.array([a]), "b1": np.array([-1.0]), "b2": np.array([0.5])}, 3)
     odds = np.exp(np.array([0 * THETA, a * (THETA + 1), a * (THETA + 1) + a * (THETA - 0.5)]))
     assert_allclose(np.exp(gpcm.rows(u, THETA))[0], odds / odds.sum(axis=0), rtol=1e-10)
 
@@ -121,7 +121,7 @@ def test_amounts_are_sums_of_terms(name):
 def test_the_m_step_finds_the_maximum(name, signed, size):
     """Counts that come from known parameters give these back, and the gradient vanishes."""
     model, truth = draw(name, signed, size)
-    if isinstance(model, OwnModel):
+    if isinstance(model, CustomItemModel):
         return
     z = np.linspace(-5, 5, 101)
     weight = 1e4 * np.exp(-0.5 * z**2)
@@ -136,7 +136,7 @@ def test_the_m_step_finds_the_maximum(name, signed, size):
             * 1e-2
         )
     free = np.ones(truth.shape, dtype=bool)
-    block = Block(
+    block = ItemBlock(
         model,
         size,
         np.arange(3),
@@ -148,7 +148,7 @@ def test_the_m_step_finds_the_maximum(name, signed, size):
         np.full(truth.shape[1], np.inf),
     )
     if model.shared:
-        block = Block(
+        block = ItemBlock(
             model,
             size,
             np.arange(3),
@@ -182,7 +182,7 @@ def test_spreads_of_learned_priors_do_not_collapse():
         -1, z.size
     )  # five answers an item or so
     weak = model.priors(2)
-    block = Block(
+    block = ItemBlock(
         model,
         2,
         np.arange(400),
@@ -193,7 +193,7 @@ def test_spreads_of_learned_priors_do_not_collapse():
         np.array([w.mean for w in weak]),
         np.array([w.sd for w in weak]),
     )
-    bank = Bank((block,), Metric(), "hierarchical")
+    bank = ItemBank((block,), AbilityScale(), "hierarchical")
     for _ in range(200):
         bank = bank.improved(counts, z).bank
     assert bank.blocks[0].prior_sd.min() > 0.05
@@ -209,19 +209,20 @@ def test_pooled_priors(name, size):
     weak, rng = model.priors(size), np.random.default_rng(2)
     u = np.array([w.mean for w in weak]) + 0.7 * rng.standard_normal((3000, len(weak)))
     free = rng.random(u.shape) < 0.9
-    here = pooled(u, free, weak)
+    here = pooled_location_prior(u, free, weak)
     value, gradient, _ = here.evaluated(u, here.slope)
     step = 1e-4
     for p in range(len(weak)):
         move = np.zeros_like(u)
         move[7, p] = step * free[7, p]
         slope = (
-            pooled(u + move, free, weak).log_density - pooled(u - move, free, weak).log_density
+            pooled_location_prior(u + move, free, weak).log_density
+            - pooled_location_prior(u - move, free, weak).log_density
         ) / (2 * step)
         assert slope == pytest.approx(gradient[7, p] * free[7, p], abs=1e-4)
     for _ in range(20):
         v = np.where(free, u + 0.3 * rng.standard_normal(u.shape), u)
-        gain = pooled(v, free, weak).log_density - here.log_density
+        gain = pooled_location_prior(v, free, weak).log_density - here.log_density
         assert gain >= (here.evaluated(v, here.slope)[0] - value).sum() - 1e-9
 
     places = [k for k, w in enumerate(weak) if w.unit == "place"]
@@ -233,7 +234,7 @@ def test_pooled_priors(name, size):
         moved = u.copy()
         moved[:, places] *= np.exp(-stretch)
         return (
-            pooled(moved, every, weak).log_density - len(places) * len(u) * stretch
+            pooled_location_prior(moved, every, weak).log_density - len(places) * len(u) * stretch
         )  # the slopes' lean, all longer by the stretch
 
     assert abs(along(0.01) - along(-0.01)) / 0.02 < 0.05 * len(places) * len(u)
@@ -266,6 +267,6 @@ def test_flat_items_have_far_thresholds():
 
 def test_an_own_model_is_checked():
     with pytest.raises(InputError, match="start, lower, upper"):
-        OwnModel(lambda theta, resp, params: theta, {"a": (1.0, 2.0, 3.0)})
+        CustomItemModel(lambda theta, resp, params: theta, {"a": (1.0, 2.0, 3.0)})
     with pytest.raises(InputError, match="no item model '5PL'"):
         item_model("5PL")

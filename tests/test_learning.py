@@ -8,7 +8,7 @@ from scipy.special import ndtr
 import dynaesti as dy
 from conftest import draw_curve, polling
 from dynaesti.estimation.hyper_grid import BANDWIDTH_CENTRE, BANDWIDTH_SD, STATIC_PRIOR
-from dynaesti.estimation.population import representatives
+from dynaesti.estimation.population import select_priors_greedily
 
 
 def test_the_grid_follows_the_evidence():
@@ -66,13 +66,11 @@ def test_learning_with_a_forced_chain(kernel):
 
 def test_cross_validation_is_held_out_likelihood():
     """The paper's k-fold score by its definition: refit without a fold, integrate the held-out likelihood over the curve."""
-    from dynaesti.inference.cross_validation import cross_validated
+    from dynaesti.inference.cross_validation import cross_validate
     from dynaesti.inference.observations import observe
 
     x, _, votes = polling(3, 30)
-    score = cross_validated(observe(x, dy.Bernoulli(votes), None), [dy.RBF(0.3)], None, 5, seed=1)[
-        0
-    ]
+    score = cross_validate(observe(x, dy.Bernoulli(votes), None), [dy.RBF(0.3)], None, 5, seed=1)[0]
     fold = np.random.default_rng(1).permutation(30) % 5
     expected = 0.0
     for k in range(5):
@@ -113,7 +111,7 @@ def test_scaled_sums_learn_both_bandwidths():
         x, dy.Binomial(rng.binomial(20, ndtr(theta)), 20)
     )
     best = max(curve.priors, key=lambda p: p.weight).kernel
-    low, high = sorted(leaf.bandwidth for leaf in best.leaves)
+    low, high = sorted(summand.bandwidth for summand in best.summands)
     assert low < 0.1
     assert high > 0.2
 
@@ -185,7 +183,9 @@ def test_representatives_serve_few_as_well_as_many():
     at = np.array([0.0, 0.1, 0.2, 0.3, 3.0, 3.1])
     wants = np.where(np.arange(200) < 160, 0.15, 3.05)
     logs = -4.0 * (at[:, None] - wants) ** 2 + 0.01 * rng.standard_normal((6, 200))
-    chosen = representatives(logs, np.zeros(6), 2, 0.5)
+    chosen = select_priors_greedily(logs, np.zeros(6), 2, 0.5)
     assert chosen[0] < 4 <= chosen[1]
-    assert representatives(logs, np.zeros(6), 6, 0.5).size <= 3  # near ones add next to nothing
-    assert representatives(logs[:1], np.zeros(1), 4, 0.5).tolist() == [0]
+    assert (
+        select_priors_greedily(logs, np.zeros(6), 6, 0.5).size <= 3
+    )  # near ones add next to nothing
+    assert select_priors_greedily(logs[:1], np.zeros(1), 4, 0.5).tolist() == [0]

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 
 import dynaesti as dy
 from dynaesti.cli.dispatch import main
-from dynaesti.model.simulate import answers
+from dynaesti.model.simulate import responses
 
 pd = pytest.importorskip("pandas")
 
@@ -14,7 +14,7 @@ pd = pytest.importorskip("pandas")
 def divided(model="2PL", people=150, seed=1, **options):
     """Answers to most items, and later ones in which four items are new; with all of them together."""
     table = pd.DataFrame(
-        answers(people, 20, 50, model=model, seed=seed, **options).table
+        responses(people, 20, 50, model=model, seed=seed, **options).table
     ).sort_values(["id", "date"], ignore_index=True)
     names = sorted(table["item"].unique())
     later = table["date"] > table["date"].quantile(0.6)
@@ -106,7 +106,7 @@ def test_shards_let_them_in_alike(tmp_path):
     assert_allclose(
         fit.ability([30.0, 90.0], who)["mean"], grown.ability([30.0, 90.0], who)["mean"], atol=1e-5
     )
-    fit = dy.refresh(dy.load(tmp_path / "run"))
+    fit = dy.refit_items(dy.load(tmp_path / "run"))
     whole = dy.DynAEsti(**options).fit(both)
     ours, truth = (pd.DataFrame(f.items).set_index("item") for f in (fit, whole))
     assert np.abs((ours["b"] - truth["b"]) / truth["se_b"]).max() < 0.1

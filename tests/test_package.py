@@ -52,7 +52,9 @@ def desk(tmp_path, monkeypatch):
     """A folder with the files that the pages speak of."""
     monkeypatch.chdir(tmp_path)
     mpl.use("Agg")
-    drawn = pd.DataFrame(simulate.answers(20, 6, 25, seed=3).table).replace({"id": {"p07": "ada"}})
+    drawn = pd.DataFrame(simulate.responses(20, 6, 25, seed=3).table).replace(
+        {"id": {"p07": "ada"}}
+    )
     drawn.to_csv("answers.csv", index=False)
     pd.DataFrame(
         {"id": ["p01", "new"], "item": ["i1", "i2"], "resp": [1, 0], "date": [101.0, 102.0]}

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 
 import dynaesti as dy
 from dynaesti.inference.solvers.basis import kernel_basis
-from dynaesti.inference.solvers.choice import assemble, choose, posterior
+from dynaesti.inference.solvers.choice import build_posterior, build_solver, choose_solver
 
 T = np.sort(np.random.default_rng(3).uniform(0, 10, 40))
 KERNELS = {
@@ -32,7 +32,7 @@ def placed(name):
 
 
 def solve(name, kernel, tau, nu, t=T):
-    solver = assemble(name, [kernel], [t])
+    solver = build_solver(name, [kernel], [t])
     mean, var, log_partition, proper = (
         np.empty(t.size),
         np.empty(t.size),
@@ -129,7 +129,7 @@ def test_posteriors_at_any_time(name, solver, rng):
     if solver == "lowrank" and not kernel.low_rank:
         pytest.skip("no low-rank form")
     tau, nu = rng.uniform(0.5, 3, T.size), rng.normal(size=T.size)
-    given = posterior(solver, kernel, T, tau, nu)
+    given = build_posterior(solver, kernel, T, tau, nu)
     t = np.array([-2.0, 0.5, 3.3, 9.9, 14.0])
     gain = np.linalg.solve(kernel.cov(T[:, None], T) + np.diag(1 / tau), kernel.cov(T[:, None], t))
     cov = kernel.cov(t[:, None], t) - kernel.cov(t[:, None], T) @ gain
@@ -161,14 +161,14 @@ def test_posteriors_at_any_time(name, solver, rng):
 
 
 def test_the_fit_picks_a_solver_by_cost():
-    assert choose(dy.RBF(1.0), 10**6, 10.0) == "lowrank"
-    assert choose(dy.Matern32(1.0), 10**6, 10.0) == "statespace"
-    assert choose(dy.Matern32(1.0), 5, 10.0) == "dense"
-    assert choose(dy.RBF(0.1), 100, 10.0) == "dense"  # as many features as instants
+    assert choose_solver(dy.RBF(1.0), 10**6, 10.0) == "lowrank"
+    assert choose_solver(dy.Matern32(1.0), 10**6, 10.0) == "statespace"
+    assert choose_solver(dy.Matern32(1.0), 5, 10.0) == "dense"
+    assert choose_solver(dy.RBF(0.1), 100, 10.0) == "dense"  # as many features as instants
     with pytest.raises(dy.InputError, match="too short"):
-        choose(dy.RBF(1e-9), 10**6, 10.0)
+        choose_solver(dy.RBF(1e-9), 10**6, 10.0)
     with pytest.raises(dy.InputError, match="no low-rank form"):
-        choose(dy.Matern32(1.0), 5, 10.0, "lowrank")
+        choose_solver(dy.Matern32(1.0), 5, 10.0, "lowrank")
 
 
 def test_long_series_in_state_space_keep_their_digits():
@@ -200,8 +200,8 @@ def test_words_and_numbers_are_checked():
 )
 def test_the_default_prior_by_hand_equals_the_general_chain(kernel):
     """Ragged curves of 1 to 300 sites, some of negative precision; improper ones are flagged alike."""
-    from dynaesti.inference.solvers.level_matern32 import glide_form, gliding
-    from dynaesti.inference.solvers.state_space import ragged_chains
+    from dynaesti.inference.solvers.level_matern32 import level_matern32_form, level_matern32_solver
+    from dynaesti.inference.solvers.state_space import batched_state_space
 
     rng = np.random.default_rng(3)
     starts = np.concatenate([[0], np.cumsum([1, 2, 40, 300, 25])])
@@ -210,8 +210,8 @@ def test_the_default_prior_by_hand_equals_the_general_chain(kernel):
     precision[starts[4] :] = -3.0  # no proper posterior
     found = []
     for solver in (
-        gliding(glide_form(kernel), times, starts),
-        ragged_chains(kernel, times, starts),
+        level_matern32_solver(level_matern32_form(kernel), times, starts),
+        batched_state_space(kernel, times, starts),
     ):
         mean, var, partition, proper = (
             np.zeros(times.size),

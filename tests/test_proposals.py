@@ -5,7 +5,7 @@ import pytest
 from scipy.special import logsumexp
 from scipy.stats import norm
 
-from dynaesti.inference.audit.proposals import Hump, _slice_move, adaptive_sample
+from dynaesti.inference.audit.proposals import StudentComponent, _slice_move, adaptive_sample
 from dynaesti.inference.audit.psis import smooth_weights
 
 CENTRES = np.array([[1.5, 0.0, 0.5], [-1.5, 1.0, -0.5], [0.0, -2.5, 0.0]])
@@ -38,7 +38,7 @@ def truth():
 def test_humps_that_the_first_proposal_missed(seed, width):
     evidence, mean, share = truth()
     spread = SD / np.sqrt(1 + SD**2)
-    first = Hump(1.0, CENTRES[0] / (1 + SD**2), width * spread * np.eye(3))
+    first = StudentComponent(1.0, CENTRES[0] / (1 + SD**2), width * spread * np.eye(3))
     points, log_weights = adaptive_sample(three_humps, first, 20_000, np.random.default_rng(seed))
     assert len(points) == log_weights.size == 20_000
     weights, _ = smooth_weights(log_weights)
@@ -52,7 +52,7 @@ def test_a_proposal_that_fits_is_kept():
     def log_likelihood(points):
         return log_normal(points, np.ones(5), 0.5)
 
-    first = Hump(1.0, np.full(5, 2 / 3), np.sqrt(1 / 3) * np.eye(5))
+    first = StudentComponent(1.0, np.full(5, 2 / 3), np.sqrt(1 / 3) * np.eye(5))
     points, log_weights = adaptive_sample(
         log_likelihood, first, 4000, np.random.default_rng(0), one_hump=True
     )
@@ -85,7 +85,7 @@ def test_likelihoods_that_are_impossible_nearly_everywhere():
     def log_likelihood(points):
         return np.where(points[:, 0] > 1.5, 0.0, -np.inf)
 
-    first = Hump(1.0, np.array([3.0, 0.0]), np.diag([0.1, 0.3]))
+    first = StudentComponent(1.0, np.array([3.0, 0.0]), np.diag([0.1, 0.3]))
     for seed in range(3):
         _, log_weights = adaptive_sample(log_likelihood, first, 20_000, np.random.default_rng(seed))
         assert logsumexp(log_weights) - np.log(20_000) == pytest.approx(norm.logsf(1.5), abs=0.05)
@@ -98,7 +98,7 @@ def test_a_likelihood_as_sharp_as_a_needle_and_few_draws(count):
     def log_likelihood(points):
         return -1e8 * np.abs(points[:, 0] - 1.0)
 
-    first = Hump(1.0, np.array([1.0]), np.array([[1e-7]]))
+    first = StudentComponent(1.0, np.array([1.0]), np.array([[1e-7]]))
     points, log_weights = adaptive_sample(log_likelihood, first, count, np.random.default_rng(0))
     assert len(points) == count
     assert np.isfinite(log_weights).all()

@@ -5,8 +5,8 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.special import expit
 
-from dynaesti.estimation.static_abilities import Quadrature
-from dynaesti.inference.moments.table import row_table
+from dynaesti.estimation.static_abilities import StaticAbilityIntegrator
+from dynaesti.inference.moments.table import likelihood_table
 
 pytestmark = pytest.mark.nojit
 GRID = np.linspace(-8, 8, 321)
@@ -18,7 +18,7 @@ def rows_at(x, a, b, c):
 
 
 @pytest.fixture
-def crowd():
+def people():
     rng = np.random.default_rng(0)
     a, b, c = (
         np.exp(rng.normal(0, 0.5, 30)),
@@ -50,11 +50,11 @@ def dense(items, start, row, coef, variance):
 
 
 @pytest.mark.parametrize("warm", [False, True])
-def test_moments_and_counts_are_those_of_dense_integration(crowd, warm):
-    items, *members = crowd
+def test_moments_and_counts_are_those_of_dense_integration(people, warm):
+    items, *members = people
     people = np.arange(members[0].size - 1)
-    whole = Quadrature(
-        row_table(GRID[0], GRID[1] - GRID[0], rows_at(GRID, *items)), 1.3, tuple(members)
+    whole = StaticAbilityIntegrator(
+        likelihood_table(GRID[0], GRID[1] - GRID[0], rows_at(GRID, *items)), 1.3, tuple(members)
     )
     log_z, mean, var = np.zeros((3, people.size))
     truth = list(dense(items, *members, 1.3))
@@ -80,11 +80,11 @@ def test_moments_and_counts_are_those_of_dense_integration(crowd, warm):
         assert_allclose(found, wanted, rtol=1e-6, atol=1e-6)
 
 
-def test_scores_are_expectations_of_slopes(crowd):
-    items, *members = crowd
+def test_scores_are_expectations_of_slopes(people):
+    items, *members = people
     people = np.arange(members[0].size - 2)
-    whole = Quadrature(
-        row_table(GRID[0], GRID[1] - GRID[0], rows_at(GRID, *items)), 1.0, tuple(members)
+    whole = StaticAbilityIntegrator(
+        likelihood_table(GRID[0], GRID[1] - GRID[0], rows_at(GRID, *items)), 1.0, tuple(members)
     )
     log_z, mean, var = np.zeros((3, people.size + 1))
     assert whole.integrate(people, None, log_z, mean, var).all()
@@ -109,8 +109,10 @@ def test_scores_are_expectations_of_slopes(crowd):
 
 def test_what_is_impossible_everywhere_is_left_to_others():
     rows = np.full((1, GRID.size), -np.inf)
-    whole = Quadrature(
-        row_table(GRID[0], GRID[1] - GRID[0], np.zeros((1, GRID.size)))._replace(log_lik=rows),
+    whole = StaticAbilityIntegrator(
+        likelihood_table(GRID[0], GRID[1] - GRID[0], np.zeros((1, GRID.size)))._replace(
+            log_lik=rows
+        ),
         1.0,
         (np.array([0, 1]), np.array([0]), np.ones(1)),
     )

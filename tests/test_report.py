@@ -10,7 +10,7 @@ import dynaesti as dy
 from browser import CHROMIUM, Browser
 from dynaesti.report.data import _sample
 from dynaesti.report.page import embedded, write_report
-from dynaesti.results.evaluation.static_comparison import static_twin
+from dynaesti.results.evaluation.static_comparison import compare_with_static
 from simulated import classroom
 
 EVIL, ODD = "<script>alert(1)</script>", "Ünï=1+1"
@@ -25,7 +25,9 @@ def page(tmp_path_factory):
     estimator = dy.DynAEsti("2PL")
     fit = estimator.fit(table)
     path = tmp_path_factory.mktemp("report") / "report.html"
-    return write_report(fit, path, twin=static_twin(estimator, fit), title=f"Class {EVIL}"), fit
+    return write_report(
+        fit, path, static_comparison=compare_with_static(estimator, fit), title=f"Class {EVIL}"
+    ), fit
 
 
 def data_of(path):

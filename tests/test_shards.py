@@ -14,10 +14,10 @@ from numpy.testing import assert_allclose
 
 import dynaesti as dy
 from dynaesti.cli.dispatch import main
-from dynaesti.core.folder import Place
-from dynaesti.estimation.site_layout import Answers
-from dynaesti.estimation.subsample import Census
-from dynaesti.sharded.executors import Threads
+from dynaesti.core.folder import Folder
+from dynaesti.estimation.site_layout import SiteLayout
+from dynaesti.estimation.subsample import PersonSummary
+from dynaesti.sharded.executors import ThreadExecutor
 from dynaesti.sharded.shards import Shards
 from dynaesti.sharded.simulate import simulate_shards
 from simulated import classroom
@@ -194,8 +194,8 @@ def test_elsewhere_through_fsspec(tmp_path):
     found = estimator.fit("memory://far/shards", out="memory://far/run")
     equal(found, whole)
     equal(dy.load("memory://far/run"), whole)
-    assert Place("memory://far/run").exists("fit.dyn")
-    assert not Place("memory://far/run").exists("fit.ckpt")
+    assert Folder("memory://far/run").exists("fit.dyn")
+    assert not Folder("memory://far/run").exists("fit.ckpt")
 
 
 def test_an_update_is_a_refit_of_those_it_touches(tmp_path):
@@ -250,7 +250,7 @@ def test_a_refresh_keeps_the_scale_upright(tmp_path):
     fit = dy.DynAEsti("2PL", direction="free", orient={"id": "p007"}, iterations=20).fit(
         dy.prepare(table.iloc[:-20], tmp_path / "shards", shards=2), out=tmp_path / "run"
     )
-    again = dy.refresh(fit.update(table.iloc[-20:]))
+    again = dy.refit_items(fit.update(table.iloc[-20:]))
     for one in (fit, again):
         assert one.ability(None, ["p007"])["mean"].mean() >= 0
 
@@ -263,7 +263,7 @@ def test_a_refresh_is_a_fit_of_everything_in_few_passes(tmp_path):
     yesterday = estimator.fit(
         dy.prepare(table.iloc[:-100], tmp_path / "shards", shards=3), out=tmp_path / "run"
     )
-    grown = dy.refresh(yesterday.update(table.iloc[-100:]))
+    grown = dy.refit_items(yesterday.update(table.iloc[-100:]))
     whole = estimator.fit(table)
     assert grown.converged
     assert len(grown.trace) < len(whole.trace)
@@ -319,7 +319,7 @@ def test_a_full_disk_is_told_and_loses_nothing(tmp_path, monkeypatch):
     shards = dy.prepare(sample(60), tmp_path / "shards", shards=2)
     estimator = dy.DynAEsti("2PL", iterations=ITERATIONS)
     undisturbed = estimator.fit(shards, out=tmp_path / "calm")
-    writing, left = Place.writing, [9]
+    writing, left = Folder.writing, [9]
 
     def full(self, name):
         left[0] -= name.startswith("sites")
@@ -329,7 +329,7 @@ def test_a_full_disk_is_told_and_loses_nothing(tmp_path, monkeypatch):
             )
         return writing(self, name)
 
-    monkeypatch.setattr(Place, "writing", full)
+    monkeypatch.setattr(Folder, "writing", full)
     with pytest.raises(dy.StorageError, match="No space left"):
         estimator.fit(shards, out=tmp_path / "run")
     monkeypatch.undo()
@@ -370,13 +370,13 @@ def test_a_dask_cluster_gives_the_same_answer_though_a_worker_dies(tmp_path):
                 os.kill(victims[0], signal.SIGKILL)
 
         found = dy.DynAEsti(
-            "2PL", iterations=ITERATIONS, engine=dy.DaskEngine(client), progress=kill
+            "2PL", iterations=ITERATIONS, executor=dy.DaskExecutor(client), progress=kill
         ).fit(shards, out=tmp_path / "run")
     assert victims
     assert_allclose(found.bank.blocks[0].u, local.bank.blocks[0].u, atol=1e-6)
     assert_allclose(found.covariance[0], local.covariance[0], atol=1e-6)
     with pytest.raises(dy.InputError, match="client"):
-        dy.DaskEngine("tcp://nowhere")
+        dy.DaskExecutor("tcp://nowhere")
 
 
 def test_simulated_shards_recover_their_truth(tmp_path):
@@ -420,7 +420,7 @@ def test_tables_of_abilities_follow_updates(tmp_path):
     told = pd.read_parquet(f"{folder}/shard-{held:05d}.parquet")
     asked = grown.ability([0.2, 0.9], told["id"].unique().tolist(), level=0.5)
     assert_allclose(told[["mean", "lower", "upper"]], asked[["mean", "lower", "upper"]], atol=1e-6)
-    again = dy.refresh(grown, iterations=3)
+    again = dy.refit_items(grown, iterations=3)
     told = pd.read_parquet(f"{folder}/shard-{1 - held:05d}.parquet")
     assert_allclose(
         told["mean"], again.ability([0.2, 0.9], told["id"].unique().tolist())["mean"], atol=1e-6
@@ -468,8 +468,8 @@ def test_shards_on_the_command_line(tmp_path, capsys):
     assert "there are 80 people in 3 shards" in capsys.readouterr().err
     assert main(["items", run, "--fit"]) == 3
     assert "fit of shards" in capsys.readouterr().err
-    assert main(["update", run, str(tmp_path / "b.csv"), "--refresh", "--quiet", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["refreshed"] is True
+    assert main(["update", run, str(tmp_path / "b.csv"), "--refit-items", "--quiet", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["refitted"] is True
     assert main(["report", run]) == 0
     assert "f 3 shards with" in (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
     assert main(["fit", shards, "--out", run]) == 3
@@ -503,34 +503,34 @@ def test_census_and_answers_of_parts_join_to_the_whole():
 
     _, _, _, answers = parts(sample(30))
     cut = [answers.take(np.arange(a, b)) for a, b in ((0, 7), (7, 8), (8, 30))]
-    joined = Answers.joined(cut)
+    joined = SiteLayout.joined(cut)
     for name in (
         "times",
         "site_start",
-        "member_start",
-        "member_row",
-        "member_coef",
-        "member_answer",
+        "factor_start",
+        "factor_row",
+        "factor_weight",
+        "factor_response",
         "constant",
     ):
         assert_allclose(getattr(joined, name), getattr(answers, name), err_msg=name)
-    census = Census.joined([part.census for part in cut])
-    assert_allclose(census.sample(60), answers.census.sample(60))
-    back = Census.joined([part.census for part in cut[::-1]])
+    person_summary = PersonSummary.joined([part.person_summary for part in cut])
+    assert_allclose(person_summary.sample(60), answers.person_summary.sample(60))
+    back = PersonSummary.joined([part.person_summary for part in cut[::-1]])
     order = np.concatenate([np.arange(8, 30), [7], np.arange(7)])
-    assert set(order[back.sample(60)]) == set(answers.census.sample(60))
+    assert set(order[back.sample(60)]) == set(answers.person_summary.sample(60))
 
 
 def test_threads_add_up_in_the_shards_order():
-    def errand(shard, threads):
+    def task(shard, threads):
         time.sleep(0.002 * (7 - shard % 5))
         return [shard]
 
     with pytest.raises(dy.InputError, match="works on shards"):
-        dy.DynAEsti(engine=Threads(2)).fit(sample(20))
+        dy.DynAEsti(executor=ThreadExecutor(2)).fit(sample(20))
     heard = []
-    found = Threads(4).run(
-        errand,
+    found = ThreadExecutor(4).run(
+        task,
         list(range(12)),
         lambda parts: [k for part in parts for k in part],
         lambda done, of: heard.append(done),

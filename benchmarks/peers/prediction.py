@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from contenders import Forecast, everyone, values_of
-from data import LOGS, Jobs, Log, held_out, thinned
+from data import LOGS, Jobs, Log, held_out, strided_view
 
 from dynaesti.data.responses import Responses
 from dynaesti.results.evaluation.scores import EDGE, binary_scores, person_error
@@ -89,7 +89,7 @@ def contest(
     if not (folder / log.file).exists():
         return {"skipped": f"{log.file} is not in {folder.name}"}
     responses = log.read(folder)
-    responses = responses if limit is None else thinned(responses, limit)
+    responses = responses if limit is None else strided_view(responses, limit)
     train, test = held_out(responses, how)
     code = np.searchsorted(values_of(train, test), test.resp)
     rows: dict[str, dict[str, Any]] = {}

@@ -13,7 +13,7 @@ from scipy.special import expit, ndtr
 from scipy.stats import chi2, multivariate_normal
 
 import dynaesti as dy
-from dynaesti.inference.marginals import Mixture
+from dynaesti.inference.marginals import Marginals
 
 BINS = 20
 LEVEL, BANDWIDTH = 0.5, 0.4  # the level's part of the variance, and the bandwidth of what moves
@@ -33,7 +33,7 @@ def covariance(t: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Drawn:
+class SimulatedResponses:
     """Answers drawn from the model's own prior, the items, and one person's true ability at one time."""
 
     table: dict[str, np.ndarray]
@@ -46,7 +46,7 @@ class Drawn:
 
 def drawn(
     rng: np.random.Generator, people: int = PEOPLE, items: int = ITEMS, answers: int = ANSWERS
-) -> Drawn:
+) -> SimulatedResponses:
     a, b = np.exp(rng.normal(0.0, LOG_SLOPE_SD, items)), rng.normal(0.0, DIFFICULTY_SD, items)
     who, when, truth, rows = int(rng.integers(people)), float(rng.uniform(0, 1)), np.nan, []
     for p in range(people):
@@ -57,23 +57,25 @@ def drawn(
         rows.append((np.full(answers, p), item, y * 1.0, t[:-1]))
         truth = float(z[-1]) if p == who else truth
     person, item, y, t = (np.concatenate(part) for part in zip(*rows, strict=True))
-    return Drawn({"id": person, "item": item, "resp": y, "date": t}, a, b, who, when, truth)
+    return SimulatedResponses(
+        {"id": person, "item": item, "resp": y, "date": t}, a, b, who, when, truth
+    )
 
 
 # --- calibration by simulation ------------------------------------------------------------------------------
 
 
-def known_items(data: Drawn) -> Mixture:
+def known_items(data: SimulatedResponses) -> Marginals:
     """The person's curve, items known."""
     mine = data.table["id"] == data.who
     item = data.table["item"][mine]
     answers = dy.ItemResponses(
         data.table["resp"][mine].astype(int), "2PL", a=data.a[item], b=data.b[item]
     )
-    return dy.CurvFiFE(kernel()).fit(data.table["date"][mine], answers).mixture([data.when])
+    return dy.CurvFiFE(kernel()).fit(data.table["date"][mine], answers).marginals([data.when])
 
 
-def learned_items(data: Drawn) -> Mixture:
+def learned_items(data: SimulatedResponses) -> Marginals:
     """The person's curve, items learned from everyone, in the band that has their uncertainty in it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -81,15 +83,15 @@ def learned_items(data: Drawn) -> Mixture:
     return fit.uncertain_mixture(data.who, fit.responses.axis.offsets(np.array([data.when])), DRAWS)
 
 
-def certain_items(data: Drawn) -> Mixture:
+def certain_items(data: SimulatedResponses) -> Marginals:
     """The same in the ordinary band, which takes items as if they were known."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         fit = dy.DynAEsti("2PL", kernel=kernel(), threads=1, standard_errors=False).fit(data.table)
-    return fit.curve(data.who).mixture([data.when])
+    return fit.curve(data.who).marginals([data.when])
 
 
-PIPELINES: dict[str, Callable[[Drawn], Mixture]] = {
+PIPELINES: dict[str, Callable[[SimulatedResponses], Marginals]] = {
     "items known": known_items,
     "items learned": learned_items,
     "items learned, taken as known": certain_items,
@@ -124,7 +126,7 @@ WARM_UP, SAMPLES = 1000, 20_000
 EVIDENCE_DRAWS = 200_000
 
 
-def sampled(data: Drawn, items_known: bool) -> tuple[np.ndarray, np.ndarray]:
+def sampled(data: SimulatedResponses, items_known: bool) -> tuple[np.ndarray, np.ndarray]:
     """Posterior mean and sd of every answer's ability by NUTS (numpyro), with items known or learned with the same weak priors."""
     import jax
     import jax.numpy as jnp
@@ -167,11 +169,11 @@ def evidence_of(
     t: np.ndarray,
     item: np.ndarray,
     y: np.ndarray,
-    data: Drawn,
+    data: SimulatedResponses,
     rng: np.random.Generator,
 ) -> float:
     """Log evidence of one person's answers by importance sampling from a Gaussian with the curve's mean and covariance, widened."""
-    mean, cov = curve.mixture(t).means[0], 1.2 * curve.covariance(t) + 1e-9 * np.eye(t.size)
+    mean, cov = curve.marginals(t).means[0], 1.2 * curve.covariance(t) + 1e-9 * np.eye(t.size)
     draws = multivariate_normal(mean, cov).rvs(EVIDENCE_DRAWS, random_state=rng)
     logit = data.a[item] * (draws - data.b[item])
     logs = (y * logit - np.logaddexp(0.0, logit)).sum(axis=1) + multivariate_normal(
@@ -194,7 +196,7 @@ def against_nuts(seed: int = 0) -> dict[str, Any]:
         curves[p] = dy.CurvFiFE(kernel()).fit(
             t, dy.ItemResponses(y.astype(int), "2PL", a=data.a[item], b=data.b[item])
         )
-        mix = curves[p].mixture(t)
+        mix = curves[p].marginals(t)
         found.append((mix.means[0], mix.sds[0]))
     spent = time.process_time() - begun
     for p in people:
@@ -227,7 +229,9 @@ def against_nuts(seed: int = 0) -> dict[str, Any]:
     return out
 
 
-def _apart(mean: np.ndarray, sd: np.ndarray, data: Drawn, items_known: bool) -> dict[str, float]:
+def _apart(
+    mean: np.ndarray, sd: np.ndarray, data: SimulatedResponses, items_known: bool
+) -> dict[str, float]:
     begun = time.process_time()
     gold_mean, gold_sd = sampled(data, items_known)
     off, wide = np.abs(mean - gold_mean) / gold_sd, sd / gold_sd - 1

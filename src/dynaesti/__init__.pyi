@@ -1,6 +1,6 @@
 from . import errors as errors
 from .ability_estimator import DynAEsti as DynAEsti
-from .ability_estimator import refresh as refresh
+from .ability_estimator import refit_items as refit_items
 from .curve_estimator import CurvFiFE as CurvFiFE
 from .data import Responses as Responses
 from .errors import BandwidthWarning as BandwidthWarning
@@ -18,9 +18,9 @@ from .loading import load as load
 from .model import RBF as RBF
 from .model import Bernoulli as Bernoulli
 from .model import Binomial as Binomial
+from .model import CustomItemModel as CustomItemModel
 from .model import Emissions as Emissions
 from .model import Gaussian as Gaussian
-from .model import Golf as Golf
 from .model import ItemModel as ItemModel
 from .model import ItemResponses as ItemResponses
 from .model import Kernel as Kernel
@@ -30,8 +30,8 @@ from .model import Matern32 as Matern32
 from .model import Matern52 as Matern52
 from .model import NegativeBinomial as NegativeBinomial
 from .model import Ordinal as Ordinal
-from .model import OwnModel as OwnModel
 from .model import Periodic as Periodic
+from .model import PivotPartialCredit as PivotPartialCredit
 from .model import Poisson as Poisson
 from .model import StudentT as StudentT
 from .model import Table as Table
@@ -42,7 +42,7 @@ from .results import Curve as Curve
 from .results import Curves as Curves
 from .results import Fit as Fit
 from .results import evaluation as evaluation
-from .sharded import DaskEngine as DaskEngine
+from .sharded import DaskExecutor as DaskExecutor
 from .sharded import ShardedFit as ShardedFit
 from .sharded import Shards as Shards
 from .sharded import prepare as prepare

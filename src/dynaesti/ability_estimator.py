@@ -14,11 +14,11 @@ from dynaesti.core import (
     CHECKPOINT,
     FIT_NAME,
     LOCK,
-    WAIT,
+    LOCK_TIMEOUT,
     Array,
-    Place,
+    Folder,
+    exclusive_lock,
     finite_number,
-    only_one,
     positive_number,
     whole_number,
 )
@@ -26,37 +26,45 @@ from dynaesti.data import Labels, Responses
 from dynaesti.errors import ConvergenceWarning, HealthWarning, InputError
 from dynaesti.estimation import (
     Checkpoint,
-    Coding,
-    InMemory,
-    Listener,
-    LiveLine,
-    Priors,
-    Stages,
-    Stock,
-    build_answers,
+    EMSchedule,
+    OnIteration,
+    PeopleInMemory,
+    PriorMixture,
+    ProgressLine,
+    ResponseCoding,
+    ResponseCounts,
     build_bank,
     build_coding,
-    component_slopes,
+    build_site_layout,
+    count_responses,
     fingerprint,
     given_items,
     in_full,
-    models_of,
+    initial_signed_slopes,
     person_weights,
-    take_stock,
+    resolve_item_models,
 )
-from dynaesti.model import DEFAULT_KERNEL, RBF, Banded, Bank, ItemModel, Kernel, named_kernel
-from dynaesti.results import Fit, mirrored, upright
+from dynaesti.model import (
+    DEFAULT_KERNEL,
+    RBF,
+    BandwidthKernel,
+    ItemBank,
+    ItemModel,
+    Kernel,
+    named_kernel,
+)
+from dynaesti.results import Fit, is_positively_oriented, reflected
 from dynaesti.sharded import (
-    Engine,
-    Layout,
-    Sharded,
+    CountResponsesTask,
+    Executor,
+    PeopleInShards,
+    ShardContext,
     ShardedFit,
     Shards,
-    TakeStock,
-    Threads,
+    ThreadExecutor,
     is_shards,
-    summed,
-    upright_shards,
+    orient_shards,
+    sum_results,
 )
 
 OPTIONS = (
@@ -78,14 +86,14 @@ OPTIONS = (
     "progress",
     "checkpoint",
     "every",
-    "engine",
+    "executor",
 )
 ASIDE = (
     "threads",
     "progress",
     "checkpoint",
     "every",
-    "engine",
+    "executor",
 )  # options that the answer does not depend on
 SIGNED = 2_000_000  # sites of the people by whom it is judged which items run backwards
 CLOCKS = ("calendar", "person")
@@ -99,7 +107,7 @@ SCALES, DIRECTIONS, PRIORS = (
 class DynAEsti:
     """Item response theory in which each person's ability is a curve over time.
 
-    `model`: 1PL, 2PL, 3PL, 4PL, GRM, PCM, GPCM, RSM, NRM, golf, poisson, gaussian, beta, an OwnModel, or a mapping from item to model.
+    `model`: 1PL, 2PL, 3PL, 4PL, GRM, PCM, GPCM, RSM, NRM, golf, poisson, gaussian, beta, a CustomItemModel, or a mapping from item to model.
     `kernel`: prior of the curves, of total variance 1, a kernel or its name (default: "level+matern32", a level of each person's own plus
     what moves, the bandwidth's and the shares' distribution over people learned; the paper's is "rbf"); `bandwidth` is shorthand for a
     lone RBF, inf for static abilities. `scale`: "abilities" (unit variance) or "items" (geometric-mean slope 1). `direction="free"` lets
@@ -112,8 +120,8 @@ class DynAEsti:
     learned, or stated as `population=(mean, sd)`. `tolerance`: stop when a step moves the
     parameters by less than this part of their standard errors (ten times that where priors are learned from items with few answers).
     `progress=True` shows a live line. `checkpoint` names a file written every so many seconds (`every`), from which an interrupted fit of
-    the same data and options goes on to the same answer (a fit of shards keeps one by itself). `engine`: who works on shards, threads of
-    this process by default, or `DaskEngine(client)`.
+    the same data and options goes on to the same answer (a fit of shards keeps one by itself). `executor`: who works on shards, threads of
+    this process by default, or `DaskExecutor(client)`.
     """
 
     def __init__(
@@ -136,10 +144,10 @@ class DynAEsti:
         tolerance: float = 0.01,
         standard_errors: bool = True,
         threads: int | None = None,
-        progress: bool | Listener = False,
+        progress: bool | OnIteration = False,
         checkpoint: str | PathLike[str] | None = None,
         every: float = 20.0,
-        engine: Engine | None = None,
+        executor: Executor | None = None,
     ) -> None:
         if kernel is not None and bandwidth is not None:
             raise InputError("bandwidth: the kernel owns it; give one of both")
@@ -185,9 +193,9 @@ class DynAEsti:
             else RBF(bandwidth)
         )
         words = [
-            leaf.bandwidth
-            for leaf in self.kernel.leaves
-            if isinstance(leaf, Banded) and isinstance(leaf.bandwidth, str)
+            summand.bandwidth
+            for summand in self.kernel.summands
+            if isinstance(summand, BandwidthKernel) and isinstance(summand.bandwidth, str)
         ]
         if any(word != "learn" for word in words):
             raise InputError(
@@ -215,15 +223,15 @@ class DynAEsti:
             raise InputError(
                 f"progress: expected True, False or a function of a step, got {progress!r}"
             )
-        if engine is not None and not hasattr(engine, "run"):
+        if executor is not None and not hasattr(executor, "run"):
             raise InputError(
-                f"engine: expected an engine such as DaskEngine(client), got {type(engine).__name__}"
+                f"executor: expected an executor such as DaskExecutor(client), got {type(executor).__name__}"
             )
-        self.progress, self.checkpoint, self.every, self.engine = (
+        self.progress, self.checkpoint, self.every, self.executor = (
             progress,
             checkpoint,
             every,
-            engine,
+            executor,
         )
 
     @overload
@@ -283,7 +291,7 @@ class DynAEsti:
             raise InputError(
                 "out: only a fit of shards has a folder; save others with fit.save(path)"
             )
-        if self.engine is not None:
+        if self.executor is not None:
             raise InputError(
                 "engine: it works on shards; make them with dynaesti.prepare(data, folder)"
             )
@@ -300,21 +308,25 @@ class DynAEsti:
             timeless=self.kernel.static,
         )
         models = self._models(responses.items, responses.models)
-        stock = take_stock(responses, models)
-        coding = build_coding(responses.items, models, stock, self.rare, self.priors is not None)
-        bank = self._bank(responses.items, coding, stock)
-        crowd = InMemory(build_answers(responses, coding, bank), self.threads)
+        response_counts = count_responses(responses, models)
+        coding = build_coding(
+            responses.items, models, response_counts, self.rare, self.priors is not None
+        )
+        bank = self._bank(responses.items, coding, response_counts)
+        people = PeopleInMemory(build_site_layout(responses, coding, bank), self.threads)
         if any(m.signed for m in models):
-            slopes = component_slopes(responses.take(crowd.census.sample(SIGNED)), coding)
-            bank = self._bank(responses.items, coding, stock, slopes)
+            slopes = initial_signed_slopes(
+                responses.take(people.person_summary.sample(SIGNED)), coding
+            )
+            bank = self._bank(responses.items, coding, response_counts, slopes)
         listen = self._listener()
         saved = (
             None
             if self.checkpoint is None
             else Checkpoint(self.checkpoint, fingerprint(responses, self._choices()), self.every)
         )
-        fitted = Stages(
-            crowd,
+        fitted = EMSchedule(
+            people,
             self.kernel,
             self.iterations,
             self.tolerance,
@@ -328,10 +340,10 @@ class DynAEsti:
         made = Fit(
             **vars(fitted.common(coding, self._kept())),
             responses=responses,
-            grafts=crowd.grafted,
-            weights=person_weights(fitted.priors.share, crowd.grafted),
+            grafts=people.grafted,
+            weights=person_weights(fitted.priors.share, people.grafted),
         )
-        made = made if upright(made, self.orient, made) else mirrored(made)
+        made = made if is_positively_oriented(made, self.orient, made) else reflected(made)
         self._tell(made, listen)
         return made
 
@@ -339,11 +351,11 @@ class DynAEsti:
         self, shards: Shards, out: str | PathLike[str] | None, earlier: ShardedFit | None = None
     ) -> ShardedFit:
         """The same stages over shards; everything about people stays in the folder. `earlier`: a fit of nearly the same answers."""
-        run = Place(f"{shards.folder.rstrip('/')}-fit" if out is None else fspath(out))
-        with only_one(run.path(LOCK), run.root):
+        run = Folder(f"{shards.folder.rstrip('/')}-fit" if out is None else fspath(out))
+        with exclusive_lock(run.path(LOCK), run.root):
             return self._fit_into(run, shards, earlier)
 
-    def _fit_into(self, run: Place, shards: Shards, earlier: ShardedFit | None) -> ShardedFit:
+    def _fit_into(self, run: Folder, shards: Shards, earlier: ShardedFit | None) -> ShardedFit:
         if earlier is None and run.exists(FIT_NAME) and not run.exists(CHECKPOINT):
             raise InputError(
                 f"out: {run.root} holds a fit already; name another folder, or remove it"
@@ -354,40 +366,48 @@ class DynAEsti:
                 if self.unit is not None
                 else "the shards have no times: fit one constant ability per person (bandwidth=inf)"
             )
-        engine = self.engine or Threads(self.threads)
+        executor = self.executor or ThreadExecutor(self.threads)
         models = self._models(shards.items, shards.models)
         busy = [k for k, part in enumerate(shards.parts) if part.people]
-        stock: Stock = engine.run(TakeStock(shards, models), busy, summed)
-        coding = build_coding(shards.items, models, stock, self.rare, self.priors is not None)
-        bank = self._bank(shards.items, coding, stock)
+        response_counts: ResponseCounts = executor.run(
+            CountResponsesTask(shards, models), busy, sum_results
+        )
+        coding = build_coding(
+            shards.items, models, response_counts, self.rare, self.priors is not None
+        )
+        bank = self._bank(shards.items, coding, response_counts)
         listen = self._listener()
-        crowd = Sharded(
-            Layout(shards, coding, bank, self.clock, run),
-            engine,
-            listen.shard if isinstance(listen, LiveLine) else None,
+        people = PeopleInShards(
+            ShardContext(shards, coding, bank, self.clock, run),
+            executor,
+            listen.shard if isinstance(listen, ProgressLine) else None,
             None if earlier is None else earlier.versions,
         )
         known = None
         if earlier is not None:
-            bank = bank.begun_from(earlier.bank.mirrored() if earlier.turned else earlier.bank)
-            known = Priors(
+            bank = bank.warm_started(
+                earlier.bank.reflected() if earlier.is_reflected else earlier.bank
+            )
+            known = PriorMixture(
                 earlier.kernels, np.log(np.maximum(earlier.population, 1e-12)), earlier.population
             )
         elif any(m.signed for m in models):
             bank = self._bank(
                 shards.items,
                 coding,
-                stock,
-                component_slopes(crowd.responses(crowd.census.sample(SIGNED)), coding),
+                response_counts,
+                initial_signed_slopes(
+                    people.responses(people.person_summary.sample(SIGNED)), coding
+                ),
             )
         saved = Checkpoint(run.path(CHECKPOINT), shards.fingerprint(self._choices()), 0.0)
-        if isinstance(listen, LiveLine):
+        if isinstance(listen, ProgressLine):
             listen.say(
                 f"{shards.rows:,} answers of {shards.people:,} people to {shards.items.size:,} items in {len(shards)} shards, on "
-                f"{engine.describe()}; {crowd.needs(bank)}"
+                f"{executor.describe()}; {people.needs(bank)}"
             )
-        fitted = Stages(
-            crowd,
+        fitted = EMSchedule(
+            people,
             self.kernel,
             self.iterations,
             self.tolerance,
@@ -402,30 +422,37 @@ class DynAEsti:
             **vars(common),
             shards=shards,
             run=run,
-            versions=crowd.versions,
-            turned=False,
+            versions=people.versions,
+            is_reflected=False,
             clock=self.clock,
-            span=(float(crowd.census.first.min()), float(crowd.census.last.max())),
+            span=(
+                float(people.person_summary.first.min()),
+                float(people.person_summary.last.max()),
+            ),
             log_evidence=fitted.point.log_evidence,
-            unsettled=fitted.point.unsettled,
-            answered=stock.number,
+            n_unconverged=fitted.point.n_unconverged,
+            answered=response_counts.number,
         )
         if earlier is not None:
             made = replace(made, batches=earlier.batches)
-        made = upright_shards(made, self.orient)
+        made = orient_shards(made, self.orient)
         made.save()
         saved.done()
-        crowd.clean(made.versions)
+        people.clean(made.versions)
         self._tell(made, listen)
         return made
 
     def _bank(
-        self, items: Labels, coding: Coding, stock: Stock, slopes: Array | None = None
-    ) -> Bank:
+        self,
+        items: Labels,
+        coding: ResponseCoding,
+        response_counts: ResponseCounts,
+        slopes: Array | None = None,
+    ) -> ItemBank:
         return build_bank(
             items,
             coding,
-            stock,
+            response_counts,
             self.priors,
             given_items(self.fixed, "fixed"),
             given_items(self.start, "start"),
@@ -433,8 +460,8 @@ class DynAEsti:
             self.population,
         )
 
-    def _listener(self) -> Listener | None:
-        return LiveLine(self.tolerance) if self.progress is True else self.progress or None
+    def _listener(self) -> OnIteration | None:
+        return ProgressLine(self.tolerance) if self.progress is True else self.progress or None
 
     def _kept(self) -> dict[str, Any]:
         """The options that a fit remembers."""
@@ -448,9 +475,9 @@ class DynAEsti:
             "tolerance": self.tolerance,
         }
 
-    def _tell(self, made: Fit | ShardedFit, listen: Listener | None) -> None:
+    def _tell(self, made: Fit | ShardedFit, listen: OnIteration | None) -> None:
         """The verdict."""
-        if isinstance(listen, LiveLine):
+        if isinstance(listen, ProgressLine):
             listen.close(
                 f"{'came to rest' if made.converged else 'did not come to rest'} after {len(made.trace)} steps, log evidence "
                 f"{made.log_evidence:,.1f}"
@@ -476,8 +503,8 @@ class DynAEsti:
 
     def _models(self, items: Labels, named: Labels | None) -> tuple[ItemModel, ...]:
         """One model an item."""
-        models = models_of(self.model, items, named, self.direction == "free")
-        stiff = {m.name for m in models if not m.turnable}
+        models = resolve_item_models(self.model, items, named, self.direction == "free")
+        stiff = {m.name for m in models if not m.is_reflectable}
         if self.direction == "free" and stiff:
             raise InputError(
                 f"direction: {', '.join(sorted(stiff))} items have no signed slopes; use 2PL, GRM, GPCM or NRM, or 'positive'"
@@ -492,12 +519,12 @@ class DynAEsti:
         return DynAEsti(self.model, **{**kept, **changes})
 
 
-def refresh(
+def refit_items(
     fit: ShardedFit,
     *,
     iterations: int = 200,
-    progress: bool | Listener = False,
-    engine: Engine | None = None,
+    progress: bool | OnIteration = False,
+    executor: Executor | None = None,
 ) -> ShardedFit:
     """The items of a fit of shards learned again, after updates: from where they are, with the same options and priors.
 
@@ -523,10 +550,10 @@ def refresh(
         standard_errors=fit.covariance is not None,
         iterations=iterations,
         progress=progress,
-        engine=engine,
+        executor=executor,
     )
-    with only_one(fit.run.path(LOCK), fit.run.root, wait=WAIT):
+    with exclusive_lock(fit.run.path(LOCK), fit.run.root, wait=LOCK_TIMEOUT):
         fit._check_current()
         made = again._fit_shards(fit.shards, fit.run.root, fit)
-        made.renew_abilities(engine=engine)
+        made.renew_abilities(executor=executor)
     return made

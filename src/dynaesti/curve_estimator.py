@@ -7,28 +7,28 @@ from typing import Any
 
 import numpy as np
 
-from dynaesti.core import Array, one_blas_thread, whole_number
+from dynaesti.core import Array, single_blas_thread, whole_number
 from dynaesti.data import frame_kind
 from dynaesti.errors import BandwidthWarning, InputError
-from dynaesti.estimation import Space, explore, open_space, population_weights
+from dynaesti.estimation import HyperGrid, curve_grid, estimate_population_weights, refine_grid
 from dynaesti.inference import (
     SOLVERS,
-    Component,
+    GraftedCurve,
     ManyGrafted,
     Observations,
     Ragged,
     SolverName,
-    cross_validated,
+    build_ragged,
+    cross_validate,
     graft_components,
     graft_many,
-    leave_out,
+    leave_one_out_densities,
     observe,
-    ragged,
     rough_scale,
     unit_scale,
 )
-from dynaesti.model import METHODS, RBF, Banded, Kernel, Level, Periodic, as_kernel
-from dynaesti.results import Curve, Curves, from_components, softmax, told, told_many
+from dynaesti.model import METHODS, RBF, BandwidthKernel, Kernel, Level, Periodic, as_kernel
+from dynaesti.results import Curve, Curves, from_components, softmax, told_many, warn_if_unconverged
 
 LEVEL_REACH = 3.0  # a learned mean may lie so many spreads from the rough one
 TABLE_REACH = 24.0  # spreads either side of it that tabulated rows cover
@@ -86,12 +86,12 @@ class CurvFiFE:
             raise InputError(f"refine: {refine!r} is neither True nor False")
         self.method, self.refine = _method(self.kernel), refine
 
-    @one_blas_thread()
+    @single_blas_thread()
     def fit(self, times: Any, emissions: Any) -> Curve:
         """The curve behind emissions at the given times."""
         return self._fit(observe(times, emissions, self.link), frame_kind(times))
 
-    @one_blas_thread()
+    @single_blas_thread()
     def fit_many(
         self,
         groups: Any,
@@ -109,8 +109,8 @@ class CurvFiFE:
         observations, kernel, spread, unit = self._settle_scale(
             observe(times, emissions, self.link)
         )
-        data = ragged(groups, observations)
-        space = open_space(kernel, *_typical(data), unit, spread)
+        data = build_ragged(groups, observations)
+        space = curve_grid(kernel, *_typical(data), unit, spread)
         if space.axes and self.method != "learn":
             raise InputError(
                 f"bandwidth: {self.method!r} picks for a single curve; for many give a number or 'learn'"
@@ -119,18 +119,18 @@ class CurvFiFE:
 
         def weigh(fits: list[ManyGrafted], log_mass: Array) -> Array:
             return np.asarray(
-                population_weights(np.array([fit.log_evidence for fit in fits]), log_mass, pool)[
-                    0
-                ].mean(axis=1)
+                estimate_population_weights(
+                    np.array([fit.log_evidence for fit in fits]), log_mass, pool
+                )[0].mean(axis=1)
             )
 
-        found = explore(
+        found = refine_grid(
             space,
             lambda kernels: [graft_many(data, k, self.solver, workers) for k in kernels],
             weigh,
         )
         fits, masses = tuple(e.result for e in found), np.array([e.log_mass for e in found])
-        weights, population = population_weights(
+        weights, population = estimate_population_weights(
             np.array([fit.log_evidence for fit in fits]), masses, pool
         )
         warn_at_edge(space, [fit.kernel for fit in fits], population)
@@ -143,7 +143,7 @@ class CurvFiFE:
         observations, kernel, spread, unit = self._settle_scale(observations)
         first, last = observations.span
         kernel = kernel.place(first, last)
-        space = open_space(kernel, last - first, observations.typical_gap(), unit, spread)
+        space = curve_grid(kernel, last - first, observations.typical_gap(), unit, spread)
         if not space.axes:
             component = graft_components(observations, [kernel], self.solver)
             curve = from_components(observations, component, [0.0], "given", frame, self.solver)
@@ -151,7 +151,7 @@ class CurvFiFE:
             curve = self._average(observations, space, frame)
         else:
             curve = self._pick(observations, space, frame)
-        return told(curve.refined_if_possible() if self.refine else curve)
+        return warn_if_unconverged(curve.refined_if_possible() if self.refine else curve)
 
     def _settle_scale(self, observations: Observations) -> tuple[Observations, Kernel, float, bool]:
         """Mean and amplitude: 0 and 1 where the paper's argument holds, else a wide level around a rough location."""
@@ -165,16 +165,16 @@ class CurvFiFE:
         level = Level(amplitude=LEVEL_REACH * max(spread, 1e-6 * abs(location), 1e-12))
         return (
             replace(observations, mean=location, reach=TABLE_REACH * spread),
-            as_kernel((*self.kernel.leaves, level)),
+            as_kernel((*self.kernel.summands, level)),
             spread,
             unit,
         )
 
-    def _average(self, observations: Observations, space: Space, frame: str | None) -> Curve:
-        def weigh(components: list[Component], log_mass: Array) -> Array:
+    def _average(self, observations: Observations, space: HyperGrid, frame: str | None) -> Curve:
+        def weigh(components: list[GraftedCurve], log_mass: Array) -> Array:
             return softmax(log_mass + np.array([c.log_evidence for c in components]))
 
-        found = explore(
+        found = refine_grid(
             space, lambda kernels: graft_components(observations, kernels, self.solver), weigh
         )
         curve = from_components(
@@ -190,11 +190,11 @@ class CurvFiFE:
         )
         return curve
 
-    def _pick(self, observations: Observations, space: Space, frame: str | None) -> Curve:
-        def weigh(scored: list[tuple[Component, float]], _: Array) -> Array:
+    def _pick(self, observations: Observations, space: HyperGrid, frame: str | None) -> Curve:
+        def weigh(scored: list[tuple[GraftedCurve, float]], _: Array) -> Array:
             return softmax(np.array([score for _, score in scored]))
 
-        found = explore(
+        found = refine_grid(
             space, lambda kernels: self._scored(observations, kernels), weigh, pick=True
         )
         weights = weigh([e.result for e in found], np.zeros(0))
@@ -210,19 +210,20 @@ class CurvFiFE:
 
     def _scored(
         self, observations: Observations, kernels: list[Kernel]
-    ) -> list[tuple[Component, float]]:
+    ) -> list[tuple[GraftedCurve, float]]:
         """Each kernel grafted, with the criterion that picks among them."""
         made = graft_components(observations, kernels, self.solver)
         if self.method == "evidence":
             return [(c, c.log_evidence) for c in made]
         if self.method == "loo":
             return [
-                (c, float(leave_out(observations.likelihood, c).log_density.sum())) for c in made
+                (c, float(leave_one_out_densities(observations.likelihood, c).log_density.sum()))
+                for c in made
             ]
         return list(
             zip(
                 made,
-                cross_validated(observations, kernels, self.solver, self.folds, self.seed),
+                cross_validate(observations, kernels, self.solver, self.folds, self.seed),
                 strict=True,
             )
         )
@@ -250,9 +251,9 @@ def _number(value: Any, name: str) -> float:
 def _method(kernel: Kernel) -> str:
     """How the kernel's open bandwidths are to be chosen; they must agree."""
     words = {
-        leaf.bandwidth
-        for leaf in kernel.leaves
-        if isinstance(leaf, Banded) and isinstance(leaf.bandwidth, str)
+        summand.bandwidth
+        for summand in kernel.summands
+        if isinstance(summand, BandwidthKernel) and isinstance(summand.bandwidth, str)
     }
     if len(words) > 1:
         raise InputError(
@@ -262,15 +263,15 @@ def _method(kernel: Kernel) -> str:
     return words.pop() if words else "learn"
 
 
-def warn_at_edge(space: Space, kernels: Sequence[Kernel], weights: Array) -> None:
+def warn_at_edge(space: HyperGrid, kernels: Sequence[Kernel], weights: Array) -> None:
     """Tell when the weight piles up at the shortest bandwidth that was tried."""
     for axis in space.axes:
         if axis.field != "bandwidth" or isinstance(
-            space.kernel.leaves[axis.leaves[0]], Periodic
+            space.kernel.summands[axis.summands[0]], Periodic
         ):  # the latter counts within its period
             continue
         bandwidths = np.array(
-            [kernel.leaves[axis.leaves[0]].number("bandwidth") for kernel in kernels]
+            [kernel.summands[axis.summands[0]].number("bandwidth") for kernel in kernels]
         )
         shortest = bandwidths.min()
         at_edge = float(weights[bandwidths <= 1.0001 * shortest].sum())

@@ -6,7 +6,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
-from dynaesti.core import FIT_NAME, Place, is_address, read
+from dynaesti.core import FIT_NAME, Folder, is_address, open_archive
 from dynaesti.errors import DynaestiError, InputError, StorageError
 from dynaesti.model import ItemModel
 from dynaesti.results import Fit, open_curve, read_fit
@@ -45,16 +45,18 @@ def load(
 def _opened(
     path: str, link: Any, mean: Any, models: Mapping[str, ItemModel] | None, connect: bool
 ) -> Any:
-    if is_address(path) and Place(path).exists(FIT_NAME):
-        return load_sharded(Place(path), models, connect)
+    if is_address(path) and Folder(path).exists(FIT_NAME):
+        return load_sharded(Folder(path), models, connect)
     file = Path(path)
-    with suppress(OSError, ValueError):  # a name too long, or with a zero in it: `read` tells
+    with suppress(
+        OSError, ValueError
+    ):  # a name too long, or with a zero in it: `open_archive` tells
         file = Path(path) / FIT_NAME if (Path(path) / FIT_NAME).exists() else Path(path)
-    kind, header, arrays = read(file)
+    kind, header, arrays = open_archive(file)
     if kind not in ("curve", "fit", "sharded fit"):
         raise StorageError(f"{path}: holds a {kind!r}, which this version cannot open")
     if kind == "sharded fit":
-        return open_sharded(Place(str(file.parent)), header, arrays, models, connect)
+        return open_sharded(Folder(str(file.parent)), header, arrays, models, connect)
     return (
         open_curve(header, arrays, link, mean)
         if kind == "curve"

@@ -17,7 +17,7 @@ from judging import WrongError
 
 import dynaesti as dy
 from dynaesti.cli.dispatch import main
-from dynaesti.model.simulate import answers
+from dynaesti.model.simulate import responses
 
 ODD = [
     None,
@@ -90,13 +90,13 @@ OPTIONS = {
     "checkpoint": [5, ""],
     "every": ["x", -1],
     "standard_errors": [False, 3],
-    "engine": [3, "x"],
+    "executor": [3, "x"],
 }
 NAMES = ("id", "item", "resp", "date")
 
 
 def base(seed=1, people=12, items=5, each=10):
-    return pd.DataFrame(answers(people=people, items=items, per_person=each, seed=seed).table)
+    return pd.DataFrame(responses(people=people, items=items, per_person=each, seed=seed).table)
 
 
 def check_fit(fit, least=0, known=()):
@@ -220,7 +220,7 @@ def fitted(data):
     return pd.DataFrame(
         {
             "id": [str(label) for label in fit.ids for _ in range(3)],
-            "mean": fit.mixture(
+            "mean": fit.marginals(
                 np.repeat(np.arange(len(fit.ids)), 3), np.tile([10.0, 50.0, 90.0], len(fit.ids))
             ).means[0],
         }

@@ -75,9 +75,9 @@ KILLS = {  # name: (things copied, the command's words, the run it makes or chan
         "run",
     ),
     "update of shards": (("srun",), ("update", "{w}/srun", "{f}/u1.csv", "--quiet"), "srun"),
-    "update --refresh": (
+    "update --refit-items": (
         ("srun",),
-        ("update", "{w}/srun", "{f}/u1.csv", "--refresh", "--quiet"),
+        ("update", "{w}/srun", "{f}/u1.csv", "--refit-items", "--quiet"),
         "srun",
     ),
     "fit": (
@@ -168,7 +168,7 @@ PAIRS = {  # name: (things copied, first words, second words, run, answers that 
     "update and refresh": (
         ("srun",),
         ("update", "{w}/srun", "{f}/u1.csv", "--quiet"),
-        ("update", "{w}/srun", "{f}/u2.csv", "--refresh", "--quiet"),
+        ("update", "{w}/srun", "{f}/u2.csv", "--refit-items", "--quiet"),
         "srun",
     ),
     "the same update twice": (

@@ -57,9 +57,9 @@ def test_what_cannot_be_told_is_told(table, words):
     assert words in said
     assert words in fit.summary()
     from dynaesti.report.data import page_data
-    from dynaesti.report.words import told_findings
+    from dynaesti.report.words import findings
 
-    assert any(words in text for text in told_findings(fit))
+    assert any(words in text for text in findings(fit))
     assert any(words in text for text in page_data(fit, None)["cautions"])
 
 

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import nbinom, poisson
 
 import dynaesti as dy
-from dynaesti.model.links import BUILT_IN, Points
+from dynaesti.model.links import BUILT_IN, LinkedPoints
 
 TIMES = np.arange(12.0)
 
@@ -83,7 +83,7 @@ def test_tables_keep_no_splines_of_another_link():
 def test_negative_binomials_keep_their_digits(size):
     counts, x = np.array([0.0, 1, 3, 8, 40]), np.linspace(-2, 3, 7)
     got = dy.NegativeBinomial(counts, size).log_prob(
-        Points(np.tile(x, (5, 1)), BUILT_IN["log"]), np.arange(5)
+        LinkedPoints(np.tile(x, (5, 1)), BUILT_IN["log"]), np.arange(5)
     )
     wanted = (
         poisson.logpmf(counts[:, None], np.exp(x))

@@ -25,7 +25,7 @@ from simulated import classroom
 def test_own_models_that_cannot_be_learned_from_are_refused(small, model):
     began = time.perf_counter()
     with pytest.raises(dy.InputError, match="item model"):
-        dy.DynAEsti(dy.OwnModel(model, {"b": (0.0, -5.0, 5.0)})).fit(small)
+        dy.DynAEsti(dy.CustomItemModel(model, {"b": (0.0, -5.0, 5.0)})).fit(small)
     assert time.perf_counter() - began < 20
 
 
@@ -35,22 +35,22 @@ def test_own_models_that_only_round_to_nothing_are_fine(small):
             right = 1 / (1 + np.exp(-(theta - p[0])))
             return np.log(right) if resp else np.log(1 - right)
 
-    careful = dy.OwnModel(
+    adaptive_moments = dy.CustomItemModel(
         lambda th, r, p: -np.logaddexp(0, -(th - p[0]) * (1 if r else -1)), {"b": (0.0, -5.0, 5.0)}
     )
     fits = [
         dy.DynAEsti(model, bandwidth=np.inf, standard_errors=False).fit(small)
-        for model in (dy.OwnModel(naive, {"b": (0.0, -5.0, 5.0)}), careful)
+        for model in (dy.CustomItemModel(naive, {"b": (0.0, -5.0, 5.0)}), adaptive_moments)
     ]
     assert fits[0].log_evidence == pytest.approx(fits[1].log_evidence, abs=1e-6)
     for params in ({"b": 0.0}, {"b": ("a", "b", "c")}, {"b": (0.0, 1.0)}):
         with pytest.raises(dy.InputError, match="needs"):
-            dy.OwnModel(naive, params)
+            dy.CustomItemModel(naive, params)
 
 
 @pytest.mark.parametrize("shift", [5.0, np.log(3.0)])
 def test_own_models_return_probabilities(small, shift):
-    model = dy.OwnModel(
+    model = dy.CustomItemModel(
         lambda th, r, p: shift - np.logaddexp(0, (p[0] - th) * (1 if r else -1)),
         {"b": (0.0, -5.0, 5.0)},
     )
@@ -135,7 +135,7 @@ def test_shards_of_measurements_are_refreshed_in_their_own_unit(tmp_path):
         .fit(dy.prepare(table[early], tmp_path / "s", shards=2), out=tmp_path / "r")
         .update(table[~early])
     )
-    found = dy.refresh(fit).items
+    found = dy.refit_items(fit).items
     whole = dy.DynAEsti("gaussian").fit(table).items
     np.testing.assert_allclose(found["sigma"], whole["sigma"], rtol=0.02)
     np.testing.assert_allclose(found["intercept"], whole["intercept"], rtol=0.02)

@@ -172,7 +172,7 @@ def test_checkpoints_know_anchors_and_functions(small, tmp_path):
     assert prints[0] == prints[1] != prints[2]
 
     def model(shift):
-        return dy.OwnModel(
+        return dy.CustomItemModel(
             lambda th, r, p: -np.logaddexp(0, -(th - p[0] - shift) * (1 if r else -1)),
             {"b": (0.0, -5.0, 5.0)},
         )
@@ -180,7 +180,7 @@ def test_checkpoints_know_anchors_and_functions(small, tmp_path):
     assert in_full(model(0.0)) == in_full(model(0.0)) != in_full(model(1.0))
     code = (
         "import sys; sys.path[:0] = [sys.argv[1]]; import dynaesti as dy, numpy as np; from dynaesti.estimation.checkpoint import in_full\n"
-        "print(in_full(dy.OwnModel(lambda th, r, p: -np.logaddexp(0, -(th - p[0])), {'b': (0.0, -5.0, 5.0)})))"
+        "print(in_full(dy.CustomItemModel(lambda th, r, p: -np.logaddexp(0, -(th - p[0])), {'b': (0.0, -5.0, 5.0)})))"
     )
     runs = {
         subprocess.run(

@@ -105,7 +105,7 @@ def test_without_a_place_to_cache_everything_runs_and_is_told(tmp_path):
 def test_blas_keeps_to_one_thread_and_gets_its_own_back():
     from threadpoolctl import threadpool_info
 
-    from dynaesti.core.parallel import one_blas_thread
+    from dynaesti.core.parallel import single_blas_thread
 
     def counts():
         return [
@@ -116,19 +116,19 @@ def test_blas_keeps_to_one_thread_and_gets_its_own_back():
     entered, leave = threading.Event(), threading.Event()
 
     def other():
-        with one_blas_thread():
+        with single_blas_thread():
             entered.set()
             leave.wait(30)
 
     thread = threading.Thread(target=other)
-    with one_blas_thread():
+    with single_blas_thread():
         thread.start()
         entered.wait(30)
         assert set(counts()) == {1}
     leave.set()
     thread.join()
     assert counts() == before
-    with one_blas_thread(), one_blas_thread():
+    with single_blas_thread(), single_blas_thread():
         assert set(counts()) == {1}
     assert counts() == before
 
@@ -145,7 +145,7 @@ def test_a_cluster_without_workers_is_no_reason_to_wait_for_ever(small, tmp_path
         Client(cluster) as client,
         pytest.raises(dy.StorageError, match="no workers"),
     ):
-        dy.DynAEsti(engine=dy.DaskEngine(client)).fit(shards, out=tmp_path / "run")
+        dy.DynAEsti(executor=dy.DaskExecutor(client)).fit(shards, out=tmp_path / "run")
 
 
 @pytest.mark.parametrize(
@@ -193,7 +193,7 @@ def test_odd_questions_are_refused_in_words(small):
         lambda: fit.save(""),
         lambda: fit.live(fit.ids[0]).add(200.0, ["i0"], 1),
         lambda: fit.ability(np.arange(2e7)),
-        lambda: dy.refresh(fit),
+        lambda: dy.refit_items(fit),
         lambda: curve.audit(draws=10**9),
         lambda: curve.sample(TIMES, 10**10),
         lambda: curve.grid(10**11),

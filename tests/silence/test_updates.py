@@ -63,7 +63,7 @@ def test_shards_know_their_updates_again(small, tmp_path):
     assert once.shards.rows == 340
     assert told(lambda: once.update(more))[1].shards.rows == 340
     assert once.stale
-    assert not dy.refresh(once).stale
+    assert not dy.refit_items(once).stale
     again = dy.load(tmp_path / "run")
     assert not again.update(more.head(5), distinct=True).stale  # nothing was added
     assert dy.load(tmp_path / "run").update(more, again=True).shards.rows == 380
@@ -101,15 +101,15 @@ def test_two_updates_at_once_are_both_in(small, tmp_path, capsys):
 
 
 def test_a_folder_belongs_to_one_command(small, tmp_path, capsys):
-    from dynaesti.core.locks import only_one
+    from dynaesti.core.locks import exclusive_lock
 
     small.to_csv(tmp_path / "a.csv", index=False)
     entered, leave = threading.Event(), threading.Event()
 
     def holder():
         with (
-            only_one(tmp_path / "run" / ".lock", "run"),
-            only_one(tmp_path / ".shards.lock", "shards"),
+            exclusive_lock(tmp_path / "run" / ".lock", "run"),
+            exclusive_lock(tmp_path / ".shards.lock", "shards"),
         ):
             entered.set()
             leave.wait(60)

@@ -73,9 +73,9 @@ def run(args: argparse.Namespace) -> int:
     """Read, fit, tell, draw."""
     import numpy as np
 
-    from dynaesti.core import bounded, whole_number
+    from dynaesti.core import check_size, whole_number
     from dynaesti.curve_estimator import CurvFiFE
-    from dynaesti.data import Clock, Findings, find_column, read_table
+    from dynaesti.data import ReadLog, TimeOptions, find_column, read_table
     from dynaesti.data import parse_labels as labels
     from dynaesti.data import parse_times as times
     from dynaesti.errors import InputError
@@ -84,7 +84,7 @@ def run(args: argparse.Namespace) -> int:
     table = read_table(args.data)
     if not len(table.frame):
         raise InputError("the table has no rows")
-    found = Findings(table, np.zeros(len(table.frame), dtype=bool))
+    found = ReadLog(table, np.zeros(len(table.frame), dtype=bool))
     column = str(find_column(table, "time", args.time, found.notes))
     seen = {
         key: _column(table, found, key, getattr(args, key))
@@ -98,7 +98,7 @@ def run(args: argparse.Namespace) -> int:
     axis, offsets = times(
         table.frame[column],
         f"time (column {column!r})",
-        Clock(None, args.timezone, args.time_format),
+        TimeOptions(None, args.timezone, args.time_format),
         found,
     )
     found.settle(args.drop_unreadable)
@@ -107,7 +107,7 @@ def run(args: argparse.Namespace) -> int:
     emissions = _emissions(args, {key: values[keep] for key, values in seen.items()}, keep.size)
     when = axis.restore(offsets[keep])
     model = CurvFiFE() if args.bandwidth is None else CurvFiFE(bandwidth=args.bandwidth)
-    bounded(args.grid, "--grid", 1e7)
+    check_size(args.grid, "--grid", 1e7)
     grid = np.linspace(
         offsets[keep].min(), offsets[keep].max(), whole_number(args.grid, "--grid", 1)
     )

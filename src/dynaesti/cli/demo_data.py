@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
-from dynaesti.core import generator, whole_number
+from dynaesti.core import as_rng, whole_number
 from dynaesti.model import GRID, curves
 
 TOPICS = (
@@ -54,7 +54,7 @@ def term(students: int = 120, seed: Any = 7) -> dict[str, Any]:
 
     Most students learn, some stand still, a few fall behind after the holidays; work comes in evening sessions, some weeks are missed.
     """
-    rng = generator(seed)
+    rng = as_rng(seed)
     n = whole_number(students, "students", 1)
     problems = [f"{topic} {k}" for topic in TOPICS for k in range(1, 6)]
     difficulty, slope = (

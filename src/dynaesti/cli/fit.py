@@ -50,7 +50,7 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Fit, write, tell."""
-    from dynaesti.core import clear_parts, only_one
+    from dynaesti.core import exclusive_lock, remove_partial_files
     from dynaesti.errors import InputError
     from dynaesti.sharded import is_shards
 
@@ -59,8 +59,8 @@ def run(args: argparse.Namespace) -> int:
     folder = Path(args.out)
     if folder.exists() and not folder.is_dir():
         raise InputError(f"--out: {folder} is a file; name a folder")
-    with only_one(folder / LOCK, f"--out: {folder}"):
-        clear_parts(folder, FIT_NAME, STATIC_NAME, *TABLES)
+    with exclusive_lock(folder / LOCK, f"--out: {folder}"):
+        remove_partial_files(folder, FIT_NAME, STATIC_NAME, *TABLES)
         _refuse_full(folder, args)
         if len(args.data) == 1 and is_shards(args.data[0]):
             return _of_shards(args, folder)
@@ -109,9 +109,9 @@ def _of_shards(args: argparse.Namespace, folder: Path) -> int:
     if args.model is None and shards.models is None:
         args.model = default_model(shards.values())
         tell([f"the model is {args.model}, by the responses; --model names another"])
-    with cluster(args.dask) as engine:
+    with cluster(args.dask) as executor:
         fit = _fitted(
-            estimator(args, progress=not args.quiet, engine=engine),
+            estimator(args, progress=not args.quiet, executor=executor),
             shards,
             checkpoint,
             args,
@@ -119,7 +119,7 @@ def _of_shards(args: argparse.Namespace, folder: Path) -> int:
         )
         write_frame(fit.items, folder / "items.csv")
         write_frame(fit.items, folder / "items.parquet")
-        where = fit.write_abilities(engine=engine)
+        where = fit.write_abilities(executor=executor)
     facts = {
         "out": str(folder),
         "files": [FIT_NAME, "items.csv", "items.parquet", "abilities"],
@@ -158,28 +158,28 @@ def finish(
 ) -> int:
     """Fit, hold against constant abilities, write everything into the folder, and tell."""
     from dynaesti.errors import InputError
-    from dynaesti.report import told_findings
-    from dynaesti.results import static_twin
+    from dynaesti.report import findings
+    from dynaesti.results import compare_with_static
 
     fit = _fitted(chosen, responses, folder / CHECKPOINT, args)
     written = write_run(fit, folder / FIT_NAME, TABLES)
     args.after_interrupt = lambda: (
         f"the fit is in {folder / FIT_NAME}; `dynaesti report {folder}` writes the page"
     )
-    twin = None
+    static_comparison = None
     if not args.no_static and not all(kernel.static for kernel in fit.kernels):
         try:
-            twin = static_twin(chosen, fit)
+            static_comparison = compare_with_static(chosen, fit)
         except InputError as error:
             tell([f"no comparison with constant abilities: {error}"])
     (folder / STATIC_NAME).unlink(missing_ok=True)
-    if twin is not None:
-        twin.fit.save(folder / STATIC_NAME)
+    if static_comparison is not None:
+        static_comparison.fit.save(folder / STATIC_NAME)
         written.append(STATIC_NAME)
     if not args.no_report:
         from dynaesti.report import write_report
 
-        write_report(fit, folder / "report.html", twin=twin, title=title)
+        write_report(fit, folder / "report.html", static_comparison=static_comparison, title=title)
         written.append("report.html")
     if args.json:
         print(
@@ -196,7 +196,7 @@ def finish(
                     "scale": fit.scale.name,
                     "unit": responses.unit,
                     "movement": fit.movement(),
-                    "static": None if twin is None else twin.facts(),
+                    "static": None if static_comparison is None else static_comparison.facts(),
                     "notes": list(responses.notes),
                     "health": list(fit.health.sentences),
                 }
@@ -205,7 +205,12 @@ def finish(
         return 0
     say(
         "\n".join(
-            ["", *told_findings(fit, twin), "", f"Written to {folder}/: {', '.join(written)}"]
+            [
+                "",
+                *findings(fit, static_comparison),
+                "",
+                f"Written to {folder}/: {', '.join(written)}",
+            ]
         ),
         args,
     )

@@ -61,13 +61,13 @@ def further_responses(
         known=True,
     )
     if like.people.size:
-        from dynaesti.data import look_up, told, told_strangers
+        from dynaesti.data import count_noun, describe_new_people, try_index_of
 
-        strange = int((look_up(like.people, more.people.tolist()) < 0).sum())
-        odd = told_strangers(like.people, more.people)
+        strange = int((try_index_of(like.people, more.people.tolist()) < 0).sum())
+        odd = describe_new_people(like.people, more.people)
         tell(
             [
-                f"{told(len(more), 'answers')} of {told(more.people.size, 'people')}, {strange:,} of them new to the fit"
+                f"{count_noun(len(more), 'answers')} of {count_noun(more.people.size, 'people')}, {strange:,} of them new to the fit"
             ]
         )
         tell([] if odd is None else [odd])
@@ -184,13 +184,13 @@ def asked_times(fit: Fit | ShardedFit, args: argparse.Namespace) -> Any:
     """Times from --at, --grid or --now; None where nothing is asked."""
     import numpy as np
 
-    from dynaesti.core import bounded, whole_number
+    from dynaesti.core import check_size, whole_number
     from dynaesti.errors import InputError
 
     if sum(value not in (None, False) for value in (args.at, args.grid, args.now)) > 1:
         raise InputError("give one of --at, --grid and --now")
     if args.grid is not None:
-        bounded(whole_number(args.grid, "--grid", 1), "--grid", 1e7)
+        check_size(whole_number(args.grid, "--grid", 1), "--grid", 1e7)
     if args.at is not None:
         return parsed_times(args.at)
     if args.grid is not None:

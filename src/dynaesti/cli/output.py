@@ -42,10 +42,10 @@ def show(frame: Any, args: argparse.Namespace, **facts: Any) -> None:
 
 def write_frame(frame: Any, path: Path) -> None:
     """A frame as CSV or Parquet, by the file's name; written beside and moved into place."""
-    from dynaesti.core import beside
+    from dynaesti.core import atomic_path
 
     path.parent.mkdir(parents=True, exist_ok=True)
-    with beside(path) as part:
+    with atomic_path(path) as part:
         write_table(frame, part, path.suffix.lower() == ".parquet")
 
 

@@ -14,7 +14,7 @@ from dynaesti.cli.output import as_json
 from dynaesti.core import STATIC_NAME
 
 if TYPE_CHECKING:
-    from dynaesti.results import Fit, Twin
+    from dynaesti.results import Fit, StaticComparison
 
 EXAMPLE = "  dynaesti report run --out class.html --title 'Class of spring'"
 
@@ -28,16 +28,16 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--title", help="the page's title")
 
 
-def _twin(fit: Fit, place: Path) -> Twin | None:
+def _twin(fit: Fit, place: Path) -> StaticComparison | None:
     """The comparison with constant abilities, where the run has one of the same answers."""
     from dynaesti.errors import InputError
-    from dynaesti.results import twin_of
+    from dynaesti.results import static_comparison_of
 
-    beside = place / STATIC_NAME
-    if not place.is_dir() or not beside.exists():
+    atomic_path = place / STATIC_NAME
+    if not place.is_dir() or not atomic_path.exists():
         return None
     try:
-        return twin_of(fit, open_fit(str(beside)))
+        return static_comparison_of(fit, open_fit(str(atomic_path)))
     except InputError as error:
         tell([f"the comparison with constant abilities is left out: {error}"])
         return None
@@ -64,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
         tell([note])
         part = fit.shard(chosen)
         fit = replace(part, responses=part.responses.with_note(note))
-    write_report(fit, target, twin=_twin(fit, place), title=args.title)
+    write_report(fit, target, static_comparison=_twin(fit, place), title=args.title)
     if args.json:
         print(as_json({"out": str(target), "bytes": target.stat().st_size}))
     say(f"Wrote {target}.", args)

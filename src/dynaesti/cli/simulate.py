@@ -22,7 +22,7 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--items", type=int, default=40, help="number of items (default: 40)")
     parser.add_argument(
         "--answers-per-person",
-        type=_range,
+        type=_extrapolation_radius,
         default=60,
         metavar="N",
         help="answers of each (default: 60); 5:2000 for as few and as many, spread over their logarithms",
@@ -67,7 +67,7 @@ def options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _range(text: str) -> int | tuple[int, int]:
+def _extrapolation_radius(text: str) -> int | tuple[int, int]:
     least, _, most = text.partition(":")
     try:
         return (int(least), int(most)) if most else int(least)
@@ -136,7 +136,7 @@ def run(args: argparse.Namespace) -> int:
     """Draw and write."""
     from dynaesti.data import make_frame
     from dynaesti.errors import InputError
-    from dynaesti.model import answers
+    from dynaesti.model import responses
 
     most = (
         args.answers_per_person
@@ -149,7 +149,7 @@ def run(args: argparse.Namespace) -> int:
         or args.people * most > MOST
     ):
         return _to_shards(args)
-    drawn = answers(
+    drawn = responses(
         args.people,
         args.items,
         args.answers_per_person,

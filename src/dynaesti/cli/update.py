@@ -42,7 +42,7 @@ def options(parser: argparse.ArgumentParser) -> None:
         help="add the answers even if an earlier update has added the very same",
     )
     parser.add_argument(
-        "--refresh",
+        "--refit-items",
         action="store_true",
         help="for a fit of shards: then learn the items again, from where they are",
     )
@@ -56,7 +56,7 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Update, write, tell. Of several updates at once each waits for the one before."""
-    from dynaesti.core import WAIT, clear_parts, only_one
+    from dynaesti.core import LOCK_TIMEOUT, exclusive_lock, remove_partial_files
     from dynaesti.errors import InputError
     from dynaesti.results import Fit
 
@@ -66,20 +66,20 @@ def run(args: argparse.Namespace) -> int:
     whole = bool(args.out) or place.is_dir() or place.name == FIT_NAME
     folder = place.parent if place.name == FIT_NAME and not args.out else place
     lock = folder / LOCK if whole else place.with_name(f".{place.name}{LOCK}")
-    with only_one(
+    with exclusive_lock(
         args.fit if is_address(args.fit) else lock,
         args.fit,
-        wait=WAIT,
+        wait=LOCK_TIMEOUT,
         tell=lambda text: tell([text]),
     ):
         if whole and folder.is_dir():
-            clear_parts(folder, FIT_NAME, *TABLES)
+            remove_partial_files(folder, FIT_NAME, *TABLES)
         opened = open_any(args.fit, args.connect)
         if not isinstance(opened, Fit):
             return _of_shards(args, opened)
-        if args.refresh or args.dask:
+        if args.refit_items or args.dask:
             raise InputError(
-                "--refresh and --dask are for fits of shards; fit the whole again instead"
+                "--refit-items and --dask are for fits of shards; fit the whole again instead"
             )
         return _in_memory(args, opened)
 
@@ -87,7 +87,7 @@ def run(args: argparse.Namespace) -> int:
 def _in_memory(args: argparse.Namespace, fit: Fit) -> int:
     """Add answers to a fit; the run changes at once, or not at all."""
     from dynaesti.cli.fit import write_run
-    from dynaesti.data import told
+    from dynaesti.data import count_noun
     from dynaesti.errors import InputError
 
     place = Path(args.fit)
@@ -126,7 +126,7 @@ def _in_memory(args: argparse.Namespace, fit: Fit) -> int:
             )
         )
     say(
-        f"Added {told(count, 'answers')} of {told(more.people.size, 'people')} ({new:,} new); items stay as they were"
+        f"Added {count_noun(count, 'answers')} of {count_noun(more.people.size, 'people')} ({new:,} new); items stay as they were"
         f"{_joined(fit, grown)}. Written to {target}. `dynaesti report` makes the page anew.",
         args,
     )
@@ -134,9 +134,9 @@ def _in_memory(args: argparse.Namespace, fit: Fit) -> int:
 
 
 def _of_shards(args: argparse.Namespace, fit: ShardedFit) -> int:
-    """Add answers to the shards they belong to; with --refresh move the items too."""
-    from dynaesti.ability_estimator import refresh
-    from dynaesti.data import told
+    """Add answers to the shards they belong to; with --refit-items move the items too."""
+    from dynaesti.ability_estimator import refit_items
+    from dynaesti.data import count_noun
     from dynaesti.errors import InputError
     from dynaesti.sharded import cluster
 
@@ -144,30 +144,30 @@ def _of_shards(args: argparse.Namespace, fit: ShardedFit) -> int:
         raise InputError("--out: a fit of shards is updated in its own folder")
     more = further_responses(args, fit)
     halfway = fit.run.exists(CHECKPOINT)
-    if halfway and not args.refresh:
+    if halfway and not args.refit_items:
         raise InputError(
-            f"{args.fit}: a refresh of this run was interrupted; `dynaesti update` with --refresh goes on with it"
+            f"{args.fit}: a refit of this run was interrupted; `dynaesti update` with --refit-items goes on with it"
         )
     known = more.fingerprint() in fit.batches and not args.again
-    with cluster(args.dask) as engine:
+    with cluster(args.dask) as executor:
         now = fit
         if halfway:
-            tell(["going on with the refresh that was interrupted"])
-            now = refresh(now, progress=not args.quiet, engine=engine)
+            tell(["going on with the refit that was interrupted"])
+            now = refit_items(now, progress=not args.quiet, executor=executor)
         if known:
             _tell_known(more)
-            now.finish_update(more, engine)
+            now.finish_update(more, executor)
             grown = now
         else:
             grown = now.update(
                 more,
-                engine=engine,
+                executor=executor,
                 distinct=args.drop_duplicates,
                 new_items=args.new_items,
                 again=args.again,
             )
-        if args.refresh and grown.stale:
-            grown = refresh(grown, progress=not args.quiet, engine=engine)
+        if args.refit_items and grown.stale:
+            grown = refit_items(grown, progress=not args.quiet, executor=executor)
     for name in ("items.csv", "items.parquet"):
         with (
             TemporaryDirectory() as folder,
@@ -186,18 +186,18 @@ def _of_shards(args: argparse.Namespace, fit: ShardedFit) -> int:
                     "new_people": new,
                     "new_items": grown.item_labels.size - fit.item_labels.size,
                     "log_evidence": grown.log_evidence,
-                    "refreshed": args.refresh,
+                    "refitted": args.refit_items,
                     "known": known,
                 }
             )
         )
     items = (
         f"items were learned again in {len(grown.trace)} steps"
-        if args.refresh
+        if args.refit_items
         else "items stay as they were"
     )
     say(
-        f"Added {told(count, 'answers')} of {told(more.people.size, 'people')} ({new:,} new); {items}{_joined(fit, grown)}. Tables of "
+        f"Added {count_noun(count, 'answers')} of {count_noun(more.people.size, 'people')} ({new:,} new); {items}{_joined(fit, grown)}. Tables of "
         "abilities are up to date.",
         args,
     )
@@ -205,30 +205,30 @@ def _of_shards(args: argparse.Namespace, fit: ShardedFit) -> int:
 
 
 def _tell_known(batch: Responses) -> None:
-    from dynaesti.data import told
+    from dynaesti.data import count_noun
 
     tell(
         [
-            f"these {told(len(batch), 'answers')} were added by an earlier update, and none are added now; --again adds them once more"
+            f"these {count_noun(len(batch), 'answers')} were added by an earlier update, and none are added now; --again adds them once more"
         ]
     )
 
 
 def _joined(fit: Fit | ShardedFit, grown: Fit | ShardedFit) -> str:
     """How many items are new, in words."""
-    from dynaesti.data import told
+    from dynaesti.data import count_noun
 
     count = grown.item_labels.size - fit.item_labels.size
-    return f", and {told(count, 'items')} joined them" if count else ""
+    return f", and {count_noun(count, 'items')} joined them" if count else ""
 
 
 def _unknown(fit: Fit, more: Responses, drop: bool) -> Responses:
     """The answers, those left out (or told of) that repeat one of the run exactly."""
     import numpy as np
 
-    from dynaesti.data import look_up
+    from dynaesti.data import try_index_of
 
-    known = np.flatnonzero(look_up(fit.item_labels, more.items.tolist())[more.item] >= 0)
+    known = np.flatnonzero(try_index_of(fit.item_labels, more.items.tolist())[more.item] >= 0)
     again = known[fit.repeated(more.part(known))] if known.size else known
     if again.size and not drop:
         tell(

@@ -53,12 +53,12 @@ def run(args: argparse.Namespace) -> int:
     """Examine and tell."""
     from dataclasses import asdict
 
-    from dynaesti.data import examine
+    from dynaesti.data import check_responses
 
     responses = read_responses(args, timeless=True)
-    found = examine(responses)
+    found = check_responses(responses)
     timeless = responses.columns.get("time") is None
-    look = found.wants_a_look or timeless
+    look = found.has_warnings or timeless
     if args.json:
         print(
             as_json(

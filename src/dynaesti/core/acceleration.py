@@ -12,7 +12,7 @@ DEPTH = 12  # steps that an extrapolation looks back on
 FARTHEST_JUMP = 3.0  # in standard errors
 
 
-class Extrapolation:
+class AndersonAcceleration:
     """Where the last few steps are heading."""
 
     def __init__(self, seen: tuple[tuple[Array, Array], ...] = (), jumped: bool = False) -> None:

@@ -66,7 +66,7 @@ def together() -> Iterator[Callable[[str | os.PathLike[str]], Path]]:
         raise
     except OSError as error:
         if not staged or (
-            error.errno not in FULL and error.filename not in [str(part) for part, _ in staged]
+            error.errno not in DISK_FULL and error.filename not in [str(part) for part, _ in staged]
         ):
             raise  # of something else than these files
         raise _unwritten(staged[-1][1], error) from error
@@ -77,13 +77,13 @@ def together() -> Iterator[Callable[[str | os.PathLike[str]], Path]]:
 
 
 @contextmanager
-def beside(path: str | os.PathLike[str]) -> Iterator[Path]:
+def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     """A file to write next to the target, moved into place at the end."""
     with together() as stage:
         yield stage(path)
 
 
-def clear_parts(folder: str | os.PathLike[str], *names: str) -> None:
+def remove_partial_files(folder: str | os.PathLike[str], *names: str) -> None:
     """Remove what killed writers left behind of files that only the caller writes; of all in the folder, where none is named."""
     for name in names or ("",):
         for part in Path(folder).glob(f".{glob.escape(name)}*{PART}"):
@@ -98,7 +98,7 @@ def _unwritten(target: Path, error: Exception, state: str | None = None) -> Stor
     )
 
 
-FULL = (
+DISK_FULL = (
     errno.ENOSPC,
     errno.EDQUOT,
     errno.EFBIG,
@@ -144,7 +144,7 @@ def umask() -> int:
     return mask
 
 
-def write(
+def save_archive(
     path: str | os.PathLike[str],
     kind: str,
     header: Mapping[str, Any],
@@ -153,12 +153,12 @@ def write(
     """Save a header and arrays as one file of the given kind."""
     if not isinstance(path, str | os.PathLike) or not os.fspath(path):
         raise InputError(f"path: expected a file name, got {path!r}")
-    with beside(path) as temporary, temporary.open("wb") as file:
-        dump(file, kind, header, arrays)
+    with atomic_path(path) as temporary, temporary.open("wb") as file:
+        write_archive(file, kind, header, arrays)
     return Path(path)
 
 
-def dump(
+def write_archive(
     file: IO[bytes],
     kind: str,
     header: Mapping[str, Any],
@@ -179,7 +179,9 @@ def dump(
                 np.lib.format.write_array(entry, np.ascontiguousarray(array), allow_pickle=False)
 
 
-def read(path: str | os.PathLike[str]) -> tuple[str, dict[str, Any], dict[str, npt.NDArray[Any]]]:
+def open_archive(
+    path: str | os.PathLike[str],
+) -> tuple[str, dict[str, Any], dict[str, npt.NDArray[Any]]]:
     """(kind, header, arrays) of a saved file."""
     source = Path(path)
     try:
@@ -192,10 +194,10 @@ def read(path: str | os.PathLike[str]) -> tuple[str, dict[str, Any], dict[str, n
         raise StorageError(
             f"{str(source)[:200]}: {'a folder, not a file' if folder else 'no such file'}"
         )
-    return parse(source, str(source))
+    return read_archive(source, str(source))
 
 
-def parse(
+def read_archive(
     file: Path | IO[bytes], source: str
 ) -> tuple[str, dict[str, Any], dict[str, npt.NDArray[Any]]]:
     """(kind, header, arrays) of an open file; `source` is its name."""
@@ -270,19 +272,21 @@ def _array(archive: zipfile.ZipFile, name: str) -> npt.NDArray[Any]:
 # --- what files from elsewhere hold ---------------------------------------------------------------------------
 
 
-def need(condition: Any, what: str) -> None:
+def require(condition: Any, what: str) -> None:
     """Refuse unless the condition holds."""
     if not condition:
         raise ValueError(what)
 
 
-def numbers(array: npt.NDArray[Any], shape: tuple[int, ...], what: str, kind: str = "f") -> None:
+def check_array(
+    array: npt.NDArray[Any], shape: tuple[int, ...], what: str, kind: str = "f"
+) -> None:
     """Refuse an array of another shape or kind, or with anything in it that is not finite."""
-    need(
+    require(
         isinstance(array, np.ndarray) and array.shape == shape and array.dtype.kind == kind,
         f"{what} is malformed",
     )
-    need(
+    require(
         array.dtype.kind == "b" or (array.dtype.itemsize == 8 and np.isfinite(array).all()),
         f"{what} is malformed",
     )

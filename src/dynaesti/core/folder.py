@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from dynaesti.core.archive import beside
+from dynaesti.core.archive import atomic_path
 from dynaesti.errors import MissingExtraError, StorageError
 
 
@@ -22,7 +22,7 @@ def is_address(path: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Place:
+class Folder:
     """A folder, by its path or address. Files in it are written whole or not at all."""
 
     root: str
@@ -70,9 +70,9 @@ class Place:
             not self.local and urlsplit(other)[:2] == urlsplit(self.root)[:2] and "::" not in other
         )
 
-    def child(self, name: str) -> Place:
+    def child(self, name: str) -> Folder:
         """A folder within."""
-        return Place(self.path(name))
+        return Folder(self.path(name))
 
     def exists(self, name: str) -> bool:
         """Whether there is such a file."""
@@ -120,7 +120,7 @@ class Place:
         if self.local:
             with suppress(OSError):  # told when the file cannot be made
                 Path(self.path(name)).parent.mkdir(parents=True, exist_ok=True)
-            with beside(self.path(name)) as part, part.open("wb") as file:
+            with atomic_path(self.path(name)) as part, part.open("wb") as file:
                 yield file
             return
         system, path = self._remote

@@ -3,7 +3,7 @@
 import numpy as np
 
 from dynaesti.core.arrays import Array
-from dynaesti.core.jit import REORDERED, compile_lazily
+from dynaesti.core.compiled import REORDERED, compile_lazily
 
 
 def symmetric_root(cov: Array) -> Array:

@@ -10,11 +10,11 @@ from pathlib import Path
 from dynaesti.core.folder import is_address
 from dynaesti.errors import StorageError
 
-WAIT = 600.0  # seconds that an update waits for another one of the same run
+LOCK_TIMEOUT = 600.0  # seconds that an update waits for another one of the same run
 
 
 @contextmanager
-def only_one(
+def exclusive_lock(
     path: str | os.PathLike[str],
     what: str,
     *,

@@ -17,7 +17,7 @@ T = TypeVar("T")
 CHUNK = 20_000  # sites that one thread takes at a time
 
 
-def in_threads(run: Callable[[T], None], tasks: Sequence[T], threads: int | None) -> None:
+def run_in_threads(run: Callable[[T], None], tasks: Sequence[T], threads: int | None) -> None:
     """Run every task; errors surface here."""
     workers = min(threads or os.cpu_count() or 1, len(tasks))
     if workers <= 1:
@@ -43,7 +43,7 @@ _limited = threading.Lock()  # held by whoever keeps BLAS to one thread
 
 
 @contextmanager
-def one_blas_thread() -> Iterator[None]:
+def single_blas_thread() -> Iterator[None]:
     """BLAS kept to one thread, as a context or a decorator.
 
     Curves live in twenty weights or so: threads of BLAS bring nothing there, and each spins on a core for a while after every call (a

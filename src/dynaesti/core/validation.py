@@ -24,14 +24,14 @@ def as_numbers(values: Any, name: str) -> Array:
     if raw.dtype.kind == "c":
         raise InputError(f"{name}: complex numbers; give real ones")
     if raw.dtype.kind in "UST" and raw.size:
-        raise InputError(f"{name}: expected numbers, got {_first_stranger(raw.astype(object))}")
+        raise InputError(f"{name}: expected numbers, got {_first_non_number(raw.astype(object))}")
     if raw.dtype.kind not in "bifu":
         if raw.dtype.kind in "mM":
             raise InputError(f"{name}: dates where numbers belong (dtype {raw.dtype})")
         try:
             raw = raw.astype(np.float64)
         except (TypeError, ValueError, OverflowError):
-            raise InputError(f"{name}: expected numbers, got {_first_stranger(raw)}") from None
+            raise InputError(f"{name}: expected numbers, got {_first_non_number(raw)}") from None
     return np.array(
         raw, dtype=np.float64, order="C"
     )  # a copy: what the user does to the array later must not reach a fit
@@ -48,11 +48,11 @@ def as_vector(values: Any, name: str, length: int | None = None) -> Array:
         raise InputError(
             f"{name}: {vector.size} values for {length} observations; give one each, or a single one for all"
         )
-    refuse(~np.isfinite(vector), name, "not finite", "drop or repair them")
+    raise_where(~np.isfinite(vector), name, "not finite", "drop or repair them")
     return vector
 
 
-def refuse(
+def raise_where(
     bad: Bools, name: str, what: str, remedy: str, error: type[InputError] = InputError
 ) -> None:
     """Raise when any entry is bad, telling how many, the first place and the remedy."""
@@ -63,7 +63,7 @@ def refuse(
         )
 
 
-def generator(seed: Any) -> np.random.Generator:
+def as_rng(seed: Any) -> np.random.Generator:
     """A random generator from a seed, a generator or None."""
     try:
         return np.random.default_rng(seed)
@@ -78,7 +78,7 @@ def whole_number(value: Any, name: str, least: int) -> int:
     return int(value)
 
 
-def bounded(count: int, name: str, most: float = 2e8) -> None:
+def check_size(count: int, name: str, most: float = 2e8) -> None:
     """Refuse to make more numbers at once than a machine has room for."""
     if count > most:
         raise InputError(
@@ -115,7 +115,7 @@ def positive_number(value: Any, name: str, *, infinite: bool = False) -> float:
     return number
 
 
-def _first_stranger(raw: npt.NDArray[Any]) -> str:
+def _first_non_number(raw: npt.NDArray[Any]) -> str:
     for position, value in enumerate(raw.ravel().tolist()):
         try:
             if not isinstance(value, str):
@@ -127,6 +127,6 @@ def _first_stranger(raw: npt.NDArray[Any]) -> str:
     return f"dtype {raw.dtype}"
 
 
-def joined(parts: list[Array]) -> Array:
+def concatenate_rows(parts: list[Array]) -> Array:
     """Arrays one after the other; a single one as it is, not copied."""
     return parts[0] if len(parts) == 1 else np.concatenate(parts)

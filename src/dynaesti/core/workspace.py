@@ -5,7 +5,7 @@ import numpy as np
 from dynaesti.core.arrays import Array
 
 
-class Room:
+class Workspace:
     """Memory that one chunk of curves after the other works in: fresh pages for each would cost a tenth of a fit's time."""
 
     def __init__(self) -> None:

@@ -8,7 +8,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from dynaesti.data.item_direction import backward_items
-from dynaesti.data.labels import told
+from dynaesti.data.labels import count_noun
 from dynaesti.data.responses import Responses
 
 RARE = 10
@@ -25,7 +25,7 @@ MEANT, CONFOUNDED, ALIKE = (
 
 
 @dataclass(frozen=True)
-class Health:
+class DataReport:
     """Findings, each a number and a sentence; `str(health)` is the whole in words."""
 
     rows: int
@@ -43,7 +43,7 @@ class Health:
     cautions: tuple[str, ...]  # those of them that change what a fit means
 
     @property
-    def wants_a_look(self) -> bool:
+    def has_warnings(self) -> bool:
         """Whether something deserves attention before fitting."""
         return bool(
             self.cautions
@@ -58,7 +58,7 @@ class Health:
         return "\n".join(self.sentences)
 
 
-def examine(responses: Responses) -> Health:
+def check_responses(responses: Responses) -> DataReport:
     """Look at people, items, connections, categories, duplicates and directions."""
     r = responses
     per_person = np.bincount(r.person, minlength=r.people.size)
@@ -77,8 +77,8 @@ def examine(responses: Responses) -> Health:
     backward = backward_items(r.person, r.item, r.resp, r.people.size, r.items.size)
     per_item = np.bincount(r.item, minlength=r.items.size)
     words = [
-        f"{told(len(r), 'answers')} of {told(r.people.size, 'people')} to {told(r.items.size, 'items')}; a person has "
-        f"{told(int(np.median(per_person)), 'answers')} in the middle, an item {int(np.median(per_item))}."
+        f"{count_noun(len(r), 'answers')} of {count_noun(r.people.size, 'people')} to {count_noun(r.items.size, 'items')}; a person has "
+        f"{count_noun(int(np.median(per_person)), 'answers')} in the middle, an item {int(np.median(per_item))}."
     ]
     words += [f"{note[0].upper()}{note[1:]}." for note in r.notes]
     if r.dropped:
@@ -90,7 +90,7 @@ def examine(responses: Responses) -> Health:
     cautions = []
     if flat.size:
         cautions.append(
-            f"{told(flat.size, 'items')} {ALIKE}, from everybody (first: {_label(r.items, flat[0])}): what is told "
+            f"{count_noun(flat.size, 'items')} {ALIKE}, from everybody (first: {_label(r.items, flat[0])}): what is told "
             "of them rests on the priors, and without priors has no finite value."
         )
     if blocks > 1:
@@ -118,7 +118,7 @@ def examine(responses: Responses) -> Health:
         )
     if backward.size:
         cautions.append(
-            f"{told(backward.size, 'items')} of {r.items.size:,} {MEANT} (first: {_label(r.items, backward[0])}): "
+            f"{count_noun(backward.size, 'items')} of {r.items.size:,} {MEANT} (first: {_label(r.items, backward[0])}): "
             "those who do well on the others do badly there. If that is meant, use direction='free'; else recode them."
         )
     own = _at_their_own_times(r)
@@ -127,7 +127,7 @@ def examine(responses: Responses) -> Health:
             f"{CONFOUNDED} ({own:.0%} of the variance of time lies between items): whether everybody "
             "rises or items become easier cannot be told apart, so abilities are told relative to the others at the time."
         )
-    return Health(
+    return DataReport(
         len(r),
         r.people.size,
         r.items.size,

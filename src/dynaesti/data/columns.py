@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dynaesti.core import Array, Bools
-from dynaesti.data.labels import shown
-from dynaesti.data.read_log import Findings
+from dynaesti.data.labels import display_label
+from dynaesti.data.read_log import ReadLog
 from dynaesti.data.readers.table import Table
 from dynaesti.errors import ResponseError
 
@@ -111,7 +111,7 @@ def find_column(
             return given
         near = get_close_matches(str(given), names[:MOST_NAMES], n=3, cutoff=0.4)
         raise ResponseError(
-            f"{key}: no column {given!r}; {f'did you mean {near[0]!r}? ' if near else ''}There are: {shown(names)}"
+            f"{key}: no column {given!r}; {f'did you mean {near[0]!r}? ' if near else ''}There are: {display_label(names)}"
         )
     lowered = {name.lower().strip().replace(" ", "_"): name for name in reversed(names)}
     for synonym in SYNONYMS[key]:
@@ -132,7 +132,7 @@ def find_column(
         if key == "time"
         else ""
     )
-    raise ResponseError(f"no column for {key} among {shown(names)}{hint}{rest}")
+    raise ResponseError(f"no column for {key} among {display_label(names)}{hint}{rest}")
 
 
 def nulls(series: nw.Series[Any]) -> Bools:
@@ -143,7 +143,7 @@ def nulls(series: nw.Series[Any]) -> Bools:
 
 
 def parse_numbers(
-    series: nw.Series[Any], name: str, found: Findings, code: Mapping[str, float] | None = None
+    series: nw.Series[Any], name: str, found: ReadLog, code: Mapping[str, float] | None = None
 ) -> tuple[Array, Bools]:
     """A column as floats, and which are missing. Text is parsed; what is no number, nor has a code, is complained of."""
     missing, quick = nulls(series), None if code else floats(series)
@@ -214,7 +214,7 @@ def written_numbers(texts: list[str]) -> tuple[Array, bool]:
 
 
 def _numbers_of_text(
-    raw: npt.NDArray[Any], missing: Bools, name: str, found: Findings, code: Mapping[str, float]
+    raw: npt.NDArray[Any], missing: Bools, name: str, found: ReadLog, code: Mapping[str, float]
 ) -> tuple[Array, Bools]:
     texts, place = np.unique(as_text(raw, missing), return_inverse=True)
     plain = [text.strip().lower() for text in texts.tolist()]
@@ -246,7 +246,7 @@ def as_text(raw: npt.NDArray[Any], missing: Bools) -> npt.NDArray[np.str_]:
         )
 
 
-def parse_labels(series: nw.Series[Any], name: str, found: Findings) -> npt.NDArray[Any]:
+def parse_labels(series: nw.Series[Any], name: str, found: ReadLog) -> npt.NDArray[Any]:
     """A column as labels; rows without one are complained of."""
     blank = nulls(series)
     if (
@@ -287,7 +287,7 @@ def parse_labels(series: nw.Series[Any], name: str, found: Findings) -> npt.NDAr
 EXACT = 2.0**53  # whole numbers below are told apart by floats
 
 
-def _checked_names(values: npt.NDArray[Any], name: str, found: Findings) -> npt.NDArray[Any]:
+def _checked_names(values: npt.NDArray[Any], name: str, found: ReadLog) -> npt.NDArray[Any]:
     """Names of any kind; lists and the like, and text with lone surrogates, which no file, frame or page could take, are complained of."""
     try:
         kinds = set(values.tolist())

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from dynaesti.core import Array, Bools
 from dynaesti.data.columns import MISSING, as_text, floats, nulls, written_numbers
-from dynaesti.data.read_log import Findings
+from dynaesti.data.read_log import ReadLog
 from dynaesti.data.time_axis import TimeAxis, read_times
 from dynaesti.errors import InputError, ResponseError
 
@@ -37,7 +37,7 @@ WRITTEN_AS_NUMBERS = (  # dates that are written as numbers: the lowest, the hig
 
 
 @dataclass(frozen=True)
-class Clock:
+class TimeOptions:
     """How a user wants times read: what numbers mean, the zone of stamps that lack one, and how dates are written."""
 
     unit: str | None = None
@@ -55,7 +55,7 @@ class Clock:
 
 
 def parse_times(
-    series: nw.Series[Any], name: str, clock: Clock, found: Findings
+    series: nw.Series[Any], name: str, clock: TimeOptions, found: ReadLog
 ) -> tuple[TimeAxis, Array]:
     """A column as offsets on a time axis; the bad rows' offsets are zero and mean nothing."""
     blank, zoned = nulls(series), False
@@ -82,7 +82,7 @@ def parse_times(
 
 
 def _in_zone(
-    axis: TimeAxis, offsets: Array, name: str, clock: Clock, found: Findings
+    axis: TimeAxis, offsets: Array, name: str, clock: TimeOptions, found: ReadLog
 ) -> tuple[TimeAxis, Array]:
     """Timestamps that lack a zone as the local times that they were stated to be."""
     zone = clock.zone()
@@ -108,7 +108,7 @@ def _holds_dates(series: nw.Series[Any]) -> bool:
     )
 
 
-def _spread(axis: TimeAxis, offsets: Array, found: Findings) -> tuple[TimeAxis, Array]:
+def _spread(axis: TimeAxis, offsets: Array, found: ReadLog) -> tuple[TimeAxis, Array]:
     out = np.zeros(found.bad.size)
     out[~found.bad] = offsets
     return axis, out
@@ -124,7 +124,7 @@ def _native_times(series: nw.Series[Any]) -> Any:
     )
 
 
-def _meant(raw: Array, name: str, clock: Clock, found: Findings) -> npt.NDArray[Any]:
+def _meant(raw: Array, name: str, clock: TimeOptions, found: ReadLog) -> npt.NDArray[Any]:
     """Numbers as they are, or as the dates they write or count."""
     fine = raw[~found.bad]
     if clock.unit in UNIX:
@@ -183,7 +183,7 @@ def _meant(raw: Array, name: str, clock: Clock, found: Findings) -> npt.NDArray[
     return raw
 
 
-def _from_epoch(raw: Array, unit: str, name: str, found: Findings) -> npt.NDArray[Any]:
+def _from_epoch(raw: Array, unit: str, name: str, found: ReadLog) -> npt.NDArray[Any]:
     """Stamps from a count since 1970; counts beyond what can be told are complained of."""
     seconds = np.nan_to_num(raw) / UNIX[unit][0]
     found.complain(
@@ -243,7 +243,7 @@ def _refuse_mixed_clocks(values: Array, name: str) -> None:
 
 
 def _times_of_text(
-    raw: npt.NDArray[Any], blank: Bools, name: str, clock: Clock, found: Findings
+    raw: npt.NDArray[Any], blank: Bools, name: str, clock: TimeOptions, found: ReadLog
 ) -> tuple[npt.NDArray[Any], bool]:
     """Numbers or dates written as text, and whether their zone is known."""
     texts, code = np.unique(as_text(raw, blank), return_inverse=True)
@@ -280,7 +280,7 @@ def _times_of_text(
 
 
 def _stamps_of_text(
-    texts: list[str], name: str, clock: Clock, found: Findings
+    texts: list[str], name: str, clock: TimeOptions, found: ReadLog
 ) -> tuple[list[datetime | None], bool]:
     """Stamps in UTC (None where a text is none), and whether zones were given or stated."""
     read = _reader(texts, name, clock, found)
@@ -325,8 +325,8 @@ def _tell_odd_hours(
     stamps: list[datetime | None],
     zone: ZoneInfo,
     name: str,
-    clock: Clock,
-    found: Findings,
+    clock: TimeOptions,
+    found: ReadLog,
 ) -> None:
     """Tell of local times that a change of the clock skips, or has twice."""
     skipped: list[str] = []
@@ -354,7 +354,7 @@ def _tell_odd_hours(
 
 
 def _reader(
-    texts: list[str], name: str, clock: Clock, found: Findings
+    texts: list[str], name: str, clock: TimeOptions, found: ReadLog
 ) -> Callable[[str], datetime | None]:
     """The way of reading dates that understands most of the texts; two ways that understand them differently are refused."""
     if clock.time_format is not None:

@@ -13,7 +13,7 @@ from dynaesti.errors import InputError
 Labels: TypeAlias = npt.NDArray[Any]
 
 
-def told(count: int, what: str) -> str:
+def count_noun(count: int, what: str) -> str:
     """So many people, items or answers, in words: 1 person, 2 people."""
     return f"{count:,} {ONE.get(what, what.removesuffix('s')) if count == 1 else what}"
 
@@ -28,13 +28,13 @@ def encode(values: Labels, name: str) -> tuple[Labels, Ints]:
         return labels, codes.astype(np.int64)
     seen: dict[Any, int] = {}
     try:
-        listed = values.tolist()
+        as_list = values.tolist()
         if (
-            len({type(value) for value in listed}) > 1
+            len({type(value) for value in as_list}) > 1
         ):  # 1 beside "1" is one label, called as it came first
             called: dict[str, Any] = {}
-            listed = [called.setdefault(written(value), value) for value in listed]
-        first = np.array([seen.setdefault(value, len(seen)) for value in listed], dtype=np.int64)
+            as_list = [called.setdefault(label_text(value), value) for value in as_list]
+        first = np.array([seen.setdefault(value, len(seen)) for value in as_list], dtype=np.int64)
     except TypeError:
         raise InputError(
             f"{name}: labels must be numbers, text or dates, not {type(values.tolist()[0]).__name__}"
@@ -56,18 +56,18 @@ def as_labels(values: list[Any]) -> Labels:
     return out
 
 
-def written(label: Any) -> str:
+def label_text(label: Any) -> str:
     """A label as it is written down, by which it is known again: 17, 17.0 (what frames make of 17 beside a gap) and "17" are one."""
     plain = _plain(label)
     return str(int(plain)) if isinstance(plain, float) and plain.is_integer() else str(plain)
 
 
-def alike(label: Any) -> str:
+def same_label(label: Any) -> str:
     """What is left of a label without what people overlook: space around it, upper case, the way an accent is encoded."""
-    return unicodedata.normalize("NFKC", written(label)).strip().casefold()
+    return unicodedata.normalize("NFKC", label_text(label)).strip().casefold()
 
 
-def shown(names: Sequence[Any], most: int = 12, longest: int = 40) -> str:
+def display_label(names: Sequence[Any], most: int = 12, longest: int = 40) -> str:
     """Names in a message: a few of them, none too long, and nothing that a terminal would obey."""
 
     def one(name: Any) -> str:
@@ -79,14 +79,14 @@ def shown(names: Sequence[Any], most: int = 12, longest: int = 40) -> str:
     return ", ".join(map(one, names[:most])) + (f" and {rest:,} more" if rest > 0 else "")
 
 
-def listed(values: Any) -> list[Any]:
+def as_list(values: Any) -> list[Any]:
     """One label, or several, as a list."""
     if isinstance(values, str | bytes) or not hasattr(values, "__len__"):
         return [values]
     return list(values.tolist()) if hasattr(values, "tolist") else list(values)
 
 
-def look_up(labels: Labels, wanted: list[Any]) -> Ints:
+def try_index_of(labels: Labels, wanted: list[Any]) -> Ints:
     """Numbers of the wanted labels, −1 where unknown. Where types differ the written form counts: 17 is "17"."""
     index = {label: k for k, label in enumerate(labels.tolist())}
     try:
@@ -97,15 +97,15 @@ def look_up(labels: Labels, wanted: list[Any]) -> Ints:
     if (numbers < 0).any():
         by_form: dict[str, int] = {}
         for label, k in index.items():
-            by_form[written(label)] = -1 if written(label) in by_form else k
+            by_form[label_text(label)] = -1 if label_text(label) in by_form else k
         for place in np.flatnonzero(numbers < 0):
-            numbers[place] = by_form.get(written(wanted[place]), -1)
+            numbers[place] = by_form.get(label_text(wanted[place]), -1)
     return numbers
 
 
-def find(labels: Labels, wanted: list[Any], name: str, remedy: str = "") -> Ints:
+def index_of(labels: Labels, wanted: list[Any], name: str, remedy: str = "") -> Ints:
     """Numbers of the wanted labels; unknown ones are refused with the nearest known, and what to do if they are meant."""
-    numbers = look_up(labels, wanted)
+    numbers = try_index_of(labels, wanted)
     unknown = [label for label, k in zip(wanted, numbers, strict=True) if k < 0]
     if unknown:
         from difflib import get_close_matches

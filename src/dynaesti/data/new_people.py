@@ -6,32 +6,32 @@ import warnings
 
 import numpy as np
 
-from dynaesti.data.labels import Labels, alike, look_up, told
+from dynaesti.data.labels import Labels, count_noun, same_label, try_index_of
 from dynaesti.data.responses import Responses
 from dynaesti.errors import HealthWarning
 
 
-def warn_known(more: Responses) -> None:
+def warn_already_added(more: Responses) -> None:
     """Say that these very answers are in already."""
     warnings.warn(
-        f"these {told(len(more), 'answers')} of {told(more.people.size, 'people')} were added by an earlier update; nothing was "
+        f"these {count_noun(len(more), 'answers')} of {count_noun(more.people.size, 'people')} were added by an earlier update; nothing was "
         "added (again=True adds them once more)",
         HealthWarning,
         stacklevel=4,
     )
 
 
-def told_strangers(known: Labels, people: Labels) -> str | None:
+def describe_new_people(known: Labels, people: Labels) -> str | None:
     """What is odd about people whom the fit does not know, in words: all are new, or some are called nearly as others are."""
-    strange = np.flatnonzero(look_up(known, people.tolist()) < 0)
+    strange = np.flatnonzero(try_index_of(known, people.tolist()) < 0)
     if not strange.size or not known.size:
         return None
     names = [people.tolist()[k] for k in strange]
-    usual = {alike(label): label for label in known.tolist()}
-    near = [(label, usual[alike(label)]) for label in names if alike(label) in usual]
+    usual = {same_label(label): label for label in known.tolist()}
+    near = [(label, usual[same_label(label)]) for label in names if same_label(label) in usual]
     if near:
         return (
-            f"{len(near):,} of {told(people.size, 'people')} are new, but called nearly as known ones are (first: {near[0][0]!r} "
+            f"{len(near):,} of {count_noun(people.size, 'people')} are new, but called nearly as known ones are (first: {near[0][0]!r} "
             f"beside {near[0][1]!r}); names are compared as written, so make them alike if they are the same"
         )
     if strange.size == people.size:
@@ -42,8 +42,8 @@ def told_strangers(known: Labels, people: Labels) -> str | None:
     return None
 
 
-def warn_strangers(known: Labels, people: Labels) -> None:
+def warn_new_people(known: Labels, people: Labels) -> None:
     """Warn of what is odd about people whom the fit does not know."""
-    words = told_strangers(known, people)
+    words = describe_new_people(known, people)
     if words is not None:
         warnings.warn(words, HealthWarning, stacklevel=4)

@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from dynaesti.core import Array, Ints
 from dynaesti.data.columns import ABSENT, find_column, parse_labels, parse_numbers
-from dynaesti.data.dates import UNIX, Clock, parse_times
-from dynaesti.data.read_log import Findings
+from dynaesti.data.dates import UNIX, TimeOptions, parse_times
+from dynaesti.data.read_log import ReadLog
 from dynaesti.data.readers.table import Table
 from dynaesti.data.time_axis import TimeAxis
 from dynaesti.errors import InputError, ResponseError
@@ -24,7 +24,7 @@ LEAST_WEIGHT, MOST_WEIGHT = (
 
 
 @dataclass(frozen=True)
-class Rows:
+class ParsedColumns:
     """A table's columns checked and typed, in the table's order, without the rows that were left out."""
 
     ids: npt.NDArray[Any]
@@ -48,7 +48,7 @@ class Rows:
         return wanted or self.axis.unit
 
 
-def find_roles(
+def find_column_roles(
     table: Table,
     given: Mapping[str, str | None],
     notes: list[str],
@@ -74,17 +74,17 @@ def find_roles(
     return named
 
 
-def read_rows(
+def parse_columns(
     table: Table,
     named: Mapping[str, str | None],
-    asked: Clock,
+    asked: TimeOptions,
     notes: list[str],
     unanswered: bool,
     drop: bool,
     code: Mapping[str, float] | None,
-) -> Rows:
+) -> ParsedColumns:
     """The columns that play the roles; what was decided about them joins the notes."""
-    frame, found = table.frame, Findings(table, np.zeros(len(table.frame), dtype=bool))
+    frame, found = table.frame, ReadLog(table, np.zeros(len(table.frame), dtype=bool))
 
     def told(key: str) -> str:
         return f"{key} (column {named[key]!r})"
@@ -122,7 +122,7 @@ def read_rows(
     found.settle(drop)
     notes += found.notes
     keep = np.flatnonzero(~found.bad)
-    return Rows(
+    return ParsedColumns(
         ids[keep],
         names[keep],
         resp[keep],

@@ -14,7 +14,7 @@ from dynaesti.errors import ResponseError
 
 
 @dataclass
-class Findings:
+class ReadLog:
     """What reading the columns brought to light: rows to leave out and why, and notes in words."""
 
     table: Table

@@ -14,9 +14,9 @@ import numpy.typing as npt
 
 from dynaesti.core import Array, Bools, Ints, as_numbers
 from dynaesti.data.columns import ABSENT
-from dynaesti.data.dates import Clock
-from dynaesti.data.labels import as_labels, encode, look_up, written
-from dynaesti.data.parse import Rows, find_roles, read_rows
+from dynaesti.data.dates import TimeOptions
+from dynaesti.data.labels import as_labels, encode, label_text, try_index_of
+from dynaesti.data.parse import ParsedColumns, find_column_roles, parse_columns
 from dynaesti.data.readers.read import read_table
 from dynaesti.data.readers.table import Table
 from dynaesti.data.time_axis import TimeAxis, read_times
@@ -117,17 +117,17 @@ class Responses:
         if known and unanswered and resp not in table.frame.columns:
             resp = ABSENT
         notes: list[str] = []
-        roles = find_roles(
+        roles = find_column_roles(
             table,
             {"id": id, "item": item, "resp": resp, "time": time, "weight": weight, "model": model},
             notes,
             timeless,
             unanswered,
         )
-        rows = read_rows(
+        rows = parse_columns(
             table,
             roles,
-            Clock(unit, timezone, time_format),
+            TimeOptions(unit, timezone, time_format),
             notes,
             unanswered,
             unreadable == "drop",
@@ -165,7 +165,7 @@ class Responses:
                     "give each its own"
                 )
         axis, offsets = read_times(np.ascontiguousarray(t[rows, columns]), "T")
-        typed = Rows(
+        typed = ParsedColumns(
             ids[rows],
             names[columns],
             r[rows, columns],
@@ -188,7 +188,7 @@ class Responses:
                 [np.ones(n) if w is None else w for w, n in ((a, len(self)), (b, len(other)))]
             )
 
-        place = look_up(self.items, other.items.tolist())
+        place = try_index_of(self.items, other.items.tolist())
         strange = np.flatnonzero(place < 0)
         place[strange] = self.items.size + np.arange(
             strange.size
@@ -198,7 +198,7 @@ class Responses:
             if strange.size
             else self.items
         )
-        known = look_up(self.people, other.people.tolist())
+        known = try_index_of(self.people, other.people.tolist())
         names = [
             *self.people.tolist(),
             *(label for label, k in zip(other.people.tolist(), known, strict=True) if k < 0),
@@ -283,7 +283,7 @@ class Responses:
 
         def of_labels(labels: npt.NDArray[Any], numbers: Ints) -> npt.NDArray[np.uint64]:
             prints = [
-                int.from_bytes(blake2b(written(label).encode(), digest_size=8).digest())
+                int.from_bytes(blake2b(label_text(label).encode(), digest_size=8).digest())
                 for label in labels.tolist()
             ]
             return np.array(prints, dtype=np.uint64)[numbers]
@@ -320,7 +320,7 @@ class Responses:
         """The model of each of the other's items: its own, or the one that the item has here."""
         if other.models is not None:
             return other.models
-        place = look_up(self.items, other.items.tolist())
+        place = try_index_of(self.items, other.items.tolist())
         if (place < 0).any():
             first = other.items.tolist()[int((place < 0).argmax())]
             raise ResponseError(
@@ -371,7 +371,7 @@ class Responses:
         )
 
 
-def check_responses(r: Responses) -> None:
+def check_saved_responses(r: Responses) -> None:
     """Refuse (ValueError) what no `read` would have made: for answers that come from a saved file. Compiled loops trust every index."""
     n, people = r.person.size, r.people.size
     for name, array, kind in (
@@ -408,7 +408,7 @@ def check_responses(r: Responses) -> None:
 
 
 def _sorted(
-    rows: Rows,
+    rows: ParsedColumns,
     unit: str,
     clock: str,
     frame: str | None,

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dynaesti.core import Array, as_vector, refuse
+from dynaesti.core import Array, as_vector, raise_where
 from dynaesti.errors import InputError
 
 UNSTATED = "the unit of the times given"
@@ -83,15 +83,15 @@ def read_axis(told: Mapping[str, Any]) -> TimeAxis:
 
 def parse_iso(texts: Any, name: str) -> Any:
     """ISO dates written as text, those with a zone in UTC; anything else is handed back as it is."""
-    listed = [texts] if isinstance(texts, str) else texts
+    as_list = [texts] if isinstance(texts, str) else texts
     if (
-        not isinstance(listed, list | tuple)
-        or not listed
-        or not all(isinstance(t, str) for t in listed)
+        not isinstance(as_list, list | tuple)
+        or not as_list
+        or not all(isinstance(t, str) for t in as_list)
     ):
         return texts
     out = []
-    for text in listed:
+    for text in as_list:
         try:
             stamp = datetime.fromisoformat(text)
         except ValueError:
@@ -161,7 +161,7 @@ def _stamps(times: Any, name: str) -> tuple[npt.NDArray[np.int64], bool] | None:
     raw = np.asarray(times)
     if raw.dtype.kind == "O" and raw.size and any(isinstance(value, date) for value in raw.ravel()):
         # missing ones come as None, NaN or NaT (which calls itself a date)
-        refuse(
+        raise_where(
             np.array([not isinstance(v, date) or v != v for v in raw.ravel()]),
             name,
             "missing or no timestamps",
@@ -192,9 +192,9 @@ def _nanoseconds(raw: npt.NDArray[Any], name: str) -> npt.NDArray[np.int64]:
     if raw.ndim > 1:
         raise InputError(f"{name}: expected one dimension, got an array of shape {raw.shape}")
     raw = np.atleast_1d(raw)
-    refuse(np.isnat(raw), name, "missing (NaT)", "drop or repair them")
+    raise_where(np.isnat(raw), name, "missing (NaT)", "drop or repair them")
     years = raw.astype("datetime64[Y]").astype(np.int64) + 1970
-    refuse(
+    raise_where(
         (years < 1678) | (years > 2261),
         name,
         "outside the years 1678 to 2261",

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from dynaesti.core import Arrays, Header, Place, dump, parse
-from dynaesti.data import Responses, written
+from dynaesti.core import Arrays, Folder, Header, read_archive, write_archive
+from dynaesti.data import Responses, label_text
 from dynaesti.errors import InputError, StorageError
-from dynaesti.estimation.em import Mark, Step
-from dynaesti.estimation.population import Priors
-from dynaesti.model import Bank, Metric, OwnModel, kernel_header, read_kernel
+from dynaesti.estimation.em import EMState, IterationRecord
+from dynaesti.estimation.population import PriorMixture
+from dynaesti.model import AbilityScale, CustomItemModel, ItemBank, kernel_header, read_kernel
 
 NUMBERS = ("stage", "step", "settle", "quiet", "best", "last", "jumped", "farthest")
 BLOCK = ("u", "prior_mean", "prior_sd")
@@ -32,7 +32,7 @@ class Checkpoint:
             raise InputError(f"checkpoint: {fspath(path)} is a folder; name a file in it")
         folder, name = posixpath.split(fspath(path).replace("\\", "/"))
         self.place, self.name, self.every, self.written = (
-            Place(folder or "."),
+            Folder(folder or "."),
             name,
             every,
             time.monotonic(),
@@ -44,7 +44,7 @@ class Checkpoint:
         """Where the file lies."""
         return self.place.path(self.name)
 
-    def __call__(self, mark: Mark) -> None:
+    def __call__(self, mark: EMState) -> None:
         """Write the mark, if the last one is old enough."""
         if time.monotonic() - self.written < self.every:
             return
@@ -60,13 +60,13 @@ class Checkpoint:
             arrays[f"seen{k}"] = np.stack(pair)
         header = {name: getattr(mark, name) for name in NUMBERS}
         with self.place.writing(self.name) as file:
-            dump(
+            write_archive(
                 file,
                 "checkpoint",
                 {
                     **header,
                     "print": self.print,
-                    "metrics": [asdict(mark.bank.metric), asdict(mark.plain.metric)],
+                    "metrics": [asdict(mark.bank.ability_scale), asdict(mark.plain.ability_scale)],
                     "kernels": [kernel_header(kernel) for kernel in mark.priors.kernels],
                     "seen": len(mark.seen),
                     "trace": [asdict(step) for step in mark.trace],
@@ -76,12 +76,12 @@ class Checkpoint:
             )
         self.written = time.monotonic()
 
-    def resume(self, template: Bank) -> Mark | None:
+    def resume(self, template: ItemBank) -> EMState | None:
         """The mark on disk, None where there is none; one of other data or options is refused."""
         if not self.place.exists(self.name):
             return None
         with self.place.reading(self.name) as file:
-            kind, header, arrays = parse(file, self.path)
+            kind, header, arrays = read_archive(file, self.path)
         if kind != "checkpoint" or header.get("print") != self.print:
             raise StorageError(
                 f"{self.path}: a checkpoint of other data or options (or no checkpoint); remove it, or name another file"
@@ -98,9 +98,9 @@ class Checkpoint:
         self.place.remove(self.name)
 
 
-def _read_mark(header: Header, arrays: Arrays, template: Bank) -> Mark:
+def _read_mark(header: Header, arrays: Arrays, template: ItemBank) -> EMState:
     banks = []
-    for name, metric in zip(("bank", "plain"), header["metrics"], strict=True):
+    for name, ability_scale in zip(("bank", "plain"), header["metrics"], strict=True):
         blocks = [
             replace(
                 block,
@@ -110,7 +110,9 @@ def _read_mark(header: Header, arrays: Arrays, template: Bank) -> Mark:
             )
             for k, block in enumerate(template.blocks)
         ]
-        banks.append(replace(template, blocks=tuple(blocks), metric=Metric(**metric)))
+        banks.append(
+            replace(template, blocks=tuple(blocks), ability_scale=AbilityScale(**ability_scale))
+        )
     kernels = tuple(read_kernel(kernel) for kernel in header["kernels"])
     seen = tuple((arrays[f"seen{k}"][0], arrays[f"seen{k}"][1]) for k in range(header["seen"]))
     memory = {
@@ -118,20 +120,20 @@ def _read_mark(header: Header, arrays: Arrays, template: Bank) -> Mark:
         for name, array in arrays.items()
         if name.startswith("memory.")
     }
-    return Mark(
+    return EMState(
         bank=banks[0],
         plain=banks[1],
         seen=seen,
-        priors=Priors(kernels, arrays["log_mass"], arrays["share"]),
+        priors=PriorMixture(kernels, arrays["log_mass"], arrays["share"]),
         memory=memory,
-        trace=tuple(Step(**step) for step in header["trace"]),
+        trace=tuple(IterationRecord(**step) for step in header["trace"]),
         **{name: header[name] for name in NUMBERS},
     )
 
 
 def in_full(value: Any) -> str:
     """An option in words that say all of it, in every process alike: frames are abridged by `repr`, and functions told by their address."""
-    if isinstance(value, OwnModel):
+    if isinstance(value, CustomItemModel):
         return (
             f"own model {value.label!r} {sorted(value.params.items())} {_function(value.log_prob)}"
         )
@@ -140,7 +142,7 @@ def in_full(value: Any) -> str:
             "{"
             + ", ".join(
                 f"{key!r}: {in_full(item)}"
-                for key, item in sorted(value.items(), key=lambda pair: written(pair[0]))
+                for key, item in sorted(value.items(), key=lambda pair: label_text(pair[0]))
             )
             + "}"
         )

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from dynaesti.core import Array, Bools, Ints
-from dynaesti.data import Labels, Responses, find
+from dynaesti.data import Labels, Responses, index_of
 from dynaesti.errors import InputError, ResponseError
-from dynaesti.estimation.response_counts import Stock, amounts, check_values
-from dynaesti.model import Golf, ItemModel, OwnModel, item_model
+from dynaesti.estimation.response_counts import ResponseCounts, amounts, check_values
+from dynaesti.model import CustomItemModel, ItemModel, PivotPartialCredit, item_model
 
 OPTION, DOUBT = (
     0.01,
@@ -25,7 +25,7 @@ ONCE_OR_TWICE, NEARLY = (
 
 
 @dataclass(frozen=True)
-class Coding:
+class ResponseCoding:
     """How responses become categories: (item, value) → category; −1 for amounts. Kept to code further answers alike."""
 
     values: Array  # distinct values of categorical responses, rising
@@ -64,7 +64,7 @@ class Coding:
 
     def code_one(self, item: int, resp: float) -> float:
         """Category (or amount) of one answer."""
-        if not self.models[item].categorical and not isinstance(self.models[item], OwnModel):
+        if not self.models[item].categorical and not isinstance(self.models[item], CustomItemModel):
             check_amounts(self.models[item], np.array([resp]), item)
             return resp
         at = int(np.searchsorted(self.values, resp))
@@ -73,7 +73,7 @@ class Coding:
         return float(self.table[item, at])
 
 
-def models_of(
+def resolve_item_models(
     model: Any, items: Labels, named: Labels | None, signed: bool
 ) -> tuple[ItemModel, ...]:
     """One model an item: named in the data, from a mapping by item, or the same for all."""
@@ -90,11 +90,20 @@ def models_of(
 
 
 def build_coding(
-    items: Labels, models: tuple[ItemModel, ...], stock: Stock, rare: int, whole: bool = False
-) -> Coding:
+    items: Labels,
+    models: tuple[ItemModel, ...],
+    response_counts: ResponseCounts,
+    rare: int,
+    whole: bool = False,
+) -> ResponseCoding:
     """Categories of every item, rare ones merged. `whole`: thin items have the options that nobody chose yet, too; priors place them."""
-    check_values(stock.values, models)
-    amount, values, counts, names = amounts(models), stock.values, stock.counts, items.tolist()
+    check_values(response_counts.values, models)
+    amount, values, counts, names = (
+        amounts(models),
+        response_counts.values,
+        response_counts.counts,
+        items.tolist(),
+    )
     table, merged = np.full(counts.shape, -1, dtype=np.int64), []
     pooled = _pooled(models, counts)
     options = _open_options(models, counts) if whole else np.zeros(counts.shape, dtype=bool)
@@ -105,7 +114,7 @@ def build_coding(
         if amount[i] or binary[i]:
             continue
         label = names[i]
-        if isinstance(model, OwnModel):
+        if isinstance(model, CustomItemModel):
             table[i] = np.arange(values.size)
             full[i] = replace(model, values=tuple(values.tolist()))
             continue
@@ -127,12 +136,14 @@ def build_coding(
         if groups.max() + 1 < seen.sum():
             merged.append(f"item {label!r}: {int(seen.sum())} categories became {groups.max() + 1}")
         codes = (
-            groups if not isinstance(model, Golf) or not model.descending else groups.max() - groups
+            groups
+            if not isinstance(model, PivotPartialCredit) or not model.descending
+            else groups.max() - groups
         )
         table[i, seen] = codes
-        if isinstance(model, Golf):
+        if isinstance(model, PivotPartialCredit):
             full[i] = _pivoted(model, label, values, table[i], counts[i])
-    return Coding(values, table, tuple(full), tuple(merged))
+    return ResponseCoding(values, table, tuple(full), tuple(merged))
 
 
 def _open_options(models: tuple[ItemModel, ...], counts: Array) -> Bools:
@@ -146,7 +157,8 @@ def _open_options(models: tuple[ItemModel, ...], counts: Array) -> Bools:
     for kind in {
         type(m)
         for m in models
-        if m.categorical and not (m.binary or m.shared or isinstance(m, (OwnModel, Golf)))
+        if m.categorical
+        and not (m.binary or m.shared or isinstance(m, (CustomItemModel, PivotPartialCredit)))
     }:
         mine = counts[_of_kind(models, kind)]
         share = mine.sum(axis=0) / max(mine.sum(), 1.0)
@@ -214,7 +226,9 @@ def _merge(counts: Array, rare: int) -> Ints:
     return out
 
 
-def _pivoted(model: Golf, label: Any, values: Array, codes: Ints, counts: Array) -> Golf:
+def _pivoted(
+    model: PivotPartialCredit, label: Any, values: Array, codes: Ints, counts: Array
+) -> PivotPartialCredit:
     """The model with its pivot's category filled in."""
     if model.par is None:
         sums = np.bincount(codes[codes >= 0], counts[codes >= 0])
@@ -231,6 +245,6 @@ def _pivoted(model: Golf, label: Any, values: Array, codes: Ints, counts: Array)
     return replace(model, par=None, pivot=int(codes[at[0]]))
 
 
-def translate(responses: Responses, labels: Any, remedy: str = "") -> Ints:
+def index_of_items(responses: Responses, labels: Any, remedy: str = "") -> Ints:
     """The responses' items as numbers among known labels."""
-    return find(labels, responses.items.tolist(), "item", remedy)
+    return index_of(labels, responses.items.tolist(), "item", remedy)

@@ -7,27 +7,27 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from dynaesti.core import Array, Bools, Ints, Room, chunks, in_threads, one_blas_thread
+from dynaesti.core import Array, Bools, Ints, Workspace, chunks, run_in_threads, single_blas_thread
 from dynaesti.errors import InputError
 from dynaesti.estimation.expected_counts import add_counts, add_scores, leave_each_out
-from dynaesti.estimation.population import curve_weights
-from dynaesti.estimation.site_layout import Answers
-from dynaesti.estimation.static_abilities import STRIDES, Quadrature, Tables
+from dynaesti.estimation.population import posterior_weights
+from dynaesti.estimation.site_layout import SiteLayout
+from dynaesti.estimation.static_abilities import STRIDES, StaticAbilityIntegrator, Tables
 from dynaesti.inference import (
-    Match,
-    Problem,
-    RowTable,
+    EPProblem,
+    LogLikelihoodTable,
+    MomentMatcher,
     Solver,
-    assemble_many,
+    build_batched_solver,
     graft,
-    match_again,
-    seen_by_curve,
+    match_sites_cached,
+    through_nugget,
 )
 from dynaesti.model import Kernel
 
-TIGHT = 1e-7  # tolerance of grafting where the result is to be kept
+EP_TOLERANCE_FINAL = 1e-7  # tolerance of grafting where the result is to be kept
 SLACK = 0.1  # error of matching by derivative, as part of the tolerance of grafting
-LANES = 8  # counts are added up in so many fixed parts, at most
+MAX_BUFFERS = 8  # counts are added up in so many fixed parts, at most
 MOST_COUNTS = 40_000_000  # numbers in all lanes together
 MOST_FEATURES = 60_000_000  # numbers of features kept between E-steps
 
@@ -38,15 +38,15 @@ class Grafts:
 
     precision: Array
     shift: Array
-    cav_mean: Array
-    cav_var: Array
+    cavity_mean: Array
+    cavity_var: Array
     log_evidence: Array  # (people,)
     converged: Bools
     log_z: Array
 
 
 @dataclass(frozen=True)
-class Expected:
+class EStepPosterior:
     """An E-step: grafted curves under every prior, and each person's weights of the priors."""
 
     grafted: tuple[Grafts, ...]
@@ -60,10 +60,10 @@ class Expected:
 
 def person_weights(share: Array, grafted: tuple[Grafts, ...]) -> Array:
     """Each person's weights of the priors, given the population's."""
-    return curve_weights(share, np.array([g.log_evidence for g in grafted]))
+    return posterior_weights(share, np.array([g.log_evidence for g in grafted]))
 
 
-def unit_sums(answers: Answers, kernels: list[Kernel], expected: Expected) -> Array:
+def scale_gradient(answers: SiteLayout, kernels: list[Kernel], expected: EStepPosterior) -> Array:
     """How the abilities ask to be shifted and stretched: gradients of the evidence by both (first row), and information (second).
 
     By the sites' (τ, ν) and the posterior (m, v) at them, the evidence's gradient by the prior's mean is Σ ν − τm, by the log of its
@@ -84,7 +84,7 @@ def unit_sums(answers: Answers, kernels: list[Kernel], expected: Expected) -> Ar
     return np.stack([slope, size])
 
 
-def farthest_ability(expected: Expected) -> float:
+def max_abs_ability(expected: EStepPosterior) -> float:
     """How far from 0 anybody's curve goes under a prior that counts for them, three standard deviations included."""
     far = 0.0
     for g, weight in zip(expected.grafted, expected.weights, strict=True):
@@ -95,32 +95,36 @@ def farthest_ability(expected: Expected) -> float:
 
 
 @dataclass
-class Expectation:
+class EStep:
     """E-steps over the same people again and again; features are kept while they fit into memory."""
 
-    answers: Answers
+    answers: SiteLayout
     threads: int | None = None
-    most_lanes: int = LANES
+    max_buffers: int = MAX_BUFFERS
     _features: dict[tuple[Kernel, int], Solver] = field(default_factory=dict)
     _kept: int = 0
-    _rooms: list[tuple[Room, Room]] = field(default_factory=list)  # one pair a thread
+    _rooms: list[tuple[Workspace, Workspace]] = field(default_factory=list)  # one pair a thread
 
     def __post_init__(self) -> None:
         # by answers, not by sites: a site may hold the four rounds of a tournament
         self._chunks = {
-            False: chunks(self.answers.member_start[self.answers.site_start]),
-            True: chunks(self.answers.merged.member_start),
+            False: chunks(self.answers.factor_start[self.answers.site_start]),
+            True: chunks(self.answers.merged.factor_start),
         }
 
     def graft(
-        self, kernel: Kernel, table: RowTable, start: tuple[Array, Array] | None, tolerance: float
+        self,
+        kernel: Kernel,
+        table: LogLikelihoodTable,
+        start: tuple[Array, Array] | None,
+        tolerance: float,
     ) -> Grafts:
         """Everyone's curve under one prior."""
         data = self.answers.for_kernel(kernel)
         everyone = np.arange(data.times.size)
         out = {
             name: np.zeros(everyone.size)
-            for name in ("precision", "shift", "cav_mean", "cav_var", "log_z")
+            for name in ("precision", "shift", "cavity_mean", "cavity_var", "log_z")
         }
         evidence, converged = np.zeros(data.people), np.zeros(data.people, dtype=bool)
         whole = _quadrature(kernel, data, table) if kernel.static else None
@@ -135,15 +139,15 @@ class Expectation:
                 return
             a, b = int(data.site_start[people[0]]), int(data.site_start[people[-1] + 1])
             where = slice(a, b)
-            rooms = self._rooms.pop() if self._rooms else (Room(), Room())
+            rooms = self._rooms.pop() if self._rooms else (Workspace(), Workspace())
             match = self._matcher(data, everyone[where], table, tolerance, rooms[1])
             flat = np.zeros(b - a)
-            problem = Problem(
+            problem = EPProblem(
                 self._solver(kernel, number),
                 match,
                 flat,
                 flat,
-                np.full(people.size, kernel.instant_var),
+                np.full(people.size, kernel.nugget_variance),
                 np.ones(b - a, dtype=bool),
             )
             found = graft(
@@ -153,38 +157,51 @@ class Expectation:
                 room=rooms[0],
             )
             out["precision"][where], out["shift"][where] = found.precision, found.shift
-            out["cav_mean"][where], out["cav_var"][where] = found.bare_mean, found.bare_var
+            out["cavity_mean"][where], out["cavity_var"][where] = (
+                found.cavity_mean,
+                found.cavity_var,
+            )
             out["log_z"][where] = found.log_z
             self._rooms.append(rooms)
             evidence[people] = found.log_evidence + data.constant[people]
             converged[people] = found.converged
 
-        in_threads(run, range(len(self._chunks[kernel.static])), self.threads)
+        run_in_threads(run, range(len(self._chunks[kernel.static])), self.threads)
         return Grafts(log_evidence=evidence, converged=converged, **out)
 
     def _matcher(
-        self, data: Answers, group: Ints, table: RowTable, tolerance: float, room: Room
-    ) -> Match:
+        self,
+        data: SiteLayout,
+        group: Ints,
+        table: LogLikelihoodTable,
+        tolerance: float,
+        room: Workspace,
+    ) -> MomentMatcher:
         """The way to tilted moments of a chunk's sites, which remembers where it last integrated."""
         known = room.arrays(group.size, 8)
         known[:, 7] = np.nan  # nothing yet
 
         def match(
-            sites: Ints, cav_mean: Array, cav_var: Array, log_z: Array, mean: Array, var: Array
+            sites: Ints,
+            cavity_mean: Array,
+            cavity_var: Array,
+            log_z: Array,
+            mean: Array,
+            var: Array,
         ) -> None:
-            bad = match_again(
+            bad = match_sites_cached(
                 sites,
                 group,
-                data.member_start,
-                data.member_row,
-                data.member_coef,
+                data.factor_start,
+                data.factor_row,
+                data.factor_weight,
                 table.log_lik,
                 table.lik,
                 table.top,
                 table.start,
                 table.step,
-                cav_mean,
-                cav_var,
+                cavity_mean,
+                cavity_var,
                 known,
                 SLACK * tolerance,
                 log_z,
@@ -206,7 +223,7 @@ class Expectation:
         data, people = self.answers.for_kernel(kernel), self._chunks[kernel.static][number]
         a, b = data.site_start[people[0]], data.site_start[people[-1] + 1]
         first, last = self.answers.spans
-        made = assemble_many(
+        made = build_batched_solver(
             kernel,
             data.times[a:b],
             data.site_start[people[0] : people[-1] + 2] - a,
@@ -219,22 +236,22 @@ class Expectation:
             self._features[kernel, number] = made
         return made
 
-    def forget(self, kernels: list[Kernel]) -> None:
+    def drop_cached(self, kernels: list[Kernel]) -> None:
         """Drop the features of all but the given priors."""
         self._features = {key: value for key, value in self._features.items() if key[0] in kernels}
         self._kept = sum(
             getattr(value, "features", np.zeros(0)).size for value in self._features.values()
         )
 
-    @one_blas_thread()
+    @single_blas_thread()
     def run(
         self,
-        table: RowTable,
+        table: LogLikelihoodTable,
         kernels: list[Kernel],
         share: Array,
         starts: list[tuple[Array, Array] | None],
         tolerance: float,
-    ) -> Expected:
+    ) -> EStepPosterior:
         """Graft everyone under every prior; `share` is the population's distribution over the priors."""
         grafted: list[Grafts] = []
         for k, (kernel, start) in enumerate(zip(kernels, starts, strict=True)):
@@ -246,25 +263,33 @@ class Expectation:
                 )
                 start = None if near is None else (grafted[near].precision, grafted[near].shift)
             grafted.append(self.graft(kernel, table, start, tolerance))
-        return Expected(tuple(grafted), person_weights(share, tuple(grafted)))
+        return EStepPosterior(tuple(grafted), person_weights(share, tuple(grafted)))
 
-    def counts(self, kernels: list[Kernel], expected: Expected, table: RowTable) -> Array:
+    def counts(
+        self, kernels: list[Kernel], expected: EStepPosterior, table: LogLikelihoodTable
+    ) -> Array:
         """Expected counts on the grid: (rows, points), added up in a fixed order, so that threads do not change a bit."""
         total = np.zeros(table.log_lik.shape)
         for kernel, g, weights in zip(kernels, expected.grafted, expected.weights, strict=True):
             data = self.answers.for_kernel(kernel)
             mean, var = tilted_moments(g)
             moments = np.stack(
-                [g.cav_mean, g.cav_var, mean, var, np.repeat(weights, np.diff(data.site_start))],
+                [
+                    g.cavity_mean,
+                    g.cavity_var,
+                    mean,
+                    var,
+                    np.repeat(weights, np.diff(data.site_start)),
+                ],
                 axis=1,
             )
 
             def add(sites: Ints, into: Array) -> None:
                 add_counts(
                     sites,
-                    data.member_start,
-                    data.member_row,
-                    data.member_coef,
+                    data.factor_start,
+                    data.factor_row,
+                    data.factor_weight,
                     table.log_lik,
                     table.lik,
                     table.start,
@@ -273,11 +298,11 @@ class Expectation:
                     into,
                 )
 
-            if data.alone:  # a row's answers one after the other: it is fetched once, and nobody else writes to it
-                in_threads(lambda sites: add(sites, total), data.by_row, self.threads)
+            if data.one_factor_per_site:  # a row's answers one after the other: it is fetched once, and nobody else writes to it
+                run_in_threads(lambda sites: add(sites, total), data.sites_by_row, self.threads)
             elif kernel.static:
                 whole = _quadrature(kernel, data, table)
-                self._add_in_lanes(
+                self._accumulate_in_buffers(
                     lambda number, into: self._add_constant(
                         whole, number, (mean, var), weights, add, into
                     ),
@@ -285,7 +310,7 @@ class Expectation:
                     total,
                 )
             else:
-                self._add_in_lanes(
+                self._accumulate_in_buffers(
                     lambda number, into: add(self._sites(number), into[1]), False, total
                 )
         return total
@@ -298,7 +323,7 @@ class Expectation:
 
     def _add_constant(
         self,
-        whole: Quadrature,
+        whole: StaticAbilityIntegrator,
         number: int,
         moments: tuple[Array, Array],
         weights: Array,
@@ -312,23 +337,25 @@ class Expectation:
         else:
             add(people, into[1])
 
-    def _add_in_lanes(self, add: Callable[[int, Tables], None], static: bool, total: Array) -> None:
+    def _accumulate_in_buffers(
+        self, add: Callable[[int, Tables], None], static: bool, total: Array
+    ) -> None:
         """Sites of several answers write to several rows, so threads add to tables of their own: by stride, at every so many nodes."""
         size = len(self._chunks[static])
-        lanes = max(1, min(self.most_lanes, size, max(2, MOST_COUNTS // total.size)))
+        lanes = max(1, min(self.max_buffers, size, max(2, MOST_COUNTS // total.size)))
         parts: list[Tables] = [{1: total}, *({1: np.zeros(total.shape)} for _ in range(lanes - 1))]
 
         def run(lane: int) -> None:
             for number in range(lane, size, lanes):
                 add(number, parts[lane])
 
-        in_threads(run, range(lanes), self.threads)
+        run_in_threads(run, range(lanes), self.threads)
         for part in parts:
             for stride, found in sorted(part.items()):
                 if found is not total:
                     total[:, ::stride] += found
 
-    def responses_to(self, kernel: Kernel, tau: Array) -> Array:
+    def mean_response_to_unit_shift(self, kernel: Kernel, tau: Array) -> Array:
         """How far everyone's curve moves at each site when all sites move by 1."""
         data = self.answers.for_kernel(kernel)
         mean, var = np.zeros(tau.size), np.zeros(tau.size)
@@ -341,14 +368,18 @@ class Expectation:
                 np.arange(people.size), tau[where], tau[where], mean[where], var[where], size, fine
             )
 
-        in_threads(run, range(len(self._chunks[kernel.static])), self.threads)
+        run_in_threads(run, range(len(self._chunks[kernel.static])), self.threads)
         return mean
 
     def scores(
-        self, kernels: list[Kernel], expected: Expected, table: RowTable, slopes: Array
+        self,
+        kernels: list[Kernel],
+        expected: EStepPosterior,
+        table: LogLikelihoodTable,
+        slopes: Array,
     ) -> Array:
         """Expected score of every member's term by its item's parameters: (members, parameters)."""
-        out = np.zeros((self.answers.member_row.size, slopes.shape[1]))
+        out = np.zeros((self.answers.factor_row.size, slopes.shape[1]))
         for k, kernel in enumerate(kernels):
             data, g = self.answers.for_kernel(kernel), expected.grafted[k]
             mean, var = tilted_moments(g)
@@ -368,27 +399,30 @@ class Expectation:
                     people,
                     expected.weights[k],
                     data.site_start,
-                    data.member_start,
-                    data.member_row,
-                    data.member_coef,
+                    data.factor_start,
+                    data.factor_row,
+                    data.factor_weight,
                     table.log_lik,
                     table.lik,
                     table.start,
                     table.step,
-                    g.cav_mean,
-                    g.cav_var,
+                    g.cavity_mean,
+                    g.cavity_var,
                     mean,
                     var,
                     slopes,
                     out,
                 )
 
-            in_threads(run, range(len(self._chunks[kernel.static])), self.threads)
+            run_in_threads(run, range(len(self._chunks[kernel.static])), self.threads)
         return out
 
 
 def _integrated(
-    whole: Quadrature, people: Ints, start: tuple[Array, Array] | None, out: dict[str, Array]
+    whole: StaticAbilityIntegrator,
+    people: Ints,
+    start: tuple[Array, Array] | None,
+    out: dict[str, Array],
 ) -> bool:
     """Constant abilities by exact integration, as sites that match their moments; whether that could be done for everyone."""
     around = None
@@ -404,21 +438,23 @@ def _integrated(
         return False
     m, v = mean[people], var[people]
     out["precision"][people], out["shift"][people] = 1.0 / v - 1.0 / whole.variance, m / v
-    out["cav_mean"][people], out["cav_var"][people] = 0.0, whole.variance
+    out["cavity_mean"][people], out["cavity_var"][people] = 0.0, whole.variance
     return True
 
 
-def _quadrature(kernel: Kernel, data: Answers, table: RowTable) -> Quadrature:
+def _quadrature(
+    kernel: Kernel, data: SiteLayout, table: LogLikelihoodTable
+) -> StaticAbilityIntegrator:
     """Constant abilities under a static kernel."""
-    return Quadrature(
+    return StaticAbilityIntegrator(
         table,
         float(kernel.cov(np.zeros(1), np.zeros(1))[0]),
-        (data.member_start, data.member_row, data.member_coef),
+        (data.factor_start, data.factor_row, data.factor_weight),
     )
 
 
-def without_each(
-    answers: Answers, kernel: Kernel, grafts: Grafts, table: RowTable, count: int
+def leave_one_out_abilities(
+    answers: SiteLayout, kernel: Kernel, grafts: Grafts, table: LogLikelihoodTable, count: int
 ) -> tuple[Array, Array]:
     """Mean and variance of z at each of `count` answers' instants without that answer, under one prior."""
     data = answers.for_kernel(kernel)
@@ -427,16 +463,16 @@ def without_each(
     leave_each_out(
         0,
         data.times.size,
-        data.member_start,
-        data.member_row,
-        data.member_coef,
-        data.member_answer,
+        data.factor_start,
+        data.factor_row,
+        data.factor_weight,
+        data.factor_response,
         table.log_lik,
         table.lik,
         table.start,
         table.step,
-        grafts.cav_mean,
-        grafts.cav_var,
+        grafts.cavity_mean,
+        grafts.cavity_var,
         mean,
         var,
         out_mean,
@@ -445,7 +481,7 @@ def without_each(
     return out_mean, out_var
 
 
-def unit_information(engine: Expectation, kernels: list[Kernel], expected: Expected) -> Array:
+def scale_information(e_step: EStep, kernels: list[Kernel], expected: EStepPosterior) -> Array:
     """Information that the people hold about where the abilities' zero lies and how long their unit is (log): (2, 2).
 
     About the zero it is Σ over people of 1ᵀ(K + T⁻¹)⁻¹1 = Σ τ(1 − dm), where dm is how far the curve follows when all sites move
@@ -453,9 +489,9 @@ def unit_information(engine: Expectation, kernels: list[Kernel], expected: Expec
     """
     out = np.zeros((2, 2))
     for k, kernel in enumerate(kernels):
-        data, g = engine.answers.for_kernel(kernel), expected.grafted[k]
-        tau, _ = seen_by_curve(g.precision, g.shift, kernel.instant_var)
-        moved = engine.responses_to(kernel, tau)
+        data, g = e_step.answers.for_kernel(kernel), expected.grafted[k]
+        tau, _ = through_nugget(g.precision, g.shift, kernel.nugget_variance)
+        moved = e_step.mean_response_to_unit_shift(kernel, tau)
         _, var = tilted_moments(g)
         weight = np.repeat(expected.weights[k], np.diff(data.site_start))
         out += np.diag(
@@ -469,5 +505,5 @@ def unit_information(engine: Expectation, kernels: list[Kernel], expected: Expec
 
 def tilted_moments(g: Grafts) -> tuple[Array, Array]:
     """Mean and variance of the sites' tilted distributions: at rest those of cavity × site."""
-    thin = 1.0 + g.precision * g.cav_var
-    return (g.cav_mean + g.shift * g.cav_var) / thin, g.cav_var / thin
+    thin = 1.0 + g.precision * g.cavity_var
+    return (g.cavity_mean + g.shift * g.cavity_var) / thin, g.cavity_var / thin

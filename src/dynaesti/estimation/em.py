@@ -14,18 +14,18 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from dynaesti.core import Array, Extrapolation
-from dynaesti.estimation.e_step import TIGHT
+from dynaesti.core import AndersonAcceleration, Array
+from dynaesti.estimation.e_step import EP_TOLERANCE_FINAL
 from dynaesti.estimation.likelihood_table import ability_grid
-from dynaesti.estimation.people import Crowd, Memory
+from dynaesti.estimation.people import CheckpointArrays, People
 from dynaesti.estimation.population import (
-    Priors,
-    log_list_prior,
-    population_evidence,
-    population_share,
+    PriorMixture,
+    estimate_mixing_weights,
+    log_prior_of_weights,
+    mixture_log_evidence,
 )
-from dynaesti.estimation.scale import Point, unit_step
-from dynaesti.model import Bank
+from dynaesti.estimation.scale import Point, scale_step
+from dynaesti.model import ItemBank
 
 WARM_UP = 1  # plain EM steps before the first one
 FIRST = 5e-2  # tolerance of grafting at the first look, when items are guesses
@@ -41,7 +41,7 @@ IDLE, PRUNING = (
 
 
 @dataclass(frozen=True)
-class Step:
+class IterationRecord:
     """One line of the trace."""
 
     iteration: int
@@ -53,19 +53,19 @@ class Step:
     rows_per_second: float
 
 
-Listener = Callable[[Step], None]
+OnIteration = Callable[[IterationRecord], None]
 
 
 @dataclass
 class Loop:
     """EM over fixed people and a fixed list of priors."""
 
-    crowd: Crowd
-    priors: Priors
+    people: People
+    priors: PriorMixture
     stage: str = "fit"
-    listen: Listener | None = None
-    trace: list[Step] = field(default_factory=list)
-    mark: Callable[[Mark], None] | None = None  # told after every step
+    listen: OnIteration | None = None
+    trace: list[IterationRecord] = field(default_factory=list)
+    mark: Callable[[EMState], None] | None = None  # told after every step
     threads: int | None = None  # of the M-step
 
     def __post_init__(self) -> None:
@@ -73,7 +73,7 @@ class Loop:
         self._farthest, self._steps = 0.0, 0
 
     def look(
-        self, bank: Bank, tolerance: float, counting: bool = True
+        self, bank: ItemBank, tolerance: float, counting: bool = True
     ) -> tuple[Point, Array | None]:
         """The E-step at a bank, and the counts.
 
@@ -82,18 +82,18 @@ class Loop:
         """
         while True:
             z = ability_grid(bank, self._farthest)
-            tally = self.crowd.look(
+            tally = self.people.look(
                 bank, z, list(self.priors.kernels), self.priors.share, tolerance, counting
             )
             self._farthest = max(self._farthest, min(tally.farthest, 2 * z[-1]))
             if ability_grid(bank, self._farthest).size == z.size:
                 break  # else someone is beyond the grid: look again on a wider one
-        share = population_share(tally.evidence, self.priors.log_mass)
+        share = estimate_mixing_weights(tally.evidence, self.priors.log_mass)
         self.priors = replace(self.priors, share=share)
-        evidence = population_evidence(tally.evidence, share)
-        objective = evidence + bank.log_prior() + log_list_prior(share, self.priors.log_mass)
+        evidence = mixture_log_evidence(tally.evidence, share)
+        objective = evidence + bank.log_prior() + log_prior_of_weights(share, self.priors.log_mass)
         return Point(
-            bank, objective, evidence, tally.unit, tally.farthest, tally.unsettled, z
+            bank, objective, evidence, tally.unit, tally.farthest, tally.n_unconverged, z
         ), tally.counts
 
     def _prune(self) -> None:
@@ -101,9 +101,11 @@ class Loop:
         busy = np.flatnonzero(self.priors.share > IDLE)
         if busy.size < len(self.priors.kernels):
             self.priors = self.priors.take(busy)
-            self.crowd.forget(list(self.priors.kernels))
+            self.people.drop_cached(list(self.priors.kernels))
 
-    def _stepped(self, bank: Bank, tolerance: float) -> tuple[Point, Bank, Array, Array, float]:
+    def _stepped(
+        self, bank: ItemBank, tolerance: float
+    ) -> tuple[Point, ItemBank, Array, Array, float]:
         """A look and an M-step: the point, the bank after it, the pull, its weights, and the change in standard errors.
 
         Where priors are learned from the items, the point's objective has the items integrated out, by Laplace's method: at their peaks
@@ -115,7 +117,7 @@ class Loop:
         plain, weights, room = bank.improved(counts, here.grid, self.threads)
         here, plain = (
             replace(here, objective=here.objective + room),
-            unit_step(here, plain, weights),
+            scale_step(here, plain, weights),
         )
         pull = plain.vector() - bank.vector()
         return here, plain, pull, weights, _length(pull * weights)
@@ -123,9 +125,11 @@ class Loop:
     def _note(self, point: Point, change: float) -> None:
         now = time.perf_counter() - self._began
         done, self._steps = len(self.trace) + 1, self._steps + 1
-        speed = float(self.crowd.answers * self._steps / max(now, 1e-9))
+        speed = float(self.people.answers * self._steps / max(now, 1e-9))
         self.trace.append(
-            Step(done, self.stage, point.objective, point.log_evidence, change, now, speed)
+            IterationRecord(
+                done, self.stage, point.objective, point.log_evidence, change, now, speed
+            )
         )
         if self.listen is not None:
             self.listen(self.trace[-1])
@@ -133,16 +137,16 @@ class Loop:
     def _still(self, here: Point, before: float, change: float, tolerance: float) -> bool:
         """Whether a step moved next to nothing, see `run`."""
         bank, gain = here.bank, here.objective - before
-        if bank.needs_unit:
+        if bank.learns_hyperpriors:
             return (
                 change < (10 * tolerance if gain > 0.0 else FALLING)
-                and gain < GAIN * tolerance * self.crowd.answers
+                and gain < GAIN * tolerance * self.people.answers
             )
         return change < tolerance and abs(gain) < 0.1 * tolerance * np.sqrt(bank.free_count + 1)
 
     def run(
-        self, bank: Bank, most: int, tolerance: float, resume: Mark | None = None
-    ) -> tuple[Bank, bool]:
+        self, bank: ItemBank, most: int, tolerance: float, resume: EMState | None = None
+    ) -> tuple[ItemBank, bool]:
         """EM until it is at rest, and the last steps lead nowhere else or the next one is at rest too; or from where a mark was set.
 
         At rest: a step moves the parameters by less than `tolerance` of their standard errors (root mean square), and the evidence by
@@ -150,7 +154,7 @@ class Loop:
         there steps are plain, and at rest they may be ten times as long and gain `GAIN` × `tolerance` nats an answer, or nothing at all.
         Returns the last bank, and whether the loop came to rest.
         """
-        s = resume or Mark(
+        s = resume or EMState(
             self.stage,
             0,
             bank,
@@ -168,12 +172,12 @@ class Loop:
         )
         if resume is not None:
             self.priors, self.trace[:], self._farthest = s.priors, s.trace, s.farthest
-            self.crowd.recall(s.memory, list(s.priors.kernels))
-        jumps = Extrapolation(s.seen, s.jumped)
+            self.people.restore(s.memory, list(s.priors.kernels))
+        jumps = AndersonAcceleration(s.seen, s.jumped)
         while True:
             here, plain, pull, weights, change = self._stepped(s.bank, s.settle)
             if jumps.jumped and here.objective < s.best - FALL:
-                jumps = Extrapolation()
+                jumps = AndersonAcceleration()
                 here, plain, pull, weights, change = self._stepped(
                     s.plain, s.settle
                 )  # the plain step from where the jump began
@@ -181,16 +185,18 @@ class Loop:
                 self._prune()
             self._note(here, change)
             still, x = self._still(here, s.last, change, tolerance), here.bank.vector()
-            plainly = s.step < WARM_UP or here.bank.needs_unit
+            plainly = s.step < WARM_UP or here.bank.learns_hyperpriors
             target = plain.vector() if plainly else jumps.next(x, pull, weights)
             near = jumps.jumped and _length(weights * (target - x)) < tolerance
             at_rest = bool(still and (near or s.quiet >= 1))
             if at_rest or len(self.trace) >= most:
                 return plain, at_rest
             settle = float(
-                np.clip(PART * np.abs(pull * weights).max(initial=0.0), 10 * TIGHT, LOOSE)
+                np.clip(
+                    PART * np.abs(pull * weights).max(initial=0.0), 10 * EP_TOLERANCE_FINAL, LOOSE
+                )
             )
-            s = Mark(
+            s = EMState(
                 self.stage,
                 s.step + 1,
                 plain.at(target),
@@ -203,7 +209,7 @@ class Loop:
                 jumps.jumped,
                 self._farthest,
                 self.priors,
-                self.crowd.memory(),
+                self.people.memory(),
                 tuple(self.trace),
             )
             if self.mark is not None:
@@ -216,13 +222,13 @@ def _length(steps: Array) -> float:
 
 
 @dataclass(frozen=True)
-class Mark:
+class EMState:
     """Everything needed to go on from the end of a step: set before the next E-step, so that resuming gives the same bits."""
 
     stage: str
     step: int
-    bank: Bank  # where to look next
-    plain: Bank  # where a plain step would go
+    bank: ItemBank  # where to look next
+    plain: ItemBank  # where a plain step would go
     settle: float
     quiet: int
     best: float
@@ -230,6 +236,6 @@ class Mark:
     seen: tuple[tuple[Array, Array], ...]
     jumped: bool
     farthest: float
-    priors: Priors
-    memory: Memory  # of the crowd
-    trace: tuple[Step, ...]
+    priors: PriorMixture
+    memory: CheckpointArrays  # of the crowd
+    trace: tuple[IterationRecord, ...]

@@ -7,8 +7,16 @@ grid points around them, by the transpose of the interpolation that grafting use
 
 import numpy as np
 
-from dynaesti.core import Array, Ints, compiled
-from dynaesti.inference import DONE, MOST_NODES, WIDTH, bell, careful, lagrange, on_grid
+from dynaesti.core import Array, Ints, jit
+from dynaesti.inference import (
+    DONE,
+    MOST_NODES,
+    WIDTH,
+    adaptive_moments,
+    gaussian_recurrence,
+    lagrange,
+    summed_moments,
+)
 
 NEAR, FAR = (
     (5.6, 15),
@@ -19,8 +27,8 @@ LOW = 1e-6  # of the weight, at an end
 DECLINED = 0, 0, 0, 0.0
 
 
-@compiled
-def _quick_weights(
+@jit
+def _grid_weights(
     lik: Array,
     size: int,
     row: int,
@@ -45,11 +53,11 @@ def _quick_weights(
     if gap > 0.85 * sd or first < 0 or first + stride * (n - 1) >= size:
         return DECLINED
     x = start + step * first
-    tight = 1.0 / var
-    exponent = -0.5 * (x - mean) ** 2 * tight
-    if exponent < -600.0 or -0.5 * (x + gap * (n - 1) - mean) ** 2 * tight < -600.0:
+    inv_var = 1.0 / var
+    exponent = -0.5 * (x - mean) ** 2 * inv_var
+    if exponent < -600.0 or -0.5 * (x + gap * (n - 1) - mean) ** 2 * inv_var < -600.0:
         return DECLINED
-    w, odd, ratio, odd_ratio, shrink = bell(exponent, x - mean, gap, tight)
+    w, odd, ratio, odd_ratio, shrink = gaussian_recurrence(exponent, x - mean, gap, inv_var)
     total, rest = 0.0, 0.0
     i = first
     for k in range(0, n, 2):
@@ -72,7 +80,7 @@ def _quick_weights(
     return n, first, stride, total
 
 
-@compiled
+@jit
 def _tilted_weights(
     log_lik: Array,
     lik: Array,
@@ -80,8 +88,8 @@ def _tilted_weights(
     coefs: Array,
     start: float,
     step: float,
-    cav_mean: float,
-    cav_var: float,
+    cavity_mean: float,
+    cavity_var: float,
     mean: float,
     sd: float,
     p: Array,
@@ -91,47 +99,69 @@ def _tilted_weights(
     A stride of 0 says that the nodes are off the grid, at lowest node + gap · k; no nodes mean that the site defies integration.
     """
     if members.size == 1 and coefs[0] == 1.0:
-        n, first, stride, total = _quick_weights(
-            lik, log_lik.shape[1], members[0], start, step, cav_mean, cav_var, mean, sd, NEAR, p
+        n, first, stride, total = _grid_weights(
+            lik,
+            log_lik.shape[1],
+            members[0],
+            start,
+            step,
+            cavity_mean,
+            cavity_var,
+            mean,
+            sd,
+            NEAR,
+            p,
         )
         if n == 0:
-            n, first, stride, total = _quick_weights(
-                lik, log_lik.shape[1], members[0], start, step, cav_mean, cav_var, mean, sd, FAR, p
+            n, first, stride, total = _grid_weights(
+                lik,
+                log_lik.shape[1],
+                members[0],
+                start,
+                step,
+                cavity_mean,
+                cavity_var,
+                mean,
+                sd,
+                FAR,
+                p,
             )
         for k in range(n):
             p[k] /= total
         if n > 0:
             return n, first, stride, 0.0, 0.0
-    return _wary_weights(log_lik, members, coefs, start, step, cav_mean, cav_var, mean, sd, p)
+    return _adaptive_weights(
+        log_lik, members, coefs, start, step, cavity_mean, cavity_var, mean, sd, p
+    )
 
 
-@compiled
-def _wary_weights(
+@jit
+def _adaptive_weights(
     log_lik: Array,
     members: Ints,
     coefs: Array,
     start: float,
     step: float,
-    cav_mean: float,
-    cav_var: float,
+    cavity_mean: float,
+    cavity_var: float,
     mean: float,
     sd: float,
     p: Array,
 ) -> tuple[int, int, int, float, float]:
     """The same where the quick way is not open."""
-    trusted, _, _, _, first, stride, n = on_grid(
-        log_lik, members, coefs, start, step, cav_mean, cav_var, mean, sd, p
+    trusted, _, _, _, first, stride, n = summed_moments(
+        log_lik, members, coefs, start, step, cavity_mean, cavity_var, mean, sd, p
     )
     lo, gap = 0.0, 0.0
     if not trusted:
-        verdict, _, _, _, lo, gap, n = careful(
+        verdict, _, _, _, lo, gap, n = adaptive_moments(
             log_lik,
             members,
             coefs,
             start,
             step,
-            cav_mean,
-            cav_var,
+            cavity_mean,
+            cavity_var,
             mean - WIDTH * sd,
             mean + WIDTH * sd,
             p,
@@ -151,12 +181,12 @@ def _wary_weights(
     return n, first, stride, lo, gap
 
 
-@compiled
+@jit
 def add_counts(
     sites: Ints,
-    member_start: Ints,
-    member_row: Ints,
-    member_coef: Array,
+    factor_start: Ints,
+    factor_row: Ints,
+    factor_weight: Array,
     log_lik: Array,
     lik: Array,
     start: float,
@@ -172,7 +202,7 @@ def add_counts(
     p = np.empty(4 * MOST_NODES)
     size = log_lik.shape[1]
     for site in sites:
-        cav_mean, cav_var, mean, sd, w = (
+        cavity_mean, cavity_var, mean, sd, w = (
             moments[site, 0],
             moments[site, 1],
             moments[site, 2],
@@ -181,26 +211,26 @@ def add_counts(
         )
         if w < 1e-9:
             continue
-        a, b = member_start[site], member_start[site + 1]
+        a, b = factor_start[site], factor_start[site + 1]
         if (
-            b == a + 1 and member_coef[a] == 1.0
+            b == a + 1 and factor_weight[a] == 1.0
         ):  # nearly all sites: slices and calls with many arrays would cost more than the sum
-            row = member_row[a]
-            n, first, stride, total = _quick_weights(
-                lik, size, row, start, step, cav_mean, cav_var, mean, sd, NEAR, p
+            row = factor_row[a]
+            n, first, stride, total = _grid_weights(
+                lik, size, row, start, step, cavity_mean, cavity_var, mean, sd, NEAR, p
             )
             if n == 0:
-                n, first, stride, total = _quick_weights(
-                    lik, size, row, start, step, cav_mean, cav_var, mean, sd, FAR, p
+                n, first, stride, total = _grid_weights(
+                    lik, size, row, start, step, cavity_mean, cavity_var, mean, sd, FAR, p
                 )
             if n > 0:
                 each = w / total
                 for k in range(n):
                     counts[row, first + stride * k] += each * p[k]
                 continue
-        members, coefs = member_row[a:b], member_coef[a:b]
-        n, first, stride, lo, gap = _wary_weights(
-            log_lik, members, coefs, start, step, cav_mean, cav_var, mean, sd, p
+        members, coefs = factor_row[a:b], factor_weight[a:b]
+        n, first, stride, lo, gap = _adaptive_weights(
+            log_lik, members, coefs, start, step, cavity_mean, cavity_var, mean, sd, p
         )
         for j in range(members.size):
             out, c = counts[members[j]], w * coefs[j]
@@ -222,20 +252,20 @@ def add_counts(
                 out[i + 5] += q * w5
 
 
-@compiled
+@jit
 def add_scores(
     jobs: Ints,
     weight: Array,
     site_start: Ints,
-    member_start: Ints,
-    member_row: Ints,
-    member_coef: Array,
+    factor_start: Ints,
+    factor_row: Ints,
+    factor_weight: Array,
     log_lik: Array,
     lik: Array,
     start: float,
     step: float,
-    cav_mean: Array,
-    cav_var: Array,
+    cavity_mean: Array,
+    cavity_var: Array,
     mean: Array,
     var: Array,
     slopes: Array,
@@ -249,8 +279,8 @@ def add_scores(
         if w < 1e-9:
             continue
         for site in range(site_start[job], site_start[job + 1]):
-            a, b = member_start[site], member_start[site + 1]
-            members, coefs = member_row[a:b], member_coef[a:b]
+            a, b = factor_start[site], factor_start[site + 1]
+            members, coefs = factor_row[a:b], factor_weight[a:b]
             n, first, stride, lo, gap = _tilted_weights(
                 log_lik,
                 lik,
@@ -258,8 +288,8 @@ def add_scores(
                 coefs,
                 start,
                 step,
-                cav_mean[site],
-                cav_var[site],
+                cavity_mean[site],
+                cavity_var[site],
                 mean[site],
                 np.sqrt(var[site]),
                 p,
@@ -285,20 +315,20 @@ def add_scores(
                     out[a + j, d] += w * coefs[j] * total
 
 
-@compiled
+@jit
 def leave_each_out(
     site_start: int,
     site_end: int,
-    member_start: Ints,
-    member_row: Ints,
-    member_coef: Array,
-    member_answer: Ints,
+    factor_start: Ints,
+    factor_row: Ints,
+    factor_weight: Array,
+    factor_response: Ints,
     log_lik: Array,
     lik: Array,
     start: float,
     step: float,
-    cav_mean: Array,
-    cav_var: Array,
+    cavity_mean: Array,
+    cavity_var: Array,
     mean: Array,
     var: Array,
     out_mean: Array,
@@ -308,20 +338,23 @@ def leave_each_out(
     p, q = np.empty(4 * MOST_NODES), np.empty(4 * MOST_NODES)
     size = log_lik.shape[1]
     for site in range(site_start, site_end):
-        a, b = member_start[site], member_start[site + 1]
-        if member_answer[a] == member_answer[b - 1]:  # the only answer of its instant
-            out_mean[member_answer[a]], out_var[member_answer[a]] = cav_mean[site], cav_var[site]
+        a, b = factor_start[site], factor_start[site + 1]
+        if factor_response[a] == factor_response[b - 1]:  # the only answer of its instant
+            out_mean[factor_response[a]], out_var[factor_response[a]] = (
+                cavity_mean[site],
+                cavity_var[site],
+            )
             continue
         # a wide look: without one answer the distribution is wider than with all of them
         n, first, stride, lo, gap = _tilted_weights(
             log_lik,
             lik,
-            member_row[a:b],
-            member_coef[a:b],
+            factor_row[a:b],
+            factor_weight[a:b],
             start,
             step,
-            cav_mean[site],
-            cav_var[site],
+            cavity_mean[site],
+            cavity_var[site],
             mean[site],
             np.sqrt(var[site]),
             p,
@@ -329,7 +362,7 @@ def leave_each_out(
         j = a
         while j < b:
             end = j
-            while end < b and member_answer[end] == member_answer[j]:
+            while end < b and factor_response[end] == factor_response[j]:
                 end += 1
             top = -np.inf
             for k in range(n):
@@ -338,8 +371,8 @@ def leave_each_out(
                     min(max((lo + gap * k - start) / step, 0.0), size - 1.0), size
                 )
                 for m in range(j, end):
-                    row = log_lik[member_row[m]]
-                    log_f += member_coef[m] * (
+                    row = log_lik[factor_row[m]]
+                    log_f += factor_weight[m] * (
                         row[first + stride * k]
                         if stride > 0
                         else w0 * row[i]
@@ -359,6 +392,6 @@ def leave_each_out(
                 s1 += weight * x
                 s2 += weight * x * x
             centre = s1 / total
-            out_mean[member_answer[j]] = centre
-            out_var[member_answer[j]] = max(s2 / total - centre * centre, 1e-12)
+            out_mean[factor_response[j]] = centre
+            out_var[factor_response[j]] = max(s2 / total - centre * centre, 1e-12)
             j = end

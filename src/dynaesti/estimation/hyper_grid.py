@@ -14,7 +14,7 @@ import numpy as np
 
 from dynaesti.core import Array
 from dynaesti.errors import InputError
-from dynaesti.model import Banded, Kernel, Leaf, Periodic, as_kernel
+from dynaesti.model import BandwidthKernel, BaseKernel, Kernel, Periodic, as_kernel
 
 R = TypeVar("R")
 BANDWIDTH_CENTRE, BANDWIDTH_SD = 0.3, 0.7  # of log h, in spans
@@ -38,7 +38,7 @@ MOST_POINTS = 2500  # of a grid with more than two
 class Axis:
     """One hyper-parameter: log values, their normal prior, how fine and how far the grid may go."""
 
-    leaves: tuple[int, ...]
+    summands: tuple[int, ...]
     field: str
     centre: float
     sd: float
@@ -53,7 +53,7 @@ class Axis:
 
 
 @dataclass(frozen=True)
-class Evaluated(Generic[R]):
+class GridPoint(Generic[R]):
     """A prior, its result, its log prior mass in the list, and its place on the axes (None for a constant curve)."""
 
     kernel: Kernel
@@ -63,7 +63,7 @@ class Evaluated(Generic[R]):
 
 
 @dataclass(frozen=True)
-class Space:
+class HyperGrid:
     """All priors that a kernel with open hyper-parameters stands for."""
 
     kernel: Kernel
@@ -73,24 +73,24 @@ class Space:
 
     def at(self, point: tuple[float, ...]) -> Kernel:
         """The kernel with numbers in place of its open hyper-parameters."""
-        leaves = list(self.kernel.leaves)
+        summands = list(self.kernel.summands)
         for axis, value in zip(self.axes, point, strict=True):
-            for k in axis.leaves:
-                leaves[k] = replace(leaves[k], **{axis.field: float(np.exp(value))})
-        return as_kernel(tuple(leaves))
+            for k in axis.summands:
+                summands[k] = replace(summands[k], **{axis.field: float(np.exp(value))})
+        return as_kernel(tuple(summands))
 
     def constant(self, point: tuple[float, ...]) -> Kernel:
         """The same with every open bandwidth infinite."""
-        leaves = list(self.at(point).leaves)
+        summands = list(self.at(point).summands)
         for axis in self.axes:
             if axis.field == "bandwidth":
-                for k in axis.leaves:
-                    leaves[k] = replace(leaves[k], **{axis.field: np.inf})
-        return as_kernel(tuple(leaves))
+                for k in axis.summands:
+                    summands[k] = replace(summands[k], **{axis.field: np.inf})
+        return as_kernel(tuple(summands))
 
 
 @dataclass(frozen=True)
-class UnitSpace(Space):
+class UnitVarianceGrid(HyperGrid):
     """A space whose kernels are scaled to total variance 1: amplitudes then say how the variance is shared."""
 
     def at(self, point: tuple[float, ...]) -> Kernel:
@@ -98,68 +98,77 @@ class UnitSpace(Space):
 
 
 def _of_unit_variance(kernel: Kernel) -> Kernel:
-    total = sum(leaf.variance for leaf in kernel.leaves)
-    return as_kernel(tuple(_scaled(leaf, leaf.variance / total) for leaf in kernel.leaves))
+    total = sum(summand.variance for summand in kernel.summands)
+    return as_kernel(
+        tuple(_scaled(summand, summand.variance / total) for summand in kernel.summands)
+    )
 
 
-def _scaled(leaf: Leaf, weight: float) -> Leaf:
+def _scaled(summand: BaseKernel, weight: float) -> BaseKernel:
     """The leaf with unit amplitude and a weight: every kernel has the field, but not the class they share."""
     changes = {"weight": weight, "amplitude": 1.0}
-    return replace(leaf, **changes)
+    return replace(summand, **changes)
 
 
-def unit_space(kernel: Kernel, span: float, gap: float) -> UnitSpace:
+def population_grid(kernel: Kernel, span: float, gap: float) -> UnitVarianceGrid:
     """The axes of a kernel of total variance 1: open bandwidths, and the shares of leaves whose amplitude is to be learned."""
-    leaves = kernel.leaves
+    summands = kernel.summands
     axes = [
         replace(
-            _bandwidth_axis(k, leaf, span, max(gap, span / POPULATION_WAVES)),
+            _bandwidth_axis(k, summand, span, max(gap, span / POPULATION_WAVES)),
             finest=POPULATION_FINEST,
         )
-        for k, leaf in enumerate(leaves)
-        if isinstance(leaf, Banded) and isinstance(leaf.bandwidth, str)
+        for k, summand in enumerate(summands)
+        if isinstance(summand, BandwidthKernel) and isinstance(summand.bandwidth, str)
     ]
-    shared = [k for k, leaf in enumerate(leaves) if leaf.amplitude == "learn"]
+    shared = [k for k, summand in enumerate(summands) if summand.amplitude == "learn"]
     last = shared[-1] if shared else -1
     fixed = as_kernel(
-        tuple(_scaled(leaf, leaf.weight) if k == last else leaf for k, leaf in enumerate(leaves))
+        tuple(
+            _scaled(summand, summand.weight) if k == last else summand
+            for k, summand in enumerate(summands)
+        )
     )
     axes += [Axis((k,), "amplitude", 0.0, SHARE_SD, -3.0, finest=0.3) for k in shared[:-1]]
     _bounded(axes)
-    open_bands = [leaves[k] for axis in axes if axis.field == "bandwidth" for k in axis.leaves]
-    others = [leaf for leaf in leaves if not any(leaf is band for band in open_bands)]
+    open_bands = [summands[k] for axis in axes if axis.field == "bandwidth" for k in axis.summands]
+    others = [summand for summand in summands if not any(summand is band for band in open_bands)]
     static = (
         bool(open_bands)
-        and all(_may_be_constant(leaf) for leaf in open_bands)
-        and all(leaf.constant for leaf in others)
+        and all(_may_be_constant(summand) for summand in open_bands)
+        and all(summand.constant for summand in others)
     )
-    return UnitSpace(fixed, tuple(axes), static, POPULATION_HOPELESS)
+    return UnitVarianceGrid(fixed, tuple(axes), static, POPULATION_HOPELESS)
 
 
-def open_space(kernel: Kernel, span: float, gap: float, unit_prior: bool, spread: float) -> Space:
+def curve_grid(
+    kernel: Kernel, span: float, gap: float, unit_prior: bool, spread: float
+) -> HyperGrid:
     """The axes of a kernel: each open bandwidth, and one common amplitude where amplitudes are open.
 
     `gap` is the typical distance of neighbouring instants: no data can show a shorter bandwidth. `spread` centres the amplitude.
     """
-    leaves = kernel.leaves
+    summands = kernel.summands
     axes = [
-        _bandwidth_axis(k, leaf, span, gap)
-        for k, leaf in enumerate(leaves)
-        if isinstance(leaf, Banded) and isinstance(leaf.bandwidth, str)
+        _bandwidth_axis(k, summand, span, gap)
+        for k, summand in enumerate(summands)
+        if isinstance(summand, BandwidthKernel) and isinstance(summand.bandwidth, str)
     ]
     scaled = tuple(
         k
-        for k, leaf in enumerate(leaves)
-        if leaf.amplitude == "learn" or (leaf.amplitude is None and not unit_prior)
+        for k, summand in enumerate(summands)
+        if summand.amplitude == "learn" or (summand.amplitude is None and not unit_prior)
     )
     if scaled:
         axes.append(
             Axis(scaled, "amplitude", float(np.log(spread)), AMPLITUDE_SD, -np.inf, finest=0.2)
         )
     _bounded(axes)
-    open_bands = [leaves[k] for axis in axes if axis.field == "bandwidth" for k in axis.leaves]
-    return Space(
-        kernel, tuple(axes), bool(open_bands) and all(_may_be_constant(leaf) for leaf in open_bands)
+    open_bands = [summands[k] for axis in axes if axis.field == "bandwidth" for k in axis.summands]
+    return HyperGrid(
+        kernel,
+        tuple(axes),
+        bool(open_bands) and all(_may_be_constant(summand) for summand in open_bands),
     )
 
 
@@ -172,16 +181,16 @@ def _bounded(axes: list[Axis]) -> None:
         )
 
 
-def _may_be_constant(leaf: Leaf) -> bool:
+def _may_be_constant(summand: BaseKernel) -> bool:
     return (
-        isinstance(leaf, Banded)
-        and replace(leaf, bandwidth=np.inf).constant
-        and not isinstance(leaf, Periodic)
+        isinstance(summand, BandwidthKernel)
+        and replace(summand, bandwidth=np.inf).constant
+        and not isinstance(summand, Periodic)
     )
 
 
-def _bandwidth_axis(k: int, leaf: Banded, span: float, gap: float) -> Axis:
-    if isinstance(leaf, Periodic):  # counted within the period
+def _bandwidth_axis(k: int, summand: BandwidthKernel, span: float, gap: float) -> Axis:
+    if isinstance(summand, Periodic):  # counted within the period
         return Axis((k,), "bandwidth", 0.0, BANDWIDTH_SD, float(np.log(0.1)))
     if span <= 0:
         raise InputError(
@@ -189,7 +198,7 @@ def _bandwidth_axis(k: int, leaf: Banded, span: float, gap: float) -> Axis:
             "give a number, or inf for a constant"
         )
     shortest = (
-        max(gap, span / MOST_WAVES) if leaf.featured else gap
+        max(gap, span / MOST_WAVES) if summand.has_finite_basis else gap
     )  # features cost the square of span/h
     return Axis(
         (k,),
@@ -200,7 +209,7 @@ def _bandwidth_axis(k: int, leaf: Banded, span: float, gap: float) -> Axis:
     )
 
 
-def first_nodes(space: Space) -> list[Array]:
+def first_nodes(space: HyperGrid) -> list[Array]:
     """The grid before the data have spoken, in prior sds around the centre; coarser where several axes multiply."""
     steps = np.arange(-2.5, 2.6, 0.5) if len(space.axes) == 1 else np.arange(-2.0, 1.1, 1.0)
     return [
@@ -208,12 +217,12 @@ def first_nodes(space: Space) -> list[Array]:
     ]
 
 
-def explore(
-    space: Space,
+def refine_grid(
+    space: HyperGrid,
     evaluate: Callable[[list[Kernel]], list[R]],
     weigh: Callable[[list[R], Array], Array],
     pick: bool = False,
-) -> list[Evaluated[R]]:
+) -> list[GridPoint[R]]:
     """Evaluate the space's priors, growing and refining the grid by the weights that `weigh(results, log masses)` gives them.
 
     Ends that carry weight are pushed out first, faster each round; nodes are added between others only once the best lies inside. With
@@ -240,12 +249,12 @@ def explore(
 
 
 def _evaluate_all(
-    space: Space,
+    space: HyperGrid,
     nodes: list[Array],
     known: dict[Kernel, R],
     evaluate: Callable[[list[Kernel]], list[R]],
     weigh: Callable[[list[R], Array], Array],
-) -> list[Evaluated[R]]:
+) -> list[GridPoint[R]]:
     """Every promising point of the grid and the constants beside it, with their prior masses; only new ones are evaluated."""
     keep = STATIC_PRIOR if space.static else 0.0
     masses = [_log_masses(axis, values) for axis, values in zip(space.axes, nodes, strict=True)]
@@ -253,20 +262,20 @@ def _evaluate_all(
         dict.fromkeys(mass, 0.0) if axis.field == "bandwidth" else mass
         for axis, mass in zip(space.axes, masses, strict=True)
     ]
-    listed: list[tuple[Kernel, float, tuple[float, ...] | None]] = [
+    as_list: list[tuple[Kernel, float, tuple[float, ...] | None]] = [
         (space.at(p), float(np.log1p(-keep)) + _log_mass(masses, p), p)
         for p in _promising(space, nodes, known, weigh)
     ]
-    listed += [
+    as_list += [
         (space.constant(p), float(np.log(keep)) + _log_mass(constants, p), None)
         for p in _constant_points(space, nodes)
     ]
-    missing = [kernel for kernel, _, _ in listed if kernel not in known]
+    missing = [kernel for kernel, _, _ in as_list if kernel not in known]
     known.update(zip(missing, evaluate(missing), strict=True))
-    return [Evaluated(kernel, known[kernel], mass, point) for kernel, mass, point in listed]
+    return [GridPoint(kernel, known[kernel], mass, point) for kernel, mass, point in as_list]
 
 
-def _constant_points(space: Space, nodes: list[Array]) -> list[tuple[float, ...]]:
+def _constant_points(space: HyperGrid, nodes: list[Array]) -> list[tuple[float, ...]]:
     """Grid points of the constant curves: the bandwidths do not count, so one of each serves."""
     if not space.static:
         return []
@@ -281,7 +290,7 @@ def _constant_points(space: Space, nodes: list[Array]) -> list[tuple[float, ...]
 
 
 def _promising(
-    space: Space,
+    space: HyperGrid,
     nodes: list[Array],
     known: dict[Kernel, R],
     weigh: Callable[[list[R], Array], Array],
@@ -320,7 +329,7 @@ def _cells(values: Array) -> Array:
     return 0.5 * (np.append(gaps, gaps[-1]) + np.insert(gaps, 0, gaps[0]))
 
 
-def _marginal(found: list[Evaluated[R]], shares: Array, axis: int, values: Array) -> Array:
+def _marginal(found: list[GridPoint[R]], shares: Array, axis: int, values: Array) -> Array:
     """Weight of each node of one axis; constants do not count."""
     on_grid = [
         (e.point[axis], share)

@@ -6,8 +6,8 @@ import numpy as np
 
 from dynaesti.core import Array
 from dynaesti.errors import InputError
-from dynaesti.inference import RowTable, row_table
-from dynaesti.model import Bank, PoissonItem
+from dynaesti.inference import LogLikelihoodTable, likelihood_table
+from dynaesti.model import ItemBank, PoissonItem
 
 REACH = (
     8.0,
@@ -24,14 +24,14 @@ MANY_ROWS, COARSE = (
 RESOLVED = 0.35  # log units that the steepest row may change by within a cell
 
 
-def tabulated(bank: Bank, z: Array) -> RowTable:
+def tabulate_items(bank: ItemBank, z: Array) -> LogLikelihoodTable:
     """The rows of all items on a grid of abilities, ready for grafting."""
     rows = bank.rows(z)
-    bank.check_own(rows, z)
-    return row_table(float(z[0]), float(z[1] - z[0]), rows)
+    bank.check_custom_rows(rows, z)
+    return likelihood_table(float(z[0]), float(z[1] - z[0]), rows)
 
 
-def ability_grid(bank: Bank, farthest: float = 0.0) -> Array:
+def ability_grid(bank: ItemBank, farthest: float = 0.0) -> Array:
     """An even grid fine enough for the steepest item, and wide enough for the farthest ability."""
     steep = bank.steepness()
     allowed = CELLS if bank.row_count <= MANY_ROWS else (COARSE, *CELLS)
@@ -49,7 +49,7 @@ def check_reach(farthest: float) -> None:
         )
 
 
-def check_probability(bank: Bank, log_evidence: float, answers: int) -> None:
+def check_probability(bank: ItemBank, log_evidence: float, answers: int) -> None:
     """Refuse a log probability above 0 of answers that have probabilities: the numbers have failed, and nothing told of them is right."""
     discrete = all(
         block.model.categorical or isinstance(block.model, PoissonItem) for block in bank.blocks

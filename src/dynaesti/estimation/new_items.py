@@ -14,25 +14,29 @@ from typing import Any
 import numpy as np
 
 from dynaesti.core import Ints
-from dynaesti.data import Labels, Responses, as_labels, look_up
+from dynaesti.data import Labels, Responses, as_labels, try_index_of
 from dynaesti.errors import ConvergenceWarning, InputError, ResponseError
-from dynaesti.estimation.coding import Coding
-from dynaesti.estimation.e_step import TIGHT, Expectation
-from dynaesti.estimation.fitted import Common
-from dynaesti.estimation.likelihood_table import ability_grid, tabulated
-from dynaesti.estimation.site_layout import Answers, build_answers
-from dynaesti.estimation.standard_errors import covariances_of, gathered, row_slopes
+from dynaesti.estimation.coding import ResponseCoding
+from dynaesti.estimation.e_step import EP_TOLERANCE_FINAL, EStep
+from dynaesti.estimation.fitted import FittedModel
+from dynaesti.estimation.likelihood_table import ability_grid, tabulate_items
+from dynaesti.estimation.site_layout import SiteLayout, build_site_layout
+from dynaesti.estimation.standard_errors import (
+    collect_information,
+    covariances_of,
+    likelihood_gradients,
+)
 from dynaesti.estimation.start_values import unit_of
-from dynaesti.model import Bank, Block, GaussianItem, Leaning
+from dynaesti.model import GaussianItem, ItemBank, ItemBlock, ItemPrior
 
-ADMIT = "; new_items=True lets new ones in"
+NEW_ITEMS_HINT = "; new_items=True lets new ones in"
 ROUNDS, STILL = 100, 0.01  # of EM, and the largest step at rest, in standard errors
 LOOSE = 1e-4  # tolerance of grafting on the way
 
 
-def newcomers(items: Labels, more: Responses) -> tuple[Labels, Ints]:
+def find_new_items(items: Labels, more: Responses) -> tuple[Labels, Ints]:
     """All items' labels, new ones last; and the people of the data who met one of these."""
-    place = look_up(items, more.items.tolist())
+    place = try_index_of(items, more.items.tolist())
     strange = np.flatnonzero(place < 0)
     if not strange.size:
         return items, np.zeros(0, dtype=np.int64)
@@ -40,7 +44,7 @@ def newcomers(items: Labels, more: Responses) -> tuple[Labels, Ints]:
     return labels, np.unique(more.person[np.isin(more.item, strange)])
 
 
-def more_models(models: Labels | None, size: int) -> Labels | None:
+def extend_models(models: Labels | None, size: int) -> Labels | None:
     """Names of the items' models, where the data gave them, with those of new items."""
     return (
         None
@@ -49,10 +53,10 @@ def more_models(models: Labels | None, size: int) -> Labels | None:
     )
 
 
-class Admission:
+class NewItemFit:
     """New items on their way into a fit: first a place among the others, then what the answers say of them."""
 
-    def __init__(self, fit: Common, labels: Labels, more: Responses) -> None:
+    def __init__(self, fit: FittedModel, labels: Labels, more: Responses) -> None:
         self.fit, self.count = fit, labels.size - len(fit.coding.models)
         pattern = _pattern(fit.coding)
         self.coding = replace(
@@ -62,7 +66,7 @@ class Admission:
                 [fit.coding.table, np.tile(fit.coding.table[pattern], (self.count, 1))]
             ),
         )
-        block_of, place = fit.bank.place_of_items()
+        block_of, place = fit.bank.index_in_blocks()
         self.number = int(block_of[pattern])
         block = _beginners(
             fit.bank.blocks[self.number], int(place[pattern]), len(fit.coding.models), self.count
@@ -70,36 +74,38 @@ class Admission:
         if (
             isinstance(block.model, GaussianItem) and block.values.shape[1]
         ):  # measurements of a new item have a zero and unit of their own
-            number = look_up(labels, more.items.tolist())[more.item]
+            number = try_index_of(labels, more.items.tolist())[more.item]
             block = replace(
                 block, values=np.array([unit_of(more.resp[number == k]) for k in block.items])
             )
         self.bank = self._with(block)
 
-    def answers(self, responses: Responses) -> Answers:
+    def answers(self, responses: Responses) -> SiteLayout:
         """The answers of people who met new items, their earlier ones included, as sites."""
         try:
-            return build_answers(responses, self.coding, self.bank)
+            return build_site_layout(responses, self.coding, self.bank)
         except ResponseError as error:
             raise InputError(
                 f"{error} (new items take the categories of the others; fit again where theirs differ)"
             ) from None
 
-    def learned(self, answers: Answers) -> dict[str, Any]:
+    def learned(self, answers: SiteLayout) -> dict[str, Any]:
         """Coding, bank and covariance of the fit with these items in it."""
         fit, kernels = self.fit, list(self.fit.kernels)
-        engine, bank, size = Expectation(answers, fit.options["threads"]), self.bank, self.count
+        e_step, bank, size = EStep(answers, fit.options["threads"]), self.bank, self.count
         grid = ability_grid(bank, fit.options["farthest"])
         sites: list[Any] = [None] * len(kernels)
         for _ in range(ROUNDS):
-            table = tabulated(bank, grid)
-            expected = engine.run(table, kernels, fit.population, sites, LOOSE)
+            table = tabulate_items(bank, grid)
+            expected = e_step.run(table, kernels, fit.population, sites, LOOSE)
             sites = [(g.precision, g.shift) for g in expected.grafted]
-            new = _last(bank.blocks[self.number], size, fit.bank.blocks[self.number].leaning)
-            counts = engine.counts(kernels, expected, table)[
+            new = _last(bank.blocks[self.number], size, fit.bank.blocks[self.number].item_prior)
+            counts = e_step.counts(kernels, expected, table)[
                 bank.blocks[self.number].end_row - size * new.depth :
             ][: size * new.depth]
-            moved, curvature = new.improved(np.ascontiguousarray(counts), bank.metric.theta(grid))
+            moved, curvature = new.improved(
+                np.ascontiguousarray(counts), bank.ability_scale.theta(grid)
+            )
             if new.model.shared:  # thresholds are those of the items that are there
                 own = fit.bank.blocks[self.number].u[:1]
                 moved = replace(moved, u=moved.u.mean(axis=1, keepdims=True) + own - own.mean())
@@ -118,13 +124,19 @@ class Admission:
             )
         covariance = None
         if fit.covariance is not None and fit.shared is not None:
-            table = tabulated(bank, grid)
-            expected = engine.run(table, kernels, fit.population, sites, TIGHT)
-            told = gathered(
-                engine, bank, table, row_slopes(bank, grid), kernels, expected, joint=False
+            table = tabulate_items(bank, grid)
+            expected = e_step.run(table, kernels, fit.population, sites, EP_TOLERANCE_FINAL)
+            told = collect_information(
+                e_step,
+                bank,
+                table,
+                likelihood_gradients(bank, grid),
+                kernels,
+                expected,
+                joint=False,
             )
             old = fit.covariance[self.number]
-            block = _last(bank.blocks[self.number], size, fit.bank.blocks[self.number].leaning)
+            block = _last(bank.blocks[self.number], size, fit.bank.blocks[self.number].item_prior)
             grown = np.concatenate(
                 [
                     old,
@@ -136,9 +148,9 @@ class Admission:
             covariance = (*fit.covariance[: self.number], grown, *fit.covariance[self.number + 1 :])
         return {"coding": self.coding, "bank": bank, "covariance": covariance}
 
-    def _with(self, new: Block) -> Bank:
+    def _with(self, new: ItemBlock) -> ItemBank:
         """The fit's bank with the new items in their block; rows of later blocks move on."""
-        blocks: list[Block] = []
+        blocks: list[ItemBlock] = []
         for k, block in enumerate(self.fit.bank.blocks):
             first_row = blocks[-1].end_row if blocks else 0
             if k == self.number:
@@ -153,7 +165,7 @@ class Admission:
         return replace(self.fit.bank, blocks=tuple(blocks))
 
 
-def _pattern(coding: Coding) -> int:
+def _pattern(coding: ResponseCoding) -> int:
     """The item that new ones are coded like: one with the commonest categories."""
     kinds = {(type(model), model.signed) for model in coding.models}
     if len(kinds) > 1:
@@ -165,9 +177,9 @@ def _pattern(coding: Coding) -> int:
     return rows.index(Counter(rows).most_common(1)[0][0])
 
 
-def _beginners(block: Block, like: int, first: int, count: int) -> Block:
+def _beginners(block: ItemBlock, like: int, first: int, count: int) -> ItemBlock:
     """New items as a block, in the middle of the others."""
-    return Block(
+    return ItemBlock(
         block.model,
         block.size,
         first + np.arange(count),
@@ -180,7 +192,7 @@ def _beginners(block: Block, like: int, first: int, count: int) -> Block:
     )
 
 
-def _last(block: Block, count: int, others: Leaning) -> Block:
+def _last(block: ItemBlock, count: int, others: ItemPrior) -> ItemBlock:
     """The last items of a block as one of their own, under the priors of the others."""
     given = replace(
         others, slope=np.tile(others.slope.min(axis=0), (count, 1))

@@ -6,23 +6,25 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynaesti.core import Array, Ints, compiled
+from dynaesti.core import Array, Ints, jit
 from dynaesti.model import Kernel
 
 ROUNDS = 200  # at most
 
 
-def population_weights(log_evidence: Array, log_prior: Array, pool: bool) -> tuple[Array, Array]:
+def estimate_population_weights(
+    log_evidence: Array, log_prior: Array, pool: bool
+) -> tuple[Array, Array]:
     """(weights of each curve (priors, curves), population's prior weights); with `pool` the latter are learned."""
     share = (
-        population_share(log_evidence, log_prior)
+        estimate_mixing_weights(log_evidence, log_prior)
         if pool
         else np.exp(log_prior - np.logaddexp.reduce(log_prior))
     )
-    return curve_weights(share, log_evidence), share
+    return posterior_weights(share, log_evidence), share
 
 
-def population_share(log_evidence: Array, log_prior: Array) -> Array:
+def estimate_mixing_weights(log_evidence: Array, log_prior: Array) -> Array:
     """The population's distribution over priors, learned by EM; the list's own prior counts as one curve more."""
     base = np.exp(log_prior - np.logaddexp.reduce(log_prior))
     if base.size == 1:
@@ -32,7 +34,7 @@ def population_share(log_evidence: Array, log_prior: Array) -> Array:
     )
 
 
-@compiled
+@jit
 def _pooled(relative: Array, base: Array, rounds: int) -> Array:
     """EM for the shares, from each curve's evidences (curves, priors) relative to its best."""
     curves, priors = relative.shape
@@ -56,13 +58,13 @@ def _pooled(relative: Array, base: Array, rounds: int) -> Array:
     return share
 
 
-def population_evidence(log_evidence: Array, share: Array) -> float:
+def mixture_log_evidence(log_evidence: Array, share: Array) -> float:
     """Log evidence of all curves together, each mixing the priors by the population's shares."""
     with np.errstate(divide="ignore"):
         return float(np.logaddexp.reduce(np.log(share)[:, None] + log_evidence, axis=0).sum())
 
 
-def representatives(log_evidence: Array, log_prior: Array, most: int, worth: float) -> Ints:
+def select_priors_greedily(log_evidence: Array, log_prior: Array, most: int, worth: float) -> Ints:
     """A few priors that serve the population nearly as well as the whole list, in its order.
 
     One after the other, the one is taken that adds most to the evidence of all curves together, as long as it adds `worth` nats. The
@@ -70,8 +72,8 @@ def representatives(log_evidence: Array, log_prior: Array, most: int, worth: flo
     """
 
     def evidence(chosen: list[int]) -> float:
-        return population_evidence(
-            log_evidence[chosen], population_share(log_evidence[chosen], log_prior[chosen])
+        return mixture_log_evidence(
+            log_evidence[chosen], estimate_mixing_weights(log_evidence[chosen], log_prior[chosen])
         )
 
     picked = [int((log_evidence.sum(axis=1) + log_prior).argmax())]
@@ -88,13 +90,13 @@ def representatives(log_evidence: Array, log_prior: Array, most: int, worth: flo
     return np.sort(np.array(picked, dtype=np.int64))
 
 
-def log_list_prior(population: Array, log_prior: Array) -> float:
+def log_prior_of_weights(population: Array, log_prior: Array) -> float:
     """Log density of the population's weights, for which the list's own prior counts as one curve."""
     base = np.exp(log_prior - np.logaddexp.reduce(log_prior))
     return float(base @ np.log(np.maximum(population, 1e-300)))
 
 
-def curve_weights(share: Array, log_evidence: Array) -> Array:
+def posterior_weights(share: Array, log_evidence: Array) -> Array:
     """Weights of the priors for each curve (priors, curves), given the population's."""
     with np.errstate(divide="ignore"):
         logs = np.log(share)[:, None] + log_evidence
@@ -102,7 +104,7 @@ def curve_weights(share: Array, log_evidence: Array) -> Array:
 
 
 @dataclass(frozen=True)
-class Priors:
+class PriorMixture:
     """The list of priors that a population mixes: their log masses in the list, and their shares in the population as far as known."""
 
     kernels: tuple[Kernel, ...]
@@ -110,22 +112,22 @@ class Priors:
     share: Array
 
     @staticmethod
-    def one(kernel: Kernel) -> Priors:
+    def one(kernel: Kernel) -> PriorMixture:
         """A single prior."""
-        return Priors((kernel,), np.zeros(1), np.ones(1))
+        return PriorMixture((kernel,), np.zeros(1), np.ones(1))
 
-    def take(self, chosen: Ints) -> Priors:
+    def take(self, chosen: Ints) -> PriorMixture:
         """Some of them."""
-        return Priors(
+        return PriorMixture(
             tuple(self.kernels[k] for k in chosen),
             self.log_mass[chosen],
             self.share[chosen] / self.share[chosen].sum(),
         )
 
-    def with_more(self, more: Priors) -> Priors:
+    def with_more(self, more: PriorMixture) -> PriorMixture:
         """Others beside them, with the share that they have among their own."""
         share = np.append(self.share, more.share)
-        return Priors(
+        return PriorMixture(
             (*self.kernels, *more.kernels),
             np.append(self.log_mass, more.log_mass),
             share / share.sum(),

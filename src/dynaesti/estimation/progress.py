@@ -6,12 +6,12 @@ from typing import TextIO
 
 import numpy as np
 
-from dynaesti.estimation.em import Step
+from dynaesti.estimation.em import IterationRecord
 
 SELDOM = 30.0  # seconds between lines where they stay
 
 
-class LiveLine:
+class ProgressLine:
     """Listens to a fit's steps."""
 
     def __init__(self, tolerance: float, stream: TextIO | None = None) -> None:
@@ -20,7 +20,7 @@ class LiveLine:
         self.target, self.told, self.width = tolerance, -np.inf, 0
         self.changes: list[float] = []
 
-    def __call__(self, step: Step) -> None:
+    def __call__(self, step: IterationRecord) -> None:
         """Tell of a step."""
         self.changes = (
             [step.change]
@@ -52,7 +52,7 @@ class LiveLine:
             self.stream.write("\r" + text.ljust(self.width))
             self.stream.flush()
 
-    def _left(self, step: Step) -> str:
+    def _left(self, step: IterationRecord) -> str:
         """Time left, were the change to shrink on as it has."""
         if len(self.changes) < 4 or self.changes[-1] >= self.changes[0]:
             return "time left unknown yet"

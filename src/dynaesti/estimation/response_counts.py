@@ -9,13 +9,13 @@ import numpy as np
 from dynaesti.core import Array, Bools, Ints
 from dynaesti.data import Responses
 from dynaesti.errors import ResponseError
-from dynaesti.model import MOST_VALUES, ItemModel, OwnModel
+from dynaesti.model import MOST_VALUES, CustomItemModel, ItemModel
 
 MOST_CATEGORIES = 60
 
 
 @dataclass(frozen=True)
-class Stock:
+class ResponseCounts:
     """How often each item got each response; for amounts their number, mean, and squares about it."""
 
     people: int
@@ -27,14 +27,14 @@ class Stock:
     values: Array  # distinct responses to items with categories, rising
     counts: Array  # (items, values)
 
-    def __add__(self, other: Stock) -> Stock:
+    def __add__(self, other: ResponseCounts) -> ResponseCounts:
         values = np.union1d(self.values, other.values)
         counts = np.zeros((self.number.size, values.size))
         for part in (self, other):
             counts[:, np.searchsorted(values, part.values)] += part.counts
         both = self.number + other.number
         apart, share = other.mean - self.mean, other.number / np.maximum(both, 1)
-        return Stock(
+        return ResponseCounts(
             self.people + other.people,
             both,
             self.mean + apart * share,
@@ -50,11 +50,13 @@ class Stock:
 
 def amounts(models: tuple[ItemModel, ...]) -> Bools:
     """Which items' responses are amounts, without categories."""
-    kinds = {kind: not kind.categorical and not isinstance(kind, OwnModel) for kind in set(models)}
+    kinds = {
+        kind: not kind.categorical and not isinstance(kind, CustomItemModel) for kind in set(models)
+    }
     return np.array([kinds[model] for model in models])
 
 
-def take_stock(responses: Responses, models: tuple[ItemModel, ...]) -> Stock:
+def count_responses(responses: Responses, models: tuple[ItemModel, ...]) -> ResponseCounts:
     """Of the answers to items with these models."""
     items, resp = responses.item, responses.resp
     size = len(models)
@@ -71,7 +73,7 @@ def take_stock(responses: Responses, models: tuple[ItemModel, ...]) -> Stock:
     with np.errstate(over="ignore", invalid="ignore"):
         mean = np.bincount(items, resp, size) / np.maximum(number, 1)
         squares = np.bincount(items, (resp - mean[items]) ** 2, size).astype(np.float64)
-    return Stock(responses.people.size, number, mean, squares, values, counts)
+    return ResponseCounts(responses.people.size, number, mean, squares, values, counts)
 
 
 def check_values(values: Array, models: tuple[ItemModel, ...]) -> None:
@@ -79,7 +81,7 @@ def check_values(values: Array, models: tuple[ItemModel, ...]) -> None:
     kinds = {
         type(model) for model, amount in zip(models, amounts(models), strict=True) if not amount
     }
-    if values.size > (MOST_VALUES if kinds <= {OwnModel} else MOST_CATEGORIES):
+    if values.size > (MOST_VALUES if kinds <= {CustomItemModel} else MOST_CATEGORIES):
         raise ResponseError(
             f"resp: {values.size} distinct values for models with categories; recode them, or use poisson, gaussian or "
             "beta"

@@ -9,33 +9,37 @@ from typing import Any
 
 import numpy as np
 
-from dynaesti.core import Array, one_blas_thread
+from dynaesti.core import Array, single_blas_thread
 from dynaesti.errors import BandwidthWarning, InputError
 from dynaesti.estimation.checkpoint import Checkpoint
-from dynaesti.estimation.coding import Coding
-from dynaesti.estimation.e_step import TIGHT
-from dynaesti.estimation.em import Listener, Loop, Mark, Step
-from dynaesti.estimation.fitted import Common
-from dynaesti.estimation.hyper_grid import UnitSpace, explore, unit_space
+from dynaesti.estimation.coding import ResponseCoding
+from dynaesti.estimation.e_step import EP_TOLERANCE_FINAL
+from dynaesti.estimation.em import EMState, IterationRecord, Loop, OnIteration
+from dynaesti.estimation.fitted import FittedModel
+from dynaesti.estimation.hyper_grid import UnitVarianceGrid, population_grid, refine_grid
 from dynaesti.estimation.likelihood_table import (
     ability_grid,
     check_probability,
     check_reach,
-    tabulated,
+    tabulate_items,
 )
-from dynaesti.estimation.people import Crowd, InMemory
+from dynaesti.estimation.people import People, PeopleInMemory
 from dynaesti.estimation.population import (
-    Priors,
-    log_list_prior,
-    population_evidence,
-    population_share,
-    representatives,
+    PriorMixture,
+    estimate_mixing_weights,
+    log_prior_of_weights,
+    mixture_log_evidence,
+    select_priors_greedily,
 )
 from dynaesti.estimation.scale import Point
-from dynaesti.estimation.site_layout import Answers
-from dynaesti.estimation.standard_errors import item_covariances, joint_wanted, shared_covariance
-from dynaesti.estimation.subsample import Census
-from dynaesti.model import Bank, Kernel
+from dynaesti.estimation.site_layout import SiteLayout
+from dynaesti.estimation.standard_errors import (
+    item_covariances,
+    shared_covariance,
+    use_joint_information,
+)
+from dynaesti.estimation.subsample import PersonSummary
+from dynaesti.model import ItemBank, Kernel
 
 SOME, FEW = 60_000, 20_000  # sites of the first look, and of the search for priors
 ANSWERS = 100  # answers an item has in the first look, on average: fewer would mislead more than they save
@@ -52,21 +56,21 @@ LOOSER = 10.0  # the first look may stop at so many times the tolerance
 
 
 @dataclass(frozen=True)
-class Fitted:
+class EMResult:
     """What the stages leave: the last look, the priors, the trace, and the items' standard errors."""
 
     point: Point
-    priors: Priors
-    trace: tuple[Step, ...]
+    priors: PriorMixture
+    trace: tuple[IterationRecord, ...]
     converged: bool
     covariance: (
         tuple[Array, ...] | None
     )  # of the items' parameters, a block each: (items, parameters, parameters)
     shared: Array | None  # of the abilities' zero and log unit, a part of every item's: (2, 2)
 
-    def common(self, coding: Coding, options: Mapping[str, Any]) -> Common:
+    def common(self, coding: ResponseCoding, options: Mapping[str, Any]) -> FittedModel:
         """What a fit keeps of it."""
-        return Common(
+        return FittedModel(
             coding,
             self.point.bank,
             self.priors.kernels,
@@ -80,9 +84,9 @@ class Fitted:
         )
 
 
-def typical_times(census: Census, some: Answers) -> tuple[float, float]:
+def typical_times(person_summary: PersonSummary, some: SiteLayout) -> tuple[float, float]:
     """Median span of the people who have any, and the typical gap between the answers of some of them."""
-    spans = (census.last - census.first)[census.last > census.first]
+    spans = (person_summary.last - person_summary.first)[person_summary.last > person_summary.first]
     if not spans.size:
         return 0.0, 1.0
     inner = np.ones(some.times.size, dtype=bool)
@@ -93,34 +97,36 @@ def typical_times(census: Census, some: Answers) -> tuple[float, float]:
 
 
 @dataclass
-class Stages:
+class EMSchedule:
     """The stages of one fit, run one after the other; a mark resumes in the midst of one."""
 
-    crowd: Crowd
+    people: People
     kernel: Kernel
     iterations: int
     tolerance: float
     threads: int | None = None
-    listen: Listener | None = None
+    listen: OnIteration | None = None
     checkpoint: Checkpoint | None = None
     errors: bool = True
-    known: Priors | None = None  # of an earlier fit of nearly the same data: no search for them
-    trace: list[Step] = field(default_factory=list)
-    resume: Mark | None = None
+    known: PriorMixture | None = (
+        None  # of an earlier fit of nearly the same data: no search for them
+    )
+    trace: list[IterationRecord] = field(default_factory=list)
+    resume: EMState | None = None
 
-    @one_blas_thread()
-    def run(self, bank: Bank) -> Fitted:
+    @single_blas_thread()
+    def run(self, bank: ItemBank) -> EMResult:
         """All of them."""
         self.resume = None if self.checkpoint is None else self.checkpoint.resume(bank)
-        census = self.crowd.census
-        few = InMemory(self.crowd.take(census.sample(FEW)), self.threads)
-        space = None if self.known is not None else self._space(few.engine.answers)
-        priors = self.known or Priors.one(
+        person_summary = self.people.person_summary
+        few = PeopleInMemory(self.people.take(person_summary.sample(FEW)), self.threads)
+        space = None if self.known is not None else self._space(few.e_step.answers)
+        priors = self.known or PriorMixture.one(
             self.kernel if space is None else space.at(tuple(axis.centre for axis in space.axes))
         )
         if self.known is None and not self._past(1):
             bank, priors = self._first_passes(bank, priors, few, space)
-        loop, converged, again = self._loop(2, self.crowd, priors), False, self._past(2)
+        loop, converged, again = self._loop(2, self.people, priors), False, self._past(2)
         if not again:
             bank, converged = loop.run(bank, self._most(), self.tolerance, self._taken(2))
             again = (
@@ -133,29 +139,33 @@ class Stages:
         if again:
             loop.stage = STAGES[3]
             bank, converged = loop.run(bank, self._most(), self.tolerance, self._taken(3))
-        point, _ = loop.look(bank, TIGHT, counting=False)
+        point, _ = loop.look(bank, EP_TOLERANCE_FINAL, counting=False)
         check_reach(point.farthest)
-        check_probability(point.bank, point.log_evidence, self.crowd.answers)
+        check_probability(point.bank, point.log_evidence, self.people.answers)
         spread, shared = self._covariance(loop, point) if self.errors else (None, None)
-        return Fitted(point, loop.priors, tuple(self.trace), converged, spread, shared)
+        return EMResult(point, loop.priors, tuple(self.trace), converged, spread, shared)
 
     def _first_passes(
-        self, bank: Bank, priors: Priors, few: InMemory, space: UnitSpace | None
-    ) -> tuple[Bank, Priors]:
+        self,
+        bank: ItemBank,
+        priors: PriorMixture,
+        few: PeopleInMemory,
+        space: UnitVarianceGrid | None,
+    ) -> tuple[ItemBank, PriorMixture]:
         """Items and priors to begin with, from some people where these are a small part of all."""
-        census = self.crowd.census
-        chosen = census.sample(max(SOME, ANSWERS * bank.item_count))
+        person_summary = self.people.person_summary
+        chosen = person_summary.sample(max(SOME, ANSWERS * bank.item_count))
         some = (
-            InMemory(self.crowd.take(chosen), self.threads)
-            if chosen.size < 0.4 * census.people
+            PeopleInMemory(self.people.take(chosen), self.threads)
+            if chosen.size < 0.4 * person_summary.people
             else None
         )
         if space is not None and space.axes and not self._past(0):
-            first = self._loop(0, some or self.crowd, priors)
+            first = self._loop(0, some or self.people, priors)
             bank, _ = first.run(
                 bank, min(self.iterations, FIRST_LOOK), LOOSER * self.tolerance, self._taken(0)
             )
-            priors = search(few, bank, space)
+            priors = select_priors(few, bank, space)
         if some is not None and len(self.trace) < self.iterations:
             look = self._loop(1, some, priors)
             bank, _ = look.run(
@@ -169,35 +179,35 @@ class Stages:
 
     def _covariance(self, loop: Loop, point: Point) -> tuple[tuple[Array, ...], Array]:
         bank = point.bank
-        found = self.crowd.information(
+        found = self.people.information(
             bank,
             point.grid,
             list(loop.priors.kernels),
             loop.priors.share,
-            joint_wanted(bank, self.crowd.census.people),
+            use_joint_information(bank, self.people.person_summary.people),
         )
         return item_covariances(bank, found), shared_covariance(found)
 
-    def _space(self, few: Answers) -> UnitSpace | None:
+    def _space(self, few: SiteLayout) -> UnitVarianceGrid | None:
         """The priors to choose from; none for constant abilities."""
         if self.kernel.static:
             return None
-        span, gap = typical_times(self.crowd.census, few)
+        span, gap = typical_times(self.people.person_summary, few)
         if span <= 0:
-            first, last = self.crowd.census.first, self.crowd.census.last
+            first, last = self.people.person_summary.first, self.people.person_summary.last
             who = (
                 "everybody answered at one instant"
                 if first.min() == last.max()
                 else "nobody answered at more than one instant"
             )
             raise InputError(f"time: {who}, so nothing can be seen of change; use bandwidth=inf")
-        return unit_space(self.kernel, span, gap)
+        return population_grid(self.kernel, span, gap)
 
     def _past(self, stage: int) -> bool:
         """Whether the mark lies beyond a stage."""
         return self.resume is not None and STAGES.index(self.resume.stage) > stage
 
-    def _taken(self, stage: int) -> Mark | None:
+    def _taken(self, stage: int) -> EMState | None:
         """The mark, if it lies in this stage; it serves once."""
         found = (
             self.resume
@@ -210,20 +220,22 @@ class Stages:
     def _most(self) -> int:
         return max(self.iterations, len(self.trace) + 1)
 
-    def _loop(self, stage: int, crowd: Crowd, priors: Priors) -> Loop:
+    def _loop(self, stage: int, people: People, priors: PriorMixture) -> Loop:
         return Loop(
-            crowd, priors, STAGES[stage], self.listen, self.trace, self.checkpoint, self.threads
+            people, priors, STAGES[stage], self.listen, self.trace, self.checkpoint, self.threads
         )
 
-    def _moved_on(self, bank: Bank) -> bool:
+    def _moved_on(self, bank: ItemBank) -> bool:
         """Whether the items have moved since the search for priors, so that another might find others."""
         everyone = [step.objective for step in self.trace if step.stage == STAGES[2]]
         by_some = any(step.stage == STAGES[1] for step in self.trace)
         return by_some or abs(everyone[-1] - everyone[0]) > HARDLY * bank.free_count
 
-    def _add_missed(self, loop: Loop, few: InMemory, bank: Bank, space: UnitSpace) -> bool:
+    def _add_missed(
+        self, loop: Loop, few: PeopleInMemory, bank: ItemBank, space: UnitVarianceGrid
+    ) -> bool:
         """Priors that the population uses now that the items have moved join the loop; whether there are any."""
-        found = search(few, bank, space)
+        found = select_priors(few, bank, space)
         missed = np.array(
             [k for k, kernel in enumerate(found.kernels) if kernel not in loop.priors.kernels],
             dtype=np.int64,
@@ -232,35 +244,37 @@ class Stages:
             return False
         joined = loop.priors.with_more(replace(found.take(missed), share=found.share[missed]))
         logs = _evidence(few, bank, joined)
-        chosen = representatives(logs, joined.log_mass, MOST_PRIORS, WORTH)
+        chosen = select_priors_greedily(logs, joined.log_mass, MOST_PRIORS, WORTH)
         here = np.arange(len(loop.priors.kernels))
         if (
             _mixed(logs[chosen], joined.log_mass[chosen])
             < _mixed(logs[here], joined.log_mass[here]) + WORTH_LATE
         ):
             return False
-        loop.priors = replace(joined, share=population_share(logs, joined.log_mass)).take(chosen)
-        loop.crowd.forget(list(loop.priors.kernels))
+        loop.priors = replace(joined, share=estimate_mixing_weights(logs, joined.log_mass)).take(
+            chosen
+        )
+        loop.people.drop_cached(list(loop.priors.kernels))
         return True
 
 
-def _evidence(few: InMemory, bank: Bank, priors: Priors) -> Array:
+def _evidence(few: PeopleInMemory, bank: ItemBank, priors: PriorMixture) -> Array:
     """Log evidence of each of few people under each of the priors."""
     kernels = list(priors.kernels)
-    return few.engine.run(
-        tabulated(bank, ability_grid(bank)), kernels, priors.share, [None] * len(kernels), 1e-4
+    return few.e_step.run(
+        tabulate_items(bank, ability_grid(bank)), kernels, priors.share, [None] * len(kernels), 1e-4
     ).evidence
 
 
 def _mixed(logs: Array, log_mass: Array) -> float:
     """Log evidence of everyone under a list of priors, its shares learned."""
-    share = population_share(logs, log_mass)
-    return population_evidence(logs, share) + log_list_prior(share, log_mass)
+    share = estimate_mixing_weights(logs, log_mass)
+    return mixture_log_evidence(logs, share) + log_prior_of_weights(share, log_mass)
 
 
-def search(few: InMemory, bank: Bank, space: UnitSpace) -> Priors:
+def select_priors(few: PeopleInMemory, bank: ItemBank, space: UnitVarianceGrid) -> PriorMixture:
     """The priors that the population uses, from a look at few people."""
-    table = tabulated(bank, ability_grid(bank))
+    table = tabulate_items(bank, ability_grid(bank))
     settled: dict[
         bool, tuple[Array, Array]
     ] = {}  # sites of constant and of moving abilities: they hardly depend on the prior
@@ -268,7 +282,7 @@ def search(few: InMemory, bank: Bank, space: UnitSpace) -> Priors:
     def evidence(kernels: list[Kernel]) -> list[Array]:
         if not kernels:
             return []
-        found = few.engine.run(
+        found = few.e_step.run(
             table,
             kernels,
             np.ones(len(kernels)),
@@ -284,23 +298,23 @@ def search(few: InMemory, bank: Bank, space: UnitSpace) -> Priors:
         return list(found.evidence)
 
     def weigh(results: list[Array], log_mass: Array) -> Array:
-        return population_share(np.array(results), log_mass)
+        return estimate_mixing_weights(np.array(results), log_mass)
 
-    found = explore(space, evidence, weigh)
+    found = refine_grid(space, evidence, weigh)
     mass = np.array([e.log_mass for e in found])
     share = weigh([e.result for e in found], mass)
-    keep = representatives(np.array([e.result for e in found]), mass, MOST_PRIORS, WORTH)
+    keep = select_priors_greedily(np.array([e.result for e in found]), mass, MOST_PRIORS, WORTH)
     _tell_edge(space, [e.kernel for e in found], share)
-    few.forget([])
-    return Priors(tuple(e.kernel for e in found), mass, share).take(keep)
+    few.drop_cached([])
+    return PriorMixture(tuple(e.kernel for e in found), mass, share).take(keep)
 
 
-def _tell_edge(space: UnitSpace, kernels: list[Kernel], share: Array) -> None:
+def _tell_edge(space: UnitVarianceGrid, kernels: list[Kernel], share: Array) -> None:
     """Weight that piles up at the shortest bandwidth means misfit or local dependence, not learning."""
     for axis in space.axes:
         if axis.field != "bandwidth":
             continue
-        at = [np.log(kernel.leaves[axis.leaves[0]].number("bandwidth")) for kernel in kernels]
+        at = [np.log(kernel.summands[axis.summands[0]].number("bandwidth")) for kernel in kernels]
         edge = float(share[np.array(at) <= axis.lowest + 1e-9].sum())
         if edge > 0.3:
             warnings.warn(

@@ -10,23 +10,23 @@ import numpy as np
 
 from dynaesti.core import Array, Ints
 from dynaesti.data import Responses
-from dynaesti.estimation.coding import Coding
-from dynaesti.estimation.subsample import Census
-from dynaesti.model import Bank, Kernel, OwnModel
+from dynaesti.estimation.coding import ResponseCoding
+from dynaesti.estimation.subsample import PersonSummary
+from dynaesti.model import CustomItemModel, ItemBank, Kernel
 
 ROW_PARTS = 16  # that the counts of all rows are added up in
 
 
 @dataclass(frozen=True)
-class Answers:
+class SiteLayout:
     """Everyone's answers as sites: people in order, a site for each instant, members (row, coefficient) of each site."""
 
     times: Array  # (sites,)
     site_start: Ints  # (people + 1,)
-    member_start: Ints  # (sites + 1,)
-    member_row: Ints
-    member_coef: Array
-    member_answer: Ints  # which answer (of the responses) a member belongs to
+    factor_start: Ints  # (sites + 1,)
+    factor_row: Ints
+    factor_weight: Array
+    factor_response: Ints  # which answer (of the responses) a member belongs to
     constant: Array  # (people,): log-likelihood that no ability can change
 
     @property
@@ -35,7 +35,7 @@ class Answers:
         return self.site_start.size - 1
 
     def __len__(self) -> int:
-        return int(self.member_answer[-1]) + 1
+        return int(self.factor_response[-1]) + 1
 
     @cached_property
     def spans(self) -> tuple[Array, Array]:
@@ -43,14 +43,14 @@ class Answers:
         return self.times[self.site_start[:-1]], self.times[self.site_start[1:] - 1]
 
     @cached_property
-    def census(self) -> Census:
+    def person_summary(self) -> PersonSummary:
         """What is worth knowing of everyone when some are to stand for all."""
         first, last = self.spans
         sites = np.diff(self.site_start)
-        member = self.member_start[self.site_start[:-1]]
-        told = self.member_coef * (self.member_row + 1.0)
-        when = np.repeat(self.times, np.diff(self.member_start))
-        return Census(
+        member = self.factor_start[self.site_start[:-1]]
+        told = self.factor_weight * (self.factor_row + 1.0)
+        when = np.repeat(self.times, np.diff(self.factor_start))
+        return PersonSummary(
             sites,
             first,
             last,
@@ -60,36 +60,36 @@ class Answers:
         )
 
     @property
-    def alone(self) -> bool:
+    def one_factor_per_site(self) -> bool:
         """Whether every site has one term of one answer."""
-        return self.member_row.size == self.times.size
+        return self.factor_row.size == self.times.size
 
     @cached_property
-    def by_row(self) -> list[Ints]:
+    def sites_by_row(self) -> list[Ints]:
         """The sites in the order of their rows, cut between rows into parts of about the same size; where each has one."""
-        order = np.argsort(self.member_row, kind="stable")
-        rows = self.member_row[order]
+        order = np.argsort(self.factor_row, kind="stable")
+        rows = self.factor_row[order]
         cuts = np.searchsorted(
             rows, rows[np.linspace(0, rows.size - 1, ROW_PARTS + 1).astype(np.int64)[1:-1]]
         )
         return [part for part in np.split(order, np.unique(cuts)) if part.size]
 
     @cached_property
-    def merged(self) -> Answers:
+    def merged(self) -> SiteLayout:
         """All answers of a person in one site: exact where abilities are constant."""
         first, last = self.spans
-        return Answers(
+        return SiteLayout(
             0.5 * (first + last),
             np.arange(self.people + 1),
-            self.member_start[self.site_start],
-            self.member_row,
-            self.member_coef,
-            self.member_answer,
+            self.factor_start[self.site_start],
+            self.factor_row,
+            self.factor_weight,
+            self.factor_response,
             self.constant,
         )
 
     @staticmethod
-    def joined(parts: Sequence[Answers]) -> Answers:
+    def joined(parts: Sequence[SiteLayout]) -> SiteLayout:
         """The people of all parts, one part after the other."""
 
         def starts(name: str) -> Ints:
@@ -104,42 +104,42 @@ class Answers:
 
         before = np.cumsum([0, *(len(part) for part in parts)])
         answer = np.concatenate(
-            [part.member_answer + n for part, n in zip(parts, before, strict=False)]
+            [part.factor_response + n for part, n in zip(parts, before, strict=False)]
         )
-        return Answers(
+        return SiteLayout(
             whole("times"),
             starts("site_start"),
-            starts("member_start"),
-            whole("member_row").astype(np.int64),
-            whole("member_coef"),
+            starts("factor_start"),
+            whole("factor_row").astype(np.int64),
+            whole("factor_weight"),
             answer,
             whole("constant"),
         )
 
-    def take(self, people: Ints) -> Answers:
+    def take(self, people: Ints) -> SiteLayout:
         """Some of the people."""
-        sites = runs(self.site_start, people)
-        members = runs(self.member_start, sites)
-        counts = self.member_start[sites + 1] - self.member_start[sites]
+        sites = take_rows(self.site_start, people)
+        members = take_rows(self.factor_start, sites)
+        counts = self.factor_start[sites + 1] - self.factor_start[sites]
         answer = np.cumsum(
-            np.diff(self.member_answer[members], prepend=self.member_answer[members[:1]]) != 0
+            np.diff(self.factor_response[members], prepend=self.factor_response[members[:1]]) != 0
         )
-        return Answers(
+        return SiteLayout(
             self.times[sites],
             _starts(self.site_start[people + 1] - self.site_start[people]),
             _starts(counts),
-            self.member_row[members],
-            self.member_coef[members],
+            self.factor_row[members],
+            self.factor_weight[members],
             answer,
             self.constant[people],
         )
 
-    def for_kernel(self, kernel: Kernel) -> Answers:
+    def for_kernel(self, kernel: Kernel) -> SiteLayout:
         """The sites that a kernel sees."""
         return self.merged if kernel.static else self
 
 
-def runs(start: Ints, chosen: Ints) -> Ints:
+def take_rows(start: Ints, chosen: Ints) -> Ints:
     """Indices start[c] … start[c + 1] of all chosen c, one run after the other."""
     counts = start[chosen + 1] - start[chosen]
     return np.asarray(
@@ -151,15 +151,15 @@ def _starts(counts: Ints) -> Ints:
     return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
 
 
-def build_answers(responses: Responses, coding: Coding, bank: Bank) -> Answers:
+def build_site_layout(responses: Responses, coding: ResponseCoding, bank: ItemBank) -> SiteLayout:
     """Everyone's answers as sites with members (row, coefficient)."""
     item = responses.item
     code = coding.code(responses, item)
-    block_of, place = bank.place_of_items()
+    block_of, place = bank.index_in_blocks()
     weight = np.ones(len(responses)) if responses.weight is None else responses.weight
     depth = np.array(
         [
-            1 if b.model.categorical or isinstance(b.model, OwnModel) else b.depth
+            1 if b.model.categorical or isinstance(b.model, CustomItemModel) else b.depth
             for b in bank.blocks
         ]
     )
@@ -186,7 +186,7 @@ def build_answers(responses: Responses, coding: Coding, bank: Bank) -> Answers:
     site_start = np.searchsorted(
         responses.person[first_answer], np.arange(responses.people.size + 1)
     ).astype(np.int64)
-    return Answers(
+    return SiteLayout(
         times[first_answer],
         site_start,
         begin[np.append(first_answer, len(responses))],

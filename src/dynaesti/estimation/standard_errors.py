@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dynaesti.core import Array
-from dynaesti.estimation.e_step import Expectation, Expected, unit_information
-from dynaesti.estimation.site_layout import Answers
-from dynaesti.inference import RowTable
-from dynaesti.model import STEP, Bank, Block, Kernel, OwnModel
+from dynaesti.estimation.e_step import EStep, EStepPosterior, scale_information
+from dynaesti.estimation.site_layout import SiteLayout
+from dynaesti.inference import LogLikelihoodTable
+from dynaesti.model import STEP, CustomItemModel, ItemBank, ItemBlock, Kernel
 
 PEOPLE_EACH = 4  # people a parameter for the joint estimate
 MOST_WORK = 3e10  # of the joint estimate: people × parameters²
@@ -25,20 +25,20 @@ CHUNK = 2000
 
 
 @dataclass(frozen=True)
-class Information:
+class ItemInformation:
     """What people's answers say about the items: sums over people, so those of parts add up."""
 
     items: Array  # a block for each item (items, parameters, parameters), or all parameters together (parameters, parameters)
     unit: float  # about the abilities' unit, where it is a parameter of its own
     anchorage: Array  # (2, 2): about where the abilities' zero lies and how long their unit is
 
-    def __add__(self, other: Information) -> Information:
-        return Information(
+    def __add__(self, other: ItemInformation) -> ItemInformation:
+        return ItemInformation(
             self.items + other.items, self.unit + other.unit, self.anchorage + other.anchorage
         )
 
 
-def joint_wanted(bank: Bank, people: int) -> bool:
+def use_joint_information(bank: ItemBank, people: int) -> bool:
     """Whether people suffice, and the work is bearable, for all items' parameters together."""
     free = bank.free_count
     return (
@@ -49,33 +49,33 @@ def joint_wanted(bank: Bank, people: int) -> bool:
     )
 
 
-def gathered(
-    engine: Expectation,
-    bank: Bank,
-    table: RowTable,
+def collect_information(
+    e_step: EStep,
+    bank: ItemBank,
+    table: LogLikelihoodTable,
     slopes: Array,
     kernels: list[Kernel],
-    expected: Expected,
+    expected: EStepPosterior,
     joint: bool,
-) -> Information:
-    """The information that some people hold; `slopes` are those of `row_slopes`."""
-    answers = engine.answers
-    scores = engine.scores(kernels, expected, table, slopes)
+) -> ItemInformation:
+    """The information that some people hold; `slopes` are those of `likelihood_gradients`."""
+    answers = e_step.answers
+    scores = e_step.scores(kernels, expected, table, slopes)
     unit = 0.0
-    if bank.metric.free_scale:  # the unit's own information; items held
+    if bank.ability_scale.free_scale:  # the unit's own information; items held
         unit = float(
             (
-                np.add.reduceat(scores[:, -1], answers.member_start[answers.site_start[:-1]]) ** 2
+                np.add.reduceat(scores[:, -1], answers.factor_start[answers.site_start[:-1]]) ** 2
             ).sum()
         )
-    return Information(
+    return ItemInformation(
         _joint(bank, answers, scores) if joint else _own(bank, answers, scores),
         unit,
-        unit_information(engine, kernels, expected),
+        scale_information(e_step, kernels, expected),
     )
 
 
-def item_covariances(bank: Bank, information: Information) -> tuple[Array, ...]:
+def item_covariances(bank: ItemBank, information: ItemInformation) -> tuple[Array, ...]:
     """Covariance of each item's parameters, block by block: (items, parameters, parameters), zero where fixed.
 
     Blocks whose slope is 1, so that the abilities' unit is free, have the log of that unit as one parameter more, the last.
@@ -95,7 +95,7 @@ def item_covariances(bank: Bank, information: Information) -> tuple[Array, ...]:
 
 
 def covariances_of(
-    block: Block, bank: Bank, information: Array, shared: Array, unit: float
+    block: ItemBlock, bank: ItemBank, information: Array, shared: Array, unit: float
 ) -> Array:
     """The same for some items, from their own information and the uncertainty that all items share; `unit`: variance of the log unit."""
     width = block.u.shape[1]
@@ -107,17 +107,17 @@ def covariances_of(
     )
 
 
-def shared_covariance(information: Information) -> Array:
+def shared_covariance(information: ItemInformation) -> Array:
     """(2, 2): of where the abilities' zero lies and of the log of their unit, which all items share."""
     return np.asarray(np.linalg.inv(information.anchorage + 1e-9 * np.eye(2)), dtype=np.float64)
 
 
-def drawn_bank(
-    bank: Bank, covariance: tuple[Array, ...], shared: Array, rng: np.random.Generator
-) -> Bank:
+def sample_bank(
+    bank: ItemBank, covariance: tuple[Array, ...], shared: Array, rng: np.random.Generator
+) -> ItemBank:
     """Items as they might be too: the abilities' zero and unit moved for all together, then each item by itself."""
     together = np.linalg.cholesky(shared + 1e-12 * np.eye(2)) @ rng.standard_normal(2)
-    blocks, metric = [], bank.metric
+    blocks, ability_scale = [], bank.ability_scale
     for block, cov in zip(bank.blocks, covariance, strict=True):
         width, moves = block.u.shape[1], _moves(block, bank)
         own = cov[:, :width, :width] - np.einsum("ipa,ab,iqb->ipq", moves, shared, moves)
@@ -132,36 +132,38 @@ def drawn_bank(
             off = middle + (off - middle).mean(axis=0)
         blocks.append(replace(block, u=block.u + off + moves @ together))
         if cov.shape[1] > width:
-            metric = replace(
-                bank.metric,
-                log_scale=bank.metric.log_scale
+            ability_scale = replace(
+                bank.ability_scale,
+                log_scale=bank.ability_scale.log_scale
                 + float(np.sqrt(cov[0, -1, -1]) * rng.standard_normal()),
             )
-    return replace(bank, blocks=tuple(blocks), metric=metric)
+    return replace(bank, blocks=tuple(blocks), ability_scale=ability_scale)
 
 
-def _with_unit(block: Block, bank: Bank, cov: Array, unit: float) -> Array:
+def _with_unit(block: ItemBlock, bank: ItemBank, cov: Array, unit: float) -> Array:
     """The variance of the log unit appended where the block needs it."""
-    if not (block.model.fixes_slope and bank.metric.free_scale):
+    if not (block.model.has_unit_slope and bank.ability_scale.free_scale):
         return cov
     wide = np.pad(cov, ((0, 0), (0, 1), (0, 1)))
     wide[:, -1, -1] = unit
     return wide
 
 
-def row_slopes(bank: Bank, z: Array) -> Array:
+def likelihood_gradients(bank: ItemBank, z: Array) -> Array:
     """Derivatives of the rows by their item's parameters, and by the metric's free ones in the last columns."""
     own = bank.slopes(z)
-    metric = bank.metric
-    if not (metric.free_location or metric.free_scale):
+    ability_scale = bank.ability_scale
+    if not (ability_scale.free_location or ability_scale.free_scale):
         return own
     step = 1e-4
-    rise = (bank.rows(z + step) - bank.rows(z - step)) / (2 * step) / metric.scale  # by θ
-    parts = [rise] * metric.free_location + [rise * metric.scale * z] * metric.free_scale
+    rise = (bank.rows(z + step) - bank.rows(z - step)) / (2 * step) / ability_scale.scale  # by θ
+    parts = [rise] * ability_scale.free_location + [
+        rise * ability_scale.scale * z
+    ] * ability_scale.free_scale
     return np.concatenate([own, np.stack(parts, axis=1)], axis=1)
 
 
-def _positions(bank: Bank) -> Array:
+def _positions(bank: ItemBank) -> Array:
     """Place of each item's parameters in the bank's vector, −1 where fixed: (items, widest)."""
     width = max(block.u.shape[1] for block in bank.blocks)
     out, used = np.full((bank.item_count, width), -1, dtype=np.int64), 0
@@ -173,14 +175,14 @@ def _positions(bank: Bank) -> Array:
     return out
 
 
-def _joint(bank: Bank, answers: Answers, scores: Array) -> Array:
+def _joint(bank: ItemBank, answers: SiteLayout, scores: Array) -> Array:
     """Cross-product of everyone's scores by all parameters together."""
     size, places = bank.free_count, _positions(bank)
     width = places.shape[1]
-    item = bank.item_of_rows()[answers.member_row]
+    item = bank.item_of_row()[answers.factor_row]
     extra = scores.shape[1] - width
     total = np.zeros((size, size))
-    bounds = answers.member_start[answers.site_start]
+    bounds = answers.factor_start[answers.site_start]
     for a in range(0, answers.people, CHUNK):
         b = min(a + CHUNK, answers.people)
         mine = slice(int(bounds[a]), int(bounds[b]))
@@ -196,35 +198,35 @@ def _joint(bank: Bank, answers: Answers, scores: Array) -> Array:
     return total
 
 
-def _from_joint(bank: Bank, information: Array) -> tuple[Array, ...]:
+def _from_joint(bank: ItemBank, information: Array) -> tuple[Array, ...]:
     """Each item's part of the inverse of everything, priors included."""
     total, places, size = information.copy(), _positions(bank), bank.free_count
     for block in bank.blocks:
         at = places[block.items, : block.u.shape[1]]
         known = at >= 0
-        total[at[known], at[known]] += np.broadcast_to(block.leaning.spread**-2.0, block.u.shape)[
-            known
-        ]
+        total[at[known], at[known]] += np.broadcast_to(
+            block.item_prior.spread**-2.0, block.u.shape
+        )[known]
     cov = np.linalg.pinv(total, hermitian=True)
     out = []
     for block in bank.blocks:
         at = places[block.items, : block.u.shape[1]]
-        if block.model.fixes_slope and bank.metric.free_scale:
+        if block.model.has_unit_slope and bank.ability_scale.free_scale:
             at = np.pad(at, ((0, 0), (0, 1)), constant_values=size - 1)
         both = (at[:, :, None] >= 0) & (at[:, None, :] >= 0)
         out.append(np.where(both, cov[at[:, :, None], at[:, None, :]], 0.0))
     return tuple(out)
 
 
-def _own(bank: Bank, answers: Answers, scores: Array) -> Array:
+def _own(bank: ItemBank, answers: SiteLayout, scores: Array) -> Array:
     """Σ over answers of the outer product of their expected scores, item by item."""
     width = max(block.u.shape[1] for block in bank.blocks)
-    item = bank.item_of_rows()[answers.member_row]
+    item = bank.item_of_row()[answers.factor_row]
     own = scores[:, :width]
     if (
-        answers.member_answer[-1] + 1 < answers.member_answer.size
+        answers.factor_response[-1] + 1 < answers.factor_response.size
     ):  # amounts have several terms an answer
-        first = np.flatnonzero(np.diff(answers.member_answer, prepend=-1))
+        first = np.flatnonzero(np.diff(answers.factor_response, prepend=-1))
         own, item = np.add.reduceat(own, first, axis=0), item[first]
     total = np.zeros((bank.item_count, width, width))
     for p in range(width):
@@ -235,32 +237,32 @@ def _own(bank: Bank, answers: Answers, scores: Array) -> Array:
     return total
 
 
-def _own_block(block: Block, information: Array) -> Array:
+def _own_block(block: ItemBlock, information: Array) -> Array:
     """Inverse of the free part of each item's information, priors included."""
     both = block.free[:, :, None] & block.free[:, None, :]
     eye = np.eye(block.u.shape[1])
     held = (
-        np.where(both, information + np.diag(block.leaning.spread**-2.0), 0.0)
+        np.where(both, information + np.diag(block.item_prior.spread**-2.0), 0.0)
         + np.where(block.free, 0.0, 1.0)[:, :, None] * eye
     )
     return np.where(both, np.linalg.pinv(held + 1e-12 * eye, hermitian=True), 0.0)
 
 
-def _shared(block: Block, bank: Bank, spread: Array) -> Array:
+def _shared(block: ItemBlock, bank: ItemBank, spread: Array) -> Array:
     """What the uncertain zero and unit of the abilities add, where nothing anchors them."""
     moves = _moves(block, bank)
     return np.asarray(np.einsum("ipa,ab,iqb->ipq", moves, spread, moves))
 
 
-def _moves(block: Block, bank: Bank) -> Array:
+def _moves(block: ItemBlock, bank: ItemBank) -> Array:
     """Derivatives of items by the abilities' zero and log unit, where nothing anchors them: (items, parameters, 2)."""
-    if bank.metric.free_location or isinstance(block.model, OwnModel):
+    if bank.ability_scale.free_location or isinstance(block.model, CustomItemModel):
         return np.zeros((*block.u.shape, 2))
     moves = []
     held = (
-        bank.metric.free_scale or block.model.fixes_slope
+        bank.ability_scale.free_scale or block.model.has_unit_slope
     )  # there the unit is a parameter of its own
     for scale, shift in ((1.0, STEP), (1.0 if held else float(np.exp(STEP)), 0.0)):
-        moved = block.model.recover(block.model.describe(block.u, scale, shift), block.size)
+        moved = block.model.unconstrain(block.model.describe(block.u, scale, shift), block.size)
         moves.append((moved - block.u) / STEP)
     return np.where(block.free[..., None], np.stack(moves, axis=2), 0.0)

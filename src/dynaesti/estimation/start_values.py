@@ -10,20 +10,20 @@ from typing import Any
 import numpy as np
 
 from dynaesti.core import Array, Bools, Ints, finite_number
-from dynaesti.data import Labels, Responses, find, first_component, standardised
+from dynaesti.data import Labels, Responses, first_component, index_of, standardised
 from dynaesti.errors import InputError, ResponseError
-from dynaesti.estimation.coding import Coding
-from dynaesti.estimation.response_counts import Stock
+from dynaesti.estimation.coding import ResponseCoding
+from dynaesti.estimation.response_counts import ResponseCounts
 from dynaesti.model import (
     HYPER_ITEMS,
     STEEPEST,
-    AmountModel,
-    Bank,
-    Block,
+    AbilityScale,
+    ContinuousItemModel,
+    CustomItemModel,
     GaussianItem,
+    ItemBank,
+    ItemBlock,
     ItemModel,
-    Metric,
-    OwnModel,
     log_odds,
 )
 
@@ -39,14 +39,14 @@ THIN, CROWDED = (
 
 def build_bank(
     labels: Labels,
-    coding: Coding,
-    stock: Stock,
+    coding: ResponseCoding,
+    response_counts: ResponseCounts,
     priors: str | None,
     fixed: Mapping[Any, Mapping[str, float]],
     starts: Mapping[Any, Mapping[str, float]],
     slope: Array | None = None,
     population: tuple[float, float] | None = None,
-) -> Bank:
+) -> ItemBank:
     """All items in blocks at their starting values.
 
     `slope`: rough signed slopes, where items may run backwards. `population`: mean and sd of the abilities, on the anchors' scale.
@@ -54,24 +54,26 @@ def build_bank(
     held, begun = (
         _by_number(labels, table, name) for name, table in (("fixed", fixed), ("start", starts))
     )
-    zero, unit = _counted_from(held or begun, coding, stock)
+    zero, unit = _counted_from(held or begun, coding, response_counts)
     slope = np.full(labels.size, START_SLOPE) if slope is None else slope
     sizes = coding.table.max(axis=1, initial=-1) + 1
     sizes = np.where([m.binary for m in coding.models], 2, sizes)
     keys: dict[tuple[ItemModel, int], list[int]] = {}
     for i, model in enumerate(coding.models):
         keys.setdefault((model, int(sizes[i]) if model.categorical else 0), []).append(i)
-    thin = np.median(stock.number) < THIN or labels.size > CROWDED * stock.people
-    enough = labels.size >= HYPER_ITEMS and stock.people >= HYPER_PEOPLE
+    thin = (
+        np.median(response_counts.number) < THIN or labels.size > CROWDED * response_counts.people
+    )
+    enough = labels.size >= HYPER_ITEMS and response_counts.people >= HYPER_PEOPLE
     kind = "sparse" if priors == "weak" and thin and enough else priors
     blocks, first_row = [], 0
     for (model, size), members in keys.items():
         items = np.array(members, dtype=np.int64)
-        share = _shares(stock, coding, items, model, size)
+        share = _shares(response_counts, coding, items, model, size)
         u = model.start(share, np.abs(slope[items]), slope[items] < 0)
         weak = model.priors(size)
         sd = np.array([w.sd for w in weak]) if priors is not None else np.full(len(weak), np.inf)
-        values = _level_values(coding, items, size, model, stock)
+        values = _level_values(coding, items, size, model, response_counts)
         free = np.ones(u.shape, dtype=bool)
         mine = labels[items].tolist()
         u, _ = _placed(
@@ -80,7 +82,7 @@ def build_bank(
         u, free = _placed(
             model, size, mine, u, free, [held.get(int(k), {}) for k in items], (zero, unit), values
         )
-        block = Block(
+        block = ItemBlock(
             model,
             size,
             items,
@@ -99,7 +101,9 @@ def build_bank(
             )
         blocks.append(block)
         first_row = block.end_row
-    slope_fixed = any(b.model.fixes_slope or _holds(b, ("log_a", "slope", "alpha")) for b in blocks)
+    slope_fixed = any(
+        b.model.has_unit_slope or _holds(b, ("log_a", "slope", "alpha")) for b in blocks
+    )
     place_fixed = any(_holds(b, ("b", "intercept", "threshold", "delta")) for b in blocks)
     slope_fixed |= (
         len({v for values in held.values() for key, v in values.items() if key[:1] == "b"}) > 1
@@ -110,18 +114,20 @@ def build_bank(
             raise InputError(
                 "population: mean and sd are told on the scale of anchored items; give `fixed` slopes and difficulties too"
             )
-        stated = Metric(
+        stated = AbilityScale(
             (population[0] - zero) / unit,
             float(np.log(population[1] / unit)),
             zero=zero,
             unit=unit,
             stated=True,
         )
-        return Bank(tuple(blocks), stated, kind)
-    few = stock.people < HYPER_PEOPLE
-    return Bank(
+        return ItemBank(tuple(blocks), stated, kind)
+    few = response_counts.people < HYPER_PEOPLE
+    return ItemBank(
         tuple(blocks),
-        Metric(free_location=place_fixed, free_scale=slope_fixed, zero=zero, unit=unit, few=few),
+        AbilityScale(
+            free_location=place_fixed, free_scale=slope_fixed, zero=zero, unit=unit, few=few
+        ),
         kind,
     )
 
@@ -130,7 +136,7 @@ def _by_number(
     labels: Labels, given: Mapping[Any, Mapping[str, float]], name: str
 ) -> dict[int, Mapping[str, float]]:
     """Parameters by the items' numbers: an item is known by its written form, "0" is 0."""
-    numbers = find(labels, list(given), name).tolist()
+    numbers = index_of(labels, list(given), name).tolist()
     twice = [label for label, count in Counter(numbers).items() if count > 1]
     if twice:
         raise InputError(f"{name}: item {labels.tolist()[twice[0]]!r} is given twice; keep one")
@@ -138,19 +144,21 @@ def _by_number(
 
 
 def _counted_from(
-    given: Mapping[int, Mapping[str, float]], coding: Coding, stock: Stock
+    given: Mapping[int, Mapping[str, float]],
+    coding: ResponseCoding,
+    response_counts: ResponseCounts,
 ) -> tuple[float, float]:
     """Zero and unit from which parameters that were given are counted, to be computed with: 0 and 1 unless they lie off that.
 
     Starting values, weak priors and grids are all made for abilities of about mean 0 and sd 1, and slopes about 1. Measurements tell where
     abilities lie by their means, and how far apart by their sds; items of slope 1 in common are counted in its unit exactly.
     """
-    if any(isinstance(coding.models[k], OwnModel) for k in given):
+    if any(isinstance(coding.models[k], CustomItemModel) for k in given):
         return 0.0, 1.0
     rasch = [
         values["a"]
         for k, values in given.items()
-        if coding.models[k].fixes_slope and values.get("a")
+        if coding.models[k].has_unit_slope and values.get("a")
     ]
     if rasch:
         if np.ptp(rasch) > 1e-6 * max(map(abs, rasch)):
@@ -158,7 +166,7 @@ def _counted_from(
                 f"item parameters: slopes from {min(rasch):g} to {max(rasch):g}, where the model has one in common; give one"
             )
         return (0.0, 1.0 / rasch[0]) if abs(rasch[0] - 1.0) > 1e-9 else (0.0, 1.0)
-    means, sds = stock.mean_and_sd()
+    means, sds = response_counts.mean_and_sd()
     slopes, places = [], []
     for k, values in given.items():
         if isinstance(coding.models[k], GaussianItem):
@@ -175,7 +183,7 @@ def _counted_from(
             for pair in (("intercept", "a"), ("delta", "alpha"))
             if key.startswith(pair[0]) and values.get(key.replace(*pair))
         ]
-    fixed_slopes = any(coding.models[k].fixes_slope for k in given)
+    fixed_slopes = any(coding.models[k].has_unit_slope for k in given)
     if fixed_slopes and places and np.ptp(places) > FARTHEST_LOGITS:
         raise InputError(
             f"item parameters: difficulties from {min(places):g} to {max(places):g} are not in logits, as a model of slope 1 "
@@ -202,7 +210,7 @@ def _counted_from(
 
 
 def _unit_of_places(
-    given: Mapping[int, Mapping[str, float]], coding: Coding, means: Array
+    given: Mapping[int, Mapping[str, float]], coding: ResponseCoding, means: Array
 ) -> float:
     """The unit that difficulties alone are in: how far apart they are told to be, against how far the shares of right answers say so."""
     told = [
@@ -230,18 +238,24 @@ FARTHEST_LOGITS = 40.0
 NO_CHANCE = 1e-9  # what a guess or slip of exactly 0 is taken as: its logit has no end
 
 
-def _holds(block: Block, kinds: tuple[str, ...]) -> bool:
+def _holds(block: ItemBlock, kinds: tuple[str, ...]) -> bool:
     """Whether some item's parameter of these kinds is fixed; a user's own formula says nothing of kinds."""
-    if isinstance(block.model, OwnModel):
+    if isinstance(block.model, CustomItemModel):
         return False
     mine = [k for k, name in enumerate(block.model.names(block.size)) if name.startswith(kinds)]
     return not block.free[:, mine].all()
 
 
-def _level_values(coding: Coding, items: Ints, size: int, model: ItemModel, stock: Stock) -> Array:
+def _level_values(
+    coding: ResponseCoding,
+    items: Ints,
+    size: int,
+    model: ItemModel,
+    response_counts: ResponseCounts,
+) -> Array:
     """The response that each category stands for, the lowest of those merged into it; of measurements their mean and sd."""
     if isinstance(model, GaussianItem):
-        mean, sd = stock.mean_and_sd()
+        mean, sd = response_counts.mean_and_sd()
         if not (np.isfinite(mean[items]).all() and np.isfinite(sd[items]).all()):
             raise ResponseError(
                 "resp: measurements are too large to compute with; use a larger unit"
@@ -253,7 +267,7 @@ def _level_values(coding: Coding, items: Ints, size: int, model: ItemModel, stoc
         return np.stack(
             [mean, np.where(sd > 1e-12 * np.maximum(np.abs(mean), 1e-300), sd, 1.0)], axis=1
         )[items]
-    if isinstance(model, AmountModel):
+    if isinstance(model, ContinuousItemModel):
         return np.zeros((items.size, 0))
     out = np.full((items.size, size), np.nan)
     for row, item in enumerate(items):
@@ -271,15 +285,21 @@ def unit_of(resp: Array) -> tuple[float, float]:
     return mean, sd if sd > 1e-12 * max(abs(mean), 1e-300) else 1.0
 
 
-def _shares(stock: Stock, coding: Coding, items: Ints, model: ItemModel, size: int) -> Array:
+def _shares(
+    response_counts: ResponseCounts,
+    coding: ResponseCoding,
+    items: Ints,
+    model: ItemModel,
+    size: int,
+) -> Array:
     """Share of each category among an item's answers, or the mean and sd of amounts."""
     if not model.categorical:
-        return np.stack(stock.mean_and_sd(), axis=1)[items]
+        return np.stack(response_counts.mean_and_sd(), axis=1)[items]
     out = np.zeros((items.size, size))
-    for k in range(stock.values.size):
+    for k in range(response_counts.values.size):
         known = coding.table[items, k] >= 0
-        out[known, coding.table[items[known], k]] += stock.counts[items[known], k]
-    return (out + 0.5 / size) / (np.maximum(stock.number[items], 1)[:, None] + 0.5)
+        out[known, coding.table[items[known], k]] += response_counts.counts[items[known], k]
+    return (out + 0.5 / size) / (np.maximum(response_counts.number[items], 1)[:, None] + 0.5)
 
 
 def _placed(
@@ -293,7 +313,7 @@ def _placed(
     values: Array,
 ) -> tuple[Array, Bools]:
     """Starting values or fixed ones put in place of u; what is not given stays. They are told of abilities zero + unit · θ."""
-    if model.fixes_slope:  # one slope for all, which is the unit
+    if model.has_unit_slope:  # one slope for all, which is the unit
         given = [
             {
                 name: value
@@ -313,10 +333,10 @@ def _placed(
         )
     table = {name: np.array([float(one.get(name, np.nan)) for one in given]) for name in names}
     with np.errstate(invalid="ignore", divide="ignore"):
-        found = model.recover(model.out_of_units(table, values), size)
+        found = model.unconstrain(model.out_of_units(table, values), size)
     found = np.where(np.isneginf(found), np.log(NO_CHANCE), found)
     zero, unit = scale
-    own = u if scale == (0.0, 1.0) else model.recover(model.describe(u, unit, zero), size)
+    own = u if scale == (0.0, 1.0) else model.unconstrain(model.describe(u, unit, zero), size)
     placed = np.where(np.isnan(found), own, found)
     told = model.in_units(model.describe(placed), values)
     for name, wanted in table.items():
@@ -334,7 +354,7 @@ def _placed(
     counted = (
         placed
         if scale == (0.0, 1.0)
-        else model.recover(model.describe(placed, 1 / unit, -zero / unit), size)
+        else model.unconstrain(model.describe(placed, 1 / unit, -zero / unit), size)
     )
     steep = np.abs(model.slope_sign(counted)) > STEEPEST
     if (steep & ~np.isnan(found).all(axis=1)).any():
@@ -346,7 +366,7 @@ def _placed(
     return counted, free & np.isnan(found)
 
 
-def component_slopes(responses: Responses, coding: Coding) -> Array:
+def initial_signed_slopes(responses: Responses, coding: ResponseCoding) -> Array:
     """Rough signed slopes from the first principal component of the standardised answers: which items run with it, which against."""
     n = np.maximum(np.bincount(responses.item, minlength=responses.items.size), 1)
     score = standardised(

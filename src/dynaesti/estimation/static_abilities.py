@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from dynaesti.core import Array, Bools, Ints, compiled, dot
-from dynaesti.inference import HALF_AGREE, WIDTH, RowTable
+from dynaesti.core import Array, Bools, Ints, dot, jit
+from dynaesti.inference import HALF_AGREE, WIDTH, LogLikelihoodTable
 
 Tables = dict[int, Array]  # by stride: at every so many nodes of the grid
 STRIDES = (8, 4, 2, 1)  # nodes are every so many of the fine grid's
@@ -20,7 +20,7 @@ FINE = 0.6  # largest gap, in standard deviations of what is integrated
 ENDS = 1e-8  # largest part of the mass at an end node
 
 
-@compiled
+@jit
 def _posterior(
     members: Ints, coefs: Array, rows: Array, log_prior: Array, lo: int, n: int, p: Array
 ) -> float:
@@ -46,14 +46,14 @@ def _posterior(
     return float(top + np.log(total))
 
 
-@compiled
+@jit
 def _integrate(
     people: Ints,
     lo: Ints,
     size: Ints,
-    member_start: Ints,
-    member_row: Ints,
-    member_coef: Array,
+    factor_start: Ints,
+    factor_row: Ints,
+    factor_weight: Array,
     rows: Array,
     log_prior: Array,
     first: float,
@@ -67,8 +67,8 @@ def _integrate(
     p = np.empty(rows.shape[1])
     for q in range(people.size):
         i, n = people[q], size[q]
-        a, b = member_start[i], member_start[i + 1]
-        total = _posterior(member_row[a:b], member_coef[a:b], rows, log_prior, lo[q], n, p)
+        a, b = factor_start[i], factor_start[i + 1]
+        total = _posterior(factor_row[a:b], factor_weight[a:b], rows, log_prior, lo[q], n, p)
         done[q] = False
         if not total > -np.inf or p[0] > ENDS or p[n - 1] > ENDS:
             continue
@@ -93,15 +93,15 @@ def _integrate(
         log_z[i], mean[i], var[i] = total + np.log(gap), first + gap * (lo[q] + m), gap * gap * v
 
 
-@compiled
+@jit
 def _count(
     people: Ints,
     lo: Ints,
     size: Ints,
     weight: Array,
-    member_start: Ints,
-    member_row: Ints,
-    member_coef: Array,
+    factor_start: Ints,
+    factor_row: Ints,
+    factor_weight: Array,
     rows: Array,
     log_prior: Array,
     counts: Array,
@@ -113,23 +113,23 @@ def _count(
         w = weight[i]
         if w < 1e-9:
             continue
-        a, b = member_start[i], member_start[i + 1]
-        _posterior(member_row[a:b], member_coef[a:b], rows, log_prior, lo[q], n, p)
+        a, b = factor_start[i], factor_start[i + 1]
+        _posterior(factor_row[a:b], factor_weight[a:b], rows, log_prior, lo[q], n, p)
         for j in range(a, b):
-            out, c = counts[member_row[j], lo[q] : lo[q] + n], w * member_coef[j]
+            out, c = counts[factor_row[j], lo[q] : lo[q] + n], w * factor_weight[j]
             for k in range(n):
                 out[k] += c * p[k]
 
 
-@compiled
+@jit
 def _score(
     people: Ints,
     lo: Ints,
     size: Ints,
     weight: Array,
-    member_start: Ints,
-    member_row: Ints,
-    member_coef: Array,
+    factor_start: Ints,
+    factor_row: Ints,
+    factor_weight: Array,
     rows: Array,
     log_prior: Array,
     slopes: Array,
@@ -142,20 +142,20 @@ def _score(
         w = weight[i]
         if w < 1e-9:
             continue
-        a, b = member_start[i], member_start[i + 1]
-        _posterior(member_row[a:b], member_coef[a:b], rows, log_prior, lo[q], n, p)
+        a, b = factor_start[i], factor_start[i + 1]
+        _posterior(factor_row[a:b], factor_weight[a:b], rows, log_prior, lo[q], n, p)
         for j in range(a, b):
             for d in range(slopes.shape[1]):
                 out[j, d] += (
-                    w * member_coef[j] * dot(p[:n], slopes[member_row[j], d, lo[q] : lo[q] + n])
+                    w * factor_weight[j] * dot(p[:n], slopes[factor_row[j], d, lo[q] : lo[q] + n])
                 )
 
 
 @dataclass
-class Quadrature:
+class StaticAbilityIntegrator:
     """People's answers integrated under one normal prior N(0, variance), each over nodes around where their ability was found last."""
 
-    table: RowTable
+    table: LogLikelihoodTable
     variance: float
     members: tuple[
         Ints, Ints, Array

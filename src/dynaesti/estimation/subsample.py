@@ -13,7 +13,7 @@ FEWEST = 20  # people in a sample
 
 
 @dataclass(frozen=True)
-class Census:
+class PersonSummary:
     """A line for each person: what decides who stands for all. Two people alike in all of it are alike in their answers, or nearly."""
 
     sites: Ints
@@ -31,10 +31,13 @@ class Census:
         return self.sites.size
 
     @staticmethod
-    def joined(parts: Sequence[Census]) -> Census:
+    def joined(parts: Sequence[PersonSummary]) -> PersonSummary:
         """One below the other."""
-        return Census(
-            *(np.concatenate([getattr(part, f.name) for part in parts]) for f in fields(Census))
+        return PersonSummary(
+            *(
+                np.concatenate([getattr(part, f.name) for part in parts])
+                for f in fields(PersonSummary)
+            )
         )
 
     def sample(self, sites: int) -> Ints:

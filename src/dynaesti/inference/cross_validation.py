@@ -3,12 +3,12 @@
 import numpy as np
 
 from dynaesti.inference.observations import Observations
-from dynaesti.inference.single_curve import Component, graft_components
+from dynaesti.inference.single_curve import GraftedCurve, graft_components
 from dynaesti.inference.solvers.contract import SolverName
 from dynaesti.model import Kernel
 
 
-def cross_validated(
+def cross_validate(
     observations: Observations,
     kernels: list[Kernel],
     solver: SolverName | None,
@@ -29,12 +29,12 @@ def cross_validated(
     return [float(score) for score in scores]
 
 
-def _predictive(component: Component, held: Observations) -> float:
+def _predictive(component: GraftedCurve, held: Observations) -> float:
     """Σ log ∫ f_i(y) p(y(t_i)) dy over held-out emissions, each by itself, the nugget included."""
     count = len(held.emissions)
     single = Observations(held.axis, np.arange(count, dtype=np.float64), held.emissions, held.link)
     mean, var = component.posterior.marginals(held.offsets)
-    mean, var = mean + held.mean_at(held.offsets), var + component.kernel.instant_var
+    mean, var = mean + held.mean_at(held.offsets), var + component.kernel.nugget_variance
     likelihood = single.likelihood
     log_z, m, v = np.zeros(count), mean.copy(), var.copy()
     likelihood.match(np.arange(count), np.arange(count), mean, var, log_z, m, v, tabulated=False)

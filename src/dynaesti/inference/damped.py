@@ -24,13 +24,13 @@ STALLED, LEAPS, LEAP = (
 RETREATS, RESTARTS = 6, 4
 
 
-class Sites(Protocol):
+class SweepableSites(Protocol):
     """What the descent sees of the grafting state."""
 
     precision: Array
     shift: Array
-    aim_precision: Array
-    aim_shift: Array
+    proposed_precision: Array
+    proposed_shift: Array
     var: Array
     residual: Array
     sweeps: Ints
@@ -40,10 +40,10 @@ class Sites(Protocol):
         """Refresh aims and residuals for the present sites; False where improper."""
 
 
-class _Descent:
+class _DampedFixedPoint:
     """One curve's sites as a vector x (precisions, then shifts), moved until aim(x) = x."""
 
-    def __init__(self, state: Sites, job: int) -> None:
+    def __init__(self, state: SweepableSites, job: int) -> None:
         self.state, self.job = state, np.array([job])
         self.where = slice(int(state.site_start[job]), int(state.site_start[job + 1]))
         self.step, self.restarts = 0.5, 0
@@ -97,7 +97,7 @@ class _Descent:
         self.stalled = 0 if residual < 0.7 * self.best else self.stalled + 1
         self.best = min(self.best, residual)
         aim = np.concatenate(
-            [self.state.aim_precision[self.where], self.state.aim_shift[self.where]]
+            [self.state.proposed_precision[self.where], self.state.proposed_shift[self.where]]
         )
         pull = aim - self.x
         scale = np.concatenate([self.state.var[self.where], np.sqrt(self.state.var[self.where])])
@@ -135,9 +135,9 @@ class _Descent:
         return plain - share @ (xs + self.step * pulls)
 
 
-def settle(state: Sites, job: int, tolerance: float, most_sweeps: int) -> None:
+def converge_damped(state: SweepableSites, job: int, tolerance: float, most_sweeps: int) -> None:
     """Sweep one curve until it settles or has had its sweeps; the residual tells which."""
-    descent = _Descent(state, job)
+    descent = _DampedFixedPoint(state, job)
     best = np.inf, descent.x
     tries = 0
     while state.sweeps[job] < most_sweeps and tries < 2 * most_sweeps:

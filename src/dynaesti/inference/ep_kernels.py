@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from dynaesti.core import Array, Bools, Ints, compiled
+from dynaesti.core import Array, Bools, Ints, jit
 
 
-@compiled
-def on_curve(
+@jit
+def integrate_nugget(
     jobs: Ints,
     site_start: Ints,
-    instant_var: Array,
+    nugget_variance: Array,
     fixed_precision: Array,
     fixed_shift: Array,
     precision: Array,
@@ -20,7 +20,7 @@ def on_curve(
 ) -> None:
     """Sites on the emission's value as sites on the curve: the nugget between them is integrated out."""
     for job in jobs:
-        eps, total, product = instant_var[job], 0.0, 1.0
+        eps, total, product = nugget_variance[job], 0.0, 1.0
         for i in range(site_start[job], site_start[job + 1]):
             tau, nu = fixed_precision[i] + precision[i], fixed_shift[i] + shift[i]
             thin = 1.0 + eps * tau
@@ -34,11 +34,11 @@ def on_curve(
         log_instant[job] = total - 0.5 * np.log(product)
 
 
-@compiled
-def cavities(
+@jit
+def compute_cavities(
     jobs: Ints,
     site_start: Ints,
-    instant_var: Array,
+    nugget_variance: Array,
     fixed_precision: Array,
     fixed_shift: Array,
     on_precision: Array,
@@ -48,10 +48,10 @@ def cavities(
     precision: Array,
     shift: Array,
     bent: Bools,
-    bare_mean: Array,
-    bare_var: Array,
-    cav_mean: Array,
-    cav_var: Array,
+    cavity_mean: Array,
+    cavity_var: Array,
+    full_cavity_mean: Array,
+    full_cavity_var: Array,
     mean: Array,
     var: Array,
     proper: Bools,
@@ -62,7 +62,7 @@ def cavities(
     A job with an improper cavity is flagged.
     """
     for job in jobs:
-        eps = instant_var[job]
+        eps = nugget_variance[job]
         for i in range(site_start[job], site_start[job + 1]):
             left = 1.0 - on_precision[i] * curve_var[i]
             if not left > 1e-13:
@@ -73,11 +73,11 @@ def cavities(
             rest = 1.0 / left  # divisions are what this loop waits for: one for each quotient
             v = curve_var[i] * rest + eps
             m = (curve_mean[i] - curve_var[i] * on_shift[i]) * rest
-            bare_mean[i], bare_var[i] = m, v
+            cavity_mean[i], cavity_var[i] = m, v
             if fixed_precision[i] != 0.0 or fixed_shift[i] != 0.0:
                 more = 1.0 / (1.0 + v * fixed_precision[i])
                 m, v = (m + v * fixed_shift[i]) * more, v * more
-            cav_mean[i], cav_var[i] = m, v
+            full_cavity_mean[i], full_cavity_var[i] = m, v
             thin = 1.0 + precision[i] * v
             if not thin > 0.0:
                 proper[job] = False
@@ -86,34 +86,34 @@ def cavities(
             mean[i], var[i] = (m + shift[i] * v) * each, v * each
 
 
-@compiled
-def aim(
+@jit
+def propose_sites(
     jobs: Ints,
     site_start: Ints,
-    cav_mean: Array,
-    cav_var: Array,
+    full_cavity_mean: Array,
+    full_cavity_var: Array,
     mean: Array,
     var: Array,
     precision: Array,
     shift: Array,
-    aim_precision: Array,
-    aim_shift: Array,
+    proposed_precision: Array,
+    proposed_shift: Array,
     residual: Array,
 ) -> None:
     """Where every site should move, tilted/cavity; the residual is how far tilted and posterior moments disagree."""
     for job in jobs:
         worst = 0.0
         for i in range(site_start[job], site_start[job + 1]):
-            cavity, tilted = 1.0 / cav_var[i], 1.0 / var[i]
+            cavity, tilted = 1.0 / full_cavity_var[i], 1.0 / var[i]
             before = 1.0 / (cavity + precision[i])  # the posterior's variance
-            off = mean[i] - before * (cav_mean[i] * cavity + shift[i])
+            off = mean[i] - before * (full_cavity_mean[i] * cavity + shift[i])
             worst = max(worst, max(off * off * tilted, (before * tilted - 1.0) ** 2))
-            aim_precision[i] = tilted - cavity
-            aim_shift[i] = mean[i] * tilted - cav_mean[i] * cavity
+            proposed_precision[i] = tilted - cavity
+            proposed_shift[i] = mean[i] * tilted - full_cavity_mean[i] * cavity
         residual[job] = np.sqrt(worst)
 
 
-@compiled
+@jit
 def copy_sites(
     jobs: Ints,
     site_start: Ints,
@@ -128,12 +128,12 @@ def copy_sites(
             to_precision[i], to_shift[i] = precision[i], shift[i]
 
 
-@compiled
+@jit
 def site_evidence(
     jobs: Ints,
     site_start: Ints,
-    cav_mean: Array,
-    cav_var: Array,
+    full_cavity_mean: Array,
+    full_cavity_var: Array,
     precision: Array,
     shift: Array,
     log_z: Array,
@@ -143,7 +143,7 @@ def site_evidence(
     for job in jobs:
         total = 0.0
         for i in range(site_start[job], site_start[job + 1]):
-            tau, nu, m, v = precision[i], shift[i], cav_mean[i], cav_var[i]
+            tau, nu, m, v = precision[i], shift[i], full_cavity_mean[i], full_cavity_var[i]
             thin = 1.0 + tau * v
             total += (
                 log_z[i]

@@ -11,9 +11,15 @@ from typing import Protocol
 
 import numpy as np
 
-from dynaesti.core import Array, Bools, Ints, Room
-from dynaesti.inference.damped import settle
-from dynaesti.inference.ep_kernels import aim, cavities, copy_sites, on_curve, site_evidence
+from dynaesti.core import Array, Bools, Ints, Workspace
+from dynaesti.inference.damped import converge_damped
+from dynaesti.inference.ep_kernels import (
+    compute_cavities,
+    copy_sites,
+    integrate_nugget,
+    propose_sites,
+    site_evidence,
+)
 from dynaesti.inference.solvers.contract import Solver
 
 TOLERANCE = 1e-7  # on tilted against posterior means (in sds) and variances (relative)
@@ -22,34 +28,40 @@ PATIENCE = 4  # sweeps before slow progress counts
 SLOW = 0.7  # residuals that shrink by less than this a sweep
 
 
-class Match(Protocol):
+class MomentMatcher(Protocol):
     """Tilted moments of the chosen sites, written into log_z, mean and var (these two come in holding a guess)."""
 
     def __call__(
-        self, sites: Ints, cav_mean: Array, cav_var: Array, log_z: Array, mean: Array, var: Array
+        self,
+        sites: Ints,
+        cavity_mean: Array,
+        cavity_var: Array,
+        log_z: Array,
+        mean: Array,
+        var: Array,
     ) -> None: ...
 
 
 @dataclass(frozen=True)
-class Problem:
-    """Many curves to graft. Gaussian emissions are in the fixed part; `instant_var` is each curve's nugget."""
+class EPProblem:
+    """Many curves to graft. Gaussian emissions are in the fixed part; `nugget_variance` is each curve's nugget."""
 
     solver: Solver
-    match: Match
+    match: MomentMatcher
     fixed_precision: Array
     fixed_shift: Array
-    instant_var: Array  # (jobs,)
+    nugget_variance: Array  # (jobs,)
     bent: Bools  # sites with something to match; the others are Gaussian and need no cavity
 
 
 @dataclass(frozen=True)
-class Grafted:
+class EPResult:
     """Sites at rest, with the cavities that belong to them."""
 
     precision: Array
     shift: Array
-    bare_mean: Array  # cavities without the groups' own Gaussian members
-    bare_var: Array
+    cavity_mean: Array  # cavities without the groups' own Gaussian members
+    cavity_var: Array
     log_z: Array  # log ∫ f·cavity: the leave-one-out density of each group
     log_evidence: Array  # (jobs,), without the constants of Gaussian emissions
     log_partition: Array  # (jobs,), log ∫ prior × sites as the curve sees them
@@ -58,10 +70,12 @@ class Grafted:
     residual: Array
 
 
-class State:
+class EPState:
     """The sites of all jobs and everything that follows from them. `look` refreshes the rest for chosen jobs."""
 
-    def __init__(self, problem: Problem, start: tuple[Array, Array] | None, room: Room) -> None:
+    def __init__(
+        self, problem: EPProblem, start: tuple[Array, Array] | None, room: Workspace
+    ) -> None:
         self.problem, self.site_start = problem, problem.solver.site_start
         self.jobs, n = np.arange(self.site_start.size - 1), int(self.site_start[-1])
         (
@@ -69,29 +83,29 @@ class State:
             self.shift,
             self.last_precision,
             self.last_shift,
-            self.aim_precision,
-            self.aim_shift,
-            self.cav_mean,
-            self.cav_var,
+            self.proposed_precision,
+            self.proposed_shift,
+            self.full_cavity_mean,
+            self.full_cavity_var,
             self.log_z,
             self.mean,
             self.var,
-            self.bare_mean,
-            self.bare_var,
+            self.cavity_mean,
+            self.cavity_var,
             *inner,
         ) = room.arrays(17, n)
         self._on, self._curve = inner[:2], inner[2:]
         for part in (
             self.last_precision,
             self.last_shift,
-            self.cav_mean,
-            self.bare_mean,
+            self.full_cavity_mean,
+            self.cavity_mean,
             self.mean,
             self.log_z,
         ):
             part[:] = 0.0
         self.precision[:], self.shift[:] = (0.0, 0.0) if start is None else start
-        self.cav_var[:] = self.var[:] = self.bare_var[:] = 1.0
+        self.full_cavity_var[:] = self.var[:] = self.cavity_var[:] = 1.0
         self.residual, self.proper = (
             np.full(self.jobs.size, np.inf),
             np.ones(self.jobs.size, dtype=bool),
@@ -102,10 +116,10 @@ class State:
     def look(self, jobs: Ints) -> Bools:
         """Posteriors, cavities, tilted moments and aims of the chosen jobs; False for those that are improper."""
         p = self.problem
-        on_curve(
+        integrate_nugget(
             jobs,
             self.site_start,
-            p.instant_var,
+            p.nugget_variance,
             p.fixed_precision,
             p.fixed_shift,
             self.precision,
@@ -124,10 +138,10 @@ class State:
             self.proper,
         )
         jobs_left = jobs[self.proper[jobs]]
-        cavities(
+        compute_cavities(
             jobs_left,
             self.site_start,
-            p.instant_var,
+            p.nugget_variance,
             p.fixed_precision,
             p.fixed_shift,
             self._on[0],
@@ -137,27 +151,34 @@ class State:
             self.precision,
             self.shift,
             p.bent,
-            self.bare_mean,
-            self.bare_var,
-            self.cav_mean,
-            self.cav_var,
+            self.cavity_mean,
+            self.cavity_var,
+            self.full_cavity_mean,
+            self.full_cavity_var,
             self.mean,
             self.var,
             self.proper,
         )
         jobs_left = jobs_left[self.proper[jobs_left]]
-        p.match(self.sites(jobs_left), self.cav_mean, self.cav_var, self.log_z, self.mean, self.var)
-        aim(
+        p.match(
+            self.sites(jobs_left),
+            self.full_cavity_mean,
+            self.full_cavity_var,
+            self.log_z,
+            self.mean,
+            self.var,
+        )
+        propose_sites(
             jobs_left,
             self.site_start,
-            self.cav_mean,
-            self.cav_var,
+            self.full_cavity_mean,
+            self.full_cavity_var,
             self.mean,
             self.var,
             self.precision,
             self.shift,
-            self.aim_precision,
-            self.aim_shift,
+            self.proposed_precision,
+            self.proposed_shift,
             self.residual,
         )
         self.sweeps[jobs_left] += 1
@@ -179,8 +200,8 @@ class State:
         site_evidence(
             self.jobs,
             self.site_start,
-            self.cav_mean,
-            self.cav_var,
+            self.full_cavity_mean,
+            self.full_cavity_var,
             self.precision,
             self.shift,
             self.log_z,
@@ -190,27 +211,27 @@ class State:
 
 
 def graft(
-    problem: Problem,
+    problem: EPProblem,
     start: tuple[Array, Array] | None = None,
     tolerance: float = TOLERANCE,
     most_sweeps: int = MOST_SWEEPS,
-    room: Room | None = None,
-) -> Grafted:
+    room: Workspace | None = None,
+) -> EPResult:
     """Settle the sites of all curves, from nothing or from given (precision, shift).
 
     Warm sites that have become improper (their items have moved on) start from nothing. Where a room is given, the result lies in it: to be
     copied before it is used again.
     """
-    state = State(problem, start, room or Room())
+    state = EPState(problem, start, room or Workspace())
     hard = _full_sweeps(state, tolerance, most_sweeps)
     for job in hard:
-        settle(state, int(job), tolerance, most_sweeps)
+        converge_damped(state, int(job), tolerance, most_sweeps)
     converged = state.residual < tolerance
-    return Grafted(
+    return EPResult(
         state.precision,
         state.shift,
-        state.bare_mean,
-        state.bare_var,
+        state.cavity_mean,
+        state.cavity_var,
         state.log_z,
         state.evidence(),
         state.partition,
@@ -220,7 +241,7 @@ def graft(
     )
 
 
-def _full_sweeps(state: State, tolerance: float, most_sweeps: int) -> Ints:
+def _full_sweeps(state: EPState, tolerance: float, most_sweeps: int) -> Ints:
     """Parallel full steps; returns the jobs that turned improper or slow, at their last proper sites."""
     active, hard, bounds = state.jobs, [], state.site_start
     previous = state.residual.copy()
@@ -247,6 +268,11 @@ def _full_sweeps(state: State, tolerance: float, most_sweeps: int) -> Ints:
             active, bounds, state.precision, state.shift, state.last_precision, state.last_shift
         )
         copy_sites(
-            active, bounds, state.aim_precision, state.aim_shift, state.precision, state.shift
+            active,
+            bounds,
+            state.proposed_precision,
+            state.proposed_shift,
+            state.precision,
+            state.shift,
         )
     return np.concatenate([*hard, active])

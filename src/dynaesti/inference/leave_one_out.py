@@ -9,16 +9,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from dynaesti.core import Array, Ints
-from dynaesti.inference.moments.adaptive import ATTEMPTS, DONE, judge_block, spread_nodes
+from dynaesti.inference.moments.adaptive import ATTEMPTS, DONE, assess_brackets, spread_nodes
 from dynaesti.inference.moments.table import NODES, WIDTH
-from dynaesti.inference.single_curve import Component
+from dynaesti.inference.single_curve import GraftedCurve
 from dynaesti.inference.site_likelihood import BLOCK, Groups, Likelihood
 
 ALONE = 24  # members up to which each gets nodes of its own
 
 
 @dataclass(frozen=True)
-class LeftOut:
+class LeaveOneOut:
     """Per emission: log density of the observation, and latent mean and variance of the curve, all without it."""
 
     log_density: Array
@@ -26,10 +26,10 @@ class LeftOut:
     var: Array
 
 
-def leave_out(likelihood: Likelihood, component: Component) -> LeftOut:
+def leave_one_out_densities(likelihood: Likelihood, component: GraftedCurve) -> LeaveOneOut:
     """Leave each emission out of one component in turn."""
     groups, count = likelihood.groups, len(likelihood.emissions)
-    out = LeftOut(np.empty(count), np.empty(count), np.empty(count))
+    out = LeaveOneOut(np.empty(count), np.empty(count), np.empty(count))
     sizes = np.diff(groups.start)[component.groups]
     _single(likelihood, component, np.flatnonzero(sizes == 1), out)
     for site in np.flatnonzero(sizes > 1):
@@ -37,11 +37,11 @@ def leave_out(likelihood: Likelihood, component: Component) -> LeftOut:
     return out
 
 
-def _single(likelihood: Likelihood, component: Component, sites: Ints, out: LeftOut) -> None:
+def _single(likelihood: Likelihood, component: GraftedCurve, sites: Ints, out: LeaveOneOut) -> None:
     members = likelihood.groups.members[likelihood.groups.start[component.groups[sites]]]
     mean, var, log_z = (
-        component.cav_mean[sites],
-        component.cav_var[sites],
+        component.cavity_mean[sites],
+        component.cavity_var[sites],
         component.log_z[sites].copy(),
     )
     exact = likelihood.is_gaussian[members]
@@ -49,22 +49,22 @@ def _single(likelihood: Likelihood, component: Component, sites: Ints, out: Left
     out.log_density[members], out.mean[members], out.var[members] = log_z, mean, var
 
 
-def _several(likelihood: Likelihood, component: Component, site: int, out: LeftOut) -> None:
+def _several(likelihood: Likelihood, component: GraftedCurve, site: int, out: LeaveOneOut) -> None:
     """One group with many members: log Z with all of them minus log Z without each."""
     members = likelihood.groups.of(int(component.groups[site]))
-    bare_mean, bare_var = float(component.cav_mean[site]), float(component.cav_var[site])
-    total_z, mean, var = _moments_without(likelihood, members, None, bare_mean, bare_var)
+    cavity_mean, cavity_var = float(component.cavity_mean[site]), float(component.cavity_var[site])
+    total_z, mean, var = _moments_without(likelihood, members, None, cavity_mean, cavity_var)
     if members.size <= ALONE:
         for member in members:
             log_z, out.mean[member], out.var[member] = _moments_without(
-                likelihood, members, int(member), bare_mean, bare_var
+                likelihood, members, int(member), cavity_mean, cavity_var
             )
             out.log_density[member] = total_z - log_z
         return
     # many members: leaving one out hardly moves the others, so wide shared nodes serve all
     reach = 1.5 * WIDTH * np.sqrt(var)
     x = np.linspace(mean - reach, mean + reach, 8 * NODES)
-    log_w = -0.5 * (x - bare_mean) ** 2 / bare_var
+    log_w = -0.5 * (x - cavity_mean) ** 2 / cavity_var
     every = Groups(np.array([0, members.size]), members)
     log_w = log_w + likelihood.group_values(np.array([0]), x[None], every)[0]
     for a in range(0, members.size, max(1, BLOCK // x.size)):
@@ -76,12 +76,12 @@ def _several(likelihood: Likelihood, component: Component, site: int, out: LeftO
         mass = p.sum(axis=1)
         out.mean[rows] = p @ x / mass
         out.var[rows] = np.einsum("ij,ij->i", p, (x - out.mean[rows, None]) ** 2) / mass
-        log_z = top[:, 0] + np.log(mass * (x[1] - x[0])) - 0.5 * np.log(2 * np.pi * bare_var)
+        log_z = top[:, 0] + np.log(mass * (x[1] - x[0])) - 0.5 * np.log(2 * np.pi * cavity_var)
         out.log_density[rows] = total_z - log_z
         # where an emission forbids nodes, or the nodes are not wide enough without it, it gets nodes of its own
         for row in rows[(rest[:, [0, -1]] > top - 12).any(axis=1) | ~np.isfinite(own).all(axis=1)]:
             log_one, out.mean[row], out.var[row] = _moments_without(
-                likelihood, members, int(row), bare_mean, bare_var
+                likelihood, members, int(row), cavity_mean, cavity_var
             )
             out.log_density[row] = total_z - log_one
 
@@ -98,7 +98,7 @@ def _moments_without(
     for _ in range(ATTEMPTS):
         x = spread_nodes(lo, hi, int(nodes[0]))
         log_w = likelihood.group_values(np.array([0]), x, group) - 0.5 * (x - mean) ** 2 / var
-        judge_block(log_w, lo, hi, nodes, m, v, log_z, verdict)
+        assess_brackets(log_w, lo, hi, nodes, m, v, log_z, verdict)
         if verdict[0] == DONE:
             break
     return float(log_z[0] - 0.5 * np.log(2 * np.pi * var)), float(m[0]), float(v[0])

@@ -9,21 +9,21 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dynaesti.core import Array, Bools, Ints, chunks, in_threads
+from dynaesti.core import Array, Bools, Ints, chunks, run_in_threads
 from dynaesti.errors import InputError
-from dynaesti.inference.grafting import Grafted, Problem, graft
+from dynaesti.inference.grafting import EPProblem, EPResult, graft
 from dynaesti.inference.observations import Observations
-from dynaesti.inference.predict import marginals_at
+from dynaesti.inference.predict import predict_marginals
 from dynaesti.inference.single_curve import (
-    SiteMatch,
+    CurveMomentMatcher,
     beyond_table,
-    merges_all,
+    is_one_number,
+    table_covers_prior,
     tilted_from,
-    within_table,
 )
 from dynaesti.inference.site_likelihood import Groups, Likelihood
-from dynaesti.inference.sites import seen_by_curve
-from dynaesti.inference.solvers.choice import assemble_many
+from dynaesti.inference.sites import through_nugget
+from dynaesti.inference.solvers.choice import build_batched_solver
 from dynaesti.inference.solvers.contract import SolverName
 from dynaesti.model import Kernel, check_evidence
 
@@ -72,7 +72,7 @@ class Ragged:
         return self.observations.take(self.rows(curve))
 
 
-def ragged(labels: Any, observations: Observations) -> Ragged:
+def build_ragged(labels: Any, observations: Observations) -> Ragged:
     """Sort and group emissions by curve label and instant."""
     names = np.asarray(labels)
     if names.ndim != 1 or names.size != len(observations.emissions):
@@ -128,7 +128,7 @@ def graft_many(
     data: Ragged, kernel: Kernel, solver: SolverName | None, threads: int | None
 ) -> ManyGrafted:
     """Graft one prior onto all curves, chunk by chunk over threads."""
-    if merges_all(kernel, data.observations):
+    if is_one_number(kernel, data.observations):
         data = data.merged
     fixed = data.likelihood.fixed(data.observations.mean_at(data.observations.offsets))
     precision, shift = np.zeros(data.times.size), np.zeros(data.times.size)
@@ -137,7 +137,7 @@ def graft_many(
     ends = np.array([data.times.min(), data.times.max()])
     first, last = data.spans()
     tabulated = (
-        within_table(kernel.place(*ends), data.likelihood, offset, ends)
+        table_covers_prior(kernel.place(*ends), data.likelihood, offset, ends)
         and data.likelihood.table is not None
     )  # before threads
     within = tabulated  # so that by formula means: the table did not reach
@@ -146,22 +146,22 @@ def graft_many(
         a, b = data.site_start[curves[0]], data.site_start[curves[-1] + 1]
         where, sites = slice(a, b), np.arange(a, b)
         starts = data.site_start[curves[0] : curves[-1] + 2] - a
-        prior = assemble_many(
+        prior = build_batched_solver(
             kernel, data.times[where], starts, first[curves], last[curves], solver
         )
         bent = data.likelihood.bent[where]
 
-        def grafted(tabulated: bool) -> Grafted:
-            match = SiteMatch(
+        def grafted(tabulated: bool) -> EPResult:
+            match = CurveMomentMatcher(
                 data.likelihood, sites, offset[where], tabulated, wide=not tabulated and within
             )
             return graft(
-                Problem(
+                EPProblem(
                     prior,
                     match,
                     fixed.precision[where],
                     fixed.shift[where],
-                    np.full(curves.size, kernel.instant_var),
+                    np.full(curves.size, kernel.nugget_variance),
                     bent,
                 )
             )
@@ -169,8 +169,8 @@ def graft_many(
         result = grafted(tabulated)
         if tabulated:
             _, _, mean, var = tilted_from(
-                result.bare_mean,
-                result.bare_var,
+                result.cavity_mean,
+                result.cavity_var,
                 fixed.precision[where],
                 fixed.shift[where],
                 result.precision,
@@ -184,10 +184,12 @@ def graft_many(
         converged[curves] = result.converged
         evidence[curves] = result.log_evidence + np.add.reduceat(fixed.constant[where], starts[:-1])
 
-    in_threads(run, chunks(data.site_start), threads)
+    run_in_threads(run, chunks(data.site_start), threads)
     check_evidence(data.observations.emissions, evidence)
-    on_curve = seen_by_curve(fixed.precision + precision, fixed.shift + shift, kernel.instant_var)
-    return ManyGrafted(data, kernel, precision, shift, *on_curve, evidence, converged)
+    latent = through_nugget(
+        fixed.precision + precision, fixed.shift + shift, kernel.nugget_variance
+    )
+    return ManyGrafted(data, kernel, precision, shift, *latent, evidence, converged)
 
 
 def predict_many(
@@ -196,7 +198,7 @@ def predict_many(
     """Means and variances of every curve at the times."""
     data = fit.data
     asked, asked_start = np.tile(offsets, len(data)), offsets.size * np.arange(len(data) + 1)
-    return marginals_at(
+    return predict_marginals(
         fit.kernel,
         data.times,
         data.site_start,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from dynaesti.core import Array, Bools, Ints, refuse
+from dynaesti.core import Array, Bools, Ints, raise_where
 from dynaesti.errors import InputError
 from dynaesti.model import POSITIVE, Link
 
@@ -23,7 +23,7 @@ def check_level(level: float) -> None:
 
 
 @dataclass(frozen=True)
-class Mixture:
+class Marginals:
     """Latent marginals: means and sds are (components, points); weights are that or (components, 1)."""
 
     weights: Array
@@ -67,9 +67,9 @@ class Mixture:
         values = self.quantiles(levels, link)
         return values.mean(axis=0), values.std(axis=0)
 
-    def take(self, points: Ints | Bools) -> "Mixture":
+    def take(self, points: Ints | Bools) -> "Marginals":
         """Some of the points."""
-        return Mixture(
+        return Marginals(
             np.broadcast_to(self.weights, self.means.shape)[:, points],
             self.means[:, points],
             self.sds[:, points],
@@ -77,7 +77,7 @@ class Mixture:
 
     def quantiles(self, q: Array, link: Link) -> Array:
         """Quantiles on the link's scale, one row a level: exact, since monotone links carry quantiles over."""
-        refuse((q <= 0) | (q >= 1), "q", "not between 0 and 1", "give probabilities")
+        raise_where((q <= 0) | (q >= 1), "q", "not between 0 and 1", "give probabilities")
         return np.array(
             [
                 link.value(self._latent_quantile(level if link.sign > 0 else 1 - level))

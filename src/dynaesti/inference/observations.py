@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from dynaesti.core import Array, Ints, refuse
+from dynaesti.core import Array, Ints, raise_where
 from dynaesti.data import TimeAxis, read_times
 from dynaesti.errors import InputError
 from dynaesti.inference.site_likelihood import REACH, Fixed, Groups, Likelihood, group_by_instant
@@ -20,7 +20,7 @@ from dynaesti.model import (
     Table,
     as_emissions,
     as_link,
-    parts_of,
+    emission_blocks,
 )
 
 MeanFunction: TypeAlias = float | Callable[[Any], Any]
@@ -100,8 +100,8 @@ class Observations:
         offsets = self.axis.offsets(times)
         _check_lengths(offsets, more)
         check_support(more, self.link)
-        parts = [part for part, _ in parts_of(self.emissions)]
-        joint = as_emissions([*parts, *(part for part, _ in parts_of(more))])
+        parts = [part for part, _ in emission_blocks(self.emissions)]
+        joint = as_emissions([*parts, *(part for part, _ in emission_blocks(more))])
         return replace(self, offsets=np.concatenate([self.offsets, offsets]), emissions=joint)
 
     def take(self, rows: Ints) -> "Observations":
@@ -121,7 +121,7 @@ def observe(times: Any, emissions: Any, link: Any) -> Observations:
 
 def default_link(emissions: Emissions) -> str:
     """The link that all kinds within agree on."""
-    names = {part.link for part, _ in parts_of(emissions)}
+    names = {part.link for part, _ in emission_blocks(emissions)}
     if len(names) > 1:
         raise InputError(
             f"link: these emissions suggest different links ({', '.join(sorted(names))}); name one"
@@ -131,12 +131,12 @@ def default_link(emissions: Emissions) -> str:
 
 def check_support(emissions: Emissions, link: Link) -> None:
     """Refuse emissions that the link's values can step outside of."""
-    for part, _ in parts_of(emissions):
+    for part, _ in emission_blocks(emissions):
         if isinstance(part, Table) and not part.latent:
             low, high = {UNIT: (0.0, 1.0), POSITIVE: (0.0, np.inf)}.get(
                 link.range, (-np.inf, np.inf)
             )
-            refuse(
+            raise_where(
                 (part.grid < low) | (part.grid > high),
                 "Table grid",
                 f"not {link.range}",
@@ -153,7 +153,7 @@ def unit_scale(observations: Observations) -> bool:
     """Whether mean 0 and variance 1 are a fair prior for the latent curve, as the paper argues."""
     return all(
         part.unit_prior and (part.support != UNIT or observations.link.name == "probit")
-        for part, _ in parts_of(observations.emissions)
+        for part, _ in emission_blocks(observations.emissions)
     )
 
 
@@ -161,7 +161,7 @@ def rough_scale(observations: Observations) -> tuple[float, float]:
     """Crude location and spread of the latent curve, to centre a prior whose mean and amplitude are learned."""
     rough = [
         values
-        for part, _ in parts_of(observations.emissions)
+        for part, _ in emission_blocks(observations.emissions)
         if (values := part.rough(observations.link)) is not None
     ]
     if not rough:

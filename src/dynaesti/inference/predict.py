@@ -2,15 +2,20 @@
 
 import numpy as np
 
-from dynaesti.core import Array, Ints, chunks, compiled, in_threads
-from dynaesti.inference.solvers.choice import assemble_many, choose, needs_place, posterior
+from dynaesti.core import Array, Ints, chunks, jit, run_in_threads
+from dynaesti.inference.solvers.choice import (
+    build_batched_solver,
+    build_posterior,
+    choose_solver,
+    depends_on_span,
+)
 from dynaesti.inference.solvers.contract import SolverName
-from dynaesti.inference.solvers.state_space import chains_alone
-from dynaesti.inference.solvers.weight_space import LowRank
+from dynaesti.inference.solvers.state_space import is_markov
+from dynaesti.inference.solvers.weight_space import LowRankSolver
 from dynaesti.model import Kernel
 
 
-def marginals_at(
+def predict_marginals(
     kernel: Kernel,
     times: Array,
     starts: Ints,
@@ -30,8 +35,8 @@ def marginals_at(
     first, last, asked = *span, asked[rising]
     means, variances = np.empty(asked.size), np.empty(asked.size)
     packed = (
-        not needs_place(kernel)
-        and choose(kernel, int(np.diff(starts).max()), float((last - first).max()), solver)
+        not depends_on_span(kernel)
+        and choose_solver(kernel, int(np.diff(starts).max()), float((last - first).max()), solver)
         == "lowrank"
     )
 
@@ -41,8 +46,10 @@ def marginals_at(
             if asked_start[c] == asked_start[c + 1]:
                 continue
             placed = kernel.place(float(first[c]), float(last[c]))
-            name = choose(placed, int(starts[c + 1] - starts[c]), float(last[c] - first[c]), solver)
-            given = posterior(name, placed, times[have], precision[have], shift[have])
+            name = choose_solver(
+                placed, int(starts[c + 1] - starts[c]), float(last[c] - first[c]), solver
+            )
+            given = build_posterior(name, placed, times[have], precision[have], shift[have])
             means[want], variances[want] = given.marginals(asked[want])
 
     def together(curves: Ints) -> None:
@@ -59,8 +66,8 @@ def marginals_at(
         mean, var, size = np.empty(joint[-1]), np.empty(joint[-1]), np.empty(curves.size)
         proper = np.ones(curves.size, dtype=bool)
         if packed:
-            prior = assemble_many(kernel, t, joint, first[curves], last[curves], "lowrank")
-            assert isinstance(prior, LowRank)
+            prior = build_batched_solver(kernel, t, joint, first[curves], last[curves], "lowrank")
+            assert isinstance(prior, LowRankSolver)
             prior.marginals(np.arange(curves.size), tau, nu, mean, var, size, proper)
             rest = (
                 np.broadcast_to(kernel.cov(asked[mine], asked[mine]), asked[mine].shape)
@@ -70,20 +77,22 @@ def marginals_at(
             return
         order = np.empty(joint[-1], dtype=np.int64)
         _merge(t, joint, have, order)  # chains go forward in time
-        chain = assemble_many(kernel, t[order], joint, first[curves], last[curves], "statespace")
+        chain = build_batched_solver(
+            kernel, t[order], joint, first[curves], last[curves], "statespace"
+        )
         found = np.empty((2, joint[-1]))
         chain.marginals(np.arange(curves.size), tau[order], nu[order], mean, var, size, proper)
         found[:, order] = mean, var
         means[mine], variances[mine] = found[:, is_asked]
 
-    at_once = packed or (chains_alone(kernel) and solver in (None, "statespace"))
-    in_threads(together if at_once else one_by_one, chunks(starts + asked_start), threads)
+    at_once = packed or (is_markov(kernel) and solver in (None, "statespace"))
+    run_in_threads(together if at_once else one_by_one, chunks(starts + asked_start), threads)
     out = np.empty((2, asked.size))
     out[:, rising] = means, variances
     return out[0], out[1]
 
 
-@compiled
+@jit
 def _merge(t: Array, start: Ints, have: Ints, order: Ints) -> None:
     """The rising order of each run start[j]:start[j + 1], whose first have[j] entries rise, and the others after them too."""
     for j in range(have.size):

@@ -17,14 +17,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from dynaesti.core import Array, compiled, dot
+from dynaesti.core import Array, dot, jit
 from dynaesti.inference.observations import Observations
 from dynaesti.inference.single_curve import (
     HIGHEST_RANK,
-    Component,
+    GraftedCurve,
     read_from_table,
-    small_form,
     tilted,
+    weight_space_posterior,
 )
 from dynaesti.inference.solvers.basis import solve_lower
 
@@ -32,28 +32,30 @@ STEP = 1e-3  # of the cavities' means, in their sds, for the derivative of the v
 FARTHEST = 0.3  # largest relative change of a variance that a second order may be trusted with
 
 
-def refined(component: Component, observations: Observations) -> Component | None:
+def second_order_corrected(
+    component: GraftedCurve, observations: Observations
+) -> GraftedCurve | None:
     """The component with its covariance and evidence corrected to second order.
 
     None where it has no form in few weights, or where the correction would be no small one.
     """
-    if component.instants.size <= HIGHEST_RANK and small_form(component) is None:
+    if component.instants.size <= HIGHEST_RANK and weight_space_posterior(component) is None:
         component = replace(component, solver="dense")  # one feature an instant
-    form = small_form(component)
+    form = weight_space_posterior(component)
     if form is None:
         return None
     skew, sd, seen = _skewness(component, observations)
     phi = solve_lower(form.root, form.at_sites(component.instants).T) * (seen / sd)
-    widening, gain = _pairs(np.ascontiguousarray(phi), skew)
+    covariance_correction, gain = _pairs(np.ascontiguousarray(phi), skew)
     if (
-        not np.linalg.norm(widening) < FARTHEST
-        and not np.abs(np.linalg.eigvalsh(widening)).max() < FARTHEST
+        not np.linalg.norm(covariance_correction) < FARTHEST
+        and not np.abs(np.linalg.eigvalsh(covariance_correction)).max() < FARTHEST
     ):  # the norm bounds them
         return None
-    return component.widened(widening, gain)
+    return component.corrected(covariance_correction, gain)
 
 
-@compiled
+@jit
 def _pairs(phi: Array, skew: Array) -> tuple[Array, float]:
     """Both sums over pairs of sites: (of the weights' covariance, in its own units; of the log evidence). Columns of phi are the sites' φ.
 
@@ -90,26 +92,26 @@ def _pairs(phi: Array, skew: Array) -> tuple[Array, float]:
     return wide, gain
 
 
-def _skewness(component: Component, observations: Observations) -> tuple[Array, Array, Array]:
+def _skewness(component: GraftedCurve, observations: Observations) -> tuple[Array, Array, Array]:
     """Skewness and sd of each site's tilted distribution, and how far its value follows the curve (the nugget lies between).
 
     The third cumulant is the derivative of the variance by the cavity's natural mean.
     """
     fixed, groups, likelihood = observations.fixed, component.groups, observations.likelihood
-    cav_mean, cav_var, mean, var = tilted(component, observations)
-    step = STEP * np.sqrt(cav_var)
+    cavity_mean, cavity_var, mean, var = tilted(component, observations)
+    step = STEP * np.sqrt(cavity_var)
     bent = np.flatnonzero(likelihood.bent[groups])
     tabulated = read_from_table(component, observations, mean, var)
 
     def variance(move: Array) -> Array:
         m, v = mean.copy(), var.copy()
         likelihood.match(
-            bent, groups, cav_mean + move, cav_var, np.zeros(groups.size), m, v, tabulated
+            bent, groups, cavity_mean + move, cavity_var, np.zeros(groups.size), m, v, tabulated
         )
         return v
 
-    third = cav_var * (variance(step) - variance(-step)) / (2.0 * step)
+    third = cavity_var * (variance(step) - variance(-step)) / (2.0 * step)
     seen = 1.0 / (
-        1.0 + component.kernel.instant_var * (fixed.precision[groups] + component.precision)
+        1.0 + component.kernel.nugget_variance * (fixed.precision[groups] + component.precision)
     )
     return third / var**1.5, np.sqrt(var), seen

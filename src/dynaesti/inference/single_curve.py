@@ -6,12 +6,17 @@ from functools import cached_property
 
 import numpy as np
 
-from dynaesti.core import Array, Bools, Ints, compiled, one_blas_thread
-from dynaesti.inference.grafting import Problem, graft
+from dynaesti.core import Array, Bools, Ints, jit, single_blas_thread
+from dynaesti.inference.grafting import EPProblem, graft
 from dynaesti.inference.observations import Observations
 from dynaesti.inference.site_likelihood import Likelihood
-from dynaesti.inference.sites import seen_by_curve
-from dynaesti.inference.solvers.choice import assemble, choose, posterior, states
+from dynaesti.inference.sites import through_nugget
+from dynaesti.inference.solvers.choice import (
+    build_posterior,
+    build_solver,
+    choose_solver,
+    state_dimensions,
+)
 from dynaesti.inference.solvers.contract import Posterior, SolverName
 from dynaesti.inference.solvers.weight_space import WeightPosterior
 from dynaesti.model import Kernel
@@ -25,7 +30,7 @@ HIGHEST_RANK = 50  # of a small form: draws get rare in more dimensions, and ten
 
 
 @dataclass(frozen=True)
-class Component:
+class GraftedCurve:
     """A kernel and its settled sites on the groups it sees: one an instant, or a single one that holds every emission."""
 
     kernel: Kernel
@@ -38,40 +43,44 @@ class Component:
         Array  # grafted and Gaussian sites together, as seen by the curve through the nugget
     )
     curve_shift: Array
-    cav_mean: Array  # what all other groups say of each group's latent value, prior mean included
-    cav_var: Array
+    cavity_mean: (
+        Array  # what all other groups say of each group's latent value, prior mean included
+    )
+    cavity_var: Array
     log_z: Array
     log_evidence: float
     log_partition: float  # log ∫ prior × curve sites
     sweeps: int
     converged: bool
     residual: float
-    widening: Array | None = (
+    covariance_correction: Array | None = (
         None  # second-order correction of the weights' covariance, in its own units, see `refining`
     )
 
     @cached_property
     def posterior(self) -> Posterior:
         """The curve given the sites, as deviation from the prior mean."""
-        found = posterior(
+        found = build_posterior(
             self.solver, self.kernel, self.instants, self.curve_precision, self.curve_shift
         )
-        if self.widening is None:
+        if self.covariance_correction is None:
             return found
         assert isinstance(found, WeightPosterior)  # only these are ever widened
-        return found.widened(self.widening)
+        return found.corrected(self.covariance_correction)
 
-    def widened(self, widening: Array, gain: float) -> "Component":
+    def corrected(self, covariance_correction: Array, gain: float) -> "GraftedCurve":
         """The component with a correction of its weights' covariance and of its log evidence."""
         assert isinstance(self.posterior, WeightPosterior)
-        out = replace(self, widening=widening, log_evidence=self.log_evidence + gain)
-        out.__dict__["posterior"] = self.posterior.widened(
-            widening
+        out = replace(
+            self, covariance_correction=covariance_correction, log_evidence=self.log_evidence + gain
+        )
+        out.__dict__["posterior"] = self.posterior.corrected(
+            covariance_correction
         )  # known already: building it anew costs as much as the correction
         return out
 
 
-def small_form(component: Component) -> WeightPosterior | None:
+def weight_space_posterior(component: GraftedCurve) -> WeightPosterior | None:
     """The posterior in few weights, where the prior has such a form."""
     posterior = component.posterior
     return (
@@ -81,18 +90,18 @@ def small_form(component: Component) -> WeightPosterior | None:
     )
 
 
-def merges_all(kernel: Kernel, observations: Observations) -> bool:
+def is_one_number(kernel: Kernel, observations: Observations) -> bool:
     """Whether the curve is one number: then all emissions multiply into one group and quadrature over it is exact."""
     return kernel.static and not callable(observations.mean)
 
 
-@one_blas_thread()
+@single_blas_thread()
 def graft_components(
     observations: Observations,
     kernels: Sequence[Kernel],
     solver: SolverName | None = None,
     starts: Sequence[tuple[Array, Array] | None] | None = None,
-) -> list[Component]:
+) -> list[GraftedCurve]:
     """Graft each kernel onto the observations, from given sites where there are any.
 
     Likelihoods are read from a table over where the prior lets the curve go; data that drag it beyond are integrated by formula.
@@ -101,16 +110,16 @@ def graft_components(
     ends = observations.instants[[0, -1]]
     offset = observations.mean_at(observations.instants)
     span = observations.span[1] - observations.span[0]
-    names = [choose(kernel, observations.instants.size, span, solver) for kernel in kernels]
+    names = [choose_solver(kernel, observations.instants.size, span, solver) for kernel in kernels]
     ways = [
         (
             name,
-            within_table(kernel, observations.likelihood, offset, ends),
-            states(name, kernel, ends),
+            table_covers_prior(kernel, observations.likelihood, offset, ends),
+            state_dimensions(name, kernel, ends),
         )
         for name, kernel in zip(names, kernels, strict=True)
     ]
-    found: dict[int, Component] = {}
+    found: dict[int, GraftedCurve] = {}
     for way in dict.fromkeys(ways):
         mine = [k for k, other in enumerate(ways) if other == way]
         for batch in _batches(mine, observations.instants.size):
@@ -139,39 +148,39 @@ def _graft_batch(
     kernels: list[Kernel],
     starts: list[tuple[Array, Array] | None],
     wide: bool = False,
-) -> tuple[list[Component], Bools]:
+) -> tuple[list[GraftedCurve], Bools]:
     """Components of one kind, and which of them went beyond the table that their likelihoods were read from."""
     middle = np.array([0.5 * sum(obs.span)])
     single = np.array([obs.instants.size])  # the group that holds every emission
     every = np.arange(obs.instants.size)
-    merged = [merges_all(kernel, obs) for kernel in kernels]
+    merged = [is_one_number(kernel, obs) for kernel in kernels]
     instants = [middle if one else obs.instants for one in merged]
     groups = [single if one else every for one in merged]
     group = np.concatenate(groups)
     offset = np.concatenate([obs.mean_at(t) for t in instants])
     fixed = obs.fixed
-    instant_var = np.array([kernel.instant_var for kernel in kernels])
-    match = SiteMatch(obs.likelihood, group, offset, tabulated, wide)
-    problem = Problem(
-        assemble(name, kernels, instants),
+    nugget_variance = np.array([kernel.nugget_variance for kernel in kernels])
+    match = CurveMomentMatcher(obs.likelihood, group, offset, tabulated, wide)
+    problem = EPProblem(
+        build_solver(name, kernels, instants),
         match,
         fixed.precision[group],
         fixed.shift[group],
-        instant_var,
+        nugget_variance,
         obs.likelihood.bent[group],
     )
     result = graft(problem, _starting_sites(groups, starts))
     bounds = problem.solver.site_start
-    precision, shift = seen_by_curve(
+    precision, shift = through_nugget(
         fixed.precision[group] + result.precision,
         fixed.shift[group] + result.shift,
-        np.repeat(instant_var, np.diff(bounds)),
+        np.repeat(nugget_variance, np.diff(bounds)),
     )
     out = []
     for k, kernel in enumerate(kernels):
         s = slice(bounds[k], bounds[k + 1])
         out.append(
-            Component(
+            GraftedCurve(
                 kernel,
                 name,
                 instants[k],
@@ -180,8 +189,8 @@ def _graft_batch(
                 result.shift[s],
                 precision[s],
                 shift[s],
-                result.bare_mean[s] + offset[s],
-                result.bare_var[s],
+                result.cavity_mean[s] + offset[s],
+                result.cavity_var[s],
                 result.log_z[s],
                 float(result.log_evidence[k] + fixed.constant[groups[k]].sum()),
                 float(result.log_partition[k]),
@@ -195,8 +204,8 @@ def _graft_batch(
         away = np.zeros(len(kernels))
         _farthest(
             bounds,
-            result.bare_mean,
-            result.bare_var,
+            result.cavity_mean,
+            result.cavity_var,
             problem.fixed_precision,
             problem.fixed_shift,
             result.precision,
@@ -210,11 +219,11 @@ def _graft_batch(
     return out, beyond
 
 
-@compiled
+@jit
 def _farthest(
     site_start: Ints,
-    bare_mean: Array,
-    bare_var: Array,
+    cavity_mean: Array,
+    cavity_var: Array,
     fixed_precision: Array,
     fixed_shift: Array,
     precision: Array,
@@ -228,8 +237,8 @@ def _farthest(
     for job in range(out.size):
         for i in range(site_start[job], site_start[job + 1]):
             if bent[i]:
-                v = bare_var[i] / (1.0 + bare_var[i] * fixed_precision[i])
-                m = v * (bare_mean[i] / bare_var[i] + fixed_shift[i])
+                v = cavity_var[i] / (1.0 + cavity_var[i] * fixed_precision[i])
+                m = v * (cavity_mean[i] / cavity_var[i] + fixed_shift[i])
                 thin = 1.0 + precision[i] * v
                 out[job] = max(
                     out[job],
@@ -239,7 +248,7 @@ def _farthest(
 
 
 @dataclass(frozen=True)
-class SiteMatch:
+class CurveMomentMatcher:
     """Tilted moments for grafting, which knows sites but not what they observe: deviations from the prior mean, group by group."""
 
     likelihood: Likelihood
@@ -254,14 +263,20 @@ class SiteMatch:
         return np.full((self.group.size, 8), np.nan)
 
     def __call__(
-        self, sites: Ints, cav_mean: Array, cav_var: Array, log_z: Array, mean: Array, var: Array
+        self,
+        sites: Ints,
+        cavity_mean: Array,
+        cavity_var: Array,
+        log_z: Array,
+        mean: Array,
+        var: Array,
     ) -> None:
         if not self.offset.any():
             return self.likelihood.match(
                 sites,
                 self.group,
-                cav_mean,
-                cav_var,
+                cavity_mean,
+                cavity_var,
                 log_z,
                 mean,
                 var,
@@ -273,8 +288,8 @@ class SiteMatch:
         self.likelihood.match(
             sites,
             self.group,
-            cav_mean + self.offset,
-            cav_var,
+            cavity_mean + self.offset,
+            cavity_var,
             log_z,
             mean,
             var,
@@ -286,54 +301,56 @@ class SiteMatch:
         return None
 
 
-def within_table(kernel: Kernel, likelihood: Likelihood, offset: Array, times: Array) -> bool:
+def table_covers_prior(kernel: Kernel, likelihood: Likelihood, offset: Array, times: Array) -> bool:
     """Whether tabulated rows reach wherever this prior lets the curve go: five sds either side of its mean."""
     away = float(np.abs(offset - likelihood.centre).max())
     return bool(away + PRIOR_ROOM * np.sqrt(kernel.cov(times, times).max()) <= likelihood.reach)
 
 
 def read_from_table(
-    component: Component, observations: Observations, mean: Array, var: Array
+    component: GraftedCurve, observations: Observations, mean: Array, var: Array
 ) -> bool:
     """Whether a component's likelihoods may be read from the table: its tilted distributions lie within, and all that its prior expects."""
     likelihood, times = observations.likelihood, observations.instants[[0, -1]]
     beyond = beyond_table(likelihood, mean, var) & likelihood.bent[component.groups]
-    return not beyond.any() and within_table(
+    return not beyond.any() and table_covers_prior(
         component.kernel, likelihood, observations.mean_at(times), times
     )
 
 
-def tilted(component: Component, observations: Observations) -> tuple[Array, Array, Array, Array]:
+def tilted(
+    component: GraftedCurve, observations: Observations
+) -> tuple[Array, Array, Array, Array]:
     """At each group the cavity that its bent members see, and their tilted distribution: mean and variance each, of latent values."""
     fixed, groups, offset = (
         observations.fixed,
         component.groups,
         observations.mean_at(component.instants),
     )
-    cav_mean, cav_var, mean, var = tilted_from(
-        component.cav_mean - offset,
-        component.cav_var,
+    cavity_mean, cavity_var, mean, var = tilted_from(
+        component.cavity_mean - offset,
+        component.cavity_var,
         fixed.precision[groups],
         fixed.shift[groups],
         component.precision,
         component.shift,
     )
-    return cav_mean + offset, cav_var, mean + offset, var
+    return cavity_mean + offset, cavity_var, mean + offset, var
 
 
 def tilted_from(
-    bare_mean: Array,
-    bare_var: Array,
+    cavity_mean: Array,
+    cavity_var: Array,
     fixed_precision: Array,
     fixed_shift: Array,
     precision: Array,
     shift: Array,
 ) -> tuple[Array, Array, Array, Array]:
     """The same from bare cavities, which are without the groups' own Gaussian members; all counted from the prior mean."""
-    cav_var = bare_var / (1.0 + bare_var * fixed_precision)
-    cav_mean = cav_var * (bare_mean / bare_var + fixed_shift)
-    thin = 1.0 + precision * cav_var
-    return cav_mean, cav_var, (cav_mean + shift * cav_var) / thin, cav_var / thin
+    full_var = cavity_var / (1.0 + cavity_var * fixed_precision)
+    full_mean = full_var * (cavity_mean / cavity_var + fixed_shift)
+    thin = 1.0 + precision * full_var
+    return full_mean, full_var, (full_mean + shift * full_var) / thin, full_var / thin
 
 
 def beyond_table(likelihood: Likelihood, mean: Array, var: Array) -> Bools:

@@ -16,12 +16,12 @@ from dynaesti.inference.moments.adaptive import (
     DONE,
     EDGE,
     HOPELESS,
-    judge_block,
+    assess_brackets,
     spread_nodes,
 )
-from dynaesti.inference.moments.match import match_again, match_table
-from dynaesti.inference.moments.table import NODES, WIDTH, RowTable, row_table
-from dynaesti.model import Emissions, Link, Points, parts_of
+from dynaesti.inference.moments.match import match_sites, match_sites_cached
+from dynaesti.inference.moments.table import NODES, WIDTH, LogLikelihoodTable, likelihood_table
+from dynaesti.model import Emissions, Link, LinkedPoints, emission_blocks
 
 REACH = 8.0  # of tabulated rows either side of their centre, for a prior of unit variance
 CELLS = (
@@ -99,14 +99,14 @@ class Likelihood:
     def is_gaussian(self) -> Bools:
         """Which emissions are exactly Gaussian in the latent value."""
         exact = np.zeros(len(self.emissions), dtype=bool)
-        for part, where in parts_of(self.emissions):
+        for part, where in emission_blocks(self.emissions):
             exact[where] = part.gaussian() is not None and self.link.name == "identity"
         return exact
 
     def gaussian_values(self) -> tuple[Array, Array]:
         """(values, precisions) of the Gaussian emissions, zeros elsewhere."""
         values, precision = np.zeros(len(self.emissions)), np.zeros(len(self.emissions))
-        for part, where in parts_of(self.emissions):
+        for part, where in emission_blocks(self.emissions):
             exact = part.gaussian()
             if exact is not None and self.is_gaussian[where].all():
                 values[where], precision[where] = exact[0], exact[1] ** -2
@@ -149,7 +149,7 @@ class Likelihood:
         return np.asarray(np.diff(self.inexact.start) > 0)
 
     @cached_property
-    def table(self) -> tuple[RowTable, Ints] | None:
+    def table(self) -> tuple[LogLikelihoodTable, Ints] | None:
         """Rows on the latent grid and each emission's row; None where formulas at the nodes are better."""
         return tabulate(self.emissions, self.link, self.centre, self.reach)
 
@@ -166,7 +166,7 @@ class Likelihood:
     def evaluate(self, rows: Ints, x: Array) -> Array:
         """Log f of emissions `rows` at latent x (rows, nodes); NaN and +inf are refused by position."""
         with np.errstate(divide="ignore", over="ignore", under="ignore"):
-            values = self.emissions.log_prob(Points(x, self.link), rows)
+            values = self.emissions.log_prob(LinkedPoints(x, self.link), rows)
         bad = np.isnan(values) | (values == np.inf)
         if bad.any():
             k, j = np.argwhere(bad)[0]
@@ -198,8 +198,8 @@ class Likelihood:
         self,
         sites: Ints,
         group: Ints,
-        cav_mean: Array,
-        cav_var: Array,
+        cavity_mean: Array,
+        cavity_var: Array,
         log_z: Array,
         mean: Array,
         var: Array,
@@ -210,7 +210,7 @@ class Likelihood:
         """Tilted moments of the chosen sites, written into log_z, mean and var, which come in holding a guess.
 
         `tabulated` says that the prior keeps the curve well within the table's reach; `known` is where the last integrals are kept from
-        sweep to sweep, see `match_again`. `wide` looks for mass far off too, where the guess may know nothing of it.
+        sweep to sweep, see `match_sites_cached`. `wide` looks for mass far off too, where the guess may know nothing of it.
         """
         if tabulated and self.table is not None:
             table = self.table[0]
@@ -224,17 +224,25 @@ class Likelihood:
                 table.top,
             )
             if known is None:
-                hopeless = match_table(
-                    sites, *members, table.start, table.step, cav_mean, cav_var, log_z, mean, var
-                )
-            else:
-                hopeless = match_again(
+                hopeless = match_sites(
                     sites,
                     *members,
                     table.start,
                     table.step,
-                    cav_mean,
-                    cav_var,
+                    cavity_mean,
+                    cavity_var,
+                    log_z,
+                    mean,
+                    var,
+                )
+            else:
+                hopeless = match_sites_cached(
+                    sites,
+                    *members,
+                    table.start,
+                    table.step,
+                    cavity_mean,
+                    cavity_var,
                     known,
                     SLACK,
                     log_z,
@@ -246,22 +254,29 @@ class Likelihood:
             return
         empty = np.diff(self.inexact.start)[group[sites]] == 0
         flat = sites[empty]
-        log_z[flat], mean[flat], var[flat] = 0.0, cav_mean[flat], cav_var[flat]
+        log_z[flat], mean[flat], var[flat] = 0.0, cavity_mean[flat], cavity_var[flat]
         sites = sites[~empty]
         for a in range(0, sites.size, BLOCK // NODES):
             self._match_block(
-                sites[a : a + BLOCK // NODES], group, cav_mean, cav_var, log_z, mean, var, wide
+                sites[a : a + BLOCK // NODES],
+                group,
+                cavity_mean,
+                cavity_var,
+                log_z,
+                mean,
+                var,
+                wide,
             )
 
     def _scanned(
-        self, sites: Ints, group: Ints, cav_mean: Array, cav_var: Array
+        self, sites: Ints, group: Ints, cavity_mean: Array, cavity_var: Array
     ) -> tuple[Array, Array]:
         """Brackets that hold all that counts of each tilted distribution, from a coarse look far and wide: it may have several humps."""
         lo, hi = np.empty(sites.size), np.empty(sites.size)
         for a in range(0, sites.size, BLOCK // SCAN.size):
             some = sites[a : a + BLOCK // SCAN.size]
-            sd = np.sqrt(cav_var[some])[:, None]
-            x = cav_mean[some, None] + sd * SCAN
+            sd = np.sqrt(cavity_var[some])[:, None]
+            x = cavity_mean[some, None] + sd * SCAN
             log_w = self.group_values(group[some], x) - 0.5 * SCAN**2
             counts = log_w > log_w.max(axis=1, keepdims=True) - EDGE
             first, last = counts.argmax(axis=1), SCAN.size - 1 - counts[:, ::-1].argmax(axis=1)
@@ -276,8 +291,8 @@ class Likelihood:
         self,
         sites: Ints,
         group: Ints,
-        cav_mean: Array,
-        cav_var: Array,
+        cavity_mean: Array,
+        cavity_var: Array,
         log_z: Array,
         mean: Array,
         var: Array,
@@ -285,7 +300,7 @@ class Likelihood:
     ) -> None:
         reach = WIDTH * np.sqrt(var[sites])
         lo, hi = (
-            self._scanned(sites, group, cav_mean, cav_var)
+            self._scanned(sites, group, cavity_mean, cavity_var)
             if wide
             else (mean[sites] - reach, mean[sites] + reach)
         )
@@ -298,7 +313,7 @@ class Likelihood:
             x = spread_nodes(a, b, n)
             log_w = (
                 self.group_values(group[at], x)
-                - 0.5 * (x - cav_mean[at, None]) ** 2 / cav_var[at, None]
+                - 0.5 * (x - cavity_mean[at, None]) ** 2 / cavity_var[at, None]
             )
             m, v, lz, verdict = (
                 np.empty(now.size),
@@ -306,11 +321,11 @@ class Likelihood:
                 np.empty(now.size),
                 np.empty(now.size, dtype=np.int64),
             )
-            judge_block(log_w, a, b, count, m, v, lz, verdict)
+            assess_brackets(log_w, a, b, count, m, v, lz, verdict)
             lo[now], hi[now], nodes[now] = a, b, count
             done = verdict == DONE
             mean[at[done]], var[at[done]] = m[done], v[done]
-            log_z[at[done]] = lz[done] - 0.5 * np.log(2 * np.pi * cav_var[at[done]])
+            log_z[at[done]] = lz[done] - 0.5 * np.log(2 * np.pi * cavity_var[at[done]])
             if np.any(verdict == HOPELESS):
                 self._refuse(int(group[at[verdict == HOPELESS][0]]))
             todo = todo[~np.isin(todo, now[done])]
@@ -335,7 +350,7 @@ class Likelihood:
 
 def tabulate(
     emissions: Emissions, link: Link, centre: float, reach: float
-) -> tuple[RowTable, Ints] | None:
+) -> tuple[LogLikelihoodTable, Ints] | None:
     """Rows of the distinct emissions on the latent grid, if they are few and a grid resolves them; and each emission's row."""
     first = emissions.distinct()
     if first is None:
@@ -351,7 +366,7 @@ def tabulate(
             emissions, link, leaders, np.linspace(centre - reach, centre + reach, cells + 1)
         )
         if rows is not None:
-            return row_table(centre - reach, step, rows), row.astype(np.int64)
+            return likelihood_table(centre - reach, step, rows), row.astype(np.int64)
     return None
 
 
@@ -359,10 +374,10 @@ def _resolved_rows(emissions: Emissions, link: Link, leaders: Ints, x: Array) ->
     """Rows on the grid x, if six-point interpolation between its points meets the formula to 1e-7."""
     middle = 0.5 * (x[2:-3] + x[3:-2])
     with np.errstate(all="ignore"):
-        rows = emissions.log_prob(Points(np.tile(x, (leaders.size, 1)), link), leaders)
+        rows = emissions.log_prob(LinkedPoints(np.tile(x, (leaders.size, 1)), link), leaders)
         if not np.all(np.isfinite(rows)):
             return None
-        truth = emissions.log_prob(Points(np.tile(middle, (leaders.size, 1)), link), leaders)
+        truth = emissions.log_prob(LinkedPoints(np.tile(middle, (leaders.size, 1)), link), leaders)
     weights = np.array([3.0, -25.0, 150.0, 150.0, -25.0, 3.0]) / 256.0
     guess = sum(w * rows[:, k : k + middle.size] for k, w in enumerate(weights))
     near = truth > truth.max(axis=1, keepdims=True) - 700.0

@@ -14,7 +14,7 @@ from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
 
-from dynaesti.core import Array, Header, is_number, need, positive_number
+from dynaesti.core import Array, Header, is_number, positive_number, require
 from dynaesti.errors import InputError
 
 Method: TypeAlias = Literal["learn", "evidence", "loo", "cv"]
@@ -23,7 +23,7 @@ Amplitude: TypeAlias = (
     float | Literal["learn"] | None
 )  # None: 1 where unit variance is a fair prior, else learned
 METHODS: tuple[Method, ...] = ("learn", "evidence", "loo", "cv")
-FAINT = 1e-10  # a nugget for rounding's sake only: sharper emissions than 1e-5 of the amplitude would cost all digits of their cavities
+ROUNDING_NUGGET = 1e-10  # a nugget for rounding's sake only: sharper emissions than 1e-5 of the amplitude would cost all digits of their cavities
 SQRT3, SQRT5 = float(np.sqrt(3.0)), float(np.sqrt(5.0))
 
 
@@ -32,78 +32,89 @@ class Kernel(ABC):
 
     @property
     @abstractmethod
-    def leaves(self) -> tuple[Leaf, ...]:
+    def summands(self) -> tuple[BaseKernel, ...]:
         """The simple kernels whose sum this is."""
 
     def __add__(self, other: Kernel) -> Kernel:
         if not isinstance(other, Kernel):
             return NotImplemented
-        return Sum(self.leaves + other.leaves)
+        return Sum(self.summands + other.summands)
 
     def __mul__(self, factor: float) -> Kernel:
         weight = positive_number(factor, "kernel scaling")
-        return as_kernel(tuple(replace(leaf, weight=leaf.weight * weight) for leaf in self.leaves))
+        return as_kernel(
+            tuple(replace(summand, weight=summand.weight * weight) for summand in self.summands)
+        )
 
     __rmul__ = __mul__
 
     def cov(self, s: Array, t: Array) -> Array:
         """Covariance of the curve between times s and t, which broadcast."""
-        return sum((leaf.variance * leaf.correlation(s, t) for leaf in self.leaves), np.zeros(()))
+        return sum(
+            (summand.variance * summand.correlation(s, t) for summand in self.summands),
+            np.zeros(()),
+        )
 
     def cov_slope(self, s: Array, t: Array) -> Array:
         """Covariance of the curve's slope at s with its value at t."""
         return sum(
-            (leaf.variance * leaf.correlation_ds(s, t) for leaf in self.leaves), np.zeros(())
+            (summand.variance * summand.correlation_ds(s, t) for summand in self.summands),
+            np.zeros(()),
         )
 
     def cov_slopes(self, s: Array, t: Array) -> Array:
         """Covariance of the slopes at s and t."""
         return sum(
-            (leaf.variance * leaf.correlation_dsdt(s, t) for leaf in self.leaves), np.zeros(())
+            (summand.variance * summand.correlation_dsdt(s, t) for summand in self.summands),
+            np.zeros(()),
         )
 
     @property
-    def instant_var(self) -> float:
+    def nugget_variance(self) -> float:
         """The nugget: variance of each instant alone. A constant curve has none."""
-        return 0.0 if self.static else sum(leaf.variance * leaf.jitter for leaf in self.leaves)
+        return (
+            0.0
+            if self.static
+            else sum(summand.variance * summand.relative_nugget for summand in self.summands)
+        )
 
     @property
     def static(self) -> bool:
         """Whether the curve is one constant."""
-        return all(leaf.constant for leaf in self.leaves)
+        return all(summand.constant for summand in self.summands)
 
     @property
     def low_rank(self) -> bool:
         """Whether a few features carry it."""
-        return all(leaf.featured for leaf in self.leaves)
+        return all(summand.has_finite_basis for summand in self.summands)
 
     def place(self, first: float, last: float) -> Kernel:
         """The kernel with what depends on the data's span filled in."""
-        return as_kernel(tuple(leaf.place_leaf(first, last) for leaf in self.leaves))
+        return as_kernel(tuple(summand.anchored_summand(first, last) for summand in self.summands))
 
     def describe(self) -> str:
         """The kernel in words."""
-        return " + ".join(leaf.describe_leaf() for leaf in self.leaves)
+        return " + ".join(summand.describe_summand() for summand in self.summands)
 
 
-def as_kernel(leaves: tuple[Leaf, ...]) -> Kernel:
+def as_kernel(summands: tuple[BaseKernel, ...]) -> Kernel:
     """One leaf as itself, several as their sum."""
-    return leaves[0] if len(leaves) == 1 else Sum(leaves)
+    return summands[0] if len(summands) == 1 else Sum(summands)
 
 
 @dataclass(frozen=True)
 class Sum(Kernel):
     """Several kernels added."""
 
-    parts: tuple[Leaf, ...]
+    parts: tuple[BaseKernel, ...]
 
     @property
-    def leaves(self) -> tuple[Leaf, ...]:
+    def summands(self) -> tuple[BaseKernel, ...]:
         return self.parts
 
 
 @dataclass(frozen=True)
-class Leaf(Kernel):
+class BaseKernel(Kernel):
     """One simple kernel; subclasses name their hyper-parameters first, `weight` comes last and by name."""
 
     weight: float = field(default=1.0, kw_only=True)
@@ -116,12 +127,12 @@ class Leaf(Kernel):
         return None
 
     @property
-    def featured(self) -> bool:
+    def has_finite_basis(self) -> bool:
         """Whether low-rank features exist."""
         return True
 
     @property
-    def jitter(self) -> float:
+    def relative_nugget(self) -> float:
         """The nugget, relative to the leaf's variance."""
         return 0.0
 
@@ -132,7 +143,7 @@ class Leaf(Kernel):
             )
 
     @property
-    def leaves(self) -> tuple[Leaf, ...]:
+    def summands(self) -> tuple[BaseKernel, ...]:
         return (self,)
 
     @property
@@ -159,7 +170,7 @@ class Leaf(Kernel):
             )
         return value
 
-    def describe_leaf(self) -> str:
+    def describe_summand(self) -> str:
         """Name and hyper-parameters."""
         return f"{self.title}(sd {np.sqrt(self.variance):.4g})"
 
@@ -175,13 +186,13 @@ class Leaf(Kernel):
         """∂²/∂s∂t of the correlation."""
         raise InputError(f"{self.title}: {self.slope_error}")
 
-    def place_leaf(self, first: float, last: float) -> Leaf:  # noqa: ARG002
+    def anchored_summand(self, first: float, last: float) -> BaseKernel:  # noqa: ARG002
         """The leaf with what depends on the data's span filled in."""
         return self
 
 
 @dataclass(frozen=True)
-class Banded(Leaf):
+class BandwidthKernel(BaseKernel):
     """A leaf with a time scale h: a number, inf, or how to choose it."""
 
     bandwidth: Bandwidth = "learn"
@@ -206,12 +217,12 @@ class Banded(Leaf):
         """(s − t)/h."""
         return (s - t) / self.number("bandwidth")
 
-    def describe_leaf(self) -> str:
+    def describe_summand(self) -> str:
         return f"{self.title}(sd {np.sqrt(self.variance):.4g}, bandwidth {self.number('bandwidth'):.4g})"
 
 
 @dataclass(frozen=True)
-class RBF(Banded):
+class RBF(BandwidthKernel):
     """exp(−½((s − t)/h)²): the paper's kernel, for smooth curves; nugget 1e-4 as there."""
 
     bandwidth: Bandwidth = "learn"
@@ -224,7 +235,7 @@ class RBF(Banded):
             object.__setattr__(self, "nugget", positive_number(self.nugget, "RBF nugget"))
 
     @property
-    def jitter(self) -> float:
+    def relative_nugget(self) -> float:
         return 0.0 if self.constant else self.nugget
 
     def correlation(self, s: Array, t: Array) -> Array:
@@ -241,7 +252,7 @@ class RBF(Banded):
 
 
 @dataclass(frozen=True)
-class Matern(Banded):
+class Matern(BandwidthKernel):
     """Kernels of half-integer smoothness: exact in state space at a cost linear in the data."""
 
     bandwidth: Bandwidth = "learn"
@@ -251,12 +262,12 @@ class Matern(Banded):
     rate: ClassVar[float]  # decay per bandwidth
 
     @property
-    def featured(self) -> bool:
+    def has_finite_basis(self) -> bool:
         return self.constant
 
     @property
-    def jitter(self) -> float:
-        return FAINT
+    def relative_nugget(self) -> float:
+        return ROUNDING_NUGGET
 
 
 @dataclass(frozen=True)
@@ -309,7 +320,7 @@ class Matern52(Matern):
 
 
 @dataclass(frozen=True)
-class Wiener(Banded):
+class Wiener(BandwidthKernel):
     """A random walk from the first observation on: variance start² there, amplitude² more with each bandwidth of time.
 
     `start` is relative to the amplitude. Before the first observation the curve is constant.
@@ -328,23 +339,23 @@ class Wiener(Banded):
         super().__post_init__()
         object.__setattr__(self, "start", positive_number(self.start, "Wiener start"))
 
-    def place_leaf(self, first: float, last: float) -> Leaf:  # noqa: ARG002
+    def anchored_summand(self, first: float, last: float) -> BaseKernel:  # noqa: ARG002
         return replace(self, origin=first) if self.origin is None else self
 
     @property
-    def featured(self) -> bool:
+    def has_finite_basis(self) -> bool:
         return False
 
     @property
-    def jitter(self) -> float:
-        return FAINT
+    def relative_nugget(self) -> float:
+        return ROUNDING_NUGGET
 
-    def walked(self, t: Array) -> Array:
+    def elapsed(self, t: Array) -> Array:
         """Variance gathered since the origin."""
         return np.maximum(t - self.number("origin"), 0.0) / self.number("bandwidth")
 
     def correlation(self, s: Array, t: Array) -> Array:
-        return self.start**2 + np.minimum(self.walked(s), self.walked(t))
+        return self.start**2 + np.minimum(self.elapsed(s), self.elapsed(t))
 
     @property
     def constant(self) -> bool:
@@ -352,7 +363,7 @@ class Wiener(Banded):
 
 
 @dataclass(frozen=True)
-class Level(Leaf):
+class Level(BaseKernel):
     """One constant for all times."""
 
     amplitude: Amplitude = None
@@ -371,7 +382,7 @@ class Level(Leaf):
 
 
 @dataclass(frozen=True)
-class Trend(Leaf):
+class Trend(BaseKernel):
     """A straight line through 0 in the middle of the data's span, with standard deviation `amplitude` at its ends."""
 
     amplitude: Amplitude = None
@@ -380,14 +391,14 @@ class Trend(Leaf):
     )  # filled in by the fit, on its own time axis
     reach: float | None = field(default=None, kw_only=True)
 
-    def place_leaf(self, first: float, last: float) -> Leaf:
+    def anchored_summand(self, first: float, last: float) -> BaseKernel:
         if self.centre is not None:
             return self
         return replace(self, centre=0.5 * (first + last), reach=0.5 * (last - first) or 1.0)
 
     @property
-    def jitter(self) -> float:
-        return FAINT  # the line's variance is 0 at its centre: an emission there needs something to see
+    def relative_nugget(self) -> float:
+        return ROUNDING_NUGGET  # the line's variance is 0 at its centre: an emission there needs something to see
 
     def line(self, t: Array) -> Array:
         """The line's value at each time for unit amplitude."""
@@ -404,7 +415,7 @@ class Trend(Leaf):
 
 
 @dataclass(frozen=True)
-class Periodic(Banded):
+class Periodic(BandwidthKernel):
     """exp(−2 sin²(π(s − t)/period)/h²): repeats each period; the bandwidth h counts within it (1 is one slow wave)."""
 
     period: float = 1.0
@@ -446,7 +457,7 @@ class Periodic(Banded):
         ) * self.correlation(s, t)
 
 
-KERNELS: dict[str, type[Leaf]] = {
+KERNELS: dict[str, type[BaseKernel]] = {
     cls.__name__: cls for cls in (RBF, Matern12, Matern32, Matern52, Wiener, Level, Trend, Periodic)
 }
 NAMED_KERNELS: dict[str, Callable[[], Kernel]] = {
@@ -470,25 +481,29 @@ def named_kernel(name: str) -> Kernel:
 def kernel_header(kernel: Kernel) -> list[Header]:
     """Leaf by leaf: name and hyper-parameters."""
     return [
-        {"kernel": leaf.title, **{f.name: getattr(leaf, f.name) for f in fields(leaf)}}
-        for leaf in kernel.leaves
+        {"kernel": summand.title, **{f.name: getattr(summand, f.name) for f in fields(summand)}}
+        for summand in kernel.summands
     ]
 
 
-def read_kernel(leaves: list[Header]) -> Kernel:
+def read_kernel(summands: list[Header]) -> Kernel:
     """The kernel again: all that it owns is numbers by now."""
     kernel = as_kernel(
         tuple(
-            KERNELS[leaf["kernel"]](**{k: v for k, v in leaf.items() if k != "kernel"})
-            for leaf in leaves
+            KERNELS[summand["kernel"]](**{k: v for k, v in summand.items() if k != "kernel"})
+            for summand in summands
         )
     )
-    for leaf in kernel.leaves:
-        need(
+    for summand in kernel.summands:
+        require(
             all(
-                value is None or (is_number(value) and value >= 0) for value in vars(leaf).values()
+                value is None or (is_number(value) and value >= 0)
+                for value in vars(summand).values()
             ),
-            f"a prior is malformed: {leaf}",
+            f"a prior is malformed: {summand}",
         )
-        need(np.isfinite(leaf.variance) and leaf.variance > 0, f"a prior is malformed: {leaf}")
+        require(
+            np.isfinite(summand.variance) and summand.variance > 0,
+            f"a prior is malformed: {summand}",
+        )
     return kernel

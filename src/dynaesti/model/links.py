@@ -117,7 +117,7 @@ class Log(Link):
         return x
 
 
-class Custom(Link):
+class CustomLink(Link):
     """A user's monotone pair of functions: value (latent → scale) and latent (scale → latent)."""
 
     name = "custom"
@@ -168,14 +168,14 @@ def as_link(link: Any) -> Link:
     if isinstance(link, str) and link in BUILT_IN:
         return BUILT_IN[link]
     if isinstance(link, tuple) and len(link) == 2 and all(callable(part) for part in link):
-        return Custom(*link)
+        return CustomLink(*link)
     raise InputError(
         f"link: {link!r} is none of {', '.join(BUILT_IN)} nor a pair of functions (latent → scale, scale → latent)"
     )
 
 
 @dataclass(frozen=True)
-class Points:
+class LinkedPoints:
     """Latent points seen through a link; each emission family takes the form it computes best with."""
 
     x: Array

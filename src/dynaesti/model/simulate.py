@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dynaesti.core import Array, Ints, generator, positive_number, symmetric_root, whole_number
+from dynaesti.core import Array, Ints, as_rng, positive_number, symmetric_root, whole_number
 from dynaesti.errors import InputError
 from dynaesti.model.items.base import ItemModel
 from dynaesti.model.items.registry import item_model
@@ -16,7 +16,7 @@ def curves(times: npt.ArrayLike, bandwidth: float, size: int, seed: Any = 0) -> 
     """Ability curves of unit variance drawn from the RBF prior: (size, times)."""
     t = np.asarray(times, dtype=np.float64)
     root = symmetric_root(np.exp(-0.5 * ((t[:, None] - t) / bandwidth) ** 2))
-    return np.asarray(generator(seed).standard_normal((size, t.size)) @ root)
+    return np.asarray(as_rng(seed).standard_normal((size, t.size)) @ root)
 
 
 ORDERED = 4  # categories of drawn items that have several
@@ -25,7 +25,7 @@ GRID = 241
 
 
 @dataclass(frozen=True)
-class Drawn:
+class SimulatedResponses:
     """Answers drawn from the model as columns, and the truth behind them: the items' parameters, everyone's ability at each answer."""
 
     table: dict[str, Any]
@@ -33,7 +33,7 @@ class Drawn:
     abilities: dict[str, Any]
 
 
-def answers(
+def responses(
     people: int = 200,
     items: int = 40,
     per_person: int = 60,
@@ -44,14 +44,14 @@ def answers(
     level: float = 0.5,
     growth: float = 0.0,
     seed: Any = 0,
-) -> Drawn:
+) -> SimulatedResponses:
     """Answers at irregular times by people whose ability is a level plus an RBF curve of total variance 1, and may grow with time.
 
     `level` is the share of the variance that stays with a person; `growth` everybody's rise over the span, centred.
     """
-    rng = generator(seed)
+    rng = as_rng(seed)
     n, count = whole_number(people, "people", 1), whole_number(per_person, "per_person", 1)
-    world = World(
+    world = SimulationModel(
         item_model(model), whole_number(items, "items", 1), span, bandwidth, level, growth
     )
     ability = world.abilities(n, rng)
@@ -66,7 +66,7 @@ def answers(
         "resp": resp,
         "date": t.ravel(),
     }
-    return Drawn(
+    return SimulatedResponses(
         table, world.described(u), {"id": table["id"], "date": table["date"], "ability": theta}
     )
 
@@ -77,7 +77,7 @@ def numbered_labels(letter: str, count: int) -> npt.NDArray[np.str_]:
 
 
 @dataclass(frozen=True)
-class World:
+class SimulationModel:
     """Where answers are drawn: the items' model, and how abilities move."""
 
     model: ItemModel

@@ -1,2 +1,2 @@
 from .page import write_report as write_report
-from .words import told_findings as told_findings
+from .words import findings as findings

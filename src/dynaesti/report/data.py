@@ -11,9 +11,9 @@ import numpy as np
 from dynaesti import __version__
 from dynaesti.core import Array, Ints
 from dynaesti.data import UNSTATED
-from dynaesti.model import BUILT_IN, Banded, Kernel, Level
-from dynaesti.report.words import told_findings
-from dynaesti.results import Fit, Twin, item_fit
+from dynaesti.model import BUILT_IN, BandwidthKernel, Kernel, Level
+from dynaesti.report.words import findings
+from dynaesti.results import Fit, StaticComparison, item_fit
 
 LEVEL = 0.7
 MOST_PEOPLE, MOST_POINTS, MOST_ANSWERS, MOST_ITEMS = (
@@ -27,12 +27,12 @@ ABILITY_POINTS = 41
 IDENTITY = BUILT_IN["identity"]
 
 
-def page_data(fit: Fit, twin: Twin | None) -> dict[str, Any]:
+def page_data(fit: Fit, static_comparison: StaticComparison | None) -> dict[str, Any]:
     """Everything that the page shows, by section."""
     people = _sample(np.diff(fit.responses.person_start), MOST_PEOPLE)
     return {
-        "facts": _facts(fit, twin, people),
-        "words": told_findings(fit, twin),
+        "facts": _facts(fit, static_comparison, people),
+        "words": findings(fit, static_comparison),
         "cautions": fit.cautions,
         "health": [
             sentence for sentence in fit.health.sentences if sentence not in fit.health.cautions
@@ -42,7 +42,7 @@ def page_data(fit: Fit, twin: Twin | None) -> dict[str, Any]:
         "items": _items(fit),
         "wright": _wright(fit, people),
         "priors": _priors(fit),
-        "calibration": _calibration(fit, twin),
+        "calibration": _calibration(fit, static_comparison),
         "trace": _trace(fit),
         "method": _method(fit),
     }
@@ -75,7 +75,7 @@ def _times(fit: Fit, offsets: Array) -> list[Any]:
     return _rounded(shown, max(0, int(np.ceil(4 - np.log10(span)))))
 
 
-def _facts(fit: Fit, twin: Twin | None, people: Ints) -> dict[str, Any]:
+def _facts(fit: Fit, static_comparison: StaticComparison | None, people: Ints) -> dict[str, Any]:
     r, axis = fit.responses, fit.responses.axis
     stamps = axis.stamps and r.clock == "calendar"
     unit = "" if stamps or r.unit == UNSTATED else r.unit
@@ -93,7 +93,9 @@ def _facts(fit: Fit, twin: Twin | None, people: Ints) -> dict[str, Any]:
         "reliability": round(fit.reliability(), 3),
         "converged": fit.converged,
         "steps": len(fit.trace),
-        "gain": None if twin is None else round(twin.static_loss - twin.dynamic_loss, 5),
+        "gain": None
+        if static_comparison is None
+        else round(static_comparison.static_loss - static_comparison.dynamic_loss, 5),
     }
 
 
@@ -103,7 +105,7 @@ def _people(fit: Fit, people: Ints) -> dict[str, Any]:
     points = int(np.clip(MOST_POINTS // people.size, 12, 60))
     share = np.linspace(0.0, 1.0, points)
     offsets = first[:, None] + (last - first)[:, None] * share
-    mix = fit.mixture(np.repeat(people, points), offsets.ravel())
+    mix = fit.marginals(np.repeat(people, points), offsets.ravel())
     low, high = mix.quantiles(np.array([0.5 - LEVEL / 2, 0.5 + LEVEL / 2]), IDENTITY)
     mean = mix.mean(IDENTITY)
     labels = fit.responses.people.tolist()
@@ -129,7 +131,7 @@ def _answers(fit: Fit, people: Ints) -> list[dict[str, Any]]:
     r = fit.responses
     rows = np.flatnonzero(np.isin(r.person, people))
     without = fit.without_each()[1]
-    here = fit.mixture(r.person[rows], r.clock_times[rows]).mean(IDENTITY)
+    here = fit.marginals(r.person[rows], r.clock_times[rows]).mean(IDENTITY)
     influence = np.zeros(len(r))
     influence[rows] = here - without[rows]
     each = int(np.clip(MOST_ANSWERS // people.size, 5, 200))
@@ -159,7 +161,7 @@ def _cohort(fit: Fit, people: Ints) -> dict[str, Any]:
     who, when = np.nonzero(active)
     mean = np.full(active.shape, np.nan)
     if who.size:
-        mean[who, when] = fit.mixture(people[who], at[when]).mean(IDENTITY)
+        mean[who, when] = fit.marginals(people[who], at[when]).mean(IDENTITY)
     for k in range(at.size):
         present = mean[active[:, k], k]
         low, mid, high = (
@@ -214,8 +216,8 @@ def _response_functions(
     fit: Fit, z: Array, shown: Ints
 ) -> tuple[list[list[list[float]]], list[list[str]], list[bool]]:
     """Chances of each category (but the first, which is the rest) or the mean response, item by item."""
-    theta = fit.bank.metric.theta(z)
-    block_of, place = fit.bank.place_of_items()
+    theta = fit.bank.ability_scale.theta(z)
+    block_of, place = fit.bank.index_in_blocks()
     curves, names, amounts = [], [], []
     rows = [
         block.model.rows(block.u, theta)
@@ -265,23 +267,30 @@ def _priors(fit: Fit) -> list[dict[str, Any]]:
 
 def _short(fit: Fit, kernel: Kernel) -> str:
     """A prior in a few words, where it is a level and one thing that moves; else its whole description."""
-    moving = [leaf for leaf in kernel.leaves if isinstance(leaf, Banded) and not leaf.constant]
+    moving = [
+        summand
+        for summand in kernel.summands
+        if isinstance(summand, BandwidthKernel) and not summand.constant
+    ]
     if kernel.static:
         return "constant"
     if len(moving) != 1 or not all(
-        isinstance(leaf, Level) for leaf in kernel.leaves if leaf is not moving[0]
+        isinstance(summand, Level) for summand in kernel.summands if summand is not moving[0]
     ):
         return kernel.describe()
-    total = sum(leaf.variance for leaf in kernel.leaves)
+    total = sum(summand.variance for summand in kernel.summands)
     unit = "" if fit.responses.unit == UNSTATED else f" {fit.responses.unit}"
     return f"{1 - moving[0].variance / total:.0%} stays, {moving[0].number('bandwidth'):.3g}{unit}"
 
 
-def _calibration(fit: Fit, twin: Twin | None) -> list[dict[str, Any]]:
+def _calibration(fit: Fit, static_comparison: StaticComparison | None) -> list[dict[str, Any]]:
     """Predicted against observed mean responses, each answer predicted without itself."""
     out = []
     bins = int(np.clip(len(fit.responses) // 30, 1, 10))
-    for name, one in (("moving", fit), *((("constant", twin.fit),) if twin is not None else ())):
+    for name, one in (
+        ("moving", fit),
+        *((("constant", static_comparison.fit),) if static_comparison is not None else ()),
+    ):
         table = nw.from_native(one.plot.calibration_data(bins), eager_only=True)
         out += [
             {"abilities": name, **{key: round(value, 4) for key, value in row.items()}}

@@ -10,25 +10,29 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from dynaesti.core import beside
+from dynaesti.core import atomic_path
 from dynaesti.errors import InputError, MissingExtraError
 from dynaesti.report.charts import charts
 from dynaesti.report.data import page_data
-from dynaesti.results import Fit, Twin
+from dynaesti.results import Fit, StaticComparison
 
 
 def write_report(
-    fit: Fit, path: str | PathLike[str], *, twin: Twin | None = None, title: str | None = None
+    fit: Fit,
+    path: str | PathLike[str],
+    *,
+    static_comparison: StaticComparison | None = None,
+    title: str | None = None,
 ) -> Path:
-    """Write the report of a fit. `twin` (evaluate.static_twin) adds the comparison with constant abilities."""
+    """Write the report of a fit. `static_comparison` (evaluation.compare_with_static) adds the comparison with constant abilities."""
     target = Path(path)
     if target.suffix.lower() not in PAGES:
         raise InputError(
             f"path: the report is an HTML page; {target.name} should end in .html (a browser prints it to PDF)"
         )
-    text = report_page(fit, twin, title or "Abilities over time")
+    text = report_page(fit, static_comparison, title or "Abilities over time")
     target.parent.mkdir(parents=True, exist_ok=True)
-    with beside(target) as part:
+    with atomic_path(target) as part:
         part.write_text(text, encoding="utf-8")
     return target
 
@@ -36,9 +40,9 @@ def write_report(
 PAGES = (".html", ".htm")
 
 
-def report_page(fit: Fit, twin: Twin | None, title: str) -> str:
+def report_page(fit: Fit, static_comparison: StaticComparison | None, title: str) -> str:
     """The page as text."""
-    data = page_data(fit, twin)
+    data = page_data(fit, static_comparison)
     data["charts"] = charts(data["facts"], amounts=any(data["items"]["amount"]))
     page = _asset("report.html")
     # one pass over named places, so that no inserted text is searched again

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from dynaesti.data import UNSTATED
-from dynaesti.results import Fit, Twin
+from dynaesti.results import Fit, StaticComparison
 
 
-def told_findings(fit: Fit, twin: Twin | None = None) -> list[str]:
+def findings(fit: Fit, static_comparison: StaticComparison | None = None) -> list[str]:
     """The fit in words for people: data, convergence, scale, movement, against constant abilities, and what to look at."""
     r, move = fit.responses, fit.movement()
     unit = "units of time" if r.unit == UNSTATED else r.unit
@@ -38,8 +38,8 @@ def told_findings(fit: Fit, twin: Twin | None = None) -> list[str]:
     else:
         words.append("Abilities are constant in time.")
     words.append(f"Reliability at the answers: {fit.reliability():.2f}.")
-    if twin is not None:
-        words.append(twin.told())
+    if static_comparison is not None:
+        words.append(static_comparison.told())
     seen = [
         sentence
         for sentence in fit.health.sentences[1 + len(r.notes) :]

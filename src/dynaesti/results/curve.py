@@ -16,15 +16,15 @@ from scipy.special import ndtr
 from dynaesti.core import (
     Array,
     Arrays,
+    as_rng,
     as_vector,
-    bounded,
-    generator,
+    check_size,
     is_number,
-    need,
-    one_blas_thread,
-    refuse,
+    raise_where,
+    require,
+    save_archive,
+    single_blas_thread,
     whole_number,
-    write,
 )
 from dynaesti.data import KINDS, frame_kind, make_frame
 from dynaesti.errors import ConvergenceWarning, EmissionError, InputError
@@ -32,27 +32,27 @@ from dynaesti.inference import (
     HERMITE_WEIGHTS,
     HERMITE_X,
     SOLVERS,
-    Component,
-    LeftOut,
-    Mixture,
+    GraftedCurve,
+    LeaveOneOut,
+    Marginals,
     Observations,
     SolverName,
     check_level,
     graft_components,
-    leave_out,
+    leave_one_out_densities,
     tilted,
 )
 from dynaesti.model import (
     BUILT_IN,
     REAL,
     UNIT,
-    Banded,
+    BandwidthKernel,
     Kernel,
     Link,
     Table,
     check_evidence,
+    emission_blocks,
     kernel_header,
-    parts_of,
     read_kernel,
 )
 from dynaesti.results.io.curve_file import (
@@ -70,7 +70,7 @@ KEEP = 1e-4  # components below this weight are left out of what the curve says
 
 
 @dataclass(frozen=True)
-class Prior:
+class WeightedPrior:
     """One entry of the stored list of priors, with what the data said of it."""
 
     kernel: Kernel
@@ -84,8 +84,8 @@ class Curve:
     """A fitted curve. Values are on the link's scale; `curve.latent` is the same curve before the link."""
 
     observations: Observations
-    priors: tuple[Prior, ...]
-    components: tuple[Component | None, ...]  # None where the weight is negligible
+    priors: tuple[WeightedPrior, ...]
+    components: tuple[GraftedCurve | None, ...]  # None where the weight is negligible
     method: str = "given"
     frame: str | None = None
     shown_link: Link | None = None
@@ -105,11 +105,11 @@ class Curve:
         return replace(self, shown_link=BUILT_IN["identity"])
 
     @cached_property
-    def _kept(self) -> tuple[Array, list[Component]]:
+    def _kept(self) -> tuple[Array, list[GraftedCurve]]:
         weights, _, components = self.weighted_components()
         return weights, components
 
-    def weighted_components(self) -> tuple[Array, Array, list[Component]]:
+    def weighted_components(self) -> tuple[Array, Array, list[GraftedCurve]]:
         """Weights, log prior masses and components that carry the curve."""
         kept = [
             (p.weight, p.log_prior, c)
@@ -163,14 +163,14 @@ class Curve:
     def _offsets(self, t: Any) -> Array:
         return self.observations.axis.offsets(t, "t")
 
-    @one_blas_thread()
-    def mixture(self, t: Any) -> Mixture:
+    @single_blas_thread()
+    def marginals(self, t: Any) -> Marginals:
         """Latent marginals of every component at the times."""
         offsets = self._offsets(t)
         weights, components = self._kept
         pairs = [c.posterior.marginals(offsets) for c in components]
         base = self.observations.mean_at(offsets)
-        return Mixture(
+        return Marginals(
             weights[:, None],
             base + np.array([m for m, _ in pairs]),
             np.sqrt(np.maximum([v for _, v in pairs], 1e-300)),
@@ -190,7 +190,7 @@ class Curve:
         Beyond the data nothing cuts that tail off, and of long series the exact posterior would take minutes: there they are those of the
         central part of the distribution.
         """
-        mix, offsets = self.mixture(t), self._offsets(t)
+        mix, offsets = self.marginals(t), self._offsets(t)
         heavy = mix.heavy(self.link)
         if not heavy.any():
             return mix.mean(self.link), mix.sd(self.link)
@@ -216,7 +216,7 @@ class Curve:
 
     def quantile(self, t: Any, q: Any) -> Array:
         """Quantiles, exact under the link; for several q one row each."""
-        rows = self.mixture(t).quantiles(as_vector(q, "q"), self.link)
+        rows = self.marginals(t).quantiles(as_vector(q, "q"), self.link)
         return rows[0] if np.ndim(q) == 0 else rows
 
     def median(self, t: Any) -> Array:
@@ -229,24 +229,24 @@ class Curve:
         lower, upper = self.quantile(t, [0.5 - level / 2, 0.5 + level / 2])
         return lower, upper
 
-    @one_blas_thread()
+    @single_blas_thread()
     def covariance(self, t: Any) -> Array:
         """Latent covariance between all pairs of times."""
         offsets = self._offsets(t)
         weights, components = self._kept
-        means = self.mixture(t).means
+        means = self.marginals(t).means
         away = means - weights @ means
         within = sum(
             w * c.posterior.covariance(offsets) for w, c in zip(weights, components, strict=True)
         )
         return np.asarray(within + (weights[:, None] * away).T @ away)
 
-    @one_blas_thread()
+    @single_blas_thread()
     def sample(self, t: Any, size: int = 1, seed: int | np.random.Generator | None = None) -> Array:
         """Whole curves drawn jointly: (size, times). Each draw picks its component."""
-        size, rng = whole_number(size, "size", 1), generator(seed)
+        size, rng = whole_number(size, "size", 1), as_rng(seed)
         offsets = self._offsets(t)
-        bounded(size * max(offsets.size, 1), "size")
+        check_size(size * max(offsets.size, 1), "size")
         weights, components = self._kept
         counts = rng.multinomial(size, weights)
         draws = [
@@ -257,32 +257,32 @@ class Curve:
         latent = np.concatenate(draws)[rng.permutation(size)] + self.observations.mean_at(offsets)
         return self.link.value(latent)
 
-    @one_blas_thread()
+    @single_blas_thread()
     def log_density(self, t: Any, y: Any) -> float:
         """Joint log density of the curve passing through the points (t, y)."""
         offsets = self._offsets(t)
         values = as_vector(y, "y", offsets.size)
         if self.link.range != REAL:
             outside = (values <= 0) | ((values >= 1) & (self.link.range == UNIT))
-            refuse(outside, "y", f"not {self.link.range}", "give values on the link's scale")
+            raise_where(outside, "y", f"not {self.link.range}", "give values on the link's scale")
         x = self.link.latent(values)
-        refuse(
+        raise_where(
             ~np.isfinite(x), "y", "outside the link's range", "give values that the curve can take"
         )
         weights, components = self._kept
-        means = self.mixture(t).means
+        means = self.marginals(t).means
         logs = [
             np.log(w) + _log_normal(x - m, c.posterior.covariance(offsets))
             for w, m, c in zip(weights, means, components, strict=True)
         ]
         return float(np.logaddexp.reduce(logs) - np.log(np.abs(self.link.slope(x))).sum())
 
-    @one_blas_thread()
+    @single_blas_thread()
     def derivative(self, t: Any) -> Derivative:
         """Slope of the curve at each time, on the link's scale: mean, sd and Pr[rising]."""
         offsets = self._offsets(t)
         weights, components = self._kept
-        mix = self.mixture(t)
+        mix = self.marginals(t)
         first, second, rising = (
             np.zeros(offsets.size),
             np.zeros(offsets.size),
@@ -317,10 +317,10 @@ class Curve:
     # --- the emissions' view ----------------------------------------------------------------------------
 
     @cached_property
-    def _left_out(self) -> tuple[Array, list[LeftOut]]:
+    def _left_out(self) -> tuple[Array, list[LeaveOneOut]]:
         """Weights of the components without each emission (components, emissions), and what each then says."""
         weights, components = self._kept
-        left = [leave_out(self.observations.likelihood, c) for c in components]
+        left = [leave_one_out_densities(self.observations.likelihood, c) for c in components]
         logs = np.log(weights)[:, None] - np.array([part.log_density for part in left])
         return np.exp(logs - np.logaddexp.reduce(logs, axis=0)), left
 
@@ -349,7 +349,7 @@ class Curve:
             self.frame,
         )
 
-    @one_blas_thread()
+    @single_blas_thread()
     def update(self, times: Any, emissions: Any) -> Curve:
         """The curve with further emissions, under the same list of priors: equals a refit, but starts from the settled sites."""
         grown = self.observations.joined(times, emissions)
@@ -363,12 +363,12 @@ class Curve:
         )
         if self.refining:
             curve = curve.refined_if_possible()
-        elif self._widened():
+        elif self._corrected():
             curve = curve.refined()
-        return told(replace(curve, shown_link=self.shown_link))
+        return warn_if_unconverged(replace(curve, shown_link=self.shown_link))
 
-    def _widened(self) -> bool:
-        return any(c is not None and c.widening is not None for c in self.components)
+    def _corrected(self) -> bool:
+        return any(c is not None and c.covariance_correction is not None for c in self.components)
 
     def refined(self) -> Curve:
         """The curve with sds, evidence and the weights of its priors corrected to second order, at the cost of a few sweeps.
@@ -392,19 +392,21 @@ class Curve:
         """The same without a warning, and kept so by updates: what `CurvFiFE` does by default."""
         return replace(self._with_refined_components()[0], refining=True)
 
-    @one_blas_thread()
+    @single_blas_thread()
     def _with_refined_components(self) -> tuple[Curve, float]:
         """The refined curve, and the weight of the priors that stay as they are."""
-        from dynaesti.inference import refined
+        from dynaesti.inference import second_order_corrected
 
-        components: list[Component | None] = [
+        components: list[GraftedCurve | None] = [
             c if p.weight > KEEP else None
             for c, p in zip(self.components, self.priors, strict=True)
         ]
         left = 0.0
         for k, c in enumerate(components):
-            if c is not None and c.widening is None:
-                components[k] = (refined(c, self.observations) if c.converged else None) or c
+            if c is not None and c.covariance_correction is None:
+                components[k] = (
+                    second_order_corrected(c, self.observations) if c.converged else None
+                ) or c
                 left += self.priors[k].weight if components[k] is c else 0.0
         evidence = [
             p.log_evidence if c is None else c.log_evidence
@@ -419,7 +421,7 @@ class Curve:
         )
         return replace(self, priors=priors, components=tuple(components)), left
 
-    @one_blas_thread()
+    @single_blas_thread()
     def audit(self, draws: int = 20_000, seed: int = 0) -> Audit:
         """Importance sampling against the exact posterior: is the Gaussian safe here, and what would be right?"""
         from dynaesti.inference import audit_curve as audit
@@ -435,7 +437,7 @@ class Curve:
     def grid(self, points: int = 200) -> npt.NDArray[Any]:
         """Evenly spaced times over the data's span."""
         first, last = self.observations.span
-        bounded(whole_number(points, "points", 1), "points")
+        check_size(whole_number(points, "points", 1), "points")
         return self.observations.axis.restore(np.linspace(first, last, points))
 
     def to_frame(self, t: Any = None, level: float = 0.7, kind: str | None = None) -> Any:
@@ -503,11 +505,11 @@ class Curve:
             "latent": self.shown_link is not None,
             "refining": self.refining,
         }
-        return write(path, "curve", header, arrays)
+        return save_archive(path, "curve", header, arrays)
 
     def _latent_reach(self) -> Array:
         """Latent values that the curve can take, for tabulating a user's functions."""
-        means = self.mixture(self.grid(50)).means
+        means = self.marginals(self.grid(50)).means
         ends = np.array(self.observations.span)
         reach = 8 * max(float(np.sqrt(c.kernel.cov(ends, ends).max())) for c in self._kept[1])
         return np.linspace(float(means.min()) - reach, float(means.max()) + reach, 2001)
@@ -524,7 +526,7 @@ class Curve:
             f"{len(obs.emissions)} emissions at {obs.instants.size} instants, over {obs.span[1] - obs.span[0]:.6g} "
             f"({obs.axis.unit}); {obs.link.name} link. Bandwidth {self.bandwidth:.4g} ({self.method}), "
             f"{len(self._kept[1])} of {len(self.priors)} priors carry the curve; log evidence {self.log_evidence:.2f}; "
-            f"settled in {self.sweeps} sweeps{', sds to second order' if self._widened() else ''}.{known}"
+            f"settled in {self.sweeps} sweeps{', sds to second order' if self._corrected() else ''}.{known}"
         )
 
     def __repr__(self) -> str:
@@ -544,11 +546,11 @@ def open_curve(header: dict[str, Any], arrays: Arrays, link: Any, mean: Any) -> 
     """A curve from what `save` wrote; `link` and `mean` where they were functions."""
     observations = read_observations(header["observations"], arrays, link, mean)
     priors = tuple(
-        Prior(read_kernel(p["kernel"]), p["log_prior"], p["log_evidence"], p["weight"])
+        WeightedPrior(read_kernel(p["kernel"]), p["log_prior"], p["log_evidence"], p["weight"])
         for p in header["priors"]
     )
     for p in priors:
-        need(
+        require(
             all(map(is_number, (p.log_prior, p.log_evidence, p.weight))) and 0 <= p.weight <= 1,
             "a prior is malformed",
         )
@@ -556,11 +558,11 @@ def open_curve(header: dict[str, Any], arrays: Arrays, link: Any, mean: Any) -> 
         None if c is None else read_component(p.kernel, c, f"component{k}", arrays, observations)
         for k, (c, p) in enumerate(zip(header["components"], priors, strict=True))
     )
-    need(
+    require(
         any(p.weight > KEEP and c is not None for p, c in zip(priors, components, strict=True)),
         "no prior carries the curve",
     )
-    need(
+    require(
         header["solver"] in (None, *SOLVERS)
         and isinstance(header["method"], str)
         and header["frame"] in (None, *KINDS),
@@ -582,7 +584,7 @@ def open_curve(header: dict[str, Any], arrays: Arrays, link: Any, mean: Any) -> 
 
 def from_components(
     observations: Observations,
-    components: list[Component],
+    components: list[GraftedCurve],
     log_priors: list[float],
     method: str,
     frame: str | None,
@@ -601,7 +603,7 @@ def from_components(
     )
     check_tables(observations, components[int(weights.argmax())])
     priors = tuple(
-        Prior(c.kernel, p, c.log_evidence, float(w))
+        WeightedPrior(c.kernel, p, c.log_evidence, float(w))
         for c, p, w in zip(components, log_priors, weights, strict=True)
     )
     return Curve(
@@ -615,10 +617,12 @@ def from_components(
     )
 
 
-def check_tables(observations: Observations, component: Component) -> None:
+def check_tables(observations: Observations, component: GraftedCurve) -> None:
     """Refuse a curve that lies where a table of the user's has nothing to say, and only goes on in a straight line."""
     tables = [
-        (part, where) for part, where in parts_of(observations.emissions) if isinstance(part, Table)
+        (part, where)
+        for part, where in emission_blocks(observations.emissions)
+        if isinstance(part, Table)
     ]
     for part, where in tables:
         at = np.clip(
@@ -643,7 +647,7 @@ def softmax(logs: Array) -> Array:
     return np.asarray(weights / weights.sum())
 
 
-def told(curve: Curve) -> Curve:
+def warn_if_unconverged(curve: Curve) -> Curve:
     """The curve, after a warning when a component that counts did not settle."""
     components = curve.weighted_components()[2]
     loose = [c for c in components if not c.converged]
@@ -659,7 +663,9 @@ def told(curve: Curve) -> Curve:
     return curve
 
 
-def _moved_sites(component: Component, old: Observations, new: Observations) -> tuple[Array, Array]:
+def _moved_sites(
+    component: GraftedCurve, old: Observations, new: Observations
+) -> tuple[Array, Array]:
     """Settled sites carried over to the instants of grown data; new instants start from nothing."""
     if component.groups.size == 1 and component.groups[0] == old.instants.size:
         return component.precision, component.shift
@@ -671,7 +677,12 @@ def _moved_sites(component: Component, old: Observations, new: Observations) -> 
 
 def _bandwidth(kernel: Kernel) -> float:
     return next(
-        (leaf.number("bandwidth") for leaf in kernel.leaves if isinstance(leaf, Banded)), np.inf
+        (
+            summand.number("bandwidth")
+            for summand in kernel.summands
+            if isinstance(summand, BandwidthKernel)
+        ),
+        np.inf,
     )
 
 

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dynaesti.core import Array, Bools, as_vector, one_blas_thread
+from dynaesti.core import Array, Bools, as_vector, single_blas_thread
 from dynaesti.data import make_frame
 from dynaesti.errors import ConvergenceWarning, DynaestiWarning, InputError
 from dynaesti.inference import (
     TRUSTED,
     ManyGrafted,
-    Mixture,
+    Marginals,
     Ragged,
     SolverName,
     graft_components,
@@ -101,8 +101,8 @@ class Curves:
             self.frame,
         )
 
-    @one_blas_thread()
-    def mixture(self, t: Any) -> Mixture:
+    @single_blas_thread()
+    def marginals(self, t: Any) -> Marginals:
         """Latent marginals of every curve at the times: points run over curves, then times."""
         offsets = self.data.observations.axis.offsets(t, "t")
         keep = np.flatnonzero(self.weights.max(axis=1) > KEEP)
@@ -111,7 +111,7 @@ class Curves:
         )
         weights = self.weights[keep] / self.weights[keep].sum(axis=0)
         base = np.tile(self.data.observations.mean_at(offsets), len(self))
-        return Mixture(
+        return Marginals(
             np.repeat(weights, offsets.size, axis=1),
             np.array(means) + base,
             np.sqrt(np.array(variances)),
@@ -130,7 +130,7 @@ class Curves:
 
     def _moments(self, t: Any) -> tuple[Array, Array]:
         """Mean and sd, curves then times. Where a far tail would decide them, a few curves are asked one by one for the exact ones."""
-        mix, link = self.mixture(t), self.data.observations.link
+        mix, link = self.marginals(t), self.data.observations.link
         heavy = mix.heavy(link)
         curves = (
             np.flatnonzero(heavy.reshape(len(self), -1).any(axis=1))
@@ -162,13 +162,13 @@ class Curves:
     def quantile(self, t: Any, q: Any) -> Array:
         """Quantiles: (curves, times); for several q one such table each."""
         tables = self._shaped(
-            self.mixture(t).quantiles(as_vector(q, "q"), self.data.observations.link)
+            self.marginals(t).quantiles(as_vector(q, "q"), self.data.observations.link)
         )
         return tables[0] if np.ndim(q) == 0 else tables
 
     def to_frame(self, t: Any, level: float = 0.7) -> Any:
         """A long frame: group, time, mean, sd, lower, median, upper."""
-        mix, link = self.mixture(t), self.data.observations.link
+        mix, link = self.marginals(t), self.data.observations.link
         mean, sd = self._moments(t)
         lower, median, upper = mix.quantiles(
             np.array([0.5 - level / 2, 0.5, 0.5 + level / 2]), link
@@ -197,9 +197,9 @@ class Curves:
         )
 
 
-def _finite(mix: Mixture, heavy: Bools) -> Mixture:
+def _finite(mix: Marginals, heavy: Bools) -> Marginals:
     """The mixture with narrow stand-ins at points whose moments are taken in another way."""
-    return Mixture(mix.weights, mix.means, np.where(heavy, 0.0, mix.sds))
+    return Marginals(mix.weights, mix.means, np.where(heavy, 0.0, mix.sds))
 
 
 def told_many(curves: Curves) -> Curves:

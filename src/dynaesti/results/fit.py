@@ -17,77 +17,77 @@ from dynaesti.core import (
     Array,
     Arrays,
     Ints,
+    as_rng,
     as_vector,
-    bounded,
-    dump,
+    check_size,
     finite_number,
-    generator,
+    save_archive,
     whole_number,
-    write,
+    write_archive,
 )
 from dynaesti.data import (
     ALIKE,
     CONFOUNDED,
     MEANT,
-    Health,
+    DataReport,
     Labels,
     Responses,
     TimeAxis,
     as_labels,
-    examine,
-    find,
+    as_list,
+    check_responses,
+    count_noun,
     frame_kind,
-    listed,
-    look_up,
+    index_of,
+    label_text,
     make_frame,
-    told,
-    warn_known,
-    warn_strangers,
-    written,
+    try_index_of,
+    warn_already_added,
+    warn_new_people,
 )
 from dynaesti.errors import HealthWarning, InputError
 from dynaesti.estimation import (
-    ADMIT,
-    TIGHT,
-    Admission,
-    Answers,
-    Expectation,
-    Expected,
+    EP_TOLERANCE_FINAL,
+    NEW_ITEMS_HINT,
+    EStep,
+    EStepPosterior,
     Grafts,
+    NewItemFit,
+    SiteLayout,
     ability_grid,
-    build_answers,
+    build_site_layout,
     check_reach,
-    drawn_bank,
-    farthest_ability,
-    more_models,
-    newcomers,
+    extend_models,
+    find_new_items,
+    index_of_items,
+    leave_one_out_abilities,
+    max_abs_ability,
     person_weights,
-    runs,
-    tabulated,
-    translate,
-    without_each,
+    sample_bank,
+    tabulate_items,
+    take_rows,
 )
 from dynaesti.inference import (
-    Mixture,
+    Marginals,
     Observations,
     check_level,
     graft_components,
-    marginals_at,
-    seen_by_curve,
+    predict_marginals,
+    through_nugget,
 )
-from dynaesti.model import BUILT_IN, Bank, BankAnswers, Kernel
+from dynaesti.model import BUILT_IN, BankResponses, ItemBank, Kernel
 from dynaesti.results.curve import Curve, from_components
-from dynaesti.results.fitted_model import Calibration
+from dynaesti.results.fitted_model import FitBase
 from dynaesti.results.io.fit_file import FitParts, fit_header
-from dynaesti.results.live_person import Live, live_person
+from dynaesti.results.live_person import LivePerson, live_person
 from dynaesti.results.plotting.fit_plots import FitPlots
-from dynaesti.results.predictions import Predictions, predicted
+from dynaesti.results.predictions import Predictions, predict_responses
 
 LAST_UPDATE = "the last update brought"  # begins a note, of which there is one
 
 
 @dataclass(frozen=True, eq=False)
-class Fit(FitParts, Calibration):
+class Fit(FitParts, FitBase):
     """A fitted DynAEsti. Abilities are on the reported scale (`scale`): ability = shift + gain · z, z of unit variance a priori."""
 
     @property
@@ -108,9 +108,9 @@ class Fit(FitParts, Calibration):
         return np.bincount(self.responses.item, minlength=self.responses.items.size)
 
     @cached_property
-    def answers(self) -> Answers:
+    def answers(self) -> SiteLayout:
         """Everyone's answers as sites."""
-        return build_answers(self.responses, self.coding, self.bank)
+        return build_site_layout(self.responses, self.coding, self.bank)
 
     @property
     def ids(self) -> list[Any]:
@@ -138,7 +138,7 @@ class Fit(FitParts, Calibration):
 
     # --- abilities ----------------------------------------------------------------------------------------
 
-    def mixture(self, person: Ints, offsets: Array) -> Mixture:
+    def marginals(self, person: Ints, offsets: Array) -> Marginals:
         """Reported ability of each (person, time) pair; −1 is someone never seen."""
         order = np.argsort(person, kind="stable")
         who, when = person[order], offsets[order]
@@ -153,15 +153,15 @@ class Fit(FitParts, Calibration):
             asked_start = np.append(np.searchsorted(who, known), who.size) - first
             for k, (kernel, g) in enumerate(zip(self.kernels, self.grafts, strict=True)):
                 data = self.answers.for_kernel(kernel)
-                sites = runs(data.site_start, known)
+                sites = take_rows(data.site_start, known)
                 starts = np.concatenate(
                     [[0], np.cumsum(data.site_start[known + 1] - data.site_start[known])]
                 ).astype(np.int64)
                 span = tuple(edge[known] for edge in self.answers.spans)
-                precision, shift = seen_by_curve(
-                    g.precision[sites], g.shift[sites], kernel.instant_var
+                precision, shift = through_nugget(
+                    g.precision[sites], g.shift[sites], kernel.nugget_variance
                 )
-                means[k, first:], variances[k, first:] = marginals_at(
+                means[k, first:], variances[k, first:] = predict_marginals(
                     kernel,
                     data.times[sites],
                     starts,
@@ -177,7 +177,7 @@ class Fit(FitParts, Calibration):
         back = np.empty_like(order)
         back[order] = np.arange(order.size)
         sds = np.sqrt(np.maximum(variances, 1e-300))
-        return Mixture(
+        return Marginals(
             weights[:, back], self.shift + self.gain * means[:, back], self.gain * sds[:, back]
         )
 
@@ -186,13 +186,13 @@ class Fit(FitParts, Calibration):
         people = (
             np.arange(self.responses.people.size)
             if ids is None
-            else find(self.responses.people, listed(ids), "ids")
+            else index_of(self.responses.people, as_list(ids), "ids")
         )
         if at is not None:
             offsets = self._offsets(at)
-            bounded(people.size * offsets.size, "at")
+            check_size(people.size * offsets.size, "at")
             return np.repeat(people, offsets.size), np.tile(offsets, people.size)
-        sites = runs(self.answers.site_start, people)
+        sites = take_rows(self.answers.site_start, people)
         return np.repeat(people, np.diff(self.answers.site_start)[people]), self.answers.times[
             sites
         ]
@@ -206,7 +206,7 @@ class Fit(FitParts, Calibration):
         """
         check_level(level)
         person, offsets = self._asked(at, ids)
-        mix, link = self.mixture(person, offsets), BUILT_IN["identity"]
+        mix, link = self.marginals(person, offsets), BUILT_IN["identity"]
         extra = np.zeros(0) if quantiles is None else as_vector(quantiles, "quantiles")
         rows = mix.quantiles(np.concatenate([[0.5 - level / 2, 0.5 + level / 2], extra]), link)
         labels = self.responses.people.tolist()
@@ -227,7 +227,7 @@ class Fit(FitParts, Calibration):
         """Pr[ability > cut] of everyone (or some) at the times: a frame with id, time, probability."""
         cut = finite_number(cut, "cut")
         person, offsets = self._asked(at, ids)
-        mix = self.mixture(person, offsets)
+        mix = self.marginals(person, offsets)
         probability = (mix.weights * ndtr((mix.means - cut) / mix.sds)).sum(axis=0)
         labels = self.responses.people.tolist()
         return make_frame(
@@ -241,17 +241,17 @@ class Fit(FitParts, Calibration):
 
     def curve(self, id: Any, *, until: Any = None) -> Curve:
         """One person's curve. `until` keeps the answers up to a time only: filtered, what was known then."""
-        who = find(self.responses.people, [id], "id")
+        who = index_of(self.responses.people, [id], "id")
         return self._curve(who, None if until is None else float(self._offsets([until])[0]))
 
-    def _curve(self, who: Ints, until: float | None, bank: Bank | None = None) -> Curve:
+    def _curve(self, who: Ints, until: float | None, bank: ItemBank | None = None) -> Curve:
         one = self.responses.take(who)
         rows = np.arange(len(one)) if until is None else np.flatnonzero(one.clock_times <= until)
         if not rows.size:
             raise InputError("until: no answers up to then; the curve would be the prior")
         weight = np.ones(len(one)) if one.weight is None else one.weight
         code = self.coding.code(one, one.item)
-        emissions = BankAnswers(
+        emissions = BankResponses(
             bank or self.bank, one.item[rows], code[rows], weight[rows], self.gain, self.shift
         )
         axis = (
@@ -325,22 +325,24 @@ class Fit(FitParts, Calibration):
             self.frame,
         )
 
-    def uncertain_mixture(self, id: Any, offsets: Array, draws: int = 30, seed: int = 0) -> Mixture:
+    def uncertain_mixture(
+        self, id: Any, offsets: Array, draws: int = 30, seed: int = 0
+    ) -> Marginals:
         """The same as a mixture of normals, at offsets on the fit's clock."""
         if self.covariance is None:
             raise InputError(
                 "the items' standard errors were not computed; fit with standard_errors=True"
             )
-        who, rng = find(self.responses.people, [id], "id"), generator(seed)
+        who, rng = index_of(self.responses.people, [id], "id"), as_rng(seed)
         shared = (
             np.zeros((2, 2)) if self.shared is None else self.shared
         )  # fits saved before it was kept
         banks = [
-            drawn_bank(self.bank, self.covariance, shared, rng)
+            sample_bank(self.bank, self.covariance, shared, rng)
             for _ in range(whole_number(draws, "draws", 2))
         ]
-        parts = [self._curve(who, None, bank).mixture(self._restored(offsets)) for bank in banks]
-        return Mixture(
+        parts = [self._curve(who, None, bank).marginals(self._restored(offsets)) for bank in banks]
+        return Marginals(
             np.concatenate([p.weights for p in parts]) / draws,
             np.concatenate([p.means for p in parts]),
             np.concatenate([p.sds for p in parts]),
@@ -354,8 +356,8 @@ class Fit(FitParts, Calibration):
         """Further data on the fit's terms: responses, their people (−1 if new) and items in the fit."""
         more = self.more(data, unanswered)
         people, items = (
-            look_up(self.responses.people, more.people.tolist()),
-            translate(more, self.responses.items, remedy),
+            try_index_of(self.responses.people, more.people.tolist()),
+            index_of_items(more, self.responses.items, remedy),
         )
         known = self.responses.people.tolist()  # 17 and "17" are one person, called as in the fit
         names = as_labels(
@@ -383,7 +385,7 @@ class Fit(FitParts, Calibration):
         and p0, p1, … for the responses 0, 1, … (NaN where an item does not have them).
         """
         more = self.more(data, unanswered=True)
-        warn_strangers(self.responses.people, more.people)
+        warn_new_people(self.responses.people, more.people)
         return self.predicted(more)
 
     def predicted(self, data: Responses) -> Any:
@@ -397,9 +399,9 @@ class Fit(FitParts, Calibration):
 
     def predictions(self, more: Responses, people: Ints, items: Ints) -> Predictions:
         """Predictive chances of further answers, row by row."""
-        mix = self.mixture(people[more.person], self._clock(more, people))
-        inner = Mixture(mix.weights, (mix.means - self.shift) / self.gain, mix.sds / self.gain)
-        return predicted(self.bank, self.coding, items[more.item], more, inner)
+        mix = self.marginals(people[more.person], self._clock(more, people))
+        inner = Marginals(mix.weights, (mix.means - self.shift) / self.gain, mix.sds / self.gain)
+        return predict_responses(self.bank, self.coding, items[more.item], more, inner)
 
     def without_each(self) -> tuple[Predictions, Array]:
         """Every answer predicted without itself, and the (reported) ability it was predicted from."""
@@ -409,12 +411,12 @@ class Fit(FitParts, Calibration):
     def _without_each(self) -> tuple[Predictions, Array]:
         r = self.responses
         pairs = [
-            without_each(self.answers, kernel, g, self.row_table, len(r))
+            leave_one_out_abilities(self.answers, kernel, g, self.likelihood_table, len(r))
             for kernel, g in zip(self.kernels, self.grafts, strict=True)
         ]
         means, sds = np.array([m for m, _ in pairs]), np.sqrt(np.array([v for _, v in pairs]))
         weights = self.weights[:, r.person]
-        found = predicted(self.bank, self.coding, r.item, r, Mixture(weights, means, sds))
+        found = predict_responses(self.bank, self.coding, r.item, r, Marginals(weights, means, sds))
         return found, self.shift + self.gain * (weights * means).sum(axis=0)
 
     def score(self, data: Any, *, at: Any = None, level: float = 0.7) -> Any:
@@ -442,7 +444,7 @@ class Fit(FitParts, Calibration):
             clock=self.responses.clock,
         )
         expected, far = self._expect(
-            build_answers(moved, self.coding, self.bank), [None] * len(self.kernels)
+            build_site_layout(moved, self.coding, self.bank), [None] * len(self.kernels)
         )
         return replace(
             self,
@@ -461,22 +463,24 @@ class Fit(FitParts, Calibration):
         )
 
     def _expect(
-        self, answers: Answers, starts: list[tuple[Array, Array] | None]
-    ) -> tuple[Expected, float]:
+        self, answers: SiteLayout, starts: list[tuple[Array, Array] | None]
+    ) -> tuple[EStepPosterior, float]:
         """An E-step with items and priors frozen, and how far from 0 it found anybody; the rows reach that far."""
-        engine, table, far = (
-            Expectation(answers, self.options["threads"]),
-            self.row_table,
+        e_step, table, far = (
+            EStep(answers, self.options["threads"]),
+            self.likelihood_table,
             float(self.options["farthest"]),
         )
         while True:
-            expected = engine.run(table, list(self.kernels), self.population, starts, TIGHT)
-            far, known = max(far, farthest_ability(expected)), far
+            expected = e_step.run(
+                table, list(self.kernels), self.population, starts, EP_TOLERANCE_FINAL
+            )
+            far, known = max(far, max_abs_ability(expected)), far
             grid = ability_grid(self.bank, far)
             check_reach(far)
             if grid.size == ability_grid(self.bank, known).size:
                 return expected, far
-            table = tabulated(self.bank, grid)
+            table = tabulate_items(self.bank, grid)
 
     def repeated(self, more: Responses) -> Ints:
         """Which of further answers repeat one of the fit exactly."""
@@ -494,9 +498,9 @@ class Fit(FitParts, Calibration):
         more = self.more(data)
         batch = more.fingerprint()
         if batch in self.batches and not again:
-            warn_known(more)
+            warn_already_added(more)
             return self
-        warn_strangers(self.responses.people, more.people)
+        warn_new_people(self.responses.people, more.people)
         grown = (self._with_new_items(more) if new_items else self)._updated(more)
         r = grown.responses
         twice = (
@@ -514,15 +518,15 @@ class Fit(FitParts, Calibration):
         return replace(grown, batches=(*self.batches, batch))
 
     def _updated(self, data: Responses) -> Fit:
-        more, people, items = self._read(data, remedy=ADMIT)
+        more, people, items = self._read(data, remedy=NEW_ITEMS_HINT)
         moved = replace(
             more, items=self.responses.items, item=items[more.item], models=self.responses.models
         )
         joined = self.responses.joined(moved)
-        touched = np.sort(find(joined.people, more.people.tolist(), "id"))
-        known = find(joined.people, self.responses.people.tolist(), "id")
-        part = build_answers(joined.take(touched), self.coding, self.bank)
-        answers = build_answers(joined, self.coding, self.bank)
+        touched = np.sort(index_of(joined.people, more.people.tolist(), "id"))
+        known = index_of(joined.people, self.responses.people.tolist(), "id")
+        part = build_site_layout(joined.take(touched), self.coding, self.bank)
+        answers = build_site_layout(joined, self.coding, self.bank)
         before = np.full(joined.people.size, -1, dtype=np.int64)
         before[known] = np.arange(known.size)
         expected, expected_far = self._expect(
@@ -545,7 +549,7 @@ class Fit(FitParts, Calibration):
                 )
             )
         whole = tuple(grafts)
-        note = f"{LAST_UPDATE} {told(len(more), 'answers')} of {told(more.people.size, 'people')}, {int((people < 0).sum()):,} of them new"
+        note = f"{LAST_UPDATE} {count_noun(len(more), 'answers')} of {count_noun(more.people.size, 'people')}, {int((people < 0).sum()):,} of them new"
         joined = replace(
             joined, notes=(*(old for old in joined.notes if not old.startswith(LAST_UPDATE)), note)
         )
@@ -558,18 +562,21 @@ class Fit(FitParts, Calibration):
         )
 
     def _with_new_items(self, more: Responses) -> Fit:
-        labels, people = newcomers(self.responses.items, more)
+        labels, people = find_new_items(self.responses.items, more)
         if not people.size:
             return self
-        admission = Admission(self, labels, more)
+        new_item_fit = NewItemFit(self, labels, more)
         grown = replace(
             self,
             responses=replace(
-                self.responses, items=labels, models=more_models(self.responses.models, labels.size)
+                self.responses,
+                items=labels,
+                models=extend_models(self.responses.models, labels.size),
             ),
         )
         return replace(
-            grown, **admission.learned(admission.answers(grown.with_answers(more.take(people))))
+            grown,
+            **new_item_fit.learned(new_item_fit.answers(grown.with_answers(more.take(people)))),
         )
 
     def with_answers(self, more: Responses) -> Responses:
@@ -583,13 +590,15 @@ class Fit(FitParts, Calibration):
                 models=self.responses.models,
             )
         )
-        return joined.take(np.sort(find(joined.people, more.people.tolist(), "id")))
+        return joined.take(np.sort(index_of(joined.people, more.people.tolist(), "id")))
 
-    def live(self, id: Any) -> Live:
+    def live(self, id: Any) -> LivePerson:
         """One known person, ready for further answers one by one: `live.add(time, item, resp)`, `live.mixture(times)`."""
-        return live_person(self, int(find(self.responses.people, [id], "id")[0]))
+        return live_person(self, int(index_of(self.responses.people, [id], "id")[0]))
 
-    def _warm(self, kernel: Kernel, g: Grafts, part: Answers, before: Ints) -> tuple[Array, Array]:
+    def _warm(
+        self, kernel: Kernel, g: Grafts, part: SiteLayout, before: Ints
+    ) -> tuple[Array, Array]:
         """Settled sites of people (their numbers in this fit, −1 if new) at the instants of their grown answers."""
         new, old = part.for_kernel(kernel), self.answers.for_kernel(kernel)
         precision, shift = np.zeros(new.times.size), np.zeros(new.times.size)
@@ -611,13 +620,13 @@ class Fit(FitParts, Calibration):
     def save(self, path: str | PathLike[str]) -> Path:
         """Save as one file without pickles; `dynaesti.load` opens it without refitting."""
         arrays: Arrays = {}
-        return write(path, "fit", fit_header(self, arrays), arrays)
+        return save_archive(path, "fit", fit_header(self, arrays), arrays)
 
     def save_into(self, file: Path) -> None:
         """Write what `save` writes into a file that is there to be written to."""
         arrays: Arrays = {}
         with file.open("wb") as opened:
-            dump(opened, "fit", fit_header(self, arrays), arrays)
+            write_archive(opened, "fit", fit_header(self, arrays), arrays)
 
     @property
     def plot(self) -> FitPlots:
@@ -625,16 +634,18 @@ class Fit(FitParts, Calibration):
         return FitPlots(self)
 
     @cached_property
-    def health(self) -> Health:
+    def health(self) -> DataReport:
         """What the data look like, in words."""
-        return examine(self.responses)
+        return check_responses(self.responses)
 
     @cached_property
     def cautions(self) -> list[str]:
         """What these answers cannot tell, in words: the bands do not know of it."""
         settled = [MEANT] if self.options["direction"] == "free" else []
         settled += (
-            [CONFOUNDED] if self.bank.metric.free_location or self.bank.metric.stated else []
+            [CONFOUNDED]
+            if self.bank.ability_scale.free_location or self.bank.ability_scale.stated
+            else []
         )  # anchors know how hard items are
         settled += [] if any(block.free.any() for block in self.bank.blocks) else [ALIKE]
         return [
@@ -645,8 +656,8 @@ class Fit(FitParts, Calibration):
 
     def next_item(self, id: Any, at: Any, *, exclude: Any = (), count: int = 5) -> Any:
         """The most informative items for a person at a time, averaged over what is known of their ability: a frame."""
-        who = find(self.responses.people, [id], "id")
-        mix = self.mixture(who, self._offsets([at]))
+        who = index_of(self.responses.people, [id], "id")
+        mix = self.marginals(who, self._offsets([at]))
         middle = float((mix.weights * mix.means).sum())
         ability = middle + 5 * float(mix.sd(BUILT_IN["identity"])[0]) * np.linspace(-1, 1, 81)
         density = (
@@ -656,8 +667,8 @@ class Fit(FitParts, Calibration):
         ).sum(axis=1)[:, 0]
         value = self.information_at(ability) @ (density / density.sum())
         barred = (
-            find(self.responses.items, listed(exclude), "exclude")
-            if len(listed(exclude))
+            index_of(self.responses.items, as_list(exclude), "exclude")
+            if len(as_list(exclude))
             else np.zeros(0, dtype=np.int64)
         )
         value[barred] = -np.inf
@@ -672,7 +683,7 @@ class Fit(FitParts, Calibration):
     def reliability(self, at: Any = None) -> float:
         """Share of the variance of ability that the answers explain, averaged over people and times."""
         person, offsets = self._asked(at, None)
-        mix = self.mixture(person, offsets)
+        mix = self.marginals(person, offsets)
         error = float((mix.sd(BUILT_IN["identity"]) ** 2).mean())
         return 1.0 - error / self.gain**2
 
@@ -688,7 +699,7 @@ class Fit(FitParts, Calibration):
         ends = self._restored(np.array(self.ends))
         first, last = (str(t)[:19] if ends.dtype.kind == "M" else f"{t:.6g}" for t in ends)
         size = (
-            f"{told(len(r), 'answers')} of {told(r.people.size, 'people')} to {told(r.items.size, 'items')} ({self.told_models()}), "
+            f"{count_noun(len(r), 'answers')} of {count_noun(r.people.size, 'people')} to {count_noun(r.items.size, 'items')} ({self.told_models()}), "
             f"from {first} to {last} ({r.unit}{', counted from each start' if r.clock == 'person' else ''})."
         )
         return " ".join(
@@ -703,7 +714,7 @@ def person_stream(seed: Any, label: Any) -> np.random.Generator:
     """Random numbers of one person's own, by the written form of their name; without a seed any."""
     if seed is None:
         return np.random.default_rng()
-    own = int.from_bytes(blake2b(written(label).encode(), digest_size=8).digest())
+    own = int.from_bytes(blake2b(label_text(label).encode(), digest_size=8).digest())
     return np.random.default_rng([whole_number(seed, "seed", 0), own])
 
 
@@ -720,16 +731,16 @@ class Change:
 
 
 def _merged_grafts(
-    new_data: Answers, old_data: Answers, known: Ints, old: Grafts, touched: Ints, new: Grafts
+    new_data: SiteLayout, old_data: SiteLayout, known: Ints, old: Grafts, touched: Ints, new: Grafts
 ) -> Grafts:
     """Everyone's sites after some people's were grafted anew."""
     sites = new_data.times.size
     untouched = ~np.isin(known, touched)
     place_old, place_new = (
-        runs(new_data.site_start, known[untouched]),
-        runs(new_data.site_start, touched),
+        take_rows(new_data.site_start, known[untouched]),
+        take_rows(new_data.site_start, touched),
     )
-    from_old = runs(old_data.site_start, np.flatnonzero(untouched))
+    from_old = take_rows(old_data.site_start, np.flatnonzero(untouched))
 
     def site_wise(name: str) -> Array:
         out = np.zeros(sites)
@@ -743,6 +754,7 @@ def _merged_grafts(
         log_evidence=evidence,
         converged=converged,
         **{
-            name: site_wise(name) for name in ("precision", "shift", "cav_mean", "cav_var", "log_z")
+            name: site_wise(name)
+            for name in ("precision", "shift", "cavity_mean", "cavity_var", "log_z")
         },
     )

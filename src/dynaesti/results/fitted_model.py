@@ -10,28 +10,35 @@ from typing import Any
 import numpy as np
 
 from dynaesti.core import Array, Ints, as_vector
-from dynaesti.data import Labels, Responses, find, listed, make_frame, parse_iso, told
+from dynaesti.data import Labels, Responses, as_list, count_noun, index_of, make_frame, parse_iso
 from dynaesti.errors import ResponseError
-from dynaesti.estimation import Coding, Scale, Step, ability_grid, reported_scale, tabulated
-from dynaesti.inference import RowTable
-from dynaesti.model import Banded, Bank, Kernel, Level
+from dynaesti.estimation import (
+    IterationRecord,
+    ResponseCoding,
+    Scale,
+    ability_grid,
+    reported_scale,
+    tabulate_items,
+)
+from dynaesti.inference import LogLikelihoodTable
+from dynaesti.model import BandwidthKernel, ItemBank, Kernel, Level
 from dynaesti.results.item_table import item_columns
 from dynaesti.results.predictions import item_information
 
 VAGUE = 0.9  # part of the prior's sd that a parameter's keeps where answers say nothing of it
 
 
-class Calibration(ABC):
+class FitBase(ABC):
     """The items' side of a fit. Abilities are on the reported scale: ability = shift + gain · z, z of unit variance a priori."""
 
-    bank: Bank
+    bank: ItemBank
     kernels: tuple[Kernel, ...]
     population: Array
     covariance: tuple[Array, ...] | None
     shared: Array | None
-    trace: tuple[Step, ...]
+    trace: tuple[IterationRecord, ...]
     converged: bool
-    coding: Coding
+    coding: ResponseCoding
     options: Mapping[str, Any]
 
     @property
@@ -67,12 +74,12 @@ class Calibration(ABC):
     @property
     def gain(self) -> float:
         """Reported ability per unit of z."""
-        return self.scale.gain * self.bank.metric.scale
+        return self.scale.gain * self.bank.ability_scale.scale
 
     @property
     def shift(self) -> float:
         """Reported ability at z = 0."""
-        return self.scale.gain * self.bank.metric.location + self.scale.shift
+        return self.scale.gain * self.bank.ability_scale.location + self.scale.shift
 
     @property
     def items(self) -> Any:
@@ -102,9 +109,9 @@ class Calibration(ABC):
         )
 
     @cached_property
-    def row_table(self) -> RowTable:
+    def likelihood_table(self) -> LogLikelihoodTable:
         """All items' rows on the ability grid."""
-        return tabulated(self.bank, ability_grid(self.bank, self.options["farthest"]))
+        return tabulate_items(self.bank, ability_grid(self.bank, self.options["farthest"]))
 
     @cached_property
     def item_numbers(self) -> dict[Any, int]:
@@ -114,7 +121,7 @@ class Calibration(ABC):
     @cached_property
     def item_places(self) -> tuple[Ints, Ints]:
         """Block and place within it, for every item."""
-        return self.bank.place_of_items()
+        return self.bank.index_in_blocks()
 
     def information_at(self, ability: Any, items: Any = None) -> Array:
         """Fisher information of each item about ability, on the reported scale: (items, abilities)."""
@@ -122,7 +129,7 @@ class Calibration(ABC):
         chosen = (
             np.arange(self.item_labels.size)
             if items is None
-            else find(self.item_labels, listed(items), "items")
+            else index_of(self.item_labels, as_list(items), "items")
         )
         return item_information(self.bank, theta)[chosen] / self.gain**2
 
@@ -142,13 +149,13 @@ class Calibration(ABC):
         """
         stays, scales, weights = 0.0, [], []
         for kernel, weight in zip(self.kernels, self.population, strict=True):
-            total = sum(leaf.variance for leaf in kernel.leaves)
-            for leaf in kernel.leaves:
-                if leaf.constant or isinstance(leaf, Level):
-                    stays += weight * leaf.variance / total
-                elif isinstance(leaf, Banded):
-                    scales.append(leaf.number("bandwidth"))
-                    weights.append(weight * leaf.variance / total)
+            total = sum(summand.variance for summand in kernel.summands)
+            for summand in kernel.summands:
+                if summand.constant or isinstance(summand, Level):
+                    stays += weight * summand.variance / total
+                elif isinstance(summand, BandwidthKernel):
+                    scales.append(summand.number("bandwidth"))
+                    weights.append(weight * summand.variance / total)
         if not scales:
             return {
                 "stays": float(stays),
@@ -200,11 +207,11 @@ class Calibration(ABC):
         lost = np.sort(np.concatenate([block.items[block.at_bound] for block in self.bank.blocks]))
         if lost.size:
             out.append(
-                f"{told(lost.size, 'items')} of {len(labels):,} have no finite estimate (first: {labels[lost[0]]!r}): everybody "
+                f"{count_noun(lost.size, 'items')} of {len(labels):,} have no finite estimate (first: {labels[lost[0]]!r}): everybody "
                 "answered alike, or ability parts right from wrong without a flaw. They stand at the bounds; priors='weak' gives "
                 "them a value."
             )
-        if self.bank.metric.at_bound:
+        if self.bank.ability_scale.at_bound:
             out.append(
                 "The spread of abilities has no finite estimate: ability parts right from wrong without a flaw. It stands at its "
                 "bound, and the items' unit with it."
@@ -217,13 +224,13 @@ class Calibration(ABC):
             vague = np.sqrt(np.maximum(cov[:, k, k], 0.0)) > VAGUE * block.prior_sd[k]
             if vague.mean() > 0.5:
                 out.append(
-                    f"The answers say next to nothing of guessing for {int(vague.sum()):,} of {told(vague.size, 'items')}: their c "
+                    f"The answers say next to nothing of guessing for {int(vague.sum()):,} of {count_noun(vague.size, 'items')}: their c "
                     "rests on the prior, and b and a with it."
                 )
         if (
             self.options["direction"] == "free"
             and not self.options.get("orient")
-            and not self.bank.metric.free_location
+            and not self.bank.ability_scale.free_location
         ):
             out.append(
                 "Which end of the scale is up was decided by the mean slope; orient= says it for good."
@@ -234,7 +241,7 @@ class Calibration(ABC):
         """The models that items have."""
         return ", ".join(sorted({block.model.name for block in self.bank.blocks}))
 
-    def told_verdict(self, log_evidence: float, unsettled: int, dropped: int) -> str:
+    def told_verdict(self, log_evidence: float, n_unconverged: int, dropped: int) -> str:
         """How the fit ended, in a few sentences."""
         heavy = int(np.argmax(self.population))
         verdict = (
@@ -245,7 +252,7 @@ class Calibration(ABC):
         return (
             f"{verdict} after {len(self.trace)} steps; log evidence {log_evidence:.2f}. Scale: {self.scale.name}. Priors: "
             f"{self.kernels[heavy].describe()} carries {self.population[heavy]:.0%} of the population, {len(self.kernels)} in all."
-            + (f" Grafting did not settle for {unsettled} curves." if unsettled else "")
+            + (f" Grafting did not settle for {n_unconverged} curves." if n_unconverged else "")
             + (f" {dropped:,} rows without a response were dropped." if dropped else "")
             + (
                 f" {len(self.coding.merged)} items had rare categories merged."

@@ -7,10 +7,10 @@ import numpy.typing as npt
 
 from dynaesti.core import Array, Ints
 from dynaesti.estimation import Scale
-from dynaesti.model import STEP, Bank, Block
+from dynaesti.model import STEP, ItemBank, ItemBlock
 
 
-def standard_errors(block: Block, cov: Array, scale: Scale) -> dict[str, Array]:
+def standard_errors(block: ItemBlock, cov: Array, scale: Scale) -> dict[str, Array]:
     """Of the reported parameters, by the delta method. A last parameter beyond the block's own is the log of the abilities' unit."""
     moves = [(step, 1.0) for step in STEP * np.eye(block.u.shape[1])]
     if cov.shape[1] > block.u.shape[1]:
@@ -34,7 +34,7 @@ def standard_errors(block: Block, cov: Array, scale: Scale) -> dict[str, Array]:
 
 
 def item_columns(
-    bank: Bank,
+    bank: ItemBank,
     labels: npt.NDArray[Any],
     counts: Ints,
     covariance: tuple[Array, ...] | None,
@@ -52,7 +52,7 @@ def item_columns(
         if covariance is not None:
             for name, column in standard_errors(block, covariance[k], scale).items():
                 errors.setdefault(f"se_{name}", np.full(size, np.nan))[block.items] = np.where(
-                    block.at_bound | (bank.metric.at_bound & block.model.fixes_slope),
+                    block.at_bound | (bank.ability_scale.at_bound & block.model.has_unit_slope),
                     np.inf,
                     column,
                 )

@@ -9,15 +9,17 @@ from typing import Any
 import numpy as np
 
 from dynaesti.core import Array
-from dynaesti.data import find
+from dynaesti.data import index_of
 from dynaesti.results.fit import Fit
-from dynaesti.results.fitted_model import Calibration
+from dynaesti.results.fitted_model import FitBase
 
 
-def upright(fit: Calibration, orient: Mapping[str, Any] | None, holder: Fit | None) -> bool:
+def is_positively_oriented(
+    fit: FitBase, orient: Mapping[str, Any] | None, holder: Fit | None
+) -> bool:
     """Whether the scale points the way it should; `holder`: the fit that has the person to orient by."""
     free = all(block.model.signed or block.model.name == "NRM" for block in fit.bank.blocks)
-    if not free or fit.bank.metric.free_location:
+    if not free or fit.bank.ability_scale.free_location:
         return True
     signs = np.empty(fit.item_labels.size)
     for block in fit.bank.blocks:
@@ -25,26 +27,26 @@ def upright(fit: Calibration, orient: Mapping[str, Any] | None, holder: Fit | No
     if orient is None:
         return bool(signs.mean() >= 0)
     if "item" in orient:
-        return bool(signs[find(fit.item_labels, [orient["item"]], "orient")[0]] >= 0)
+        return bool(signs[index_of(fit.item_labels, [orient["item"]], "orient")[0]] >= 0)
     assert holder is not None
     person, offsets = holder._asked(None, [orient["id"]])
-    mix = holder.mixture(person, offsets)
+    mix = holder.marginals(person, offsets)
     return bool((mix.weights * mix.means).sum(axis=0).mean() >= 0)
 
 
-def mirrored(fit: Fit) -> Fit:
+def reflected(fit: Fit) -> Fit:
     """The same fit on the scale turned round."""
-    grafts = tuple(replace(g, shift=-g.shift, cav_mean=-g.cav_mean) for g in fit.grafts)
+    grafts = tuple(replace(g, shift=-g.shift, cavity_mean=-g.cavity_mean) for g in fit.grafts)
     return replace(
         fit,
-        bank=fit.bank.mirrored(),
+        bank=fit.bank.reflected(),
         grafts=grafts,
-        covariance=turned(fit),
-        shared=turned_unit(fit),
+        covariance=reflect_covariance(fit),
+        shared=reflect_scale_covariance(fit),
     )
 
 
-def turned(fit: Calibration) -> tuple[Array, ...] | None:
+def reflect_covariance(fit: FitBase) -> tuple[Array, ...] | None:
     """The items' covariances on the scale turned round."""
     if fit.covariance is None:
         return None
@@ -54,7 +56,7 @@ def turned(fit: Calibration) -> tuple[Array, ...] | None:
     )
 
 
-def turned_unit(fit: Calibration) -> Array | None:
+def reflect_scale_covariance(fit: FitBase) -> Array | None:
     """The covariance of the abilities' zero and unit on the scale turned round."""
     return None if fit.shared is None else fit.shared * np.array([[1.0, -1.0], [-1.0, 1.0]])
 

@@ -7,9 +7,9 @@ import numpy as np
 
 from dynaesti.core import Array, Ints
 from dynaesti.data import Responses
-from dynaesti.estimation import Coding
-from dynaesti.inference import Mixture
-from dynaesti.model import Bank, Block, OwnModel
+from dynaesti.estimation import ResponseCoding
+from dynaesti.inference import Marginals
+from dynaesti.model import CustomItemModel, ItemBank, ItemBlock
 
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(31)
 WEIGHTS = WEIGHTS / np.sqrt(2 * np.pi)
@@ -26,7 +26,9 @@ class Predictions:
     given: Array  # NaN where no response was given
     chances: Array  # (answers, most categories)
 
-    def columns(self, more: Responses, order: Ints, coding: Coding, item: Ints) -> dict[str, Any]:
+    def columns(
+        self, more: Responses, order: Ints, coding: ResponseCoding, item: Ints
+    ) -> dict[str, Any]:
         """Columns of a frame, rows in the given order; p1, p2, … are chances of the responses 1, 2, … (merged ones share theirs)."""
         people, items = more.people.tolist(), more.items.tolist()
         out: dict[str, Any] = {
@@ -47,9 +49,11 @@ class Predictions:
         return out
 
 
-def predicted(bank: Bank, coding: Coding, item: Ints, more: Responses, z: Mixture) -> Predictions:
+def predict_responses(
+    bank: ItemBank, coding: ResponseCoding, item: Ints, more: Responses, z: Marginals
+) -> Predictions:
     """Chances of answers whose ability z has the mixture's distribution."""
-    block_of, place = bank.place_of_items()
+    block_of, place = bank.index_in_blocks()
     widest = max([b.size for b in bank.blocks if b.model.categorical] or [0])
     n = item.size
     out = Predictions(
@@ -67,7 +71,7 @@ def predicted(bank: Bank, coding: Coding, item: Ints, more: Responses, z: Mixtur
             mean, square, chance = np.zeros(part.size), np.zeros(part.size), np.zeros(part.size)
             for c in range(len(z.weights)):
                 weight = z.weights[c, part]
-                theta = bank.metric.theta(
+                theta = bank.ability_scale.theta(
                     z.means[c, part][:, None] + z.sds[c, part][:, None] * NODES
                 )
                 basis = block.model.rows(u, theta)
@@ -98,32 +102,32 @@ def _parts(rows: Ints) -> list[Ints]:
     return [rows[a : a + BLOCK] for a in range(0, rows.size, BLOCK)]
 
 
-def _codes(coding: Coding, item: Ints, resp: Array) -> Ints:
+def _codes(coding: ResponseCoding, item: Ints, resp: Array) -> Ints:
     """Category of each response, −1 where it has none."""
     at = np.clip(np.searchsorted(coding.values, np.nan_to_num(resp)), 0, coding.values.size - 1)
     return np.where(coding.values[at] == resp, coding.table[item, at], -1)
 
 
 def _own_terms(
-    block: Block, coding: Coding, item: Ints, resp: Array, values: Array, basis: Array
+    block: ItemBlock, coding: ResponseCoding, item: Ints, resp: Array, values: Array, basis: Array
 ) -> Array:
     """Log-likelihood of amounts at the nodes: (answers, nodes)."""
-    if isinstance(block.model, OwnModel):
+    if isinstance(block.model, CustomItemModel):
         return np.asarray(basis[np.arange(item.size), np.maximum(_codes(coding, item, resp), 0)])
     filler = 0.5 if block.model.name == "beta" else 0.0
     terms, constant = block.model.terms(np.where(np.isfinite(resp), resp, filler), values)
     return np.asarray(np.einsum("nr,nrg->ng", terms, basis) + constant[:, None])
 
 
-def item_information(bank: Bank, z: Array) -> Array:
+def item_information(bank: ItemBank, z: Array) -> Array:
     """Fisher information of each item about z: (items, points)."""
     step = 1e-4
     out = np.empty((bank.item_count, z.size))
     for block in bank.blocks:
-        theta = [bank.metric.theta(z + d) for d in (-step, 0.0, step)]
+        theta = [bank.ability_scale.theta(z + d) for d in (-step, 0.0, step)]
         low, mid, high = (block.model.rows(block.u, t) for t in theta)
         slope = (high - low) / (2 * step)
-        if block.model.categorical or isinstance(block.model, OwnModel):
+        if block.model.categorical or isinstance(block.model, CustomItemModel):
             out[block.items] = (np.exp(mid) * slope**2).sum(axis=1)
         else:  # of a family in its mean: (dμ/dz)² / variance
             ends = [block.model.expected(block.u, t, block.values) for t in (theta[0], theta[2])]
@@ -133,10 +137,10 @@ def item_information(bank: Bank, z: Array) -> Array:
     return out
 
 
-def item_locations(bank: Bank, gain: float, shift: float) -> Array:
+def item_locations(bank: ItemBank, gain: float, shift: float) -> Array:
     """Ability at which each item's mean response is half way between its ends, reported as gain · z + shift; NaN beyond ± 5."""
     z = np.linspace(-5, 5, 201)
-    theta = bank.metric.theta(z)
+    theta = bank.ability_scale.theta(z)
     out = np.full(bank.item_count, np.nan)
     for block in bank.blocks:
         mean = block.model.expected(block.u, theta, block.values)

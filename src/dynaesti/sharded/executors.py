@@ -18,36 +18,36 @@ from typing import Any, Protocol, TypeVar
 
 from dynaesti.errors import InputError, MissingExtraError, StorageError
 
-R = TypeVar("R")
+Result = TypeVar("Result")
 R_co = TypeVar("R_co", covariant=True)
 FAN = 8  # results that are added up at a time
 Listen = Callable[[int, int], None]  # told of shards done, and of how many there are
 
 
-class Errand(Protocol[R_co]):
+class ShardTask(Protocol[R_co]):
     """Work on one shard."""
 
     def __call__(self, shard: int, threads: int | None) -> R_co:
         """The result for a shard, using so many threads (None: all)."""
 
 
-class Engine(Protocol):
+class Executor(Protocol):
     """Runs an errand on every shard and adds the results up."""
 
     def run(
         self,
-        errand: Errand[R],
+        task: ShardTask[Result],
         shards: Sequence[int],
-        add: Callable[[list[R]], R],
+        add: Callable[[list[Result]], Result],
         listen: Listen | None = None,
-    ) -> R:
+    ) -> Result:
         """The sum of the results; `add` takes them in the shards' order."""
 
     def describe(self) -> str:
         """In words."""
 
 
-class Threads:
+class ThreadExecutor:
     """Threads of this process: each takes a shard at a time; a lone shard gets them all."""
 
     def __init__(self, threads: int | None = None) -> None:
@@ -55,21 +55,21 @@ class Threads:
 
     def run(
         self,
-        errand: Errand[R],
+        task: ShardTask[Result],
         shards: Sequence[int],
-        add: Callable[[list[R]], R],
+        add: Callable[[list[Result]], Result],
         listen: Listen | None = None,
-    ) -> R:
+    ) -> Result:
         workers = min(self.threads, len(shards))
         each = max(1, self.threads // workers)
-        total: list[R] = []
-        waiting: deque[Future[R]] = deque()
+        total: list[Result] = []
+        waiting: deque[Future[Result]] = deque()
         todo, done = deque(shards), 0
         with ThreadPoolExecutor(workers) as pool:
             try:
                 while todo or waiting:
                     while todo and len(waiting) < workers + 1:
-                        waiting.append(pool.submit(errand, todo.popleft(), each))
+                        waiting.append(pool.submit(task, todo.popleft(), each))
                     total = (
                         [add([*total, waiting.popleft().result()])]
                         if total
@@ -88,8 +88,8 @@ class Threads:
         return f"{self.threads} thread{'s' if self.threads > 1 else ''}"
 
 
-class DaskEngine:
-    """The workers of a Dask cluster: `DaskEngine(client)`, with any `distributed.Client`.
+class DaskExecutor:
+    """The workers of a Dask cluster: `DaskExecutor(client)`, with any `distributed.Client`.
 
     The shards' folder and the run's must be seen by every worker (a shared file system, or an address such as s3://…). Each errand is
     fetched once by every worker, which takes some shards in a row and adds them up before it hands anything on; the rest is added up on the
@@ -105,20 +105,20 @@ class DaskEngine:
             ) from None
         if not isinstance(client, Client):
             raise InputError(
-                f"client: expected a distributed.Client, got {type(client).__name__}; DaskEngine(Client('tcp://…:8786'))"
+                f"client: expected a distributed.Client, got {type(client).__name__}; DaskExecutor(Client('tcp://…:8786'))"
             )
         self.client: Any = client
 
     def run(
         self,
-        errand: Errand[R],
+        task: ShardTask[Result],
         shards: Sequence[int],
-        add: Callable[[list[R]], R],
+        add: Callable[[list[Result]], Result],
         listen: Listen | None = None,
-    ) -> R:
+    ) -> Result:
         workers = self._workers()
         sent = self.client.submit(
-            _itself, errand, pure=False, retries=RETRIES
+            _itself, task, pure=False, retries=RETRIES
         )  # fetched by each worker once, made anew if it is lost
         size = max(
             1, len(shards) // (TURNS * workers)
@@ -143,7 +143,7 @@ class DaskEngine:
                 self.client.submit(_added, add, level[k : k + FAN], pure=False, retries=RETRIES)
                 for k in range(0, len(level), FAN)
             ]
-        found: R = self._result(level[0])
+        found: Result = self._result(level[0])
         return found
 
     def _workers(self) -> int:
@@ -215,7 +215,7 @@ class DaskEngine:
 
 
 @contextmanager
-def cluster(where: str | None) -> Iterator[DaskEngine | None]:
+def cluster(where: str | None) -> Iterator[DaskExecutor | None]:
     """An engine by the address of a scheduler, or `local:N`; none without."""
     if where is None:
         yield None
@@ -233,7 +233,7 @@ def cluster(where: str | None) -> Iterator[DaskEngine | None]:
         except (OSError, ValueError, TypeError) as error:
             raise StorageError(f"--dask: no scheduler answers at {where} ({error})") from error
         with client:
-            yield DaskEngine(client)
+            yield DaskExecutor(client)
         return
     if not count.isdigit() or int(count) < 1:
         raise InputError(f"--dask: expected local:N with N worker processes, got {where!r}")
@@ -242,7 +242,7 @@ def cluster(where: str | None) -> Iterator[DaskEngine | None]:
     except (RuntimeError, OSError) as error:
         raise StorageError(f"--dask: worker processes cannot be started here ({error})") from error
     with here, Client(here) as client:  # type: ignore[no-untyped-call]
-        yield DaskEngine(client)
+        yield DaskExecutor(client)
 
 
 CONNECTING = 20  # seconds to wait for a scheduler,
@@ -254,16 +254,18 @@ TURNS = 4  # so often a worker comes round in a pass: few for little traffic, se
 RETRIES = 10  # workers that a shard may be lost with
 
 
-def _itself(errand: R) -> R:
-    return errand
+def _itself(task: Result) -> Result:
+    return task
 
 
-def _on_worker(errand: Errand[R], shards: Sequence[int], add: Callable[[list[R]], R]) -> R:
+def _on_worker(
+    task: ShardTask[Result], shards: Sequence[int], add: Callable[[list[Result]], Result]
+) -> Result:
     """An errand on a worker, shard by shard: the workers are many, so each keeps to one thread."""
     _reuse_memory()
-    total = errand(shards[0], 1)
+    total = task(shards[0], 1)
     for shard in shards[1:]:
-        total = add([total, errand(shard, 1)])
+        total = add([total, task(shard, 1)])
     return total
 
 
@@ -283,5 +285,5 @@ def _reuse_memory() -> None:
 TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3  # names of glibc's malloc.h
 
 
-def _added(add: Callable[[list[R]], R], results: list[R]) -> R:
+def _added(add: Callable[[list[Result]], Result], results: list[Result]) -> Result:
     return add(results) if len(results) > 1 else results[0]

@@ -16,62 +16,62 @@ from dynaesti.core import (
     ABILITIES,
     FIT_NAME,
     LOCK,
+    LOCK_TIMEOUT,
     PARTS,
-    WAIT,
     Array,
     Arrays,
+    Folder,
     Header,
     Ints,
-    Place,
     as_vector,
-    clear_parts,
-    dump,
+    check_array,
+    exclusive_lock,
     is_address,
-    need,
-    numbers,
-    only_one,
-    parse,
+    read_archive,
+    remove_partial_files,
+    require,
+    write_archive,
 )
 from dynaesti.data import (
     KINDS,
     Labels,
     Responses,
-    find,
-    listed,
-    look_up,
+    as_list,
+    count_noun,
+    index_of,
     make_frame,
-    told,
-    warn_known,
+    try_index_of,
+    warn_already_added,
 )
 from dynaesti.errors import DynaestiWarning, InputError, StorageError
 from dynaesti.estimation import (
-    ADMIT,
-    TIGHT,
-    Admission,
-    Answers,
-    Common,
-    Expectation,
-    build_answers,
-    more_models,
-    newcomers,
+    EP_TOLERANCE_FINAL,
+    NEW_ITEMS_HINT,
+    EStep,
+    FittedModel,
+    NewItemFit,
+    SiteLayout,
+    build_site_layout,
+    extend_models,
+    find_new_items,
 )
 from dynaesti.inference import check_level
-from dynaesti.model import BUILT_IN, ItemModel, OwnModel
+from dynaesti.model import BUILT_IN, CustomItemModel, ItemModel
 from dynaesti.results import (
-    Calibration,
     Change,
     Curve,
     Fit,
+    FitBase,
     common_header,
+    is_positively_oriented,
     read_common,
-    turned,
-    turned_unit,
-    upright,
+    reflect_covariance,
+    reflect_scale_covariance,
 )
-from dynaesti.sharded.executors import Engine, Listen, Threads
-from dynaesti.sharded.shards import Part, Shards, is_shards, write_part
+from dynaesti.sharded.executors import Executor, Listen, ThreadExecutor
+from dynaesti.sharded.shards import Shard, Shards, is_shards, write_part
 from dynaesti.sharded.site_store import clean_sites, read_sites, write_sites
-from dynaesti.sharded.tasks import Layout, summed
+from dynaesti.sharded.tasks import ShardContext, sum_results
 
 WITHIN = "run:"  # says that a shard's file lies in the run's own folder
 ASKED = b"asked"  # in the metadata of a file of abilities: which times, and which band
@@ -79,16 +79,16 @@ INSTANTS = 12  # of each person's own answers in the table of abilities, unless 
 
 
 @dataclass(frozen=True, eq=False)
-class ShardedFit(Common, Calibration):
+class ShardedFit(FittedModel, FitBase):
     """A fit of answers in shards. What concerns single people opens their shard; `shard(k)` is an ordinary Fit of one."""
 
     shards: Shards
-    run: Place  # the folder of the fit
+    run: Folder  # the folder of the fit
     versions: tuple[int, ...]  # of each shard's settled sites in it
-    turned: bool  # whether the scale was turned round after those were found
+    is_reflected: bool  # whether the scale was turned round after those were found
     clock: str
     log_evidence: float
-    unsettled: int
+    n_unconverged: int
     answered: Ints  # answers of each item
     span: tuple[float, float]  # first and last instant
     stale: bool = False  # whether answers came in since the items were learned
@@ -110,9 +110,9 @@ class ShardedFit(Common, Calibration):
         return None
 
     @property
-    def layout(self) -> Layout:
+    def layout(self) -> ShardContext:
         """What work on a shard rests on."""
-        return Layout(self.shards, self.coding, self.bank, self.clock, self.run)
+        return ShardContext(self.shards, self.coding, self.bank, self.clock, self.run)
 
     def __getstate__(self) -> dict[str, Any]:
         return {
@@ -128,15 +128,17 @@ class ShardedFit(Common, Calibration):
         if not self.shards.parts[k].people:
             raise InputError(f"shard: nobody is in shard {k}")
         responses = self.shards.responses(k, self.clock)
-        engine = Expectation(build_answers(responses, self.coding, self.bank), threads)
-        sites = read_sites(self.run, k, self.versions[k], self.kernels, engine.answers)
-        sign = -1.0 if self.turned else 1.0
+        e_step = EStep(build_site_layout(responses, self.coding, self.bank), threads)
+        sites = read_sites(self.run, k, self.versions[k], self.kernels, e_step.answers)
+        sign = -1.0 if self.is_reflected else 1.0
         starts = [
             (sites[kernel][0], sign * sites[kernel][1]) if kernel in sites else None
             for kernel in self.kernels
         ]
-        expected = engine.run(self.row_table, list(self.kernels), self.population, starts, TIGHT)
-        common = {name: getattr(self, name) for name in Common.__dataclass_fields__}
+        expected = e_step.run(
+            self.likelihood_table, list(self.kernels), self.population, starts, EP_TOLERANCE_FINAL
+        )
+        common = {name: getattr(self, name) for name in FittedModel.__dataclass_fields__}
         return Fit(**common, responses=responses, grafts=expected.grafted, weights=expected.weights)
 
     @cached_property
@@ -153,7 +155,7 @@ class ShardedFit(Common, Calibration):
 
     def _by_shard(self, ids: Any) -> dict[int, list[Any]]:
         """Ids by the shard they belong to."""
-        wanted = listed(ids)
+        wanted = as_list(ids)
         out: dict[int, list[Any]] = {}
         for label, k in zip(wanted, self.shards.shard_of(wanted).tolist(), strict=True):
             out.setdefault(k, []).append(label)
@@ -169,12 +171,12 @@ class ShardedFit(Common, Calibration):
             label
             for label in ids
             if not self.shards.parts[k].people
-            or look_up(self._open(k).responses.people, [label])[0] < 0
+            or try_index_of(self._open(k).responses.people, [label])[0] < 0
         ]
         if unknown:
             raise InputError(
-                f"id: {unknown[0]!r} was never seen; there are {told(self.shards.people, 'people')} in "
-                f"{told(len(self.shards), 'shards')}"
+                f"id: {unknown[0]!r} was never seen; there are {count_noun(self.shards.people, 'people')} in "
+                f"{count_noun(len(self.shards), 'shards')}"
             )
         return self._open(k)
 
@@ -182,7 +184,7 @@ class ShardedFit(Common, Calibration):
         self, at: Any = None, ids: Any = None, *, level: float = 0.7, quantiles: Any = None
     ) -> Any:
         """A frame as `Fit.ability` gives; without `ids` that of everyone, gathered in memory: `write_abilities` does not gather."""
-        asked = None if ids is None else listed(ids)
+        asked = None if ids is None else as_list(ids)
         if asked == []:
             return self._any().ability(at, [], level=level, quantiles=quantiles)
         groups = (
@@ -263,29 +265,29 @@ class ShardedFit(Common, Calibration):
         distinct: bool = False,
         new_items: bool = False,
         again: bool = False,
-        engine: Engine | None = None,
+        executor: Executor | None = None,
         listen: Listen | None = None,
     ) -> ShardedFit:
         """The fit with more answers of known people, or of new ones: their curves move, the items stay.
 
         Only shards with such people are opened, and only those people's curves are grafted anew. The grown shards lie in the run's
-        folder, which from now on holds the new fit; the shards that were fitted first stay as they are. `dynaesti.refresh` then moves
+        folder, which from now on holds the new fit; the shards that were fitted first stay as they are. `dynaesti.refit_items` then moves
         the items as well. `distinct` leaves out answers that are in already, exactly; `new_items` lets in items that were never seen, as
         in `Fit.update`, and `again` adds what an earlier update has added, as there. One at a time: others wait.
         """
         more = self.more(data)
-        with only_one(self.run.path(LOCK), self.run.root, wait=WAIT):
+        with exclusive_lock(self.run.path(LOCK), self.run.root, wait=LOCK_TIMEOUT):
             self._check_current()
             batch = more.fingerprint()
             if batch in self.batches and not again:
-                warn_known(more)
-                self.finish_update(more, engine)
+                warn_already_added(more)
+                self.finish_update(more, executor)
                 return self
             held = replace(
                 self._with_new_items(more, distinct) if new_items else self,
                 batches=(*self.batches, batch),
             )
-            return held._updated(more, distinct, engine, listen)
+            return held._updated(more, distinct, executor, listen)
 
     def _check_current(self) -> None:
         """Refuse to change a run that has changed since."""
@@ -297,36 +299,38 @@ class ShardedFit(Common, Calibration):
 
     def _own_models(self) -> dict[str, ItemModel]:
         return {
-            model.label: model for model in set(self.coding.models) if isinstance(model, OwnModel)
+            model.label: model
+            for model in set(self.coding.models)
+            if isinstance(model, CustomItemModel)
         }
 
-    def finish_update(self, more: Responses, engine: Engine | None = None) -> None:
+    def finish_update(self, more: Responses, executor: Executor | None = None) -> None:
         """Write the tables of abilities of an update that was stopped when its answers were in, and clear what it left behind."""
         clean_sites(self.run, self.versions)
         self.clean_parts()
         if self.run.local:
-            clear_parts(self.run.path(ABILITIES))
-        self.renew_abilities(sorted(self._people_by_shard(more)), engine=engine)
+            remove_partial_files(self.run.path(ABILITIES))
+        self.renew_abilities(sorted(self._people_by_shard(more)), executor=executor)
 
     def _updated(
-        self, more: Responses, distinct: bool, engine: Engine | None, listen: Listen | None
+        self, more: Responses, distinct: bool, executor: Executor | None, listen: Listen | None
     ) -> ShardedFit:
-        find(self.item_labels, more.items.tolist(), "item", ADMIT)
+        index_of(self.item_labels, more.items.tolist(), "item", NEW_ITEMS_HINT)
         if more.weight is not None and not self.shards.weighted:
             raise InputError(
                 "weight: the answers in the shards have no weights, so further ones cannot have any"
             )
         groups = {k: more.take(people) for k, people in self._people_by_shard(more).items()}
-        errand = Grow(self, groups, max(self.versions) + 1, distinct)
-        grown: list[Grown] = (engine or Threads(self.options["threads"])).run(
-            errand, list(groups), summed, listen
+        task = UpdateTask(self, groups, max(self.versions) + 1, distinct)
+        grown: list[UpdatedShard] = (executor or ThreadExecutor(self.options["threads"])).run(
+            task, list(groups), sum_results, listen
         )
         if not grown:  # all are in already
             self.save()
             return self
         parts = {found.shard: found.part for found in grown}
         versions = tuple(
-            errand.version if k in parts else version for k, version in enumerate(self.versions)
+            task.version if k in parts else version for k, version in enumerate(self.versions)
         )
         first, last = (min(found.span[0] for found in grown), max(found.span[1] for found in grown))
         far = max([self.options["farthest"], *(found.farthest for found in grown)])
@@ -341,17 +345,17 @@ class ShardedFit(Common, Calibration):
             span=(min(first, self.span[0]), max(last, self.span[1])),
         )
         made.save()  # the one moment at which all answers are in
-        made.finish_update(more, engine)
+        made.finish_update(more, executor)
         return made
 
     def _with_new_items(self, more: Responses, distinct: bool) -> ShardedFit:
         """The fit with room for new items, learned from those who met them: their answers are gathered from the shards."""
-        labels, people = newcomers(self.shards.items, more)
+        labels, people = find_new_items(self.shards.items, more)
         if not people.size:
             return self
-        admission, parts = Admission(self, labels, more), []
+        new_item_fit, parts = NewItemFit(self, labels, more), []
         shards = replace(
-            self.shards, items=labels, models=more_models(self.shards.models, labels.size)
+            self.shards, items=labels, models=extend_models(self.shards.models, labels.size)
         )
         for k, some in self._people_by_shard(more.take(people)).items():
             holder = self._open(k) if self.shards.parts[k].people else self._any()
@@ -361,12 +365,12 @@ class ShardedFit(Common, Calibration):
             )
             if distinct:
                 theirs = theirs.pick(np.setdiff1d(np.arange(len(theirs)), grown.repeated(theirs)))
-            parts.append(admission.answers(grown.with_answers(theirs)))
+            parts.append(new_item_fit.answers(grown.with_answers(theirs)))
         answered = np.append(
             self.answered, np.zeros(labels.size - self.answered.size, dtype=np.int64)
         )
         return replace(
-            self, shards=shards, answered=answered, **admission.learned(Answers.joined(parts))
+            self, shards=shards, answered=answered, **new_item_fit.learned(SiteLayout.joined(parts))
         )
 
     def clean_parts(self) -> None:
@@ -382,7 +386,7 @@ class ShardedFit(Common, Calibration):
         at: Any = None,
         *,
         level: float = 0.7,
-        engine: Engine | None = None,
+        executor: Executor | None = None,
         listen: Listen | None = None,
     ) -> str:
         """Everyone's abilities as a Parquet file for each shard in the run's folder; returns that folder.
@@ -392,13 +396,13 @@ class ShardedFit(Common, Calibration):
         check_level(level)
         busy = [k for k, part in enumerate(self.shards.parts) if part.people]
         offsets = None if at is None else self._any()._offsets(at).tolist()
-        (engine or Threads(self.options["threads"])).run(
-            WriteAbilities(self, offsets, level), busy, summed, listen
+        (executor or ThreadExecutor(self.options["threads"])).run(
+            WriteAbilities(self, offsets, level), busy, sum_results, listen
         )
         return self.run.path(ABILITIES)
 
     def renew_abilities(
-        self, shards: Sequence[int] | None = None, engine: Engine | None = None
+        self, shards: Sequence[int] | None = None, executor: Executor | None = None
     ) -> None:
         """Files of abilities that were written before, written anew as they were asked for then: of some shards, or of all."""
         import pyarrow.parquet as pq
@@ -427,8 +431,8 @@ class ShardedFit(Common, Calibration):
             for k in (range(len(self.shards)) if shards is None else shards)
             if self.shards.parts[k].people
         ]
-        (engine or Threads(self.options["threads"])).run(
-            WriteAbilities(self, offsets, level), busy, summed
+        (executor or ThreadExecutor(self.options["threads"])).run(
+            WriteAbilities(self, offsets, level), busy, sum_results
         )
 
     # --- in words, and on disk --------------------------------------------------------------------------------
@@ -436,13 +440,13 @@ class ShardedFit(Common, Calibration):
     def summary(self) -> str:
         """The fit in a few sentences."""
         size = (
-            f"{told(self.shards.rows, 'answers')} of {told(self.shards.people, 'people')} to {told(self.item_labels.size, 'items')} "
-            f"({self.told_models()}) in {told(len(self.shards), 'shards')}."
+            f"{count_noun(self.shards.rows, 'answers')} of {count_noun(self.shards.people, 'people')} to {count_noun(self.item_labels.size, 'items')} "
+            f"({self.told_models()}) in {count_noun(len(self.shards), 'shards')}."
         )
         return " ".join(
             [
                 size,
-                self.told_verdict(self.log_evidence, self.unsettled, self.shards.dropped),
+                self.told_verdict(self.log_evidence, self.n_unconverged, self.shards.dropped),
                 *self.cautions,
             ]
         )
@@ -470,19 +474,19 @@ class ShardedFit(Common, Calibration):
             "folder": self.run.relative(self.shards.folder),
             "versions": list(self.versions),
             "span": list(self.span),
-            "turned": self.turned,
+            "turned": self.is_reflected,
             "clock": self.clock,
             "log_evidence": self.log_evidence,
-            "unsettled": self.unsettled,
+            "unsettled": self.n_unconverged,
             "stale": self.stale,
         }
         with self.run.writing(FIT_NAME) as file:
-            dump(file, "sharded fit", header, arrays)
+            write_archive(file, "sharded fit", header, arrays)
         return self.run.path(FIT_NAME)
 
 
 def open_sharded(
-    run: Place,
+    run: Folder,
     header: Header,
     arrays: Arrays,
     models: Mapping[str, ItemModel] | None,
@@ -503,14 +507,14 @@ def open_sharded(
             )
     shards = Shards.from_header(run.resolved(header["folder"]), header["shards"])
     versions = header["versions"]
-    need(shards.items.tolist() == items.tolist(), "the shards have other items than the fit")
-    need(
+    require(shards.items.tolist() == items.tolist(), "the shards have other items than the fit")
+    require(
         len(versions) == len(shards)
         and all(type(version) is int and version >= 0 for version in versions),
         "sites are misnamed",
     )
-    numbers(arrays["answered"], (items.size,), "the items' answers", "i")
-    need(
+    check_array(arrays["answered"], (items.size,), "the items' answers", "i")
+    require(
         header["clock"] in ("calendar", "person")
         and np.isfinite(np.array(header["span"], dtype=float).reshape(2)).all(),
         "no clock",
@@ -529,22 +533,22 @@ def open_sharded(
         shards=shards,
         run=run,
         versions=tuple(versions),
-        turned=bool(header["turned"]),
+        is_reflected=bool(header["turned"]),
         span=(float(header["span"][0]), float(header["span"][1])),
         clock=header["clock"],
         log_evidence=float(header["log_evidence"]),
-        unsettled=int(header["unsettled"]),
+        n_unconverged=int(header["unsettled"]),
         answered=arrays["answered"],
         stale=bool(header.get("stale", False)),
     )
 
 
 def load_sharded(
-    run: Place, models: Mapping[str, ItemModel] | None = None, connect: bool = False
+    run: Folder, models: Mapping[str, ItemModel] | None = None, connect: bool = False
 ) -> ShardedFit:
     """Open a run's folder, here or elsewhere."""
     with run.reading(FIT_NAME) as file:
-        kind, header, arrays = parse(file, run.path(FIT_NAME))
+        kind, header, arrays = read_archive(file, run.path(FIT_NAME))
     if kind != "sharded fit":
         raise StorageError(f"{run.path(FIT_NAME)}: holds a {kind!r}, not a fit of shards")
     return open_sharded(run, header, arrays, models, connect)
@@ -569,7 +573,7 @@ class WriteAbilities:
             if self.offsets is None
             else (np.repeat(np.arange(people), len(self.offsets)), np.tile(self.offsets, people))
         )
-        mix, link = fit.mixture(person, offsets), BUILT_IN["identity"]
+        mix, link = fit.marginals(person, offsets), BUILT_IN["identity"]
         lower, upper = mix.quantiles(np.array([0.5 - self.level / 2, 0.5 + self.level / 2]), link)
         table = pa.table(
             {
@@ -590,11 +594,11 @@ class WriteAbilities:
 
 
 @dataclass(frozen=True)
-class Grown:
+class UpdatedShard:
     """A shard after an update."""
 
     shard: int
-    part: Part
+    part: Shard
     gain: float  # of log evidence
     answered: Ints
     span: tuple[float, float]
@@ -602,7 +606,7 @@ class Grown:
 
 
 @dataclass(frozen=True)
-class Grow:
+class UpdateTask:
     """More answers into a shard: written beside the old one, under a name of its own."""
 
     fit: ShardedFit
@@ -610,7 +614,7 @@ class Grow:
     version: int
     distinct: bool
 
-    def __call__(self, shard: int, threads: int | None) -> list[Grown]:
+    def __call__(self, shard: int, threads: int | None) -> list[UpdatedShard]:
         fit, more = self.fit, self.more[shard]
         if fit.shards.parts[shard].people:
             old: Fit | None = fit.shard(shard, threads)
@@ -633,7 +637,7 @@ class Grow:
             r.offsets,
             r.weight,
         )
-        sign = -1.0 if fit.turned else 1.0
+        sign = -1.0 if fit.is_reflected else 1.0
         write_sites(
             fit.run,
             shard,
@@ -645,7 +649,7 @@ class Grow:
         )
         answered = new.item_answers - (0 if old is None else old.item_answers)
         return [
-            Grown(
+            UpdatedShard(
                 shard,
                 replace(part, file=address(place.path(part.file))),
                 new.log_evidence - before,
@@ -694,10 +698,16 @@ def _stacked(frames: list[Any], order: Ints | None = None, kind: str | None = No
     return make_frame(columns, kind if kind in KINDS else None)
 
 
-def upright_shards(fit: ShardedFit, orient: Mapping[str, Any] | None) -> ShardedFit:
+def orient_shards(fit: ShardedFit, orient: Mapping[str, Any] | None) -> ShardedFit:
     """A fit of shards the right way up; sites stay as they lie on disk."""
-    if upright(fit, orient, fit.holder(orient["id"]) if orient and "id" in orient else None):
+    if is_positively_oriented(
+        fit, orient, fit.holder(orient["id"]) if orient and "id" in orient else None
+    ):
         return fit
     return replace(
-        fit, bank=fit.bank.mirrored(), covariance=turned(fit), shared=turned_unit(fit), turned=True
+        fit,
+        bank=fit.bank.reflected(),
+        covariance=reflect_covariance(fit),
+        shared=reflect_scale_covariance(fit),
+        is_reflected=True,
     )

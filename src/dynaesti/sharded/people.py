@@ -9,19 +9,27 @@ import numpy as np
 
 from dynaesti.core import Array, Ints
 from dynaesti.data import Responses
-from dynaesti.estimation import Answers, Census, Information, Memory, Tally, ability_grid, added
-from dynaesti.model import Bank, Kernel
-from dynaesti.sharded.executors import Engine, Listen
+from dynaesti.estimation import (
+    CheckpointArrays,
+    EStepResult,
+    ItemInformation,
+    PersonSummary,
+    SiteLayout,
+    ability_grid,
+    sum_e_steps,
+)
+from dynaesti.model import ItemBank, Kernel
+from dynaesti.sharded.executors import Executor, Listen
 from dynaesti.sharded.site_store import clean_sites
 from dynaesti.sharded.tasks import (
-    Inform,
-    Layout,
-    Look,
-    Scene,
-    TakeCensus,
-    TakePeople,
-    TakeResponses,
-    summed,
+    CollectPeopleTask,
+    CollectResponsesTask,
+    EStepTask,
+    InformationTask,
+    ModelSnapshot,
+    ShardContext,
+    SummarisePeopleTask,
+    sum_results,
 )
 
 BASE, ANSWER_BYTES = (
@@ -33,17 +41,17 @@ BASE, ANSWER_BYTES = (
 # --- the crowd -----------------------------------------------------------------------------------------------
 
 
-class Sharded:
+class PeopleInShards:
     """A crowd in shards."""
 
     def __init__(
         self,
-        layout: Layout,
-        engine: Engine,
+        layout: ShardContext,
+        executor: Executor,
         listen: Listen | None = None,
         begin: tuple[int, ...] | None = None,
     ) -> None:
-        self.layout, self.engine, self.listen = layout, engine, listen
+        self.layout, self.executor, self.listen = layout, executor, listen
         self.versions = begin or (0,) * len(layout.shards)  # of each shard's sites
         self.held = self.marked = (
             self.versions
@@ -51,24 +59,26 @@ class Sharded:
         self.busy = [k for k, part in enumerate(layout.shards.parts) if part.people]
 
     @cached_property
-    def census(self) -> Census:
-        return Census.joined(self.engine.run(TakeCensus(self.layout), self.busy, summed))
+    def person_summary(self) -> PersonSummary:
+        return PersonSummary.joined(
+            self.executor.run(SummarisePeopleTask(self.layout), self.busy, sum_results)
+        )
 
     @property
     def answers(self) -> int:
         return self.layout.shards.rows
 
-    def take(self, people: Ints) -> Answers:
+    def take(self, people: Ints) -> SiteLayout:
         chosen = self._chosen(people)
-        return Answers.joined(
-            self.engine.run(TakePeople(self.layout, chosen), list(chosen), summed)
+        return SiteLayout.joined(
+            self.executor.run(CollectPeopleTask(self.layout, chosen), list(chosen), sum_results)
         )
 
     def responses(self, people: Ints) -> Responses:
         """The responses of some people, in memory."""
         chosen = self._chosen(people)
         return Responses.stacked(
-            self.engine.run(TakeResponses(self.layout, chosen), list(chosen), summed)
+            self.executor.run(CollectResponsesTask(self.layout, chosen), list(chosen), sum_results)
         )
 
     def _chosen(self, people: Ints) -> dict[int, Ints]:
@@ -85,51 +95,51 @@ class Sharded:
 
     def look(
         self,
-        bank: Bank,
+        bank: ItemBank,
         z: Array,
         kernels: list[Kernel],
         share: Array,
         tolerance: float,
         counting: bool = True,
-    ) -> Tally:
-        scene = Scene(bank, z, tuple(kernels), share, uuid.uuid4().hex)
+    ) -> EStepResult:
+        scene = ModelSnapshot(bank, z, tuple(kernels), share, uuid.uuid4().hex)
         self.clean(self.held, self.marked, self.versions)
         now = max(self.versions) + 1
-        tally = self.engine.run(
-            Look(self.layout, scene, tolerance, counting, self.versions, now),
+        tally = self.executor.run(
+            EStepTask(self.layout, scene, tolerance, counting, self.versions, now),
             self.busy,
-            added,
+            sum_e_steps,
             self.listen,
         )
         self.versions = (now,) * len(self.versions)
         return tally
 
-    def forget(self, kernels: list[Kernel]) -> None:
+    def drop_cached(self, kernels: list[Kernel]) -> None:
         """Nothing to do: the next look reads what it needs, and writes what it used."""
 
     def information(
-        self, bank: Bank, z: Array, kernels: list[Kernel], share: Array, joint: bool
-    ) -> Information:
-        scene = Scene(bank, z, tuple(kernels), share, uuid.uuid4().hex)
-        found: Information = self.engine.run(
-            Inform(self.layout, scene, self.versions, joint), self.busy, summed
+        self, bank: ItemBank, z: Array, kernels: list[Kernel], share: Array, joint: bool
+    ) -> ItemInformation:
+        scene = ModelSnapshot(bank, z, tuple(kernels), share, uuid.uuid4().hex)
+        found: ItemInformation = self.executor.run(
+            InformationTask(self.layout, scene, self.versions, joint), self.busy, sum_results
         )
         return found
 
-    def memory(self) -> Memory:
+    def memory(self) -> CheckpointArrays:
         self.marked = (
             self.versions
         )  # by the time of the next look the mark that asks for this is written
         return {"versions": np.array(self.versions, dtype=np.float64)}
 
-    def recall(self, memory: Memory, kernels: list[Kernel]) -> None:  # noqa: ARG002
+    def restore(self, memory: CheckpointArrays, kernels: list[Kernel]) -> None:  # noqa: ARG002
         self.versions = self.marked = tuple(int(version) for version in memory["versions"])
 
-    def needs(self, bank: Bank) -> str:
+    def needs(self, bank: ItemBank) -> str:
         """What memory a look takes, in words: set by the largest shard and the items, not by the data."""
         cells = bank.row_count * ability_grid(bank).size
         largest = max(self.layout.shards.parts[k].rows for k in self.busy)
-        workers = getattr(self.engine, "threads", 1)
+        workers = getattr(self.executor, "threads", 1)
         return (
             f"memory about {(BASE + cells * 8 * (3 + workers) + workers * largest * ANSWER_BYTES) / 1e9:.1f} GB (largest shard "
             f"{largest:,} answers, {workers} at a time; items' tables {cells * 8 * 3 / 1e6:,.0f} MB)"

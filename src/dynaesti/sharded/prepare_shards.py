@@ -17,27 +17,27 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dynaesti.core import Array, Ints, Place, only_one, umask, whole_number
+from dynaesti.core import Array, Folder, Ints, exclusive_lock, umask, whole_number
 from dynaesti.data import (
     DAY_NS,
-    Clock,
     Labels,
-    Rows,
+    ParsedColumns,
     Table,
     TimeAxis,
+    TimeOptions,
     as_labels,
     check_span,
     encode,
-    find_roles,
+    find_column_roles,
+    label_text,
+    parse_columns,
     read_pieces,
-    read_rows,
     read_table,
     rows_about,
-    written,
 )
 from dynaesti.errors import InputError, MissingExtraError, ResponseError
 from dynaesti.sharded.shards import (
-    Part,
+    Shard,
     Shards,
     default_shards,
     is_shards,
@@ -85,13 +85,13 @@ def prepare(
     if not MEMORY_SIZE.fullmatch(str(memory)):
         raise InputError(f"memory: expected a size such as '1GB' or '500MB', got {memory!r}")
     target = Path(os.path.abspath(out))  # "." has a name too
-    with only_one(target.with_name(f".{target.name}.lock"), f"out: {target}", fleeting=True):
+    with exclusive_lock(target.with_name(f".{target.name}.lock"), f"out: {target}", fleeting=True):
         _refuse_full(target, force)
         pieces, about = _pieces_of(data)
         count = default_shards(about) if shards is None else whole_number(shards, "shards", 1)
-        door = Door(
+        reader = PieceReader(
             {"id": id, "item": item, "resp": resp, "time": time, "weight": weight, "model": model},
-            Clock(unit, timezone, time_format),
+            TimeOptions(unit, timezone, time_format),
             unit,
             timeless,
             unreadable == "drop",
@@ -100,7 +100,7 @@ def prepare(
         )
         with _workshop(target) as work:
             made = _sorted_shards(
-                door, pieces, work, count, distinct, memory, tell or (lambda _: None)
+                reader, pieces, work, count, distinct, memory, tell or (lambda _: None)
             )
     return replace(made, folder=fspath(out))
 
@@ -164,11 +164,11 @@ def _pieces_of(data: Any) -> tuple[Iterator[Table], int]:
 
 
 @dataclass
-class Door:
+class PieceReader:
     """Pieces of a table through one door: roles, the kind of times and of labels are settled by the first one."""
 
     given: Mapping[str, str | None]
-    clock: Clock
+    clock: TimeOptions
     unit: str | None
     timeless: bool
     drop: bool
@@ -187,8 +187,10 @@ class Door:
         """Typed columns of a piece: shard, id, time, item, resp, weight."""
         notes: list[str] = []
         if not self.roles:
-            self.roles = find_roles(piece, self.given, notes, self.timeless, unanswered=False)
-        rows = read_rows(piece, self.roles, self.clock, notes, False, self.drop, self.code)
+            self.roles = find_column_roles(
+                piece, self.given, notes, self.timeless, unanswered=False
+            )
+        rows = parse_columns(piece, self.roles, self.clock, notes, False, self.drop, self.code)
         for note in (*piece.notes, *notes):
             self.notes.setdefault(
                 re.sub(r"such as \S+", "", note), note
@@ -218,10 +220,10 @@ class Door:
         return (
             values.astype(np.int64)
             if self.whole[role]
-            else as_labels([written(value) for value in values.tolist()])
+            else as_labels([label_text(value) for value in values.tolist()])
         )
 
-    def _item(self, rows: Rows, piece: Table) -> Ints:
+    def _item(self, rows: ParsedColumns, piece: Table) -> Ints:
         names, code = encode(self._labels(rows.names, "item", piece), "item")
         number = np.array(
             [self.items.setdefault(name, len(self.items)) for name in names.tolist()],
@@ -237,7 +239,7 @@ class Door:
                     )
         return number[code]
 
-    def _times(self, rows: Rows, piece: Table) -> npt.NDArray[Any]:
+    def _times(self, rows: ParsedColumns, piece: Table) -> npt.NDArray[Any]:
         """Absolute times: nanoseconds, or numbers."""
         if self.axis is None:
             self.axis, self.told_unit = rows.axis, rows.unit(self.unit)
@@ -253,7 +255,7 @@ class Door:
 
 
 def _sorted_shards(
-    door: Door,
+    reader: PieceReader,
     pieces: Iterator[Table],
     work: Path,
     count: int,
@@ -278,7 +280,7 @@ def _sorted_shards(
         for piece in pieces:
             if not len(piece.frame):
                 continue
-            rows = pa.table(door.read(piece))
+            rows = pa.table(reader.read(piece))
             base.register("piece", rows)
             base.execute(
                 "INSERT INTO answers SELECT * FROM piece"
@@ -290,9 +292,11 @@ def _sorted_shards(
         if not total:
             raise ResponseError("the table has no rows")
         ends = base.execute("SELECT min(time), max(time) FROM answers").fetchall()[0]
-        axis = _axis(door, *ends)
+        axis = _axis(reader, *ends)
         items, order = encode(
-            as_labels(list(door.items)) if not door.whole["item"] else np.array(list(door.items)),
+            as_labels(list(reader.items))
+            if not reader.whole["item"]
+            else np.array(list(reader.items)),
             "item",
         )
         tell("sorting")
@@ -312,35 +316,37 @@ def _sorted_shards(
         shutil.rmtree(work / "spill", ignore_errors=True)
     repeats = total - sum(part.rows for part in parts)
     notes = (
-        *door.notes.values(),
+        *reader.notes.values(),
         *(
             [f"{repeats:,} answers that repeat another exactly were counted once"]
             if repeats
             else []
         ),
     )
-    models = as_labels([door.models[k] for k in np.argsort(order)]) if door.models else None
+    models = as_labels([reader.models[k] for k in np.argsort(order)]) if reader.models else None
     made = Shards(
         str(work),
         parts,
         as_labels(items.tolist()),
         models,
         axis,
-        door.told_unit,
-        door.roles,
+        reader.told_unit,
+        reader.roles,
         notes,
-        door.dropped,
-        "weight" in door.roles,
+        reader.dropped,
+        "weight" in reader.roles,
         uuid.uuid4().hex,
     )
     made.save()
     return made
 
 
-def _axis(door: Door, first: float, last: float) -> TimeAxis:
+def _axis(reader: PieceReader, first: float, last: float) -> TimeAxis:
     """The axis that begins at the earliest answer."""
-    assert door.axis is not None
-    axis = replace(door.axis, origin=float(first), origin_ns=int(first) if door.axis.stamps else 0)
+    assert reader.axis is not None
+    axis = replace(
+        reader.axis, origin=float(first), origin_ns=int(first) if reader.axis.stamps else 0
+    )
     if not axis.stamps:
         check_span(last - first, "time")
     return axis
@@ -348,14 +354,14 @@ def _axis(door: Door, first: float, last: float) -> TimeAxis:
 
 def _written(
     stream: Any, work: Path, count: int, order: Ints, axis: TimeAxis, distinct: bool, tell: Tell
-) -> Iterator[Part]:
+) -> Iterator[Shard]:
     """The sorted answers as files, a shard at a time; shards that nobody fell into are empty files."""
     import pyarrow as pa
 
     waiting: list[Any] = []
     schema, now = stream.schema, 0
 
-    def flushed() -> Part:
+    def flushed() -> Shard:
         table = pa.Table.from_batches(waiting, schema)
         item, resp = order[table["item"].to_numpy()], table["resp"].to_numpy()
         times = table["time"].to_numpy()
@@ -381,7 +387,7 @@ def _written(
             weight = None if weight is None else weight[keep]
         tell(f"wrote shard {now + 1} of {count}")
         return write_part(
-            Place(str(work)), f"shard-{now:05d}.parquet", ids, item, resp, offsets, weight
+            Folder(str(work)), f"shard-{now:05d}.parquet", ids, item, resp, offsets, weight
         )
 
     for batch in stream:

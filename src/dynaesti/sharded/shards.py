@@ -15,15 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from dynaesti.core import Array, Ints, Place, is_address
+from dynaesti.core import Array, Folder, Ints, is_address
 from dynaesti.data import (
     Labels,
     Responses,
     TimeAxis,
     as_labels,
-    check_responses,
+    check_saved_responses,
+    label_text,
     read_axis,
-    written,
 )
 from dynaesti.errors import MissingExtraError, StorageError
 
@@ -36,7 +36,7 @@ MANIFEST, FORMAT, VERSION = "shards.json", "dynaesti shards", 1
 
 
 @dataclass(frozen=True)
-class Part:
+class Shard:
     """One shard: its file, and how much it holds."""
 
     file: str  # within the folder, or a path or address of its own
@@ -58,7 +58,7 @@ class Shards:
     """A folder of shards. `Shards.open("shards/")`; `dynaesti.prepare` makes them."""
 
     folder: str
-    parts: tuple[Part, ...]
+    parts: tuple[Shard, ...]
     items: Labels
     models: Labels | None
     axis: TimeAxis
@@ -72,7 +72,7 @@ class Shards:
     @classmethod
     def open(cls, folder: str) -> Shards:
         """The shards in a folder, or at an address."""
-        place = Place(str(folder))
+        place = Folder(str(folder))
         if not place.exists(MANIFEST):
             raise StorageError(
                 f"{folder}: no {MANIFEST} in this folder; `dynaesti prepare DATA --out {folder}` makes shards"
@@ -111,7 +111,7 @@ class Shards:
             raise ValueError("shards or items are missing, or told twice")
         return cls(
             folder,
-            tuple(Part(**part) for part in told["parts"]),
+            tuple(Shard(**part) for part in told["parts"]),
             items,
             models,
             read_axis(told["axis"]),
@@ -125,7 +125,7 @@ class Shards:
 
     def save(self) -> None:
         """Write the list of the shards."""
-        with Place(self.folder).writing(MANIFEST) as file:
+        with Folder(self.folder).writing(MANIFEST) as file:
             file.write(json.dumps(self.header(), indent=1).encode())
 
     def header(self) -> dict[str, Any]:
@@ -162,13 +162,13 @@ class Shards:
     def __len__(self) -> int:
         return len(self.parts)
 
-    def place_of(self, k: int) -> tuple[Place, str]:
+    def place_of(self, k: int) -> tuple[Folder, str]:
         """Where a shard's file lies: the folder, and its name there."""
         file = self.parts[k].file
         if is_address(file) or file.startswith("/"):
             folder, _, name = file.rpartition("/")
-            return Place(folder), name
-        return Place(self.folder), file
+            return Folder(folder), name
+        return Folder(self.folder), file
 
     def responses(self, k: int, clock: str = "calendar") -> Responses:
         """The answers of one shard; items are numbered as in all of them."""
@@ -198,7 +198,7 @@ class Shards:
             self.columns,
         )
         try:
-            check_responses(found)
+            check_saved_responses(found)
         except ValueError as error:
             raise self._damaged(k, error) from error
         return found.on_clock(clock)
@@ -260,7 +260,7 @@ class Shards:
         """The shard that each id belongs to."""
         return shard_numbers(ids, len(self.parts))
 
-    def with_parts(self, parts: Mapping[int, Part]) -> Shards:
+    def with_parts(self, parts: Mapping[int, Shard]) -> Shards:
         """With some shards replaced."""
         return replace(self, parts=tuple(parts.get(k, part) for k, part in enumerate(self.parts)))
 
@@ -277,18 +277,26 @@ def is_shards(data: Any) -> bool:
     return (
         isinstance(data, str | PathLike)
         and str(data) != "-"
-        and Place(fspath(data)).exists(MANIFEST)
+        and Folder(fspath(data)).exists(MANIFEST)
     )
 
 
 def shard_numbers(ids: Sequence[Any], shards: int) -> Ints:
     """A shard for each id, by its written form: the same in every process and version."""
-    return np.array([zlib.crc32(written(label).encode()) % shards for label in ids], dtype=np.int64)
+    return np.array(
+        [zlib.crc32(label_text(label).encode()) % shards for label in ids], dtype=np.int64
+    )
 
 
 def write_part(
-    place: Place, name: str, ids: Any, item: Ints, resp: Array, offsets: Array, weight: Array | None
-) -> Part:
+    place: Folder,
+    name: str,
+    ids: Any,
+    item: Ints,
+    resp: Array,
+    offsets: Array,
+    weight: Array | None,
+) -> Shard:
     """Write the sorted answers of one shard."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -312,4 +320,4 @@ def write_part(
     held = buffer.getvalue()
     with place.writing(name) as file:
         file.write(held)
-    return Part(name, table.num_rows, len(table["id"].unique()), zlib.crc32(held))
+    return Shard(name, table.num_rows, len(table["id"].unique()), zlib.crc32(held))

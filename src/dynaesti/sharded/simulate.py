@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from dynaesti.core import Array, Place, generator, whole_number
+from dynaesti.core import Array, Folder, as_rng, whole_number
 from dynaesti.data import UNSTATED, TimeAxis, as_labels
 from dynaesti.errors import InputError
-from dynaesti.model import World, item_model, numbered_labels
+from dynaesti.model import SimulationModel, item_model, numbered_labels
 from dynaesti.sharded.shards import Shards, default_shards, shard_numbers, write_part
 
 
@@ -42,15 +42,15 @@ def simulate_shards(
         raise InputError(
             f"per_person: expected numbers from 1 on, the least first; got {least} and {most}"
         )
-    world = World(
+    world = SimulationModel(
         item_model(model), whole_number(items, "items", 1), span, bandwidth, level, growth
     )
-    u = world.parameters(generator(seed))
+    u = world.parameters(as_rng(seed))
     mean = least if least == most else (most - least) / np.log(most / least)
     count = default_shards(n * mean) if shards is None else whole_number(shards, "shards", 1)
     ids = numbered_labels("p", n)
     shard = shard_numbers(ids.tolist(), count)
-    place, parts = Place(fspath(out)), []
+    place, parts = Folder(fspath(out)), []
     for k in range(count):
         mine = np.flatnonzero(shard == k)
         rng = np.random.default_rng([seed, k])
@@ -84,7 +84,7 @@ def simulate_shards(
     return made, world.described(u)
 
 
-def _write_truth(place: Place, k: int, ids: Any, t: Array, theta: Array) -> None:
+def _write_truth(place: Folder, k: int, ids: Any, t: Array, theta: Array) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 

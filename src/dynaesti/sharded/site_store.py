@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from dynaesti.core import Place
-from dynaesti.estimation import Answers, Sites
+from dynaesti.core import Folder
+from dynaesti.estimation import SiteLayout, StartingSites
 from dynaesti.model import Kernel, kernel_header
 
 SITES = "sites"
@@ -30,7 +30,7 @@ def sites_name(k: int, version: int) -> str:
     return f"{SITES}/{k:05d}.{version}.npz"
 
 
-def write_sites(run: Place, k: int, version: int, sites: Sites) -> None:
+def write_sites(run: Folder, k: int, version: int, sites: StartingSites) -> None:
     """Keep a shard's sites. Single precision is enough to begin from: grafting stops by its own tolerance."""
     buffer = BytesIO()
     held: dict[str, Any] = {
@@ -42,10 +42,10 @@ def write_sites(run: Place, k: int, version: int, sites: Sites) -> None:
 
 
 def read_sites(
-    run: Place, k: int, version: int, kernels: Sequence[Kernel], answers: Answers
-) -> Sites:
+    run: Folder, k: int, version: int, kernels: Sequence[Kernel], answers: SiteLayout
+) -> StartingSites:
     """A shard's sites after a look; none where there is no such file, or a damaged one: the answer is the same without a beginning."""
-    out: Sites = {}
+    out: StartingSites = {}
     try:
         if not run.exists(sites_name(k, version)):
             return out
@@ -69,7 +69,7 @@ def read_sites(
     return out
 
 
-def clean_sites(run: Place, *kept: tuple[int, ...]) -> None:
+def clean_sites(run: Folder, *kept: tuple[int, ...]) -> None:
     """Remove all sites but those of these versions, which count the shards."""
     names = {sites_name(k, version) for versions in kept for k, version in enumerate(versions)}
     place = run.child(SITES)

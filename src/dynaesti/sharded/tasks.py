@@ -7,85 +7,85 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from dynaesti.core import Array, Ints, Place
+from dynaesti.core import Array, Folder, Ints
 from dynaesti.data import Responses
 from dynaesti.estimation import (
-    TIGHT,
-    Answers,
-    Census,
-    Coding,
-    Expectation,
-    Information,
-    Stock,
-    Tally,
-    build_answers,
-    gathered,
-    look_at,
-    row_slopes,
-    tabulated,
-    take_stock,
+    EP_TOLERANCE_FINAL,
+    EStep,
+    EStepResult,
+    ItemInformation,
+    PersonSummary,
+    ResponseCoding,
+    ResponseCounts,
+    SiteLayout,
+    build_site_layout,
+    collect_information,
+    count_responses,
+    e_step_over,
+    likelihood_gradients,
+    tabulate_items,
 )
-from dynaesti.inference import RowTable
-from dynaesti.model import Bank, ItemModel, Kernel
+from dynaesti.inference import LogLikelihoodTable
+from dynaesti.model import ItemBank, ItemModel, Kernel
 from dynaesti.sharded.shards import Shards
 from dynaesti.sharded.site_store import read_sites, write_sites
 
 
 @dataclass(frozen=True)
-class Layout:
+class ShardContext:
     """What work on any shard rests on: where the answers are, how they are coded, and where the sites are kept."""
 
     shards: Shards
-    coding: Coding
-    bank: Bank  # for its rows' places; the parameters are those at the start
+    coding: ResponseCoding
+    bank: ItemBank  # for its rows' places; the parameters are those at the start
     clock: str
-    run: Place
+    run: Folder
 
-    def answers(self, k: int) -> Answers:
+    def answers(self, k: int) -> SiteLayout:
         """A shard's answers as sites."""
-        return build_answers(self.shards.responses(k, self.clock), self.coding, self.bank)
+        return build_site_layout(self.shards.responses(k, self.clock), self.coding, self.bank)
 
 
 # --- errands -------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class TakeStock:
+class CountResponsesTask:
     """Count a shard's responses."""
 
     shards: Shards
     models: tuple[ItemModel, ...]
 
-    def __call__(self, shard: int, threads: int | None) -> Stock:  # noqa: ARG002
-        return take_stock(self.shards.responses(shard), self.models)
+    def __call__(self, shard: int, threads: int | None) -> ResponseCounts:  # noqa: ARG002
+        return count_responses(self.shards.responses(shard), self.models)
 
 
 @dataclass(frozen=True)
-class TakeCensus:
+class SummarisePeopleTask:
     """A line for each person of a shard."""
 
-    layout: Layout
+    layout: ShardContext
 
-    def __call__(self, shard: int, threads: int | None) -> list[Census]:  # noqa: ARG002
-        return [self.layout.answers(shard).census]
+    def __call__(self, shard: int, threads: int | None) -> list[PersonSummary]:  # noqa: ARG002
+        return [self.layout.answers(shard).person_summary]
 
 
 @dataclass(frozen=True)
-class TakePeople:
+class CollectPeopleTask:
     """The answers of some of a shard's people."""
 
-    layout: Layout
+    layout: ShardContext
     chosen: dict[int, Ints]
 
-    def __call__(self, shard: int, threads: int | None) -> list[Answers]:  # noqa: ARG002
+    def __call__(self, shard: int, threads: int | None) -> list[SiteLayout]:  # noqa: ARG002
         return [self.layout.answers(shard).take(self.chosen[shard])]
 
 
 @dataclass(frozen=True)
-class TakeResponses:
+class CollectResponsesTask:
     """The responses of some of a shard's people."""
 
-    layout: Layout
+    layout: ShardContext
     chosen: dict[int, Ints]
 
     def __call__(self, shard: int, threads: int | None) -> list[Responses]:  # noqa: ARG002
@@ -97,25 +97,25 @@ _lock = threading.Lock()
 
 
 @dataclass(frozen=True)
-class Scene:
+class ModelSnapshot:
     """Items and priors to look at everyone with. The rows are tabulated once in every process, not sent."""
 
-    bank: Bank
+    bank: ItemBank
     z: Array
     kernels: tuple[Kernel, ...]
     share: Array
     token: str
 
     @property
-    def table(self) -> RowTable:
+    def table(self) -> LogLikelihoodTable:
         """The items' rows."""
-        found: RowTable = self._made("table", lambda: tabulated(self.bank, self.z))
+        found: LogLikelihoodTable = self._made("table", lambda: tabulate_items(self.bank, self.z))
         return found
 
     @property
     def slopes(self) -> Array:
         """Their derivatives by the items' parameters."""
-        found: Array = self._made("slopes", lambda: row_slopes(self.bank, self.z))
+        found: Array = self._made("slopes", lambda: likelihood_gradients(self.bank, self.z))
         return found
 
     def _made(self, name: str, make: Callable[[], Any]) -> Any:
@@ -128,22 +128,22 @@ class Scene:
 
 
 @dataclass(frozen=True)
-class Look:
+class EStepTask:
     """A look at a shard."""
 
-    layout: Layout
-    scene: Scene
+    layout: ShardContext
+    scene: ModelSnapshot
     tolerance: float
     counting: bool
     begin: tuple[int, ...]  # for each shard the look whose sites it begins from
     version: int  # the look it is
 
-    def __call__(self, shard: int, threads: int | None) -> Tally:
+    def __call__(self, shard: int, threads: int | None) -> EStepResult:
         kernels, run = list(self.scene.kernels), self.layout.run
-        engine = Expectation(self.layout.answers(shard), threads, most_lanes=1)
-        sites = read_sites(run, shard, self.begin[shard], kernels, engine.answers)
-        tally, expected = look_at(
-            engine,
+        executor = EStep(self.layout.answers(shard), threads, max_buffers=1)
+        sites = read_sites(run, shard, self.begin[shard], kernels, executor.answers)
+        tally, expected = e_step_over(
+            executor,
             sites,
             self.scene.table,
             kernels,
@@ -164,27 +164,31 @@ class Look:
 
 
 @dataclass(frozen=True)
-class Inform:
+class InformationTask:
     """What a shard's answers say about the items together."""
 
-    layout: Layout
-    scene: Scene
+    layout: ShardContext
+    scene: ModelSnapshot
     begin: tuple[int, ...]
     joint: bool
 
-    def __call__(self, shard: int, threads: int | None) -> Information:
+    def __call__(self, shard: int, threads: int | None) -> ItemInformation:
         scene, kernels = self.scene, list(self.scene.kernels)
-        engine = Expectation(self.layout.answers(shard), threads, most_lanes=1)
-        sites = read_sites(self.layout.run, shard, self.begin[shard], kernels, engine.answers)
-        expected = engine.run(
-            scene.table, kernels, scene.share, [sites.get(kernel) for kernel in kernels], TIGHT
+        executor = EStep(self.layout.answers(shard), threads, max_buffers=1)
+        sites = read_sites(self.layout.run, shard, self.begin[shard], kernels, executor.answers)
+        expected = executor.run(
+            scene.table,
+            kernels,
+            scene.share,
+            [sites.get(kernel) for kernel in kernels],
+            EP_TOLERANCE_FINAL,
         )
-        return gathered(
-            engine, scene.bank, scene.table, scene.slopes, kernels, expected, self.joint
+        return collect_information(
+            executor, scene.bank, scene.table, scene.slopes, kernels, expected, self.joint
         )
 
 
-def summed(parts: list[Any]) -> Any:
+def sum_results(parts: list[Any]) -> Any:
     """The sum of what knows how to add itself."""
     total = parts[0]
     for part in parts[1:]:

@@ -12,8 +12,8 @@ from dynaesti.ability_estimator import DynAEsti
 from dynaesti.core import Array, Ints
 from dynaesti.data import Responses, read_table
 from dynaesti.errors import InputError
-from dynaesti.estimation import build_coding, models_of, take_stock
-from dynaesti.model import BUILT_IN, Golf
+from dynaesti.estimation import build_coding, count_responses, resolve_item_models
+from dynaesti.model import BUILT_IN, PivotPartialCredit
 from dynaesti.results import Fit
 from dynaesti.studies.base import BLUE, GREEN, GREY, ORANGE, Options, Row, Stopwatch, Study, canvas
 
@@ -28,7 +28,7 @@ HOW_TO_GET = (
 )
 
 
-def read_golf(path: Path | None) -> tuple[Responses, Golf]:
+def read_golf(path: Path | None) -> tuple[Responses, PivotPartialCredit]:
     """Scorecards with all rounds of a tournament at its year, and the golf model with each hole's par."""
     if path is None:
         raise InputError(f"golf: no file is given; {HOW_TO_GET}")
@@ -49,14 +49,18 @@ def read_golf(path: Path | None) -> tuple[Responses, Golf]:
         unit="years",
     )
     pairs = frame.select(["hole", "par"]).unique()
-    model = Golf(par=dict(zip(pairs["hole"].to_list(), pairs["par"].to_list(), strict=True)))
+    model = PivotPartialCredit(
+        par=dict(zip(pairs["hole"].to_list(), pairs["par"].to_list(), strict=True))
+    )
     return _clipped(responses, model), model
 
 
-def _clipped(responses: Responses, model: Golf) -> Responses:
+def _clipped(responses: Responses, model: PivotPartialCredit) -> Responses:
     """Stroke counts seen too rarely on a hole as the ones they join, once and for all: every fit then has the same categories."""
-    models = models_of(model, responses.items, None, False)
-    coding = build_coding(responses.items, models, take_stock(responses, models), MORE_THAN + 1)
+    models = resolve_item_models(model, responses.items, None, False)
+    coding = build_coding(
+        responses.items, models, count_responses(responses, models), MORE_THAN + 1
+    )
     at = np.searchsorted(coding.values, responses.resp)
     cell = responses.item * coding.values.size + at
     counts = np.bincount(cell, minlength=coding.table.size).reshape(coding.table.shape)
@@ -68,7 +72,7 @@ def _clipped(responses: Responses, model: Golf) -> Responses:
     return replace(responses, resp=shown[responses.item, at])
 
 
-def fit_golf(responses: Responses, model: Golf, options: Options, **more: Any) -> Fit:
+def fit_golf(responses: Responses, model: PivotPartialCredit, options: Options, **more: Any) -> Fit:
     """The whole fit."""
     return DynAEsti(model, threads=options.threads, **more).fit(responses)
 
@@ -179,7 +183,7 @@ class _Players:
         )
         self.person, self.year = pairs
         self.offset = self.year - r.axis.origin
-        self.mean = fit.mixture(self.person, self.offset).mean(IDENTITY)
+        self.mean = fit.marginals(self.person, self.offset).mean(IDENTITY)
         self.count = np.bincount(self.person, minlength=r.people.size)
         self.names = [str(name) for name in r.people.tolist()]
         self.peak = np.full(r.people.size, -np.inf)
@@ -316,7 +320,7 @@ def _legends(who: _Players) -> Any:
         person = who.names.index(name)
         mine = who.own(person)
         t = np.linspace(who.offset[mine].min(), who.offset[mine].max(), 200)
-        mix = who.fit.mixture(np.full(t.size, person), t)
+        mix = who.fit.marginals(np.full(t.size, person), t)
         low, high = mix.quantiles(np.array([0.15, 0.85]), IDENTITY)
         x = t + who.fit.responses.axis.origin
         ax.fill_between(x, low, high, color=colour, alpha=0.2, linewidth=0)

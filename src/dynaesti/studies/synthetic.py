@@ -9,23 +9,23 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from dynaesti.ability_estimator import DynAEsti
-from dynaesti.core import Array, Ints, Room
+from dynaesti.core import Array, Ints, Workspace
 from dynaesti.data import Responses
 from dynaesti.estimation import (
-    Answers,
-    Expectation,
-    Expected,
+    EStep,
+    EStepPosterior,
+    SiteLayout,
     ability_grid,
-    build_answers,
     build_bank,
     build_coding,
-    models_of,
+    build_site_layout,
+    count_responses,
     person_weights,
-    tabulated,
-    take_stock,
+    resolve_item_models,
+    tabulate_items,
 )
-from dynaesti.inference import Match, Mixture, RowTable, marginals_at
-from dynaesti.model import BUILT_IN, RBF, Bank
+from dynaesti.inference import LogLikelihoodTable, Marginals, MomentMatcher, predict_marginals
+from dynaesti.model import BUILT_IN, RBF, ItemBank
 from dynaesti.results import Fit
 from dynaesti.studies.base import BLUE, ORANGE, Options, Row, Stopwatch, Study, canvas
 from dynaesti.studies.synthetic_data import Synthetic, paper
@@ -64,8 +64,8 @@ def recovery(fit: Fit, truth: Synthetic) -> dict[str, float]:
     """The same of a fit."""
     people, items = truth.responses.shape
     block = fit.bank.blocks[0]
-    at = fit.bank.metric.theta((ndtri(THETA) - fit.shift) / fit.gain)
-    mix = fit.mixture(np.repeat(np.arange(people), items), truth.times.ravel())
+    at = fit.bank.ability_scale.theta((ndtri(THETA) - fit.shift) / fit.gain)
+    mix = fit.marginals(np.repeat(np.arange(people), items), truth.times.ravel())
     return measures(
         truth,
         np.exp(block.model.rows(block.u, at))[:, 1],
@@ -229,23 +229,33 @@ def _known_items(truth: Synthetic, options: Options, static: bool = False) -> Fi
 # --- variants ------------------------------------------------------------------------------------------
 
 
-class PositiveSites(Expectation):
+class PositiveSites(EStep):
     """Grafting that never lets a site's precision turn negative: such updates are left out."""
 
     def _matcher(
-        self, data: Answers, group: Ints, table: RowTable, tolerance: float, room: Room
-    ) -> Match:
+        self,
+        data: SiteLayout,
+        group: Ints,
+        table: LogLikelihoodTable,
+        tolerance: float,
+        room: Workspace,
+    ) -> MomentMatcher:
         inner = super()._matcher(data, group, table, tolerance, room)
 
         def match(
-            sites: Ints, cav_mean: Array, cav_var: Array, log_z: Array, mean: Array, var: Array
+            sites: Ints,
+            cavity_mean: Array,
+            cavity_var: Array,
+            log_z: Array,
+            mean: Array,
+            var: Array,
         ) -> None:
             before = (
                 mean.copy(),
                 var.copy(),
             )  # cavity × present site: an update that would turn negative is left out
-            inner(sites, cav_mean, cav_var, log_z, mean, var)
-            wider = sites[var[sites] > cav_var[sites]]
+            inner(sites, cavity_mean, cavity_var, log_z, mean, var)
+            wider = sites[var[sites] > cavity_var[sites]]
             mean[wider], var[wider] = before[0][wider], before[1][wider]
 
         return match
@@ -305,15 +315,15 @@ def _variants(truth: Synthetic, fit: Fit, options: Options) -> tuple[str, dict[s
 
 def _fit_variant(variant: Variant, truth: Synthetic, options: Options) -> dict[str, float]:
     responses = matrices(truth)
-    models = models_of("3PL", responses.items, None, False)
-    stock = take_stock(responses, models)
-    coding = build_coding(responses.items, models, stock, 1)
+    models = resolve_item_models("3PL", responses.items, None, False)
+    response_counts = count_responses(responses, models)
+    coding = build_coding(responses.items, models, response_counts, 1)
     start = {label: {"a": 1.0, "b": 0.0, "c": 0.05} for label in responses.items.tolist()}
     bank = build_bank(
-        responses.items, coding, stock, "weak" if variant.item_priors else None, {}, start
+        responses.items, coding, response_counts, "weak" if variant.item_priors else None, {}, start
     )
-    engine = (Expectation if variant.negative_sites else PositiveSites)(
-        build_answers(responses, coding, bank), options.threads
+    executor = (EStep if variant.negative_sites else PositiveSites)(
+        build_site_layout(responses, coding, bank), options.threads
     )
     kernels: list[Any] = [RBF(h) for h in BANDWIDTHS]
     sites: list[Any] = [None] * len(kernels)
@@ -321,9 +331,9 @@ def _fit_variant(variant: Variant, truth: Synthetic, options: Options) -> dict[s
     expected, table = None, None
     for k in range(ROUNDS + 1):
         z = ability_grid(bank)
-        table = tabulated(bank, z)
+        table = tabulate_items(bank, z)
         grafted = tuple(
-            engine.graft(kernel, table, site, 1e-4)
+            executor.graft(kernel, table, site, 1e-4)
             for kernel, site in zip(kernels, sites, strict=True)
         )
         sites = [(g.precision, g.shift) for g in grafted]
@@ -332,44 +342,46 @@ def _fit_variant(variant: Variant, truth: Synthetic, options: Options) -> dict[s
             population = weights.mean(axis=1)
         else:
             loo = np.array(
-                [np.add.reduceat(g.log_z, engine.answers.site_start[:-1]) for g in grafted]
+                [np.add.reduceat(g.log_z, executor.answers.site_start[:-1]) for g in grafted]
             )
             weights = (np.arange(len(kernels))[:, None] == loo.argmax(axis=0)).astype(np.float64)
-        expected = Expected(grafted, weights)
+        expected = EStepPosterior(grafted, weights)
         if k < ROUNDS:
-            bank = bank.improved(engine.counts(kernels, expected, table), z).bank
+            bank = bank.improved(executor.counts(kernels, expected, table), z).bank
     assert expected is not None
-    return measures(truth, _irf(bank), _quantiles(engine, kernels, expected, truth))
+    return measures(truth, _irf(bank), _quantiles(executor, kernels, expected, truth))
 
 
-def _irf(bank: Bank) -> Array:
+def _irf(bank: ItemBank) -> Array:
     block = bank.blocks[0]
-    return np.asarray(np.exp(block.model.rows(block.u, bank.metric.theta(ndtri(THETA))))[:, 1])
+    return np.asarray(
+        np.exp(block.model.rows(block.u, bank.ability_scale.theta(ndtri(THETA))))[:, 1]
+    )
 
 
 def _quantiles(
-    engine: Expectation, kernels: list[Any], expected: Expected, truth: Synthetic
+    executor: EStep, kernels: list[Any], expected: EStepPosterior, truth: Synthetic
 ) -> Array:
     people, items = truth.times.shape
     start = items * np.arange(people + 1)
     means, sds = [], []
     for kernel, g in zip(kernels, expected.grafted, strict=True):
-        thin = 1 + kernel.instant_var * g.precision
-        mean, var = marginals_at(
+        thin = 1 + kernel.nugget_variance * g.precision
+        mean, var = predict_marginals(
             kernel,
-            engine.answers.times,
-            engine.answers.site_start,
-            engine.answers.spans,
+            executor.answers.times,
+            executor.answers.site_start,
+            executor.answers.spans,
             g.precision / thin,
             g.shift / thin,
             truth.times.ravel(),
             start,
             None,
-            engine.threads,
+            executor.threads,
         )
         means.append(mean)
         sds.append(np.sqrt(np.maximum(var, 1e-300)))
-    mix = Mixture(np.repeat(expected.weights, items, axis=1), np.array(means), np.array(sds))
+    mix = Marginals(np.repeat(expected.weights, items, axis=1), np.array(means), np.array(sds))
     return mix.quantiles(LEVELS, BUILT_IN["identity"]).reshape(LEVELS.size, people, items)
 
 
@@ -388,7 +400,7 @@ def _figure(fit: Fit, truth: Synthetic) -> Any:
     figure, axes = canvas(2, 2, 10.0, 6.5)
     t = truth.times[0]
     for ax, person in zip(np.ravel(axes), (3, 57, 101, 150), strict=True):
-        q = fit.mixture(np.full(t.size, person), t).quantiles(LEVELS[:3], BUILT_IN["identity"])
+        q = fit.marginals(np.full(t.size, person), t).quantiles(LEVELS[:3], BUILT_IN["identity"])
         ax.fill_between(
             t, ndtr(q[1]), ndtr(q[2]), color=BLUE, alpha=0.25, linewidth=0, label="70 % band"
         )

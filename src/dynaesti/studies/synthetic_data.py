@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit, ndtri
 
-from dynaesti.core import Array, Ints, generator, symmetric_root, whole_number
+from dynaesti.core import Array, Ints, as_rng, symmetric_root, whole_number
 
 PAPER_BANDWIDTH, PAPER_SPREAD, PAPER_MEAN = (
     0.19,
@@ -38,7 +38,7 @@ class Synthetic:
 
 def paper(people: int = 500, items: int = 500, *, static: bool = False, seed: int = 0) -> Synthetic:
     """The paper's synthetic experiment: transformed 3PL items, curves between Latin hypercube end points. `static`: no change."""
-    rng = generator(seed)
+    rng = as_rng(seed)
     whole_number(people, "people", 1)
     whole_number(items, "items", 1)
     t = np.linspace(0.0, 1.0, items)

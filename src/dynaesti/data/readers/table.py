@@ -11,7 +11,7 @@ import narwhals as nw
 import numpy as np
 
 from dynaesti.data.frames import KINDS
-from dynaesti.data.labels import written
+from dynaesti.data.labels import label_text
 from dynaesti.errors import MissingExtraError, ResponseError
 
 
@@ -117,7 +117,7 @@ def _of_one_type(values: Sequence[Any], name: str) -> Any:
         return [None if value is None else float(value) for value in plain]
     if kinds <= {datetime, date}:
         return plain
-    return [None if value is None else written(value) for value in plain]
+    return [None if value is None else label_text(value) for value in plain]
 
 
 def _backend() -> Any:

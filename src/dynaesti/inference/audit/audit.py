@@ -16,14 +16,14 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import logsumexp
 
-from dynaesti.core import Array, as_vector, bounded, generator, refuse, whole_number
+from dynaesti.core import Array, as_rng, as_vector, check_size, raise_where, whole_number
 from dynaesti.data import make_frame
-from dynaesti.inference.audit.exact import CACHED, Draws, ExactLikelihood, values_at
-from dynaesti.inference.audit.proposals import Hump, adaptive_sample
+from dynaesti.inference.audit.exact import CACHED, ExactLikelihood, ImportanceDraws, values_at
+from dynaesti.inference.audit.proposals import StudentComponent, adaptive_sample
 from dynaesti.inference.audit.psis import smooth_weights
 from dynaesti.inference.marginals import check_level
 from dynaesti.inference.observations import Observations
-from dynaesti.inference.single_curve import Component, small_form
+from dynaesti.inference.single_curve import GraftedCurve, weight_space_posterior
 from dynaesti.inference.solvers.basis import lower_root, solve_lower
 from dynaesti.model import Link
 
@@ -37,7 +37,7 @@ BAND_OFF, EVIDENCE_OFF = (
 RELIABLE_K = 0.7
 
 
-class Audited(Protocol):
+class AuditableCurve(Protocol):
     """What the audit asks of a curve."""
 
     @property
@@ -49,7 +49,7 @@ class Audited(Protocol):
         """The scale to report on."""
 
     @property
-    def latent(self) -> Audited:
+    def latent(self) -> AuditableCurve:
         """The curve before the link."""
 
     @property
@@ -60,7 +60,7 @@ class Audited(Protocol):
     def log_evidence(self) -> float:
         """Log probability of the observations."""
 
-    def weighted_components(self) -> tuple[Array, Array, list[Component]]:
+    def weighted_components(self) -> tuple[Array, Array, list[GraftedCurve]]:
         """Weights, log prior masses and components that carry the curve."""
 
     def mean(self, t: Any) -> Array:
@@ -80,8 +80,8 @@ class Audited(Protocol):
 class Audit:
     """What importance sampling says of a grafted curve. Values are on the curve's scale."""
 
-    curve: Audited
-    parts: tuple[Draws, ...]
+    curve: AuditableCurve
+    parts: tuple[ImportanceDraws, ...]
     weights: Array  # smoothed and normalised, over all draws
     pareto_k: float
     log_evidence: float
@@ -143,7 +143,7 @@ class Audit:
     @property
     def how(self) -> str:
         """What was sampled."""
-        many = [d for d in self.parts if small_form(d.component) is None]
+        many = [d for d in self.parts if weight_space_posterior(d.component) is None]
         if many:
             kernel = max(many, key=lambda d: d.share).component.kernel
             return f"{kernel.describe()} has no small form: sampled at {many[0].points.shape[1]} instants from the Gaussian itself"
@@ -183,7 +183,7 @@ class Audit:
     def quantile(self, t: Any, q: Any) -> Array:
         """Corrected quantiles; for several q one row each."""
         levels = as_vector(q, "q")
-        refuse((levels <= 0) | (levels >= 1), "q", "not between 0 and 1", "give probabilities")
+        raise_where((levels <= 0) | (levels >= 1), "q", "not between 0 and 1", "give probabilities")
         rows = _weighted_quantiles(self.curve.link.value(self._latent(t)), self.weights, levels)
         return rows[0] if np.ndim(q) == 0 else rows
 
@@ -212,10 +212,10 @@ class Audit:
         return f"<Audit: {self.verdict}>"
 
 
-def audit_curve(curve: Audited, draws: int, seed: int) -> Audit:
+def audit_curve(curve: AuditableCurve, draws: int, seed: int) -> Audit:
     """Reweight draws of the grafted mixture by the exact posterior."""
-    draws, rng = whole_number(draws, "draws", FEWEST), generator(seed)
-    bounded(draws * max(curve.observations.instants.size, 1), "draws", MOST_DRAWN)
+    draws, rng = whole_number(draws, "draws", FEWEST), as_rng(seed)
+    check_size(draws * max(curve.observations.instants.size, 1), "draws", MOST_DRAWN)
     shares, log_priors, components = curve.weighted_components()
     counts = np.maximum(
         np.rint(draws * shares).astype(int), 30
@@ -225,7 +225,7 @@ def audit_curve(curve: Audited, draws: int, seed: int) -> Audit:
         counts, shares, components, log_priors, strict=True
     ):
         points, log_weights = _sample(curve.observations, component, int(count), rng)
-        parts.append(Draws(component, float(share), points, log_weights))
+        parts.append(ImportanceDraws(component, float(share), points, log_weights))
         logs.append(
             log_weights + log_prior - np.log(count)
         )  # a draw stands for its component's mass
@@ -236,9 +236,9 @@ def audit_curve(curve: Audited, draws: int, seed: int) -> Audit:
 
 
 def _sample(
-    obs: Observations, component: Component, count: int, rng: np.random.Generator
+    obs: Observations, component: GraftedCurve, count: int, rng: np.random.Generator
 ) -> tuple[Array, Array]:
-    posterior = small_form(component)
+    posterior = weight_space_posterior(component)
     exact = ExactLikelihood(obs, component)
     if posterior is None:
         values = component.posterior.sample(component.instants, count, rng)
@@ -253,7 +253,7 @@ def _sample(
             [exact(points[a : a + size] @ at_sites.T) for a in range(0, len(points), size)]
         )
 
-    first = Hump(1.0, posterior.weights, lower_root(half @ half.T))
+    first = StudentComponent(1.0, posterior.weights, lower_root(half @ half.T))
     return adaptive_sample(log_likelihood, first, count, rng, one_hump=exact.concave())
 
 

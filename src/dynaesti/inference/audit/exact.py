@@ -8,9 +8,14 @@ import numpy as np
 from scipy.special import logsumexp
 
 from dynaesti.core import Array, Ints, symmetric_root
-from dynaesti.inference.moments.table import RowTable, sum_rows
+from dynaesti.inference.moments.table import LogLikelihoodTable, sum_log_likelihoods
 from dynaesti.inference.observations import Observations
-from dynaesti.inference.single_curve import Component, read_from_table, small_form, tilted
+from dynaesti.inference.single_curve import (
+    GraftedCurve,
+    read_from_table,
+    tilted,
+    weight_space_posterior,
+)
 
 SHARP = 0.5  # precision of a site, in those of the nugget, from which on the nodes of the nugget have to follow the site
 BLOCK = 2_000_000  # likelihood values at a time
@@ -19,10 +24,10 @@ CACHED = 100_000  # curve values at a time: what stays in the cache is read agai
 
 
 @dataclass(frozen=True)
-class Draws:
+class ImportanceDraws:
     """Draws of one component: weights of its features (or curve values at probe times), and their importance."""
 
-    component: Component
+    component: GraftedCurve
     share: float  # of the mixture
     points: Array  # (draws, rank) weights, or (draws, instants) values
     log_weights: Array  # exact joint density over proposal density
@@ -31,10 +36,10 @@ class Draws:
 class ExactLikelihood:
     """log Π f̃_i of curve values at a component's sites, with each instant's nugget integrated out."""
 
-    def __init__(self, obs: Observations, component: Component) -> None:
+    def __init__(self, obs: Observations, component: GraftedCurve) -> None:
         self.obs, self.component = obs, component
         self.offset = obs.mean_at(component.instants)
-        self.nugget = component.kernel.instant_var
+        self.nugget = component.kernel.nugget_variance
         fixed = obs.fixed
         self.tau, self.nu = fixed.precision[component.groups], fixed.shift[component.groups]
         thin = 1.0 + self.nugget * self.tau
@@ -63,7 +68,9 @@ class ExactLikelihood:
         if self.rows is not None:
             rows, index = self.rows
             out = np.empty(len(values))
-            sum_rows(rows.log_lik, index, rows.start, rows.step, np.ascontiguousarray(inner), out)
+            sum_log_likelihoods(
+                rows.log_lik, index, rows.start, rows.step, np.ascontiguousarray(inner), out
+            )
             return np.asarray(total + out)
         return np.asarray(total + self._evaluated(inner))
 
@@ -91,7 +98,7 @@ class ExactLikelihood:
         """Sd of the nugget that is left after the group's Gaussian members."""
         return np.sqrt(self.nugget / self.thin[self.bent])
 
-    def _smoothed_rows(self) -> tuple[RowTable, Ints] | None:
+    def _smoothed_rows(self) -> tuple[LogLikelihoodTable, Ints] | None:
         """Tabulated rows of the groups, averaged over the nugget; None where the likelihood has no table, or is sharper than the nugget."""
         likelihood, groups = self.obs.likelihood, self.component.groups[self.bent]
         if self.bends > SHARP or np.ptp(self.thin[self.bent]) > 0:
@@ -166,9 +173,9 @@ def _shifted(rows: Array, grid: Array, shift: float) -> Array:
     return np.asarray(make_interp_spline(grid, rows, k=3, axis=1)(inside))
 
 
-def values_at(part: Draws, offsets: Array, rng: np.random.Generator) -> Array:
+def values_at(part: ImportanceDraws, offsets: Array, rng: np.random.Generator) -> Array:
     """Curve deviations of a component's draws at any times."""
-    posterior, component = small_form(part.component), part.component
+    posterior, component = weight_space_posterior(part.component), part.component
     if posterior is not None:
         b = posterior.basis.features(offsets)
         values = part.points @ b.T

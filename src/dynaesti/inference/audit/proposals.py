@@ -50,7 +50,7 @@ class LogLikelihood(Protocol):
     def __call__(self, points: Array) -> Array: ...
 
 
-class Hump(NamedTuple):
+class StudentComponent(NamedTuple):
     """A multivariate t of a mixture."""
 
     share: float
@@ -94,12 +94,12 @@ class Hump(NamedTuple):
         )
 
 
-Proposal = tuple[Hump, ...]
+Proposal = tuple[StudentComponent, ...]
 
 
 def adaptive_sample(
     log_likelihood: LogLikelihood,
-    first: Hump,
+    first: StudentComponent,
     count: int,
     rng: np.random.Generator,
     one_hump: bool = False,
@@ -123,7 +123,7 @@ def adaptive_sample(
     return last.points, last.log_weights
 
 
-def _shared(*parts: tuple[float, list[Hump]]) -> Proposal:
+def _shared(*parts: tuple[float, list[StudentComponent]]) -> Proposal:
     """Mixtures, each of shares that sum to 1, put together in these shares."""
     return tuple(
         hump._replace(share=share * hump.share) for share, humps in parts for hump in humps
@@ -165,9 +165,9 @@ class _Sample:
         ]
         self.log_weights = np.asarray(self.log_posterior - logsumexp(logs, axis=0))
 
-    def fitted(self, scale: Array) -> list[Hump]:
+    def fitted(self, scale: Array) -> list[StudentComponent]:
         """Humps of the posterior and of its wide powers."""
-        found: list[Hump] = []
+        found: list[StudentComponent] = []
         possible = np.flatnonzero(self.log_weights > -np.inf)
         for power, share in FITTED:
             p, _ = smooth_weights(
@@ -179,8 +179,8 @@ class _Sample:
 
 
 def _explored(
-    log_likelihood: LogLikelihood, first: Hump, particles: int, rng: np.random.Generator
-) -> list[Hump]:
+    log_likelihood: LogLikelihood, first: StudentComponent, particles: int, rng: np.random.Generator
+) -> list[StudentComponent]:
     """Humps fitted to particles that went from the prior to the posterior: where half of the likelihood was on, and at the end."""
     points = rng.standard_normal((particles, first.centre.size))
     logs = log_likelihood(points)
@@ -245,7 +245,7 @@ def _slice_move(
     return moved, found
 
 
-def _fits(sample: _Sample, first: Hump) -> bool:
+def _fits(sample: _Sample, first: StudentComponent) -> bool:
     """Whether draws of the first proposal say that it needs no better one: its tails cost draws by themselves, more in more dimensions."""
     (p, k), (normal, _) = (
         smooth_weights(sample.log_weights),
@@ -254,7 +254,9 @@ def _fits(sample: _Sample, first: Hump) -> bool:
     return bool(np.sum(normal**2) >= FITS * np.sum(p**2) and k <= HEAVY)
 
 
-def _fit_humps(points: Array, scale: Array, share: float, rng: np.random.Generator) -> list[Hump]:
+def _fit_humps(
+    points: Array, scale: Array, share: float, rng: np.random.Generator
+) -> list[StudentComponent]:
     """A mixture fitted to points by a few steps of EM, its covariances leant on their mean; `scale` is the root of a floor's.
 
     `share` is what all humps have together.
@@ -265,7 +267,7 @@ def _fit_humps(points: Array, scale: Array, share: float, rng: np.random.Generat
         solve_lower(lower_root(np.cov(points.T).reshape(r, r) + floor), points.T).T, rng
     )
     part = 0.9 * np.eye(HUMPS)[owner] + 0.1 / HUMPS
-    humps: list[Hump] = []
+    humps: list[StudentComponent] = []
     for _ in range(EM_STEPS):
         weight = part.sum(axis=0)
         centres = (part.T @ points) / weight[:, None]
@@ -276,7 +278,7 @@ def _fit_humps(points: Array, scale: Array, share: float, rng: np.random.Generat
         lean = LEAN + (1 - LEAN) * 3 * r / (weight + 3 * r)
         cov = ((1 - lean) / weight)[:, None, None] * spread + lean[:, None, None] * within
         humps = [
-            Hump(float(w / count), c, lower_root(v))
+            StudentComponent(float(w / count), c, lower_root(v))
             for w, c, v in zip(weight, centres, cov, strict=True)
         ]
         logs = np.stack([hump.log_density(points) for hump in humps], axis=1)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dynaesti.core import Array, Ints, compiled
+from dynaesti.core import Array, Ints, jit
 from dynaesti.inference.moments.table import HALF_AGREE, MOST_NODES, NODES, interpolate
 
 EDGE = 25.0  # an end is low enough when its log density lies so far below the top: heavy tails still count at 18
@@ -10,8 +10,8 @@ ATTEMPTS = 80
 DONE, RETRY, HOPELESS = 0, 1, 2
 
 
-@compiled
-def lattice(lo: float, hi: float, n: int) -> tuple[float, float]:
+@jit
+def snapped_nodes(lo: float, hi: float, n: int) -> tuple[float, float]:
     """(first node, step) of n nodes over about [lo, hi] that stay put when the bracket moves a little.
 
     Nodes that followed every move would make the quadrature of a kinked likelihood jitter, and grafting could not settle on it.
@@ -20,8 +20,8 @@ def lattice(lo: float, hi: float, n: int) -> tuple[float, float]:
     return np.floor(lo / step) * step, step
 
 
-@compiled
-def _judge(
+@jit
+def _assess_bracket(
     log_w: Array, n: int, lo: float, step: float
 ) -> tuple[int, float, float, int, float, float, float]:
     """Judge a bracket of n nodes lo + step·k that carry log densities: (verdict, lo, hi, nodes, log Σ, mean, variance).
@@ -94,19 +94,19 @@ def _judge(
     return DONE, lo, hi, n, top + np.log(s0 * step), centre + mean, var
 
 
-@compiled
+@jit
 def spread_nodes(lo: Array, hi: Array, n: int) -> Array:
     """The nodes of many brackets, one a row."""
     x = np.empty((lo.size, n))
     for k in range(lo.size):
-        first, step = lattice(lo[k], hi[k], n)
+        first, step = snapped_nodes(lo[k], hi[k], n)
         for j in range(n):
             x[k, j] = first + step * j
     return x
 
 
-@compiled
-def judge_block(
+@jit
+def assess_brackets(
     log_w: Array,
     lo: Array,
     hi: Array,
@@ -119,14 +119,14 @@ def judge_block(
     """Judge many brackets with equally many nodes on their lattices; the next brackets, moments and verdicts are written."""
     n = log_w.shape[1]
     for k in range(log_w.shape[0]):
-        lo[k], step = lattice(lo[k], hi[k], n)
-        verdict[k], lo[k], hi[k], nodes[k], log_z[k], mean[k], var[k] = _judge(
+        lo[k], step = snapped_nodes(lo[k], hi[k], n)
+        verdict[k], lo[k], hi[k], nodes[k], log_z[k], mean[k], var[k] = _assess_bracket(
             log_w[k], n, lo[k], step
         )
 
 
-@compiled
-def careful(
+@jit
+def adaptive_moments(
     log_lik: Array,
     members: Ints,
     coefs: Array,
@@ -146,13 +146,13 @@ def careful(
     verdict = RETRY
     log_sum, m, v, gap = 0.0, 0.0, 0.0, 0.0
     for _ in range(ATTEMPTS):
-        lo, gap = lattice(lo, hi, n)
+        lo, gap = snapped_nodes(lo, hi, n)
         for k in range(n):
             x = lo + gap * k
             log_w[k] = (
                 interpolate(log_lik, members, coefs, start, step, x) - 0.5 * (x - mean) ** 2 / var
             )
-        verdict, lo, hi, n, log_sum, m, v = _judge(log_w, n, lo, gap)
+        verdict, lo, hi, n, log_sum, m, v = _assess_bracket(log_w, n, lo, gap)
         if verdict != RETRY:
             break
     return verdict, log_sum - 0.5 * np.log(2.0 * np.pi * var), m, v, lo, gap, n

@@ -8,17 +8,23 @@ exponentially, so agreement of half the nodes to 1e-4 means all of them are righ
 
 import numpy as np
 
-from dynaesti.core import Array, Ints, compiled
-from dynaesti.inference.moments.adaptive import DONE, careful
-from dynaesti.inference.moments.on_grid import NARROW, narrow_moments, on_grid, quick_moments
-from dynaesti.inference.moments.table import FAIR, FULL, MOST_NODES, ROUGH, WIDTH
+from dynaesti.core import Array, Ints, jit
+from dynaesti.inference.moments.adaptive import DONE, adaptive_moments
+from dynaesti.inference.moments.on_grid import NARROW, grid_moments, hermite_moments, summed_moments
+from dynaesti.inference.moments.table import (
+    FAIR_QUADRATURE,
+    FULL_QUADRATURE,
+    MOST_NODES,
+    ROUGH_QUADRATURE,
+    WIDTH,
+)
 
 NEAR = 0.5  # how far a cavity may move at most, in sds, for derivatives to speak
 PASSING = 5e-6  # error in sds from which on the rough nodes do
 
 
-@compiled
-def match_one(
+@jit
+def match_site(
     members: Ints,
     coefs: Array,
     log_lik: Array,
@@ -26,8 +32,8 @@ def match_one(
     top: Array,
     start: float,
     step: float,
-    cav_mean: float,
-    cav_var: float,
+    cavity_mean: float,
+    cavity_var: float,
     mean: float,
     var: float,
     log_w: Array,
@@ -38,31 +44,40 @@ def match_one(
     """
     sd = np.sqrt(var)
     if members.size == 1:
-        if cav_var < (NARROW * step) ** 2:
-            found = narrow_moments(log_lik, members, coefs, start, step, cav_mean, cav_var)
+        if cavity_var < (NARROW * step) ** 2:
+            found = hermite_moments(log_lik, members, coefs, start, step, cavity_mean, cavity_var)
             if found[0]:
                 return found
         row = members[0]
         if coefs[0] == 1.0:
-            trusted, z, m, v, third, fourth = quick_moments(
-                lik, log_lik.shape[1], row, start, step, cav_mean, cav_var, mean, sd, FULL
+            trusted, z, m, v, third, fourth = grid_moments(
+                lik,
+                log_lik.shape[1],
+                row,
+                start,
+                step,
+                cavity_mean,
+                cavity_var,
+                mean,
+                sd,
+                FULL_QUADRATURE,
             )
             if trusted:
                 return True, np.log(z) + top[row], m, v, third, fourth
     else:
-        trusted, lz, m, v, _, _, _ = on_grid(
-            log_lik, members, coefs, start, step, cav_mean, cav_var, mean, sd, log_w
+        trusted, lz, m, v, _, _, _ = summed_moments(
+            log_lik, members, coefs, start, step, cavity_mean, cavity_var, mean, sd, log_w
         )
         if trusted:
             return True, lz, m, v, np.nan, np.nan
-    verdict, lz, m, v, _, _, _ = careful(
+    verdict, lz, m, v, _, _, _ = adaptive_moments(
         log_lik,
         members,
         coefs,
         start,
         step,
-        cav_mean,
-        cav_var,
+        cavity_mean,
+        cavity_var,
         mean - WIDTH * sd,
         mean + WIDTH * sd,
         log_w,
@@ -70,20 +85,20 @@ def match_one(
     return verdict == DONE, lz, m, v, np.nan, np.nan
 
 
-@compiled
-def match_table(
+@jit
+def match_sites(
     sites: Ints,
     group: Ints,
-    member_start: Ints,
-    member_row: Ints,
-    member_coef: Array,
+    factor_start: Ints,
+    factor_row: Ints,
+    factor_weight: Array,
     log_lik: Array,
     lik: Array,
     top: Array,
     start: float,
     step: float,
-    cav_mean: Array,
-    cav_var: Array,
+    cavity_mean: Array,
+    cavity_var: Array,
     log_z: Array,
     mean: Array,
     var: Array,
@@ -95,20 +110,20 @@ def match_table(
     log_w = np.empty(4 * MOST_NODES)
     for site in sites:
         g = group[site]
-        a, b = member_start[g], member_start[g + 1]
+        a, b = factor_start[g], factor_start[g + 1]
         if a == b:
-            log_z[site], mean[site], var[site] = 0.0, cav_mean[site], cav_var[site]
+            log_z[site], mean[site], var[site] = 0.0, cavity_mean[site], cavity_var[site]
             continue
-        done, lz, m, v, _, _ = match_one(
-            member_row[a:b],
-            member_coef[a:b],
+        done, lz, m, v, _, _ = match_site(
+            factor_row[a:b],
+            factor_weight[a:b],
             log_lik,
             lik,
             top,
             start,
             step,
-            cav_mean[site],
-            cav_var[site],
+            cavity_mean[site],
+            cavity_var[site],
             mean[site],
             var[site],
             log_w,
@@ -119,10 +134,10 @@ def match_table(
     return -1
 
 
-@compiled
-def _lean(known: Array, m: float, v: float) -> tuple[float, float, float]:
-    """(log Z, mean, variance) for a cavity near the one they are known at, see `match_again`."""
-    m0, tight, log_z, mean, per_sd, third, fourth = (
+@jit
+def _extrapolate_moments(known: Array, m: float, v: float) -> tuple[float, float, float]:
+    """(log Z, mean, variance) for a cavity near the one they are known at, see `match_sites_cached`."""
+    m0, inv_var, log_z, mean, inv_sd, third, fourth = (
         known[0],
         known[1],
         known[2],
@@ -131,50 +146,52 @@ def _lean(known: Array, m: float, v: float) -> tuple[float, float, float]:
         known[5],
         known[6],
     )
-    var = 1.0 / (per_sd * per_sd)
-    off, dm, dv = mean - m0, m - m0, v - 1.0 / tight
-    wide = 0.5 * tight * tight
-    new_mean = mean + var * tight * dm + wide * (third + 2.0 * off * var) * dv
-    new_var = var + third * tight * dm + wide * (fourth - var * var + 2.0 * off * third) * dv
+    var = 1.0 / (inv_sd * inv_sd)
+    off, dm, dv = mean - m0, m - m0, v - 1.0 / inv_var
+    wide = 0.5 * inv_var * inv_var
+    new_mean = mean + var * inv_var * dm + wide * (third + 2.0 * off * var) * dv
+    new_var = var + third * inv_var * dm + wide * (fourth - var * var + 2.0 * off * third) * dv
     new_off, now = new_mean - m, 1.0 / v
-    slope = 0.5 * (off * tight + new_off * now)
-    widening = 0.25 * (
-        ((var + off * off) * tight - 1.0) * tight
+    slope = 0.5 * (off * inv_var + new_off * now)
+    covariance_correction = 0.25 * (
+        ((var + off * off) * inv_var - 1.0) * inv_var
         + ((new_var + new_off * new_off) * now - 1.0) * now
     )
-    return log_z + slope * dm + widening * dv, new_mean, new_var
+    return log_z + slope * dm + covariance_correction * dv, new_mean, new_var
 
 
-@compiled
-def _range(tight: float, per_sd: float, third: float, fourth: float, slack: float) -> float:
-    """How far the derivatives reach from a cavity of precision `tight`, in sds: the neglected terms are bends times half the squared move.
+@jit
+def _extrapolation_radius(
+    inv_var: float, inv_sd: float, third: float, fourth: float, slack: float
+) -> float:
+    """How far the derivatives reach from a cavity of precision `inv_var`, in sds: the neglected terms are bends times half the squared move.
 
     The bends are the skewness and the excess, and for likelihoods that have neither, how much narrower than the cavity they make it (a
     variance does not follow the cavity's in a straight line). Nowhere (nan) where the moments are nan.
     """
-    square = per_sd * per_sd
-    bend = abs(third) * square * per_sd + abs(fourth * square * square - 3.0)
+    square = inv_sd * inv_sd
+    bend = abs(third) * square * inv_sd + abs(fourth * square * square - 3.0)
     return (
-        min(NEAR, np.sqrt(2.0 * slack / max(bend, abs(1.0 - tight / square))))
+        min(NEAR, np.sqrt(2.0 * slack / max(bend, abs(1.0 - inv_var / square))))
         if bend == bend
         else np.nan
     )
 
 
-@compiled
-def match_again(
+@jit
+def match_sites_cached(
     sites: Ints,
     group: Ints,
-    member_start: Ints,
-    member_row: Ints,
-    member_coef: Array,
+    factor_start: Ints,
+    factor_row: Ints,
+    factor_weight: Array,
     log_lik: Array,
     lik: Array,
     top: Array,
     start: float,
     step: float,
-    cav_mean: Array,
-    cav_var: Array,
+    cavity_mean: Array,
+    cavity_var: Array,
     known: Array,
     slack: float,
     log_z: Array,
@@ -187,34 +204,34 @@ def match_again(
     and how far the cavity may move (NaN: no integral yet). `slack` is the error that may be made, in standard deviations.
     """
     log_w, narrow = np.empty(4 * MOST_NODES), (NARROW * step) ** 2
-    size, fine = log_lik.shape[1], ROUGH if slack > PASSING else FAIR
+    size, fine = log_lik.shape[1], ROUGH_QUADRATURE if slack > PASSING else FAIR_QUADRATURE
     for i in sites:
-        m, v, k = cav_mean[i], cav_var[i], known[i]
+        m, v, k = cavity_mean[i], cavity_var[i], known[i]
         if abs(m - k[0]) * k[4] + abs(v * k[1] - 1.0) < k[7]:
-            log_z[i], mean[i], var[i] = _lean(k, m, v)
+            log_z[i], mean[i], var[i] = _extrapolate_moments(k, m, v)
             continue
         g = group[i]
-        a, b = member_start[g], member_start[g + 1]
+        a, b = factor_start[g], factor_start[g + 1]
         if a == b:
             log_z[i], mean[i], var[i] = 0.0, m, v
             continue
         done = False
         if (
-            b == a + 1 and member_coef[a] == 1.0 and v >= narrow
+            b == a + 1 and factor_weight[a] == 1.0 and v >= narrow
         ):  # nearly all sites, and calls with many arrays cost more than the integral
-            row = member_row[a]
-            done, z, x, s, third, fourth = quick_moments(
+            row = factor_row[a]
+            done, z, x, s, third, fourth = grid_moments(
                 lik, size, row, start, step, m, v, mean[i], np.sqrt(var[i]), fine
             )
             if not done and z > 0.0:  # the guess was wide: again around what it found
-                done, z, x, s, third, fourth = quick_moments(
+                done, z, x, s, third, fourth = grid_moments(
                     lik, size, row, start, step, m, v, x, np.sqrt(s), fine
                 )
             lz = np.log(z) + top[row] if done else 0.0
         if not done:
-            done, lz, x, s, third, fourth = match_one(
-                member_row[a:b],
-                member_coef[a:b],
+            done, lz, x, s, third, fourth = match_site(
+                factor_row[a:b],
+                factor_weight[a:b],
                 log_lik,
                 lik,
                 top,
@@ -228,8 +245,8 @@ def match_again(
             )
         if not done:
             return int(i)
-        tight, per_sd = 1.0 / v, 1.0 / np.sqrt(s)
-        k[0], k[1], k[2], k[3], k[4], k[5], k[6] = m, tight, lz, x, per_sd, third, fourth
-        k[7] = _range(tight, per_sd, third, fourth, slack)
+        inv_var, inv_sd = 1.0 / v, 1.0 / np.sqrt(s)
+        k[0], k[1], k[2], k[3], k[4], k[5], k[6] = m, inv_var, lz, x, inv_sd, third, fourth
+        k[7] = _extrapolation_radius(inv_var, inv_sd, third, fourth, slack)
         log_z[i], mean[i], var[i] = lz, x, s
     return -1

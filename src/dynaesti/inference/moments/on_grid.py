@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from dynaesti.core import Array, Ints, compiled
+from dynaesti.core import Array, Ints, jit
 from dynaesti.inference.moments.table import (
     HALF_AGREE,
     NODES,
     WIDTH,
-    Fineness,
+    QuadratureSettings,
     interpolate,
-    thinned,
+    strided_view,
 )
 
 GRID_EDGE = 18.4  # on a table's own grid: e^-18.4 is 1e-8
@@ -20,8 +20,8 @@ NO_MOMENTS = False, 0.0, 0.0, 0.0, 0.0, 0.0
 NARROW = 2.4  # cavities this many grid steps wide, or less, see a row as nearly straight
 
 
-@compiled
-def on_grid(
+@jit
+def summed_moments(
     log_lik: Array,
     members: Ints,
     coefs: Array,
@@ -82,7 +82,7 @@ def on_grid(
     return off < HALF_AGREE, log_z, centre + m, v, first, stride, n
 
 
-@compiled
+@jit
 def _central(m: float, second: float, third: float, fourth: float) -> tuple[float, float]:
     """Third and fourth central moments from those about a point, at which the mean is m."""
     return (
@@ -91,23 +91,23 @@ def _central(m: float, second: float, third: float, fourth: float) -> tuple[floa
     )
 
 
-@compiled
-def bell(
-    exponent: float, off: float, gap: float, tight: float
+@jit
+def gaussian_recurrence(
+    exponent: float, off: float, gap: float, inv_var: float
 ) -> tuple[float, float, float, float, float]:
-    """A Gaussian of precision `tight` at even nodes, by products alone: its values at the first two, their ratios, how these shrink.
+    """A Gaussian of precision `inv_var` at even nodes, by products alone: its values at the first two, their ratios, how these shrink.
 
     The first node is `off` from the mean, and its log value `exponent`. Even and odd nodes go side by side (a single recurrence would wait
     for its own products): each next value is the one before times its ratio, each next ratio the one before times the last number.
     """
     w = np.exp(exponent)
-    ratio, shrink = np.exp(-0.5 * gap * (2.0 * off + gap) * tight), np.exp(-gap * gap * tight)
+    ratio, shrink = np.exp(-0.5 * gap * (2.0 * off + gap) * inv_var), np.exp(-gap * gap * inv_var)
     twice, square = ratio * ratio * shrink, shrink * shrink
     return w, w * ratio, twice, twice * square, square * square
 
 
-@compiled
-def quick_moments(
+@jit
+def grid_moments(
     lik: Array,
     size: int,
     row: int,
@@ -117,25 +117,27 @@ def quick_moments(
     var: float,
     centre: float,
     sd: float,
-    fine: Fineness,
+    fine: QuadratureSettings,
 ) -> tuple[bool, float, float, float, float, float]:
     """Tilted moments on the row's own grid without an exponential in the loop: (trusted, Z, mean, and second to fourth central).
 
     Gaussian weights follow a recurrence. Declines (False) whatever the judged brackets should look at.
     """
     reach, per_step = fine.reach * sd, 1.0 / step
-    stride, begin, width = thinned(size, int(2.0 * reach * per_step * (1.0 / (fine.nodes - 1))))
+    stride, begin, width = strided_view(
+        size, int(2.0 * reach * per_step * (1.0 / (fine.nodes - 1)))
+    )
     gap, per_gap = stride * step, per_step / stride
     first = int(np.ceil((centre - reach - start) * per_gap))
     n = 2 * (int(reach * per_gap) + 1)
     if gap > fine.widest * sd or first < 0 or first + n > width:
         return NO_MOMENTS
     x = start + gap * first
-    tight = 1.0 / var
-    exponent = -0.5 * (x - mean) ** 2 * tight
-    if exponent < -600.0 or -0.5 * (x + gap * (n - 1) - mean) ** 2 * tight < -600.0:
+    inv_var = 1.0 / var
+    exponent = -0.5 * (x - mean) ** 2 * inv_var
+    if exponent < -600.0 or -0.5 * (x + gap * (n - 1) - mean) ** 2 * inv_var < -600.0:
         return NO_MOMENTS
-    w, odd, ratio, odd_ratio, shrink = bell(exponent, x - mean, gap, tight)
+    w, odd, ratio, odd_ratio, shrink = gaussian_recurrence(exponent, x - mean, gap, inv_var)
     k = begin + first
     left, p = w * lik[row, k], 0.0
     d, wide = x - centre, 2.0 * gap
@@ -179,11 +181,11 @@ def quick_moments(
         and abs(e2 * half - half_m * half_m - v) < fine.agree * v
     )
     third, fourth = _central(m, s2 * each, s3 * each, s4 * each)
-    return agree, s0 * gap * np.sqrt(tight * (0.5 / np.pi)), centre + m, v, third, fourth
+    return agree, s0 * gap * np.sqrt(inv_var * (0.5 / np.pi)), centre + m, v, third, fourth
 
 
-@compiled
-def narrow_moments(
+@jit
+def hermite_moments(
     log_lik: Array, members: Ints, coefs: Array, start: float, step: float, mean: float, var: float
 ) -> tuple[bool, float, float, float, float, float]:
     """(trusted, log Z, mean, and second to fourth central moments) by Gauss–Hermite on the cavity, where the row hardly bends.

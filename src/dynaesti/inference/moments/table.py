@@ -4,16 +4,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dynaesti.core import Array, Ints, compiled
+from dynaesti.core import Array, Ints, jit
 
 NODES = 32  # a bracket starts with so many
 MOST_NODES = 2048  # counts are NODES times a power of two, so that brackets with equally many can share a block
 WIDTH = 7.0  # half a bracket, in tilted standard deviations
 HALF_AGREE = 1e-4
-THINNED = (1, 2, 4, 8)  # strides at which tables are laid out anew
+TABLE_STRIDES = (1, 2, 4, 8)  # strides at which tables are laid out anew
 
 
-class Fineness(NamedTuple):
+class QuadratureSettings(NamedTuple):
     """How a tilted distribution is laid on a grid, and what is asked of it before it is trusted."""
 
     reach: float  # half the bracket, in its sds
@@ -23,14 +23,14 @@ class Fineness(NamedTuple):
     low: float  # weight of either end
 
 
-FULL = Fineness(WIDTH, NODES, 0.6, HALF_AGREE, 1e-8)
-FAIR = Fineness(6.5, 23, 0.6, HALF_AGREE, 1e-8)
-ROUGH = Fineness(
+FULL_QUADRATURE = QuadratureSettings(WIDTH, NODES, 0.6, HALF_AGREE, 1e-8)
+FAIR_QUADRATURE = QuadratureSettings(6.5, 23, 0.6, HALF_AGREE, 1e-8)
+ROUGH_QUADRATURE = QuadratureSettings(
     5.6, 17, 0.75, 3e-3, 1e-6
 )  # on the way, where grafting is not to settle to more than that
 
 
-class RowTable(NamedTuple):
+class LogLikelihoodTable(NamedTuple):
     """Rows log f on the even grid start + step·k. `lik` is exp(log_lik − top) for loops without exponentials.
 
     Behind it stand its every second, fourth and eighth point: nodes that lie far apart are then found side by side, where loops over
@@ -44,19 +44,19 @@ class RowTable(NamedTuple):
     top: Array  # (rows,)
 
 
-def row_table(start: float, step: float, log_lik: Array) -> RowTable:
+def likelihood_table(start: float, step: float, log_lik: Array) -> LogLikelihoodTable:
     """A table ready for the kernels."""
     rows, size = log_lik.shape
     log_lik, lik, top = (
         np.ascontiguousarray(log_lik),
-        np.empty((rows, sum((size - 1) // thin + 1 for thin in THINNED))),
+        np.empty((rows, sum((size - 1) // thin + 1 for thin in TABLE_STRIDES))),
         np.empty(rows),
     )
     _fill_table(log_lik, lik, top)
-    return RowTable(start, step, log_lik, lik, top)
+    return LogLikelihoodTable(start, step, log_lik, lik, top)
 
 
-@compiled
+@jit
 def _fill_table(log_lik: Array, lik: Array, top: Array) -> None:
     """Rows as likelihoods, and their thinner ones behind them."""
     rows, size = log_lik.shape
@@ -68,18 +68,18 @@ def _fill_table(log_lik: Array, lik: Array, top: Array) -> None:
         for k in range(size):
             lik[r, k] = np.exp(log_lik[r, k] - highest)
         used = size
-        for thin in THINNED[1:]:
+        for thin in TABLE_STRIDES[1:]:
             width = (size - 1) // thin + 1
             for k in range(width):
                 lik[r, used + k] = lik[r, thin * k]
             used += width
 
 
-@compiled
-def thinned(size: int, stride: int) -> tuple[int, int, int]:
+@jit
+def strided_view(size: int, stride: int) -> tuple[int, int, int]:
     """Of a grid of `size` points, the thinnest with no wider a stride: (its stride, where it begins in `lik`, its points)."""
     thin, begin, width = 1, 0, size
-    while thin < THINNED[-1] and 2 * thin <= stride:
+    while thin < TABLE_STRIDES[-1] and 2 * thin <= stride:
         thin *= 2
         begin += width
         width = (
@@ -88,7 +88,7 @@ def thinned(size: int, stride: int) -> tuple[int, int, int]:
     return thin, begin, width
 
 
-@compiled
+@jit
 def interpolate(
     log_lik: Array, members: Ints, coefs: Array, start: float, step: float, x: float
 ) -> float:
@@ -120,7 +120,7 @@ def interpolate(
     return total
 
 
-@compiled
+@jit
 def lagrange(u: float, size: int) -> tuple[int, float, float, float, float, float, float]:
     """First of six grid points around place u (in steps from the grid's start), and their weights."""
     k = min(max(int(u) - 2, 0), size - 6)
@@ -139,8 +139,10 @@ def lagrange(u: float, size: int) -> tuple[int, float, float, float, float, floa
     )
 
 
-@compiled
-def sum_rows(log_lik: Array, rows: Ints, start: float, step: float, x: Array, out: Array) -> None:
+@jit
+def sum_log_likelihoods(
+    log_lik: Array, rows: Ints, start: float, step: float, x: Array, out: Array
+) -> None:
     """out[i] = Σ_k log f_{rows[k]}(x[i, k]): the likelihood of whole curves, for the audit. Interpolated as by `_interpolate`."""
     last, per_step = log_lik.shape[1] - 1, 1.0 / step
     for i in range(x.shape[0]):

@@ -9,20 +9,24 @@ import numpy as np
 
 from dynaesti.core import Array, Ints
 from dynaesti.errors import InputError
-from dynaesti.inference.grafting import Problem, graft
-from dynaesti.inference.moments.match import match_table
-from dynaesti.inference.online.kernels import Members, reglide, regraft
-from dynaesti.inference.sites import seen_by_curve
+from dynaesti.inference.grafting import EPProblem, graft
+from dynaesti.inference.moments.match import match_sites
+from dynaesti.inference.online.kernels import Members, update_level_matern32, update_low_rank
+from dynaesti.inference.sites import through_nugget
 from dynaesti.inference.solvers.basis import Basis, expected_rank, kernel_basis
 from dynaesti.inference.solvers.choice import MOST_RANK
 from dynaesti.inference.solvers.contract import Solver
-from dynaesti.inference.solvers.level_matern32 import GlideForm, glide_form, gliding
-from dynaesti.inference.solvers.state_space import ChainPosterior
+from dynaesti.inference.solvers.level_matern32 import (
+    LevelMatern32Form,
+    level_matern32_form,
+    level_matern32_solver,
+)
+from dynaesti.inference.solvers.state_space import StateSpacePosterior
 from dynaesti.inference.solvers.weight_space import (
     WeightPosterior,
     lowrank_at,
     lowrank_weights,
-    pack,
+    pack_features,
 )
 from dynaesti.model import Kernel, Level
 
@@ -33,7 +37,7 @@ EMPTY_SITE = np.array(
 
 
 @dataclass(frozen=True, eq=False)
-class Featured:
+class OnlineLowRank:
     """A curve in features (rank, sites), and the posterior of its weights. A constant curve has one site for all answers."""
 
     kernel: Kernel
@@ -44,11 +48,11 @@ class Featured:
     weights: Array
     log_evidence: float = 0.0
 
-    def grown(self, times: Array, place: int) -> Featured:
+    def grown(self, times: Array, place: int) -> OnlineLowRank:
         """Room for one instant more."""
         if self.kernel.static:
             return self
-        return Featured(
+        return OnlineLowRank(
             self.kernel,
             self.basis,
             _insert(self.features, place, self.basis.features(times[place : place + 1])[0]),
@@ -57,7 +61,7 @@ class Featured:
             self.weights,
         )
 
-    def settled(self, members: Members, changed: int | None) -> Featured:
+    def settled(self, members: Members, changed: int | None) -> OnlineLowRank:
         """Grafting from the present sites, of which one has changed (None: any may have)."""
         if self.kernel.static:
             members, changed = (
@@ -69,8 +73,8 @@ class Featured:
             self.factor.copy(),
             self.weights.copy(),
         )
-        nugget = np.array([self.kernel.instant_var])
-        done, evidence = regraft(
+        nugget = np.array([self.kernel.nugget_variance])
+        done, evidence = update_low_rank(
             self.features,
             nugget,
             -1 if changed is None else changed,
@@ -81,45 +85,51 @@ class Featured:
             TOLERANCE,
         )
         if not done:
-            evidence = _grafted(pack([self.features.T]), members, nugget, self.memory, memory)
+            evidence = _grafted(
+                pack_features([self.features.T]), members, nugget, self.memory, memory
+            )
             lowrank_weights(
                 self.features,
-                *seen_by_curve(memory[0], memory[1], self.kernel.instant_var),
+                *through_nugget(memory[0], memory[1], self.kernel.nugget_variance),
                 factor,
                 weights,
             )
             lowrank_at(self.features, factor, weights, memory[2], memory[3])
-        return Featured(self.kernel, self.basis, self.features, memory, factor, weights, evidence)
+        return OnlineLowRank(
+            self.kernel, self.basis, self.features, memory, factor, weights, evidence
+        )
 
     def marginals(self, times: Array, asked: Array) -> tuple[Array, Array]:  # noqa: ARG002
         """Mean and variance at the times asked for."""
-        tau, nu = seen_by_curve(self.memory[0], self.memory[1], self.kernel.instant_var)
+        tau, nu = through_nugget(self.memory[0], self.memory[1], self.kernel.nugget_variance)
         return WeightPosterior(self.kernel, self.basis, self.features.T, tau, nu).marginals(asked)
 
 
 @dataclass(frozen=True, eq=False)
-class Glided:
+class OnlineLevelMatern32:
     """A level plus Matérn 3/2 at rising instants."""
 
     kernel: Kernel
-    form: GlideForm
+    form: LevelMatern32Form
     times: Array
     memory: Array
     log_evidence: float = 0.0
 
-    def grown(self, times: Array, place: int) -> Glided:
+    def grown(self, times: Array, place: int) -> OnlineLevelMatern32:
         """Room for one instant more."""
-        return Glided(self.kernel, self.form, times, _insert(self.memory, place, EMPTY_SITE))
+        return OnlineLevelMatern32(
+            self.kernel, self.form, times, _insert(self.memory, place, EMPTY_SITE)
+        )
 
-    def settled(self, members: Members, changed: int | None) -> Glided:
+    def settled(self, members: Members, changed: int | None) -> OnlineLevelMatern32:
         """Grafting from the present sites, of which one has changed (None: any may have)."""
         memory, form, nugget = (
             _touched(self.memory, changed),
             self.form,
-            np.array([self.kernel.instant_var]),
+            np.array([self.kernel.nugget_variance]),
         )
-        solver = gliding(form, self.times, np.array([0, self.times.size]))
-        done, evidence = reglide(
+        solver = level_matern32_solver(form, self.times, np.array([0, self.times.size]))
+        done, evidence = update_level_matern32(
             solver.gaps,
             solver.decay,
             form.rate,
@@ -133,28 +143,30 @@ class Glided:
         )
         if not done:
             evidence = _grafted(solver, members, nugget, self.memory, memory)
-        return Glided(self.kernel, form, self.times, memory, evidence)
+        return OnlineLevelMatern32(self.kernel, form, self.times, memory, evidence)
 
     def marginals(self, times: Array, asked: Array) -> tuple[Array, Array]:
         """Mean and variance at the times asked for."""
-        tau, nu = seen_by_curve(self.memory[0], self.memory[1], self.kernel.instant_var)
-        return ChainPosterior(self.kernel, times, tau, nu).marginals(asked)
+        tau, nu = through_nugget(self.memory[0], self.memory[1], self.kernel.nugget_variance)
+        return StateSpacePosterior(self.kernel, times, tau, nu).marginals(asked)
 
 
-Strand: TypeAlias = Featured | Glided
+OnlineCurve: TypeAlias = OnlineLowRank | OnlineLevelMatern32
 
 
-def strand(
+def start_online(
     kernel: Kernel, times: Array, horizon: tuple[float, float], precision: Array, shift: Array
-) -> Strand:
+) -> OnlineCurve:
     """A curve with given sites, not yet settled; features reach over the horizon."""
     memory = np.repeat(EMPTY_SITE[:, None], precision.size, axis=1)
     memory[0], memory[1] = precision, shift
-    form = glide_form(kernel)
+    form = level_matern32_form(kernel)
     if form is not None:
-        return Glided(kernel, form, times, memory)
+        return OnlineLevelMatern32(kernel, form, times, memory)
     if kernel.static:
-        kernel = Level(amplitude=float(np.sqrt(sum(leaf.variance for leaf in kernel.leaves))))
+        kernel = Level(
+            amplitude=float(np.sqrt(sum(summand.variance for summand in kernel.summands)))
+        )
     if not kernel.static and expected_rank(kernel, horizon[1] - horizon[0]) > MOST_RANK:
         raise InputError(
             f"live: answers that span {horizon[1] - horizon[0]:.3g} need too many features of {kernel.describe()}; use "
@@ -162,7 +174,7 @@ def strand(
         )
     basis = kernel_basis(kernel, *horizon)
     features = basis.features(times[:1] if kernel.static else times)
-    return Featured(
+    return OnlineLowRank(
         kernel,
         basis,
         np.ascontiguousarray(features.T),
@@ -191,16 +203,16 @@ def _grafted(solver: Solver, members: Members, nugget: Array, start: Array, memo
     """The slow way, for curves that do not follow at once: fills the sites, returns the log evidence."""
 
     def match(
-        sites: Ints, cav_mean: Array, cav_var: Array, log_z: Array, mean: Array, var: Array
+        sites: Ints, cavity_mean: Array, cavity_var: Array, log_z: Array, mean: Array, var: Array
     ) -> None:
-        if match_table(sites, *members, cav_mean, cav_var, log_z, mean, var) >= 0:
+        if match_sites(sites, *members, cavity_mean, cavity_var, log_z, mean, var) >= 0:
             raise InputError(
                 "the answers at one instant are impossible at every ability; check the responses"
             )
 
     flat = np.zeros(memory.shape[1])
     found = graft(
-        Problem(solver, match, flat, flat, nugget, np.ones(flat.size, dtype=bool)),
+        EPProblem(solver, match, flat, flat, nugget, np.ones(flat.size, dtype=bool)),
         (start[0], start[1]),
         TOLERANCE,
     )

@@ -10,10 +10,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dynaesti.core import Array, Ints, compiled
-from dynaesti.inference.ep_kernels import aim, cavities, on_curve, site_evidence
-from dynaesti.inference.moments.match import match_again
-from dynaesti.inference.solvers.level_matern32 import glide
+from dynaesti.core import Array, Ints, jit
+from dynaesti.inference.ep_kernels import (
+    compute_cavities,
+    integrate_nugget,
+    propose_sites,
+    site_evidence,
+)
+from dynaesti.inference.moments.match import match_sites_cached
+from dynaesti.inference.solvers.level_matern32 import smooth_level_matern32
 from dynaesti.inference.solvers.weight_space import lowrank_at, lowrank_weights
 
 MOST_SWEEPS = 12  # a curve that needs more is left to `graft`
@@ -50,9 +55,9 @@ class Members(NamedTuple):
     grid_step: float
 
 
-@compiled
-def _look(
-    first: int, last: int, instant_var: Array, members: Members, memory: Array, work: Array
+@jit
+def _sweep(
+    first: int, last: int, nugget_variance: Array, members: Members, memory: Array, work: Array
 ) -> tuple[bool, float]:
     """Cavities, tilted moments and aims of the sites, from the curve's moments there: (whether all went well, residual)."""
     job, start, proper, residual = (
@@ -62,10 +67,10 @@ def _look(
         np.zeros(1),
     )
     bent = np.ones(last, dtype=np.bool_)
-    cavities(
+    compute_cavities(
         job,
         start,
-        instant_var,
+        nugget_variance,
         work[NONE],
         work[NONE],
         work[ON_PRECISION],
@@ -85,7 +90,7 @@ def _look(
     )
     if (
         not proper[0]
-        or match_again(
+        or match_sites_cached(
             np.arange(first, last),
             members.group,
             members.start,
@@ -107,7 +112,7 @@ def _look(
         >= 0
     ):
         return False, 0.0
-    aim(
+    propose_sites(
         job,
         start,
         work[CAV_MEAN],
@@ -123,7 +128,7 @@ def _look(
     return True, residual[0]
 
 
-@compiled
+@jit
 def _moved(first: int, last: int, memory: Array, work: Array) -> float:
     """Take the step; returns what the sites added to the evidence before it."""
     job, start, added = np.zeros(1, dtype=np.int64), np.array([first, last]), np.zeros(1)
@@ -135,14 +140,14 @@ def _moved(first: int, last: int, memory: Array, work: Array) -> float:
     return float(added[0])
 
 
-@compiled
-def _seen(first: int, last: int, instant_var: Array, memory: Array, work: Array) -> float:
+@jit
+def _seen(first: int, last: int, nugget_variance: Array, memory: Array, work: Array) -> float:
     """The sites as the curve sees them; returns the nugget's part of the evidence."""
     job, start, instant = np.zeros(1, dtype=np.int64), np.array([first, last]), np.zeros(1)
-    on_curve(
+    integrate_nugget(
         job,
         start,
-        instant_var,
+        nugget_variance,
         work[NONE],
         work[NONE],
         memory[0],
@@ -154,13 +159,13 @@ def _seen(first: int, last: int, instant_var: Array, memory: Array, work: Array)
     return float(instant[0])
 
 
-@compiled
+@jit
 def _rests(now: float, previous: float, tolerance: float) -> bool:
     """Whether the sites rest, after the step that is about to be taken at the latest."""
     return bool(now < tolerance or (now < 1e-2 and now * now < SAFETY * tolerance * previous))
 
 
-@compiled
+@jit
 def _spread(
     features: Array,
     changed: int,
@@ -190,10 +195,10 @@ def _spread(
         var[i] -= narrowing * cov[i] * cov[i]
 
 
-@compiled
-def regraft(
+@jit
+def update_low_rank(
     features: Array,
-    instant_var: Array,
+    nugget_variance: Array,
     changed: int,
     members: Members,
     memory: Array,
@@ -203,7 +208,7 @@ def regraft(
 ) -> tuple[bool, float]:
     """Settle one curve in features (rank, sites) from its sites of a moment ago: (whether it did, log evidence).
 
-    memory: (12, sites), the precision and shift of each, mean and variance of the curve there, and what `match_again` knows of its tilted
+    memory: (12, sites), the precision and shift of each, mean and variance of the curve there, and what `match_sites_cached` knows of its tilted
     moments. `factor` and `weights` hold
     the posterior of the weights before the site `changed` got its answer (−1: nothing is known but the sites). These three change
     in place.
@@ -218,7 +223,7 @@ def regraft(
         )  # the new site; its effect on all; everything
         first, last = (changed, changed + 1) if only else (0, n)
         before = work[ON_PRECISION, changed], work[ON_SHIFT, changed]
-        instant = _seen(first, last, instant_var, memory, work)
+        instant = _seen(first, last, nugget_variance, memory, work)
         if only:
             here = np.ascontiguousarray(features[:, first:last])
             lowrank_at(here, factor, weights, memory[2, first:last], memory[3, first:last])
@@ -239,7 +244,7 @@ def regraft(
                 memory[2],
                 memory[3],
             )
-        fine, now = _look(first, last, instant_var, members, memory, work)
+        fine, now = _sweep(first, last, nugget_variance, members, memory, work)
         if not fine:
             break
         added = _moved(first, last, memory, work)
@@ -249,28 +254,28 @@ def regraft(
     return False, 0.0
 
 
-@compiled
-def reglide(
+@jit
+def update_level_matern32(
     gaps: Array,
     decay: Array,
     rate: float,
     variance: float,
     level: float,
-    instant_var: Array,
+    nugget_variance: Array,
     changed: int,
     members: Members,
     memory: Array,
     tolerance: float,
 ) -> tuple[bool, float]:
-    """The same for a level plus Matérn 3/2 (see `glide`), whose passes cost so little that every sweep makes one."""
+    """The same for a level plus Matérn 3/2 (see `smooth_level_matern32`), whose passes cost so little that every sweep makes one."""
     n = memory.shape[1]
     work, kept = np.zeros((ROOM, n)), np.empty((n, 5))
     previous = 0.0
     for sweep in range(MOST_SWEEPS):
         only = sweep == 0 and changed >= 0
         first, last = (changed, changed + 1) if only else (0, n)
-        instant = _seen(0, n, instant_var, memory, work)
-        partition, proper = glide(
+        instant = _seen(0, n, nugget_variance, memory, work)
+        partition, proper = smooth_level_matern32(
             gaps,
             decay,
             rate,
@@ -284,7 +289,7 @@ def reglide(
         )
         if not proper:
             break
-        fine, now = _look(first, last, instant_var, members, memory, work)
+        fine, now = _sweep(first, last, nugget_variance, members, memory, work)
         if not fine:
             break
         added = _moved(first, last, memory, work)

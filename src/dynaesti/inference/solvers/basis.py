@@ -16,7 +16,7 @@ from scipy.special import ive
 
 from dynaesti.core import Array, Ints
 from dynaesti.errors import InputError
-from dynaesti.model import RBF, Kernel, Leaf, Level, Periodic, Trend
+from dynaesti.model import RBF, BaseKernel, Kernel, Level, Periodic, Trend
 
 DROP = 1e-8  # eigenvalues below this share of the largest carry nothing the nugget would not hide
 
@@ -38,27 +38,27 @@ class LineBasis:
 
     rank = 1
 
-    def __init__(self, leaf: Leaf) -> None:
-        self.leaf, self.sd = leaf, float(np.sqrt(leaf.variance))
+    def __init__(self, summand: BaseKernel) -> None:
+        self.summand, self.sd = summand, float(np.sqrt(summand.variance))
 
     def features(self, t: Array) -> Array:
-        line = self.leaf.line(t) if isinstance(self.leaf, Trend) else np.ones_like(t)
+        line = self.summand.line(t) if isinstance(self.summand, Trend) else np.ones_like(t)
         return self.sd * line[:, None]
 
     def slopes(self, t: Array) -> Array:
-        slope = 1 / self.leaf.number("reach") if isinstance(self.leaf, Trend) else 0.0
+        slope = 1 / self.summand.number("reach") if isinstance(self.summand, Trend) else 0.0
         return np.full((t.size, 1), self.sd * slope)
 
 
 class FourierBasis:
     """Periodic: exp((cos φ − 1)/h²) = Σ_k c_k cos kφ with Bessel coefficients."""
 
-    def __init__(self, leaf: Periodic) -> None:
-        self.period = leaf.period
-        sharp = leaf.number("bandwidth") ** -2
+    def __init__(self, summand: Periodic) -> None:
+        self.period = summand.period
+        sharp = summand.number("bandwidth") ** -2
         k = np.arange(int(12 + 8 * np.sqrt(sharp)) + 1)
-        power = leaf.variance * ive(k, sharp) * np.where(k > 0, 2.0, 1.0)
-        keep = power > 1e-12 * leaf.variance
+        power = summand.variance * ive(k, sharp) * np.where(k > 0, 2.0, 1.0)
+        keep = power > 1e-12 * summand.variance
         self.k, self.sd = k[keep], np.sqrt(power[keep])
         self.rank = 2 * self.k.size - 1
 
@@ -84,10 +84,10 @@ def _cached_points(length: float) -> tuple[Array, Array]:
 def expected_rank(kernel: Kernel, span: float) -> float:
     """Roughly how many features a low-rank kernel takes over a span."""
     return sum(
-        2.0 * span / leaf.number("bandwidth") + 6
-        if isinstance(leaf, RBF) and not leaf.constant
+        2.0 * span / summand.number("bandwidth") + 6
+        if isinstance(summand, RBF) and not summand.constant
         else 1
-        for leaf in kernel.leaves
+        for summand in kernel.summands
     )
 
 
@@ -100,7 +100,7 @@ def _rbf_points(length: float) -> tuple[Array, Array]:
     return z, np.ascontiguousarray(vectors[:, keep] / np.sqrt(values[keep]))
 
 
-def grown(length: float) -> float:
+def round_up_length(length: float) -> float:
     """The next length on a grid of ratio 1.1, so that spans which differ little share one cached basis."""
     return float(1.1 ** np.ceil(np.log(max(length, 1e-3)) / np.log(1.1) - 1e-9))
 
@@ -128,9 +128,9 @@ def solve_lower(root: Array, right: Array, transposed: bool = False) -> Array:
 class RbfBasis:
     """RBF on a span: whitened values at Chebyshev points."""
 
-    def __init__(self, leaf: RBF, first: float, last: float) -> None:
-        self.h, self.sd = leaf.number("bandwidth"), float(np.sqrt(leaf.variance))
-        length = grown((last - first) / self.h)
+    def __init__(self, summand: RBF, first: float, last: float) -> None:
+        self.h, self.sd = summand.number("bandwidth"), float(np.sqrt(summand.variance))
+        length = round_up_length((last - first) / self.h)
         self.origin = 0.5 * (first + last) - 0.5 * length * self.h
         self.z, self.whiten = (_cached_points if length < 50 else _rbf_points)(length)
         self.rank = self.whiten.shape[1]
@@ -178,20 +178,20 @@ class SideBySide:
         return np.hstack([basis.slopes(t) for basis in self.bases])
 
 
-def leaf_basis(leaf: Leaf, first: float, last: float) -> Basis:
+def summand_basis(summand: BaseKernel, first: float, last: float) -> Basis:
     """The features of one low-rank leaf over a span of times."""
-    if leaf.constant:
-        return LineBasis(Level(amplitude=float(np.sqrt(leaf.variance))))
-    if isinstance(leaf, RBF):
-        return RbfBasis(leaf, first, last)
-    if isinstance(leaf, Periodic):
-        return FourierBasis(leaf)
-    return LineBasis(leaf)
+    if summand.constant:
+        return LineBasis(Level(amplitude=float(np.sqrt(summand.variance))))
+    if isinstance(summand, RBF):
+        return RbfBasis(summand, first, last)
+    if isinstance(summand, Periodic):
+        return FourierBasis(summand)
+    return LineBasis(summand)
 
 
 def kernel_basis(kernel: Kernel, first: float, last: float) -> Basis:
     """The features of a low-rank kernel over a span of times."""
-    return SideBySide([leaf_basis(leaf, first, last) for leaf in kernel.leaves])
+    return SideBySide([summand_basis(summand, first, last) for summand in kernel.summands])
 
 
 def ragged_features(
@@ -205,12 +205,12 @@ def ragged_features(
     counts = np.diff(starts)
     lengths = np.ones(counts.size)
     scales = [
-        leaf.number("bandwidth")
-        for leaf in kernel.leaves
-        if isinstance(leaf, RBF) and not leaf.constant
+        summand.number("bandwidth")
+        for summand in kernel.summands
+        if isinstance(summand, RBF) and not summand.constant
     ]
     if scales:
-        lengths = np.array([grown(length) for length in (last - first) / min(scales)])
+        lengths = np.array([round_up_length(length) for length in (last - first) / min(scales)])
     ranks = np.empty(counts.size, dtype=np.int64)
     blocks: list[tuple[Ints, Array]] = []
     for length in np.unique(lengths):
@@ -219,10 +219,10 @@ def ragged_features(
         middle = np.repeat(0.5 * (first[mine] + last[mine]), counts[mine])
         reach = 0.5 * length * min(scales) if scales else 0.5
         columns = [
-            leaf_basis(leaf, -reach, reach).features(
-                times[sites] - middle if isinstance(leaf, RBF) else times[sites]
+            summand_basis(summand, -reach, reach).features(
+                times[sites] - middle if isinstance(summand, RBF) else times[sites]
             )
-            for leaf in kernel.leaves
+            for summand in kernel.summands
         ]
         table = np.hstack(columns)
         ranks[mine] = table.shape[1]

@@ -9,20 +9,20 @@ from dynaesti.core import Array, Ints
 from dynaesti.errors import InputError
 from dynaesti.inference.solvers.basis import Basis, DenseBasis, expected_rank, ragged_features
 from dynaesti.inference.solvers.contract import Posterior, Solver, SolverName
-from dynaesti.inference.solvers.level_matern32 import glide_form, gliding
+from dynaesti.inference.solvers.level_matern32 import level_matern32_form, level_matern32_solver
 from dynaesti.inference.solvers.state_space import (
-    ChainPosterior,
-    chain,
-    chains_alone,
-    pack_chains,
-    ragged_chains,
+    StateSpacePosterior,
+    batched_state_space,
+    is_markov,
+    pack_state_space,
+    state_space_model,
 )
 from dynaesti.inference.solvers.weight_space import (
-    Dense,
-    LowRank,
+    DenseSolver,
+    LowRankSolver,
     WeightPosterior,
     lowrank_basis,
-    pack,
+    pack_features,
 )
 from dynaesti.model import Kernel
 
@@ -31,7 +31,9 @@ FEW_FEATURES = 12  # are cheap, however few the instants
 PACKED = 150  # features up to which many short curves go together in one compiled call, rather than one by one
 
 
-def choose(kernel: Kernel, count: int, span: float, forced: SolverName | None = None) -> SolverName:
+def choose_solver(
+    kernel: Kernel, count: int, span: float, forced: SolverName | None = None
+) -> SolverName:
     """The cheapest solver that is exact for this kernel at so many instants over a span, or the forced one if it can."""
     if forced == "lowrank" and not kernel.low_rank:
         raise InputError(
@@ -54,32 +56,32 @@ def choose(kernel: Kernel, count: int, span: float, forced: SolverName | None = 
     return "dense" if count <= 24 else "statespace"
 
 
-def assemble(name: SolverName, kernels: Sequence[Kernel], instants: Sequence[Array]) -> Solver:
+def build_solver(name: SolverName, kernels: Sequence[Kernel], instants: Sequence[Array]) -> Solver:
     """One solver for many jobs of one kind."""
     if name == "statespace":
         counts = np.array([t.size for t in instants])
         chains = [
-            chain(k, t, (float(t.min()), float(t.max())))
+            state_space_model(k, t, (float(t.min()), float(t.max())))
             for k, t in zip(kernels, instants, strict=True)
         ]
-        return pack_chains(chains, np.concatenate([[0], np.cumsum(counts)]).astype(np.int64))
+        return pack_state_space(chains, np.concatenate([[0], np.cumsum(counts)]).astype(np.int64))
     bases = [_basis(name, k, t).features(t) for k, t in zip(kernels, instants, strict=True)]
     if name == "lowrank":
-        return pack(bases)
-    return Dense(
+        return pack_features(bases)
+    return DenseSolver(
         bases, np.concatenate([[0], np.cumsum([t.size for t in instants])]).astype(np.int64)
     )
 
 
-def states(name: SolverName, kernel: Kernel, ends: Array) -> tuple[int, int]:
+def state_dimensions(name: SolverName, kernel: Kernel, ends: Array) -> tuple[int, int]:
     """States that move and states in all of a kernel's chain, none for other solvers: only chains alike in both go together in one."""
     if name != "statespace":
         return 0, 0
-    link = chain(kernel, ends, (float(ends[0]), float(ends[-1])))
+    link = state_space_model(kernel, ends, (float(ends[0]), float(ends[-1])))
     return link.transition.shape[1], link.start.shape[0]
 
 
-def assemble_many(
+def build_batched_solver(
     kernel: Kernel,
     times: Array,
     starts: Ints,
@@ -90,37 +92,39 @@ def assemble_many(
     """One kernel on many curves: curve j has times[starts[j]:starts[j + 1]], its features span its own data, first[j] to last[j]."""
     packed = (
         kernel.low_rank
-        and not needs_place(kernel)
+        and not depends_on_span(kernel)
         and forced is None
         and expected_rank(kernel, float((last - first).max())) < PACKED
     )
-    if chains_alone(kernel) and forced in (None, "statespace"):
-        form = glide_form(kernel)
+    if is_markov(kernel) and forced in (None, "statespace"):
+        form = level_matern32_form(kernel)
         return (
-            ragged_chains(kernel, times, starts) if form is None else gliding(form, times, starts)
+            batched_state_space(kernel, times, starts)
+            if form is None
+            else level_matern32_solver(form, times, starts)
         )
     name = (
         "lowrank"
         if packed
-        else choose(kernel, int(np.diff(starts).max()), float((last - first).max()), forced)
+        else choose_solver(kernel, int(np.diff(starts).max()), float((last - first).max()), forced)
     )
-    if name == "lowrank" and not needs_place(kernel):
-        return LowRank(*ragged_features(kernel, times, starts, first, last))
+    if name == "lowrank" and not depends_on_span(kernel):
+        return LowRankSolver(*ragged_features(kernel, times, starts, first, last))
     kernels = [kernel.place(float(a), float(b)) for a, b in zip(first, last, strict=True)]
-    return assemble(name, kernels, [times[a:b] for a, b in pairwise(starts)])
+    return build_solver(name, kernels, [times[a:b] for a, b in pairwise(starts)])
 
 
-def needs_place(kernel: Kernel) -> bool:
+def depends_on_span(kernel: Kernel) -> bool:
     """Whether the kernel depends on where a curve's data lie."""
     return kernel.place(0.0, 1.0) != kernel
 
 
-def posterior(
+def build_posterior(
     name: SolverName, kernel: Kernel, instants: Array, precision: Array, shift: Array
 ) -> Posterior:
     """One curve's posterior given its sites on the curve."""
     if name == "statespace":
-        return ChainPosterior(kernel, instants, precision, shift)
+        return StateSpacePosterior(kernel, instants, precision, shift)
     basis = _basis(name, kernel, instants)
     return WeightPosterior(kernel, basis, basis.features(instants), precision, shift)
 

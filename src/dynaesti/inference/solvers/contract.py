@@ -3,7 +3,7 @@
 from typing import Literal, Protocol, TypeAlias
 
 from dynaesti.core import Array, Bools, Ints
-from dynaesti.inference.solvers.state_space import ChainPosterior
+from dynaesti.inference.solvers.state_space import StateSpacePosterior
 from dynaesti.inference.solvers.weight_space import WeightPosterior
 
 SolverName: TypeAlias = Literal["dense", "lowrank", "statespace"]
@@ -31,5 +31,5 @@ class Solver(Protocol):
 
 
 Posterior: TypeAlias = (
-    WeightPosterior | ChainPosterior
+    WeightPosterior | StateSpacePosterior
 )  # one curve given its sites: marginals, covariance, slopes, sample

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynaesti.core import Array, Bools, Ints, compiled
+from dynaesti.core import Array, Bools, Ints, jit
 from dynaesti.model import Kernel, Level, Matern32
 
 
-@compiled
-def glide(
+@jit
+def smooth_level_matern32(
     gaps: Array,
     decay: Array,
     rate: float,
@@ -112,8 +112,8 @@ def glide(
     return log_partition, proper
 
 
-@compiled
-def _glide_jobs(
+@jit
+def _smooth_curves(
     jobs: Ints,
     site_start: Ints,
     gaps: Array,
@@ -134,7 +134,7 @@ def _glide_jobs(
     kept = np.empty((most, 5))
     for job in jobs:
         a, b = site_start[job], site_start[job + 1]
-        log_partition[job], proper[job] = glide(
+        log_partition[job], proper[job] = smooth_level_matern32(
             gaps[a:b],
             decay[a:b],
             rate,
@@ -149,7 +149,7 @@ def _glide_jobs(
 
 
 @dataclass(frozen=True)
-class GlideForm:
+class LevelMatern32Form:
     """A kernel of this shape: rate and variance of the Matérn part, sd of the level."""
 
     rate: float
@@ -157,28 +157,28 @@ class GlideForm:
     level: float
 
 
-def glide_form(kernel: Kernel) -> GlideForm | None:
+def level_matern32_form(kernel: Kernel) -> LevelMatern32Form | None:
     """The numbers of a Matérn 3/2 with or without a level; None for other kernels."""
-    moving = [leaf for leaf in kernel.leaves if isinstance(leaf, Matern32)]
-    levels = [leaf for leaf in kernel.leaves if isinstance(leaf, Level)]
+    moving = [summand for summand in kernel.summands if isinstance(summand, Matern32)]
+    levels = [summand for summand in kernel.summands if isinstance(summand, Level)]
     if (
         len(moving) != 1
-        or len(moving) + len(levels) != len(kernel.leaves)
+        or len(moving) + len(levels) != len(kernel.summands)
         or not np.isfinite(moving[0].number("bandwidth"))
     ):
         return None
-    return GlideForm(
+    return LevelMatern32Form(
         moving[0].rate / moving[0].number("bandwidth"),
         moving[0].variance,
-        float(np.sqrt(sum(leaf.variance for leaf in levels))),
+        float(np.sqrt(sum(summand.variance for summand in levels))),
     )
 
 
 @dataclass(frozen=True)
-class Gliding:
+class LevelMatern32Solver:
     """Many curves of one such kernel."""
 
-    form: GlideForm
+    form: LevelMatern32Form
     gaps: Array
     decay: Array
     site_start: Ints
@@ -195,7 +195,7 @@ class Gliding:
     ) -> None:
         """Fill the posterior marginals at the sites of the chosen jobs."""
         form = self.form
-        _glide_jobs(
+        _smooth_curves(
             jobs,
             self.site_start,
             self.gaps,
@@ -212,8 +212,10 @@ class Gliding:
         )
 
 
-def gliding(form: GlideForm, times: Array, site_start: Ints) -> Gliding:
+def level_matern32_solver(
+    form: LevelMatern32Form, times: Array, site_start: Ints
+) -> LevelMatern32Solver:
     """The solver for curves at rising instants, one after the other."""
     gaps = np.diff(times, prepend=times[:1])
     gaps[site_start[:-1]] = 0.0
-    return Gliding(form, gaps, np.exp(-form.rate * gaps), site_start)
+    return LevelMatern32Solver(form, gaps, np.exp(-form.rate * gaps), site_start)

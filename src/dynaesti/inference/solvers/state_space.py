@@ -10,13 +10,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynaesti.core import Array, Bools, Ints, compiled, symmetric_root
-from dynaesti.inference.solvers.basis import Basis, SideBySide, leaf_basis
-from dynaesti.model import Kernel, Leaf, Level, Matern, Wiener
+from dynaesti.core import Array, Bools, Ints, jit, symmetric_root
+from dynaesti.inference.solvers.basis import Basis, SideBySide, summand_basis
+from dynaesti.model import BaseKernel, Kernel, Level, Matern, Wiener
 
 
 @dataclass(frozen=True)
-class Chain:
+class StateSpaceModel:
     """A curve at rising instants as a Markov chain: x_k = A_k x_{k−1} + noise Q_k, curve = H_k x_k.
 
     The first d states follow A (n, d, d) and Q; the others are constants. `start` is the covariance at the first instant.
@@ -29,7 +29,7 @@ class Chain:
     seen_slope: Array | None
 
 
-@compiled
+@jit
 def _smooth(
     transition: Array,
     noise: Array,
@@ -164,19 +164,21 @@ def _smooth(
     return log_partition, proper
 
 
-def chain(
+def state_space_model(
     kernel: Kernel, instants: Array, span: tuple[float, float], begins: Ints | None = None
-) -> Chain:
+) -> StateSpaceModel:
     """The Markov form of a kernel at rising instants; features of constant states cover the span.
 
     `begins` are the places where another curve begins, for many curves in a row (the first one at 0).
     """
-    moving = [leaf for leaf in kernel.leaves if not leaf.featured]
+    moving = [summand for summand in kernel.summands if not summand.has_finite_basis]
     gaps = np.diff(instants, prepend=instants[0])
     if begins is not None:
         gaps[begins] = 0.0
-    parts = [_moving(leaf, instants, gaps) for leaf in moving]
-    basis: Basis = SideBySide([leaf_basis(leaf, *span) for leaf in kernel.leaves if leaf.featured])
+    parts = [_moving(summand, instants, gaps) for summand in moving]
+    basis: Basis = SideBySide(
+        [summand_basis(summand, *span) for summand in kernel.summands if summand.has_finite_basis]
+    )
     size = sum(part.start.shape[0] for part in parts)
     n = instants.size
     transition, noise = np.zeros((n, size, size)), np.zeros((n, size, size))
@@ -197,8 +199,10 @@ def chain(
         at = block.stop
     if basis.rank:
         seen[:, size:], slope[:, size:] = basis.features(instants), basis.slopes(instants)
-    smooth = all(not isinstance(leaf, Wiener) and getattr(leaf, "order", 2) > 1 for leaf in moving)
-    return Chain(transition, noise, start, seen, slope if smooth else None)
+    smooth = all(
+        not isinstance(summand, Wiener) and getattr(summand, "order", 2) > 1 for summand in moving
+    )
+    return StateSpaceModel(transition, noise, start, seen, slope if smooth else None)
 
 
 @dataclass(frozen=True)
@@ -208,25 +212,27 @@ class _Part:
     start: Array
 
 
-def _moving(leaf: Leaf, instants: Array, gaps: Array) -> _Part:
-    if isinstance(leaf, Wiener):
-        noise = leaf.variance * np.diff(leaf.walked(instants), prepend=leaf.walked(instants[:1]))
-        start = leaf.variance * (leaf.start**2 + leaf.walked(instants[:1]))
+def _moving(summand: BaseKernel, instants: Array, gaps: Array) -> _Part:
+    if isinstance(summand, Wiener):
+        noise = summand.variance * np.diff(
+            summand.elapsed(instants), prepend=summand.elapsed(instants[:1])
+        )
+        start = summand.variance * (summand.start**2 + summand.elapsed(instants[:1]))
         return _Part(np.ones((gaps.size, 1, 1)), noise[:, None, None], start[:, None])
-    assert isinstance(leaf, Matern)
-    rate = leaf.rate / leaf.number("bandwidth")
+    assert isinstance(summand, Matern)
+    rate = summand.rate / summand.number("bandwidth")
     # companion form of (d/dt + rate)^order; exp of it is e^{-rate·dt} times a finite series (nilpotent part)
-    nilpotent = _companion(leaf.order, rate) + rate * np.eye(leaf.order)
+    nilpotent = _companion(summand.order, rate) + rate * np.eye(summand.order)
     series, power, factorial = (
-        np.zeros((gaps.size, leaf.order, leaf.order)),
-        np.eye(leaf.order),
+        np.zeros((gaps.size, summand.order, summand.order)),
+        np.eye(summand.order),
         1.0,
     )
-    for k in range(leaf.order):
+    for k in range(summand.order):
         series += (gaps**k / factorial)[:, None, None] * power
         power, factorial = power @ nilpotent, factorial * (k + 1)
     transition = np.exp(-rate * gaps)[:, None, None] * series
-    start = leaf.variance * _stationary(leaf.order, rate)
+    start = summand.variance * _stationary(summand.order, rate)
     noise = start - transition @ start @ transition.transpose(0, 2, 1)
     return _Part(transition, noise, start)
 
@@ -248,7 +254,7 @@ def _stationary(order: int, rate: float) -> Array:
     return np.array([[1.0, 0.0, -k], [0.0, k, 0.0], [-k, 0.0, rate**4]])
 
 
-@compiled
+@jit
 def _smooth_jobs(
     jobs: Ints,
     site_start: Ints,
@@ -285,7 +291,7 @@ def _smooth_jobs(
 
 
 @dataclass(frozen=True)
-class StateSpace:
+class StateSpaceSolver:
     """Curves as Markov chains of one shape, packed: a site a row, `start` a job each."""
 
     transition: Array
@@ -321,26 +327,28 @@ class StateSpace:
         )
 
 
-def pack_chains(chains: list[Chain], site_start: Ints) -> StateSpace:
+def pack_state_space(chains: list[StateSpaceModel], site_start: Ints) -> StateSpaceSolver:
     """Chains of one kernel's shape as one solver."""
     transition, noise, seen = (
         np.concatenate([getattr(link, name) for link in chains])
         for name in ("transition", "noise", "seen")
     )
-    return StateSpace(
+    return StateSpaceSolver(
         transition, noise, np.stack([link.start for link in chains]), seen, site_start
     )
 
 
-def chains_alone(kernel: Kernel) -> bool:
+def is_markov(kernel: Kernel) -> bool:
     """Whether a kernel is a chain that does not care where its data lie: Matérn, with or without a level."""
-    return not kernel.low_rank and all(isinstance(leaf, Matern | Level) for leaf in kernel.leaves)
+    return not kernel.low_rank and all(
+        isinstance(summand, Matern | Level) for summand in kernel.summands
+    )
 
 
-def ragged_chains(kernel: Kernel, times: Array, site_start: Ints) -> StateSpace:
+def batched_state_space(kernel: Kernel, times: Array, site_start: Ints) -> StateSpaceSolver:
     """Many curves of such a kernel, built in one go."""
-    whole = chain(kernel, times, (0.0, 1.0), site_start[:-1])
-    return StateSpace(
+    whole = state_space_model(kernel, times, (0.0, 1.0), site_start[:-1])
+    return StateSpaceSolver(
         whole.transition,
         whole.noise,
         np.broadcast_to(whole.start, (site_start.size - 1, *whole.start.shape)).copy(),
@@ -349,14 +357,14 @@ def ragged_chains(kernel: Kernel, times: Array, site_start: Ints) -> StateSpace:
     )
 
 
-class ChainPosterior:
+class StateSpacePosterior:
     """The posterior curve of one component in state space; any set of times is woven in among the instants."""
 
     def __init__(self, kernel: Kernel, instants: Array, precision: Array, shift: Array) -> None:
         self.kernel, self.instants, self.precision, self.shift = kernel, instants, precision, shift
         self.span = float(instants.min()), float(instants.max())
 
-    def _weave(self, t: Array) -> tuple[Chain, Array, Array, Ints]:
+    def _weave(self, t: Array) -> tuple[StateSpaceModel, Array, Array, Ints]:
         """The chain over instants and new times, its sites, and where each new time stands."""
         both = np.concatenate([self.instants, t])
         order = np.argsort(both, kind="stable")
@@ -368,14 +376,16 @@ class ChainPosterior:
             self.shift,
         )
         return (
-            chain(self.kernel, both[order], self.span),
+            state_space_model(self.kernel, both[order], self.span),
             precision,
             shift,
             place[self.instants.size :],
         )
 
     @staticmethod
-    def _run(link: Chain, seen: Array, precision: Array, shift: Array) -> tuple[Array, Array]:
+    def _run(
+        link: StateSpaceModel, seen: Array, precision: Array, shift: Array
+    ) -> tuple[Array, Array]:
         mean, var = np.empty(len(seen)), np.empty(len(seen))
         _smooth(
             link.transition,
@@ -396,17 +406,17 @@ class ChainPosterior:
         link, precision, shift, place = self._weave(t)
         mean, var = self._run(link, link.seen, precision, shift)
         rest = sum(
-            (leaf.cov(t, t) - np.einsum("ij,ij->i", b, b) for leaf, b in self._featured(t)),
+            (summand.cov(t, t) - np.einsum("ij,ij->i", b, b) for summand, b in self._featured(t)),
             np.zeros(t.size),
         )
         return mean[place], var[place] + np.maximum(rest, 0.0)
 
-    def _featured(self, t: Array) -> list[tuple[Leaf, Array]]:
+    def _featured(self, t: Array) -> list[tuple[BaseKernel, Array]]:
         """Leaves that are constant states, with their features: what these leave out, a forecast does not know."""
         return [
-            (leaf, leaf_basis(leaf, *self.span).features(t))
-            for leaf in self.kernel.leaves
-            if leaf.featured
+            (summand, summand_basis(summand, *self.span).features(t))
+            for summand in self.kernel.summands
+            if summand.has_finite_basis
         ]
 
     def covariance(self, t: Array) -> Array:
@@ -418,7 +428,7 @@ class ChainPosterior:
             impulse[place[j]] = 1.0
             cov[j] = self._run(link, link.seen, precision, impulse)[0][place]
         return 0.5 * (cov + cov.T) + sum(
-            (leaf.cov(t[:, None], t) - b @ b.T for leaf, b in self._featured(t)),
+            (summand.cov(t[:, None], t) - b @ b.T for summand, b in self._featured(t)),
             np.zeros(cov.shape),
         )
 
@@ -440,10 +450,10 @@ class ChainPosterior:
     def _slope_rest(self, t: Array) -> tuple[Array, Array]:
         """The same for slopes: their variance, and covariance with the value."""
         var, cross = np.zeros(t.size), np.zeros(t.size)
-        for leaf, b in self._featured(t):
-            d = leaf_basis(leaf, *self.span).slopes(t)
-            var += leaf.cov_slopes(t, t) - np.einsum("ij,ij->i", d, d)
-            cross += leaf.cov_slope(t, t) - np.einsum("ij,ij->i", d, b)
+        for summand, b in self._featured(t):
+            d = summand_basis(summand, *self.span).slopes(t)
+            var += summand.cov_slopes(t, t) - np.einsum("ij,ij->i", d, d)
+            cross += summand.cov_slope(t, t) - np.einsum("ij,ij->i", d, b)
         return np.maximum(var, 0.0), cross
 
     def sample(self, t: Array, size: int, rng: np.random.Generator) -> Array:

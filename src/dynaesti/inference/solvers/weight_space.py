@@ -1,6 +1,6 @@
 """Solvers in weight space: the curve is b(t)·w + rest with w ~ N(0, I) a priori, so the posterior of w is r × r.
 
-`LowRank` packs many ragged curves for one compiled call; `Dense` is one curve with as many features as instants, by LAPACK.
+`LowRankSolver` packs many ragged curves for one compiled call; `DenseSolver` is one curve with as many features as instants, by LAPACK.
 Sites reach the solvers in natural form on the curve itself: exp(shift·g − ½·precision·g²).
 """
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynaesti.core import Array, Bools, Ints, compiled, dot, symmetric_root
+from dynaesti.core import Array, Bools, Ints, dot, jit, symmetric_root
 from dynaesti.inference.solvers.basis import Basis, kernel_basis, lower_root, solve_lower
 from dynaesti.model import Kernel
 
@@ -20,7 +20,7 @@ SITES = 256  # sites at a time: a feature's block stays in the fastest cache
 KEPT = 100_000  # numbers of features that a posterior keeps: they are asked for again, and take longer than the rest of it
 
 
-@compiled
+@jit
 def lowrank_weights(b: Array, tau: Array, nu: Array, a: Array, w: Array) -> tuple[bool, float]:
     """Posterior of the weights from features b (rank × sites): `a` gets L⁻¹ of A = I + B T Bᵀ = L Lᵀ, `w` the mean.
 
@@ -60,7 +60,7 @@ def lowrank_weights(b: Array, tau: Array, nu: Array, a: Array, w: Array) -> tupl
     return True, 0.5 * total - log_det
 
 
-@compiled
+@jit
 def lowrank_at(b: Array, a: Array, w: Array, m: Array, v: Array) -> None:
     """Mean and variance of the curve at the sites whose features are b."""
     r, n = b.shape
@@ -88,7 +88,7 @@ def lowrank_at(b: Array, a: Array, w: Array, m: Array, v: Array) -> None:
                 m[s] += f * row[s]
 
 
-@compiled
+@jit
 def _lowrank_marginals(
     jobs: Ints,
     features: Array,
@@ -121,7 +121,7 @@ def _lowrank_marginals(
             lowrank_at(b, a, w, mean[first:last], var[first:last])
 
 
-@compiled
+@jit
 def _cholesky(a: Array, r: int) -> bool:
     """Factor the lower triangle in place; False when it is not positive definite."""
     for j in range(r):
@@ -137,7 +137,7 @@ def _cholesky(a: Array, r: int) -> bool:
     return True
 
 
-@compiled
+@jit
 def _invert_lower(a: Array, r: int) -> float:
     """Invert a lower triangle in place; returns the log of its determinant (½ log |A|)."""
     log_det = 0.0
@@ -154,7 +154,7 @@ def _invert_lower(a: Array, r: int) -> float:
 
 
 @dataclass(frozen=True)
-class LowRank:
+class LowRankSolver:
     """Many curves' features in one flat array: curve j has features[feature_start[j]:feature_start[j+1]], feature by feature."""
 
     features: Array
@@ -194,11 +194,11 @@ class LowRank:
         return np.concatenate([np.einsum("ij,ij->j", part, part) for part in parts])
 
 
-def pack(features: list[Array]) -> LowRank:
+def pack_features(features: list[Array]) -> LowRankSolver:
     """Curves with features (sites × rank) each."""
     sizes = np.array([f.size for f in features], dtype=np.int64)
     counts = np.array([len(f) for f in features], dtype=np.int64)
-    return LowRank(
+    return LowRankSolver(
         np.concatenate([f.T.ravel() for f in features]),
         _starts(sizes),
         np.array([f.shape[1] for f in features], dtype=np.int64),
@@ -211,7 +211,7 @@ def _starts(counts: Ints) -> Ints:
 
 
 @dataclass(frozen=True)
-class Dense:
+class DenseSolver:
     """Curves with one feature an instant: the oracle, and the way for kernels without a small form."""
 
     features: list[Array]
@@ -264,10 +264,10 @@ class WeightPosterior:
         """Features at the sites' own instants."""
         return self.basis.features(instants) if self._at_sites is None else self._at_sites
 
-    def widened(self, widening: Array) -> WeightPosterior:
+    def corrected(self, covariance_correction: Array) -> WeightPosterior:
         """The same curve with covariance L⁻ᵀ (I + widening) L⁻¹ of its weights."""
         out = copy(self)
-        out.wider = lower_root(np.eye(self.rank) + widening).T
+        out.wider = lower_root(np.eye(self.rank) + covariance_correction).T
         return out
 
     def _spread(self, rows: Array) -> Array:

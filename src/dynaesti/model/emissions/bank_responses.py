@@ -4,18 +4,18 @@ import numpy as np
 
 from dynaesti.core import Array, Ints
 from dynaesti.model.emissions.base import Emissions
-from dynaesti.model.items.bank import Bank
-from dynaesti.model.items.custom import OwnModel
-from dynaesti.model.links import Points
+from dynaesti.model.items.bank import ItemBank
+from dynaesti.model.items.custom import CustomItemModel
+from dynaesti.model.links import LinkedPoints
 
 
-class BankAnswers(Emissions):
+class BankResponses(Emissions):
     """Answers to known items: y is the ability on the reported scale, y = gain · z + shift."""
 
     kind = "bank_answers"
 
     def __init__(
-        self, bank: Bank, item: Ints, code: Array, weight: Array, gain: float, shift: float
+        self, bank: ItemBank, item: Ints, code: Array, weight: Array, gain: float, shift: float
     ) -> None:
         self.bank, self.item, self.code, self.weight = bank, item, code, weight
         self.gain, self.shift = gain, shift
@@ -23,12 +23,12 @@ class BankAnswers(Emissions):
     def __len__(self) -> int:
         return self.item.size
 
-    def log_prob(self, at: Points, rows: Ints) -> Array:
-        theta = self.bank.metric.theta(
+    def log_prob(self, at: LinkedPoints, rows: Ints) -> Array:
+        theta = self.bank.ability_scale.theta(
             (np.asarray(at.y).reshape(rows.size, -1) - self.shift) / self.gain
         )
         out = np.empty(theta.shape)
-        block_of, place = self.bank.place_of_items()
+        block_of, place = self.bank.index_in_blocks()
         for k, block in enumerate(self.bank.blocks):
             mine = np.flatnonzero(block_of[self.item[rows]] == k)
             if not mine.size:
@@ -36,7 +36,7 @@ class BankAnswers(Emissions):
             items = place[self.item[rows[mine]]]
             basis = block.model.rows(block.u[items], theta[mine])
             code = self.code[rows[mine]]
-            if block.model.categorical or isinstance(block.model, OwnModel):
+            if block.model.categorical or isinstance(block.model, CustomItemModel):
                 out[mine] = basis[np.arange(mine.size), code.astype(np.int64)]
             else:
                 terms, constant = block.model.terms(code, block.values[items])
@@ -52,7 +52,7 @@ class BankAnswers(Emissions):
         )
         return np.asarray(first[inverse].astype(np.int64))
 
-    def take(self, rows: Ints) -> "BankAnswers":
-        return BankAnswers(
+    def take(self, rows: Ints) -> "BankResponses":
+        return BankResponses(
             self.bank, self.item[rows], self.code[rows], self.weight[rows], self.gain, self.shift
         )

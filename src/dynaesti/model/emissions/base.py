@@ -5,8 +5,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dynaesti.core import Array, Ints, as_vector, refuse
-from dynaesti.model.links import POSITIVE, REAL, UNIT, Link, Points
+from dynaesti.core import Array, Ints, as_vector, raise_where
+from dynaesti.model.links import POSITIVE, REAL, UNIT, Link, LinkedPoints
 
 
 class Emissions:
@@ -23,7 +23,7 @@ class Emissions:
     def __len__(self) -> int:
         raise NotImplementedError
 
-    def log_prob(self, at: Points, rows: Ints) -> Array:
+    def log_prob(self, at: LinkedPoints, rows: Ints) -> Array:
         """Log f_i(y) for the observations `rows`, at points of shape (len(rows), …)."""
         raise NotImplementedError
 
@@ -90,7 +90,7 @@ def first_equal_row(columns: list[Array]) -> Ints:
     return first[inverse].astype(np.int64)
 
 
-def as_column(values: Array, rows: Ints, at: Points) -> Array:
+def as_column(values: Array, rows: Ints, at: LinkedPoints) -> Array:
     """Parameters of the chosen rows, shaped to broadcast against the points."""
     return values[rows].reshape((-1,) + (1,) * (at.x.ndim - 1))
 
@@ -98,7 +98,7 @@ def as_column(values: Array, rows: Ints, at: Points) -> Array:
 def as_counts(values: Any, name: str) -> Array:
     """Whole numbers from 0."""
     counts = as_vector(values, name)
-    refuse(
+    raise_where(
         (counts < 0) | (counts != np.round(counts)),
         name,
         "not whole numbers of at least 0",
@@ -110,14 +110,14 @@ def as_counts(values: Any, name: str) -> Array:
 def as_positive(values: Any, name: str, length: int) -> Array:
     """Positive numbers, one for all or one each."""
     vector = as_vector(values, name, length)
-    refuse(vector <= 0, name, "not positive", "give positive numbers")
+    raise_where(vector <= 0, name, "not positive", "give positive numbers")
     return vector
 
 
 def refuse_extreme(name: str, values: Array, noise: Array) -> None:
     """Refuse values or noise whose squares cannot be computed with."""
     far = (np.abs(values) > EXTREME) | (noise > EXTREME) | (noise < 1 / EXTREME)
-    refuse(far, name, f"too extreme (beyond {EXTREME:g}, or its inverse)", "use another unit")
+    raise_where(far, name, f"too extreme (beyond {EXTREME:g}, or its inverse)", "use another unit")
 
 
 EXTREME = 1e100

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import betaln, gammaln
 
-from dynaesti.core import Array, Ints, as_numbers, as_vector, refuse
+from dynaesti.core import Array, Ints, as_numbers, as_vector, raise_where
 from dynaesti.errors import InputError
 from dynaesti.model.emissions.base import (
     ArrayEmissions,
@@ -16,7 +16,7 @@ from dynaesti.model.emissions.base import (
     refuse_extreme,
 )
 from dynaesti.model.items.polytomous import log_between
-from dynaesti.model.links import POSITIVE, UNIT, Link, Points
+from dynaesti.model.links import POSITIVE, UNIT, Link, LinkedPoints
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +28,7 @@ class Bernoulli(ArrayEmissions):
 
     def __post_init__(self) -> None:
         votes = as_vector(self.votes, "Bernoulli votes")
-        refuse(
+        raise_where(
             (votes != 0) & (votes != 1),
             "Bernoulli votes",
             "neither 0 nor 1",
@@ -36,7 +36,7 @@ class Bernoulli(ArrayEmissions):
         )
         self._set(votes=votes)
 
-    def log_prob(self, at: Points, rows: Ints) -> Array:
+    def log_prob(self, at: LinkedPoints, rows: Ints) -> Array:
         return np.where(as_column(self.votes, rows, at) == 1, at.log, at.log_complement)
 
     def rough(self, link: Link) -> Array:
@@ -57,13 +57,13 @@ class Binomial(ArrayEmissions):
     def __post_init__(self) -> None:
         successes = as_counts(self.successes, "Binomial successes")
         trials = as_vector(self.trials, "Binomial trials", successes.size)
-        refuse(
+        raise_where(
             (trials < 1) | (trials != np.round(trials)),
             "Binomial trials",
             "not whole numbers of at least 1",
             "give counts",
         )
-        refuse(
+        raise_where(
             successes > trials,
             "Binomial successes",
             "larger than their trials",
@@ -71,7 +71,7 @@ class Binomial(ArrayEmissions):
         )
         self._set(successes=successes, trials=trials)
 
-    def log_prob(self, at: Points, rows: Ints) -> Array:
+    def log_prob(self, at: LinkedPoints, rows: Ints) -> Array:
         k, n = as_column(self.successes, rows, at), as_column(self.trials, rows, at)
         choose = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
         with np.errstate(invalid="ignore"):  # 0 · -inf where a side has no votes
@@ -100,7 +100,7 @@ class Poisson(ArrayEmissions):
             counts=counts, exposure=as_positive(self.exposure, "Poisson exposure", counts.size)
         )
 
-    def log_prob(self, at: Points, rows: Ints) -> Array:
+    def log_prob(self, at: LinkedPoints, rows: Ints) -> Array:
         k, e = as_column(self.counts, rows, at), as_column(self.exposure, rows, at)
         with np.errstate(invalid="ignore", over="ignore"):
             return np.where(k > 0, k * (at.log + np.log(e)), 0.0) - e * at.y - gammaln(k + 1)
@@ -129,7 +129,7 @@ class NegativeBinomial(ArrayEmissions):
             exposure=as_positive(self.exposure, "NegativeBinomial exposure", counts.size),
         )
 
-    def log_prob(self, at: Points, rows: Ints) -> Array:
+    def log_prob(self, at: LinkedPoints, rows: Ints) -> Array:
         k, r, e = (as_column(v, rows, at) for v in (self.counts, self.size, self.exposure))
         log_odds = at.log + np.log(e) - np.log(r)  # log μ/r
         # Γ(k + r) / (Γ(r) k!) = 1 / (k B(k, r)): a difference of two log Γ would lose all digits for large sizes
@@ -157,7 +157,7 @@ class Gaussian(ArrayEmissions):
         self._set(values=values, sd=as_positive(self.sd, "Gaussian sd", values.size))
         refuse_extreme("Gaussian values", values, self.sd)
 
-    def log_prob(self, at: Points, rows: Ints) -> Array:
+    def log_prob(self, at: LinkedPoints, rows: Ints) -> Array:
         sd = as_column(self.sd, rows, at)
         return np.asarray(
             -0.5 * ((as_column(self.values, rows, at) - at.y) / sd) ** 2
@@ -195,7 +195,7 @@ class StudentT(ArrayEmissions):
         )
         refuse_extreme("StudentT values", values, self.scale)
 
-    def log_prob(self, at: Points, rows: Ints) -> Array:
+    def log_prob(self, at: LinkedPoints, rows: Ints) -> Array:
         m, s, v = (as_column(p, rows, at) for p in (self.values, self.scale, self.df))
         constant = gammaln((v + 1) / 2) - gammaln(v / 2) - 0.5 * np.log(v * np.pi) - np.log(s)
         return constant - (v + 1) / 2 * np.log1p(((m - at.y) / s) ** 2 / v)
@@ -224,8 +224,8 @@ class Ordinal(ArrayEmissions):
                 f"Ordinal cuts: shape {cuts.shape} for {grades.size} grades; give (K,) or (n, K)"
             )
         rising = np.asarray(np.isfinite(cuts).all(axis=1) & (np.diff(cuts, axis=1) > 0).all(axis=1))
-        refuse(~rising, "Ordinal cuts", "not strictly rising", "sort the cut points")
-        refuse(
+        raise_where(~rising, "Ordinal cuts", "not strictly rising", "sort the cut points")
+        raise_where(
             grades > cuts.shape[1],
             "Ordinal grades",
             f"above the highest grade {cuts.shape[1]}",
@@ -233,6 +233,6 @@ class Ordinal(ArrayEmissions):
         )
         self._set(grades=grades, cuts=cuts)
 
-    def log_prob(self, at: Points, rows: Ints) -> Array:
+    def log_prob(self, at: LinkedPoints, rows: Ints) -> Array:
         cuts = self.cuts[rows].reshape((-1,) + (1,) * (at.x.ndim - 1) + (self.cuts.shape[1],))
         return log_between(at.y[..., None] - cuts, as_column(self.grades, rows, at))

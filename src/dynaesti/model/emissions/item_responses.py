@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from dynaesti.core import Array, Ints, as_numbers, as_vector, refuse
+from dynaesti.core import Array, Ints, as_numbers, as_vector, raise_where
 from dynaesti.errors import InputError
 from dynaesti.model.emissions.base import Emissions, as_counts, first_equal_row
 from dynaesti.model.items.registry import item_model
-from dynaesti.model.links import Points
+from dynaesti.model.links import LinkedPoints
 
 KNOWN_ITEMS = {
     "2PL": ("a", "b"),
@@ -42,7 +42,7 @@ class ItemResponses(Emissions):
         self.resp = as_counts(resp, "ItemResponses resp")
         self.params = tuple(self._parameter(name, params[name]) for name in self.names)
         top = self.params[-1].shape[1] if self.thresholds else 1
-        refuse(
+        raise_where(
             self.resp > top,
             "ItemResponses resp",
             f"above the item's highest category {top}",
@@ -51,7 +51,7 @@ class ItemResponses(Emissions):
         self._check_bounds(dict(zip(self.names, self.params, strict=True)))
         self.model = item_model(model, signed=True)
         steps = {f"b{k + 1}": self.params[1][:, k] for k in range(top)} if self.thresholds else {}
-        self.u = self.model.recover(
+        self.u = self.model.unconstrain(
             dict(zip(self.names, self.params, strict=True)) | steps, top + 1
         )
 
@@ -70,16 +70,18 @@ class ItemResponses(Emissions):
             bad = np.asarray(~np.isfinite(params["b"]).all(axis=1))
             if self.name == "GRM":
                 bad |= (np.diff(params["b"], axis=1) <= 0).any(axis=1)
-                refuse(
+                raise_where(
                     params["a"] <= 0,
                     "ItemResponses a",
                     "not positive",
                     "a graded item needs a positive slope",
                 )
-            refuse(bad, "ItemResponses b", "not finite rising thresholds", "sort the thresholds")
+            raise_where(
+                bad, "ItemResponses b", "not finite rising thresholds", "sort the thresholds"
+            )
         if "c" in params:
             upper = params.get("d", np.ones(len(self)))
-            refuse(
+            raise_where(
                 (params["c"] < 0) | (params["c"] >= upper) | (upper > 1),
                 "ItemResponses c (and d)",
                 "outside 0 ≤ c < d ≤ 1",
@@ -89,7 +91,7 @@ class ItemResponses(Emissions):
     def __len__(self) -> int:
         return self.resp.size
 
-    def log_prob(self, at: Points, rows: Ints) -> Array:
+    def log_prob(self, at: LinkedPoints, rows: Ints) -> Array:
         theta = np.asarray(at.y).reshape(rows.size, -1)
         every = self.model.rows(self.u[rows], theta)
         return every[np.arange(rows.size), self.resp[rows].astype(np.int64)].reshape(np.shape(at.y))

@@ -19,7 +19,7 @@ from dynaesti.model.emissions.families import (
 )
 from dynaesti.model.emissions.item_responses import ItemResponses
 from dynaesti.model.emissions.tables import Functions, Table
-from dynaesti.model.links import Points
+from dynaesti.model.links import LinkedPoints
 
 
 class Mixed(Emissions):
@@ -44,10 +44,10 @@ class Mixed(Emissions):
             if where.size:
                 yield part, rows[where] - self.starts[k], where
 
-    def log_prob(self, at: Points, rows: Ints) -> Array:
+    def log_prob(self, at: LinkedPoints, rows: Ints) -> Array:
         out = np.empty_like(at.x)
         for part, inner, where in self._split(rows):
-            out[where] = part.log_prob(Points(at.x[where], at.link), inner)
+            out[where] = part.log_prob(LinkedPoints(at.x[where], at.link), inner)
         return out
 
     def distinct(self) -> Ints | None:
@@ -125,7 +125,7 @@ def as_emissions(given: Any) -> Emissions:
     return parts[0] if len(parts) == 1 else Mixed(parts)
 
 
-def parts_of(emissions: Emissions) -> tuple[tuple[Emissions, slice], ...]:
+def emission_blocks(emissions: Emissions) -> tuple[tuple[Emissions, slice], ...]:
     """The kinds within, each with the observations it covers."""
     if not isinstance(emissions, Mixed):
         return ((emissions, slice(0, len(emissions))),)
@@ -141,7 +141,7 @@ def check_evidence(emissions: Emissions, log_evidence: Array) -> None:
     """Refuse a log probability above 0 of what has probabilities: the numbers have failed, and nothing that follows can be right."""
     slack = EVIDENCE_SLACK * (1 + len(emissions))
     if (
-        all(part.discrete for part, _ in parts_of(emissions))
+        all(part.discrete for part, _ in emission_blocks(emissions))
         and np.max(log_evidence, initial=-np.inf) > slack
     ):
         raise EmissionError(

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from dynaesti.core import Array, Ints, as_numbers, as_vector, refuse
+from dynaesti.core import Array, Ints, as_numbers, as_vector, raise_where
 from dynaesti.errors import EmissionError, InputError
 from dynaesti.model.emissions.base import Emissions
-from dynaesti.model.links import POSITIVE, UNIT, Link, Points
+from dynaesti.model.links import POSITIVE, UNIT, Link, LinkedPoints
 
 
 class Functions(Emissions):
@@ -23,7 +23,7 @@ class Functions(Emissions):
     def __len__(self) -> int:
         return len(self.functions)
 
-    def log_prob(self, at: Points, rows: Ints) -> Array:
+    def log_prob(self, at: LinkedPoints, rows: Ints) -> Array:
         out = np.empty_like(at.x)
         for k, row in enumerate(rows):
             out[k] = self._call(int(row), at.y[k])
@@ -73,14 +73,14 @@ class Table(Emissions):
             raise InputError(
                 f"Table log_lik: shape {rows.shape} for a grid of {self.grid.size}; give one row an emission"
             )
-        refuse(
+        raise_where(
             np.isnan(rows).any(axis=1) | (rows == np.inf).any(axis=1),
             "Table log_lik (rows)",
             "NaN or +inf somewhere",
             "give log-likelihoods; impossible is -inf",
             EmissionError,
         )
-        refuse(
+        raise_where(
             (rows == -np.inf).all(axis=1),
             "Table log_lik (rows)",
             "-inf everywhere",
@@ -92,7 +92,7 @@ class Table(Emissions):
     def __len__(self) -> int:
         return len(self.log_lik)
 
-    def log_prob(self, at: Points, rows: Ints) -> Array:
+    def log_prob(self, at: LinkedPoints, rows: Ints) -> Array:
         sign, splines = self._splines(at.link)
         x = at.x * sign
         return np.stack([splines[row](x[k]) for k, row in enumerate(rows)])

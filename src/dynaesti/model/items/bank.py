@@ -9,11 +9,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dynaesti.core import Array, Bools, Ints, in_threads, joined
+from dynaesti.core import Array, Bools, Ints, concatenate_rows, run_in_threads
 from dynaesti.model.items.base import ItemModel
 from dynaesti.model.items.continuous import GaussianItem
-from dynaesti.model.items.custom import OwnModel
-from dynaesti.model.items.priors import Leaning, can_pool, learned, plain, pooled
+from dynaesti.model.items.custom import CustomItemModel
+from dynaesti.model.items.priors import (
+    ItemPrior,
+    estimate_hyperprior,
+    fixed_prior,
+    has_location_and_slope,
+    pooled_location_prior,
+)
 
 BOUND = 1e-3  # a parameter so near its bound stands there
 NEWTON_STEPS = 10
@@ -22,7 +28,7 @@ SETTLED = (
 )
 BATCH = 1_000_000  # slopes at a time
 HYPER_ITEMS = 20  # fewer items than this do not learn their priors from each other
-FEW_PLACE, FEW_SPREAD = (
+FEW_LOCATION_SD, FEW_LOG_SCALE_SD = (
     2.0,
     0.5,
 )  # sds of the weak priors of a small population's mean and log sd, in the items' unit
@@ -33,7 +39,7 @@ STEEPEST = 50.0  # slope: the finest grid of abilities resolves no more, so what
 
 
 @dataclass(frozen=True)
-class Metric:
+class AbilityScale:
     """Abilities in the items' metric: θ = location + scale · z, with z of unit variance.
 
     The location is free where some item's difficulty is anchored, the scale where some item's slope is (Rasch, anchors), unless the
@@ -54,8 +60,8 @@ class Metric:
         if not self.few:
             return 0.0
         return -0.5 * (
-            self.free_location * (self.location / FEW_PLACE) ** 2
-            + self.free_scale * (self.log_scale / FEW_SPREAD) ** 2
+            self.free_location * (self.location / FEW_LOCATION_SD) ** 2
+            + self.free_scale * (self.log_scale / FEW_LOG_SCALE_SD) ** 2
         )
 
     @property
@@ -74,7 +80,7 @@ class Metric:
 
 
 @dataclass(frozen=True)
-class Block:
+class ItemBlock:
     """Items of one model with equally many categories, and where their rows begin."""
 
     model: ItemModel
@@ -87,7 +93,7 @@ class Block:
     prior_mean: Array  # (parameters,)
     prior_sd: Array  # infinite where there is no prior
     weak: bool = False  # whether the priors are the weak ones, the items' places pooled
-    given: Leaning | None = None  # the priors of other items, which these are to join
+    given: ItemPrior | None = None  # the priors of other items, which these are to join
 
     @property
     def depth(self) -> int:
@@ -100,16 +106,16 @@ class Block:
         return self.first_row + self.depth * len(self.items)
 
     @cached_property
-    def leaning(self) -> Leaning:
+    def item_prior(self) -> ItemPrior:
         """The items' prior, as it is for items here."""
         priors = self.model.priors(self.size)
         if self.given is not None:
             return self.given
-        if self.weak and can_pool(priors):
-            return pooled(self.u, self.free, priors)
-        return plain(self.u, self.free, self.prior_mean, self.prior_sd)
+        if self.weak and has_location_and_slope(priors):
+            return pooled_location_prior(self.u, self.free, priors)
+        return fixed_prior(self.u, self.free, self.prior_mean, self.prior_sd)
 
-    def log_room(self, curvature: Array) -> float:
+    def laplace_log_volume(self, curvature: Array) -> float:
         """Log of the room that the answers leave the free parameters of what their priors gave them (by Laplace's method)."""
         scaled = self.prior_sd[:, None] * curvature * self.prior_sd
         both = self.free[:, :, None] & self.free[:, None, :]
@@ -123,7 +129,7 @@ class Block:
 
     def rows(self, theta: Array) -> Array:
         """All rows of the block, flat: (rows, points)."""
-        return joined(
+        return concatenate_rows(
             [
                 self.model.rows(self.u[part], theta).reshape(-1, theta.size)
                 for part in self._batches(theta.size)
@@ -174,7 +180,7 @@ class Block:
 
     def improved(
         self, counts: Array, theta: Array, threads: int | None = None
-    ) -> tuple[Block, Array]:
+    ) -> tuple[ItemBlock, Array]:
         """The block at the maximum of expected log-likelihood + log prior, and each item's curvature there."""
         shaped = counts.reshape(len(self.u), self.depth, -1)
         if self.model.shared:
@@ -184,20 +190,20 @@ class Block:
         def run(part: slice) -> None:
             u[part], curvature[part] = _newton(self, part, shaped[part], theta)
 
-        in_threads(run, self._batches(theta.size), threads)
+        run_in_threads(run, self._batches(theta.size), threads)
         return replace(self, u=u), curvature
 
 
 def _evaluated(
-    block: Block, which: Ints, u: Array, counts: Array, theta: Array
+    block: ItemBlock, which: Ints, u: Array, counts: Array, theta: Array
 ) -> tuple[Array, Array, Array]:
     """Expected log-likelihood + log prior of some of a block's items at u, its gradient and its curvature."""
     value, gradient, curvature = block.model.evaluated(u, theta, counts)
-    log_prior, pull, bend = block.leaning.evaluated(u, block.leaning.slope[which])
+    log_prior, pull, bend = block.item_prior.evaluated(u, block.item_prior.slope[which])
     return value + log_prior, gradient + pull, curvature + bend
 
 
-def _newton(block: Block, part: slice, counts: Array, theta: Array) -> tuple[Array, Array]:
+def _newton(block: ItemBlock, part: slice, counts: Array, theta: Array) -> tuple[Array, Array]:
     """Damped Newton steps for a batch of items; those at rest drop out."""
     u, free, which = block.u[part].copy(), block.free[part], np.arange(len(block.u))[part]
     value, gradient, curvature = _evaluated(block, which, u, counts, theta)
@@ -227,7 +233,7 @@ def _newton(block: Block, part: slice, counts: Array, theta: Array) -> tuple[Arr
 
 
 def _halved(
-    block: Block,
+    block: ItemBlock,
     which: Ints,
     u: Array,
     step: Array,
@@ -264,7 +270,7 @@ def _solve_free(curvature: Array, gradient: Array, free: Bools) -> Array:
     return np.where(free, np.einsum("ipq,iq->ip", vectors, along), 0.0)
 
 
-def _improve_shared(block: Block, counts: Array, theta: Array) -> tuple[Block, Array]:
+def _improve_shared(block: ItemBlock, counts: Array, theta: Array) -> tuple[ItemBlock, Array]:
     """Rating scales: steps u = own difficulty + thresholds shared by all items, which sum to zero."""
     count, steps = block.u.shape
     every = np.arange(count)
@@ -301,22 +307,22 @@ def _improve_shared(block: Block, counts: Array, theta: Array) -> tuple[Block, A
     return replace(block, u=own[:, None] + tau), curvature
 
 
-class Improved(NamedTuple):
+class MStepResult(NamedTuple):
     """What an M-step finds."""
 
-    bank: Bank
+    bank: ItemBank
     weights: Array  # root of the information about each free parameter: weighted moves are in standard errors
-    log_room: (
+    laplace_log_volume: (
         float  # of all items under priors that are learned from them, see `Block.log_room`; else 0
     )
 
 
 @dataclass(frozen=True)
-class Bank:
+class ItemBank:
     """All items. Rows of a block's k-th item begin at first_row + k · depth."""
 
-    blocks: tuple[Block, ...]
-    metric: Metric
+    blocks: tuple[ItemBlock, ...]
+    ability_scale: AbilityScale
     priors: str | None = (
         "weak"  # "weak", "sparse" (items have few answers: learned as hierarchical ones are), "hierarchical" or None
     )
@@ -332,44 +338,47 @@ class Bank:
         return sum(len(block.items) for block in self.blocks)
 
     @property
-    def needs_unit(self) -> bool:
+    def learns_hyperpriors(self) -> bool:
         """Whether priors bear on so many thin items that they must be kept from deciding the unit of ability."""
         return self.priors in ("sparse", "hierarchical")
 
     def rows(self, z: Array) -> Array:
         """Basis rows of all items at abilities z: (rows, points)."""
-        theta = self.metric.theta(z)
-        return joined([block.rows(theta) for block in self.blocks])
+        theta = self.ability_scale.theta(z)
+        return concatenate_rows([block.rows(theta) for block in self.blocks])
 
     def log_prior(self) -> float:
         """Log prior of all items, and of the population where it is a small one."""
-        return sum(block.leaning.log_density for block in self.blocks) + self.metric.log_prior()
+        return (
+            sum(block.item_prior.log_density for block in self.blocks)
+            + self.ability_scale.log_prior()
+        )
 
-    def improved(self, counts: Array, z: Array, threads: int | None = None) -> Improved:
-        """The M-step: every item, then the priors' own parameters, from expected counts. The metric is not for it: see `remetred`."""
+    def improved(self, counts: Array, z: Array, threads: int | None = None) -> MStepResult:
+        """The M-step: every item, then the priors' own parameters, from expected counts. The metric is not for it: see `rescaled`."""
         seen = np.flatnonzero(np.abs(counts).max(axis=0) > 1e-14)  # nobody is at the grid's ends
         counts, z = (
             np.ascontiguousarray(counts[:, seen[0] : seen[-1] + 1]),
             z[seen[0] : seen[-1] + 1],
         )
-        theta = self.metric.theta(z)
+        theta = self.ability_scale.theta(z)
         moved = [
             block.improved(counts[block.first_row : block.end_row], theta, threads)
             for block in self.blocks
         ]
         blocks = [block for block, _ in moved]
-        if self.needs_unit:
+        if self.learns_hyperpriors:
             blocks = [_with_learned_prior(block, curvature) for block, curvature in moved]
         room = (
             sum(
-                block.log_room(curvature)
+                block.laplace_log_volume(curvature)
                 for block, (_, curvature) in zip(self.blocks, moved, strict=True)
             )
-            if self.needs_unit
+            if self.learns_hyperpriors
             else 0.0
         )
         improved = replace(self, blocks=tuple(blocks))
-        return Improved(improved, improved._weights([curvature for _, curvature in moved]), room)
+        return MStepResult(improved, improved._weights([curvature for _, curvature in moved]), room)
 
     # --- as one vector, for acceleration --------------------------------------------------------------
 
@@ -378,23 +387,23 @@ class Bank:
         """Free parameters of the items and the metric."""
         return (
             sum(int(block.free.sum()) for block in self.blocks)
-            + self.metric.free_location
-            + self.metric.free_scale
+            + self.ability_scale.free_location
+            + self.ability_scale.free_scale
         )
 
     def vector(self) -> Array:
         """Everything that an EM step moves, as one vector: free parameters, the metric, the priors' own where they are learned."""
         parts = [block.u[block.free] for block in self.blocks]
-        if self.needs_unit:
+        if self.learns_hyperpriors:
             parts += [
                 np.concatenate([block.prior_mean, np.log(block.prior_sd)]) for block in self.blocks
             ]
-        metric = self.metric
+        ability_scale = self.ability_scale
         return np.concatenate(
             [
                 *parts,
-                [metric.location] * metric.free_location,
-                [metric.log_scale] * metric.free_scale,
+                [ability_scale.location] * ability_scale.free_location,
+                [ability_scale.log_scale] * ability_scale.free_scale,
             ]
         )
 
@@ -404,16 +413,18 @@ class Bank:
             np.sqrt(np.maximum(np.diagonal(curvature, axis1=1, axis2=2), 0.0))[block.free]
             for block, curvature in zip(self.blocks, curvatures, strict=True)
         ]
-        if self.needs_unit:
+        if self.learns_hyperpriors:
             parts += [
                 np.sqrt(len(block.items))
                 * np.concatenate([1 / block.prior_sd, np.full(block.prior_sd.size, np.sqrt(2.0))])
                 for block in self.blocks
             ]
-        world = [np.sqrt(self.row_count)] * (self.metric.free_location + self.metric.free_scale)
+        world = [np.sqrt(self.row_count)] * (
+            self.ability_scale.free_location + self.ability_scale.free_scale
+        )
         return np.concatenate([*parts, world])
 
-    def at(self, vector: Array) -> Bank:
+    def at(self, vector: Array) -> ItemBank:
         """The bank with another vector."""
         blocks, used = [], 0
         for block in self.blocks:
@@ -421,44 +432,52 @@ class Bank:
             u[block.free] = vector[used : used + size]
             blocks.append(replace(block, u=block.clipped(u)))
             used += size
-        if self.needs_unit:
+        if self.learns_hyperpriors:
             for k, block in enumerate(blocks):
                 width = block.prior_mean.size
                 mean, log_sd = vector[used : used + width], vector[used + width : used + 2 * width]
                 blocks[k] = replace(block, prior_mean=mean, prior_sd=np.exp(log_sd))
                 used += 2 * width
-        metric = self.metric
-        if metric.free_location:
-            metric, used = replace(metric, location=float(vector[used])), used + 1
-        if metric.free_scale:
-            metric = replace(metric, log_scale=min(float(vector[used]), WIDEST))
-        return replace(self, blocks=tuple(blocks), metric=metric)
+        ability_scale = self.ability_scale
+        if ability_scale.free_location:
+            ability_scale, used = replace(ability_scale, location=float(vector[used])), used + 1
+        if ability_scale.free_scale:
+            ability_scale = replace(ability_scale, log_scale=min(float(vector[used]), WIDEST))
+        return replace(self, blocks=tuple(blocks), ability_scale=ability_scale)
 
-    def remetred(self, location: float, log_scale: float) -> Bank:
+    def rescaled(self, location: float, log_scale: float) -> ItemBank:
         """The bank at abilities location + scale · z, told of z: by the metric where it is free, else by the items.
 
         Items whose own zero or unit is anchored stay. Priors that are learned from the items move with them.
         """
-        metric = self.metric
-        if metric.stated:
+        ability_scale = self.ability_scale
+        if ability_scale.stated:
             return self
-        gain = 1.0 if metric.free_scale or metric.free_location else float(np.exp(-log_scale))
-        shift = 0.0 if metric.free_location else -gain * metric.scale * location
+        gain = (
+            1.0
+            if ability_scale.free_scale or ability_scale.free_location
+            else float(np.exp(-log_scale))
+        )
+        shift = 0.0 if ability_scale.free_location else -gain * ability_scale.scale * location
         blocks = self.blocks
         if (gain, shift) != (1.0, 0.0) and not any(
-            isinstance(block.model, OwnModel) for block in blocks
+            isinstance(block.model, CustomItemModel) for block in blocks
         ):
-            blocks = tuple(_remetred(block, gain, shift, self.needs_unit) for block in blocks)
+            blocks = tuple(
+                _rescaled(block, gain, shift, self.learns_hyperpriors) for block in blocks
+            )
         moved = replace(
-            metric,
-            location=metric.location + metric.scale * location * metric.free_location,
+            ability_scale,
+            location=ability_scale.location
+            + ability_scale.scale * location * ability_scale.free_location,
             log_scale=min(
-                metric.log_scale + log_scale * metric.free_scale, max(WIDEST, metric.log_scale)
+                ability_scale.log_scale + log_scale * ability_scale.free_scale,
+                max(WIDEST, ability_scale.log_scale),
             ),
         )
-        return replace(self, blocks=blocks, metric=moved)
+        return replace(self, blocks=blocks, ability_scale=moved)
 
-    def begun_from(self, earlier: Bank) -> Bank:
+    def warm_started(self, earlier: ItemBank) -> ItemBank:
         """The same items at an earlier bank's parameters, as far as it has them under the same model with equally many categories."""
         blocks = []
         for block in self.blocks:
@@ -477,13 +496,13 @@ class Bank:
                     block.model, GaussianItem
                 ):  # measurements are counted from the mean of all, which has moved
                     told = {name: column[there] for name, column in old.told(old.u).items()}
-                    u[here] = block.model.recover(
+                    u[here] = block.model.unconstrain(
                         block.model.out_of_units(told, block.values[here]), block.size
                     )
             blocks.append(replace(block, u=u, free=free, prior_mean=mean, prior_sd=sd))
-        return replace(self, blocks=tuple(blocks), metric=earlier.metric)
+        return replace(self, blocks=tuple(blocks), ability_scale=earlier.ability_scale)
 
-    def mirrored(self) -> Bank:
+    def reflected(self) -> ItemBank:
         """The same items on the scale θ → −θ."""
         blocks = tuple(
             replace(
@@ -494,23 +513,25 @@ class Bank:
             for block in self.blocks
         )
         return replace(
-            self, blocks=blocks, metric=replace(self.metric, location=-self.metric.location)
+            self,
+            blocks=blocks,
+            ability_scale=replace(self.ability_scale, location=-self.ability_scale.location),
         )
 
     def slopes(self, z: Array) -> Array:
         """Derivatives of all rows by their item's parameters, padded to the widest item: (rows, parameters, points)."""
-        theta = self.metric.theta(z)
+        theta = self.ability_scale.theta(z)
         width = max(block.u.shape[1] for block in self.blocks)
         out = np.zeros((self.row_count, width, z.size))
         for block in self.blocks:
             out[block.first_row : block.end_row, : block.u.shape[1]] = block.slopes(theta)
         return out
 
-    def item_of_rows(self) -> Ints:
+    def item_of_row(self) -> Ints:
         """The item that each row belongs to."""
         return np.concatenate([np.repeat(block.items, block.depth) for block in self.blocks])
 
-    def place_of_items(self) -> tuple[Ints, Ints]:
+    def index_in_blocks(self) -> tuple[Ints, Ints]:
         """Block and place within it, for every item."""
         block_of, place = (
             np.empty(self.item_count, dtype=np.int64),
@@ -531,7 +552,7 @@ class Bank:
         steep = float(
             max(
                 (
-                    np.abs(np.diff(block.rows(self.metric.theta(z)), axis=1)).max()
+                    np.abs(np.diff(block.rows(self.ability_scale.theta(z)), axis=1)).max()
                     for block in self.blocks
                 ),
                 default=1.0,
@@ -539,29 +560,29 @@ class Bank:
             / 2e-4
         )
         own = [
-            block.model.steepness(block.u) * self.metric.scale
+            block.model.steepness(block.u) * self.ability_scale.scale
             for block in self.blocks
-            if isinstance(block.model, OwnModel)
+            if isinstance(block.model, CustomItemModel)
         ]
         return max(
             [steep, *own]
         )  # of formulas that are not ours nothing is known but what they return
 
-    def check_own(self, rows: Array, z: Array) -> None:
+    def check_custom_rows(self, rows: Array, z: Array) -> None:
         """Refuse models of the user's own whose rows on a grid cannot be computed with."""
         for block in self.blocks:
-            if isinstance(block.model, OwnModel):
+            if isinstance(block.model, CustomItemModel):
                 mine = rows[block.first_row : block.end_row].reshape(
                     len(block.items), block.depth, -1
                 )
-                block.model.check_rows(mine, self.metric.theta(z))
+                block.model.check_rows(mine, self.ability_scale.theta(z))
 
 
-def _remetred(block: Block, gain: float, shift: float, learned: bool) -> Block:
+def _rescaled(block: ItemBlock, gain: float, shift: float, learned: bool) -> ItemBlock:
     """A block's items for abilities counted anew, and its learned priors, whose spreads follow by the derivative at the centre."""
 
     def moved(u: Array) -> Array:
-        return block.model.recover(block.model.describe(u, gain, shift), block.size)
+        return block.model.unconstrain(block.model.describe(u, gain, shift), block.size)
 
     if not learned or len(block.items) < HYPER_ITEMS or not np.isfinite(block.prior_sd).all():
         return replace(block, u=moved(block.u))
@@ -579,12 +600,12 @@ def _remetred(block: Block, gain: float, shift: float, learned: bool) -> Block:
     )
 
 
-def _with_learned_prior(block: Block, curvature: Array) -> Block:
+def _with_learned_prior(block: ItemBlock, curvature: Array) -> ItemBlock:
     """Centres and spreads of the priors from the block's own items, where these are enough."""
     if len(block.items) < HYPER_ITEMS or not np.isfinite(block.prior_sd).all():
         return block
     own = np.diagonal(
         np.linalg.inv(curvature + 1e-9 * np.eye(curvature.shape[1])), axis1=1, axis2=2
     )
-    mean, sd = learned(block.u, own, block.model.priors(block.size))
+    mean, sd = estimate_hyperprior(block.u, own, block.model.priors(block.size))
     return replace(block, prior_mean=mean, prior_sd=sd)

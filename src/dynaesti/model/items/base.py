@@ -20,7 +20,7 @@ STEP = 1e-5  # of central differences
 
 
 @dataclass(frozen=True)
-class Weak:
+class NormalPrior:
     """A weak normal prior of one unconstrained parameter.
 
     `unit` says how the parameter depends on the unit of ability: "log slope" and "log gap" (by its centre), "slope" (by its
@@ -34,9 +34,9 @@ class Weak:
     unit: str = ""
 
 
-LOG_SLOPE, SLOPE = Weak(0.0, 0.5, "log slope"), Weak(0.0, 1.5, "slope")
-DIFFICULTY, INTERCEPT = Weak(0.0, 2.0, "place"), Weak(0.0, 3.0)
-LOG_GAP = Weak(-0.2, 1.0, "log gap")
+LOG_SLOPE, SLOPE = NormalPrior(0.0, 0.5, "log slope"), NormalPrior(0.0, 1.5, "slope")
+DIFFICULTY, INTERCEPT = NormalPrior(0.0, 2.0, "place"), NormalPrior(0.0, 3.0)
+LOG_GAP = NormalPrior(-0.2, 1.0, "log gap")
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class ItemModel:
     name: ClassVar[str]
     categorical: ClassVar[bool] = True
     shared: ClassVar[bool] = False  # whether items share parameters
-    fixes_slope: ClassVar[bool] = (
+    has_unit_slope: ClassVar[bool] = (
         False  # whether the slope is 1, so that the abilities' variance is free
     )
     binary: ClassVar[bool] = False
@@ -69,7 +69,7 @@ class ItemModel:
         """Names of the unconstrained parameters of an item with so many categories."""
         raise NotImplementedError
 
-    def priors(self, size: int) -> tuple[Weak, ...]:
+    def priors(self, size: int) -> tuple[NormalPrior, ...]:
         """A weak prior for each of them."""
         raise NotImplementedError
 
@@ -81,7 +81,7 @@ class ItemModel:
         """Reported parameters, with abilities counted as scale · θ + shift."""
         raise NotImplementedError
 
-    def recover(self, table: Mapping[str, Array], size: int) -> Array:
+    def unconstrain(self, table: Mapping[str, Array], size: int) -> Array:
         """Unconstrained u from reported parameters (NaN where none is given)."""
         raise NotImplementedError
 
@@ -101,7 +101,7 @@ class ItemModel:
 
     def slopes(self, u: Array, theta: Array) -> Array:
         """Derivatives of the rows by each parameter: (items, parameters, rows, points)."""
-        return central_slopes(self, u, theta)
+        return central_gradient(self, u, theta)
 
     def row_count(self, size: int) -> int:
         """Basis rows an item has."""
@@ -134,7 +134,7 @@ class ItemModel:
         )
 
     @property
-    def turnable(self) -> bool:
+    def is_reflectable(self) -> bool:
         """Whether the items can be told on the mirrored scale."""
         return type(self).reversed is not ItemModel.reversed
 
@@ -158,7 +158,7 @@ class ItemModel:
         )
 
 
-class AmountModel(ItemModel):
+class ContinuousItemModel(ItemModel):
     """Responses that are amounts: a few basis rows, any number of values."""
 
     categorical = False
@@ -178,7 +178,7 @@ class AmountModel(ItemModel):
         return 0.5 * (out + out.transpose(0, 2, 1))
 
 
-def central_slopes(model: ItemModel, u: Array, theta: Array) -> Array:
+def central_gradient(model: ItemModel, u: Array, theta: Array) -> Array:
     """Derivatives of a model's rows by central differences."""
     out = []
     for p in range(u.shape[1]):
@@ -189,7 +189,7 @@ def central_slopes(model: ItemModel, u: Array, theta: Array) -> Array:
     return np.stack(out, axis=1)
 
 
-def line(u: Array, signed: bool) -> tuple[Array, Array]:
+def slope_intercept(u: Array, signed: bool) -> tuple[Array, Array]:
     """Slope and intercept of the predictor from the first two parameters: (slope, intercept), or (log slope, difficulty)."""
     if signed:
         return u[:, 0], u[:, 1]
@@ -197,7 +197,7 @@ def line(u: Array, signed: bool) -> tuple[Array, Array]:
     return slope, -slope * u[:, 1]
 
 
-def line_slopes(u: Array, theta: Array, signed: bool) -> tuple[Array, Array]:
+def slope_intercept_gradient(u: Array, theta: Array, signed: bool) -> tuple[Array, Array]:
     """Derivatives of slope·θ + intercept by the two parameters, each (items, points)."""
     if signed:
         return np.broadcast_to(theta, (len(u), theta.shape[-1])), np.ones((len(u), theta.shape[-1]))
@@ -205,15 +205,15 @@ def line_slopes(u: Array, theta: Array, signed: bool) -> tuple[Array, Array]:
     return slope * (theta - u[:, 1:2]), np.broadcast_to(-slope, (len(u), theta.shape[-1]))
 
 
-def described_line(u: Array, signed: bool, scale: float, shift: float) -> dict[str, Array]:
+def constrain_line(u: Array, signed: bool, scale: float, shift: float) -> dict[str, Array]:
     """Both metrics of a line: a, b and the intercept."""
-    slope, intercept = line(u, signed)
+    slope, intercept = slope_intercept(u, signed)
     a, intercept = slope / scale, intercept - slope * shift / scale
     with np.errstate(divide="ignore", invalid="ignore"):
         return {"a": a, "b": -intercept / a, "intercept": intercept}
 
 
-def recovered_line(table: Mapping[str, Array], signed: bool) -> list[Array]:
+def unconstrain_line(table: Mapping[str, Array], signed: bool) -> list[Array]:
     """The first two parameters from a and b or the intercept; NaN where they are not given."""
     some = next(iter(table.values()))
     a = np.asarray(table.get("a", np.full(some.shape, np.nan)))

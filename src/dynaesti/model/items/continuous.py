@@ -13,13 +13,13 @@ from dynaesti.model.items.base import (
     INTERCEPT,
     LOG_SLOPE,
     SLOPE,
-    AmountModel,
-    Weak,
+    ContinuousItemModel,
+    NormalPrior,
     columns,
-    described_line,
-    line,
+    constrain_line,
     log_odds,
-    recovered_line,
+    slope_intercept,
+    unconstrain_line,
 )
 
 
@@ -55,7 +55,7 @@ def _turned(u: Array) -> Array:
 
 
 @dataclass(frozen=True)
-class PoissonItem(AmountModel):
+class PoissonItem(ContinuousItemModel):
     """Counts: log mean = a(θ − b)."""
 
     name = "poisson"
@@ -64,8 +64,11 @@ class PoissonItem(AmountModel):
     def names(self, size: int) -> tuple[str, ...]:
         return ("slope" if self.signed else "log_a", "intercept")
 
-    def priors(self, size: int) -> tuple[Weak, ...]:
-        return (SLOPE if self.signed else Weak(-0.7, 0.7, "log slope"), Weak(0.0, 20.0))
+    def priors(self, size: int) -> tuple[NormalPrior, ...]:
+        return (
+            SLOPE if self.signed else NormalPrior(-0.7, 0.7, "log slope"),
+            NormalPrior(0.0, 20.0),
+        )
 
     def start(self, share: Array, slope: Array, reverse: Bools) -> Array:
         """`share` holds each item's mean and sd of the responses."""
@@ -82,7 +85,7 @@ class PoissonItem(AmountModel):
     def describe(self, u: Array, scale: float = 1.0, shift: float = 0.0) -> dict[str, Array]:
         return _described(u, self.signed, scale, shift)
 
-    def recover(self, table: Mapping[str, Array], size: int) -> Array:
+    def unconstrain(self, table: Mapping[str, Array], size: int) -> Array:
         return np.stack(_recovered(table, self.signed), axis=1)
 
     def slope_sign(self, u: Array) -> Array:
@@ -118,7 +121,7 @@ class PoissonItem(AmountModel):
 
 
 @dataclass(frozen=True)
-class GaussianItem(AmountModel):
+class GaussianItem(ContinuousItemModel):
     """Measurements: y = a(θ − b) + noise of standard deviation sigma.
 
     Measurements have a zero and a unit of their own, item by item, which must not matter: each item's are counted from the mean of its
@@ -133,11 +136,11 @@ class GaussianItem(AmountModel):
     def names(self, size: int) -> tuple[str, ...]:
         return ("slope" if self.signed else "log_a", "intercept", "log_sigma")
 
-    def priors(self, size: int) -> tuple[Weak, ...]:
+    def priors(self, size: int) -> tuple[NormalPrior, ...]:
         return (
-            Weak(0.0, 1e3) if self.signed else Weak(0.0, 10.0, "log slope"),
-            Weak(0.0, 1e6),
-            Weak(0.0, 20.0),
+            NormalPrior(0.0, 1e3) if self.signed else NormalPrior(0.0, 10.0, "log slope"),
+            NormalPrior(0.0, 1e6),
+            NormalPrior(0.0, 20.0),
         )
 
     def start(self, share: Array, slope: Array, reverse: Bools) -> Array:
@@ -179,7 +182,7 @@ class GaussianItem(AmountModel):
     def describe(self, u: Array, scale: float = 1.0, shift: float = 0.0) -> dict[str, Array]:
         return _described(u, self.signed, scale, shift) | {"sigma": np.exp(u[:, 2])}
 
-    def recover(self, table: Mapping[str, Array], size: int) -> Array:
+    def unconstrain(self, table: Mapping[str, Array], size: int) -> Array:
         return np.stack(
             [*_recovered(table, self.signed), np.log(columns(table, ["sigma"])[:, 0])], axis=1
         )
@@ -229,7 +232,7 @@ class GaussianItem(AmountModel):
 
 
 @dataclass(frozen=True)
-class BetaItem(AmountModel):
+class BetaItem(ContinuousItemModel):
     """Shares strictly between 0 and 1: a beta distribution with mean σ(a(θ − b)) and precision phi."""
 
     name = "beta"
@@ -237,8 +240,11 @@ class BetaItem(AmountModel):
     def names(self, size: int) -> tuple[str, ...]:
         return (*(("slope", "intercept") if self.signed else ("log_a", "b")), "log_phi")
 
-    def priors(self, size: int) -> tuple[Weak, ...]:
-        return (*((SLOPE, INTERCEPT) if self.signed else (LOG_SLOPE, DIFFICULTY)), Weak(2.0, 1.5))
+    def priors(self, size: int) -> tuple[NormalPrior, ...]:
+        return (
+            *((SLOPE, INTERCEPT) if self.signed else (LOG_SLOPE, DIFFICULTY)),
+            NormalPrior(2.0, 1.5),
+        )
 
     def start(self, share: Array, slope: Array, reverse: Bools) -> Array:
         """`share` holds each item's mean and sd of the responses."""
@@ -251,16 +257,19 @@ class BetaItem(AmountModel):
         return np.stack([*first, np.full(len(share), 1.5)], axis=1)
 
     def describe(self, u: Array, scale: float = 1.0, shift: float = 0.0) -> dict[str, Array]:
-        return described_line(u, self.signed, scale, shift) | {"phi": np.exp(u[:, 2])}
+        return constrain_line(u, self.signed, scale, shift) | {"phi": np.exp(u[:, 2])}
 
-    def recover(self, table: Mapping[str, Array], size: int) -> Array:
+    def unconstrain(self, table: Mapping[str, Array], size: int) -> Array:
         return np.concatenate(
-            [np.stack(recovered_line(table, self.signed), axis=1), np.log(columns(table, ["phi"]))],
+            [
+                np.stack(unconstrain_line(table, self.signed), axis=1),
+                np.log(columns(table, ["phi"])),
+            ],
             axis=1,
         )
 
     def slope_sign(self, u: Array) -> Array:
-        return line(u, self.signed)[0]
+        return slope_intercept(u, self.signed)[0]
 
     def reversed(self, u: Array) -> Array:
         return np.concatenate([-u[:, :1], u[:, 1:]], axis=1)
@@ -273,13 +282,13 @@ class BetaItem(AmountModel):
         return np.stack([low, high, np.ones_like(amount)], axis=1), -low - high
 
     def rows(self, u: Array, theta: Array) -> Array:
-        slope, intercept = line(u, self.signed)
+        slope, intercept = slope_intercept(u, self.signed)
         t, phi = slope[:, None] * theta + intercept[:, None], np.exp(u[:, 2:3])
         up, down = phi * np.maximum(expit(t), 1e-12), phi * np.maximum(expit(-t), 1e-12)
         return np.stack([up, down, -betaln(up, down)], axis=1)
 
     def expected(self, u: Array, theta: Array, values: Array) -> Array:
-        slope, intercept = line(u, self.signed)
+        slope, intercept = slope_intercept(u, self.signed)
         return np.asarray(expit(slope[:, None] * theta + intercept[:, None]))
 
     def variance(self, u: Array, theta: Array, values: Array) -> Array:

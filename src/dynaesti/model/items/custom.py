@@ -9,7 +9,7 @@ from scipy.special import expit
 
 from dynaesti.core import Array, Bools
 from dynaesti.errors import InputError
-from dynaesti.model.items.base import AmountModel, Weak, columns
+from dynaesti.model.items.base import ContinuousItemModel, NormalPrior, columns
 
 MOST_VALUES = 400  # distinct responses that get a row each
 FEW_VALUES, SURE = (
@@ -26,7 +26,7 @@ JUMP, SMOOTH = (
 
 
 @dataclass(frozen=True)
-class OwnModel(AmountModel):
+class CustomItemModel(ContinuousItemModel):
     """An item model from `log_prob(theta, resp, params)`, with start and bounds for each named parameter.
 
     `params` is a mapping from name to (start, lower, upper); bounds may be infinite. The function is called with an array of
@@ -62,9 +62,9 @@ class OwnModel(AmountModel):
     def names(self, size: int) -> tuple[str, ...]:
         return tuple(self.params)
 
-    def priors(self, size: int) -> tuple[Weak, ...]:
+    def priors(self, size: int) -> tuple[NormalPrior, ...]:
         return tuple(
-            Weak(float(self._inside(np.array([s]), lo, hi)[0]), 2.0)
+            NormalPrior(float(self._inside(np.array([s]), lo, hi)[0]), 2.0)
             for s, lo, hi in self.params.values()
         )
 
@@ -96,7 +96,7 @@ class OwnModel(AmountModel):
             for k, (name, (_, lo, hi)) in enumerate(self.params.items())
         }
 
-    def recover(self, table: Mapping[str, Array], size: int) -> Array:
+    def unconstrain(self, table: Mapping[str, Array], size: int) -> Array:
         given = columns(table, list(self.params))
         return np.stack(
             [

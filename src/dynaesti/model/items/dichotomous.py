@@ -6,23 +6,23 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit, log_expit
 
-from dynaesti.core import Array, Bools, compiled
+from dynaesti.core import Array, Bools, jit
 from dynaesti.model.items.base import (
     DIFFICULTY,
     INTERCEPT,
     LOG_SLOPE,
     SLOPE,
     ItemModel,
-    Weak,
+    NormalPrior,
     columns,
-    described_line,
-    line,
-    line_slopes,
+    constrain_line,
     log_odds,
-    recovered_line,
+    slope_intercept,
+    slope_intercept_gradient,
+    unconstrain_line,
 )
 
-GUESS, SLIP = Weak(-2.0, 0.8), Weak(-3.0, 0.8)  # logits
+GUESS, SLIP = NormalPrior(-2.0, 0.8), NormalPrior(-3.0, 0.8)  # logits
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class TwoPL(ItemModel):
     def names(self, size: int) -> tuple[str, ...]:
         return ("slope", "intercept") if self.signed else ("log_a", "b")
 
-    def priors(self, size: int) -> tuple[Weak, ...]:
+    def priors(self, size: int) -> tuple[NormalPrior, ...]:
         return (SLOPE, INTERCEPT) if self.signed else (LOG_SLOPE, DIFFICULTY)
 
     def start(self, share: Array, slope: Array, reverse: Bools) -> Array:
@@ -46,26 +46,26 @@ class TwoPL(ItemModel):
         return np.stack([np.log(slope), np.clip(-odds / slope, -4.0, 4.0)], axis=1)
 
     def describe(self, u: Array, scale: float = 1.0, shift: float = 0.0) -> dict[str, Array]:
-        return described_line(u, self.signed, scale, shift)
+        return constrain_line(u, self.signed, scale, shift)
 
-    def recover(self, table: Mapping[str, Array], size: int) -> Array:
-        return np.stack(recovered_line(table, self.signed), axis=1)
+    def unconstrain(self, table: Mapping[str, Array], size: int) -> Array:
+        return np.stack(unconstrain_line(table, self.signed), axis=1)
 
     def slope_sign(self, u: Array) -> Array:
-        return line(u, self.signed)[0]
+        return slope_intercept(u, self.signed)[0]
 
     def reversed(self, u: Array) -> Array:
         return np.concatenate([-u[:, :1], u[:, 1:]], axis=1)
 
     def rows(self, u: Array, theta: Array) -> Array:
         out = np.empty((len(u), 2, theta.shape[-1]))
-        fill_lines(*line(u, self.signed), np.atleast_2d(theta), out)
+        fill_lines(*slope_intercept(u, self.signed), np.atleast_2d(theta), out)
         return out
 
     def slopes(self, u: Array, theta: Array) -> Array:
-        slope, intercept = line(u, self.signed)
+        slope, intercept = slope_intercept(u, self.signed)
         right = expit(slope[:, None] * theta + intercept[:, None])
-        by_line = np.stack(line_slopes(u, theta, self.signed), axis=1)
+        by_line = np.stack(slope_intercept_gradient(u, theta, self.signed), axis=1)
         return np.stack([-right[:, None] * by_line, (1 - right[:, None]) * by_line], axis=2)
 
     def evaluated(self, u: Array, theta: Array, counts: Array) -> tuple[Array, Array, Array]:
@@ -77,12 +77,19 @@ class TwoPL(ItemModel):
             np.empty((len(u), 2, 2)),
         )
         evaluate_lines(
-            *line(u, self.signed), u[:, 1], self.signed, theta, counts, value, gradient, curvature
+            *slope_intercept(u, self.signed),
+            u[:, 1],
+            self.signed,
+            theta,
+            counts,
+            value,
+            gradient,
+            curvature,
         )
         return value, gradient, curvature
 
 
-@compiled
+@jit
 def fill_lines(slope: Array, intercept: Array, theta: Array, out: Array) -> None:
     """Log chances of wrong and right for 2PL items at abilities (1 or items, points): one exponential and one logarithm for both."""
     for i in range(slope.size):
@@ -95,7 +102,7 @@ def fill_lines(slope: Array, intercept: Array, theta: Array, out: Array) -> None
             out[i, 0, k], out[i, 1, k] = -max(t, 0.0) - rest, min(t, 0.0) - rest
 
 
-@compiled
+@jit
 def evaluate_lines(
     slope: Array,
     intercept: Array,
@@ -139,21 +146,21 @@ def evaluate_lines(
 class OnePL(ItemModel):
     """Rasch item: P(1 | θ) = σ(θ − b), one slope for all; the abilities' variance is free instead."""
 
-    name, binary, fixes_slope = "1PL", True, True
+    name, binary, has_unit_slope = "1PL", True, True
 
     def names(self, size: int) -> tuple[str, ...]:
         return ("b",)
 
-    def priors(self, size: int) -> tuple[Weak, ...]:
+    def priors(self, size: int) -> tuple[NormalPrior, ...]:
         return (DIFFICULTY,)
 
     def start(self, share: Array, slope: Array, reverse: Bools) -> Array:
         return -1.15 * log_odds(share[:, 1])[:, None]
 
     def describe(self, u: Array, scale: float = 1.0, shift: float = 0.0) -> dict[str, Array]:
-        return described_line(_with_unit_slope(u), False, scale, shift)
+        return constrain_line(_with_unit_slope(u), False, scale, shift)
 
-    def recover(self, table: Mapping[str, Array], size: int) -> Array:
+    def unconstrain(self, table: Mapping[str, Array], size: int) -> Array:
         return columns(table, ["b"])
 
     def slope_sign(self, u: Array) -> Array:
@@ -187,7 +194,7 @@ class FourPL(TwoPL):
     def names(self, size: int) -> tuple[str, ...]:
         return (*_TWO_NAMES[self.signed], "guess", *(("slip",) if self.slips else ()))
 
-    def priors(self, size: int) -> tuple[Weak, ...]:
+    def priors(self, size: int) -> tuple[NormalPrior, ...]:
         first = (SLOPE, INTERCEPT) if self.signed else (LOG_SLOPE, DIFFICULTY)
         return (*first, GUESS, *((SLIP,) if self.slips else ()))
 
@@ -206,18 +213,18 @@ class FourPL(TwoPL):
 
     def describe(self, u: Array, scale: float = 1.0, shift: float = 0.0) -> dict[str, Array]:
         guess, slip = self._ends(u)
-        out = described_line(u, self.signed, scale, shift) | {"c": guess[:, 0]}
+        out = constrain_line(u, self.signed, scale, shift) | {"c": guess[:, 0]}
         return out | ({"d": 1 - slip[:, 0]} if self.slips else {})
 
-    def recover(self, table: Mapping[str, Array], size: int) -> Array:
+    def unconstrain(self, table: Mapping[str, Array], size: int) -> Array:
         ends = columns(table, ["c", "d"] if self.slips else ["c"])
         guess, slip = ends[:, 0], (1 - ends[:, 1]) if self.slips else np.zeros(len(ends))
         with np.errstate(divide="ignore"):
             logits = [np.log(guess / (1 - guess - slip)), np.log(slip / (1 - guess - slip))]
-        return np.stack([*recovered_line(table, self.signed), *logits[: 1 + self.slips]], axis=1)
+        return np.stack([*unconstrain_line(table, self.signed), *logits[: 1 + self.slips]], axis=1)
 
     def rows(self, u: Array, theta: Array) -> Array:
-        slope, intercept = line(u, self.signed)
+        slope, intercept = slope_intercept(u, self.signed)
         t = slope[:, None] * theta + intercept[:, None]
         guess, slip = self._ends(u)
         return np.stack(
@@ -225,7 +232,7 @@ class FourPL(TwoPL):
         )
 
     def slopes(self, u: Array, theta: Array) -> Array:
-        slope, intercept = line(u, self.signed)
+        slope, intercept = slope_intercept(u, self.signed)
         t = slope[:, None] * theta + intercept[:, None]
         up, down = expit(t), expit(-t)
         guess, slip = self._ends(u)
@@ -239,7 +246,7 @@ class FourPL(TwoPL):
             slipped = slip * np.where(wrong > 0, right / wrong, 0.0)
             guessed = guess * np.where(right > 0, wrong / right, 0.0)
         # softmax: d(guess)/d(its logit) = guess·(1 − guess), d(between) = −between·guess, and so on
-        lines = line_slopes(u, theta, self.signed)
+        lines = slope_intercept_gradient(u, theta, self.signed)
         of_wrong = [*(-below * up * d for d in lines), -np.broadcast_to(guess, up.shape)]
         of_right = [*(above * down * d for d in lines), guessed]
         if self.slips:

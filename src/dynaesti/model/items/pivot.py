@@ -7,12 +7,12 @@ import numpy as np
 
 from dynaesti.core import Array, Bools
 from dynaesti.errors import InputError
-from dynaesti.model.items.base import Weak, columns
+from dynaesti.model.items.base import NormalPrior, columns
 from dynaesti.model.items.polytomous import Softmax
 
 
 @dataclass(frozen=True)
-class Golf(Softmax):
+class PivotPartialCredit(Softmax):
     """Partial credit built outward from a pivot (par): each step away from it has a slope a > 0 and a difficulty b of its own.
 
     log odds against the pivot: ω_s = sgn(s) Σ a_v (θ − b_v) over the steps v between it and s. `par` gives each item's pivot response
@@ -45,10 +45,10 @@ class Golf(Softmax):
         labels = self._labels(size)
         return (*(f"log_a_{s}" for s in labels), *(f"b_{s}" for s in labels))
 
-    def priors(self, size: int) -> tuple[Weak, ...]:
-        return (Weak(-0.7, 0.7, "log slope"),) * (size - 1) + (Weak(0.0, 4.0, "place"),) * (
-            size - 1
-        )
+    def priors(self, size: int) -> tuple[NormalPrior, ...]:
+        return (NormalPrior(-0.7, 0.7, "log slope"),) * (size - 1) + (
+            NormalPrior(0.0, 4.0, "place"),
+        ) * (size - 1)
 
     def start(self, share: Array, slope: Array, reverse: Bools) -> Array:
         size = share.shape[1]
@@ -81,7 +81,7 @@ class Golf(Softmax):
             f"b_{s}": b[:, k] for k, s in enumerate(labels)
         }
 
-    def recover(self, table: Mapping[str, Array], size: int) -> Array:
+    def unconstrain(self, table: Mapping[str, Array], size: int) -> Array:
         labels = self._labels(size)
         a, b = (
             columns(table, [f"a_{s}" for s in labels]),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit, log_expit, logsumexp
 
-from dynaesti.core import Array, Bools, compiled
+from dynaesti.core import Array, Bools, jit
 from dynaesti.model.items.base import (
     DIFFICULTY,
     INTERCEPT,
@@ -14,7 +14,7 @@ from dynaesti.model.items.base import (
     LOG_SLOPE,
     SLOPE,
     ItemModel,
-    Weak,
+    NormalPrior,
     columns,
     log_odds,
     numbered,
@@ -51,9 +51,9 @@ class Graded(ItemModel):
         first = ("slope", "threshold1") if self.signed else ("log_a", "b1")
         return (*first, *(f"log_gap{k}" for k in range(2, size)))
 
-    def priors(self, size: int) -> tuple[Weak, ...]:
+    def priors(self, size: int) -> tuple[NormalPrior, ...]:
         if self.signed:
-            return (SLOPE, INTERCEPT, *(Weak(0.0, 1.0),) * (size - 2))
+            return (SLOPE, INTERCEPT, *(NormalPrior(0.0, 1.0),) * (size - 2))
         return (LOG_SLOPE, DIFFICULTY, *(LOG_GAP,) * (size - 2))
 
     def start(self, share: Array, slope: Array, reverse: Bools) -> Array:
@@ -87,7 +87,7 @@ class Graded(ItemModel):
                 **numbered("intercept", intercepts),
             }
 
-    def recover(self, table: Mapping[str, Array], size: int) -> Array:
+    def unconstrain(self, table: Mapping[str, Array], size: int) -> Array:
         a, b = columns(table, ["a"]), columns(table, [f"b{k}" for k in range(1, size)])
         at = a * b if self.signed else b
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -145,7 +145,7 @@ class Graded(ItemModel):
         return value, gradient, curvature
 
 
-@compiled
+@jit
 def _graded_at(t: float, at: Array, log_gap: Array, up: Array, down: Array, log_p: Array) -> None:
     """At a predictor t without thresholds: log P(Y ≥ k) and log P(Y < k) for each threshold, and the log chance of each category.
 
@@ -161,7 +161,7 @@ def _graded_at(t: float, at: Array, log_gap: Array, up: Array, down: Array, log_
         log_p[k] = up[k - 1] + down[k] + log_gap[k]
 
 
-@compiled
+@jit
 def graded_rows(slope: Array, at: Array, theta: Array, out: Array) -> None:
     """Log chances of graded items at abilities (1 or items, points)."""
     count, last = at.shape
@@ -176,7 +176,7 @@ def graded_rows(slope: Array, at: Array, theta: Array, out: Array) -> None:
                 out[i, k, g] = log_p[k]
 
 
-@compiled
+@jit
 def evaluate_graded(
     slope: Array,
     at: Array,
@@ -285,7 +285,7 @@ class GeneralPartialCredit(Softmax):
             return ("slope", *(f"intercept{k}" for k in range(1, size)))
         return ("log_a", *(f"b{k}" for k in range(1, size)))
 
-    def priors(self, size: int) -> tuple[Weak, ...]:
+    def priors(self, size: int) -> tuple[NormalPrior, ...]:
         return (
             (SLOPE, *(INTERCEPT,) * (size - 1))
             if self.signed
@@ -322,7 +322,7 @@ class GeneralPartialCredit(Softmax):
                 **numbered("intercept", intercepts),
             }
 
-    def recover(self, table: Mapping[str, Array], size: int) -> Array:
+    def unconstrain(self, table: Mapping[str, Array], size: int) -> Array:
         a, b = columns(table, ["a"]), columns(table, [f"b{k}" for k in range(1, size)])
         return np.concatenate([a, -a * b] if self.signed else [np.log(a), b], axis=1)
 
@@ -339,12 +339,12 @@ def _from_zero(steps: Array) -> Array:
 class PartialCredit(Softmax):
     """Masters' partial credit: slope 1 for every item, the abilities' variance is free instead."""
 
-    name, fixes_slope = "PCM", True
+    name, has_unit_slope = "PCM", True
 
     def names(self, size: int) -> tuple[str, ...]:
         return tuple(f"b{k}" for k in range(1, size))
 
-    def priors(self, size: int) -> tuple[Weak, ...]:
+    def priors(self, size: int) -> tuple[NormalPrior, ...]:
         return (DIFFICULTY,) * (size - 1)
 
     def start(self, share: Array, slope: Array, reverse: Bools) -> Array:
@@ -358,7 +358,7 @@ class PartialCredit(Softmax):
         b = u * scale + shift
         return {"a": a, **numbered("b", b), **numbered("intercept", -b / scale)}
 
-    def recover(self, table: Mapping[str, Array], size: int) -> Array:
+    def unconstrain(self, table: Mapping[str, Array], size: int) -> Array:
         return columns(table, [f"b{k}" for k in range(1, size)])
 
 
@@ -391,7 +391,7 @@ class Nominal(Softmax):
     def names(self, size: int) -> tuple[str, ...]:
         return (*(f"alpha{k}" for k in range(1, size)), *(f"delta{k}" for k in range(1, size)))
 
-    def priors(self, size: int) -> tuple[Weak, ...]:
+    def priors(self, size: int) -> tuple[NormalPrior, ...]:
         return (SLOPE,) * (size - 1) + (INTERCEPT,) * (size - 1)
 
     def start(self, share: Array, slope: Array, reverse: Bools) -> Array:
@@ -411,7 +411,7 @@ class Nominal(Softmax):
         alpha, delta = u[:, :half] / scale, u[:, half:] - u[:, :half] * shift / scale
         return {**numbered("alpha", alpha), **numbered("delta", delta)}
 
-    def recover(self, table: Mapping[str, Array], size: int) -> Array:
+    def unconstrain(self, table: Mapping[str, Array], size: int) -> Array:
         steps = range(1, size)
         return columns(table, [*(f"alpha{k}" for k in steps), *(f"delta{k}" for k in steps)])
 

@@ -2,7 +2,7 @@
 
 Items are taken at the peak of their density, and its coordinates matter: the steeper an item, the sharper its difficulty, so with
 difficulties integrated out the density falls as 1 / slope, and slopes at the peak of both are too high (3PL, 500 answers each: by 7 %).
-`pooled` leans against that. The lean of hundreds of items together would stretch abilities far beyond their unit, were it not for the
+`pooled_location_prior` leans against that. The lean of hundreds of items together would stretch abilities far beyond their unit, were it not for the
 other half: a spread of the difficulties that is integrated out too pulls as hard the other way, whatever the unit.
 """
 
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dynaesti.core import Array, Bools
-from dynaesti.model.items.base import Weak
+from dynaesti.model.items.base import NormalPrior
 
 SPREAD_WEIGHT, CENTRE_WEIGHT = (
     3.0,
@@ -23,7 +23,7 @@ SPREAD_WEIGHT, CENTRE_WEIGHT = (
 
 
 @dataclass(frozen=True)
-class Leaning:
+class ItemPrior:
     """Where priors pull items: towards a centre within a spread, and along a slope; and their log density where they are now."""
 
     centre: Array  # (parameters,)
@@ -41,21 +41,23 @@ class Leaning:
         )
 
 
-def plain(u: Array, free: Bools, mean: Array, sd: Array) -> Leaning:
+def fixed_prior(u: Array, free: Bools, mean: Array, sd: Array) -> ItemPrior:
     """Normal priors of given centres and spreads.
 
     The density is in units of each prior's spread, so that it does not depend on the unit of ability, and spreads that are learned do
     not collapse.
     """
-    return Leaning(mean, sd, np.zeros(u.shape), float(-0.5 * (((u - mean) / sd) ** 2)[free].sum()))
+    return ItemPrior(
+        mean, sd, np.zeros(u.shape), float(-0.5 * (((u - mean) / sd) ** 2)[free].sum())
+    )
 
 
-def can_pool(weak: Sequence[Weak]) -> bool:
+def has_location_and_slope(weak: Sequence[NormalPrior]) -> bool:
     """Whether the items have slopes, and places in their units."""
     return {"log slope", "place"} <= {w.unit for w in weak}
 
 
-def pooled(u: Array, free: Bools, weak: Sequence[Weak]) -> Leaning:
+def pooled_location_prior(u: Array, free: Bools, weak: Sequence[NormalPrior]) -> ItemPrior:
     """Weak priors; the items' places (difficulties) have a centre and a spread in common, and everything about places is integrated out.
 
     With S = ν·sd² + Σ (place − centre)² + κ·centre² the density of n places is S^(−(ν+n)/2). In its logarithm Σ stands under a concave
@@ -79,10 +81,12 @@ def pooled(u: Array, free: Bools, weak: Sequence[Weak]) -> Leaning:
             density -= (SPREAD_WEIGHT + mine.size) * np.log(spread[p])
         else:
             density -= 0.5 * float((((mine - centre[p]) / spread[p]) ** 2).sum())
-    return Leaning(centre, spread, slope, density)
+    return ItemPrior(centre, spread, slope, density)
 
 
-def learned(u: Array, variance: Array, weak: Sequence[Weak]) -> tuple[Array, Array]:
+def estimate_hyperprior(
+    u: Array, variance: Array, weak: Sequence[NormalPrior]
+) -> tuple[Array, Array]:
     """Centres and spreads of normal priors from many items. Each item's own variance is added to a spread, else it collapses."""
     count, mean, sd = len(u), np.empty(len(weak)), np.empty(len(weak))
     for p, w in enumerate(weak):

@@ -4,7 +4,7 @@ from dynaesti.errors import InputError
 from dynaesti.model.items.base import ItemModel
 from dynaesti.model.items.continuous import BetaItem, GaussianItem, PoissonItem
 from dynaesti.model.items.dichotomous import FourPL, OnePL, ThreePL, TwoPL
-from dynaesti.model.items.pivot import Golf
+from dynaesti.model.items.pivot import PivotPartialCredit
 from dynaesti.model.items.polytomous import (
     GeneralPartialCredit,
     Graded,
@@ -25,7 +25,7 @@ MODELS: dict[str, type[ItemModel]] = {
         GeneralPartialCredit,
         RatingScale,
         Nominal,
-        Golf,
+        PivotPartialCredit,
         PoissonItem,
         GaussianItem,
         BetaItem,
@@ -43,5 +43,5 @@ def item_model(model: object, signed: bool = False) -> ItemModel:
         if model.lower() in lookup:
             return MODELS[lookup[model.lower()]](signed=signed)
     raise InputError(
-        f"model: no item model {model!r}; there are {', '.join(MODELS)}, or an OwnModel"
+        f"model: no item model {model!r}; there are {', '.join(MODELS)}, or a CustomItemModel"
     )

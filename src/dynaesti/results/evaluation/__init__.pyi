@@ -18,8 +18,8 @@ from .scores import pooled as pooled
 from .scores import scores_of as scores_of
 from .splits import rolling as rolling
 from .splits import split as split
-from .static_comparison import Twin as Twin
+from .static_comparison import StaticComparison as StaticComparison
+from .static_comparison import compare_with_static as compare_with_static
 from .static_comparison import dynamic_against_static as dynamic_against_static
 from .static_comparison import starting_items as starting_items
-from .static_comparison import static_twin as static_twin
-from .static_comparison import twin_of as twin_of
+from .static_comparison import static_comparison_of as static_comparison_of

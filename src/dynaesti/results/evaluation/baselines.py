@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dynaesti.core import Array, Ints, compiled
+from dynaesti.core import Array, Ints, jit
 from dynaesti.data import Responses
 
 ROUNDS = 40
@@ -61,7 +61,7 @@ def _looked_up(table: Array, default: Array | float, known: Array, wanted: Array
     return out
 
 
-@compiled
+@jit
 def _run_elo(
     person: Ints, item: Ints, y: Array, learn: Array, people: int, items: int, out: Array
 ) -> None:

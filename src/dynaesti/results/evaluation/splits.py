@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dynaesti.core import Bools, generator, whole_number
+from dynaesti.core import Bools, as_rng, whole_number
 from dynaesti.data import Responses
 from dynaesti.errors import InputError
 
@@ -23,7 +23,7 @@ def split(
         raise InputError(f"share: {share!r} is not between 0 and 1")
     if by not in SPLITS:
         raise InputError(f"by: {by!r} is none of {', '.join(map(repr, SPLITS))}")
-    out = SPLITS[by](responses, share, generator(seed))
+    out = SPLITS[by](responses, share, as_rng(seed))
     if out.all() or not out.any():
         raise InputError(
             f"share: {share!r} of these answers leaves nothing to {'fit' if out.all() else 'hold out'}"

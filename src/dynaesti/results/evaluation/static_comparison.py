@@ -10,7 +10,7 @@ import numpy as np
 
 from dynaesti.data import make_frame
 from dynaesti.errors import InputError
-from dynaesti.model import OwnModel
+from dynaesti.model import CustomItemModel
 from dynaesti.results.evaluation.comparison import held_out
 from dynaesti.results.evaluation.estimator import Estimator
 from dynaesti.results.evaluation.scores import EDGE, person_error
@@ -18,7 +18,7 @@ from dynaesti.results.evaluation.splits import split
 from dynaesti.results.fit import Fit
 
 
-def static_twin(estimator: Estimator, fit: Fit) -> Twin:
+def compare_with_static(estimator: Estimator, fit: Fit) -> StaticComparison:
     """The same answers with constant abilities, items begun from the fit's: each answer predicted without itself under both."""
     still = estimator.with_options(
         bandwidth=np.inf,
@@ -27,10 +27,10 @@ def static_twin(estimator: Estimator, fit: Fit) -> Twin:
         standard_errors=False,
         start=starting_items(fit),
     )
-    return twin_of(fit, still.fit(fit.responses))
+    return static_comparison_of(fit, still.fit(fit.responses))
 
 
-def twin_of(fit: Fit, static: Fit) -> Twin:
+def static_comparison_of(fit: Fit, static: Fit) -> StaticComparison:
     """Two fits of the same answers, of which the second has constant abilities, held against each other."""
     if len(fit.responses) != len(static.responses):
         raise InputError(
@@ -39,7 +39,7 @@ def twin_of(fit: Fit, static: Fit) -> Twin:
     losses = [-np.log(np.maximum(one.without_each()[0].given, EDGE)) for one in (fit, static)]
     apart = losses[1] - losses[0]
     people = int(fit.responses.people.size)
-    return Twin(
+    return StaticComparison(
         static,
         float(losses[0].mean()),
         float(losses[1].mean()),
@@ -54,7 +54,11 @@ def starting_items(fit: Fit) -> dict[Any, dict[str, float]]:
     rows = dict(zip(fit.responses.items.tolist(), table.iter_rows(named=True), strict=True))
     out: dict[Any, dict[str, float]] = {}
     for block in fit.bank.blocks:
-        if block.model.fixes_slope or block.model.shared or isinstance(block.model, OwnModel):
+        if (
+            block.model.has_unit_slope
+            or block.model.shared
+            or isinstance(block.model, CustomItemModel)
+        ):
             continue
         names = list(block.model.describe(block.u[:1]))
         if any(name.startswith("b") for name in names):  # intercepts say the same in another metric
@@ -100,7 +104,7 @@ FEW = 10  # people below which a difference has no error to be held against
 
 
 @dataclass(frozen=True)
-class Twin:
+class StaticComparison:
     """A fit beside the same with constant abilities, each answer predicted without itself: log loss of both."""
 
     fit: Fit  # the static one

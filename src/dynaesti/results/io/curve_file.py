@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from dynaesti.core import Array, Arrays, Header, is_number, need, numbers
+from dynaesti.core import Array, Arrays, Header, check_array, is_number, require
 from dynaesti.data import read_axis
 from dynaesti.errors import DynaestiWarning, InputError
-from dynaesti.inference import SOLVERS, Component, Observations, merges_all, posterior
+from dynaesti.inference import SOLVERS, GraftedCurve, Observations, build_posterior, is_one_number
 from dynaesti.model import (
     BUILT_IN,
     FAMILIES,
@@ -22,14 +22,18 @@ from dynaesti.model import (
     ItemResponses,
     Kernel,
     Link,
-    Points,
+    LinkedPoints,
     Table,
     as_emissions,
     as_link,
-    parts_of,
+    emission_blocks,
 )
 
 NUMBERS = ("log_evidence", "log_partition", "sweeps", "converged", "residual", "solver")
+STORED = {
+    "cavity_mean": "cav_mean",
+    "cavity_var": "cav_var",
+}  # names in the file, where they differ
 VECTORS = (
     "instants",
     "groups",
@@ -37,8 +41,8 @@ VECTORS = (
     "shift",
     "curve_precision",
     "curve_shift",
-    "cav_mean",
-    "cav_var",
+    "cavity_mean",
+    "cavity_var",
     "log_z",
 )
 
@@ -48,7 +52,7 @@ def observations_header(obs: Observations, arrays: Arrays, reach: Array) -> Head
     arrays["offsets"] = obs.offsets
     parts = [
         _emission_header(part, f"emission{k}", arrays, obs.link, reach)
-        for k, (part, _) in enumerate(parts_of(obs.emissions))
+        for k, (part, _) in enumerate(emission_blocks(obs.emissions))
     ]
     return {
         "axis": asdict(obs.axis),
@@ -70,8 +74,10 @@ def read_observations(header: Header, arrays: Arrays, link: Any, mean: Any) -> O
             "link: the curve was fitted with functions of your own; pass them again: load(path, link=(…, …))"
         )
     emissions = as_emissions([_read_emission(part, arrays) for part in header["emissions"]])
-    numbers(arrays["offsets"], (len(emissions),), "the times")
-    need(is_number(header["reach"]) and header["reach"] > 0, "the reach of the tables is malformed")
+    check_array(arrays["offsets"], (len(emissions),), "the times")
+    require(
+        is_number(header["reach"]) and header["reach"] > 0, "the reach of the tables is malformed"
+    )
     return Observations(
         read_axis(header["axis"]),
         arrays["offsets"],
@@ -82,56 +88,60 @@ def read_observations(header: Header, arrays: Arrays, link: Any, mean: Any) -> O
     )
 
 
-def component_header(component: Component, name: str, arrays: Arrays) -> Header:
+def component_header(component: GraftedCurve, name: str, arrays: Arrays) -> Header:
     """Settled sites go to the arrays, single numbers to the header."""
-    arrays.update({f"{name}.{key}": getattr(component, key) for key in VECTORS})
-    if component.widening is not None:
-        arrays[f"{name}.widening"] = component.widening
+    arrays.update({f"{name}.{STORED.get(key, key)}": getattr(component, key) for key in VECTORS})
+    if component.covariance_correction is not None:
+        arrays[f"{name}.widening"] = component.covariance_correction
     return {key: getattr(component, key) for key in NUMBERS}
 
 
 def read_component(
     kernel: Kernel, header: Header, name: str, arrays: Arrays, observations: Observations
-) -> Component:
+) -> GraftedCurve:
     """The component again, held against the observations it is of."""
     parts: dict[str, Any] = {key: header[key] for key in NUMBERS} | {
-        key: arrays[f"{name}.{key}"] for key in VECTORS
+        key: arrays[f"{name}.{STORED.get(key, key)}"] for key in VECTORS
     }
-    made = Component(kernel=kernel, widening=arrays.get(f"{name}.widening"), **parts)
-    count, whole = observations.instants.size, merges_all(kernel, observations)
-    numbers(made.groups, (1 if whole else count,), "the groups of a component", "i")
-    need(
+    made = GraftedCurve(
+        kernel=kernel, covariance_correction=arrays.get(f"{name}.widening"), **parts
+    )
+    count, whole = observations.instants.size, is_one_number(kernel, observations)
+    check_array(made.groups, (1 if whole else count,), "the groups of a component", "i")
+    require(
         np.array_equal(made.groups, [count] if whole else np.arange(count)),
         "the groups of a component are misplaced",
     )
     for key in VECTORS:
-        numbers(
+        check_array(
             getattr(made, key),
             made.groups.shape,
             f"{key} of a component",
             "i" if key == "groups" else "f",
         )
-    need(
+    require(
         whole or np.array_equal(made.instants, observations.instants),
         "the instants of a component are not those of its data",
     )
-    need(
-        (made.cav_var > 0).all()
+    require(
+        (made.cavity_var > 0).all()
         and made.solver in SOLVERS
         and all(is_number(header[key]) for key in ("log_evidence", "log_partition")),
         "a component is malformed",
     )
-    need(
+    require(
         type(made.converged) is bool and type(made.sweeps) is int and is_number(made.residual),
         "a component is malformed",
     )
-    if made.widening is not None:
+    if made.covariance_correction is not None:
         rank = getattr(
-            posterior(made.solver, kernel, made.instants, made.curve_precision, made.curve_shift),
+            build_posterior(
+                made.solver, kernel, made.instants, made.curve_precision, made.curve_shift
+            ),
             "rank",
             -1,
         )
-        numbers(made.widening, (rank, rank), "the widening of a component")
+        check_array(made.covariance_correction, (rank, rank), "the widening of a component")
     return made
 
 
@@ -159,9 +169,11 @@ def _tabulated(part: Emissions, link: Link, reach: Array) -> Table:
     middle = 0.5 * (reach[1:] + reach[:-1])
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         table = Table(
-            reach, part.log_prob(Points(np.tile(reach, (rows.size, 1)), link), rows), latent=True
+            reach,
+            part.log_prob(LinkedPoints(np.tile(reach, (rows.size, 1)), link), rows),
+            latent=True,
         )
-        at = Points(np.tile(middle, (rows.size, 1)), link)
+        at = LinkedPoints(np.tile(middle, (rows.size, 1)), link)
         truth = part.log_prob(at, rows)
         off = np.abs(table.log_prob(at, rows) - truth)
     off[~(truth > truth.max(axis=1, keepdims=True) - 20)] = 0.0

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from dynaesti.core import Array, is_number, need, numbers
+from dynaesti.core import Array, check_array, is_number, require
 from dynaesti.data import KINDS, Labels
-from dynaesti.estimation import REACH, Answers, Coding, Grafts, Step
-from dynaesti.model import Bank, Block, Kernel, OwnModel
+from dynaesti.estimation import REACH, Grafts, IterationRecord, ResponseCoding, SiteLayout
+from dynaesti.model import CustomItemModel, ItemBank, ItemBlock, Kernel
 
 SUM = 1e-6  # by which shares may miss 1
 
@@ -26,26 +26,26 @@ def check_labels(labels: Labels, what: str) -> None:
         and labels.size
         and labels.dtype.kind in "iufbMO"
     )
-    need(fine, f"the names of {what} are malformed")
-    need(len(set(labels.tolist())) == labels.size, f"the names of {what} are told twice")
+    require(fine, f"the names of {what} are malformed")
+    require(len(set(labels.tolist())) == labels.size, f"the names of {what} are told twice")
 
 
 def check_population(kernels: Sequence[Kernel], population: Array) -> None:
     """The priors' shares."""
-    numbers(population, (len(kernels),), "the priors' shares")
-    need(
+    check_array(population, (len(kernels),), "the priors' shares")
+    require(
         population.min(initial=0.0) >= 0 and abs(population.sum() - 1) < SUM,
         "the priors' shares do not add up to 1",
     )
 
 
-def check_items(bank: Bank, coding: Coding, items: int) -> None:
+def check_items(bank: ItemBank, coding: ResponseCoding, items: int) -> None:
     """Blocks whose rows follow each other and whose items are all there once; and the categories of their responses."""
-    need(
+    require(
         bank.blocks
         and all(
             isinstance(v, float) and np.isfinite(v)
-            for v in (bank.metric.location, bank.metric.log_scale)
+            for v in (bank.ability_scale.location, bank.ability_scale.log_scale)
         ),
         "no items",
     )
@@ -54,63 +54,63 @@ def check_items(bank: Bank, coding: Coding, items: int) -> None:
         _check_block(block, items, row)
         row = block.end_row
     met = np.sort(np.concatenate([block.items for block in bank.blocks]))
-    need(np.array_equal(met, np.arange(items)), "items are missing, or told twice")
+    require(np.array_equal(met, np.arange(items)), "items are missing, or told twice")
     values = coding.values
-    numbers(values, (values.size,), "the responses' values")
-    need(np.all(np.diff(values) > 0), "the responses' values do not rise")
-    numbers(coding.table, (items, values.size), "the table of categories", "i")
+    check_array(values, (values.size,), "the responses' values")
+    require(np.all(np.diff(values) > 0), "the responses' values do not rise")
+    check_array(coding.table, (items, values.size), "the table of categories", "i")
     for block in bank.blocks:
         most = (
             block.size
             if block.model.categorical
             else len(block.model.values)
-            if isinstance(block.model, OwnModel)
+            if isinstance(block.model, CustomItemModel)
             else 0
         )
         mine = coding.table[block.items]
-        need(
+        require(
             mine.min(initial=-1) >= -1 and mine.max(initial=-1) < max(most, 1),
             "responses have categories that their items lack",
         )
 
 
-def _check_block(block: Block, items: int, row: int) -> None:
+def _check_block(block: ItemBlock, items: int, row: int) -> None:
     count = block.items.size
-    numbers(block.items, (count,), "a block's items", "i")
-    need(
+    check_array(block.items, (count,), "a block's items", "i")
+    require(
         count and type(block.size) is int and 0 <= block.size <= 1000 and block.first_row == row,
         "a block of items is misplaced",
     )
-    need(
+    require(
         block.items.min() >= 0 and block.items.max() < items,
         "a block has items that there are none of",
     )
     width = len(block.model.names(block.size))
-    numbers(block.u, (count, width), "the items' parameters")
-    numbers(block.free, (count, width), "which parameters are free", "b")
-    need(
+    check_array(block.u, (count, width), "the items' parameters")
+    check_array(block.free, (count, width), "which parameters are free", "b")
+    require(
         block.prior_mean.shape == block.prior_sd.shape == (width,)
         and np.isfinite(block.prior_mean).all()
         and (block.prior_sd > 0).all(),
         "the items' priors are malformed",
     )
-    need(
+    require(
         block.values.ndim == 2 and len(block.values) == count and np.isfinite(block.values).all(),
         "the categories' values are malformed",
     )
-    need(
+    require(
         not block.model.categorical or block.values.shape[1] == block.size,
         "the categories' values are malformed",
     )
 
 
 def check_covariance(
-    bank: Bank, covariance: tuple[Array, ...] | None, shared: Array | None
+    bank: ItemBank, covariance: tuple[Array, ...] | None, shared: Array | None
 ) -> None:
     """Of the items' parameters, a block each; with one more for the unit of ability, where that is known."""
     for block, cov in zip(bank.blocks, covariance or (), strict=covariance is not None):
         width = block.u.shape[1]
-        need(
+        require(
             cov.ndim == 3
             and cov.shape[0] == block.items.size
             and cov.shape[1] == cov.shape[2]
@@ -118,7 +118,7 @@ def check_covariance(
             and cov.dtype.kind == "f",
             "the items' covariances are malformed",
         )
-    need(
+    require(
         shared is None or (shared.shape == (2, 2) and np.isfinite(shared).all()),
         "the items' covariances are malformed",
     )
@@ -126,19 +126,21 @@ def check_covariance(
 
 def check_options(options: Mapping[str, Any], scales: Sequence[str]) -> None:
     """Options that later questions are answered by."""
-    need(isinstance(options, dict) and options.get("scale") in scales, "the options are malformed")
+    require(
+        isinstance(options, dict) and options.get("scale") in scales, "the options are malformed"
+    )
     far, threads = options.get("farthest"), options.get("threads")
-    need(isinstance(far, int | float) and 0 <= far <= 2 * REACH[-1], "the options are malformed")
-    need(threads is None or (type(threads) is int and threads >= 1), "the options are malformed")
+    require(isinstance(far, int | float) and 0 <= far <= 2 * REACH[-1], "the options are malformed")
+    require(threads is None or (type(threads) is int and threads >= 1), "the options are malformed")
 
 
-def check_trace(trace: Sequence[Step]) -> None:
+def check_trace(trace: Sequence[IterationRecord]) -> None:
     """Lines of numbers, and the stage each belongs to."""
     for step in trace:
         fine = isinstance(step.stage, str) and all(
             is_number(value) for name, value in vars(step).items() if name != "stage"
         )
-        need(fine, "the trace is malformed")
+        require(fine, "the trace is malformed")
 
 
 def check_told(told: Mapping[str, Any]) -> None:
@@ -148,12 +150,12 @@ def check_told(told: Mapping[str, Any]) -> None:
         and isinstance(told["unit"], str)
         and told["clock"] in ("calendar", "person")
     )
-    need(fine, "the clock is malformed")
-    need(
+    require(fine, "the clock is malformed")
+    require(
         told["frame"] in (None, *KINDS) and all(isinstance(note, str) for note in told["notes"]),
         "the notes are malformed",
     )
-    need(
+    require(
         isinstance(told["columns"], dict)
         and all(isinstance(name, str | None) for name in told["columns"].values()),
         "no columns",
@@ -161,18 +163,18 @@ def check_told(told: Mapping[str, Any]) -> None:
 
 
 def check_grafts(
-    grafts: Sequence[Grafts], kernels: Sequence[Kernel], answers: Answers, weights: Array
+    grafts: Sequence[Grafts], kernels: Sequence[Kernel], answers: SiteLayout, weights: Array
 ) -> None:
     """Everyone's sites under each prior, and everyone's weights of the priors."""
     for g, kernel in zip(grafts, kernels, strict=True):
         sites = answers.for_kernel(kernel).times.size
-        for name in ("precision", "shift", "cav_mean", "cav_var", "log_z"):
-            numbers(getattr(g, name), (sites,), f"{name} of the curves")
-        numbers(g.log_evidence, (answers.people,), "the curves' evidence")
-        numbers(g.converged, (answers.people,), "which curves settled", "b")
-        need((g.cav_var > 0).all(), "the curves' cavities are malformed")
-    numbers(weights, (len(kernels), answers.people), "the priors' weights")
-    need(
+        for name in ("precision", "shift", "cavity_mean", "cavity_var", "log_z"):
+            check_array(getattr(g, name), (sites,), f"{name} of the curves")
+        check_array(g.log_evidence, (answers.people,), "the curves' evidence")
+        check_array(g.converged, (answers.people,), "which curves settled", "b")
+        require((g.cavity_var > 0).all(), "the curves' cavities are malformed")
+    check_array(weights, (len(kernels), answers.people), "the priors' weights")
+    require(
         weights.min(initial=0.0) >= 0 and np.abs(weights.sum(axis=0) - 1).max(initial=0.0) < SUM,
         "the priors' weights do not add up to 1",
     )

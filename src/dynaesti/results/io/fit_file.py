@@ -6,17 +6,23 @@ from datetime import date, datetime
 from typing import Any
 
 from dynaesti.core import Array, Arrays, Header
-from dynaesti.data import Labels, Responses, as_labels, check_responses, read_axis
+from dynaesti.data import Labels, Responses, as_labels, check_saved_responses, read_axis
 from dynaesti.errors import InputError
-from dynaesti.estimation import Coding, Common, Grafts, Step, build_answers
+from dynaesti.estimation import (
+    FittedModel,
+    Grafts,
+    IterationRecord,
+    ResponseCoding,
+    build_site_layout,
+)
 from dynaesti.model import (
     MODELS,
-    Bank,
-    Block,
-    Golf,
+    AbilityScale,
+    CustomItemModel,
+    ItemBank,
+    ItemBlock,
     ItemModel,
-    Metric,
-    OwnModel,
+    PivotPartialCredit,
     kernel_header,
     read_kernel,
 )
@@ -33,11 +39,14 @@ from dynaesti.results.io.fit_checks import (
 
 ROWS = ("person", "item", "resp", "offsets", "origin", "row")
 BLOCK = ("items", "u", "free", "values", "prior_mean", "prior_sd")
-SITES = tuple(f.name for f in fields(Grafts))
+SITES = {f.name: f.name for f in fields(Grafts)} | {
+    "cavity_mean": "cav_mean",
+    "cavity_var": "cav_var",
+}  # name in the file
 
 
 @dataclass(frozen=True)
-class FitParts(Common):
+class FitParts(FittedModel):
     """Everything a Fit consists of."""
 
     responses: Responses
@@ -45,7 +54,7 @@ class FitParts(Common):
     weights: Array  # (priors, people)
 
 
-def common_header(fit: Common, items: Labels, arrays: Arrays) -> Header:
+def common_header(fit: FittedModel, items: Labels, arrays: Arrays) -> Header:
     """Items, priors, trace and options; arrays beside them."""
     arrays.update(
         {
@@ -66,7 +75,7 @@ def common_header(fit: Common, items: Labels, arrays: Arrays) -> Header:
             {"model": _model_header(b.model), "size": b.size, "first_row": b.first_row}
             for b in fit.bank.blocks
         ],
-        "metric": asdict(fit.bank.metric),
+        "metric": asdict(fit.bank.ability_scale),
         "priors": fit.bank.priors,
         "merged": list(fit.coding.merged),
         "errors": fit.covariance is not None,
@@ -80,7 +89,7 @@ def common_header(fit: Common, items: Labels, arrays: Arrays) -> Header:
 
 def read_common(
     header: Header, arrays: Arrays, models: Mapping[str, ItemModel] | None
-) -> tuple[Common, Labels]:
+) -> tuple[FittedModel, Labels]:
     """The same again, and the items' names; models of the user's own are needed again, by label."""
     items = read_labels(header["items"], "items", arrays)
     weak = header["priors"] == "weak"
@@ -88,7 +97,7 @@ def read_common(
         {name: arrays[f"block{k}.{name}"] for name in BLOCK} for k in range(len(header["blocks"]))
     ]
     blocks = tuple(
-        Block(
+        ItemBlock(
             model=_read_model(b["model"], models or {}),
             size=b["size"],
             first_row=b["first_row"],
@@ -106,11 +115,11 @@ def read_common(
         if header["errors"]
         else None
     )
-    coding = Coding(
+    coding = ResponseCoding(
         arrays["coding.values"], arrays["coding.table"], tuple(per_item), tuple(header["merged"])
     )
     bank, kernels = (
-        Bank(blocks, Metric(**header["metric"]), header["priors"]),
+        ItemBank(blocks, AbilityScale(**header["metric"]), header["priors"]),
         tuple(read_kernel(k) for k in header["kernels"]),
     )
     check_labels(items, "the items")
@@ -118,9 +127,9 @@ def read_common(
     check_covariance(bank, covariance, arrays.get("shared"))
     check_population(kernels, arrays["population"])
     check_options(header["options"], ("abilities", "items"))
-    trace = tuple(Step(**step) for step in header["trace"])
+    trace = tuple(IterationRecord(**step) for step in header["trace"])
     check_trace(trace)
-    return Common(
+    return FittedModel(
         coding,
         bank,
         kernels,
@@ -142,7 +151,9 @@ def fit_header(fit: FitParts, arrays: Arrays) -> Header:
         arrays["responses.weight"] = r.weight
     arrays["weights"] = fit.weights
     for k, grafts in enumerate(fit.grafts):
-        arrays.update({f"prior{k}.{name}": getattr(grafts, name) for name in SITES})
+        arrays.update(
+            {f"prior{k}.{stored}": getattr(grafts, name) for name, stored in SITES.items()}
+        )
     return {
         **common_header(fit, r.items, arrays),
         "people": _labels_header(r.people, "people", arrays),
@@ -180,15 +191,15 @@ def read_fit(header: Header, arrays: Arrays, models: Mapping[str, ItemModel] | N
         **rows,
     )
     grafts = tuple(
-        Grafts(**{name: arrays[f"prior{k}.{name}"] for name in SITES})
+        Grafts(**{name: arrays[f"prior{k}.{stored}"] for name, stored in SITES.items()})
         for k in range(len(header["kernels"]))
     )
     check_labels(responses.people, "the people")
-    check_responses(responses)
+    check_saved_responses(responses)
     check_grafts(
         grafts,
         common.kernels,
-        build_answers(responses, common.coding, common.bank),
+        build_site_layout(responses, common.coding, common.bank),
         arrays["weights"],
     )
     return FitParts(**vars(common), responses=responses, grafts=grafts, weights=arrays["weights"])
@@ -216,9 +227,9 @@ def _tagged(label: Any, name: str) -> Any:
     )
 
 
-def read_labels(listed: list[Any] | None, name: str, arrays: Arrays) -> Labels:
+def read_labels(as_list: list[Any] | None, name: str, arrays: Arrays) -> Labels:
     """Labels again."""
-    if listed is None:
+    if as_list is None:
         return arrays[f"labels.{name}"]
     readers: dict[str, Any] = {
         "bool": bool,
@@ -230,15 +241,19 @@ def read_labels(listed: list[Any] | None, name: str, arrays: Arrays) -> Labels:
             readers[next(iter(label))](next(iter(label.values())))
             if isinstance(label, dict)
             else label
-            for label in listed
+            for label in as_list
         ]
     )
 
 
 def _model_header(model: ItemModel) -> Header:
-    if isinstance(model, OwnModel):
+    if isinstance(model, CustomItemModel):
         return {"name": "own", "label": model.label, "values": list(model.values)}
-    rest = {"pivot": model.pivot, "descending": model.descending} if isinstance(model, Golf) else {}
+    rest = (
+        {"pivot": model.pivot, "descending": model.descending}
+        if isinstance(model, PivotPartialCredit)
+        else {}
+    )
     return {"name": model.name, "signed": model.signed, **rest}
 
 
@@ -247,9 +262,9 @@ def _read_model(header: Header, given: Mapping[str, ItemModel]) -> ItemModel:
     if header["name"] != "own":
         return MODELS[header["name"]](**rest)
     found = given.get(header["label"])
-    if not isinstance(found, OwnModel):
+    if not isinstance(found, CustomItemModel):
         raise InputError(
             f"models: the fit uses an item model of your own, {header['label']!r}; pass it again: "
-            f"load(path, models={{{header['label']!r}: OwnModel(…)}})"
+            f"load(path, models={{{header['label']!r}: CustomItemModel(…)}})"
         )
-    return OwnModel(found.log_prob, found.params, found.label, tuple(header["values"]))
+    return CustomItemModel(found.log_prob, found.params, found.label, tuple(header["values"]))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dynaesti.core import whole_number
-from dynaesti.data import find, listed, make_frame
+from dynaesti.data import as_list, index_of, make_frame
 from dynaesti.model import BUILT_IN
 from dynaesti.results.predictions import item_locations
 
@@ -43,7 +43,7 @@ class FitPlots:
     def answers_data(self, ids: Any) -> Any:
         """The answers of some people and the ability there: a frame id, time, item, resp, mean, share (of the way to the best response)."""
         fit, r = self.fit, self.fit.responses
-        people = find(r.people, listed(ids), "ids")
+        people = index_of(r.people, as_list(ids), "ids")
         rows = np.concatenate([np.arange(r.person_start[p], r.person_start[p + 1]) for p in people])
         low, high = np.full(r.items.size, np.inf), np.full(r.items.size, -np.inf)
         np.minimum.at(low, r.item, r.resp)
@@ -56,7 +56,9 @@ class FitPlots:
                 "time": fit._restored(r.clock_times[rows]),
                 "item": [items[i] for i in r.item[rows]],
                 "resp": r.resp[rows],
-                "mean": fit.mixture(r.person[rows], r.clock_times[rows]).mean(BUILT_IN["identity"]),
+                "mean": fit.marginals(r.person[rows], r.clock_times[rows]).mean(
+                    BUILT_IN["identity"]
+                ),
                 "share": (r.resp[rows] - low[r.item[rows]]) / span[r.item[rows]],
             },
             fit.frame,
@@ -73,7 +75,7 @@ class FitPlots:
             {
                 "id": [labels[p] for p in person],
                 "time": fit._restored(offsets.ravel()),
-                "mean": fit.mixture(person, offsets.ravel()).mean(BUILT_IN["identity"]),
+                "mean": fit.marginals(person, offsets.ravel()).mean(BUILT_IN["identity"]),
             },
             fit.frame,
         )
@@ -82,14 +84,14 @@ class FitPlots:
         """All curves at once in grey, their median over time, and some people highlighted: the paper's golf figure."""
         from dynaesti.results.plotting.draw import plot_many
 
-        return plot_many(self.many_data(), listed(highlight), ax)
+        return plot_many(self.many_data(), as_list(highlight), ax)
 
     def item_data(self, item: Any, points: int = 200) -> dict[str, Any]:
         """Chances of each category over ability, as `item` draws them (the mean response for amounts)."""
-        fit, number = self.fit, find(self.fit.responses.items, [item], "item")
+        fit, number = self.fit, index_of(self.fit.responses.items, [item], "item")
         ability = np.linspace(fit.shift - 3.5 * fit.gain, fit.shift + 3.5 * fit.gain, points)
-        theta = fit.bank.metric.theta((ability - fit.shift) / fit.gain)
-        block_of, place = fit.bank.place_of_items()
+        theta = fit.bank.ability_scale.theta((ability - fit.shift) / fit.gain)
+        block_of, place = fit.bank.index_in_blocks()
         block = fit.bank.blocks[int(block_of[number[0]])]
         u, values = block.u[place[number]], block.values[place[number]]
         if not block.model.categorical:
@@ -150,7 +152,7 @@ class FitPlots:
     def wright_data(self) -> dict[str, Any]:
         """Average ability of each person and location of each item (NaN where it lies beyond the scale), as `wright` draws them."""
         fit, r = self.fit, self.fit.responses
-        mean = fit.mixture(r.person, r.clock_times).mean(BUILT_IN["identity"])
+        mean = fit.marginals(r.person, r.clock_times).mean(BUILT_IN["identity"])
         return {
             "people": np.bincount(r.person, mean, r.people.size)
             / np.maximum(np.diff(r.person_start), 1),

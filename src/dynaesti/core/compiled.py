@@ -17,7 +17,7 @@ _FUSED = {"contract"}
 REORDERED = {"contract", "reassoc"}
 
 
-def compiled(function: Callable[P, R]) -> Callable[P, R]:
+def jit(function: Callable[P, R]) -> Callable[P, R]:
     """Compile on first call. Pass arrays and numbers only: a function argument is recompiled in every process."""
     return compile_lazily(function, _FUSED)
 
