@@ -1,4 +1,7 @@
-"""What DynAEsti must show: recovery, coverage, the speed of updates. `python benchmarks/abilities.py [section …]`, one thread."""
+"""What DynAEsti must show.
+
+Recovery, coverage, the speed of updates. `python benchmarks/abilities.py [section …]`, one thread.
+"""
 
 import sys
 import time
@@ -23,7 +26,9 @@ def told(rows: list[dict[str, float]]) -> str:
 
 
 def synthetic() -> None:
-    """The paper's synthetic experiment, five seeds, with the paper's kernel and with the default one."""
+    """The paper's synthetic experiment, five seeds, with the paper's kernel and with the default
+    one.
+    """
     for kernel in ("rbf", DEFAULT_KERNEL):
         synthetic_with(kernel)
 
@@ -63,7 +68,10 @@ def static() -> None:
 def drawn(
     model: str, people: int, items: int, answers: int, seed: int
 ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-    """Answers to items drawn from the weak priors by people with moving abilities; and the truth."""
+    """Answers to items drawn from the weak priors by people with moving abilities.
+
+    And the truth.
+    """
     rng = np.random.default_rng(seed)
     grid = np.linspace(0, 1, 101)
     ability = curves(grid, 0.4, people, seed=rng)
@@ -106,13 +114,16 @@ def intervals(replications: int = 200) -> None:
             for block, cov in zip(fit.bank.blocks, fit.covariance, strict=True):
                 names = block.model.names(block.size)
                 if model == "GPCM" and block.size < 3:
-                    continue  # a category that nobody chose leaves another item than the one that was drawn
+                    # a category that nobody chose leaves another item than
+                    # the one that was drawn
+                    continue
                 for name, truth in real.items():
                     k = names.index({"log a": "log_a", "logit c": "guess"}.get(name, name))
                     away = (block.u[:, k] - truth[block.items]) / np.sqrt(cov[:, k, k])
                     inside.setdefault(name, []).extend((np.abs(away) < 1.96).tolist())
         print(
-            f"95 % intervals, {model}, {people * 24 // 16} answers an item, {replications} replications: "
+            f"95 % intervals, {model}, {people * 24 // 16} answers an item, {replications} "
+            f"replications: "
             + ", ".join(f"{name} {np.mean(hits):.3f}" for name, hits in inside.items())
         )
 

@@ -1,6 +1,7 @@
 """The speed of CurvFiFE, measured in one run: CPU seconds, with nothing set in the environment.
 
-`make bench` installs what it compares with. Prints one line a measurement, with the bar it is held to.
+`make bench` installs what it compares with. Prints one line a measurement, with the bar it is held
+to.
 """
 
 import os

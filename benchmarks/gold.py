@@ -1,9 +1,12 @@
-"""Grafting against gold posteriors: long importance sampling in the weights of the low-rank form, exact but for its own noise.
+"""Grafting against gold posteriors.
 
-`make gold` prints, for each problem, the grafted curve's error in means (posterior sds) and in sds (relative), root mean square over
-time, the error of the log evidence, both again for the refined curve (second order), and the gold's own noise; then the same for steep
-guessing items, where the Gaussian itself is off: whether every audit of 20,000 draws flags them, and how close they come, the worst of
-several seeds (`make gold` takes a quarter of an hour; `--steep` is the last part alone).
+Long importance sampling in the weights of the low-rank form, exact but for its own noise.
+
+`make gold` prints, for each problem, the grafted curve's error in means (posterior sds) and in sds
+(relative), root mean square over time, the error of the log evidence, both again for the refined
+curve (second order), and the gold's own noise; then the same for steep guessing items, where the
+Gaussian itself is off: whether every audit of 20,000 draws flags them, and how close they come, the
+worst of several seeds (`make gold` takes a quarter of an hour; `--steep` is the last part alone).
 """
 
 import sys
@@ -60,10 +63,12 @@ def problem(kind: str, n: int, seed: int) -> dy.Curve:
 
 
 def errors(curve: dy.Curve, draws: int) -> tuple[float, ...]:
-    """(mean error in sds, relative sd error, evidence error, the last two of the refined curve, noise), root mean square over time.
+    """(mean error in sds, relative sd error, evidence error, the last two of the refined curve,
+    noise), root mean square over time.
 
-    Draws come from the grafted Gaussian itself; their weights f/site differ little from 1, so the difference between the exact and the
-    grafted moments is estimated with far less noise than either of them.
+    Draws come from the grafted Gaussian itself; their weights f/site differ little from 1, so the
+    difference between the exact and the grafted moments is estimated with far less noise than
+    either of them.
     """
     component = next(c for c in curve.components if c is not None)
     posterior, exact = component.posterior, ExactLikelihood(curve.observations, component)
@@ -106,7 +111,8 @@ def errors(curve: dy.Curve, draws: int) -> tuple[float, ...]:
 
 def ordinary(draws: int) -> None:
     print(
-        f"{'problem':<9} {'n':>5} {'mean (sd)':>10} {'sd':>8} {'evidence':>9} {'sd refined':>11} {'evidence':>9} {'gold noise':>11}"
+        f"{'problem':<9} {'n':>5} {'mean (sd)':>10} {'sd':>8} {'evidence':>9} {'sd refined':>11} "
+        f"{'evidence':>9} {'gold noise':>11}"
     )
     for kind, n in product(("polling", "polls", "counts", "ordinal", "3PL"), (100, 500, 2000)):
         rows = np.array(
@@ -114,14 +120,16 @@ def ordinary(draws: int) -> None:
         )
         mean, sd, evidence, left, rest, noise = np.sqrt(np.mean(rows**2, axis=0))
         print(
-            f"{kind:<9} {n:>5} {mean:>10.4f} {sd:>8.2%} {evidence:>9.4f} {left:>11.2%} {rest:>9.4f} {noise:>11.4f}",
+            f"{kind:<9} {n:>5} {mean:>10.4f} {sd:>8.2%} {evidence:>9.4f} {left:>11.2%} "
+            f"{rest:>9.4f} {noise:>11.4f}",
             flush=True,
         )
 
 
 def steep(draws: int) -> None:
     print(
-        f"\n{'a':>2} {'b':>2} {'c':>5} {'sweeps':>7} {'Gaussian off':>13} {'flagged':>8} {'corrected off':>14} {'gold noise':>11}"
+        f"\n{'a':>2} {'b':>2} {'c':>5} {'sweeps':>7} {'Gaussian off':>13} {'flagged':>8} "
+        f"{'corrected off':>14} {'gold noise':>11}"
     )
     for a, b, c in product((4.0, 8.0), (0.0, 1.0, 2.0), (0.33, 0.5)):
         rng = np.random.default_rng(int(10 * a + b + 100 * c))
@@ -139,7 +147,8 @@ def steep(draws: int) -> None:
         left = max(float(np.sqrt(np.mean(((audit.mean(T) - truth) / sd) ** 2))) for audit in audits)
         flagged = sum(not audit.safe for audit in audits)
         print(
-            f"{a:>2.0f} {b:>2.0f} {c:>5} {curve.sweeps:>7} {worst:>10.2f} sd {flagged:>3} of {AUDITS} {left:>11.3f} sd "
+            f"{a:>2.0f} {b:>2.0f} {c:>5} {curve.sweeps:>7} {worst:>10.2f} sd {flagged:>3} of "
+            f"{AUDITS} {left:>11.3f} sd "
             f"{1 / np.sqrt(gold.ess):>11.4f}",
             flush=True,
         )

@@ -1,8 +1,11 @@
-"""How fits of shards grow: time, memory and speed against size; a Dask cluster against threads; runs that are killed.
+"""How fits of shards grow.
+
+Time, memory and speed against size; a Dask cluster against threads; runs that are killed.
 
     python benchmarks/scale.py --sizes 1e5 1e6 1e7 --dask 1e7 --kills 20 --out docs/scale.json
 
-2PL, 10,000 items, irregular times, people with 5 to 2,000 answers. Every fit runs in a process of its own, whose memory is measured.
+2PL, 10,000 items, irregular times, people with 5 to 2,000 answers. Every fit runs in a process of
+its own, whose memory is measured.
 """
 
 import argparse
@@ -22,7 +25,8 @@ LEAST, MOST, MEAN = 5, 2000, 333  # answers of a person
 SPAN, BANDWIDTH = 100.0, 25.0
 
 
-# --- one fit, in a process of its own -------------------------------------------------------------------
+# --- one fit, in a process of its own
+# -------------------------------------------------------------------
 
 
 def child(args: argparse.Namespace) -> None:
@@ -71,14 +75,36 @@ def child(args: argparse.Namespace) -> None:
         if not args.plain:
             fit.write_abilities(executor=executor)
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
-    print(json.dumps({
-        "answers": fit.shards.rows, "people": fit.shards.people, "items": int(fit.item_labels.size), "shards": len(fit.shards),
-        "priors": len(fit.kernels), "steps": len(fit.trace), "converged": bool(fit.converged), "passes": len(passes),
-        "fit_seconds": done - begun_fit, "abilities_seconds": time.perf_counter() - done, "seconds": time.perf_counter() - begun,
-        "cpu_seconds": time.process_time() - cpu, "peak_gb": memory, "look_seconds": seconds["look"], "m_step_seconds": seconds["m_step"],
-        "information_seconds": seconds["information"], "pass_seconds": passes, "site_sweeps": matched[0],
-        "log_evidence": fit.log_evidence, "stages": [step.stage for step in fit.trace],
-        "print": float(np.abs(np.concatenate([b.u.ravel() for b in fit.bank.blocks])).sum())}))  # fmt: skip
+    print(
+        json.dumps(
+            {
+                "answers": fit.shards.rows,
+                "people": fit.shards.people,
+                "items": int(fit.item_labels.size),
+                "shards": len(fit.shards),
+                "priors": len(fit.kernels),
+                "steps": len(fit.trace),
+                "converged": bool(fit.converged),
+                "passes": len(passes),
+                "fit_seconds": done - begun_fit,
+                "abilities_seconds": time.perf_counter() - done,
+                "seconds": time.perf_counter() - begun,
+                "cpu_seconds": time.process_time() - cpu,
+                "peak_gb": memory,
+                "look_seconds": seconds["look"],
+                "m_step_seconds": seconds["m_step"],
+                "information_seconds": seconds["information"],
+                "pass_seconds": passes,
+                "site_sweeps": matched[0],
+                "log_evidence": fit.log_evidence,
+                "stages": [step.stage for step in fit.trace],
+                # fmt: skip
+                "print": float(
+                    np.abs(np.concatenate([b.u.ravel() for b in fit.bank.blocks])).sum()
+                ),
+            }
+        )
+    )
 
 
 def run_fit(shards, run, *options, keep=False) -> dict:
@@ -96,7 +122,8 @@ def run_fit(shards, run, *options, keep=False) -> dict:
     return json.loads(found.stdout.splitlines()[-1])
 
 
-# --- the parts --------------------------------------------------------------------------------------------
+# --- the parts
+# --------------------------------------------------------------------------------------------
 
 
 def drawn(folder: Path, answers: float) -> Path:
@@ -120,10 +147,15 @@ def drawn(folder: Path, answers: float) -> Path:
 
 
 def preparing(folder: Path, shards: Path) -> dict:
-    """The shards' files taken as one's own data, and sorted and split again; memory of a process of its own."""
-    code = ("import sys, time, json, resource, dynaesti as dy; b = time.perf_counter(); c = time.process_time();"
+    """The shards' files taken as one's own data, and sorted and split again.
+
+    Memory of a process of its own.
+    """
+    code = ("import sys, time, json, resource, dynaesti as dy; b = time.perf_counter(); c = "
+            "time.process_time();"
             "s = dy.prepare(sys.argv[1] + '/shard-*.parquet', sys.argv[2], force=True);"
-            "print(json.dumps({'answers': s.rows, 'seconds': time.perf_counter() - b, 'cpu_seconds': time.process_time() - c,"
+            "print(json.dumps({'answers': s.rows, 'seconds': time.perf_counter() - b, "
+            "'cpu_seconds': time.process_time() - c,"
             "'peak_gb': resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6}))")  # fmt: skip
     target = folder / "prepared"
     found = subprocess.run(
@@ -134,7 +166,10 @@ def preparing(folder: Path, shards: Path) -> dict:
 
 
 def sweep_speed(shards: Path) -> dict:
-    """Answers per second, core and sweep on one shard, one thread: the default prior, and an RBF of about 12 features."""
+    """Answers per second, core and sweep on one shard, one thread.
+
+    The default prior, and an RBF of about 12 features.
+    """
     import numpy as np
 
     import dynaesti as dy
@@ -182,8 +217,12 @@ def sweep_speed(shards: Path) -> dict:
                 matched[0], begun = 0, time.process_time()
                 found = executor.graft(kernel, table, start, 1e-4)
                 spent = time.process_time() - begun
-                out[f"{name}, {items} items, {turn}"] = {"sweeps": matched[0] / found.precision.size,
-                                                         "answers_per_second": matched[0] / spent}  # fmt: skip
+                out[f"{name}, {items} items, {turn}"] = {
+                    "sweeps": matched[0] / found.precision.size,
+                    # fmt:
+                    # skip
+                    "answers_per_second": matched[0] / spent,
+                }
                 start = (
                     found.precision
                     * (1 + 0.01 * np.random.default_rng(0).standard_normal(found.precision.size)),
@@ -208,8 +247,22 @@ def killed(folder: Path, kills: int) -> dict:
     shutil.rmtree(run, ignore_errors=True)
     apart, evidence = [], []
     while done < kills or not apart:
-        process = subprocess.Popen([sys.executable, __file__, "--child", "--plain", "--shards", str(shards), "--run", str(run)],
-                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)  # fmt: skip
+        process = subprocess.Popen(
+            [
+                sys.executable,
+                __file__,
+                "--child",
+                "--plain",
+                "--shards",
+                str(shards),
+                "--run",
+                str(run),
+            ],
+            # fmt: skip
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
         if done < kills:
             try:
                 process.wait(rng.uniform(0.5, calm["seconds"]))
@@ -241,11 +294,15 @@ def killed(folder: Path, kills: int) -> dict:
     }
 
 
-# --- the cost model, and the page ---------------------------------------------------------------------------
+# --- the cost model, and the page
+# ---------------------------------------------------------------------------
 
 
 def cost_model(told: dict) -> dict:
-    """Fitted on what was measured up to 1e7: a warm pass by answers and priors, the M-step by items; held against every size."""
+    """Fitted on what was measured up to 1e7.
+
+    A warm pass by answers and priors, the M-step by items; held against every size.
+    """
     import numpy as np
     from scipy.optimize import nnls
 
@@ -279,7 +336,8 @@ def cost_model(told: dict) -> dict:
 def table(told: dict) -> str:
     """The measured sizes as a table."""
     lines = [
-        "| answers | people | passes | warm pass | whole fit | CPU | M-step | peak memory | abilities |",
+        "| answers | people | passes | warm pass | whole fit | CPU | M-step | peak memory | "
+        "abilities |",
         "|---" * 9 + "|",
     ]
     for key, fit in sorted(
@@ -292,8 +350,10 @@ def table(told: dict) -> str:
                 else fit["pass_seconds"][-1]
             )
             lines.append(
-                f"| {fit['answers']:,} | {fit['people']:,} | {fit['passes']} | {warm:.1f} s | {fit['fit_seconds'] / 60:.1f} min | "
-                f"{fit['cpu_seconds']:,.0f} s | {fit['m_step_seconds'] / max(fit['steps'], 1):.2f} s | {fit['peak_gb']:.2f} GB | "
+                f"| {fit['answers']:,} | {fit['people']:,} | {fit['passes']} | {warm:.1f} s | "
+                f"{fit['fit_seconds'] / 60:.1f} min | "
+                f"{fit['cpu_seconds']:,.0f} s | "
+                f"{fit['m_step_seconds'] / max(fit['steps'], 1):.2f} s | {fit['peak_gb']:.2f} GB | "
                 f"{fit['abilities_seconds']:.0f} s |"
             )
     return "\n".join(lines)

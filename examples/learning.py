@@ -1,4 +1,6 @@
-"""Learners whose abilities move, and the items they answered: simulated, fitted, and held against the truth.
+"""Learners whose abilities move, and the items they answered.
+
+Simulated, fitted, and held against the truth.
 
 Run by `make examples`. Prints tables and draws two figures into demo/.
 """
@@ -35,13 +37,15 @@ fit = estimator.fit(table)
 print(fit.summary())
 print(f"\n{fit.health}")
 print(
-    f"\nItems (truth beside):\n{'item':>5} {'a':>5} {'±':>5} {'true':>5}   {'b':>5} {'±':>5} {'true':>5}"
+    f"\nItems (truth beside):\n{'item':>5} {'a':>5} {'±':>5} {'true':>5}   {'b':>5} {'±':>5} "
+    f"{'true':>5}"
 )
 shown = fit.items
 for k in range(6):
     row = {name: np.asarray(shown[name])[k] for name in ("item", "a", "se_a", "b", "se_b")}
     print(
-        f"{row['item']:>5} {row['a']:>5.2f} {row['se_a']:>5.2f} {a[k]:>5.2f}   {row['b']:>5.2f} {row['se_b']:>5.2f} {b[k]:>5.2f}"
+        f"{row['item']:>5} {row['a']:>5.2f} {row['se_a']:>5.2f} {a[k]:>5.2f}   {row['b']:>5.2f} "
+        f"{row['se_b']:>5.2f} {b[k]:>5.2f}"
     )
 
 found = fit.ability(days[::10])
@@ -50,7 +54,8 @@ inside = np.mean((np.asarray(found["lower"]) < real) & (real < np.asarray(found[
 print(f"\nThe 70 % bands cover {inside:.0%} of the true abilities.")
 change = fit.change("s003", 10, 90)
 print(
-    f"s003 changed by {change.mean:+.2f} ± {change.sd:.2f} from day 10 to 90; it rose with probability {change.rose:.0%}."
+    f"s003 changed by {change.mean:+.2f} ± {change.sd:.2f} from day 10 to 90; it rose with "
+    f"probability {change.rose:.0%}."
 )
 print("\nMoving against constant abilities, on held-out answers:")
 both = evaluate.dynamic_against_static(estimator, table)
@@ -68,5 +73,6 @@ plt.savefig(folder / "abilities.png", dpi=150)
 fit.plot.item("q03")
 plt.savefig(folder / "item.png", dpi=150)
 print(
-    f"\nFigures: {folder / 'abilities.png'}, {folder / 'item.png'}; the fit: {fit.save(folder / 'learning.dyn')}"
+    f"\nFigures: {folder / 'abilities.png'}, {folder / 'item.png'}; the fit: "
+    f"{fit.save(folder / 'learning.dyn')}"
 )

@@ -1,4 +1,6 @@
-"""The paper's polling example: one voter a day for 100 days, and the share of votes behind the answers.
+"""The paper's polling example.
+
+One voter a day for 100 days, and the share of votes behind the answers.
 
 Run by `make examples`. Prints a table and draws a figure into demo/polling.png.
 """
@@ -27,11 +29,13 @@ lower, upper = curve.interval(shown, 0.7)
 rising = curve.derivative(shown).rising
 for k, day in enumerate(shown):
     print(
-        f"{day:>4} {truth[day - 1]:>6.2f} {curve.median(shown)[k]:>6.2f}  {lower[k]:.2f} to {upper[k]:.2f}   {rising[k]:>6.2f}"
+        f"{day:>4} {truth[day - 1]:>6.2f} {curve.median(shown)[k]:>6.2f}  {lower[k]:.2f} to "
+        f"{upper[k]:.2f}   {rising[k]:>6.2f}"
     )
 band = curve.interval(days, 0.7)
 print(
-    f"\nThe 70 % band covers the truth on {np.mean((band[0] < truth) & (truth < band[1])):.0%} of the days."
+    f"\nThe 70 % band covers the truth on {np.mean((band[0] < truth) & (truth < band[1])):.0%} of "
+    f"the days."
 )
 print(curve.audit().verdict)
 

@@ -1,4 +1,7 @@
-"""A headless Chromium spoken to over its debugging pipe: no driver, no network, no further package."""
+"""A headless Chromium spoken to over its debugging pipe.
+
+No driver, no network, no further package.
+"""
 
 import base64
 import json
@@ -144,7 +147,10 @@ class Browser:
             )
 
     def hover(self, selector, across, down):
-        """Move the pointer to a place within an element, in parts of its width and height; the tooltip's text, None without one."""
+        """Move the pointer to a place within an element, in parts of its width and height.
+
+        The tooltip's text, None without one.
+        """
         self.run(
             f"document.querySelector({selector!r}).scrollIntoView({{block: 'center', behavior: 'instant'}})"
         )
@@ -157,7 +163,8 @@ class Browser:
         )
         self.run("new Promise(done => requestAnimationFrame(() => setTimeout(done, 60)))")
         return self.run(
-            "(() => { const tip = document.getElementById('tip'); return tip.hidden ? null : tip.innerText; })()"
+            "(() => { const tip = document.getElementById('tip'); return tip.hidden ? null : "
+            "tip.innerText; })()"
         )
 
     def printed(self):

@@ -1,4 +1,6 @@
-"""Shared truths: the paper's polling problem, curves drawn from the prior, and textbook Gaussian-process algebra."""
+"""Shared truths: the paper's polling problem, curves drawn from the prior, and textbook
+Gaussian-process algebra.
+"""
 
 import matplotlib as mpl
 import numpy as np

@@ -1,4 +1,6 @@
-"""The audit: exact where it can be checked, honest where grafting is off, and what it does without a small form."""
+"""The audit: exact where it can be checked, honest where grafting is off, and what it does without
+a small form.
+"""
 
 import numpy as np
 import pytest
@@ -48,7 +50,10 @@ def test_gaussian_emissions_need_no_correction():
 
 
 def test_hard_cases_are_flagged_and_corrected():
-    """Steep guessing: the grafted Gaussian is off by more than 0.1 sd; the corrected marginals agree with a run five times as long."""
+    """Steep guessing: the grafted Gaussian is off by more than 0.1 sd.
+
+    The corrected marginals agree with a run five times as long.
+    """
     x, answers = hard_case()
     curve = dy.CurvFiFE(bandwidth=0.2).fit(x, answers)
     t = np.linspace(0, 1, 25)
@@ -69,7 +74,10 @@ def two_humps(share, apart, sd):
 
 
 def test_a_curve_that_settled_on_one_hump_of_two():
-    """A nearly constant curve, emissions with a hump either side: the Gaussian sits on one and fits it well. Truth: draws of the prior."""
+    """A nearly constant curve, emissions with a hump either side.
+
+    The Gaussian sits on one and fits it well. Truth: draws of the prior.
+    """
     f = two_humps(0.55, 1.5, 0.5)
     curve = dy.CurvFiFE(dy.RBF(20.0, amplitude=1.0, nugget=0.0)).fit(np.arange(6.0), [f] * 6)
     prior = (
@@ -95,7 +103,9 @@ def test_moments_that_agree_do_not_make_it_safe():
 
 
 def test_likelihoods_far_sharper_than_the_nugget():
-    """Polls of a million: nearly Gaussian, and the audit must not lose them between the nodes of the nugget."""
+    """Polls of a million: nearly Gaussian, and the audit must not lose them between the nodes of
+    the nugget.
+    """
     curve = dy.CurvFiFE(bandwidth=2.0).fit(
         [1.0, 2.0, 3.0], dy.Binomial([500_000, 700_000, 300_000], [10**6] * 3)
     )

@@ -1,4 +1,7 @@
-"""The Curve a user holds: values, draws, densities, slopes, leave-one-out, updates, files, frames, figures."""
+"""The Curve a user holds.
+
+Values, draws, densities, slopes, leave-one-out, updates, files, frames, figures.
+"""
 
 import contextlib
 
@@ -103,7 +106,9 @@ def test_forecasts_widen_towards_the_prior(fixed):
 
 @pytest.mark.parametrize("options", [{"bandwidth": 0.3}, {"bandwidth": np.inf}, {}])
 def test_leave_one_out_equals_refitting(options):
-    """The free leave-one-out density against a fit without the emission, on the same list of priors."""
+    """The free leave-one-out density against a fit without the emission, on the same list of
+    priors.
+    """
     x, _, votes = polling(6, 14)
     x = np.round(x, 1)  # ties: groups of several emissions
     full = dy.CurvFiFE(**options).fit(x, dy.Bernoulli(votes))

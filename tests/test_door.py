@@ -247,14 +247,17 @@ def test_commas_and_thousands_are_told_apart(tmp_path):
 
 
 def test_lines_are_counted_as_an_editor_does(tmp_path):
-    """Blank lines, rows over two lines and broken ones in mid-file do not shift the lines that messages name."""
+    """Blank lines, rows over two lines and broken ones in mid-file do not shift the lines that
+    messages name.
+    """
     (tmp_path / "a.csv").write_text(
         'id,item,resp,date\n\na,"x\ny",1,2\n\n\nb,y,0,3\nc,z\nd,w,oops,9\n'
     )
     with pytest.raises(dy.ResponseError, match=r"a\.csv, line 8 'c,z'.*'oops' in a\.csv, line 9"):
         read(tmp_path / "a.csv")
     (tmp_path / "a.jsonl").write_text(
-        '{"id": 1, "item": 1, "resp": 1, "date": 1}\n\n{"id": 1, "item": 2, "resp": "oops", "date": 2}\n'
+        '{"id": 1, "item": 1, "resp": 1, "date": 1}\n\n{"id": 1, "item": 2, "resp": "oops", '
+        '"date": 2}\n'
     )
     with pytest.raises(dy.ResponseError, match=r"'oops' in a\.jsonl, line 3"):
         read(tmp_path / "a.jsonl")

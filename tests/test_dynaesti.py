@@ -45,7 +45,9 @@ def evidence(bank, answers, kernels, z):
 
 @pytest.mark.parametrize("model", ["2PL", "3PL", "GRM", "GPCM", "poisson", "gaussian", "beta"])
 def test_the_gradient_of_the_m_step_is_that_of_the_evidence(model):
-    """Expected counts under the tilted distributions × slopes = finite differences of the (EP) evidence, mixture of priors included."""
+    """Expected counts under the tilted distributions × slopes = finite differences of the (EP)
+    evidence, mixture of priors included.
+    """
     kind = {"3PL": "2PL", "GPCM": "GRM"}.get(model, model)
     table = classroom(12, 4, 15, model=kind)
     table.loc[::5, "date"] = table.loc[::5, "date"].round(1)  # some answers share an instant
@@ -55,9 +57,17 @@ def test_the_gradient_of_the_m_step_is_that_of_the_evidence(model):
     expected, rows, _ = evidence(bank, answers, kernels, z)
     executor = EStep(answers, 1)
     counts = executor.counts(kernels, expected, rows)
-    ours = np.concatenate([np.einsum("rpg,rg->rp", b.slopes(b_theta), counts[b.first_row : b.end_row])
-                           .reshape(len(b.items), b.depth, -1).sum(axis=1).ravel()
-                           for b in bank.blocks for b_theta in [bank.ability_scale.theta(z)]])  # fmt: skip
+    ours = np.concatenate(
+        [
+            np.einsum("rpg,rg->rp", b.slopes(b_theta), counts[b.first_row : b.end_row])
+            .reshape(len(b.items), b.depth, -1)
+            .sum(axis=1)
+            .ravel()
+            # fmt: skip
+            for b in bank.blocks
+            for b_theta in [bank.ability_scale.theta(z)]
+        ]
+    )
     x = bank.vector()
     rng = np.random.default_rng(1)
     for _ in range(3):
@@ -142,9 +152,23 @@ def test_learned_items_and_abilities_come_back():
     assert 0.64 < inside.mean() < 0.76
 
 
-@pytest.mark.parametrize(("model", "simulated"), [("4PL", "2PL"), ("1PL", "2PL"), ("GRM", "GRM"), ("PCM", "GRM"), ("GPCM", "GRM"),
-                                              ("RSM", "GRM"), ("NRM", "GRM"), ("poisson", "poisson"), ("beta", "beta"),
-                                              (dy.PivotPartialCredit(descending=False), "GRM")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("model", "simulated"),
+    [
+        ("4PL", "2PL"),
+        ("1PL", "2PL"),
+        ("GRM", "GRM"),
+        ("PCM", "GRM"),
+        ("GPCM", "GRM"),
+        ("RSM", "GRM"),
+        ("NRM", "GRM"),
+        ("poisson", "poisson"),
+        ("beta", "beta"),
+        # fmt:
+        # skip
+        (dy.PivotPartialCredit(descending=False), "GRM"),
+    ],
+)
 def test_every_model_fits_and_orders_the_items(model, simulated):
     table = classroom(150, 8, 30, model=simulated, seed=5)
     fit = dy.DynAEsti(model, bandwidth=0.4).fit(table)
@@ -360,8 +384,15 @@ def test_bad_tables_are_refused_in_words(change, message):
 
 
 def test_bad_options_and_questions_are_refused_in_words():
-    for options, message in (({"scale": "z"}, "scale"), ({"direction": "up"}, "direction"), ({"priors": "flat"}, "priors"),
-                             ({"kernel": 3}, "kernel"), ({"iterations": 0}, "iterations"), ({"orient": "x"}, "orient")):  # fmt: skip
+    for options, message in (
+        ({"scale": "z"}, "scale"),
+        ({"direction": "up"}, "direction"),
+        ({"priors": "flat"}, "priors"),
+        # fmt: skip
+        ({"kernel": 3}, "kernel"),
+        ({"iterations": 0}, "iterations"),
+        ({"orient": "x"}, "orient"),
+    ):
         with pytest.raises(dy.InputError, match=message):
             dy.DynAEsti(**options)
     with pytest.raises(dy.InputError, match="no item model '9PL'"):
@@ -446,7 +477,10 @@ def test_a_checkpoint_of_other_data_is_refused(tmp_path):
 
 
 def test_amounts_far_from_zero():
-    """Measurements near 1000 and counts near e⁵ keep their own zero and unit; their fit statistics are about 1."""
+    """Measurements near 1000 and counts near e⁵ keep their own zero and unit.
+
+    Their fit statistics are about 1.
+    """
     rng = np.random.default_rng(0)
     theta = rng.normal(0, 1, 150)
     table = pd.DataFrame(
@@ -498,8 +532,17 @@ def test_the_scale_is_freed_only_by_what_is_fixed():
     assert_allclose(guess.items.set_index("item").loc["i03", "c"], 0.2)
 
 
-@pytest.mark.parametrize(("model", "fixed"), [("2PL", {"i00": {"intercept": 0.4}}), ("2PL", {"nope": {"a": 1.0}}),
-                                              ("3PL", {"i00": {"c": 1.5}}), ("2PL", {"i00": {"q": 1.0}})])  # fmt: skip
+@pytest.mark.parametrize(
+    ("model", "fixed"),
+    [
+        ("2PL", {"i00": {"intercept": 0.4}}),
+        ("2PL", {"nope": {"a": 1.0}}),
+        # fmt:
+        # skip
+        ("3PL", {"i00": {"c": 1.5}}),
+        ("2PL", {"i00": {"q": 1.0}}),
+    ],
+)
 def test_parameters_that_cannot_be_used_are_refused(model, fixed):
     with pytest.raises(dy.InputError, match=r"item parameters|fixed"):
         dy.DynAEsti(model, bandwidth=0.4, fixed=fixed).fit(classroom(10, 3, 8))
@@ -583,7 +626,10 @@ def test_rare_categories_of_a_rating_scale_are_merged_for_all_its_items():
 
 
 def test_a_thin_item_keeps_the_options_that_nobody_chose_yet():
-    """Seen by chance only in part, its scale is that of its kin; one that many answered has what they gave."""
+    """Seen by chance only in part, its scale is that of its kin.
+
+    One that many answered has what they gave.
+    """
     rng = np.random.default_rng(0)
     item = np.append(np.tile(np.arange(6), 100), [6] * 8)
     resp = np.append(rng.integers(0, 3, 600), [0, 2] * 4)
@@ -610,7 +656,10 @@ def test_a_thin_item_keeps_the_options_that_nobody_chose_yet():
 
 
 def test_a_short_item_among_long_ones_keeps_its_own_scale():
-    """Thirty right-or-wrong items beside six of five points, all graded: nobody gave them a 4 because there is none."""
+    """Thirty right-or-wrong items beside six of five points, all graded.
+
+    Nobody gave them a 4 because there is none.
+    """
     rng = np.random.default_rng(1)
     long, short = np.repeat(np.arange(6), 60), np.repeat(np.arange(6, 36), 12)
     table = {

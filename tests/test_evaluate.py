@@ -63,7 +63,9 @@ def test_fit_statistics_are_near_one_and_find_the_odd_ones():
 
 
 def test_static_answers_are_predicted_without_themselves():
-    """Where all answers of a person share one ability, leaving one out is the posterior of the rest."""
+    """Where all answers of a person share one ability, leaving one out is the posterior of the
+    rest.
+    """
     table = classroom(30, 5, 6, seed=2)
     fit = dy.DynAEsti(bandwidth=np.inf).fit(table)
     found, ability = fit.without_each()
@@ -88,7 +90,10 @@ def test_static_answers_are_predicted_without_themselves():
     ],
 )
 def test_answers_one_by_one_settle_as_grafting_does(monkeypatch, kernel):
-    """Rank-one steps and derivatives against integrating every site in every sweep; steep items with guessing, so that both work."""
+    """Rank-one steps and derivatives against integrating every site in every sweep.
+
+    Steep items with guessing, so that both work.
+    """
     table = classroom(30, 8, 60)
     fit = dy.DynAEsti(
         "3PL",
@@ -163,7 +168,10 @@ def test_live_updates_equal_scoring():
     [dy.RBF(0.4), dy.Level(amplitude=0.6) + dy.Matern32(0.4, amplitude=0.8), dy.RBF(np.inf)],
 )
 def test_live_updates_stay_within_their_arrays(kernel):
-    """A compiled loop would write beyond an array of another shape without a word: so once without the compiler."""
+    """A compiled loop would write beyond an array of another shape without a word.
+
+    So once without the compiler.
+    """
     table = classroom(4, 4, 8)
     fit = dy.DynAEsti("2PL", kernel=kernel, iterations=2, standard_errors=False).fit(table)
     live = fit.live("p001").add(1.1, "i00", 1.0)

@@ -20,7 +20,9 @@ def component(times, emissions, kernel, link=None, solver=None):
 
 
 def brute_force(times, emissions, link, h, nugget=1e-4, size=61):
-    """Means, sds and log evidence of three emission values on a three-dimensional grid, nugget included."""
+    """Means, sds and log evidence of three emission values on a three-dimensional grid, nugget
+    included.
+    """
     root = np.linalg.cholesky(rbf(times, times, h) + nugget * np.eye(3))
     axis = np.linspace(-7, 7, size)
     z = np.stack(np.meshgrid(axis, axis, axis, indexing="ij")).reshape(3, -1)
@@ -53,7 +55,10 @@ CASES = {
 @pytest.mark.nojit
 @pytest.mark.parametrize("case", CASES)
 def test_three_emissions_meet_brute_force(case):
-    """With three emissions the posterior is far from Gaussian: the hardest case, and still close."""
+    """With three emissions the posterior is far from Gaussian.
+
+    The hardest case, and still close.
+    """
     emissions, link, mean_off, sd_off, evidence_off = CASES[case]
     times = np.array([0.0, 0.4, 1.0])
     c = component(times, emissions, dy.RBF(0.5), link)
@@ -146,7 +151,10 @@ def test_negative_sites_are_kept():
 
 
 def test_steep_guessing_items_settle():
-    """Parallel EP cycles on these. Nineteen in twenty settle within 100 sweeps (98 % of 576 in `make bench`); the rest is told."""
+    """Parallel EP cycles on these.
+
+    Nineteen in twenty settle within 100 sweeps (98 % of 576 in `make bench`); the rest is told.
+    """
     settled = []
     for a, b, c in product([4.0, 8.0], [0.0, 1.0, 2.0], [0.33, 0.5]):
         for seed in range(3):
@@ -239,7 +247,10 @@ def test_failure_to_settle_is_told(monkeypatch):
     ],
 )
 def test_against_a_long_importance_sample(kind, n):
-    """Errors below 0.02 sd and 1 % where the reference's own error is about 0.005; `make gold` measures finer."""
+    """Errors below 0.02 sd and 1 % where the reference's own error is about 0.005.
+
+    `make gold` measures finer.
+    """
     rng = np.random.default_rng(n)
     x = np.linspace(0, 1, n)
     theta = draw_curve(rng, x, 0.25)

@@ -40,7 +40,9 @@ def test_slopes_are_the_rows_derivatives(name, signed, size):
 @pytest.mark.parametrize(("name", "size"), [("2PL", 2), ("GRM", 2), ("GRM", 3), ("GRM", 5)])
 @pytest.mark.parametrize("signed", [False, True])
 def test_compiled_items_climb_as_formulas_do(name, size, signed):
-    """Value, gradient and curvature of 2PL and graded items in one compiled loop, against the general formulas."""
+    """Value, gradient and curvature of 2PL and graded items in one compiled loop, against the
+    general formulas.
+    """
     model, u = draw(name, signed, size, items=7)
     counts = np.random.default_rng(1).gamma(0.5, 2.0, (7, size, THETA.size))
     counts[2, :, 3:5] = 0.0
@@ -204,7 +206,10 @@ def test_spreads_of_learned_priors_do_not_collapse():
     ("name", "size"), [("2PL", 2), ("3PL", 2), ("GRM", 4), ("GPCM", 4), ("golf", 4)]
 )
 def test_pooled_priors(name, size):
-    """M-steps climb a normal prior that touches the pooled density from below; and the pooled density leaves the unit of ability alone."""
+    """M-steps climb a normal prior that touches the pooled density from below.
+
+    And the pooled density leaves the unit of ability alone.
+    """
     model, _ = draw(name, False, size)
     weak, rng = model.priors(size), np.random.default_rng(2)
     u = np.array([w.mean for w in weak]) + 0.7 * rng.standard_normal((3000, len(weak)))
@@ -230,7 +235,9 @@ def test_pooled_priors(name, size):
 
     def along(
         stretch,
-    ):  # the same items for abilities told in another unit; what depends on it in other ways is left out
+        # the same items for abilities told in another unit; what depends on it in other ways is
+        # left out
+    ):
         moved = u.copy()
         moved[:, places] *= np.exp(-stretch)
         return (
@@ -241,7 +248,10 @@ def test_pooled_priors(name, size):
 
 
 def test_flat_items_have_far_thresholds():
-    """Slopes of a tenth put thresholds at 40 and more: items come to rest there, at an evidence like the truth's."""
+    """Slopes of a tenth put thresholds at 40 and more.
+
+    Items come to rest there, at an evidence like the truth's.
+    """
     rng = np.random.default_rng(3)
     people, items, each = 1000, 5, 100
     a, place = rng.uniform(0.1, 0.2, items), np.array([-6.0, -1.0, 2.0])

@@ -1,4 +1,7 @@
-"""Bandwidths: averaged, picked, adaptive grids; statistical claims by simulation with fixed seeds."""
+"""Bandwidths: averaged, picked, adaptive grids.
+
+Statistical claims by simulation with fixed seeds.
+"""
 
 import numpy as np
 import pytest
@@ -12,7 +15,10 @@ from dynaesti.estimation.population import select_priors_greedily
 
 
 def test_the_grid_follows_the_evidence():
-    """A long precise series pins the bandwidth: the nodes gather there and none of the weight is at an end."""
+    """A long precise series pins the bandwidth.
+
+    The nodes gather there and none of the weight is at an end.
+    """
     rng = np.random.default_rng(0)
     x = np.linspace(0, 1, 1500)
     curve = dy.CurvFiFE().fit(x, dy.Binomial(rng.binomial(50, ndtr(draw_curve(rng, x, 0.04))), 50))
@@ -54,7 +60,10 @@ def test_picking_finds_the_best_on_a_fine_grid(method):
 
 @pytest.mark.parametrize("kernel", [dy.Matern32(), dy.RBF(), dy.Level() + dy.Matern52()])
 def test_learning_with_a_forced_chain(kernel):
-    """Priors of the list have chains of different sizes, a constant among them: the same as densely."""
+    """Priors of the list have chains of different sizes, a constant among them.
+
+    The same as densely.
+    """
     x, _, votes = polling(3, 24)
     chain, dense = (
         dy.CurvFiFE(kernel, solver=name, refine=False).fit(x, dy.Bernoulli(votes))
@@ -65,7 +74,10 @@ def test_learning_with_a_forced_chain(kernel):
 
 
 def test_cross_validation_is_held_out_likelihood():
-    """The paper's k-fold score by its definition: refit without a fold, integrate the held-out likelihood over the curve."""
+    """The paper's k-fold score by its definition.
+
+    Refit without a fold, integrate the held-out likelihood over the curve.
+    """
     from dynaesti.inference.cross_validation import cross_validate
     from dynaesti.inference.observations import observe
 
@@ -122,7 +134,10 @@ def cover(curve, x, truth):
 
 
 def test_polling_study():
-    """200 seeds of the paper's polling problem: accuracy and coverage (the paper's code: 0.094, 0.64, 0.92)."""
+    """200 seeds of the paper's polling problem.
+
+    Accuracy and coverage (the paper's code: 0.094, 0.64, 0.92).
+    """
     errors, covers = [], []
     for seed in range(200):
         x, truth, votes = polling(seed)
@@ -137,7 +152,10 @@ def test_polling_study():
 
 @pytest.mark.parametrize("kind", ["polls", "counts", "answers"])
 def test_bands_cover_what_the_prior_draws(kind):
-    """500 curves from the prior itself, bandwidth included: calibrated to a percentage point (simulation error 0.9 points at 70 %)."""
+    """500 curves from the prior itself, bandwidth included.
+
+    Calibrated to a percentage point (simulation error 0.9 points at 70 %).
+    """
     rng = np.random.default_rng(1)
     x = np.linspace(0, 1, 100)
     covers = []
@@ -178,7 +196,10 @@ def test_bands_cover_what_the_prior_draws(kind):
 
 
 def test_representatives_serve_few_as_well_as_many():
-    """Neighbours share the heavy end of the list; a far prior that a fifth of the curves need is taken all the same."""
+    """Neighbours share the heavy end of the list.
+
+    A far prior that a fifth of the curves need is taken all the same.
+    """
     rng = np.random.default_rng(0)
     at = np.array([0.0, 0.1, 0.2, 0.3, 3.0, 3.1])
     wants = np.where(np.arange(200) < 160, 0.15, 3.05)

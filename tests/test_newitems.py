@@ -12,7 +12,10 @@ pd = pytest.importorskip("pandas")
 
 
 def divided(model="2PL", people=150, seed=1, **options):
-    """Answers to most items, and later ones in which four items are new; with all of them together."""
+    """Answers to most items, and later ones in which four items are new.
+
+    With all of them together.
+    """
     table = pd.DataFrame(
         responses(people, 20, 50, model=model, seed=seed, **options).table
     ).sort_values(["id", "date"], ignore_index=True)
@@ -48,7 +51,10 @@ def test_new_items_are_near_those_of_a_fit_of_everything(model):
 
 
 def test_answers_to_new_items_inform_each_other():
-    """Strangers who answer nothing else: near a fit of everything, standard errors included; weights count as answers."""
+    """Strangers who answer nothing else.
+
+    Near a fit of everything, standard errors included; weights count as answers.
+    """
     old, new, _, names = divided(people=300, seed=3)
     new = new[new["item"].isin(names)].assign(id=lambda t: "s" + t["id"])
     fit = dy.DynAEsti("2PL", bandwidth=40.0).fit(old)

@@ -26,12 +26,14 @@ def run(code):
 def test_import_is_light():
     assert (
         run(
-            "import sys, dynaesti; print([m for m in ('numpy', 'numba', 'scipy', 'pandas', 'matplotlib', 'narwhals') if m in sys.modules])"
+            "import sys, dynaesti; print([m for m in ('numpy', 'numba', 'scipy', 'pandas', "
+            "'matplotlib', 'narwhals') if m in sys.modules])"
         )
         == "[]"
     )
     loaded = run(
-        "import sys, dynaesti as dy; dy.CurvFiFE; print([m for m in ('pandas', 'polars', 'matplotlib', 'scipy.stats') if m in sys.modules])"
+        "import sys, dynaesti as dy; dy.CurvFiFE; print([m for m in ('pandas', 'polars', "
+        "'matplotlib', 'scipy.stats') if m in sys.modules])"
     )
     assert loaded == "[]"
 

@@ -1,4 +1,7 @@
-"""Kernels against finite differences; features and state space against dense covariances; all solvers equal."""
+"""Kernels against finite differences.
+
+Features and state space against dense covariances; all solvers equal.
+"""
 
 import numpy as np
 import pytest
@@ -199,7 +202,10 @@ def test_words_and_numbers_are_checked():
     "kernel", [dy.Matern32(0.2, amplitude=1.3), 0.4 * dy.Level() + 0.6 * dy.Matern32(0.05)]
 )
 def test_the_default_prior_by_hand_equals_the_general_chain(kernel):
-    """Ragged curves of 1 to 300 sites, some of negative precision; improper ones are flagged alike."""
+    """Ragged curves of 1 to 300 sites, some of negative precision.
+
+    Improper ones are flagged alike.
+    """
     from dynaesti.inference.solvers.level_matern32 import level_matern32_form, level_matern32_solver
     from dynaesti.inference.solvers.state_space import batched_state_space
 
@@ -227,7 +233,10 @@ def test_the_default_prior_by_hand_equals_the_general_chain(kernel):
 
 
 def test_few_instants_and_very_short_bandwidths():
-    """Instants that know nothing of each other: no more features than instants, however short the bandwidth."""
+    """Instants that know nothing of each other.
+
+    No more features than instants, however short the bandwidth.
+    """
     days, votes = [1.0, 2.0, 4.0, 5.0, 7.0, 8.0], dy.Bernoulli([0, 0, 1, 0, 1, 1])
     for h in (1e-2, 1e-5, 1e-300):
         curve = dy.CurvFiFE(bandwidth=h).fit(days, votes)

@@ -1,4 +1,7 @@
-"""Adaptive importance sampling: far humps and thin tails are found, whatever the first proposal saw of them."""
+"""Adaptive importance sampling.
+
+Far humps and thin tails are found, whatever the first proposal saw of them.
+"""
 
 import numpy as np
 import pytest
@@ -65,7 +68,10 @@ def test_a_proposal_that_fits_is_kept():
 
 
 def test_slice_moves_leave_the_posterior_as_it_is():
-    """Particles of the exact posterior stay its particles: mean and variance of a Gaussian one, at any power of the likelihood."""
+    """Particles of the exact posterior stay its particles.
+
+    Mean and variance of a Gaussian one, at any power of the likelihood.
+    """
     rng = np.random.default_rng(1)
     power, var = 0.5, 1 / (1 + 0.5 / 0.2)
     points = rng.normal(var * power / 0.2 * 1.0, np.sqrt(var), size=(20_000, 2))
@@ -80,7 +86,10 @@ def test_slice_moves_leave_the_posterior_as_it_is():
 
 
 def test_likelihoods_that_are_impossible_nearly_everywhere():
-    """The normal tail beyond 1.5: particles of the prior that cannot be are replaced by those that can."""
+    """The normal tail beyond 1.5.
+
+    Particles of the prior that cannot be are replaced by those that can.
+    """
 
     def log_likelihood(points):
         return np.where(points[:, 0] > 1.5, 0.0, -np.inf)
@@ -93,7 +102,10 @@ def test_likelihoods_that_are_impossible_nearly_everywhere():
 
 @pytest.mark.parametrize("count", [30, 900, 5000])
 def test_a_likelihood_as_sharp_as_a_needle_and_few_draws(count):
-    """All resampled points alike, one dimension, draws too few to learn from: nothing breaks, and the weights are finite."""
+    """All resampled points alike, one dimension, draws too few to learn from.
+
+    Nothing breaks, and the weights are finite.
+    """
 
     def log_likelihood(points):
         return -1e8 * np.abs(points[:, 0] - 1.0)

@@ -1,4 +1,7 @@
-"""The second-order correction: against brute force, where it must do nothing, and that it survives what curves go through."""
+"""The second-order correction.
+
+Against brute force, where it must do nothing, and that it survives what curves go through.
+"""
 
 import numpy as np
 import pytest
@@ -12,7 +15,9 @@ GRID = np.linspace(-7, 7, 141)
 
 
 def brute_force(t, log_lik, h):
-    """Sds of a unit RBF curve at three times and its log evidence, by a sum over a grid in three dimensions."""
+    """Sds of a unit RBF curve at three times and its log evidence, by a sum over a grid in three
+    dimensions.
+    """
     cov = rbf(t, t, h) + 1e-9 * np.eye(3)
     x = np.stack(np.meshgrid(GRID, GRID, GRID, indexing="ij"), axis=-1)
     log_p = -0.5 * np.einsum("abci,ij,abcj->abc", x, np.linalg.inv(cov), x)
@@ -43,7 +48,10 @@ def test_most_of_graftings_error_is_gone(counts, h):
 
 
 def test_extreme_polls_against_a_long_audit():
-    """Two votes of 500 against: grafted sds are 2 % too small, refined ones within a quarter of that."""
+    """Two votes of 500 against.
+
+    Grafted sds are 2 % too small, refined ones within a quarter of that.
+    """
     x = np.linspace(0, 1, 500)
     votes = np.ones(500, dtype=int)
     votes[[100, 380]] = 0

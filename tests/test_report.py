@@ -163,10 +163,12 @@ class TestInTheBrowser:
 
     def test_items_are_sorted_and_shown(self, browser):
         browser.run(
-            "[...document.querySelectorAll('#table-items thead button')].find(b => b.textContent.trim() === 'b').click()"
+            "[...document.querySelectorAll('#table-items thead button')].find(b => "
+            "b.textContent.trim() === 'b').click()"
         )
         values = browser.run(
-            "[...document.querySelectorAll('#table-items tbody tr')].map(r => +r.cells[4].textContent)"
+            "[...document.querySelectorAll('#table-items tbody tr')].map(r => "
+            "+r.cells[4].textContent)"
         )
         assert values == sorted(values, reverse=True)
         browser.run("document.querySelectorAll('#table-items tbody button')[2].click()")
@@ -227,13 +229,16 @@ class TestInTheBrowser:
 
     def test_every_chart_has_a_caption_a_label_and_a_table(self, browser):
         assert browser.run(
-            "[...document.querySelectorAll('figure')].every(f => f.querySelector('figcaption').textContent.length > 20)"
+            "[...document.querySelectorAll('figure')].every(f => "
+            "f.querySelector('figcaption').textContent.length > 20)"
         )
         assert browser.run(
-            "[...document.querySelectorAll('.chart')].every(c => c.getAttribute('aria-label').length > 10)"
+            "[...document.querySelectorAll('.chart')].every(c => "
+            "c.getAttribute('aria-label').length > 10)"
         )
         assert browser.run(
-            "[...document.querySelectorAll('details')].every(d => d.querySelectorAll('tbody tr').length > 0)"
+            "[...document.querySelectorAll('details')].every(d => d.querySelectorAll('tbody "
+            "tr').length > 0)"
         )
 
     @pytest.mark.parametrize("dark", [False, True])

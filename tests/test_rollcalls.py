@@ -1,4 +1,7 @@
-"""Votes of courts and assemblies, where the shared data are at hand: known positions come out, and thin items do not run away."""
+"""Votes of courts and assemblies, where the shared data are at hand.
+
+Known positions come out, and thin items do not run away.
+"""
 
 from pathlib import Path
 
@@ -18,7 +21,9 @@ pytestmark = pytest.mark.skipif(
 
 
 def test_justices_stand_where_martin_and_quinn_put_them():
-    """Non-unanimous cases: abilities at each term against their posterior means by MCMC (a constant for each justice gets 0.92)."""
+    """Non-unanimous cases: abilities at each term against their posterior means by MCMC (a constant
+    for each justice gets 0.92).
+    """
     votes = pd.read_parquet(DATA / "scotus_votes.parquet")
     fit = dy.DynAEsti("2PL").fit(votes[votes["nonunanimous"] == 1], **COLUMNS)
     served = votes.groupby("person")["term"].agg(["min", "max"])
@@ -40,7 +45,10 @@ def test_justices_stand_where_martin_and_quinn_put_them():
 
 
 def test_unanimous_cases_do_not_carry_slopes_away():
-    """Eight votes a case, 39 % of them unanimous: at the items' peaks alone the evidence would grow with the slopes for 130 steps."""
+    """Eight votes a case, 39 % of them unanimous.
+
+    At the items' peaks alone the evidence would grow with the slopes for 130 steps.
+    """
     fit = dy.DynAEsti("2PL", standard_errors=False).fit(
         pd.read_parquet(DATA / "scotus_votes.parquet"), **COLUMNS
     )

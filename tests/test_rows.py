@@ -17,7 +17,7 @@ from dynaesti.model.links import BUILT_IN, LinkedPoints
 pytestmark = pytest.mark.nojit
 
 
-def match(emissions, link, mean, var, members=None, tabulate_items=True, guess=None):
+def match(emissions, link, mean, var, members=None, tabulated=True, guess=None):
     """Moments of one group (all emissions by default) under one cavity."""
     members = np.arange(len(emissions)) if members is None else members
     likelihood = Likelihood(emissions, BUILT_IN[link], Groups(np.array([0, members.size]), members))
@@ -34,7 +34,7 @@ def match(emissions, link, mean, var, members=None, tabulate_items=True, guess=N
         log_z,
         m,
         v,
-        tabulate_items,
+        tabulated,
     )
     return log_z[0], m[0], v[0]
 
@@ -68,42 +68,42 @@ def brute(emissions, link, mean, sd, lo=None, hi=None, points=()):
     return np.log(z) + top, m, moment(2, m) / z
 
 
-@pytest.mark.parametrize("tabulate_items", [True, False])
+@pytest.mark.parametrize("tabulated", [True, False])
 @pytest.mark.parametrize("vote", [0, 1])
 @pytest.mark.parametrize(
     ("mean", "sd"), [(0.0, 1.0), (-3.0, 0.5), (2.0, 0.05), (1.0, 0.01), (-5.0, 1.2)]
 )
-def test_probit_votes_meet_the_closed_form(vote, mean, sd, tabulate_items):
+def test_probit_votes_meet_the_closed_form(vote, mean, sd, tabulated):
     sign = 2 * vote - 1
     z = sign * mean / np.sqrt(1 + sd**2)
     ratio = norm.pdf(z) / ndtr(z)
     m = mean + sign * sd**2 * ratio / np.sqrt(1 + sd**2)
     v = sd**2 - sd**4 * ratio * (z + ratio) / (1 + sd**2)
-    got = match(Bernoulli([vote]), "probit", mean, sd**2, tabulate_items=tabulate_items)
+    got = match(Bernoulli([vote]), "probit", mean, sd**2, tabulated=tabulated)
     assert_allclose(got, (np.log(ndtr(z)), m, v), rtol=1e-8, atol=1e-9)
 
 
-@pytest.mark.parametrize("tabulate_items", [True, False])
+@pytest.mark.parametrize("tabulated", [True, False])
 @pytest.mark.parametrize(("a", "b", "c"), [(1.0, 0.0, 0.2), (4.0, 1.0, 0.33), (8.0, 2.0, 0.5)])
 @pytest.mark.parametrize(("mean", "sd"), [(0.0, 1.0), (1.0, 0.3), (-2.0, 1.4)])
-def test_steep_guessing_items_meet_quadrature(a, b, c, mean, sd, tabulate_items):
+def test_steep_guessing_items_meet_quadrature(a, b, c, mean, sd, tabulated):
     item = ItemResponses([1], "3PL", a=a, b=b, c=c)
     assert_allclose(
-        match(item, "identity", mean, sd**2, tabulate_items=tabulate_items),
+        match(item, "identity", mean, sd**2, tabulated=tabulated),
         brute(item, "identity", mean, sd, points=[b]),
         rtol=2e-7,
         atol=1e-9,
     )
 
 
-@pytest.mark.parametrize("tabulate_items", [True, False])
-def test_a_poll_of_1500_and_1500_votes_at_one_instant_are_exact(tabulate_items):
+@pytest.mark.parametrize("tabulated", [True, False])
+def test_a_poll_of_1500_and_1500_votes_at_one_instant_are_exact(tabulated):
     poll = Binomial([900], [1500])
     truth = brute(poll, "probit", 0.0, 1.0, lo=-0.3, hi=0.8)
-    got = match(poll, "probit", 0.0, 1.0, tabulate_items=tabulate_items)
+    got = match(poll, "probit", 0.0, 1.0, tabulated=tabulated)
     assert_allclose(got[1:], truth[1:], rtol=1e-7)
     votes = Bernoulli(np.repeat([1, 0], [900, 600]))
-    merged = match(votes, "probit", 0.0, 1.0, tabulate_items=tabulate_items)
+    merged = match(votes, "probit", 0.0, 1.0, tabulated=tabulated)
     assert abs(merged[1] - truth[1]) < 1e-5 * np.sqrt(truth[2])
     assert_allclose(merged[2], truth[2], rtol=1e-5)
 
@@ -113,7 +113,7 @@ def test_counts_in_the_thousands_and_far_guesses_are_found():
     truth = brute(count, "log", 8.0, 1.0, lo=8.3, hi=8.7)
     for guess in (None, (8.0, 1e-6), (12.0, 0.01), (2.0, 9.0)):
         assert_allclose(
-            match(count, "log", 8.0, 1.0, guess=guess, tabulate_items=False), truth, rtol=1e-8
+            match(count, "log", 8.0, 1.0, guess=guess, tabulated=False), truth, rtol=1e-8
         )
 
 
@@ -124,7 +124,7 @@ def test_heavy_tails_within_wide_cavities(mean, sd, scale):
     value = StudentT([3.0], scale)
     near = [3.0 + k * scale for k in (-30, -8, -2, 0, 2, 8, 30)]
     assert_allclose(
-        match(value, "identity", mean, sd**2, tabulate_items=False),
+        match(value, "identity", mean, sd**2, tabulated=False),
         brute(value, "identity", mean, sd, points=near),
         rtol=5e-5,
     )
@@ -149,9 +149,9 @@ def test_table_and_formula_agree_on_every_vote():
     mean, var = rng.normal(size=n), rng.uniform(1e-4, 1.5, n)
     likelihood = Likelihood(emissions, BUILT_IN["probit"], Groups(np.arange(n + 1), np.arange(n)))
     both = []
-    for tabulate_items in (True, False):
+    for tabulated in (True, False):
         log_z, m, v = np.zeros(n), mean.copy(), var.copy()
-        likelihood.match(np.arange(n), np.arange(n), mean, var, log_z, m, v, tabulate_items)
+        likelihood.match(np.arange(n), np.arange(n), mean, var, log_z, m, v, tabulated)
         both.append((log_z, m, v))
     assert_allclose(both[0], both[1], rtol=1e-7, atol=1e-9)
 
@@ -170,7 +170,10 @@ def test_gaussian_members_are_left_to_the_fixed_part():
 
 @pytest.mark.parametrize("slack", [1e-7, 1e-5, 3e-4])
 def test_moments_that_follow_their_cavity_stay_within_their_slack(slack):
-    """By derivative against integrating anew, for cavities that wander; and at once where the move is too large."""
+    """By derivative against integrating anew, for cavities that wander.
+
+    And at once where the move is too large.
+    """
     from dynaesti.inference.moments.match import match_sites, match_sites_cached
     from dynaesti.inference.moments.table import likelihood_table
 

@@ -1,4 +1,7 @@
-"""Fits of shards against fits in memory: the same answer, whoever does the work and whatever happens on the way."""
+"""Fits of shards against fits in memory.
+
+The same answer, whoever does the work and whatever happens on the way.
+"""
 
 import json
 import os
@@ -82,7 +85,9 @@ def test_a_fit_of_shards_is_the_fit_in_memory(tmp_path, model, options):
 
 
 def test_sample_and_stage_for_stage_with_many_people(tmp_path, monkeypatch):
-    """Where first passes are made on some people, the same ones are taken from shards as from memory."""
+    """Where first passes are made on some people, the same ones are taken from shards as from
+    memory.
+    """
     from dynaesti.estimation import schedule as fitting
 
     monkeypatch.setattr(fitting, "SOME", 600)

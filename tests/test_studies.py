@@ -18,7 +18,10 @@ QUICK = Options(seeds=1, quick=True, quiet=True, threads=2)
 
 @pytest.fixture(scope="module")
 def scorecards(tmp_path_factory):
-    """A small tour with the columns of the real one: three legends, a rising field, holes of different telling."""
+    """A small tour with the columns of the real one.
+
+    Three legends, a rising field, holes of different telling.
+    """
     rng = np.random.default_rng(0)
     names = [*golf.LEGENDS, *[f"player {k}" for k in range(12)]]
     pars = {hole: 3 + hole % 3 for hole in range(1, 19)}
@@ -63,7 +66,9 @@ def test_polling_and_prior(tmp_path, capsys):
 
 
 def test_mean_field_is_the_best_factorised_gaussian():
-    """Its divergence rises whichever way a mean or a variance is moved (by Monte Carlo on common draws)."""
+    """Its divergence rises whichever way a mean or a variance is moved (by Monte Carlo on common
+    draws).
+    """
     from scipy.special import log_ndtr, ndtri
 
     y = polling.votes(1)

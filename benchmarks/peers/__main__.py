@@ -1,8 +1,11 @@
-"""Ours beside the peers, in one run on one machine: prediction on real logs, truth of the posterior, speed, growth.
+"""Ours beside the peers, in one run on one machine.
+
+Prediction on real logs, truth of the posterior, speed, growth.
 
     python benchmarks/peers --data ../shared/data --out docs/benchmarks.json [--parts prediction truth speed growth]
 
-Results are kept as they come, so that parts may be run one by one; the page beside them is written at the end.
+Results are kept as they come, so that parts may be run one by one; the page beside them is written
+at the end.
 """
 
 import argparse

@@ -1,4 +1,7 @@
-"""Forecasts of held-out answers by everyone: simple ones, ours, and the peers' packages. Each gives chances (answers, categories)."""
+"""Forecasts of held-out answers by everyone.
+
+Simple ones, ours, and the peers' packages. Each gives chances (answers, categories).
+"""
 
 import warnings
 from collections.abc import Callable
@@ -110,7 +113,11 @@ def through_time(
     rounds: int = 10,
     ticks: float = 10.0,
 ) -> np.ndarray:
-    """TrueSkillThroughTime: person against item; people drift by gamma a tick of its clock, items do not. Ticks: to a time scale."""
+    """TrueSkillThroughTime.
+
+    Person against item; people drift by gamma a tick of its clock, items do not. Ticks: to a time
+    scale.
+    """
     import trueskillthroughtime as ttt
 
     scale = scale or typical_scale(train)
@@ -198,7 +205,10 @@ def line_forecast(
 
 
 def knowledge_tracing(skills: dict[Any, Any]) -> Forecast:
-    """Bayesian knowledge tracing by pyBKT, a model for each skill; held-out answers are hidden from it and predicted in their places."""
+    """Bayesian knowledge tracing by pyBKT, a model for each skill.
+
+    Held-out answers are hidden from it and predicted in their places.
+    """
 
     def run(train: Responses, test: Responses) -> np.ndarray:
         from pyBKT.models import Model

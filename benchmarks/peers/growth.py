@@ -1,4 +1,7 @@
-"""How a fit's time and memory grow: answers, people, items, answers a person, span over bandwidth; one thread, a process each."""
+"""How a fit's time and memory grow.
+
+Answers, people, items, answers a person, span over bandwidth; one thread, a process each.
+"""
 
 import json
 import os
@@ -24,7 +27,10 @@ GRID = {
 
 
 def drawn(people: int, each: int, items: int, ratio: float) -> dict[str, np.ndarray]:
-    """2PL answers at irregular times of [0, 1]; abilities are a level plus an Ornstein–Uhlenbeck path of bandwidth 1/ratio."""
+    """2PL answers at irregular times of [0, 1].
+
+    Abilities are a level plus an Ornstein–Uhlenbeck path of bandwidth 1/ratio.
+    """
     rng = np.random.default_rng(0)
     t = np.sort(rng.uniform(0, 1, (people, each)), axis=1)
     keep = np.exp(-ratio * np.diff(t, axis=1))

@@ -1,8 +1,11 @@
-"""What the default model misses on 0/1 logs: how much held-out log loss a few known facts about each answer would still gain.
+"""What the default model misses on 0/1 logs.
 
-The fit's forecasts of held-out answers enter a logistic regression as log odds, beside features that the model does not have: earlier
-attempts at the same item, how they went, trends of the cohort, the place within a session, the answer before. The regression is
-learned from one half of the people and judged on the other: what a feature gains there is what the model misses of it.
+How much held-out log loss a few known facts about each answer would still gain.
+
+The fit's forecasts of held-out answers enter a logistic regression as log odds, beside features
+that the model does not have: earlier attempts at the same item, how they went, trends of the
+cohort, the place within a session, the answer before. The regression is learned from one half of
+the people and judged on the other: what a feature gains there is what the model misses of it.
 """
 
 import warnings
@@ -25,7 +28,10 @@ GAP = 1 / 24  # days without an answer after which a session ends
 def history(
     person: np.ndarray, item: np.ndarray, y: np.ndarray, t: np.ndarray, learn: np.ndarray
 ) -> dict[str, np.ndarray]:
-    """Of each answer, from the training answers before it: attempts at the item and wins, the last result, place in the session."""
+    """Of each answer, from the training answers before it.
+
+    Attempts at the item and wins, the last result, place in the session.
+    """
     n = person.size
     out = {name: np.zeros(n) for name in ("attempts", "wins", "last_here", "place", "before")}
     seen: dict[tuple[int, int], list[float]] = {}
@@ -70,7 +76,10 @@ def regression(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def examined(train: Responses, test: Responses, options: dict[str, Any]) -> dict[str, Any]:
-    """Held-out log loss as it is, and what each group of features gains: regressions on one half of the people, judged on the other."""
+    """Held-out log loss as it is, and what each group of features gains.
+
+    Regressions on one half of the people, judged on the other.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         fit = dy.DynAEsti("2PL", standard_errors=False, **options).fit(train)

@@ -32,7 +32,8 @@ def seconds(value: float) -> str:
     )
 
 
-# --- prediction -----------------------------------------------------------------------------------------------
+# --- prediction
+# -----------------------------------------------------------------------------------------------
 
 
 def contests(told: Told) -> dict[tuple[str, str], Told]:
@@ -116,7 +117,8 @@ def missing(told: Told) -> str:
     )
 
 
-# --- truth, speed, growth ---------------------------------------------------------------------------------------
+# --- truth, speed, growth
+# ---------------------------------------------------------------------------------------
 
 
 def truth(told: Told) -> str:
@@ -233,7 +235,8 @@ def growth(told: Told) -> str:
     return "\n\n".join(parts)
 
 
-# --- what was won, what was lost ---------------------------------------------------------------------------------
+# --- what was won, what was lost
+# ---------------------------------------------------------------------------------
 
 
 def beaten(told: Told) -> list[str]:
@@ -262,7 +265,8 @@ def beaten(told: Told) -> list[str]:
                 if row.get(what, np.inf) < mine[what]:
                     told_as = seconds if what in ("warm", "cold") else number
                     out.append(
-                        f"- {key[6:]}: {name} is ahead in {what.replace('_', ' ')} ({told_as(row[what])} against "
+                        f"- {key[6:]}: {name} is ahead in {what.replace('_', ' ')} "
+                        f"({told_as(row[what])} against "
                         f"{told_as(mine[what])})."
                     )
     for key, found in told.items():

@@ -1,4 +1,7 @@
-"""Held-out answers of real logs, predicted by everyone: log loss, Brier, AUC, calibration, IMV, with standard errors by person."""
+"""Held-out answers of real logs, predicted by everyone.
+
+Log loss, Brier, AUC, calibration, IMV, with standard errors by person.
+"""
 
 import contextlib
 import io
@@ -55,7 +58,10 @@ def scored(
 def in_child(
     forecast: Forecast, train: Responses, test: Responses, patience: float
 ) -> tuple[np.ndarray, float]:
-    """A forecast made in a process of its own, and the CPU seconds it took; one that takes more than `patience` of them is stopped."""
+    """A forecast made in a process of its own, and the CPU seconds it took.
+
+    One that takes more than `patience` of them is stopped.
+    """
     fork = multiprocessing.get_context("fork")
     ours, theirs = fork.Pipe(duplex=False)
 
@@ -85,7 +91,10 @@ def in_child(
 def contest(
     log: Log, how: str, folder: Path, most: int, patience: float, limit: int | None
 ) -> dict[str, Any]:
-    """All contenders on one split of one log; how far each is behind ours is a paired difference, its error by person."""
+    """All contenders on one split of one log.
+
+    How far each is behind ours is a paired difference, its error by person.
+    """
     if not (folder / log.file).exists():
         return {"skipped": f"{log.file} is not in {folder.name}"}
     responses = log.read(folder)

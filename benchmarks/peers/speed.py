@@ -1,4 +1,7 @@
-"""Speed beside the peers: CPU seconds of one thread, each task in a process of its own, cold (imports and compiling) and warm."""
+"""Speed beside the peers.
+
+CPU seconds of one thread, each task in a process of its own, cold (imports and compiling) and warm.
+"""
 
 import json
 import os
@@ -16,11 +19,15 @@ from scipy.special import expit
 
 ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OPENBLAS", "OMP", "MKL", "NUMBA", "RAYON")}
 PATIENCE = 300.0  # seconds after which a task is stopped, and said to have been
-ENOUGH = 90.0  # a first run of more CPU seconds than this is not repeated: shorter ones may hold a peer's compiling
+# a first run of more CPU seconds than this is not repeated: shorter ones may hold a peer's
+# compiling
+ENOUGH = 90.0
 RUNS, SECONDS = (
     3,
     3.0,
-)  # others are run so often, and short ones until so many CPU seconds are spent: their best is noisy else
+    # others are run so often, and short ones until so many CPU seconds are spent: their best
+    # is noisy else
+)
 FINE_TICKS = (
     3000.0  # to a time scale: nearly every answer has an instant of its own, as with the others
 )
@@ -28,11 +35,15 @@ KERNEL_SD, SCALE = np.sqrt(0.5), 0.3  # people: a level and a Matérn 3/2, half 
 Task = Callable[[], dict[str, float]]
 
 
-# --- dynamic: person against item, the true kernel given to everyone ------------------------------------------
+# --- dynamic: person against item, the true kernel given to everyone
+# ------------------------------------------
 
 
 def contest_data(answers: int) -> tuple[Any, Any, np.ndarray]:
-    """Rasch answers of people with 200 each to 200 items at irregular times of [0, 1]; a tenth is held out. With their true chances."""
+    """Rasch answers of people with 200 each to 200 items at irregular times of [0, 1].
+
+    A tenth is held out. With their true chances.
+    """
     from dynaesti.data.responses import Responses
     from dynaesti.results.evaluation.splits import split
 
@@ -54,7 +65,10 @@ def contest_data(answers: int) -> tuple[Any, Any, np.ndarray]:
 
 
 def log_loss(chances: np.ndarray, truth: np.ndarray) -> dict[str, float]:
-    """Expected under the true chances of the held-out answers: how these fell out is luck, and larger than what is between contenders."""
+    """Expected under the true chances of the held-out answers.
+
+    How these fell out is luck, and larger than what is between contenders.
+    """
     return {
         "log_loss": float(
             -(truth * np.log(chances[:, 1]) + (1 - truth) * np.log(chances[:, 0])).mean()
@@ -81,7 +95,8 @@ def dynamic_peer(answers: int, name: str, **options: Any) -> Task:
     return lambda: log_loss(getattr(contenders, name)(train, test, SCALE, **options), truth)
 
 
-# --- static ---------------------------------------------------------------------------------------------------
+# --- static
+# --------------------------------------------------------------------------------------------------
 
 
 def static_data(model: str, people: int, items: int) -> tuple[np.ndarray, np.ndarray]:
@@ -165,7 +180,8 @@ def static_py_irt(model: str, people: int, items: int) -> Task:
     return run
 
 
-# --- curves ---------------------------------------------------------------------------------------------------
+# --- curves
+# --------------------------------------------------------------------------------------------------
 
 
 def curve_data(n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -243,7 +259,8 @@ def curve_gpytorch(n: int) -> Task:
     return run
 
 
-# --- who runs what --------------------------------------------------------------------------------------------
+# --- who runs what
+# --------------------------------------------------------------------------------------------
 
 SIZES = (4_000, 40_000)
 STATIC = (("2PL", 50_000, 100), ("2PL", 5_000, 40), ("3PL", 5_000, 40), ("GRM", 5_000, 40))
@@ -251,7 +268,10 @@ CURVES = (100, 1_000)
 
 
 def tasks() -> dict[str, dict[str, tuple[Callable[..., Task], tuple[Any, ...]]]]:
-    """Contest → contender → (maker, arguments). A maker imports and lays out data; what it returns is timed."""
+    """Contest → contender → (maker, arguments).
+
+    A maker imports and lays out data; what it returns is timed.
+    """
     out: dict[str, dict[str, tuple[Callable[..., Task], tuple[Any, ...]]]] = {}
     for n in SIZES:
         out[f"dynamic, {n:,} answers"] = {

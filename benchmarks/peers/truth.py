@@ -1,4 +1,7 @@
-"""Truth of the posterior: simulation-based calibration of the whole pipeline, and small problems against NUTS."""
+"""Truth of the posterior.
+
+Simulation-based calibration of the whole pipeline, and small problems against NUTS.
+"""
 
 import time
 import warnings
@@ -34,7 +37,9 @@ def covariance(t: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class SimulatedResponses:
-    """Answers drawn from the model's own prior, the items, and one person's true ability at one time."""
+    """Answers drawn from the model's own prior, the items, and one person's true ability at one
+    time.
+    """
 
     table: dict[str, np.ndarray]
     a: np.ndarray
@@ -62,7 +67,8 @@ def drawn(
     )
 
 
-# --- calibration by simulation ------------------------------------------------------------------------------
+# --- calibration by simulation
+# ------------------------------------------------------------------------------
 
 
 def known_items(data: SimulatedResponses) -> Marginals:
@@ -76,7 +82,9 @@ def known_items(data: SimulatedResponses) -> Marginals:
 
 
 def learned_items(data: SimulatedResponses) -> Marginals:
-    """The person's curve, items learned from everyone, in the band that has their uncertainty in it."""
+    """The person's curve, items learned from everyone, in the band that has their uncertainty in
+    it.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         fit = dy.DynAEsti("2PL", kernel=kernel(), threads=1).fit(data.table)
@@ -119,7 +127,8 @@ def calibrated(name: str, sets: int, seed: int = 0) -> dict[str, Any]:
     }
 
 
-# --- against NUTS -------------------------------------------------------------------------------------------
+# --- against NUTS
+# -------------------------------------------------------------------------------------------
 
 SMALL = {"people": 12, "items": 6, "answers": 12}
 WARM_UP, SAMPLES = 1000, 20_000
@@ -127,7 +136,9 @@ EVIDENCE_DRAWS = 200_000
 
 
 def sampled(data: SimulatedResponses, items_known: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Posterior mean and sd of every answer's ability by NUTS (numpyro), with items known or learned with the same weak priors."""
+    """Posterior mean and sd of every answer's ability by NUTS (numpyro), with items known or
+    learned with the same weak priors.
+    """
     import jax
     import jax.numpy as jnp
     import numpyro
@@ -172,7 +183,9 @@ def evidence_of(
     data: SimulatedResponses,
     rng: np.random.Generator,
 ) -> float:
-    """Log evidence of one person's answers by importance sampling from a Gaussian with the curve's mean and covariance, widened."""
+    """Log evidence of one person's answers by importance sampling from a Gaussian with the curve's
+    mean and covariance, widened.
+    """
     mean, cov = curve.marginals(t).means[0], 1.2 * curve.covariance(t) + 1e-9 * np.eye(t.size)
     draws = multivariate_normal(mean, cov).rvs(EVIDENCE_DRAWS, random_state=rng)
     logit = data.a[item] * (draws - data.b[item])
@@ -184,7 +197,10 @@ def evidence_of(
 
 
 def against_nuts(seed: int = 0) -> dict[str, Any]:
-    """Means, sds and evidence of a small problem, items known and learned; distances in posterior sds."""
+    """Means, sds and evidence of a small problem, items known and learned.
+
+    Distances in posterior sds.
+    """
     data = drawn(np.random.default_rng(seed), **SMALL)
     table, out = data.table, {}
     people = np.unique(table["id"])

@@ -97,31 +97,34 @@ ASIDE = (
 )  # options that the answer does not depend on
 SIGNED = 2_000_000  # sites of the people by whom it is judged which items run backwards
 CLOCKS = ("calendar", "person")
-SCALES, DIRECTIONS, PRIORS = (
-    ("abilities", "items"),
-    ("positive", "free"),
-    ("weak", "hierarchical", None),
-)
+SCALES = ("abilities", "items")
+DIRECTIONS = ("positive", "free")
+PRIORS = ("weak", "hierarchical", None)
 
 
 class DynAEsti:
     """Item response theory in which each person's ability is a curve over time.
 
-    `model`: 1PL, 2PL, 3PL, 4PL, GRM, PCM, GPCM, RSM, NRM, golf, poisson, gaussian, beta, a CustomItemModel, or a mapping from item to model.
-    `kernel`: prior of the curves, of total variance 1, a kernel or its name (default: "level+matern32", a level of each person's own plus
-    what moves, the bandwidth's and the shares' distribution over people learned; the paper's is "rbf"); `bandwidth` is shorthand for a
-    lone RBF, inf for static abilities. `scale`: "abilities" (unit variance) or "items" (geometric-mean slope 1). `direction="free"` lets
-    items run backwards; `orient={"item": label}` or `{"id": label}` then says what lies on the upper side. `priors` on items: "weak"
-    (difficulties integrated out, with a spread in common; learned from each other, as "hierarchical" ones are, where items have few
-    answers each), "hierarchical" or None. Items with few
-    answers also keep options of the others' scale that nobody chose, unless `priors` is None. `clock`: "calendar" or "person" (time since
-    each one's first answer). `rare`: categories with fewer answers join a neighbour. `fixed` and `start`: item → {parameter: value} (or a
-    frame with an item column), held or only begun from; fixed parameters anchor the scale, and the population's mean and sd on it are
-    learned, or stated as `population=(mean, sd)`. `tolerance`: stop when a step moves the
-    parameters by less than this part of their standard errors (ten times that where priors are learned from items with few answers).
-    `progress=True` shows a live line. `checkpoint` names a file written every so many seconds (`every`), from which an interrupted fit of
-    the same data and options goes on to the same answer (a fit of shards keeps one by itself). `executor`: who works on shards, threads of
-    this process by default, or `DaskExecutor(client)`.
+    `model`: 1PL, 2PL, 3PL, 4PL, GRM, PCM, GPCM, RSM, NRM, golf, poisson, gaussian, beta, a
+    CustomItemModel, or a mapping from item to model. `kernel`: prior of the curves, of total
+    variance 1, a kernel or its name (default: "level+matern32", a level of each person's own plus
+    what moves, the bandwidth's and the shares' distribution over people learned; the paper's is
+    "rbf"); `bandwidth` is shorthand for a lone RBF, inf for static abilities. `scale`: "abilities"
+    (unit variance) or "items" (geometric-mean slope 1). `direction="free"` lets items run
+    backwards; `orient={"item": label}` or `{"id": label}` then says what lies on the upper side.
+    `priors` on items: "weak" (difficulties integrated out, with a spread in common; learned from
+    each other, as "hierarchical" ones are, where items have few answers each), "hierarchical" or
+    None. Items with few answers also keep options of the others' scale that nobody chose, unless
+    `priors` is None. `clock`: "calendar" or "person" (time since each one's first answer). `rare`:
+    categories with fewer answers join a neighbour. `fixed` and `start`: item → {parameter: value}
+    (or a frame with an item column), held or only begun from; fixed parameters anchor the scale,
+    and the population's mean and sd on it are learned, or stated as `population=(mean, sd)`.
+    `tolerance`: stop when a step moves the parameters by less than this part of their standard
+    errors (ten times that where priors are learned from items with few answers). `progress=True`
+    shows a live line. `checkpoint` names a file written every so many seconds (`every`), from which
+    an interrupted fit of the same data and options goes on to the same answer (a fit of shards
+    keeps one by itself). `executor`: who works on shards, threads of this process by default, or
+    `DaskExecutor(client)`.
     """
 
     def __init__(
@@ -170,21 +173,21 @@ class DynAEsti:
             raise InputError(f"every: expected seconds between checkpoints, got {every!r}")
         if orient is not None and direction != "free" and model != "NRM":
             raise InputError(
-                "orient: it says which way up a scale with direction='free' goes; other scales have no choice"
+                "orient: it says which way up a scale with direction='free' goes; other scales "
+                "have no choice"
             )
         if orient is not None and (
             not isinstance(orient, Mapping) or set(orient) - {"item", "id"} or len(orient) != 1
         ):
             raise InputError(
-                "orient: give {'item': label} or {'id': label}: what lies on the upper side of the scale"
+                "orient: give {'item': label} or {'id': label}: what lies on the upper side of "
+                "the scale"
             )
-        self.model, self.scale, self.direction, self.orient, self.priors = (
-            model,
-            scale,
-            direction,
-            orient,
-            priors,
-        )
+        self.model = model
+        self.scale = scale
+        self.direction = direction
+        self.orient = orient
+        self.priors = priors
         self.kernel = (
             kernel
             if kernel is not None
@@ -199,9 +202,13 @@ class DynAEsti:
         ]
         if any(word != "learn" for word in words):
             raise InputError(
-                f"bandwidth: {words[0]!r} picks for a single curve; for a population give a number, inf or 'learn'"
+                f"bandwidth: {words[0]!r} picks for a single curve; for a population give a "
+                f"number, inf or 'learn'"
             )
-        self.clock, self.unit, self.fixed, self.start = clock, unit, fixed, start
+        self.clock = clock
+        self.unit = unit
+        self.fixed = fixed
+        self.start = start
         if population is not None:
             if not isinstance(population, Sequence) or len(population) != 2:
                 raise InputError(
@@ -212,10 +219,8 @@ class DynAEsti:
                 positive_number(population[1], "population sd"),
             )
         self.population = population
-        self.rare, self.iterations = (
-            whole_number(rare, "rare", 1),
-            whole_number(iterations, "iterations", 1),
-        )
+        self.rare = whole_number(rare, "rare", 1)
+        self.iterations = whole_number(iterations, "iterations", 1)
         self.tolerance = positive_number(tolerance, "tolerance")
         self.standard_errors = bool(standard_errors)
         self.threads = None if threads is None else whole_number(threads, "threads", 1)
@@ -225,14 +230,13 @@ class DynAEsti:
             )
         if executor is not None and not hasattr(executor, "run"):
             raise InputError(
-                f"executor: expected an executor such as DaskExecutor(client), got {type(executor).__name__}"
+                f"executor: expected an executor such as DaskExecutor(client), got "
+                f"{type(executor).__name__}"
             )
-        self.progress, self.checkpoint, self.every, self.executor = (
-            progress,
-            checkpoint,
-            every,
-            executor,
-        )
+        self.progress = progress
+        self.checkpoint = checkpoint
+        self.every = every
+        self.executor = executor
 
     @overload
     def fit(self, data: Shards, *, out: str | PathLike[str] | None = None) -> ShardedFit: ...
@@ -276,10 +280,13 @@ class DynAEsti:
         model: str | None = None,
         out: str | PathLike[str] | None = None,
     ) -> Any:
-        """Fit to answers: a frame, a CSV or Parquet path, an iterable of dicts, or `Responses`; columns by keyword. Returns a `Fit`.
+        """Fit to answers: a frame, a CSV or Parquet path, an iterable of dicts, or `Responses`.
 
-        `weight` names a column of response weights, `model` one that names each item's model. Given a folder of shards (see `prepare`)
-        it streams them and returns a `ShardedFit`, kept in the folder `out` (default: the shards' name with "-fit").
+        Columns by keyword. Returns a `Fit`.
+
+        `weight` names a column of response weights, `model` one that names each item's model. Given
+        a folder of shards (see `prepare`) it streams them and returns a `ShardedFit`, kept in the
+        folder `out` (default: the shards' name with "-fit").
         """
         if is_shards(data):
             if any(name is not None for name in (id, item, resp, time, weight, model)):
@@ -350,7 +357,10 @@ class DynAEsti:
     def _fit_shards(
         self, shards: Shards, out: str | PathLike[str] | None, earlier: ShardedFit | None = None
     ) -> ShardedFit:
-        """The same stages over shards; everything about people stays in the folder. `earlier`: a fit of nearly the same answers."""
+        """The same stages over shards.
+
+        Everything about people stays in the folder. `earlier`: a fit of nearly the same answers.
+        """
         run = Folder(f"{shards.folder.rstrip('/')}-fit" if out is None else fspath(out))
         with exclusive_lock(run.path(LOCK), run.root):
             return self._fit_into(run, shards, earlier)
@@ -403,7 +413,8 @@ class DynAEsti:
         saved = Checkpoint(run.path(CHECKPOINT), shards.fingerprint(self._choices()), 0.0)
         if isinstance(listen, ProgressLine):
             listen.say(
-                f"{shards.rows:,} answers of {shards.people:,} people to {shards.items.size:,} items in {len(shards)} shards, on "
+                f"{shards.rows:,} answers of {shards.people:,} people to {shards.items.size:,} "
+                f"items in {len(shards)} shards, on "
                 f"{executor.describe()}; {people.needs(bank)}"
             )
         fitted = EMSchedule(
@@ -479,14 +490,16 @@ class DynAEsti:
         """The verdict."""
         if isinstance(listen, ProgressLine):
             listen.close(
-                f"{'came to rest' if made.converged else 'did not come to rest'} after {len(made.trace)} steps, log evidence "
+                f"{'came to rest' if made.converged else 'did not come to rest'} after "
+                f"{len(made.trace)} steps, log evidence "
                 f"{made.log_evidence:,.1f}"
             )
         if made.cautions:
             warnings.warn(" ".join(made.cautions), HealthWarning, stacklevel=3)
         if not made.converged:
             warnings.warn(
-                f"the fit did not come to rest within {self.iterations} steps (last change {made.trace[-1].change:.2g} standard "
+                f"the fit did not come to rest within {self.iterations} steps (last change "
+                f"{made.trace[-1].change:.2g} standard "
                 "errors); raise iterations, or look at fit.history",
                 ConvergenceWarning,
                 stacklevel=3,
@@ -507,12 +520,16 @@ class DynAEsti:
         stiff = {m.name for m in models if not m.is_reflectable}
         if self.direction == "free" and stiff:
             raise InputError(
-                f"direction: {', '.join(sorted(stiff))} items have no signed slopes; use 2PL, GRM, GPCM or NRM, or 'positive'"
+                f"direction: {', '.join(sorted(stiff))} items have no signed slopes; use 2PL, "
+                f"GRM, GPCM or NRM, or 'positive'"
             )
         return models
 
     def with_options(self, **changes: Any) -> DynAEsti:
-        """The same estimator with some options changed; a bandwidth takes the place of the kernel."""
+        """The same estimator with some options changed.
+
+        A bandwidth takes the place of the kernel.
+        """
         kept = {name: getattr(self, name) for name in OPTIONS}
         if "bandwidth" in changes:
             kept.pop("kernel")
@@ -526,13 +543,16 @@ def refit_items(
     progress: bool | OnIteration = False,
     executor: Executor | None = None,
 ) -> ShardedFit:
-    """The items of a fit of shards learned again, after updates: from where they are, with the same options and priors.
+    """The items of a fit of shards learned again, after updates.
+
+    From where they are, with the same options and priors.
 
     A few passes over the shards, in the same folder; an interrupted one goes on when called again.
     """
     if not isinstance(fit, ShardedFit):
         raise InputError(
-            f"refresh: expected a fit of shards, got {type(fit).__name__}; fit the whole of other data again"
+            f"refresh: expected a fit of shards, got {type(fit).__name__}; fit the whole of other "
+            f"data again"
         )
     kept = fit.options
     models = dict(zip(fit.item_labels.tolist(), fit.coding.models, strict=True))

@@ -37,12 +37,15 @@ TABLE_REACH = 24.0  # spreads either side of it that tabulated rows cover
 class CurvFiFE:
     """A Gaussian-process curve from arbitrary probabilistic emissions.
 
-    `kernel` owns the hyper-parameters (default: the paper's RBF with the bandwidth learned); `bandwidth` is shorthand for a lone RBF:
-    a number, inf (a constant), "learn" (average over a grid), "evidence", "loo" or "cv" (pick the best, k-fold as in the paper).
-    `link`: identity, probit, logit, log or a pair of functions (latent → scale, scale → latent); by default the emissions' own.
-    `mean`: prior mean of the latent curve: a number, a function of time, or "learn". `solver`: dense, lowrank or statespace; by
-    default the cheapest that is exact. `folds` and `seed` belong to "cv". `refine` corrects latent sds and evidence of a single curve to
-    second order where its prior has a form in few weights (see `Curve.refined`); False leaves what grafting gives.
+    `kernel` owns the hyper-parameters (default: the paper's RBF with the bandwidth learned);
+    `bandwidth` is shorthand for a lone RBF: a number, inf (a constant), "learn" (average over a
+    grid), "evidence", "loo" or "cv" (pick the best, k-fold as in the paper). `link`: identity,
+    probit, logit, log or a pair of functions (latent → scale, scale → latent); by default the
+    emissions' own. `mean`: prior mean of the latent curve: a number, a function of time, or
+    "learn". `solver`: dense, lowrank or statespace; by default the cheapest that is exact. `folds`
+    and `seed` belong to "cv". `refine` corrects latent sds and evidence of a single curve to second
+    order where its prior has a form in few weights (see `Curve.refined`); False leaves what
+    grafting gives.
     """
 
     def __init__(
@@ -59,7 +62,8 @@ class CurvFiFE:
     ) -> None:
         if kernel is not None and bandwidth is not None:
             raise InputError(
-                "bandwidth: the kernel owns it; write CurvFiFE(RBF(bandwidth=…)) or CurvFiFE(bandwidth=…), not both"
+                "bandwidth: the kernel owns it; write CurvFiFE(RBF(bandwidth=…)) or "
+                "CurvFiFE(bandwidth=…), not both"
             )
         if kernel is not None and not isinstance(kernel, Kernel):
             raise InputError(
@@ -80,11 +84,15 @@ class CurvFiFE:
         self.kernel: Kernel = (
             RBF("learn" if bandwidth is None else bandwidth) if kernel is None else kernel
         )
-        self.link, self.mean, self.solver = link, mean, solver
-        self.folds, self.seed = whole_number(folds, "folds", 2), whole_number(seed, "seed", 0)
+        self.link = link
+        self.mean = mean
+        self.solver = solver
+        self.folds = whole_number(folds, "folds", 2)
+        self.seed = whole_number(seed, "seed", 0)
         if not isinstance(refine, bool):
             raise InputError(f"refine: {refine!r} is neither True nor False")
-        self.method, self.refine = _method(self.kernel), refine
+        self.method = _method(self.kernel)
+        self.refine = refine
 
     @single_blas_thread()
     def fit(self, times: Any, emissions: Any) -> Curve:
@@ -103,8 +111,9 @@ class CurvFiFE:
     ) -> Curves:
         """Thousands of curves in one call: one label an emission says which curve it belongs to.
 
-        A bandwidth to be learned is averaged over one grid for all curves, its scale set by their typical span; with `pool` the
-        population's distribution over the grid is learned too. Picking methods ("evidence", "loo", "cv") belong to single fits.
+        A bandwidth to be learned is averaged over one grid for all curves, its scale set by their
+        typical span; with `pool` the population's distribution over the grid is learned too.
+        Picking methods ("evidence", "loo", "cv") belong to single fits.
         """
         observations, kernel, spread, unit = self._settle_scale(
             observe(times, emissions, self.link)
@@ -113,7 +122,8 @@ class CurvFiFE:
         space = curve_grid(kernel, *_typical(data), unit, spread)
         if space.axes and self.method != "learn":
             raise InputError(
-                f"bandwidth: {self.method!r} picks for a single curve; for many give a number or 'learn'"
+                f"bandwidth: {self.method!r} picks for a single curve; for many give a number or "
+                f"'learn'"
             )
         workers = None if threads is None else whole_number(threads, "threads", 1)
 
@@ -129,7 +139,8 @@ class CurvFiFE:
             lambda kernels: [graft_many(data, k, self.solver, workers) for k in kernels],
             weigh,
         )
-        fits, masses = tuple(e.result for e in found), np.array([e.log_mass for e in found])
+        fits = tuple(e.result for e in found)
+        masses = np.array([e.log_mass for e in found])
         weights, population = estimate_population_weights(
             np.array([fit.log_evidence for fit in fits]), masses, pool
         )
@@ -154,7 +165,9 @@ class CurvFiFE:
         return warn_if_unconverged(curve.refined_if_possible() if self.refine else curve)
 
     def _settle_scale(self, observations: Observations) -> tuple[Observations, Kernel, float, bool]:
-        """Mean and amplitude: 0 and 1 where the paper's argument holds, else a wide level around a rough location."""
+        """Mean and amplitude: 0 and 1 where the paper's argument holds, else a wide level around a
+        rough location.
+        """
         unit = unit_scale(observations)
         wanted = ("learn" if not unit else 0.0) if self.mean is None else self.mean
         learned = isinstance(wanted, str)
@@ -277,7 +290,8 @@ def warn_at_edge(space: HyperGrid, kernels: Sequence[Kernel], weights: Array) ->
         at_edge = float(weights[bandwidths <= 1.0001 * shortest].sum())
         if at_edge > 0.5:
             warnings.warn(
-                f"bandwidth: {at_edge:.0%} of the weight lies at {shortest:.3g}, the shortest that these times can show; "
+                f"bandwidth: {at_edge:.0%} of the weight lies at {shortest:.3g}, the shortest "
+                f"that these times can show; "
                 "the curve changes faster than that, or emissions nearby depend on each other",
                 BandwidthWarning,
                 stacklevel=5,

@@ -1,4 +1,7 @@
-"""The exceptions and warnings a user may catch. Everything raised on purpose derives from DynaestiError."""
+"""The exceptions and warnings a user may catch.
+
+Everything raised on purpose derives from DynaestiError.
+"""
 
 
 class DynaestiError(Exception):
@@ -10,7 +13,9 @@ class InputError(DynaestiError, ValueError):
 
 
 class EmissionError(InputError):
-    """An emission whose likelihood is impossible everywhere, not a number, or raised an error itself."""
+    """An emission whose likelihood is impossible everywhere, not a number, or raised an error
+    itself.
+    """
 
 
 class StorageError(DynaestiError, OSError):
@@ -34,7 +39,10 @@ class BandwidthWarning(DynaestiWarning):
 
 
 class ResponseError(InputError):
-    """A table of responses that cannot be used as it is: a column missing, text where numbers belong, ids or times missing."""
+    """A table of responses that cannot be used as it is.
+
+    A column missing, text where numbers belong, ids or times missing.
+    """
 
 
 class FileError(ResponseError, StorageError):

@@ -21,10 +21,13 @@ def load(
     models: Mapping[str, ItemModel] | None = None,
     connect: bool = False,
 ) -> Any:
-    """Open a saved `Curve`, `Fit` or `ShardedFit`: a file, or the folder of a run (also at an address such as s3://bucket/run).
+    """Open a saved `Curve`, `Fit` or `ShardedFit`.
 
-    `link`, `mean` and `models` are needed again where they were functions of the user's own. A run whose shards lie at an address of
-    another host than its own is opened only with `connect=True`: a folder from elsewhere calls nobody by itself.
+    A file, or the folder of a run (also at an address such as s3://bucket/run).
+
+    `link`, `mean` and `models` are needed again where they were functions of the user's own. A run
+    whose shards lie at an address of another host than its own is opened only with `connect=True`:
+    a folder from elsewhere calls nobody by itself.
     """
     if not isinstance(path, str | PathLike):
         raise InputError(f"path: expected a file name, got {path!r}")

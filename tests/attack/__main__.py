@@ -1,4 +1,6 @@
-"""`make attack`: bad input, damaged and crafted files, kills and pairs of commands, drawn by a seed. Exit 1 where anything is bad."""
+"""`make attack`: bad input, damaged and crafted files, kills and pairs of commands, drawn by a
+seed. Exit 1 where anything is bad.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Saved files damaged at random, and crafted ones whose checksums are right: opened as they were, or refused; never a crash.
+"""Saved files damaged at random, and crafted ones whose checksums are right.
+
+Opened as they were, or refused; never a crash.
 
 Crafted files go to a child process, since what they could do is end it.
 """
@@ -84,11 +86,15 @@ def random_damage(rng, folder, names):
     return f"{name} damaged", task
 
 
-# --- crafted ----------------------------------------------------------------------------------------------------
+# --- crafted
+# --------------------------------------------------------------------------------------------------
 
 
 def crafted(rng, source, target):
-    """A saved file with one array or entry of its header changed, checksums right; says what was changed."""
+    """A saved file with one array or entry of its header changed, checksums right.
+
+    Says what was changed.
+    """
     with zipfile.ZipFile(source) as old:
         parts = {name: old.read(name) for name in old.namelist()}
     names = [name for name in parts if name.endswith(".npy")]
@@ -204,7 +210,10 @@ def use(name, table):
 
 
 def crafted_files(rng, folder, number, tally):
-    """So many crafted files, used in child processes; a child that dies is a crash of the file it was at."""
+    """So many crafted files, used in child processes.
+
+    A child that dies is a crash of the file it was at.
+    """
     table = base(2, 15, 5, 10)
     table.to_parquet(folder / "table.parquet")
     made = {}

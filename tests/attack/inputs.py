@@ -1,4 +1,6 @@
-"""Bad and odd input of the Python interface and the command line, drawn at random, each with a judge that knows what is right."""
+"""Bad and odd input of the Python interface and the command line, drawn at random, each with a
+judge that knows what is right.
+"""
 
 from __future__ import annotations
 
@@ -100,7 +102,10 @@ def base(seed=1, people=12, items=5, each=10):
 
 
 def check_fit(fit, least=0, known=()):
-    """What holds of every fit of answers with categories: finite numbers, a probability below 1, nobody lost."""
+    """What holds of every fit of answers with categories.
+
+    Finite numbers, a probability below 1, nobody lost.
+    """
     table = fit.ability()
     if (
         not np.isfinite(table[["mean", "sd", "lower", "upper"]].to_numpy(float)).all()
@@ -117,7 +122,8 @@ def check_fit(fit, least=0, known=()):
         raise WrongError(f"people are lost: {sorted(lost)[:3]}")
 
 
-# --- tables ---------------------------------------------------------------------------------------------------
+# --- tables
+# --------------------------------------------------------------------------------------------------
 
 
 def framed(table, rng):
@@ -161,7 +167,8 @@ def mutated(rng):
         )
 
     return (
-        f"cells of {column} are {[cells[r] if len(repr(cells[r])) < 40 else '…' for r in rows]!r}, {drop}, kind {kind}",
+        f"cells of {column} are "
+        f"{[cells[r] if len(repr(cells[r])) < 40 else '…' for r in rows]!r}, {drop}, kind {kind}",
         task,
     )
 
@@ -227,7 +234,8 @@ def fitted(data):
     )
 
 
-# --- options and questions --------------------------------------------------------------------------------------
+# --- options and questions
+# --------------------------------------------------------------------------------------
 
 
 def options(rng):
@@ -297,11 +305,15 @@ def questions(rng):
     return f"{name} {str(odd)[:40]!r}", task
 
 
-# --- curves -------------------------------------------------------------------------------------------------------
+# --- curves
+# --------------------------------------------------------------------------------------------------
 
 
 def curves(rng):
-    """Odd observations and priors of single curves; constants are held against exact integration."""
+    """Odd observations and priors of single curves.
+
+    Constants are held against exact integration.
+    """
     n = int(rng.integers(1, 15))
     times = np.sort(rng.uniform(0, 10.0 ** rng.integers(-3, 4), n))
     scale = 10.0 ** rng.integers(-6, 7)
@@ -339,7 +351,8 @@ def curves(rng):
     return f"curve of {n} {name}, scale {scale:g}, {made}", task
 
 
-# --- the command line -----------------------------------------------------------------------------------------------
+# --- the command line
+# -----------------------------------------------------------------------------------------------
 
 
 def text_damage(rng, rows):
@@ -398,7 +411,8 @@ def command(rng, folder):
             told = json.loads(out.getvalue())
             if told["rows"] < 400 - hit or told["people"] > 9 + hit:
                 raise WrongError(
-                    f"{told['rows']} rows of {told['people']} people are left of 400 of 9, {hit} were damaged"
+                    f"{told['rows']} rows of {told['people']} people are left of 400 of 9, {hit} "
+                    f"were damaged"
                 )
         elif drop and kind not in ("bytes",):
             raise WrongError(f"refused with --drop-unreadable: {err.getvalue()[:200]}")
@@ -441,7 +455,10 @@ COMMANDS = (command, command, command, verbs)
 
 
 def draw(rng, number, folder=None):
-    """So many trials: (name, task). Of the command line where there is a folder with a run and data."""
+    """So many trials: (name, task).
+
+    Of the command line where there is a folder with a run and data.
+    """
     makers = PYTHON if folder is None else COMMANDS
     for k in range(number):
         maker = makers[k % len(makers)]

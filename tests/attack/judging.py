@@ -1,4 +1,7 @@
-"""How a trial ended, counted by class: right or refused in words is fine, everything else is a finding with its name."""
+"""How a trial ended, counted by class.
+
+Right or refused in words is fine, everything else is a finding with its name.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +56,9 @@ class Tally:
             self.findings.append(f"{outcome}: {what}")
 
     def judge(self, name, task):
-        """Run a trial that returns a true word when its result is right, raises WrongError when it is not, or refuses in words."""
+        """Run a trial that returns a true word when its result is right, raises WrongError when it
+        is not, or refuses in words.
+        """
         began = time.monotonic()
         try:
             with in_time(), warnings.catch_warnings():

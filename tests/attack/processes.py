@@ -1,4 +1,7 @@
-"""Commands killed in mid-work and called again, and two commands at once: nothing may be lost, doubled or left half."""
+"""Commands killed in mid-work and called again, and two commands at once.
+
+Nothing may be lost, doubled or left half.
+"""
 
 from __future__ import annotations
 
@@ -95,7 +98,10 @@ KILLS = {  # name: (things copied, the command's words, the run it makes or chan
 
 
 def kills(rng, stage, number, tally):
-    """Each command killed at a random time, some twice, then called to its end: the answer is that of a run left alone."""
+    """Each command killed at a random time, some twice, then called to its end.
+
+    The answer is that of a run left alone.
+    """
     right, lasted = {}, {}
     names = list(KILLS)
     for k in range(number):
@@ -152,7 +158,9 @@ def shards_of(work):
     )
 
 
-PAIRS = {  # name: (things copied, first words, second words, run, answers that are in when both, one, or none of them say so)
+# name: (things copied, first words, second words, run, answers that are in when both, one, or
+# none of them say so)
+PAIRS = {
     "two updates": (
         ("run",),
         ("update", "{w}/run", "{f}/u1.csv"),

@@ -1,6 +1,9 @@
-"""Small fits of every kind, and all the arrays they leave: run by `compare.py` once for each of two source trees.
+"""Small fits of every kind, and all the arrays they leave.
 
-Only public names are used, and for renamed ones the older name is tried too, so that the same file runs on both sides.
+Run by `compare.py` once for each of two source trees.
+
+Only public names are used, and for renamed ones the older name is tried too, so that the same file
+runs on both sides.
 """
 
 import sys
@@ -34,7 +37,8 @@ def method(owner: Any, *names: str) -> Any:
     return next(getattr(owner, name) for name in names if hasattr(owner, name))
 
 
-# data ---------------------------------------------------------------------------------------------------------------------------------
+# data
+# --------------------------------------------------------------------------------------------------
 
 
 def table(
@@ -45,7 +49,10 @@ def table(
     seed: int = 0,
     instants: int | None = None,
 ) -> dict[str, Any]:
-    """Answers 0 … top of people whose abilities wander; with `instants`, several answers share a time."""
+    """Answers 0 … top of people whose abilities wander.
+
+    With `instants`, several answers share a time.
+    """
     rng = np.random.default_rng(seed)
     n = people * each
     person = np.repeat(np.arange(people), each)
@@ -91,7 +98,8 @@ def votes(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     return days, (rng.random(n) < 0.5 + 0.35 * np.sin(days / 15)).astype(int)
 
 
-# what is read off -----------------------------------------------------------------------------------------------------------------------
+# what is read off
+# --------------------------------------------------------------------------------------------------
 
 
 def columns(frame: Any, leave: tuple[str, ...] = ()) -> Arrays:
@@ -141,7 +149,8 @@ def fitted(model: Any = "2PL", data: dict[str, Any] | None = None, **options: An
     )
 
 
-# curves ---------------------------------------------------------------------------------------------------------------------------------
+# curves
+# --------------------------------------------------------------------------------------------------
 
 
 @case
@@ -220,7 +229,8 @@ def curves_many() -> Arrays:
     return out
 
 
-# abilities ------------------------------------------------------------------------------------------------------------------------------
+# abilities
+# --------------------------------------------------------------------------------------------------
 
 
 @case

@@ -1,7 +1,10 @@
-"""All arrays of a dozen small fits, before a refactoring and after it: `python tests/golden/compare.py COMMIT [case …]`.
+"""All arrays of a dozen small fits, before a refactoring and after it.
 
-The commit is checked out beside this tree, both run the same cases, and every array that differs is named with its largest relative
-difference. Moves and renames leave every bit; a change that merges computations may move the last digits, and says so in its commit.
+`python tests/golden/compare.py COMMIT [case …]`.
+
+The commit is checked out beside this tree, both run the same cases, and every array that differs is
+named with its largest relative difference. Moves and renames leave every bit; a change that merges
+computations may move the last digits, and says so in its commit.
 """
 
 import argparse
@@ -28,7 +31,9 @@ def run(source: Path, out: Path, cases: list[str], threads: str) -> dict[str, np
 
 
 def difference(a: np.ndarray, b: np.ndarray) -> float:
-    """Largest relative difference (0 where every bit is the same, inf where shapes, types or gaps differ)."""
+    """Largest relative difference (0 where every bit is the same, inf where shapes, types or gaps
+    differ).
+    """
     if a.shape != b.shape or a.dtype.kind != b.dtype.kind:
         return np.inf
     if a.dtype.kind != "f":
@@ -74,7 +79,8 @@ def main() -> int:
         print(f"only on one side: {name}")
     changed = [size for size in off.values() if size > 0.0]
     print(
-        f"{len(off)} arrays, {len(changed)} differ, by {max(changed, default=0.0):.2e} at most; {len(missing)} on one side only"
+        f"{len(off)} arrays, {len(changed)} differ, by {max(changed, default=0.0):.2e} at most; "
+        f"{len(missing)} on one side only"
     )
     return int(bool(missing) or any(size > args.tolerance for size in changed))
 

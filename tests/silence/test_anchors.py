@@ -40,7 +40,10 @@ def test_anchors_on_a_reporting_scale_give_the_same_fit(drawn, zero, unit, held)
 @pytest.mark.parametrize("held", [2, 10])
 @pytest.mark.parametrize("names", [["b"], ["a", "b"]])
 def test_no_scale_of_anchors_is_better_than_another(drawn, held, names):
-    """Beyond the standard one, which is left as it is, all scales give one fit: difficulties alone have a unit, too."""
+    """Beyond the standard one, which is left as it is, all scales give one fit.
+
+    Difficulties alone have a unit, too.
+    """
     items, found = pd.DataFrame(drawn.items)[["item", "a", "b"]].head(held), []
     for zero, unit in ((500.0, 100.0), (10.0, 3.0), (0.0, 0.26)):
         told = items.assign(a=items["a"] / unit, b=zero + unit * items["b"])[["item", *names]]

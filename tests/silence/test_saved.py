@@ -179,8 +179,10 @@ def test_checkpoints_know_anchors_and_functions(small, tmp_path):
 
     assert in_full(model(0.0)) == in_full(model(0.0)) != in_full(model(1.0))
     code = (
-        "import sys; sys.path[:0] = [sys.argv[1]]; import dynaesti as dy, numpy as np; from dynaesti.estimation.checkpoint import in_full\n"
-        "print(in_full(dy.CustomItemModel(lambda th, r, p: -np.logaddexp(0, -(th - p[0])), {'b': (0.0, -5.0, 5.0)})))"
+        "import sys; sys.path[:0] = [sys.argv[1]]; import dynaesti as dy, numpy as np; from "
+        "dynaesti.estimation.checkpoint import in_full\n"
+        "print(in_full(dy.CustomItemModel(lambda th, r, p: -np.logaddexp(0, -(th - p[0])), {'b': "
+        "(0.0, -5.0, 5.0)})))"
     )
     runs = {
         subprocess.run(

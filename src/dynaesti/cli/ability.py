@@ -31,7 +31,8 @@ def run(args: argparse.Namespace) -> int:
     if ids is None and not isinstance(fit, Fit):
         folder = fit.write_abilities(asked_times(fit, args), level=args.level)
         say(
-            f"Everyone's abilities are in {folder}/, a file for each shard. --id asks for single people.",
+            f"Everyone's abilities are in {folder}/, a file for each shard. --id asks for single "
+            f"people.",
             args,
         )
         return 0

@@ -1,4 +1,7 @@
-"""The whole job on simulated data: a class over a term is drawn, fitted, and reported on one page."""
+"""The whole job on simulated data.
+
+A class over a term is drawn, fitted, and reported on one page.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,8 @@ def run(args: argparse.Namespace) -> int:
     table = make_frame(term(args.people, seed=args.seed))
     write_frame(table, folder / "answers.csv")
     print(
-        f"A term of {args.people} students was drawn into {folder / 'answers.csv'}; now it is fitted.",
+        f"A term of {args.people} students was drawn into {folder / 'answers.csv'}; now it is "
+        f"fitted.",
         file=sys.stderr,
     )
     args.no_static = args.no_report = False

@@ -1,4 +1,6 @@
-"""The demonstration: a class over a term, with dates, topics and people who learn, pause or struggle."""
+"""The demonstration: a class over a term, with dates, topics and people who learn, pause or
+struggle.
+"""
 
 from typing import Any
 
@@ -46,21 +48,23 @@ FIRST = (
     "Yara",
     "Zoë",
 )
-TERM_DAYS, WEEKS = 110, 16
+TERM_DAYS = 110
+WEEKS = 16
 
 
 def term(students: int = 120, seed: Any = 7) -> dict[str, Any]:
-    """A class over a term as a learning platform would log it: student, problem, correct, timestamp.
+    """A class over a term as a learning platform would log it.
 
-    Most students learn, some stand still, a few fall behind after the holidays; work comes in evening sessions, some weeks are missed.
+    Student, problem, correct, timestamp.
+
+    Most students learn, some stand still, a few fall behind after the holidays; work comes in
+    evening sessions, some weeks are missed.
     """
     rng = as_rng(seed)
     n = whole_number(students, "students", 1)
     problems = [f"{topic} {k}" for topic in TOPICS for k in range(1, 6)]
-    difficulty, slope = (
-        rng.normal(0.2, 0.9, len(problems)),
-        np.exp(rng.normal(0.1, 0.3, len(problems))),
-    )
+    difficulty = rng.normal(0.2, 0.9, len(problems))
+    slope = np.exp(rng.normal(0.1, 0.3, len(problems)))
     days = np.linspace(0.0, TERM_DAYS, GRID)
     wiggle = curves(days, 22.0, n, rng)
     pace = rng.normal(1.1, 0.6, n)  # sds gained over the term

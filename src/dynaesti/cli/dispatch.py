@@ -1,4 +1,7 @@
-"""`dynaesti VERB …`: parsing, errors in one paragraph, exit codes. Nothing heavy is imported before a verb runs."""
+"""`dynaesti VERB …`: parsing, errors in one paragraph, exit codes.
+
+Nothing heavy is imported before a verb runs.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,13 @@ VERBS = {
     "reproduce": "the paper's studies, beside the paper's numbers",
     "demo": "simulate a class over a term, fit it, write the report",
 }
-FINE, LOOK, USAGE, BAD_DATA, NO_FILE, FAULT, STOPPED = 0, 1, 2, 3, 4, 5, 130
+FINE = 0
+LOOK = 1
+USAGE = 2
+BAD_DATA = 3
+NO_FILE = 4
+FAULT = 5
+STOPPED = 130
 EXIT_CODES = """exit codes:
   0    done
   1    validate: usable, but something deserves a look
@@ -87,7 +96,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _open_streams() -> None:
-    """Streams that take every character, escaped where their encoding lacks it; one that was closed leads nowhere."""
+    """Streams that take every character, escaped where their encoding lacks it.
+
+    One that was closed leads nowhere.
+    """
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
@@ -117,15 +129,18 @@ def _run(args: argparse.Namespace) -> int:
             if args.debug:
                 raise
             complain(
-                f"dynaesti {args.verb}: not enough memory ({str(error) or 'none is left'}). Nothing that was written before is lost. "
-                "Ask for fewer times or people at once, or split the data into shards: `dynaesti prepare`"
+                f"dynaesti {args.verb}: not enough memory ({str(error) or 'none is left'}). "
+                f"Nothing that was written before is lost. "
+                "Ask for fewer times or people at once, or split the data into shards: `dynaesti "
+                "prepare`"
             )
             return BAD_DATA
         except Exception as error:
             if args.debug:
                 raise
             complain(
-                f"dynaesti {args.verb}: a fault of the program itself ({type(error).__name__}: {error}); --debug shows where. Nothing "
+                f"dynaesti {args.verb}: a fault of the program itself ({type(error).__name__}: "
+                f"{error}); --debug shows where. Nothing "
                 "that was written before is lost; please tell the developers"
             )
             return FAULT

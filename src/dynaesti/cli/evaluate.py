@@ -20,7 +20,8 @@ def options(parser: argparse.ArgumentParser) -> None:
         "--split",
         choices=("random", "last", "people", "rolling"),
         default="random",
-        help="random answers, each person's last ones, all of some people, or what comes after a rolling origin",
+        help="random answers, each person's last ones, all of some people, or what comes after a "
+        "rolling origin",
     )
     group.add_argument("--share", type=float, default=0.2, help="share held out (default: 0.2)")
     group.add_argument(

@@ -1,4 +1,7 @@
-"""Fit abilities and items to answers: from a file to a folder with the fit, its tables and a report."""
+"""Fit abilities and items to answers.
+
+From a file to a folder with the fit, its tables and a report.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,8 @@ EXAMPLE = (
     "  dynaesti fit answers.csv --id student --item problem --resp correct --time ts --out run"
 )
 EVERY = 5.0  # seconds between checkpoints
-MOST_INSTANTS = 500_000  # rows of the ability table, beyond which a grid of times takes the place of the answers' own
+# rows of the ability table, beyond which a grid of times takes the place of the answers' own
+MOST_INSTANTS = 500_000
 GRID = 12
 TABLES = ("items.csv", "items.parquet", "abilities.csv", "abilities.parquet")
 
@@ -44,7 +48,8 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dask",
         metavar="WHERE",
-        help="for shards: a Dask scheduler's address (tcp://host:8786), or local:N for N worker processes here",
+        help="for shards: a Dask scheduler's address (tcp://host:8786), or local:N for N worker "
+        "processes here",
     )
 
 
@@ -91,7 +96,8 @@ def _of_shards(args: argparse.Namespace, folder: Path) -> int:
     from dynaesti.errors import InputError
     from dynaesti.sharded import Shards, cluster
 
-    shards, checkpoint = Shards.open(args.data[0]), folder / CHECKPOINT
+    shards = Shards.open(args.data[0])
+    checkpoint = folder / CHECKPOINT
     given = [f"--{key}" for key in COLUMNS if getattr(args, key)] + [
         f"--{key}" for key in ("unit", "timezone") if getattr(args, key)
     ]
@@ -136,7 +142,8 @@ def _of_shards(args: argparse.Namespace, folder: Path) -> int:
     if args.json:
         print(as_json(facts))
     say(
-        f"{fit.summary()}\nWritten to {folder}/: {FIT_NAME}, items.csv, items.parquet, and abilities shard by shard in {where}/. "
+        f"{fit.summary()}\nWritten to {folder}/: {FIT_NAME}, items.csv, items.parquet, and "
+        f"abilities shard by shard in {where}/. "
         f"`dynaesti report {folder}` makes a page.",
         args,
     )
@@ -149,7 +156,8 @@ def _refuse_full(folder: Path, args: argparse.Namespace) -> None:
 
     if (folder / FIT_NAME).exists() and not (folder / CHECKPOINT).exists() and not args.force:
         raise InputError(
-            f"--out: {folder} holds a fit already; name another folder, or add --force to write over it"
+            f"--out: {folder} holds a fit already; name another folder, or add --force to write "
+            f"over it"
         )
 
 
@@ -235,7 +243,10 @@ def write_run(fit: Any, target: Path, tables: Sequence[str]) -> list[str]:
 def _fitted(
     chosen: Any, responses: Any, checkpoint: Path, args: argparse.Namespace, **more: Any
 ) -> Any:
-    """The fit, gone on with from its checkpoint if there is one; with --force one of other data or options is thrown away."""
+    """The fit, gone on with from its checkpoint if there is one.
+
+    With --force one of other data or options is thrown away.
+    """
     from dynaesti.errors import StorageError
 
     known = checkpoint.exists()
@@ -261,7 +272,8 @@ def ability_table(fit: Any) -> Any:
     times = fit.responses.clock_times
     tell(
         [
-            f"{fit.answers.times.size:,} instants are too many for a table; abilities are told at {GRID} times"
+            f"{fit.answers.times.size:,} instants are too many for a table; abilities are told at "
+            f"{GRID} times"
         ]
     )
     return fit.ability(fit._restored(np.linspace(times.min(), times.max(), GRID)))

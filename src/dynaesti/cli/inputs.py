@@ -18,11 +18,15 @@ if TYPE_CHECKING:
     from dynaesti.sharded import ShardedFit
 
 
-# --- from options to objects -----------------------------------------------------------------------------
+# --- from options to objects
+# -----------------------------------------------------------------------------
 
 
 def read_responses(args: argparse.Namespace, *, timeless: bool = False) -> Responses:
-    """The answers that the command line names; what was decided about them is told. Of a folder of shards the first one stands for all."""
+    """The answers that the command line names.
+
+    What was decided about them is told. Of a folder of shards the first one stands for all.
+    """
     from dynaesti.sharded import Shards, is_shards
 
     if len(args.data) == 1 and is_shards(args.data[0]):
@@ -30,7 +34,8 @@ def read_responses(args: argparse.Namespace, *, timeless: bool = False) -> Respo
         busy = next(k for k, part in enumerate(shards.parts) if part.people)
         tell(
             [
-                f"shard {busy + 1} of {len(shards)} stands for all: {shards.parts[busy].rows:,} of {shards.rows:,} answers"
+                f"shard {busy + 1} of {len(shards)} stands for all: {shards.parts[busy].rows:,} "
+                f"of {shards.rows:,} answers"
             ]
         )
         return shards.responses(busy, getattr(args, "clock", "calendar"))
@@ -67,7 +72,8 @@ def further_responses(
         odd = describe_new_people(like.people, more.people)
         tell(
             [
-                f"{count_noun(len(more), 'answers')} of {count_noun(more.people.size, 'people')}, {strange:,} of them new to the fit"
+                f"{count_noun(len(more), 'answers')} of {count_noun(more.people.size, 'people')}, "
+                f"{strange:,} of them new to the fit"
             ]
         )
         tell([] if odd is None else [odd])
@@ -102,7 +108,10 @@ def _read(
 
 
 def default_model(values: Any) -> str:
-    """The model that distinct responses ask for: 2PL for 0 and 1, GRM for a few whole numbers; amounts must be named."""
+    """The model that distinct responses ask for.
+
+    2PL for 0 and 1, GRM for a few whole numbers; amounts must be named.
+    """
     import numpy as np
 
     from dynaesti.errors import InputError
@@ -112,7 +121,8 @@ def default_model(values: Any) -> str:
     if values.size <= 12 and np.all(values == np.floor(values)):
         return "GRM"
     raise InputError(
-        f"resp: {values.size} different values from {values[0]:g} to {values[-1]:g}; name a --model: poisson for counts, "
+        f"resp: {values.size} different values from {values[0]:g} to {values[-1]:g}; name a "
+        f"--model: poisson for counts, "
         "gaussian for measurements, beta for shares between 0 and 1, GRM for grades"
     )
 
@@ -155,7 +165,8 @@ def open_fit(name: str, connect: bool = False) -> Fit:
     found = open_any(name, connect)
     if not isinstance(found, Fit):
         raise InputError(
-            f"{name}: a fit of shards, whose people are not in memory; this verb works on ordinary fits. There are items, "
+            f"{name}: a fit of shards, whose people are not in memory; this verb works on "
+            f"ordinary fits. There are items, "
             "ability, predict, score, update and report"
         )
     return found

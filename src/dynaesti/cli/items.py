@@ -40,7 +40,8 @@ def run(args: argparse.Namespace) -> int:
         found = columns_of(item_fit(open_fit(args.fit, args.connect)))
         columns |= {name: found[name] for name in ("infit", "outfit")}
     if args.sort:
-        name, backwards = args.sort.removeprefix("-"), args.sort.startswith("-")
+        name = args.sort.removeprefix("-")
+        backwards = args.sort.startswith("-")
         if name not in columns:
             raise InputError(f"--sort: no column {name!r}; there are {', '.join(columns)}")
         values = columns[name]

@@ -1,4 +1,8 @@
-"""Words on the terminal: notes, results and errors, in the command line's own language, and without anything that a terminal would obey."""
+"""Words on the terminal.
+
+Notes, results and errors, in the command line's own language, and without anything that a terminal
+would obey.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +45,10 @@ FLAGS = (
 
 
 def as_flags(text: str) -> str:
-    """A message that speaks of Python's options, in those of the command line: bandwidth=inf is --bandwidth inf here."""
+    """A message that speaks of Python's options, in those of the command line.
+
+    Bandwidth=inf is --bandwidth inf here.
+    """
     for python, flag in SAID_HERE.items():
         text = text.replace(python, flag)
     return re.sub(
@@ -52,7 +59,10 @@ def as_flags(text: str) -> str:
 
 
 def harmless(text: str) -> str:
-    """Text without control characters: a name in a file must not set the title or the colours of whoever looks at it."""
+    """Text without control characters.
+
+    A name in a file must not set the title or the colours of whoever looks at it.
+    """
     return (
         text
         if text.isprintable()

@@ -8,7 +8,8 @@ from pathlib import Path
 COLUMNS = ("id", "item", "resp", "time", "weight")
 
 
-# --- options ---------------------------------------------------------------------------------------------
+# --- options
+# ---------------------------------------------------------------------------------------------
 
 
 def data_options(parser: argparse.ArgumentParser, *, known: bool = False) -> None:
@@ -17,7 +18,8 @@ def data_options(parser: argparse.ArgumentParser, *, known: bool = False) -> Non
         "data",
         nargs="+",
         metavar="DATA",
-        help="CSV, TSV, JSON lines or Parquet, also .gz; several, a pattern, or - for standard input",
+        help="CSV, TSV, JSON lines or Parquet, also .gz; several, a pattern, or - for standard "
+        "input",
     )
     group = parser.add_argument_group("reading the data")
     for name, what in zip(

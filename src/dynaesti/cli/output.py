@@ -90,7 +90,9 @@ def _cell(value: Any) -> str:
 
 
 def _text_cell(text: str) -> str:
-    """A name as a cell: quoted where it has to be, and with a ' before what a spreadsheet would run as a formula."""
+    """A name as a cell: quoted where it has to be, and with a ' before what a spreadsheet would run
+    as a formula.
+    """
     if text.startswith(FORMULA) and not is_number(text):
         text = f"'{text}"
     return '"' + text.replace('"', '""') + '"' if any(sign in text for sign in ',"\r\n') else text

@@ -1,4 +1,6 @@
-"""Chances of each response at its time, for known people (their curves) and new ones (the population)."""
+"""Chances of each response at its time, for known people (their curves) and new ones (the
+population).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Sort answers by person and time and split them into shards, in bounded memory: for data that memory cannot hold."""
+"""Sort answers by person and time and split them into shards, in bounded memory.
+
+For data that memory cannot hold.
+"""
 
 from __future__ import annotations
 
@@ -81,7 +84,8 @@ def run(args: argparse.Namespace) -> int:
             )
         )
     say(
-        f"{made.rows:,} answers of {made.people:,} people to {made.items.size:,} items are in {len(made)} shards in {args.out}/. "
+        f"{made.rows:,} answers of {made.people:,} people to {made.items.size:,} items are in "
+        f"{len(made)} shards in {args.out}/. "
         f"`dynaesti fit {args.out}` fits them.",
         args,
     )

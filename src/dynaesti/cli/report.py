@@ -58,7 +58,8 @@ def run(args: argparse.Namespace) -> int:
     if not isinstance(fit, Fit):
         chosen = int(np.argmax([part.people for part in fit.shards.parts]))
         note = (
-            f"of {len(fit.shards)} shards with {fit.shards.rows:,} answers of {fit.shards.people:,} people this page shows those "
+            f"of {len(fit.shards)} shards with {fit.shards.rows:,} answers of "
+            f"{fit.shards.people:,} people this page shows those "
             f"of shard {chosen}; items and priors are those of all"
         )
         tell([note])

@@ -1,4 +1,7 @@
-"""The paper's studies beside the paper's own numbers: polling, prior, synthetic, static, golf, palmer, or all of them."""
+"""The paper's studies beside the paper's own numbers.
+
+Polling, prior, synthetic, static, golf, palmer, or all of them.
+"""
 
 from __future__ import annotations
 
@@ -82,8 +85,10 @@ def _page(found: list[Any], args: argparse.Namespace) -> None:
             figure.savefig(folder / f"{name}.png", dpi=90)
     total = sum(study.seconds for study in found)
     head = (
-        "# The paper, reproduced\n\nTripathi and Domingue (ICDM 2019) estimate abilities that move. Here is every number and figure of "
-        f"theirs beside ours, made by one command, `dynaesti reproduce {args.study}`, in {total / 60:.1f} minutes on the machine at "
+        "# The paper, reproduced\n\nTripathi and Domingue (ICDM 2019) estimate abilities that "
+        "move. Here is every number and figure of "
+        f"theirs beside ours, made by one command, `dynaesti reproduce {args.study}`, in "
+        f"{total / 60:.1f} minutes on the machine at "
         "hand. ‘Limit or bar’ is the best that can be had, or what we set ourselves."
     )
     args.page.write_text(

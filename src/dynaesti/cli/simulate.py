@@ -1,4 +1,7 @@
-"""Draw answers from the model: people whose abilities move, items of any kind, irregular times. The truth is written beside."""
+"""Draw answers from the model.
+
+People whose abilities move, items of any kind, irregular times. The truth is written beside.
+"""
 
 from __future__ import annotations
 
@@ -25,13 +28,15 @@ def options(parser: argparse.ArgumentParser) -> None:
         type=_extrapolation_radius,
         default=60,
         metavar="N",
-        help="answers of each (default: 60); 5:2000 for as few and as many, spread over their logarithms",
+        help="answers of each (default: 60); 5:2000 for as few and as many, spread over their "
+        "logarithms",
     )
     parser.add_argument(
         "--shards",
         type=int,
         metavar="N",
-        help="write N shards, one at a time (default: beyond two million answers, a million in each)",
+        help="write N shards, one at a time (default: beyond two million answers, a million in "
+        "each)",
     )
     parser.add_argument(
         "--model",
@@ -86,7 +91,8 @@ def _to_shards(args: argparse.Namespace) -> int:
     folder = Path(args.out)
     if is_shards(folder / "shards") and not args.force:
         raise InputError(
-            f"--out: {folder} holds shards already; name another folder, or add --force to write over them"
+            f"--out: {folder} holds shards already; name another folder, or add --force to write "
+            f"over them"
         )
 
     def live(done: int, shards: int) -> None:
@@ -125,8 +131,10 @@ def _to_shards(args: argparse.Namespace) -> int:
             )
         )
     say(
-        f"{made.rows:,} answers of {made.people:,} people to {args.items:,} items ({args.model}) are in {len(made)} shards in "
-        f"{folder}/shards, true abilities in its folder truth, true items in {folder}/true_items.csv.",
+        f"{made.rows:,} answers of {made.people:,} people to {args.items:,} items ({args.model}) "
+        f"are in {len(made)} shards in "
+        f"{folder}/shards, true abilities in its folder truth, true items in "
+        f"{folder}/true_items.csv.",
         args,
     )
     return 0
@@ -163,7 +171,8 @@ def run(args: argparse.Namespace) -> int:
     folder = Path(args.out)
     if (folder / "answers.csv").exists() and not args.force:
         raise InputError(
-            f"--out: {folder} holds answers already; name another folder, or add --force to write over them"
+            f"--out: {folder} holds answers already; name another folder, or add --force to write "
+            f"over them"
         )
     files = {
         "answers.csv": drawn.table,
@@ -178,7 +187,8 @@ def run(args: argparse.Namespace) -> int:
             as_json({"out": str(folder), "files": list(files), "answers": len(drawn.table["id"])})
         )
     say(
-        f"{len(drawn.table['id']):,} answers of {args.people:,} people to {args.items:,} items ({args.model}) are in {folder}/answers.csv, "
+        f"{len(drawn.table['id']):,} answers of {args.people:,} people to {args.items:,} items "
+        f"({args.model}) are in {folder}/answers.csv, "
         "the truth beside them.",
         args,
     )

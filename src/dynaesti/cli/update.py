@@ -1,4 +1,7 @@
-"""More answers of known people, or of new ones: their curves move, the items stay. The run's fit is replaced."""
+"""More answers of known people, or of new ones.
+
+Their curves move, the items stay. The run's fit is replaced.
+"""
 
 from __future__ import annotations
 
@@ -98,7 +101,8 @@ def _in_memory(args: argparse.Namespace, fit: Fit) -> int:
     known = batch.fingerprint() in fit.batches and not args.again
     if known:
         _tell_known(batch)
-        grown, count = fit, 0
+        grown = fit
+        count = 0
     else:
         more = _unknown(fit, batch, args.drop_duplicates)
         count = len(more)
@@ -126,7 +130,8 @@ def _in_memory(args: argparse.Namespace, fit: Fit) -> int:
             )
         )
     say(
-        f"Added {count_noun(count, 'answers')} of {count_noun(more.people.size, 'people')} ({new:,} new); items stay as they were"
+        f"Added {count_noun(count, 'answers')} of {count_noun(more.people.size, 'people')} "
+        f"({new:,} new); items stay as they were"
         f"{_joined(fit, grown)}. Written to {target}. `dynaesti report` makes the page anew.",
         args,
     )
@@ -146,7 +151,8 @@ def _of_shards(args: argparse.Namespace, fit: ShardedFit) -> int:
     halfway = fit.run.exists(CHECKPOINT)
     if halfway and not args.refit_items:
         raise InputError(
-            f"{args.fit}: a refit of this run was interrupted; `dynaesti update` with --refit-items goes on with it"
+            f"{args.fit}: a refit of this run was interrupted; `dynaesti update` with "
+            f"--refit-items goes on with it"
         )
     known = more.fingerprint() in fit.batches and not args.again
     with cluster(args.dask) as executor:
@@ -175,7 +181,8 @@ def _of_shards(args: argparse.Namespace, fit: ShardedFit) -> int:
         ):  # the run may lie at an address
             write_table(grown.items, Path(folder) / name, name.endswith("parquet"))
             file.write((Path(folder) / name).read_bytes())
-    new, count = grown.shards.people - fit.shards.people, grown.shards.rows - fit.shards.rows
+    new = grown.shards.people - fit.shards.people
+    count = grown.shards.rows - fit.shards.rows
     if args.json:
         print(
             as_json(
@@ -197,7 +204,8 @@ def _of_shards(args: argparse.Namespace, fit: ShardedFit) -> int:
         else "items stay as they were"
     )
     say(
-        f"Added {count_noun(count, 'answers')} of {count_noun(more.people.size, 'people')} ({new:,} new); {items}{_joined(fit, grown)}. Tables of "
+        f"Added {count_noun(count, 'answers')} of {count_noun(more.people.size, 'people')} "
+        f"({new:,} new); {items}{_joined(fit, grown)}. Tables of "
         "abilities are up to date.",
         args,
     )
@@ -209,7 +217,8 @@ def _tell_known(batch: Responses) -> None:
 
     tell(
         [
-            f"these {count_noun(len(batch), 'answers')} were added by an earlier update, and none are added now; --again adds them once more"
+            f"these {count_noun(len(batch), 'answers')} were added by an earlier update, and none "
+            f"are added now; --again adds them once more"
         ]
     )
 
@@ -233,7 +242,8 @@ def _unknown(fit: Fit, more: Responses, drop: bool) -> Responses:
     if again.size and not drop:
         tell(
             [
-                f"{again.size:,} of {len(more):,} answers are in the run already, exactly; --drop-duplicates leaves them out"
+                f"{again.size:,} of {len(more):,} answers are in the run already, exactly; "
+                f"--drop-duplicates leaves them out"
             ]
         )
     if not again.size or not drop:

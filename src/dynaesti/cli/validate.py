@@ -1,4 +1,7 @@
-"""Look at a file of answers before fitting: what can be used, what deserves a look. The exit code says it (see `dynaesti --help`)."""
+"""Look at a file of answers before fitting.
+
+What can be used, what deserves a look. The exit code says it (see `dynaesti --help`).
+"""
 
 from __future__ import annotations
 

@@ -16,7 +16,9 @@ class AndersonAcceleration:
     """Where the last few steps are heading."""
 
     def __init__(self, seen: tuple[tuple[Array, Array], ...] = (), jumped: bool = False) -> None:
-        self.seen, self.jumped = list(seen), jumped  # places, and the pulls there
+        # places, and the pulls there
+        self.seen = list(seen)
+        self.jumped = jumped
 
     def next(self, x: Array, pull: Array, weights: Array) -> Array:
         """The next place, given the pull at x; weights bring the parameters to one scale."""

@@ -1,6 +1,9 @@
-"""The one saved format: a zip of a JSON header and NumPy arrays. Nothing in it is a pickle, so opening a file runs no code.
+"""The one saved format.
 
-Files are written beside their target and moved into place, so an interrupted save leaves the old file whole.
+A zip of a JSON header and NumPy arrays. Nothing in it is a pickle, so opening a file runs no code.
+
+Files are written beside their target and moved into place, so an interrupted save leaves the old
+file whole.
 """
 
 import errno
@@ -21,15 +24,20 @@ import numpy.typing as npt
 
 from dynaesti.errors import InputError, StorageError
 
-FORMAT, VERSION = "dynaesti", 1
+FORMAT = "dynaesti"
+VERSION = 1
 
 
 @contextmanager
 def together() -> Iterator[Callable[[str | os.PathLike[str]], Path]]:
-    """Files that change together: each is written beside its target, and all are moved into place at the end, one right after the other.
+    """Files that change together.
 
-    So a full disk, an error or a killed process leaves the old files as they were. The function handed out makes a new, empty file with a
-    name that nobody can foresee (a link planted in a shared folder would be followed else), open to whom the target is open to.
+    Each is written beside its target, and all are moved into place at the end, one right after the
+    other.
+
+    So a full disk, an error or a killed process leaves the old files as they were. The function
+    handed out makes a new, empty file with a name that nobody can foresee (a link planted in a
+    shared folder would be followed else), open to whom the target is open to.
     """
     staged: list[tuple[Path, Path]] = []
 
@@ -57,7 +65,8 @@ def together() -> Iterator[Callable[[str | os.PathLike[str]], Path]]:
                 part.replace(target)
             except OSError as error:
                 half = (
-                    f"; {moved} of {len(staged)} files are new already, and the same call again brings the others"
+                    f"; {moved} of {len(staged)} files are new already, and the same call again "
+                    f"brings the others"
                     if moved
                     else None
                 )
@@ -84,7 +93,10 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def remove_partial_files(folder: str | os.PathLike[str], *names: str) -> None:
-    """Remove what killed writers left behind of files that only the caller writes; of all in the folder, where none is named."""
+    """Remove what killed writers left behind of files that only the caller writes.
+
+    Of all in the folder, where none is named.
+    """
     for name in names or ("",):
         for part in Path(folder).glob(f".{glob.escape(name)}*{PART}"):
             with suppress(OSError):
@@ -185,7 +197,8 @@ def open_archive(
     """(kind, header, arrays) of a saved file."""
     source = Path(path)
     try:
-        found, folder = source.is_file(), source.is_dir()
+        found = source.is_file()
+        folder = source.is_dir()
     except (OSError, ValueError) as error:  # a name too long, or with a zero in it
         raise StorageError(
             f"{str(source)[:200]}: no such file ({getattr(error, 'strerror', None) or error})"
@@ -209,7 +222,8 @@ def read_archive(
                 raise StorageError(f"{source}: not a file saved by dynaesti")
             if not isinstance(header.get("version"), int) or header["version"] > VERSION:
                 raise StorageError(
-                    f"{source}: written by a newer dynaesti (format {header.get('version')}, this one reads up to "
+                    f"{source}: written by a newer dynaesti (format {header.get('version')}, this "
+                    f"one reads up to "
                     f"{VERSION}); upgrade dynaesti to open it"
                 )
             arrays = {
@@ -227,31 +241,35 @@ def read_archive(
 
 
 def _refuse_bomb(archive: zipfile.ZipFile, source: str) -> None:
-    """Refuse a file that unpacks to far more than fits and curves do: a few kilobytes must not take the memory of the machine."""
+    """Refuse a file that unpacks to far more than fits and curves do.
+
+    A few kilobytes must not take the memory of the machine.
+    """
     entries = archive.infolist()
-    packed, unpacked = (
-        sum(entry.compress_size for entry in entries),
-        sum(entry.file_size for entry in entries),
-    )
+    packed = sum(entry.compress_size for entry in entries)
+    unpacked = sum(entry.file_size for entry in entries)
     header = next((entry.file_size for entry in entries if entry.filename == "header.json"), 0)
     if (
         unpacked > ALWAYS_FINE + MOST_UNPACKED * packed
         or header > ALWAYS_FINE / 16 + MOST_UNPACKED * packed / 4
     ):
         raise StorageError(
-            f"{source}: claims to unpack from {packed / 1e6:.1f} MB to {unpacked / 1e6:,.0f} MB, which no saved fit or "
+            f"{source}: claims to unpack from {packed / 1e6:.1f} MB to {unpacked / 1e6:,.0f} MB, "
+            f"which no saved fit or "
             "curve does; it was not opened"
         )
 
 
-ALWAYS_FINE, MOST_UNPACKED = (
-    64e6,
-    40,
-)  # bytes that any file may unpack to, and to how many times its size (fits: about 3)
+# bytes that any file may unpack to, and to how many times its size (fits: about 3)
+ALWAYS_FINE = 64e6
+MOST_UNPACKED = 40
 
 
 def _array(archive: zipfile.ZipFile, name: str) -> npt.NDArray[Any]:
-    """One array, after its header has been held against what the archive really holds: a false one must not cost memory."""
+    """One array, after its header has been held against what the archive really holds.
+
+    A false one must not cost memory.
+    """
     with archive.open(name) as entry:
         version = np.lib.format.read_magic(entry)
         reader = (
@@ -269,7 +287,8 @@ def _array(archive: zipfile.ZipFile, name: str) -> npt.NDArray[Any]:
         return np.asarray(np.lib.format.read_array(entry, allow_pickle=False))
 
 
-# --- what files from elsewhere hold ---------------------------------------------------------------------------
+# --- what files from elsewhere hold
+# ---------------------------------------------------------------------------
 
 
 def require(condition: Any, what: str) -> None:

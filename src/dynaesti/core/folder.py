@@ -1,4 +1,7 @@
-"""Folders here or elsewhere: local paths, and addresses such as s3://bucket/folder through fsspec."""
+"""Folders here or elsewhere.
+
+Local paths, and addresses such as s3://bucket/folder through fsspec.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +68,10 @@ class Folder:
         )
 
     def may_reach(self, other: str) -> bool:
-        """Whether somewhere else is here too: on this machine, or at the host and in the bucket that this address names."""
+        """Whether somewhere else is here too.
+
+        On this machine, or at the host and in the bucket that this address names.
+        """
         return not is_address(other) or (
             not self.local and urlsplit(other)[:2] == urlsplit(self.root)[:2] and "::" not in other
         )

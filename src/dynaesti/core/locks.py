@@ -22,10 +22,13 @@ def exclusive_lock(
     fleeting: bool = False,
     tell: Callable[[str], None] | None = None,
 ) -> Iterator[None]:
-    """Hold the lock `path`, a file that is made if need be; whoever holds it already may take it again.
+    """Hold the lock `path`, a file that is made if need be.
 
-    The lock is the operating system's and ends with its process, however that ends. Others are refused, or wait; `tell` hears that they
-    do. A `fleeting` lock leaves no file behind. At addresses (s3://…) there are no locks: there runs are compared before they change.
+    Whoever holds it already may take it again.
+
+    The lock is the operating system's and ends with its process, however that ends. Others are
+    refused, or wait; `tell` hears that they do. A `fleeting` lock leaves no file behind. At
+    addresses (s3://…) there are no locks: there runs are compared before they change.
     """
     if is_address(os.fspath(path)):
         yield

@@ -1,4 +1,7 @@
-"""Work over threads in fixed chunks, so that results do not depend on how many threads there are; and BLAS's own threads, kept out."""
+"""Work over threads in fixed chunks, so that results do not depend on how many threads there are.
+
+And BLAS's own threads, kept out.
+"""
 
 import os
 import threading
@@ -36,7 +39,8 @@ def chunks(site_start: Ints) -> list[Ints]:
     return [np.arange(a, b) for a, b in pairwise(bounds) if b > a]
 
 
-# --- BLAS --------------------------------------------------------------------------------------------------
+# --- BLAS
+# --------------------------------------------------------------------------------------------------
 
 
 _limited = threading.Lock()  # held by whoever keeps BLAS to one thread
@@ -46,9 +50,10 @@ _limited = threading.Lock()  # held by whoever keeps BLAS to one thread
 def single_blas_thread() -> Iterator[None]:
     """BLAS kept to one thread, as a context or a decorator.
 
-    Curves live in twenty weights or so: threads of BLAS bring nothing there, and each spins on a core for a while after every call (a
-    fit of 100 votes took twice the CPU time, and ten times the wall time on a busy machine). The setting belongs to the process: the
-    first one in makes it and takes it back, whoever else comes meanwhile finds it made.
+    Curves live in twenty weights or so: threads of BLAS bring nothing there, and each spins on a
+    core for a while after every call (a fit of 100 votes took twice the CPU time, and ten times the
+    wall time on a busy machine). The setting belongs to the process: the first one in makes it and
+    takes it back, whoever else comes meanwhile finds it made.
     """
     if not _limited.acquire(blocking=False):
         yield

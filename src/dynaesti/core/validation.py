@@ -1,4 +1,7 @@
-"""Users' numbers, checked: an error says which argument, what is wrong, where and how many times."""
+"""Users' numbers, checked.
+
+An error says which argument, what is wrong, where and how many times.
+"""
 
 from typing import Any
 
@@ -10,10 +13,14 @@ from dynaesti.errors import InputError
 
 
 def as_numbers(values: Any, name: str) -> Array:
-    """A float64 array of any shape; text, None and objects that are no numbers are refused by name."""
+    """A float64 array of any shape.
+
+    Text, None and objects that are no numbers are refused by name.
+    """
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         raise InputError(
-            f"{name}: {int(np.ma.getmaskarray(values).sum())} values are masked; drop them (with .compressed()) first"
+            f"{name}: {int(np.ma.getmaskarray(values).sum())} values are masked; drop them (with "
+            f".compressed()) first"
         )
     try:
         raw = np.asarray(values)
@@ -46,7 +53,8 @@ def as_vector(values: Any, name: str, length: int | None = None) -> Array:
         raise InputError(f"{name}: expected one dimension, got an array of shape {vector.shape}")
     if length is not None and vector.size != length:
         raise InputError(
-            f"{name}: {vector.size} values for {length} observations; give one each, or a single one for all"
+            f"{name}: {vector.size} values for {length} observations; give one each, or a single "
+            f"one for all"
         )
     raise_where(~np.isfinite(vector), name, "not finite", "drop or repair them")
     return vector
@@ -59,7 +67,8 @@ def raise_where(
     where = np.flatnonzero(bad)
     if where.size:
         raise error(
-            f"{name}: {where.size} of {bad.size} values are {what} (first: position {where[0]}); {remedy}"
+            f"{name}: {where.size} of {bad.size} values are {what} (first: position {where[0]}); "
+            f"{remedy}"
         )
 
 
@@ -82,7 +91,8 @@ def check_size(count: int, name: str, most: float = 2e8) -> None:
     """Refuse to make more numbers at once than a machine has room for."""
     if count > most:
         raise InputError(
-            f"{name}: {count:,} numbers are too many at once (at most {most:,.0f}); ask for fewer, or in parts"
+            f"{name}: {count:,} numbers are too many at once (at most {most:,.0f}); ask for "
+            f"fewer, or in parts"
         )
 
 

@@ -6,7 +6,10 @@ from dynaesti.core.arrays import Array
 
 
 class Workspace:
-    """Memory that one chunk of curves after the other works in: fresh pages for each would cost a tenth of a fit's time."""
+    """Memory that one chunk of curves after the other works in.
+
+    Fresh pages for each would cost a tenth of a fit's time.
+    """
 
     def __init__(self) -> None:
         self._pages = np.empty(0)

@@ -16,12 +16,11 @@ MANY = 0.02  # share of exact repeats that is no accident
 OFTEN = 5  # answers of an item from which on its time is judged
 NO_WEIGHT = 1e-3  # of an answer
 OWN_TIMES = 0.9  # of the variance of time, between items
-# what some fits know better: that items may run both ways, how hard they are at each time, and all about them
-MEANT, CONFOUNDED, ALIKE = (
-    "run against the rest",
-    "Each item is met at a time of its own",
-    "got one answer only",
-)
+# what some fits know better: that items may run both ways, how hard they are at each time, and
+# all about them
+MEANT = "run against the rest"
+CONFOUNDED = "Each item is met at a time of its own"
+ALIKE = "got one answer only"
 
 
 @dataclass(frozen=True)
@@ -73,59 +72,75 @@ def check_responses(responses: Responses) -> DataReport:
     links.eliminate_zeros()
     blocks = int(connected_components(links, directed=False)[0])
     rare, example = _rare_categories(r)
-    same, padded = r.repeats, _padded(r)
+    same = r.repeats
+    padded = _padded(r)
     backward = backward_items(r.person, r.item, r.resp, r.people.size, r.items.size)
     per_item = np.bincount(r.item, minlength=r.items.size)
     words = [
-        f"{count_noun(len(r), 'answers')} of {count_noun(r.people.size, 'people')} to {count_noun(r.items.size, 'items')}; a person has "
-        f"{count_noun(int(np.median(per_person)), 'answers')} in the middle, an item {int(np.median(per_item))}."
+        f"{count_noun(len(r), 'answers')} of {count_noun(r.people.size, 'people')} to "
+        f"{count_noun(r.items.size, 'items')}; a person has "
+        f"{count_noun(int(np.median(per_person)), 'answers')} in the middle, an item "
+        f"{int(np.median(per_item))}."
     ]
     words += [f"{note[0].upper()}{note[1:]}." for note in r.notes]
     if r.dropped:
         words.append(f"{r.dropped:,} rows without a response were dropped.")
     if lone:
         words.append(
-            f"{lone:,} people have one answer only: they say little, and their curves are mostly the prior."
+            f"{lone:,} people have one answer only: they say little, and their curves are mostly "
+            f"the prior."
         )
     cautions = []
     if flat.size:
         cautions.append(
-            f"{count_noun(flat.size, 'items')} {ALIKE}, from everybody (first: {_label(r.items, flat[0])}): what is told "
+            f"{count_noun(flat.size, 'items')} {ALIKE}, from everybody (first: "
+            f"{_label(r.items, flat[0])}): what is told "
             "of them rests on the priors, and without priors has no finite value."
         )
     if blocks > 1:
         cautions.append(
-            f"People and items fall into {blocks:,} groups without a link: these have no common scale. Each is told as if its "
-            "people were like those of the others on average, so do not compare people or items across groups."
+            f"People and items fall into {blocks:,} groups without a link: these have no common "
+            f"scale. Each is told as if its "
+            "people were like those of the others on average, so do not compare people or items "
+            "across groups."
         )
     if rare:
         words.append(
-            f"{rare:,} categories have fewer than {RARE} answers (first: {example}); merge them with rare={RARE}."
+            f"{rare:,} categories have fewer than {RARE} answers (first: {example}); merge them "
+            f"with rare={RARE}."
         )
     if same.sum() > MANY * len(r) and r.columns.get("time", "") is not None:
         cautions.append(
-            f"{int(same.sum()):,} of {len(r):,} answers repeat another one exactly (person, item, time and response): each "
-            "counts as one more proof of the same, so bands come out too narrow and slopes too steep. Count them once: "
+            f"{int(same.sum()):,} of {len(r):,} answers repeat another one exactly (person, item, "
+            f"time and response): each "
+            "counts as one more proof of the same, so bands come out too narrow and slopes too "
+            "steep. Count them once: "
             "Responses.read(…).distinct(), on the command line --drop-duplicates."
         )
     elif same.any():
         words.append(
-            f"{int(same.sum()):,} answers repeat another one exactly (person, item, time and response)."
+            f"{int(same.sum()):,} answers repeat another one exactly (person, item, time and "
+            f"response)."
         )
     if padded:
         words.append(
-            f"{padded:,} ids or item names begin or end with a space; the same name without it counts as another."
+            f"{padded:,} ids or item names begin or end with a space; the same name without it "
+            f"counts as another."
         )
     if backward.size:
         cautions.append(
-            f"{count_noun(backward.size, 'items')} of {r.items.size:,} {MEANT} (first: {_label(r.items, backward[0])}): "
-            "those who do well on the others do badly there. If that is meant, use direction='free'; else recode them."
+            f"{count_noun(backward.size, 'items')} of {r.items.size:,} {MEANT} (first: "
+            f"{_label(r.items, backward[0])}): "
+            "those who do well on the others do badly there. If that is meant, use "
+            "direction='free'; else recode them."
         )
     own = _at_their_own_times(r)
     if own > OWN_TIMES:
         cautions.append(
-            f"{CONFOUNDED} ({own:.0%} of the variance of time lies between items): whether everybody "
-            "rises or items become easier cannot be told apart, so abilities are told relative to the others at the time."
+            f"{CONFOUNDED} ({own:.0%} of the variance of time lies between items): whether "
+            f"everybody "
+            "rises or items become easier cannot be told apart, so abilities are told relative to "
+            "the others at the time."
         )
     return DataReport(
         len(r),
@@ -158,7 +173,8 @@ def _label(labels: Any, k: Any) -> str:
 
 
 def _flat_items(r: Responses) -> Any:
-    low, high = np.full(r.items.size, np.inf), np.full(r.items.size, -np.inf)
+    low = np.full(r.items.size, np.inf)
+    high = np.full(r.items.size, -np.inf)
     np.minimum.at(low, r.item, r.resp)
     np.maximum.at(high, r.item, r.resp)
     return np.flatnonzero(low == high)
@@ -181,10 +197,14 @@ def _rare_categories(r: Responses) -> tuple[int, str]:
 
 
 def _at_their_own_times(r: Responses) -> float:
-    """Share of the variance of time that lies between items: near 1 each item is met at a time of its own."""
+    """Share of the variance of time that lies between items.
+
+    Near 1 each item is met at a time of its own.
+    """
     number = np.bincount(r.item, minlength=r.items.size)
     rows = np.flatnonzero(number[r.item] >= OFTEN)
-    times, item = r.clock_times[rows], r.item[rows]
+    times = r.clock_times[rows]
+    item = r.item[rows]
     if rows.size < 0.5 * len(r) or not np.ptp(times) > 0 or np.unique(item).size < 2:
         return 0.0
     n = np.maximum(np.bincount(item, minlength=r.items.size), 1)

@@ -104,14 +104,18 @@ WORDS = {
 def find_column(
     table: Table, key: str, given: str | None, notes: list[str], optional: bool = False
 ) -> str | None:
-    """The name of the column that plays a role: as given, the default, or a synonym, which is told."""
+    """The name of the column that plays a role.
+
+    As given, the default, or a synonym, which is told.
+    """
     names = [str(name) for name in table.frame.columns]
     if given is not None:
         if given in names:
             return given
         near = get_close_matches(str(given), names[:MOST_NAMES], n=3, cutoff=0.4)
         raise ResponseError(
-            f"{key}: no column {given!r}; {f'did you mean {near[0]!r}? ' if near else ''}There are: {display_label(names)}"
+            f"{key}: no column {given!r}; {f'did you mean {near[0]!r}? ' if near else ''}There "
+            f"are: {display_label(names)}"
         )
     lowered = {name.lower().strip().replace(" ", "_"): name for name in reversed(names)}
     for synonym in SYNONYMS[key]:
@@ -128,7 +132,8 @@ def find_column(
     ]
     hint = f"; did you mean {key}={near[0]!r}?" if near else f"; name it: {key}='name'"
     rest = (
-        ", or fit one constant ability per person (bandwidth=inf; when preparing shards timeless=True)"
+        ", or fit one constant ability per person (bandwidth=inf; when preparing shards "
+        "timeless=True)"
         if key == "time"
         else ""
     )
@@ -145,8 +150,12 @@ def nulls(series: nw.Series[Any]) -> Bools:
 def parse_numbers(
     series: nw.Series[Any], name: str, found: ReadLog, code: Mapping[str, float] | None = None
 ) -> tuple[Array, Bools]:
-    """A column as floats, and which are missing. Text is parsed; what is no number, nor has a code, is complained of."""
-    missing, quick = nulls(series), None if code else floats(series)
+    """A column as floats, and which are missing.
+
+    Text is parsed; what is no number, nor has a code, is complained of.
+    """
+    missing = nulls(series)
+    quick = None if code else floats(series)
     if quick is not None:
         values = quick
     else:
@@ -189,14 +198,16 @@ def _floats_of_objects(values: list[Any]) -> Array | None:
         return None
 
 
-DECIMAL_COMMA, THOUSANDS = re.compile(r"[+-]?\d+,\d+"), re.compile(r"[+-]?\d{1,3}(,\d{3})+")
+DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
+THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+")
 THOUSAND_POINTS = re.compile(r"[+-]?\d{1,3}(\.\d{3})+")
 
 
 def written_numbers(texts: list[str]) -> tuple[Array, bool]:
     """Texts as numbers (NaN where they are none), and whether commas were read as decimal points.
 
-    Commas that could all part thousands are not read at all: 1,000 may be either. Nor are points that could, beside decimal commas.
+    Commas that could all part thousands are not read at all: 1,000 may be either. Nor are points
+    that could, beside decimal commas.
     """
     commas = [text for text in texts if DECIMAL_COMMA.fullmatch(text)]
     decimal = any(not THOUSANDS.fullmatch(text) for text in commas)
@@ -274,8 +285,10 @@ def parse_labels(series: nw.Series[Any], name: str, found: ReadLog) -> npt.NDArr
         if rounded.size:
             first = int(rounded[0])
             raise ResponseError(
-                f"{name}: {rounded.size:,} of {blank.size:,} are numbers with a point beyond 2⁵³ (first: "
-                f"{values[first]:.0f} in {found.table.where(first)}), where neighbours cannot be told apart; read them as "
+                f"{name}: {rounded.size:,} of {blank.size:,} are numbers with a point beyond 2⁵³ "
+                f"(first: "
+                f"{values[first]:.0f} in {found.table.where(first)}), where neighbours cannot be "
+                f"told apart; read them as "
                 "text or whole numbers"
             )
     found.complain(blank, name, "have none")
@@ -288,7 +301,9 @@ EXACT = 2.0**53  # whole numbers below are told apart by floats
 
 
 def _checked_names(values: npt.NDArray[Any], name: str, found: ReadLog) -> npt.NDArray[Any]:
-    """Names of any kind; lists and the like, and text with lone surrogates, which no file, frame or page could take, are complained of."""
+    """Names of any kind; lists and the like, and text with lone surrogates, which no file, frame or
+    page could take, are complained of.
+    """
     try:
         kinds = set(values.tolist())
     except TypeError:

@@ -28,7 +28,9 @@ UNIX = {
 }
 EPOCH_SECONDS = (3e8, 5e9)  # 1979 to 2128
 YEARS = (1678, 2261)  # that nanoseconds since 1970 can tell
-WRITTEN_AS_NUMBERS = (  # dates that are written as numbers: the lowest, the highest, how they are read, and what that is called
+# dates that are written as numbers: the lowest, the highest, how they are read, and what that is
+# called
+WRITTEN_AS_NUMBERS = (
     (190001, 210012, "%Y%m", "YYYYMM"),
     (19000101, 21001231, "%Y%m%d", "YYYYMMDD"),
     (190001010000, 210012312359, "%Y%m%d%H%M", "YYYYMMDDHHMM"),
@@ -38,7 +40,10 @@ WRITTEN_AS_NUMBERS = (  # dates that are written as numbers: the lowest, the hig
 
 @dataclass(frozen=True)
 class TimeOptions:
-    """How a user wants times read: what numbers mean, the zone of stamps that lack one, and how dates are written."""
+    """How a user wants times read.
+
+    What numbers mean, the zone of stamps that lack one, and how dates are written.
+    """
 
     unit: str | None = None
     timezone: str | None = None
@@ -50,7 +55,8 @@ class TimeOptions:
             return None if self.timezone is None else ZoneInfo(self.timezone)
         except (ZoneInfoNotFoundError, ValueError):
             raise InputError(
-                f"timezone: no zone is called {self.timezone!r}; use names such as 'Europe/Zurich' or 'UTC'"
+                f"timezone: no zone is called {self.timezone!r}; use names such as "
+                f"'Europe/Zurich' or 'UTC'"
             ) from None
 
 
@@ -58,7 +64,8 @@ def parse_times(
     series: nw.Series[Any], name: str, clock: TimeOptions, found: ReadLog
 ) -> tuple[TimeAxis, Array]:
     """A column as offsets on a time axis; the bad rows' offsets are zero and mean nothing."""
-    blank, zoned = nulls(series), False
+    blank = nulls(series)
+    zoned = False
     quick = floats(series) if clock.time_format is None else None
     if quick is not None:
         if clock.timezone is not None:
@@ -131,7 +138,8 @@ def _meant(raw: Array, name: str, clock: TimeOptions, found: ReadLog) -> npt.NDA
         likely = looks_like_epoch(fine)
         if likely not in (None, clock.unit):
             raise ResponseError(
-                f"{name}: numbers such as {fine[0]:.0f} do not count {UNIX[clock.unit][1]} since 1970; did you mean unit "
+                f"{name}: numbers such as {fine[0]:.0f} do not count {UNIX[clock.unit][1]} since "
+                f"1970; did you mean unit "
                 f"{likely!r}?"
             )
         return _from_epoch(raw, clock.unit, name, found)
@@ -149,7 +157,8 @@ def _meant(raw: Array, name: str, clock: TimeOptions, found: ReadLog) -> npt.NDA
         )
         fine = raw[~found.bad]
         found.notes.append(
-            f"{name}: numbers such as {fine[0]:.0f} were taken as Unix time in {UNIX[unit][1]}; unit= says otherwise "
+            f"{name}: numbers such as {fine[0]:.0f} were taken as Unix time in {UNIX[unit][1]}; "
+            f"unit= says otherwise "
             "(on the command line --unit)"
         )
         return _from_epoch(raw, unit, name, found)
@@ -173,7 +182,8 @@ def _meant(raw: Array, name: str, clock: TimeOptions, found: ReadLog) -> npt.NDA
                 raw,
             )
             found.notes.append(
-                f"{name}: numbers such as {fine[0]:.0f} were read as dates ({called}); times are in days"
+                f"{name}: numbers such as {fine[0]:.0f} were read as dates ({called}); times are "
+                f"in days"
             )
             lookup = dict(zip(values.tolist(), dates, strict=True))
             return np.array(
@@ -197,10 +207,9 @@ def _from_epoch(raw: Array, unit: str, name: str, found: ReadLog) -> npt.NDArray
 
 
 LAST_SECOND = 9.2e9  # since 1970, that nanoseconds in 64 bits can tell
-MOST_ALIKE, FEW_ROWS = (
-    0.9,
-    10,
-)  # share of numbers that are dates, of at least so many, that makes the others odd
+# share of numbers that are dates, of at least so many, that makes the others odd
+MOST_ALIKE = 0.9
+FEW_ROWS = 10
 
 
 def _mostly_epoch(values: Array) -> str | None:
@@ -216,7 +225,8 @@ def looks_like_epoch(values: Array) -> str | None:
     """The clock ("unix", "unix-ms", …) that numbers look like."""
     if not values.size:
         return None
-    low, high = float(np.nanmin(values)), float(np.nanmax(values))
+    low = float(np.nanmin(values))
+    high = float(np.nanmax(values))
     return next(
         (
             unit
@@ -228,7 +238,9 @@ def looks_like_epoch(values: Array) -> str | None:
 
 
 def _refuse_mixed_clocks(values: Array, name: str) -> None:
-    """Refuse numbers of which some count seconds since 1970 and some thousandths, and none anything else."""
+    """Refuse numbers of which some count seconds since 1970 and some thousandths, and none anything
+    else.
+    """
     counts = {
         told: int(((values > EPOCH_SECONDS[0] * scale) & (values < EPOCH_SECONDS[1] * scale)).sum())
         for scale, told in UNIX.values()
@@ -262,7 +274,8 @@ def _times_of_text(
         )
         return _meant(np.nan_to_num(plain)[code], name, clock, found), False
     stamps, zones = _stamps_of_text([stripped[k] for k in given], name, clock, found)
-    unread, far = np.zeros(texts.size, dtype=bool), np.zeros(texts.size, dtype=bool)
+    unread = np.zeros(texts.size, dtype=bool)
+    far = np.zeros(texts.size, dtype=bool)
     unread[given] = [stamp is None for stamp in stamps]
     far[given] = [stamp is not None and not YEARS[0] <= stamp.year <= YEARS[1] for stamp in stamps]
     found.complain(unread[code], name, "hold no time", raw)
@@ -295,8 +308,10 @@ def _stamps_of_text(
             if stamp is not None and stamp.tzinfo is None
         )
         raise ResponseError(
-            f"{name}: {with_zone:,} kinds of stamps have a time zone and {len(known) - with_zone:,} lack one (first: "
-            f"{bare!r}); say what those mean by timezone='Europe/Zurich' (on the command line --timezone)"
+            f"{name}: {with_zone:,} kinds of stamps have a time zone and "
+            f"{len(known) - with_zone:,} lack one (first: "
+            f"{bare!r}); say what those mean by timezone='Europe/Zurich' (on the command line "
+            f"--timezone)"
         )
     if zone is not None and with_zone < len(known):
         found.notes.append(f"{name}: stamps without a zone were taken as {clock.timezone} time")
@@ -343,12 +358,15 @@ def _tell_odd_hours(
             (twice if exists else skipped).append(text)
     if skipped:
         found.notes.append(
-            f"{name}: {len(skipped):,} kinds of times do not exist in {clock.timezone}, whose clocks skip them (first: "
-            f"{skipped[0]!r}); they were read as if the clocks had not been changed yet. Is the zone right?"
+            f"{name}: {len(skipped):,} kinds of times do not exist in {clock.timezone}, whose "
+            f"clocks skip them (first: "
+            f"{skipped[0]!r}); they were read as if the clocks had not been changed yet. Is the "
+            f"zone right?"
         )
     if twice:
         found.notes.append(
-            f"{name}: {len(twice):,} kinds of times occur twice in {clock.timezone}, whose clocks go back (first: "
+            f"{name}: {len(twice):,} kinds of times occur twice in {clock.timezone}, whose clocks "
+            f"go back (first: "
             f"{twice[0]!r}); the earlier of both was taken"
         )
 
@@ -356,7 +374,10 @@ def _tell_odd_hours(
 def _reader(
     texts: list[str], name: str, clock: TimeOptions, found: ReadLog
 ) -> Callable[[str], datetime | None]:
-    """The way of reading dates that understands most of the texts; two ways that understand them differently are refused."""
+    """The way of reading dates that understands most of the texts.
+
+    Two ways that understand them differently are refused.
+    """
     if clock.time_format is not None:
         form = clock.time_format
         return lambda text: _read_date(text, form)
@@ -379,7 +400,8 @@ def _reader(
         for text in sample
     ):
         raise ResponseError(
-            f"{name}: dates such as {sample[0]!r} can be read as {top[0]!r} or {top[1]!r}; say which by time_format= "
+            f"{name}: dates such as {sample[0]!r} can be read as {top[0]!r} or {top[1]!r}; say "
+            f"which by time_format= "
             "(on the command line --time-format)"
         )
     found.notes.append(f"{name}: dates were read as {top[0]!r}")

@@ -1,4 +1,6 @@
-"""Which way items run: the first principal component of the standardised answers, found without making a matrix of them."""
+"""Which way items run: the first principal component of the standardised answers, found without
+making a matrix of them.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,8 @@ from scipy.sparse import csr_array
 
 from dynaesti.core import Array, Ints
 
-ROUNDS, STILL = 60, 1e-9
+ROUNDS = 60
+STILL = 1e-9
 
 
 def standardised(item: Ints, value: Array, items: int) -> Array:
@@ -21,7 +24,9 @@ def standardised(item: Ints, value: Array, items: int) -> Array:
 def first_component(
     person: Ints, item: Ints, score: Array, people: int, items: int
 ) -> tuple[Array, Array]:
-    """Loadings of the items, and everyone's standardised place on the component, of answers that are standardised scores."""
+    """Loadings of the items, and everyone's standardised place on the component, of answers that
+    are standardised scores.
+    """
     n = np.maximum(np.bincount(item, minlength=items), 1)
     matrix = csr_array((score, (person, item)), shape=(people, items))
     loading = np.asarray(matrix.T @ (matrix @ np.eye(1, items, int(n.argmax()))[0]))
@@ -50,7 +55,10 @@ def backward_items(
     beyond: float = 3.0,
     fewest: int = 30,
 ) -> Ints:
-    """Items whose answers go, beyond chance, against what the others have in common; of two camps the smaller one."""
+    """Items whose answers go, beyond chance, against what the others have in common.
+
+    Of two camps the smaller one.
+    """
     score = standardised(item, value, items)
     loading, _ = first_component(person, item, score, people, items)
     part = score * loading[item]
@@ -58,5 +66,6 @@ def backward_items(
     product = np.bincount(item, score * rest, items)
     spread = np.sqrt(np.maximum(np.bincount(item, (score * rest) ** 2, items), 1e-300))
     z = np.where(np.bincount(item, minlength=items) >= fewest, product / spread, 0.0)
-    up, down = np.flatnonzero(z > beyond), np.flatnonzero(z < -beyond)
+    up = np.flatnonzero(z > beyond)
+    down = np.flatnonzero(z < -beyond)
     return down if down.size <= up.size else up

@@ -22,7 +22,10 @@ ONE = {"people": "person"}
 
 
 def encode(values: Labels, name: str) -> tuple[Labels, Ints]:
-    """Distinct labels in order, and each value's number. Labels of one type sort by value; of several, by type, then value."""
+    """Distinct labels in order, and each value's number.
+
+    Labels of one type sort by value; of several, by type, then value.
+    """
     if values.dtype.kind in "iufbM":
         labels, codes = np.unique(values, return_inverse=True)
         return labels, codes.astype(np.int64)
@@ -37,7 +40,8 @@ def encode(values: Labels, name: str) -> tuple[Labels, Ints]:
         first = np.array([seen.setdefault(value, len(seen)) for value in as_list], dtype=np.int64)
     except TypeError:
         raise InputError(
-            f"{name}: labels must be numbers, text or dates, not {type(values.tolist()[0]).__name__}"
+            f"{name}: labels must be numbers, text or dates, not "
+            f"{type(values.tolist()[0]).__name__}"
         ) from None
     found = list(seen)
     try:
@@ -57,13 +61,19 @@ def as_labels(values: list[Any]) -> Labels:
 
 
 def label_text(label: Any) -> str:
-    """A label as it is written down, by which it is known again: 17, 17.0 (what frames make of 17 beside a gap) and "17" are one."""
+    """A label as it is written down, by which it is known again.
+
+    17, 17.0 (what frames make of 17 beside a gap) and "17" are one.
+    """
     plain = _plain(label)
     return str(int(plain)) if isinstance(plain, float) and plain.is_integer() else str(plain)
 
 
 def same_label(label: Any) -> str:
-    """What is left of a label without what people overlook: space around it, upper case, the way an accent is encoded."""
+    """What is left of a label without what people overlook.
+
+    Space around it, upper case, the way an accent is encoded.
+    """
     return unicodedata.normalize("NFKC", label_text(label)).strip().casefold()
 
 
@@ -87,7 +97,10 @@ def as_list(values: Any) -> list[Any]:
 
 
 def try_index_of(labels: Labels, wanted: list[Any]) -> Ints:
-    """Numbers of the wanted labels, −1 where unknown. Where types differ the written form counts: 17 is "17"."""
+    """Numbers of the wanted labels, −1 where unknown.
+
+    Where types differ the written form counts: 17 is "17".
+    """
     index = {label: k for k, label in enumerate(labels.tolist())}
     try:
         numbers = np.array([index.get(_plain(label), -1) for label in wanted], dtype=np.int64)
@@ -104,7 +117,10 @@ def try_index_of(labels: Labels, wanted: list[Any]) -> Ints:
 
 
 def index_of(labels: Labels, wanted: list[Any], name: str, remedy: str = "") -> Ints:
-    """Numbers of the wanted labels; unknown ones are refused with the nearest known, and what to do if they are meant."""
+    """Numbers of the wanted labels.
+
+    Unknown ones are refused with the nearest known, and what to do if they are meant.
+    """
     numbers = try_index_of(labels, wanted)
     unknown = [label for label, k in zip(wanted, numbers, strict=True) if k < 0]
     if unknown:
@@ -117,7 +133,8 @@ def index_of(labels: Labels, wanted: list[Any], name: str, remedy: str = "") -> 
             else f" (there are {labels.size}, such as {labels.tolist()[0]!r})"
         )
         raise InputError(
-            f"{name}: {len(unknown)} of {len(wanted)} were never seen, first {unknown[0]!r}{hint}{remedy}"
+            f"{name}: {len(unknown)} of {len(wanted)} were never seen, first "
+            f"{unknown[0]!r}{hint}{remedy}"
         )
     return numbers
 

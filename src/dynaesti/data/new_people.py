@@ -1,4 +1,6 @@
-"""Further answers: are they in already, and are people new who should not be? Told, never decided in silence."""
+"""Further answers: are they in already, and are people new who should not be? Told, never decided
+in silence.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,8 @@ from dynaesti.errors import HealthWarning
 def warn_already_added(more: Responses) -> None:
     """Say that these very answers are in already."""
     warnings.warn(
-        f"these {count_noun(len(more), 'answers')} of {count_noun(more.people.size, 'people')} were added by an earlier update; nothing was "
+        f"these {count_noun(len(more), 'answers')} of {count_noun(more.people.size, 'people')} "
+        f"were added by an earlier update; nothing was "
         "added (again=True adds them once more)",
         HealthWarning,
         stacklevel=4,
@@ -22,7 +25,10 @@ def warn_already_added(more: Responses) -> None:
 
 
 def describe_new_people(known: Labels, people: Labels) -> str | None:
-    """What is odd about people whom the fit does not know, in words: all are new, or some are called nearly as others are."""
+    """What is odd about people whom the fit does not know, in words.
+
+    All are new, or some are called nearly as others are.
+    """
     strange = np.flatnonzero(try_index_of(known, people.tolist()) < 0)
     if not strange.size or not known.size:
         return None
@@ -31,12 +37,15 @@ def describe_new_people(known: Labels, people: Labels) -> str | None:
     near = [(label, usual[same_label(label)]) for label in names if same_label(label) in usual]
     if near:
         return (
-            f"{len(near):,} of {count_noun(people.size, 'people')} are new, but called nearly as known ones are (first: {near[0][0]!r} "
-            f"beside {near[0][1]!r}); names are compared as written, so make them alike if they are the same"
+            f"{len(near):,} of {count_noun(people.size, 'people')} are new, but called nearly as "
+            f"known ones are (first: {near[0][0]!r} "
+            f"beside {near[0][1]!r}); names are compared as written, so make them alike if they "
+            f"are the same"
         )
     if strange.size == people.size:
         return (
-            f"none of the {people.size:,} people is known to the fit (such as {names[0]!r}; the fit knows "
+            f"none of the {people.size:,} people is known to the fit (such as {names[0]!r}; the "
+            f"fit knows "
             f"{known.tolist()[0]!r})"
         )
     return None

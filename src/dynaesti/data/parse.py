@@ -17,15 +17,16 @@ from dynaesti.data.readers.table import Table
 from dynaesti.data.time_axis import TimeAxis
 from dynaesti.errors import InputError, ResponseError
 
-LEAST_WEIGHT, MOST_WEIGHT = (
-    1e-6,
-    1e6,
-)  # answers that all stand for together at the least; answers that one may stand for
+# answers that all stand for together at the least; answers that one may stand for
+LEAST_WEIGHT = 1e-6
+MOST_WEIGHT = 1e6
 
 
 @dataclass(frozen=True)
 class ParsedColumns:
-    """A table's columns checked and typed, in the table's order, without the rows that were left out."""
+    """A table's columns checked and typed, in the table's order, without the rows that were left
+    out.
+    """
 
     ids: npt.NDArray[Any]
     names: npt.NDArray[Any]
@@ -43,7 +44,8 @@ class ParsedColumns:
         wanted = "days" if asked in UNIX else asked
         if self.axis.stamps and wanted not in (None, "days"):
             raise InputError(
-                f"unit: timestamps are counted in days, not {wanted!r}; convert them to numbers to use another unit"
+                f"unit: timestamps are counted in days, not {wanted!r}; convert them to numbers "
+                f"to use another unit"
             )
         return wanted or self.axis.unit
 
@@ -84,12 +86,14 @@ def parse_columns(
     code: Mapping[str, float] | None,
 ) -> ParsedColumns:
     """The columns that play the roles; what was decided about them joins the notes."""
-    frame, found = table.frame, ReadLog(table, np.zeros(len(table.frame), dtype=bool))
+    frame = table.frame
+    found = ReadLog(table, np.zeros(len(table.frame), dtype=bool))
 
     def told(key: str) -> str:
         return f"{key} (column {named[key]!r})"
 
-    resp, missing = np.full(len(frame), np.nan), np.zeros(len(frame), dtype=bool)
+    resp = np.full(len(frame), np.nan)
+    missing = np.zeros(len(frame), dtype=bool)
     if named["resp"] is not None:
         resp, missing = parse_numbers(frame[named["resp"]], told("resp"), found, code)
         if missing.all() and not unanswered:
@@ -107,7 +111,8 @@ def parse_columns(
         )
         if not found.bad.all() and not np.nansum(np.where(found.bad, 0.0, weight)) > LEAST_WEIGHT:
             raise ResponseError(
-                f"{told('weight')}: all weights are 0, or next to it; leave the column out, or give some answers weight"
+                f"{told('weight')}: all weights are 0, or next to it; leave the column out, or "
+                f"give some answers weight"
             )
         found.complain(
             weight > MOST_WEIGHT,
@@ -116,7 +121,8 @@ def parse_columns(
         )
     if named.get("model"):
         models = parse_labels(frame[str(named["model"])], told("model"), found)
-    axis, offsets = TimeAxis(0.0, 0, stamps=False, zoned=False), np.zeros(len(frame))
+    axis = TimeAxis(0.0, 0, stamps=False, zoned=False)
+    offsets = np.zeros(len(frame))
     if named["time"] is not None:
         axis, offsets = parse_times(frame[named["time"]], told("time"), asked, found)
     found.settle(drop)

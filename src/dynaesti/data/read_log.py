@@ -38,7 +38,8 @@ class ReadLog:
             f"{example}{self.table.where(int(k))}" for example, k in zip(examples, at, strict=False)
         ]
         self.complaints.append(
-            f"{name}: {at.size:,} of {rows.size:,} rows {what} ({'; '.join(shown)}{'; …' if at.size > 3 else ''})"
+            f"{name}: {at.size:,} of {rows.size:,} rows {what} "
+            f"({'; '.join(shown)}{'; …' if at.size > 3 else ''})"
         )
         self.bad |= rows
 
@@ -60,7 +61,8 @@ class ReadLog:
             )
             raise ResponseError(
                 ". ".join(self.complaints) + ". Repair them, or leave these rows out by "
-                f"Responses.read(…, unreadable='drop') (on the command line --drop-unreadable){words}"
+                f"Responses.read(…, unreadable='drop') (on the command line "
+                f"--drop-unreadable){words}"
             )
         if self.bad.all():
             raise ResponseError(". ".join(self.complaints) + ". No row is left")

@@ -25,7 +25,10 @@ from dynaesti.errors import InputError, ResponseError
 
 @dataclass(frozen=True, eq=False)
 class Responses:
-    """One row an answer, sorted by person, time and item. `people` and `items` are the labels as they came."""
+    """One row an answer, sorted by person, time and item.
+
+    `people` and `items` are the labels as they came.
+    """
 
     people: npt.NDArray[Any]
     items: npt.NDArray[Any]
@@ -89,14 +92,17 @@ class Responses:
         unanswered: bool = False,
         known: bool = False,
     ) -> Responses:
-        """From a frame (pandas, polars, pyarrow), files (CSV, TSV, JSON lines, Parquet, also .gz), columns or an iterable of dicts.
+        """From a frame (pandas, polars, pyarrow), files (CSV, TSV, JSON lines, Parquet, also .gz),
+        columns or an iterable of dicts.
 
-        `unit` says what a unit of numeric times is; "unix" and "unix-ms" make dates of them. `unreadable="drop"` leaves rows out whose
-        response, id, item or time cannot be read, and tells; "refuse" names them in an error. `timezone`: of stamps that lack one.
-        `time_format`: how dates are written (as in strptime), where it is not ISO. `code`: numbers that responses in words stand for,
-        such as {"never": 0, "always": 2}. `timeless` admits a table without times; `unanswered`
-        one without responses (to be predicted), which then are NaN; `known` says that the names are those of an earlier table, whose
-        responses and weights this one may lack.
+        `unit` says what a unit of numeric times is; "unix" and "unix-ms" make dates of them.
+        `unreadable="drop"` leaves rows out whose response, id, item or time cannot be read, and
+        tells; "refuse" names them in an error. `timezone`: of stamps that lack one. `time_format`:
+        how dates are written (as in strptime), where it is not ISO. `code`: numbers that responses
+        in words stand for, such as {"never": 0, "always": 2}. `timeless` admits a table without
+        times; `unanswered` one without responses (to be predicted), which then are NaN; `known`
+        says that the names are those of an earlier table, whose responses and weights this one may
+        lack.
         """
         if unreadable not in ("refuse", "drop"):
             raise InputError(f"unreadable: {unreadable!r} is neither 'refuse' nor 'drop'")
@@ -106,7 +112,8 @@ class Responses:
             ]
             if named_here and not known:
                 raise InputError(
-                    f"column {named_here[0]!r}: the data are Responses already, whose columns have been read"
+                    f"column {named_here[0]!r}: the data are Responses already, whose columns "
+                    f"have been read"
                 )
             return data.on_clock(clock)
         table = data if isinstance(data, Table) else read_table(data)
@@ -139,7 +146,10 @@ class Responses:
     def from_matrices(
         cls, responses: Any, times: Any, people: Any = None, items: Any = None
     ) -> Responses:
-        """The paper's matrices: R (people × items, NaN where there is no answer) and T (the same shape, or one row for all)."""
+        """The paper's matrices.
+
+        R (people × items, NaN where there is no answer) and T (the same shape, or one row for all).
+        """
         r = as_numbers(responses, "R")
         if r.ndim != 2:
             raise ResponseError(f"R: expected a matrix of people × items, got shape {r.shape}")
@@ -161,7 +171,8 @@ class Responses:
             twice = [label for label, count in Counter(given.tolist()).items() if count > 1]
             if twice:
                 raise ResponseError(
-                    f"{what}: {len(twice)} labels stand for several rows or columns of the matrix (first: {twice[0]!r}); "
+                    f"{what}: {len(twice)} labels stand for several rows or columns of the matrix "
+                    f"(first: {twice[0]!r}); "
                     "give each its own"
                 )
         axis, offsets = read_times(np.ascontiguousarray(t[rows, columns]), "T")
@@ -206,10 +217,8 @@ class Responses:
         people, number = encode(as_labels(names), "id")
         known[known < 0] = self.people.size + np.arange(int((known < 0).sum()))
         person = np.concatenate([number[self.person], number[known[other.person]]])
-        item, resp = (
-            np.concatenate([self.item, place[other.item]]),
-            np.concatenate([self.resp, other.resp]),
-        )
+        item = np.concatenate([self.item, place[other.item]])
+        resp = np.concatenate([self.resp, other.resp])
         offsets = np.concatenate(
             [self.offsets, self.axis.offsets(other.axis.restore(other.offsets))]
         )
@@ -247,7 +256,10 @@ class Responses:
 
     @property
     def repeats(self) -> Bools:
-        """Whether each answer but the first repeats the one before it: person, item, time, response (and weight)."""
+        """Whether each answer but the first repeats the one before it.
+
+        Person, item, time, response (and weight).
+        """
         parts = (
             (self.person, self.item, self.offsets, self.resp)
             if self.weight is None
@@ -279,7 +291,9 @@ class Responses:
         )
 
     def fingerprint(self) -> str:
-        """By which the same answers are known again, in whatever order and whatever kind of frame they come."""
+        """By which the same answers are known again, in whatever order and whatever kind of frame
+        they come.
+        """
 
         def of_labels(labels: npt.NDArray[Any], numbers: Ints) -> npt.NDArray[np.uint64]:
             prints = [
@@ -302,7 +316,9 @@ class Responses:
         return blake2b(np.sort(total).tobytes(), digest_size=16).hexdigest()
 
     def part(self, rows: Ints) -> Responses:
-        """Some of the answers; people and items keep their labels, and those without answers left are dropped."""
+        """Some of the answers; people and items keep their labels, and those without answers left
+        are dropped.
+        """
         people, person = np.unique(self.person[rows], return_inverse=True)
         items, item = np.unique(self.item[rows], return_inverse=True)
         return replace(
@@ -324,14 +340,17 @@ class Responses:
         if (place < 0).any():
             first = other.items.tolist()[int((place < 0).argmax())]
             raise ResponseError(
-                f"model: {int((place < 0).sum())} items are new and name no model (first: {first!r}); give the column"
+                f"model: {int((place < 0).sum())} items are new and name no model (first: "
+                f"{first!r}); give the column"
             )
         assert self.models is not None
         return np.asarray(self.models[place])
 
     @staticmethod
     def stacked(parts: Sequence[Responses]) -> Responses:
-        """The people of all parts, who are different people answering the same items, one part after the other."""
+        """The people of all parts, who are different people answering the same items, one part
+        after the other.
+        """
         before = np.cumsum([0, *(part.people.size for part in parts)])
         person = np.concatenate([part.person + n for part, n in zip(parts, before, strict=False)])
         whole: dict[str, Any] = {
@@ -372,8 +391,12 @@ class Responses:
 
 
 def check_saved_responses(r: Responses) -> None:
-    """Refuse (ValueError) what no `read` would have made: for answers that come from a saved file. Compiled loops trust every index."""
-    n, people = r.person.size, r.people.size
+    """Refuse (ValueError) what no `read` would have made.
+
+    For answers that come from a saved file. Compiled loops trust every index.
+    """
+    n = r.person.size
+    people = r.people.size
     for name, array, kind in (
         ("person", r.person, "i"),
         ("item", r.item, "i"),
@@ -415,7 +438,10 @@ def _sorted(
     notes: tuple[str, ...],
     columns: Mapping[str, str | None],
 ) -> Responses:
-    resp, offsets, weight, models = rows.resp, rows.offsets, rows.weight, rows.models
+    resp = rows.resp
+    offsets = rows.offsets
+    weight = rows.weight
+    models = rows.models
     people, person = encode(rows.ids, "id")
     items, item = encode(rows.names, "item")
     order = _order(person, offsets, item, resp)
@@ -455,7 +481,10 @@ def _sorted(
 
 
 def _order(*keys: npt.NDArray[Any]) -> Ints:
-    """The order that sorts by the first key, then the second, and so on. Tables mostly come in order: seen in a tenth of a sort's time."""
+    """The order that sorts by the first key, then the second, and so on.
+
+    Tables mostly come in order: seen in a tenth of a sort's time.
+    """
     rising = np.ones(max(keys[0].size - 1, 0), dtype=bool)
     for key in keys[::-1]:
         rising = (key[1:] > key[:-1]) | ((key[1:] == key[:-1]) & rising)

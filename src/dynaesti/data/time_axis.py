@@ -1,6 +1,7 @@
 """Users' times (numbers or timestamps) to float64 offsets from an origin, and back.
 
-Offsets keep the precision that absolute times would lose: a clock of 1e9 seconds resolves 1e-7 s, its offsets 1e-16.
+Offsets keep the precision that absolute times would lose: a clock of 1e9 seconds resolves 1e-7 s,
+its offsets 1e-16.
 """
 
 from collections.abc import Mapping
@@ -20,7 +21,10 @@ DAY_NS = 86_400_000_000_000
 
 @dataclass(frozen=True)
 class TimeAxis:
-    """Where zero is and what one unit means. Timestamps are counted in days; numbers keep the user's own unit."""
+    """Where zero is and what one unit means.
+
+    Timestamps are counted in days; numbers keep the user's own unit.
+    """
 
     origin: (
         float  # for timestamps: nanoseconds since 1970-01-01 UTC (an integer, exact in `origin_ns`)
@@ -40,7 +44,8 @@ class TimeAxis:
         if (stamps is not None) != self.stamps:
             kinds = ("numbers", "timestamps")
             raise InputError(
-                f"{name}: the curve was fitted on {kinds[self.stamps]}, these are {kinds[not self.stamps]}"
+                f"{name}: the curve was fitted on {kinds[self.stamps]}, these are "
+                f"{kinds[not self.stamps]}"
             )
         if stamps is None:
             return as_vector(times, name) - self.origin
@@ -82,7 +87,10 @@ def read_axis(told: Mapping[str, Any]) -> TimeAxis:
 
 
 def parse_iso(texts: Any, name: str) -> Any:
-    """ISO dates written as text, those with a zone in UTC; anything else is handed back as it is."""
+    """ISO dates written as text, those with a zone in UTC.
+
+    Anything else is handed back as it is.
+    """
     as_list = [texts] if isinstance(texts, str) else texts
     if (
         not isinstance(as_list, list | tuple)
@@ -144,9 +152,12 @@ def _need_some(size: int, name: str) -> None:
 
 
 def _stamps(times: Any, name: str) -> tuple[npt.NDArray[np.int64], bool] | None:
-    """Nanoseconds since 1970 UTC and whether a time zone was given; None when the times are not timestamps.
+    """Nanoseconds since 1970 UTC and whether a time zone was given.
 
-    Timestamps without a zone count as UTC beside ones that have it, so what a curve's frames say can be asked again.
+    None when the times are not timestamps.
+
+    Timestamps without a zone count as UTC beside ones that have it, so what a curve's frames say
+    can be asked again.
     """
     if isinstance(times, datetime | date | np.datetime64):
         times = [times]
@@ -177,7 +188,8 @@ def _stamps(times: Any, name: str) -> tuple[npt.NDArray[np.int64], bool] | None:
         return _nanoseconds(np.array(utc, dtype="datetime64[us]"), name), zoned
     if raw.dtype.kind in "UT":
         raise InputError(
-            f"{name}: text such as {str(raw.ravel()[0])!r} where times belong; parse it into timestamps first"
+            f"{name}: text such as {str(raw.ravel()[0])!r} where times belong; parse it into "
+            f"timestamps first"
         )
     if raw.dtype.kind == "m":
         raise InputError(

@@ -31,12 +31,10 @@ class Checkpoint:
         if Path(path).is_dir():
             raise InputError(f"checkpoint: {fspath(path)} is a folder; name a file in it")
         folder, name = posixpath.split(fspath(path).replace("\\", "/"))
-        self.place, self.name, self.every, self.written = (
-            Folder(folder or "."),
-            name,
-            every,
-            time.monotonic(),
-        )
+        self.place = Folder(folder or ".")
+        self.name = name
+        self.every = every
+        self.written = time.monotonic()
         self.print = fingerprint
 
     @property
@@ -84,13 +82,15 @@ class Checkpoint:
             kind, header, arrays = read_archive(file, self.path)
         if kind != "checkpoint" or header.get("print") != self.print:
             raise StorageError(
-                f"{self.path}: a checkpoint of other data or options (or no checkpoint); remove it, or name another file"
+                f"{self.path}: a checkpoint of other data or options (or no checkpoint); remove "
+                f"it, or name another file"
             )
         try:
             return _read_mark(header, arrays, template)
         except (KeyError, TypeError, ValueError, IndexError) as error:
             raise StorageError(
-                f"{self.path}: damaged, a part is missing or malformed ({error}); remove it to start anew"
+                f"{self.path}: damaged, a part is missing or malformed ({error}); remove it to "
+                f"start anew"
             ) from error
 
     def done(self) -> None:
@@ -132,7 +132,10 @@ def _read_mark(header: Header, arrays: Arrays, template: ItemBank) -> EMState:
 
 
 def in_full(value: Any) -> str:
-    """An option in words that say all of it, in every process alike: frames are abridged by `repr`, and functions told by their address."""
+    """An option in words that say all of it, in every process alike.
+
+    Frames are abridged by `repr`, and functions told by their address.
+    """
     if isinstance(value, CustomItemModel):
         return (
             f"own model {value.label!r} {sorted(value.params.items())} {_function(value.log_prob)}"

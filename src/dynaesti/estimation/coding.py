@@ -14,19 +14,22 @@ from dynaesti.errors import InputError, ResponseError
 from dynaesti.estimation.response_counts import ResponseCounts, amounts, check_values
 from dynaesti.model import CustomItemModel, ItemModel, PivotPartialCredit, item_model
 
-OPTION, DOUBT = (
-    0.01,
-    3.0,
-)  # share of all answers that makes a value an option of the scale; answers expected, below which none is no proof
-ONCE_OR_TWICE, NEARLY = (
-    2,
-    0.05,
-)  # answers that nearly miss a value; items with so few, to one without any, that make none look like chance
+# share of all answers that makes a value an option of the scale; answers expected, below which
+# none is no proof
+OPTION = 0.01
+DOUBT = 3.0
+# answers that nearly miss a value; items with so few, to one without any, that make none look
+# like chance
+ONCE_OR_TWICE = 2
+NEARLY = 0.05
 
 
 @dataclass(frozen=True)
 class ResponseCoding:
-    """How responses become categories: (item, value) → category; −1 for amounts. Kept to code further answers alike."""
+    """How responses become categories.
+
+    (item, value) → category; −1 for amounts. Kept to code further answers alike.
+    """
 
     values: Array  # distinct values of categorical responses, rising
     table: Ints  # (items, values): category, −1 where the item never had the value
@@ -34,7 +37,10 @@ class ResponseCoding:
     merged: tuple[str, ...]  # what was merged, in words
 
     def code(self, responses: Responses, items: Ints) -> Array:
-        """Category of each answer (its amount for models without categories); `items` are numbers in the bank."""
+        """Category of each answer (its amount for models without categories).
+
+        `items` are numbers in the bank.
+        """
         amount = amounts(self.models)[items]
         place = np.clip(
             np.searchsorted(self.values, responses.resp), 0, max(self.values.size - 1, 0)
@@ -51,8 +57,10 @@ class ResponseCoding:
         if bad.any():
             k = int(bad.argmax())
             raise ResponseError(
-                f"resp: {int(bad.sum())} of {len(responses)} answers are outside their item's categories (first: "
-                f"{responses.resp[k]:g} to item {responses.items[responses.item[k]]!r}); recode or drop them"
+                f"resp: {int(bad.sum())} of {len(responses)} answers are outside their item's "
+                f"categories (first: "
+                f"{responses.resp[k]:g} to item {responses.items[responses.item[k]]!r}); recode "
+                f"or drop them"
             )
         for i in np.unique(items[amount]):
             check_amounts(
@@ -83,7 +91,8 @@ def resolve_item_models(
         missing = [label for label in items.tolist() if label not in model]
         if missing:
             raise InputError(
-                f"model: {len(missing)} of {items.size} items have none, first {missing[0]!r}; give every item one"
+                f"model: {len(missing)} of {items.size} items have none, first {missing[0]!r}; "
+                f"give every item one"
             )
         return tuple(item_model(model[label], signed) for label in items.tolist())
     return (item_model(model, signed),) * items.size
@@ -96,15 +105,17 @@ def build_coding(
     rare: int,
     whole: bool = False,
 ) -> ResponseCoding:
-    """Categories of every item, rare ones merged. `whole`: thin items have the options that nobody chose yet, too; priors place them."""
+    """Categories of every item, rare ones merged.
+
+    `whole`: thin items have the options that nobody chose yet, too; priors place them.
+    """
     check_values(response_counts.values, models)
-    amount, values, counts, names = (
-        amounts(models),
-        response_counts.values,
-        response_counts.counts,
-        items.tolist(),
-    )
-    table, merged = np.full(counts.shape, -1, dtype=np.int64), []
+    amount = amounts(models)
+    values = response_counts.values
+    counts = response_counts.counts
+    names = items.tolist()
+    table = np.full(counts.shape, -1, dtype=np.int64)
+    merged = []
     pooled = _pooled(models, counts)
     options = _open_options(models, counts) if whole else np.zeros(counts.shape, dtype=bool)
     full = list(models)
@@ -128,7 +139,8 @@ def build_coding(
             others = np.flatnonzero((counts.sum(axis=0) > 0) & ~seen)
             if not others.size:
                 raise ResponseError(
-                    f"item {label!r} has one category only, and so has every other; nothing can be learned from it"
+                    f"item {label!r} has one category only, and so has every other; nothing can "
+                    f"be learned from it"
                 )
             seen = seen.copy()
             seen[others[np.abs(others - int(np.flatnonzero(seen)[0])).argmin()]] = True
@@ -149,9 +161,10 @@ def build_coding(
 def _open_options(models: tuple[ItemModel, ...], counts: Array) -> Bools:
     """Options of an item that nobody chose: (items, values).
 
-    Such values are common among the items of one model, and likely to be missed by chance, all of them: because answers are so few, or
-    because other items nearly miss them too (votes on which all but one or two agree). An item that many answered without values that
-    others either have often or never has another scale.
+    Such values are common among the items of one model, and likely to be missed by chance, all of
+    them: because answers are so few, or because other items nearly miss them too (votes on which
+    all but one or two agree). An item that many answered without values that others either have
+    often or never has another scale.
     """
     out = np.zeros(counts.shape, dtype=bool)
     for kind in {
@@ -189,7 +202,8 @@ def _binary(values: Array, counts: Array, binary: Bools, names: list[Any]) -> In
     if odd.size:
         item, value = odd[0]
         raise ResponseError(
-            f"resp: item {names[item]!r} has the response {values[value]:g}, but its model takes 0 and 1 only; use GRM or "
+            f"resp: item {names[item]!r} has the response {values[value]:g}, but its model takes "
+            f"0 and 1 only; use GRM or "
             "GPCM for several categories, or recode"
         )
     return np.where(values == 0.0, 0, np.where(values == 1.0, 1, -1))
@@ -205,17 +219,22 @@ def check_amounts(model: ItemModel, y: Array, label: Any) -> None:
             model.name
         ]
         raise ResponseError(
-            f"resp: {int(bad.sum())} answers to item {label!r} are no {wants} (first: {y[int(bad.argmax())]:g}), which the "
+            f"resp: {int(bad.sum())} answers to item {label!r} are no {wants} (first: "
+            f"{y[int(bad.argmax())]:g}), which the "
             f"{model.name} model needs"
         )
 
 
 def _merge(counts: Array, rare: int) -> Ints:
-    """Group numbers of an item's categories: those below `rare` join the neighbour nearer to the most frequent one."""
+    """Group numbers of an item's categories.
+
+    Those below `rare` join the neighbour nearer to the most frequent one.
+    """
     groups = [[k] for k in range(counts.size)]
     sizes = counts.tolist()
     while len(groups) > 2 and min(sizes) < rare:
-        k, top = int(np.argmin(sizes)), int(np.argmax(sizes))
+        k = int(np.argmin(sizes))
+        top = int(np.argmax(sizes))
         into = k + 1 if k < top else k - 1
         low = min(k, into)
         groups[low : low + 2] = [groups[low] + groups[low + 1]]
@@ -235,7 +254,8 @@ def _pivoted(
         return replace(model, par=None, pivot=int(sums.argmax()))
     if label not in model.par:
         raise InputError(
-            f"par: none for item {label!r}; give every item one, or leave par out for the most frequent response"
+            f"par: none for item {label!r}; give every item one, or leave par out for the most "
+            f"frequent response"
         )
     at = np.flatnonzero((values == model.par[label]) & (codes >= 0))
     if not at.size:

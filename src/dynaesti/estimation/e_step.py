@@ -1,4 +1,6 @@
-"""The E-step: every person's curve grafted onto the items' rows, under each prior of the population's list; and the counts that follow."""
+"""The E-step: every person's curve grafted onto the items' rows, under each prior of the
+population's list; and the counts that follow.
+"""
 
 from __future__ import annotations
 
@@ -64,14 +66,19 @@ def person_weights(share: Array, grafted: tuple[Grafts, ...]) -> Array:
 
 
 def scale_gradient(answers: SiteLayout, kernels: list[Kernel], expected: EStepPosterior) -> Array:
-    """How the abilities ask to be shifted and stretched: gradients of the evidence by both (first row), and information (second).
+    """How the abilities ask to be shifted and stretched.
 
-    By the sites' (τ, ν) and the posterior (m, v) at them, the evidence's gradient by the prior's mean is Σ ν − τm, by the log of its
-    scale Σ νm − τ(m² + v); divided by the information that the answers hold, they are Newton steps.
+    Gradients of the evidence by both (first row), and information (second).
+
+    By the sites' (τ, ν) and the posterior (m, v) at them, the evidence's gradient by the prior's
+    mean is Σ ν − τm, by the log of its scale Σ νm − τ(m² + v); divided by the information that the
+    answers hold, they are Newton steps.
     """
-    slope, size = np.zeros(2), np.zeros(2)
+    slope = np.zeros(2)
+    size = np.zeros(2)
     for k, kernel in enumerate(kernels):
-        data, g = answers.for_kernel(kernel), expected.grafted[k]
+        data = answers.for_kernel(kernel)
+        g = expected.grafted[k]
         mean, var = tilted_moments(g)
         weight = np.repeat(expected.weights[k], np.diff(data.site_start))
         left = g.shift - g.precision * mean
@@ -85,7 +92,9 @@ def scale_gradient(answers: SiteLayout, kernels: list[Kernel], expected: EStepPo
 
 
 def max_abs_ability(expected: EStepPosterior) -> float:
-    """How far from 0 anybody's curve goes under a prior that counts for them, three standard deviations included."""
+    """How far from 0 anybody's curve goes under a prior that counts for them, three standard
+    deviations included.
+    """
     far = 0.0
     for g, weight in zip(expected.grafted, expected.weights, strict=True):
         mean, var = tilted_moments(g)
@@ -96,7 +105,10 @@ def max_abs_ability(expected: EStepPosterior) -> float:
 
 @dataclass
 class EStep:
-    """E-steps over the same people again and again; features are kept while they fit into memory."""
+    """E-steps over the same people again and again.
+
+    Features are kept while they fit into memory.
+    """
 
     answers: SiteLayout
     threads: int | None = None
@@ -126,18 +138,18 @@ class EStep:
             name: np.zeros(everyone.size)
             for name in ("precision", "shift", "cavity_mean", "cavity_var", "log_z")
         }
-        evidence, converged = np.zeros(data.people), np.zeros(data.people, dtype=bool)
+        evidence = np.zeros(data.people)
+        converged = np.zeros(data.people, dtype=bool)
         whole = _quadrature(kernel, data, table) if kernel.static else None
 
         def run(number: int) -> None:
             people = self._chunks[kernel.static][number]
             if whole is not None and _integrated(whole, people, start, out):
-                evidence[people], converged[people] = (
-                    out["log_z"][people] + data.constant[people],
-                    True,
-                )
+                evidence[people] = out["log_z"][people] + data.constant[people]
+                converged[people] = True
                 return
-            a, b = int(data.site_start[people[0]]), int(data.site_start[people[-1] + 1])
+            a = int(data.site_start[people[0]])
+            b = int(data.site_start[people[-1] + 1])
             where = slice(a, b)
             rooms = self._rooms.pop() if self._rooms else (Workspace(), Workspace())
             match = self._matcher(data, everyone[where], table, tolerance, rooms[1])
@@ -156,11 +168,10 @@ class EStep:
                 tolerance,
                 room=rooms[0],
             )
-            out["precision"][where], out["shift"][where] = found.precision, found.shift
-            out["cavity_mean"][where], out["cavity_var"][where] = (
-                found.cavity_mean,
-                found.cavity_var,
-            )
+            out["precision"][where] = found.precision
+            out["shift"][where] = found.shift
+            out["cavity_mean"][where] = found.cavity_mean
+            out["cavity_var"][where] = found.cavity_var
             out["log_z"][where] = found.log_z
             self._rooms.append(rooms)
             evidence[people] = found.log_evidence + data.constant[people]
@@ -210,7 +221,8 @@ class EStep:
             )
             if bad >= 0:
                 raise InputError(
-                    f"the answers at one instant (site {int(group[0]) + bad}) are impossible at every ability; "
+                    f"the answers at one instant (site {int(group[0]) + bad}) are impossible at "
+                    f"every ability; "
                     "check the responses and the item parameters that were given"
                 )
 
@@ -220,8 +232,10 @@ class EStep:
         found = self._features.get((kernel, number))
         if found is not None:
             return found
-        data, people = self.answers.for_kernel(kernel), self._chunks[kernel.static][number]
-        a, b = data.site_start[people[0]], data.site_start[people[-1] + 1]
+        data = self.answers.for_kernel(kernel)
+        people = self._chunks[kernel.static][number]
+        a = data.site_start[people[0]]
+        b = data.site_start[people[-1] + 1]
         first, last = self.answers.spans
         made = build_batched_solver(
             kernel,
@@ -252,12 +266,17 @@ class EStep:
         starts: list[tuple[Array, Array] | None],
         tolerance: float,
     ) -> EStepPosterior:
-        """Graft everyone under every prior; `share` is the population's distribution over the priors."""
+        """Graft everyone under every prior.
+
+        `share` is the population's distribution over the priors.
+        """
         grafted: list[Grafts] = []
         for k, (kernel, start) in enumerate(zip(kernels, starts, strict=True)):
             if (
                 start is None
-            ):  # sites hardly depend on the prior, so those found under another are a good beginning
+                # sites hardly depend on the prior, so those found under another are a
+                # good beginning
+            ):
                 near = next(
                     (j for j in range(k - 1, -1, -1) if kernels[j].static == kernel.static), None
                 )
@@ -268,7 +287,10 @@ class EStep:
     def counts(
         self, kernels: list[Kernel], expected: EStepPosterior, table: LogLikelihoodTable
     ) -> Array:
-        """Expected counts on the grid: (rows, points), added up in a fixed order, so that threads do not change a bit."""
+        """Expected counts on the grid.
+
+        (rows, points), added up in a fixed order, so that threads do not change a bit.
+        """
         total = np.zeros(table.log_lik.shape)
         for kernel, g, weights in zip(kernels, expected.grafted, expected.weights, strict=True):
             data = self.answers.for_kernel(kernel)
@@ -298,7 +320,9 @@ class EStep:
                     into,
                 )
 
-            if data.one_factor_per_site:  # a row's answers one after the other: it is fetched once, and nobody else writes to it
+            # a row's answers one after the other: it is fetched once, and nobody else
+            # writes to it
+            if data.one_factor_per_site:
                 run_in_threads(lambda sites: add(sites, total), data.sites_by_row, self.threads)
             elif kernel.static:
                 whole = _quadrature(kernel, data, table)
@@ -330,7 +354,10 @@ class EStep:
         add: Callable[[Ints, Array], None],
         into: Tables,
     ) -> None:
-        """Counts of a chunk of constant abilities: by quadrature, where it does, else as any site's."""
+        """Counts of a chunk of constant abilities.
+
+        By quadrature, where it does, else as any site's.
+        """
         people = self._chunks[True][number]
         if whole.strides(moments[1][people]).all():
             whole.count(people, *moments, weights, into)
@@ -340,7 +367,10 @@ class EStep:
     def _accumulate_in_buffers(
         self, add: Callable[[int, Tables], None], static: bool, total: Array
     ) -> None:
-        """Sites of several answers write to several rows, so threads add to tables of their own: by stride, at every so many nodes."""
+        """Sites of several answers write to several rows, so threads add to tables of their own.
+
+        By stride, at every so many nodes.
+        """
         size = len(self._chunks[static])
         lanes = max(1, min(self.max_buffers, size, max(2, MOST_COUNTS // total.size)))
         parts: list[Tables] = [{1: total}, *({1: np.zeros(total.shape)} for _ in range(lanes - 1))]
@@ -358,12 +388,14 @@ class EStep:
     def mean_response_to_unit_shift(self, kernel: Kernel, tau: Array) -> Array:
         """How far everyone's curve moves at each site when all sites move by 1."""
         data = self.answers.for_kernel(kernel)
-        mean, var = np.zeros(tau.size), np.zeros(tau.size)
+        mean = np.zeros(tau.size)
+        var = np.zeros(tau.size)
 
         def run(number: int) -> None:
             people = self._chunks[kernel.static][number]
             where = slice(int(data.site_start[people[0]]), int(data.site_start[people[-1] + 1]))
-            size, fine = np.zeros(people.size), np.ones(people.size, dtype=bool)
+            size = np.zeros(people.size)
+            fine = np.ones(people.size, dtype=bool)
             self._solver(kernel, number).marginals(
                 np.arange(people.size), tau[where], tau[where], mean[where], var[where], size, fine
             )
@@ -381,7 +413,8 @@ class EStep:
         """Expected score of every member's term by its item's parameters: (members, parameters)."""
         out = np.zeros((self.answers.factor_row.size, slopes.shape[1]))
         for k, kernel in enumerate(kernels):
-            data, g = self.answers.for_kernel(kernel), expected.grafted[k]
+            data = self.answers.for_kernel(kernel)
+            g = expected.grafted[k]
             mean, var = tilted_moments(g)
             whole = _quadrature(kernel, data, table) if kernel.static else None
             coarse = (
@@ -424,7 +457,10 @@ def _integrated(
     start: tuple[Array, Array] | None,
     out: dict[str, Array],
 ) -> bool:
-    """Constant abilities by exact integration, as sites that match their moments; whether that could be done for everyone."""
+    """Constant abilities by exact integration, as sites that match their moments.
+
+    Whether that could be done for everyone.
+    """
     around = None
     if start is not None:
         thin = 1.0 + whole.variance * start[0][people]
@@ -433,12 +469,17 @@ def _integrated(
             if (thin > 0).all()
             else None
         )
-    mean, var = out["shift"], out["precision"]  # for now
+    # for now
+    mean = out["shift"]
+    var = out["precision"]
     if not whole.integrate(people, around, out["log_z"], mean, var).all():
         return False
-    m, v = mean[people], var[people]
-    out["precision"][people], out["shift"][people] = 1.0 / v - 1.0 / whole.variance, m / v
-    out["cavity_mean"][people], out["cavity_var"][people] = 0.0, whole.variance
+    m = mean[people]
+    v = var[people]
+    out["precision"][people] = 1.0 / v - 1.0 / whole.variance
+    out["shift"][people] = m / v
+    out["cavity_mean"][people] = 0.0
+    out["cavity_var"][people] = whole.variance
     return True
 
 
@@ -456,10 +497,13 @@ def _quadrature(
 def leave_one_out_abilities(
     answers: SiteLayout, kernel: Kernel, grafts: Grafts, table: LogLikelihoodTable, count: int
 ) -> tuple[Array, Array]:
-    """Mean and variance of z at each of `count` answers' instants without that answer, under one prior."""
+    """Mean and variance of z at each of `count` answers' instants without that answer, under one
+    prior.
+    """
     data = answers.for_kernel(kernel)
     mean, var = tilted_moments(grafts)
-    out_mean, out_var = np.zeros(count), np.ones(count)
+    out_mean = np.zeros(count)
+    out_var = np.ones(count)
     leave_each_out(
         0,
         data.times.size,
@@ -482,14 +526,17 @@ def leave_one_out_abilities(
 
 
 def scale_information(e_step: EStep, kernels: list[Kernel], expected: EStepPosterior) -> Array:
-    """Information that the people hold about where the abilities' zero lies and how long their unit is (log): (2, 2).
+    """Information that the people hold about where the abilities' zero lies and how long their unit
+    is (log): (2, 2).
 
-    About the zero it is Σ over people of 1ᵀ(K + T⁻¹)⁻¹1 = Σ τ(1 − dm), where dm is how far the curve follows when all sites move
-    by 1; about the unit twice the number of effective parameters, Σ τv.
+    About the zero it is Σ over people of 1ᵀ(K + T⁻¹)⁻¹1 = Σ τ(1 − dm), where dm is how far the
+    curve follows when all sites move by 1; about the unit twice the number of effective parameters,
+    Σ τv.
     """
     out = np.zeros((2, 2))
     for k, kernel in enumerate(kernels):
-        data, g = e_step.answers.for_kernel(kernel), expected.grafted[k]
+        data = e_step.answers.for_kernel(kernel)
+        g = expected.grafted[k]
         tau, _ = through_nugget(g.precision, g.shift, kernel.nugget_variance)
         moved = e_step.mean_response_to_unit_shift(kernel, tau)
         _, var = tilted_moments(g)

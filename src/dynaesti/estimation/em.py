@@ -1,9 +1,11 @@
 """The loop over people and items: E-steps, M-steps, and the extrapolation between them.
 
-Plain EM crawls: whatever the curves hide from the items (their level, their scale, a drift shared by everyone) takes hundreds of
-steps. Such slow movements are extrapolated from the last few steps: the combination whose pulls cancel (Anderson's; SQUAREM is the
-same from the last two, and takes three times the steps here). A jump is kept only if the penalised evidence, which every E-step
-yields for free, has not fallen. Grafting must be settled well within the items' own steps, else the pulls carry the past along.
+Plain EM crawls: whatever the curves hide from the items (their level, their scale, a drift shared
+by everyone) takes hundreds of steps. Such slow movements are extrapolated from the last few steps:
+the combination whose pulls cancel (Anderson's; SQUAREM is the same from the last two, and takes
+three times the steps here). A jump is kept only if the penalised evidence, which every E-step
+yields for free, has not fallen. Grafting must be settled well within the items' own steps, else the
+pulls carry the past along.
 """
 
 from __future__ import annotations
@@ -32,12 +34,14 @@ FIRST = 5e-2  # tolerance of grafting at the first look, when items are guesses
 LOOSE = 1e-2  # tolerance of grafting on the way, at most: a small part of the items' own step
 PART = 2e-3
 FALL = 0.1  # nats that a jump may lose: grafting is not exact before the end
-FALLING = 1.0  # standard errors that a step may have where priors are learned along and the evidence of these falls: past its top
-GAIN = 3e-3  # nats an answer and unit of tolerance that a step at rest may gain where priors are learned along
-IDLE, PRUNING = (
-    2e-2,
-    (1, 3, 6, 12, 24),
-)  # weight in the population below which a prior leaves, and after which steps
+# standard errors that a step may have where priors are learned along and the evidence of these
+# falls: past its top
+FALLING = 1.0
+# nats an answer and unit of tolerance that a step at rest may gain where priors are learned along
+GAIN = 3e-3
+# weight in the population below which a prior leaves, and after which steps
+IDLE = 2e-2
+PRUNING = (1, 3, 6, 12, 24)
 
 
 @dataclass(frozen=True)
@@ -46,7 +50,9 @@ class IterationRecord:
 
     iteration: int
     stage: str
-    objective: float  # log evidence + log prior of the items; of the priors, where these are learned from the items
+    # log evidence + log prior of the items; of the priors, where these are learned from the
+    # items
+    objective: float
     log_evidence: float
     change: float  # step of the parameters in their standard errors, root mean square
     seconds: float
@@ -70,15 +76,16 @@ class Loop:
 
     def __post_init__(self) -> None:
         self._began = time.perf_counter()
-        self._farthest, self._steps = 0.0, 0
+        self._farthest = 0.0
+        self._steps = 0
 
     def look(
         self, bank: ItemBank, tolerance: float, counting: bool = True
     ) -> tuple[Point, Array | None]:
         """The E-step at a bank, and the counts.
 
-        These weigh each person's priors by the population's shares as they were before; the shares found now serve the next look.
-        So one pass over the people is enough, wherever they are.
+        These weigh each person's priors by the population's shares as they were before; the shares
+        found now serve the next look. So one pass over the people is enough, wherever they are.
         """
         while True:
             z = ability_grid(bank, self._farthest)
@@ -106,11 +113,14 @@ class Loop:
     def _stepped(
         self, bank: ItemBank, tolerance: float
     ) -> tuple[Point, ItemBank, Array, Array, float]:
-        """A look and an M-step: the point, the bank after it, the pull, its weights, and the change in standard errors.
+        """A look and an M-step.
 
-        Where priors are learned from the items, the point's objective has the items integrated out, by Laplace's method: at their peaks
-        alone the evidence grows for ever with slopes and spreads (Supreme Court, 9 votes a case: 3,200 nats in 120 steps while that of
-        priors fell by 3,600, and forecasts got worse).
+        The point, the bank after it, the pull, its weights, and the change in standard errors.
+
+        Where priors are learned from the items, the point's objective has the items integrated out,
+        by Laplace's method: at their peaks alone the evidence grows for ever with slopes and
+        spreads (Supreme Court, 9 votes a case: 3,200 nats in 120 steps while that of priors fell by
+        3,600, and forecasts got worse).
         """
         here, counts = self.look(bank, tolerance)
         assert counts is not None
@@ -124,7 +134,8 @@ class Loop:
 
     def _note(self, point: Point, change: float) -> None:
         now = time.perf_counter() - self._began
-        done, self._steps = len(self.trace) + 1, self._steps + 1
+        done = len(self.trace) + 1
+        self._steps = self._steps + 1
         speed = float(self.people.answers * self._steps / max(now, 1e-9))
         self.trace.append(
             IterationRecord(
@@ -136,7 +147,8 @@ class Loop:
 
     def _still(self, here: Point, before: float, change: float, tolerance: float) -> bool:
         """Whether a step moved next to nothing, see `run`."""
-        bank, gain = here.bank, here.objective - before
+        bank = here.bank
+        gain = here.objective - before
         if bank.learns_hyperpriors:
             return (
                 change < (10 * tolerance if gain > 0.0 else FALLING)
@@ -147,12 +159,14 @@ class Loop:
     def run(
         self, bank: ItemBank, most: int, tolerance: float, resume: EMState | None = None
     ) -> tuple[ItemBank, bool]:
-        """EM until it is at rest, and the last steps lead nowhere else or the next one is at rest too; or from where a mark was set.
+        """EM until it is at rest, and the last steps lead nowhere else or the next one is at rest
+        too; or from where a mark was set.
 
-        At rest: a step moves the parameters by less than `tolerance` of their standard errors (root mean square), and the evidence by
-        no more than 0.1 × `tolerance` nats times the root of the number of parameters. Where priors are learned along, valleys are flat:
-        there steps are plain, and at rest they may be ten times as long and gain `GAIN` × `tolerance` nats an answer, or nothing at all.
-        Returns the last bank, and whether the loop came to rest.
+        At rest: a step moves the parameters by less than `tolerance` of their standard errors (root
+        mean square), and the evidence by no more than 0.1 × `tolerance` nats times the root of the
+        number of parameters. Where priors are learned along, valleys are flat: there steps are
+        plain, and at rest they may be ten times as long and gain `GAIN` × `tolerance` nats an
+        answer, or nothing at all. Returns the last bank, and whether the loop came to rest.
         """
         s = resume or EMState(
             self.stage,
@@ -171,7 +185,9 @@ class Loop:
             (),
         )
         if resume is not None:
-            self.priors, self.trace[:], self._farthest = s.priors, s.trace, s.farthest
+            self.priors = s.priors
+            self.trace[:] = s.trace
+            self._farthest = s.farthest
             self.people.restore(s.memory, list(s.priors.kernels))
         jumps = AndersonAcceleration(s.seen, s.jumped)
         while True:
@@ -184,7 +200,8 @@ class Loop:
             if s.step in PRUNING:
                 self._prune()
             self._note(here, change)
-            still, x = self._still(here, s.last, change, tolerance), here.bank.vector()
+            still = self._still(here, s.last, change, tolerance)
+            x = here.bank.vector()
             plainly = s.step < WARM_UP or here.bank.learns_hyperpriors
             target = plain.vector() if plainly else jumps.next(x, pull, weights)
             near = jumps.jumped and _length(weights * (target - x)) < tolerance
@@ -223,7 +240,10 @@ def _length(steps: Array) -> float:
 
 @dataclass(frozen=True)
 class EMState:
-    """Everything needed to go on from the end of a step: set before the next E-step, so that resuming gives the same bits."""
+    """Everything needed to go on from the end of a step.
+
+    Set before the next E-step, so that resuming gives the same bits.
+    """
 
     stage: str
     step: int

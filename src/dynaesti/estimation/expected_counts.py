@@ -1,8 +1,10 @@
-"""Expected counts: what the tilted distributions say about every row at every ability, for the M-step and for standard errors.
+"""Expected counts: what the tilted distributions say about every row at every ability, for the
+M-step and for standard errors.
 
-The tilted distribution of a site is cavity × (all its rows); under it the gradient of the evidence by a row's value at a grid point is
-the expected number of answers there times their coefficient. Where a site's nodes lie off the grid, their weights go to the six
-grid points around them, by the transpose of the interpolation that grafting uses: so the gradient is exact, not near.
+The tilted distribution of a site is cavity × (all its rows); under it the gradient of the evidence
+by a row's value at a grid point is the expected number of answers there times their coefficient.
+Where a site's nodes lie off the grid, their weights go to the six grid points around them, by the
+transpose of the interpolation that grafting uses: so the gradient is exact, not near.
 """
 
 import numpy as np
@@ -18,10 +20,9 @@ from dynaesti.inference import (
     summed_moments,
 )
 
-NEAR, FAR = (
-    (5.6, 15),
-    (6.5, 19),
-)  # half a bracket in tilted sds, and its nodes; what is tried where those do not do
+# half a bracket in tilted sds, and its nodes; what is tried where those do not do
+NEAR = (5.6, 15)
+FAR = (6.5, 19)
 APART = 1e-3  # part of the weight by which every other node may differ from the rest
 LOW = 1e-6  # of the weight, at an end
 DECLINED = 0, 0, 0, 0.0
@@ -41,11 +42,15 @@ def _grid_weights(
     bracket: tuple[float, int],
     p: Array,
 ) -> tuple[int, int, int, float]:
-    """Weights p of cavity × one row on the grid without an exponential in the loop: (nodes, first, stride, their sum); no nodes: declined.
+    """Weights p of cavity × one row on the grid without an exponential in the loop.
 
-    Every other node has to weigh as much as the rest: a trapezoid's error is about the square of that of one with half the nodes.
+    (nodes, first, stride, their sum); no nodes: declined.
+
+    Every other node has to weigh as much as the rest: a trapezoid's error is about the square of
+    that of one with half the nodes.
     """
-    reach, per_step = bracket[0] * sd, 1.0 / step
+    reach = bracket[0] * sd
+    per_step = 1.0 / step
     stride = max(1, int(reach * per_step * (2.0 / (bracket[1] - 1))))
     gap = stride * step
     first = int(np.ceil((centre - reach - start) * per_step))
@@ -58,10 +63,12 @@ def _grid_weights(
     if exponent < -600.0 or -0.5 * (x + gap * (n - 1) - mean) ** 2 * inv_var < -600.0:
         return DECLINED
     w, odd, ratio, odd_ratio, shrink = gaussian_recurrence(exponent, x - mean, gap, inv_var)
-    total, rest = 0.0, 0.0
+    total = 0.0
+    rest = 0.0
     i = first
     for k in range(0, n, 2):
-        p[k], p[k + 1] = w * lik[row, i], odd * lik[row, i + stride]
+        p[k] = w * lik[row, i]
+        p[k + 1] = odd * lik[row, i + stride]
         i += 2 * stride
         total += p[k]
         rest += p[k + 1]
@@ -94,9 +101,12 @@ def _tilted_weights(
     sd: float,
     p: Array,
 ) -> tuple[int, int, int, float, float]:
-    """Normalised weights p at the nodes of one tilted distribution: (nodes, first, stride, lowest node, gap).
+    """Normalised weights p at the nodes of one tilted distribution.
 
-    A stride of 0 says that the nodes are off the grid, at lowest node + gap · k; no nodes mean that the site defies integration.
+    (nodes, first, stride, lowest node, gap).
+
+    A stride of 0 says that the nodes are off the grid, at lowest node + gap · k; no nodes mean that
+    the site defies integration.
     """
     if members.size == 1 and coefs[0] == 1.0:
         n, first, stride, total = _grid_weights(
@@ -152,7 +162,8 @@ def _adaptive_weights(
     trusted, _, _, _, first, stride, n = summed_moments(
         log_lik, members, coefs, start, step, cavity_mean, cavity_var, mean, sd, p
     )
-    lo, gap = 0.0, 0.0
+    lo = 0.0
+    gap = 0.0
     if not trusted:
         verdict, _, _, _, lo, gap, n = adaptive_moments(
             log_lik,
@@ -166,7 +177,8 @@ def _adaptive_weights(
             mean + WIDTH * sd,
             p,
         )
-        first, stride = 0, 0
+        first = 0
+        stride = 0
         if verdict != DONE:
             return 0, 0, 0, 0.0, 0.0
     top = p[0]
@@ -194,24 +206,25 @@ def add_counts(
     moments: Array,
     counts: Array,
 ) -> None:
-    """Add the tilted distributions of the sites' answers, times their coefficients and the sites' weights, to their rows of `counts`.
+    """Add the tilted distributions of the sites' answers, times their coefficients and the sites'
+    weights, to their rows of `counts`.
 
-    moments: (sites, 5), of each the cavity's mean and variance, the tilted ones, and the weight: side by side, since sites come in the
-    order of their rows, and whatever is kept in another place has to be fetched from there.
+    moments: (sites, 5), of each the cavity's mean and variance, the tilted ones, and the weight:
+    side by side, since sites come in the order of their rows, and whatever is kept in another place
+    has to be fetched from there.
     """
     p = np.empty(4 * MOST_NODES)
     size = log_lik.shape[1]
     for site in sites:
-        cavity_mean, cavity_var, mean, sd, w = (
-            moments[site, 0],
-            moments[site, 1],
-            moments[site, 2],
-            np.sqrt(moments[site, 3]),
-            moments[site, 4],
-        )
+        cavity_mean = moments[site, 0]
+        cavity_var = moments[site, 1]
+        mean = moments[site, 2]
+        sd = np.sqrt(moments[site, 3])
+        w = moments[site, 4]
         if w < 1e-9:
             continue
-        a, b = factor_start[site], factor_start[site + 1]
+        a = factor_start[site]
+        b = factor_start[site + 1]
         if (
             b == a + 1 and factor_weight[a] == 1.0
         ):  # nearly all sites: slices and calls with many arrays would cost more than the sum
@@ -228,12 +241,14 @@ def add_counts(
                 for k in range(n):
                     counts[row, first + stride * k] += each * p[k]
                 continue
-        members, coefs = factor_row[a:b], factor_weight[a:b]
+        members = factor_row[a:b]
+        coefs = factor_weight[a:b]
         n, first, stride, lo, gap = _adaptive_weights(
             log_lik, members, coefs, start, step, cavity_mean, cavity_var, mean, sd, p
         )
         for j in range(members.size):
-            out, c = counts[members[j]], w * coefs[j]
+            out = counts[members[j]]
+            c = w * coefs[j]
             if stride > 0:
                 i = first
                 for k in range(n):
@@ -271,16 +286,22 @@ def add_scores(
     slopes: Array,
     out: Array,
 ) -> None:
-    """Add to out[member] the expected score of every answer's terms: tilted mean of coefficient × slopes[row, parameter]."""
+    """Add to out[member] the expected score of every answer's terms.
+
+    Tilted mean of coefficient × slopes[row, parameter].
+    """
     p = np.empty(4 * MOST_NODES)
-    size, width = log_lik.shape[1], slopes.shape[1]
+    size = log_lik.shape[1]
+    width = slopes.shape[1]
     for job in jobs:
         w = weight[job]
         if w < 1e-9:
             continue
         for site in range(site_start[job], site_start[job + 1]):
-            a, b = factor_start[site], factor_start[site + 1]
-            members, coefs = factor_row[a:b], factor_weight[a:b]
+            a = factor_start[site]
+            b = factor_start[site + 1]
+            members = factor_row[a:b]
+            coefs = factor_weight[a:b]
             n, first, stride, lo, gap = _tilted_weights(
                 log_lik,
                 lik,
@@ -296,7 +317,8 @@ def add_scores(
             )
             for j in range(members.size):
                 for d in range(width):
-                    s, total = slopes[members[j], d], 0.0
+                    s = slopes[members[j], d]
+                    total = 0.0
                     if stride > 0:
                         for k in range(n):
                             total += p[k] * s[first + stride * k]
@@ -334,16 +356,19 @@ def leave_each_out(
     out_mean: Array,
     out_var: Array,
 ) -> None:
-    """Mean and variance of z at each answer's instant without that answer: cavity × the other answers of the instant."""
-    p, q = np.empty(4 * MOST_NODES), np.empty(4 * MOST_NODES)
+    """Mean and variance of z at each answer's instant without that answer.
+
+    Cavity × the other answers of the instant.
+    """
+    p = np.empty(4 * MOST_NODES)
+    q = np.empty(4 * MOST_NODES)
     size = log_lik.shape[1]
     for site in range(site_start, site_end):
-        a, b = factor_start[site], factor_start[site + 1]
+        a = factor_start[site]
+        b = factor_start[site + 1]
         if factor_response[a] == factor_response[b - 1]:  # the only answer of its instant
-            out_mean[factor_response[a]], out_var[factor_response[a]] = (
-                cavity_mean[site],
-                cavity_var[site],
-            )
+            out_mean[factor_response[a]] = cavity_mean[site]
+            out_var[factor_response[a]] = cavity_var[site]
             continue
         # a wide look: without one answer the distribution is wider than with all of them
         n, first, stride, lo, gap = _tilted_weights(
@@ -384,7 +409,9 @@ def leave_each_out(
                     )
                 q[k] = np.log(max(p[k], 1e-300)) - log_f
                 top = max(top, q[k])
-            total, s1, s2 = 0.0, 0.0, 0.0
+            total = 0.0
+            s1 = 0.0
+            s2 = 0.0
             for k in range(n):
                 x = start + step * (first + stride * k) if stride > 0 else lo + gap * k
                 weight = np.exp(q[k] - top)

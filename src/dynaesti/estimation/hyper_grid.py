@@ -1,8 +1,9 @@
 """The finite list of priors that learning averages over, grown and refined where the evidence lies.
 
-Each hyper-parameter to be learned is an axis of log values with a weak normal prior; the list is their product. Rounds of evaluation add
-nodes beyond an end that still carries weight and between nodes where the weight is, so that the best value never sits at an
-edge unnoticed. A constant curve (bandwidth ∞) stands beside the grid with a small prior probability of its own.
+Each hyper-parameter to be learned is an axis of log values with a weak normal prior; the list is
+their product. Rounds of evaluation add nodes beyond an end that still carries weight and between
+nodes where the weight is, so that the best value never sits at an edge unnoticed. A constant curve
+(bandwidth ∞) stands beside the grid with a small prior probability of its own.
 """
 
 from collections.abc import Callable
@@ -17,18 +18,24 @@ from dynaesti.errors import InputError
 from dynaesti.model import BandwidthKernel, BaseKernel, Kernel, Periodic, as_kernel
 
 R = TypeVar("R")
-BANDWIDTH_CENTRE, BANDWIDTH_SD = 0.3, 0.7  # of log h, in spans
+# of log h, in spans
+BANDWIDTH_CENTRE = 0.3
+BANDWIDTH_SD = 0.7
 AMPLITUDE_SD = 1.0
 POPULATION_FINEST = 0.3  # of log h: a population mixes what lies between
-POPULATION_WAVES = 50  # shortest bandwidth tried for a population, in fractions of the typical span: features cost its square
+# shortest bandwidth tried for a population, in fractions of the typical span: features cost its
+# square
+POPULATION_WAVES = 50
 SHARE_SD = 0.8  # of the log ratio of two leaves' amplitudes
 STATIC_PRIOR = 0.05
 MOST_WAVES = (
     400  # shortest bandwidth that is tried for kernels with features, in fractions of the span
 )
 NEGLIGIBLE = 1e-2  # weight at an end of an axis that may be ignored
-HOPELESS = 1e-6  # a neighbour with so small a share of the best one's weight excuses a grid point from evaluation;
-POPULATION_HOPELESS = 3e-2  # for a population, where weights are shares of people, and such priors would be pruned anyway
+# a neighbour with so small a share of the best one's weight excuses a grid point from evaluation;
+HOPELESS = 1e-6
+# for a population, where weights are shares of people, and such priors would be pruned anyway
+POPULATION_HOPELESS = 3e-2
 ROUNDS = 14
 MOST_AXES = 4
 MOST_POINTS = 2500  # of a grid with more than two
@@ -54,7 +61,9 @@ class Axis:
 
 @dataclass(frozen=True)
 class GridPoint(Generic[R]):
-    """A prior, its result, its log prior mass in the list, and its place on the axes (None for a constant curve)."""
+    """A prior, its result, its log prior mass in the list, and its place on the axes (None for a
+    constant curve).
+    """
 
     kernel: Kernel
     result: R
@@ -91,7 +100,10 @@ class HyperGrid:
 
 @dataclass(frozen=True)
 class UnitVarianceGrid(HyperGrid):
-    """A space whose kernels are scaled to total variance 1: amplitudes then say how the variance is shared."""
+    """A space whose kernels are scaled to total variance 1.
+
+    Amplitudes then say how the variance is shared.
+    """
 
     def at(self, point: tuple[float, ...]) -> Kernel:
         return _of_unit_variance(super().at(point))
@@ -105,13 +117,19 @@ def _of_unit_variance(kernel: Kernel) -> Kernel:
 
 
 def _scaled(summand: BaseKernel, weight: float) -> BaseKernel:
-    """The leaf with unit amplitude and a weight: every kernel has the field, but not the class they share."""
+    """The leaf with unit amplitude and a weight.
+
+    Every kernel has the field, but not the class they share.
+    """
     changes = {"weight": weight, "amplitude": 1.0}
     return replace(summand, **changes)
 
 
 def population_grid(kernel: Kernel, span: float, gap: float) -> UnitVarianceGrid:
-    """The axes of a kernel of total variance 1: open bandwidths, and the shares of leaves whose amplitude is to be learned."""
+    """The axes of a kernel of total variance 1.
+
+    Open bandwidths, and the shares of leaves whose amplitude is to be learned.
+    """
     summands = kernel.summands
     axes = [
         replace(
@@ -144,9 +162,12 @@ def population_grid(kernel: Kernel, span: float, gap: float) -> UnitVarianceGrid
 def curve_grid(
     kernel: Kernel, span: float, gap: float, unit_prior: bool, spread: float
 ) -> HyperGrid:
-    """The axes of a kernel: each open bandwidth, and one common amplitude where amplitudes are open.
+    """The axes of a kernel.
 
-    `gap` is the typical distance of neighbouring instants: no data can show a shorter bandwidth. `spread` centres the amplitude.
+    Each open bandwidth, and one common amplitude where amplitudes are open.
+
+    `gap` is the typical distance of neighbouring instants: no data can show a shorter bandwidth.
+    `spread` centres the amplitude.
     """
     summands = kernel.summands
     axes = [
@@ -176,7 +197,8 @@ def _bounded(axes: list[Axis]) -> None:
     """Refuse more hyper-parameters to be learned than a grid can have axes."""
     if len(axes) > MOST_AXES:
         raise InputError(
-            f"kernel: {len(axes)} bandwidths and amplitudes are to be learned, whose every combination would be tried; "
+            f"kernel: {len(axes)} bandwidths and amplitudes are to be learned, whose every "
+            f"combination would be tried; "
             f"{MOST_AXES} at most, so give numbers for the others"
         )
 
@@ -210,7 +232,10 @@ def _bandwidth_axis(k: int, summand: BandwidthKernel, span: float, gap: float) -
 
 
 def first_nodes(space: HyperGrid) -> list[Array]:
-    """The grid before the data have spoken, in prior sds around the centre; coarser where several axes multiply."""
+    """The grid before the data have spoken, in prior sds around the centre.
+
+    Coarser where several axes multiply.
+    """
     steps = np.arange(-2.5, 2.6, 0.5) if len(space.axes) == 1 else np.arange(-2.0, 1.1, 1.0)
     return [
         np.unique(np.maximum(steps * axis.sd + axis.centre, axis.lowest)) for axis in space.axes
@@ -223,10 +248,12 @@ def refine_grid(
     weigh: Callable[[list[R], Array], Array],
     pick: bool = False,
 ) -> list[GridPoint[R]]:
-    """Evaluate the space's priors, growing and refining the grid by the weights that `weigh(results, log masses)` gives them.
+    """Evaluate the space's priors, growing and refining the grid by the weights that
+    `weigh(results, log masses)` gives them.
 
-    Ends that carry weight are pushed out first, faster each round; nodes are added between others only once the best lies inside. With
-    `pick` the grid is refined to the finest step around the best.
+    Ends that carry weight are pushed out first, faster each round; nodes are added between others
+    only once the best lies inside. With `pick` the grid is refined to the finest step around the
+    best.
     """
     nodes = first_nodes(space)
     known: dict[Kernel, R] = {}
@@ -255,7 +282,10 @@ def _evaluate_all(
     evaluate: Callable[[list[Kernel]], list[R]],
     weigh: Callable[[list[R], Array], Array],
 ) -> list[GridPoint[R]]:
-    """Every promising point of the grid and the constants beside it, with their prior masses; only new ones are evaluated."""
+    """Every promising point of the grid and the constants beside it, with their prior masses.
+
+    Only new ones are evaluated.
+    """
     keep = STATIC_PRIOR if space.static else 0.0
     masses = [_log_masses(axis, values) for axis, values in zip(space.axes, nodes, strict=True)]
     constants = [
@@ -295,7 +325,10 @@ def _promising(
     known: dict[Kernel, R],
     weigh: Callable[[list[R], Array], Array],
 ) -> list[tuple[float, ...]]:
-    """Grid points whose nearest evaluated point is not hopelessly behind the best; all of them on a single axis."""
+    """Grid points whose nearest evaluated point is not hopelessly behind the best.
+
+    All of them on a single axis.
+    """
     points = list(product(*nodes))
     if not known or len(space.axes) == 1:
         return points
@@ -344,10 +377,14 @@ def _marginal(found: list[GridPoint[R]], shares: Array, axis: int, values: Array
 
 
 def _grow(axis: Axis, values: Array, share: Array, pick: bool, growth: int) -> Array:
-    """New nodes of one axis: beyond an end that carries weight, else between the nodes that carry nearly all of it."""
+    """New nodes of one axis.
+
+    Beyond an end that carries weight, else between the nodes that carry nearly all of it.
+    """
     if values.size == 1:
         return values
-    best, stride = int(share.argmax()), 0.5 * axis.sd
+    best = int(share.argmax())
+    stride = 0.5 * axis.sd
     out = [stride * k for k in range(1, 2 + growth)]
     new: list[float] = []
     if share[0] > NEGLIGIBLE and values[0] > axis.lowest:

@@ -1,4 +1,8 @@
-"""The grid of abilities: fine enough for the steepest item, wide enough for the farthest person; item likelihoods tabulated on it."""
+"""The grid of abilities.
+
+Fine enough for the steepest item, wide enough for the farthest person; item likelihoods tabulated
+on it.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +21,9 @@ REACH = (
 )  # of the ability grid, in standard deviations: wider ones where someone needs them
 ROOM = 1.5  # kept free between the farthest ability (three sds included) and the grid's end
 CELLS = (20, 40, 80, 160)  # grid steps to a standard deviation
-MANY_ROWS, COARSE = (
-    100_000,
-    10,
-)  # more rows than this may have wider cells: else they alone would fill the memory
+# more rows than this may have wider cells: else they alone would fill the memory
+MANY_ROWS = 100_000
+COARSE = 10
 RESOLVED = 0.35  # log units that the steepest row may change by within a cell
 
 
@@ -41,16 +44,24 @@ def ability_grid(bank: ItemBank, farthest: float = 0.0) -> Array:
 
 
 def check_reach(farthest: float) -> None:
-    """Refuse abilities so far out that no grid of rows reaches them: what lies beyond would be made up."""
+    """Refuse abilities so far out that no grid of rows reaches them.
+
+    What lies beyond would be made up.
+    """
     if not farthest + ROOM <= REACH[-1]:
         raise InputError(
-            f"abilities reach {farthest:.3g} standard deviations from the population's mean, beyond the {REACH[-1] - ROOM:g} "
-            "that can be computed with; are anchors and answers on one scale, and the responses coded the right way round?"
+            f"abilities reach {farthest:.3g} standard deviations from the population's mean, "
+            f"beyond the {REACH[-1] - ROOM:g} "
+            "that can be computed with; are anchors and answers on one scale, and the responses "
+            "coded the right way round?"
         )
 
 
 def check_probability(bank: ItemBank, log_evidence: float, answers: int) -> None:
-    """Refuse a log probability above 0 of answers that have probabilities: the numbers have failed, and nothing told of them is right."""
+    """Refuse a log probability above 0 of answers that have probabilities.
+
+    The numbers have failed, and nothing told of them is right.
+    """
     discrete = all(
         block.model.categorical or isinstance(block.model, PoissonItem) for block in bank.blocks
     )
@@ -58,8 +69,10 @@ def check_probability(bank: ItemBank, log_evidence: float, answers: int) -> None
         discrete and log_evidence > EVIDENCE_SLACK * (1 + answers)
     ):
         raise InputError(
-            f"the log probability of these {answers:,} answers came out as {log_evidence:+.6g}, which is impossible: items "
-            "are steeper, or lie farther off, than can be computed with; use priors='weak', and look at `fixed` and the "
+            f"the log probability of these {answers:,} answers came out as {log_evidence:+.6g}, "
+            f"which is impossible: items "
+            "are steeper, or lie farther off, than can be computed with; use priors='weak', and "
+            "look at `fixed` and the "
             "responses"
         )
 

@@ -1,7 +1,9 @@
-"""Items that a fit has never seen join it: learned from the answers of everyone who met one, all that was learned before held still.
+"""Items that a fit has never seen join it.
 
-It is the EM of any fit, with the M-step for the new items alone, under the priors of the items that are there. They take the model and
-the categories of the others.
+Learned from the answers of everyone who met one, all that was learned before held still.
+
+It is the EM of any fit, with the M-step for the new items alone, under the priors of the items that
+are there. They take the model and the categories of the others.
 """
 
 from __future__ import annotations
@@ -30,7 +32,9 @@ from dynaesti.estimation.start_values import unit_of
 from dynaesti.model import GaussianItem, ItemBank, ItemBlock, ItemPrior
 
 NEW_ITEMS_HINT = "; new_items=True lets new ones in"
-ROUNDS, STILL = 100, 0.01  # of EM, and the largest step at rest, in standard errors
+# of EM, and the largest step at rest, in standard errors
+ROUNDS = 100
+STILL = 0.01
 LOOSE = 1e-4  # tolerance of grafting on the way
 
 
@@ -54,10 +58,14 @@ def extend_models(models: Labels | None, size: int) -> Labels | None:
 
 
 class NewItemFit:
-    """New items on their way into a fit: first a place among the others, then what the answers say of them."""
+    """New items on their way into a fit.
+
+    First a place among the others, then what the answers say of them.
+    """
 
     def __init__(self, fit: FittedModel, labels: Labels, more: Responses) -> None:
-        self.fit, self.count = fit, labels.size - len(fit.coding.models)
+        self.fit = fit
+        self.count = labels.size - len(fit.coding.models)
         pattern = _pattern(fit.coding)
         self.coding = replace(
             fit.coding,
@@ -86,13 +94,17 @@ class NewItemFit:
             return build_site_layout(responses, self.coding, self.bank)
         except ResponseError as error:
             raise InputError(
-                f"{error} (new items take the categories of the others; fit again where theirs differ)"
+                f"{error} (new items take the categories of the others; fit again where theirs "
+                f"differ)"
             ) from None
 
     def learned(self, answers: SiteLayout) -> dict[str, Any]:
         """Coding, bank and covariance of the fit with these items in it."""
-        fit, kernels = self.fit, list(self.fit.kernels)
-        e_step, bank, size = EStep(answers, fit.options["threads"]), self.bank, self.count
+        fit = self.fit
+        kernels = list(self.fit.kernels)
+        e_step = EStep(answers, fit.options["threads"])
+        bank = self.bank
+        size = self.count
         grid = ability_grid(bank, fit.options["farthest"])
         sites: list[Any] = [None] * len(kernels)
         for _ in range(ROUNDS):
@@ -117,7 +129,8 @@ class NewItemFit:
                 break
         else:
             warnings.warn(
-                f"the new items did not come to rest within {ROUNDS} steps (last step {step:.2g} standard errors); their "
+                f"the new items did not come to rest within {ROUNDS} steps (last step {step:.2g} "
+                f"standard errors); their "
                 "answers say little, so take them with care until the next fit or refresh",
                 ConvergenceWarning,
                 stacklevel=4,
@@ -170,7 +183,8 @@ def _pattern(coding: ResponseCoding) -> int:
     kinds = {(type(model), model.signed) for model in coding.models}
     if len(kinds) > 1:
         raise InputError(
-            f"item: new items cannot join a fit whose items have {len(kinds)} models, since an update does not tell theirs; "
+            f"item: new items cannot join a fit whose items have {len(kinds)} models, since an "
+            f"update does not tell theirs; "
             "fit again with them"
         )
     rows = [tuple(row) for row in coding.table.tolist()]

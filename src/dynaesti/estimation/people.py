@@ -1,6 +1,7 @@
 """Everyone at once: a look at all people's answers with given items, and what it adds up to.
 
-Whatever a look tells of the items is a sum over people. So people may be anywhere: in memory, in shards on disk, on other machines.
+Whatever a look tells of the items is a sum over people. So people may be anywhere: in memory, in
+shards on disk, on other machines.
 """
 
 from __future__ import annotations
@@ -63,7 +64,10 @@ def sum_e_steps(parts: Sequence[EStepResult]) -> EStepResult:
 
 
 class People(Protocol):
-    """Everyone, wherever their answers are kept. Settled sites are remembered from look to look, to begin the next one with."""
+    """Everyone, wherever their answers are kept.
+
+    Settled sites are remembered from look to look, to begin the next one with.
+    """
 
     @property
     def person_summary(self) -> PersonSummary:
@@ -85,7 +89,10 @@ class People(Protocol):
         tolerance: float,
         counting: bool = True,
     ) -> EStepResult:
-        """Graft everyone's curve under every prior and add up what follows; `share` is the population's distribution over them."""
+        """Graft everyone's curve under every prior and add up what follows.
+
+        `share` is the population's distribution over them.
+        """
 
     def drop_cached(self, kernels: list[Kernel]) -> None:
         """Drop what is remembered of other priors than these."""
@@ -93,7 +100,10 @@ class People(Protocol):
     def information(
         self, bank: ItemBank, z: Array, kernels: list[Kernel], share: Array, joint: bool
     ) -> ItemInformation:
-        """What the answers say about the items together, for standard errors; after a last, tight look."""
+        """What the answers say about the items together, for standard errors.
+
+        After a last, tight look.
+        """
 
     def memory(self) -> CheckpointArrays:
         """What a checkpoint must hold for the next look to begin where the last one ended."""

@@ -1,4 +1,7 @@
-"""The population's distribution over a list of priors: learned by EM over people, from each one's evidence under each prior."""
+"""The population's distribution over a list of priors.
+
+Learned by EM over people, from each one's evidence under each prior.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,10 @@ ROUNDS = 200  # at most
 def estimate_population_weights(
     log_evidence: Array, log_prior: Array, pool: bool
 ) -> tuple[Array, Array]:
-    """(weights of each curve (priors, curves), population's prior weights); with `pool` the latter are learned."""
+    """(weights of each curve (priors, curves), population's prior weights).
+
+    With `pool` the latter are learned.
+    """
     share = (
         estimate_mixing_weights(log_evidence, log_prior)
         if pool
@@ -25,7 +31,10 @@ def estimate_population_weights(
 
 
 def estimate_mixing_weights(log_evidence: Array, log_prior: Array) -> Array:
-    """The population's distribution over priors, learned by EM; the list's own prior counts as one curve more."""
+    """The population's distribution over priors, learned by EM.
+
+    The list's own prior counts as one curve more.
+    """
     base = np.exp(log_prior - np.logaddexp.reduce(log_prior))
     if base.size == 1:
         return np.asarray(base)
@@ -42,7 +51,8 @@ def _pooled(relative: Array, base: Array, rounds: int) -> Array:
     for _ in range(rounds):
         total = base.copy()
         for c in range(curves):
-            row, s = relative[c], 0.0
+            row = relative[c]
+            s = 0.0
             for k in range(priors):
                 s += share[k] * row[k]
             s = 1.0 / max(s, 1e-300)
@@ -67,8 +77,9 @@ def mixture_log_evidence(log_evidence: Array, share: Array) -> float:
 def select_priors_greedily(log_evidence: Array, log_prior: Array, most: int, worth: float) -> Ints:
     """A few priors that serve the population nearly as well as the whole list, in its order.
 
-    One after the other, the one is taken that adds most to the evidence of all curves together, as long as it adds `worth` nats. The
-    heaviest ones would be neighbours of each other, and leave out what fewer people need, but need more.
+    One after the other, the one is taken that adds most to the evidence of all curves together, as
+    long as it adds `worth` nats. The heaviest ones would be neighbours of each other, and leave out
+    what fewer people need, but need more.
     """
 
     def evidence(chosen: list[int]) -> float:
@@ -105,7 +116,10 @@ def posterior_weights(share: Array, log_evidence: Array) -> Array:
 
 @dataclass(frozen=True)
 class PriorMixture:
-    """The list of priors that a population mixes: their log masses in the list, and their shares in the population as far as known."""
+    """The list of priors that a population mixes.
+
+    Their log masses in the list, and their shares in the population as far as known.
+    """
 
     kernels: tuple[Kernel, ...]
     log_mass: Array

@@ -1,4 +1,7 @@
-"""A live line while a fit runs: step, evidence, change, speed and time left. In a log file plain lines, and few of them."""
+"""A live line while a fit runs.
+
+Step, evidence, change, speed and time left. In a log file plain lines, and few of them.
+"""
 
 import sys
 import time
@@ -17,7 +20,9 @@ class ProgressLine:
     def __init__(self, tolerance: float, stream: TextIO | None = None) -> None:
         self.stream = sys.stderr if stream is None else stream
         self.live = bool(getattr(self.stream, "isatty", lambda: False)())
-        self.target, self.told, self.width = tolerance, -np.inf, 0
+        self.target = tolerance
+        self.told = -np.inf
+        self.width = 0
         self.changes: list[float] = []
 
     def __call__(self, step: IterationRecord) -> None:
@@ -29,7 +34,8 @@ class ProgressLine:
         )
         self.stage = step.stage
         text = (
-            f"{step.stage}: step {step.iteration}, log evidence {step.log_evidence:,.1f}, change {step.change:.2g} se, "
+            f"{step.stage}: step {step.iteration}, log evidence {step.log_evidence:,.1f}, change "
+            f"{step.change:.2g} se, "
             f"{step.rows_per_second:,.0f} answers/s, {self._left(step)}"
         )
         if self.live:

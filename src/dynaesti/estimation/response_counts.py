@@ -1,4 +1,7 @@
-"""Taking stock of answers: what the items' categories and starting values rest on. Stocks of parts add up."""
+"""Taking stock of answers.
+
+What the items' categories and starting values rest on. Stocks of parts add up.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,10 @@ MOST_CATEGORIES = 60
 
 @dataclass(frozen=True)
 class ResponseCounts:
-    """How often each item got each response; for amounts their number, mean, and squares about it."""
+    """How often each item got each response.
+
+    For amounts their number, mean, and squares about it.
+    """
 
     people: int
     number: Ints  # (items,)
@@ -33,7 +39,8 @@ class ResponseCounts:
         for part in (self, other):
             counts[:, np.searchsorted(values, part.values)] += part.counts
         both = self.number + other.number
-        apart, share = other.mean - self.mean, other.number / np.maximum(both, 1)
+        apart = other.mean - self.mean
+        share = other.number / np.maximum(both, 1)
         return ResponseCounts(
             self.people + other.people,
             both,
@@ -58,7 +65,8 @@ def amounts(models: tuple[ItemModel, ...]) -> Bools:
 
 def count_responses(responses: Responses, models: tuple[ItemModel, ...]) -> ResponseCounts:
     """Of the answers to items with these models."""
-    items, resp = responses.item, responses.resp
+    items = responses.item
+    resp = responses.resp
     size = len(models)
     mine = ~amounts(models)[items]
     values = np.unique(resp[mine])
@@ -83,6 +91,7 @@ def check_values(values: Array, models: tuple[ItemModel, ...]) -> None:
     }
     if values.size > (MOST_VALUES if kinds <= {CustomItemModel} else MOST_CATEGORIES):
         raise ResponseError(
-            f"resp: {values.size} distinct values for models with categories; recode them, or use poisson, gaussian or "
+            f"resp: {values.size} distinct values for models with categories; recode them, or use "
+            f"poisson, gaussian or "
             "beta"
         )

@@ -1,4 +1,7 @@
-"""The scale of ability: its zero and unit while items are learned, and the scale that is reported."""
+"""The scale of ability.
+
+Its zero and unit while items are learned, and the scale that is reported.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,10 @@ class Scale:
 
 
 def reported_scale(bank: ItemBank, wanted: str) -> Scale:
-    """The scale to report: of unit variance ("abilities") or of geometric-mean slope 1 ("items"). Anchored items keep their own metric whatever is wanted."""
+    """The scale to report: of unit variance ("abilities") or of geometric-mean slope 1 ("items").
+
+    Anchored items keep their own metric whatever is wanted.
+    """
     ability_scale = bank.ability_scale
     anchored = ability_scale.free_scale and any(not block.free.all() for block in bank.blocks)
     if ability_scale.free_location or anchored or ability_scale.stated:
@@ -58,14 +64,17 @@ class Point:
 def scale_step(point: Point, plain: ItemBank, weights: Array) -> ItemBank:
     """The bank after an M-step, with a Newton step of its own for the abilities' zero and unit.
 
-    EM crawls along these two, which move all items together: what the M-step moved along them is taken back. The information that people
-    hold about them and the one that the M-step goes by are both too large, so the smaller one serves.
+    EM crawls along these two, which move all items together: what the M-step moved along them is
+    taken back. The information that people hold about them and the one that the M-step goes by are
+    both too large, so the smaller one serves.
     """
-    bank, ability_scale = (
-        point.bank,
-        np.array([point.bank.ability_scale.free_location, point.bank.ability_scale.free_scale]),
+    bank = point.bank
+    ability_scale = np.array(
+        [point.bank.ability_scale.free_location, point.bank.ability_scale.free_scale]
     )
-    if bank.learns_hyperpriors:  # priors shrink thousands of thin slopes a little at every step and must not decide the unit: the evidence does
+    # priors shrink thousands of thin slopes a little at every step and must not decide the
+    # unit: the evidence does
+    if bank.learns_hyperpriors:
         held = (
             ability_scale
             / np.array([FEW_LOCATION_SD, FEW_LOG_SCALE_SD]) ** 2

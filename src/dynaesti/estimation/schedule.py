@@ -1,4 +1,7 @@
-"""The stages of a fit: a first look at some people, the list of priors, then everyone; and the standard errors."""
+"""The stages of a fit: a first look at some people, the list of priors, then everyone.
+
+And the standard errors.
+"""
 
 from __future__ import annotations
 
@@ -41,23 +44,33 @@ from dynaesti.estimation.standard_errors import (
 from dynaesti.estimation.subsample import PersonSummary
 from dynaesti.model import ItemBank, Kernel
 
-SOME, FEW = 60_000, 20_000  # sites of the first look, and of the search for priors
-ANSWERS = 100  # answers an item has in the first look, on average: fewer would mislead more than they save
+# sites of the first look, and of the search for priors
+SOME = 60_000
+FEW = 20_000
+# answers an item has in the first look, on average: fewer would mislead more than they save
+ANSWERS = 100
 FIRST_LOOK = 4  # EM steps before the search
 MOST_PRIORS = 4  # mixed at most
-WORTH, WORTH_LATE = (
-    0.5,
-    2.0,
-)  # nats of the few people's evidence that a prior must bring, and that those added late must bring together
-HARDLY = 0.01  # nats a parameter that the items gained since the search for priors, about a seventh of a standard error: no need of another
+# nats of the few people's evidence that a prior must bring, and that those added late must bring
+# together
+WORTH = 0.5
+WORTH_LATE = 2.0
+# nats a parameter that the items gained since the search for priors, about a seventh of a
+# standard error: no need of another
+HARDLY = 0.01
 STAGES = ("first look", "some people", "everyone", "everyone, with priors missed before")
-SEARCHING = 1e-2  # tolerance of grafting in the search: the evidence is stationary in the sites, so its own error is about the square
+# tolerance of grafting in the search: the evidence is stationary in the sites, so its own error
+# is about the square
+SEARCHING = 1e-2
 LOOSER = 10.0  # the first look may stop at so many times the tolerance
 
 
 @dataclass(frozen=True)
 class EMResult:
-    """What the stages leave: the last look, the priors, the trace, and the items' standard errors."""
+    """What the stages leave.
+
+    The last look, the priors, the trace, and the items' standard errors.
+    """
 
     point: Point
     priors: PriorMixture
@@ -85,7 +98,9 @@ class EMResult:
 
 
 def typical_times(person_summary: PersonSummary, some: SiteLayout) -> tuple[float, float]:
-    """Median span of the people who have any, and the typical gap between the answers of some of them."""
+    """Median span of the people who have any, and the typical gap between the answers of some of
+    them.
+    """
     spans = (person_summary.last - person_summary.first)[person_summary.last > person_summary.first]
     if not spans.size:
         return 0.0, 1.0
@@ -126,7 +141,9 @@ class EMSchedule:
         )
         if self.known is None and not self._past(1):
             bank, priors = self._first_passes(bank, priors, few, space)
-        loop, converged, again = self._loop(2, self.people, priors), False, self._past(2)
+        loop = self._loop(2, self.people, priors)
+        converged = False
+        again = self._past(2)
         if not again:
             bank, converged = loop.run(bank, self._most(), self.tolerance, self._taken(2))
             again = (
@@ -194,7 +211,8 @@ class EMSchedule:
             return None
         span, gap = typical_times(self.people.person_summary, few)
         if span <= 0:
-            first, last = self.people.person_summary.first, self.people.person_summary.last
+            first = self.people.person_summary.first
+            last = self.people.person_summary.last
             who = (
                 "everybody answered at one instant"
                 if first.min() == last.max()
@@ -226,7 +244,9 @@ class EMSchedule:
         )
 
     def _moved_on(self, bank: ItemBank) -> bool:
-        """Whether the items have moved since the search for priors, so that another might find others."""
+        """Whether the items have moved since the search for priors, so that another might find
+        others.
+        """
         everyone = [step.objective for step in self.trace if step.stage == STAGES[2]]
         by_some = any(step.stage == STAGES[1] for step in self.trace)
         return by_some or abs(everyone[-1] - everyone[0]) > HARDLY * bank.free_count
@@ -234,7 +254,10 @@ class EMSchedule:
     def _add_missed(
         self, loop: Loop, few: PeopleInMemory, bank: ItemBank, space: UnitVarianceGrid
     ) -> bool:
-        """Priors that the population uses now that the items have moved join the loop; whether there are any."""
+        """Priors that the population uses now that the items have moved join the loop.
+
+        Whether there are any.
+        """
         found = select_priors(few, bank, space)
         missed = np.array(
             [k for k, kernel in enumerate(found.kernels) if kernel not in loop.priors.kernels],
@@ -310,7 +333,9 @@ def select_priors(few: PeopleInMemory, bank: ItemBank, space: UnitVarianceGrid) 
 
 
 def _tell_edge(space: UnitVarianceGrid, kernels: list[Kernel], share: Array) -> None:
-    """Weight that piles up at the shortest bandwidth means misfit or local dependence, not learning."""
+    """Weight that piles up at the shortest bandwidth means misfit or local dependence, not
+    learning.
+    """
     for axis in space.axes:
         if axis.field != "bandwidth":
             continue
@@ -318,8 +343,10 @@ def _tell_edge(space: UnitVarianceGrid, kernels: list[Kernel], share: Array) -> 
         edge = float(share[np.array(at) <= axis.lowest + 1e-9].sum())
         if edge > 0.3:
             warnings.warn(
-                f"bandwidth: {edge:.0%} of the population's weight lies at {np.exp(axis.lowest):.3g}, the shortest that these "
-                "times can show; that is rather misfit or answers that depend on each other than change of ability",
+                f"bandwidth: {edge:.0%} of the population's weight lies at "
+                f"{np.exp(axis.lowest):.3g}, the shortest that these "
+                "times can show; that is rather misfit or answers that depend on each other than "
+                "change of ability",
                 BandwidthWarning,
                 stacklevel=6,
             )

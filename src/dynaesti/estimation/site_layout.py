@@ -19,7 +19,10 @@ ROW_PARTS = 16  # that the counts of all rows are added up in
 
 @dataclass(frozen=True)
 class SiteLayout:
-    """Everyone's answers as sites: people in order, a site for each instant, members (row, coefficient) of each site."""
+    """Everyone's answers as sites.
+
+    People in order, a site for each instant, members (row, coefficient) of each site.
+    """
 
     times: Array  # (sites,)
     site_start: Ints  # (people + 1,)
@@ -66,7 +69,10 @@ class SiteLayout:
 
     @cached_property
     def sites_by_row(self) -> list[Ints]:
-        """The sites in the order of their rows, cut between rows into parts of about the same size; where each has one."""
+        """The sites in the order of their rows, cut between rows into parts of about the same size.
+
+        Where each has one.
+        """
         order = np.argsort(self.factor_row, kind="stable")
         rows = self.factor_row[order]
         cuts = np.searchsorted(
@@ -165,21 +171,21 @@ def build_site_layout(responses: Responses, coding: ResponseCoding, bank: ItemBa
     )
     counts = depth[block_of[item]]
     begin = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    rows, coefs = np.empty(begin[-1], dtype=np.int64), np.empty(begin[-1])
+    rows = np.empty(begin[-1], dtype=np.int64)
+    coefs = np.empty(begin[-1])
     constant = np.zeros(len(responses))
     for k, block in enumerate(bank.blocks):
         mine = np.flatnonzero(block_of[item] == k)
         first = block.first_row + place[item[mine]] * block.depth
         if depth[k] == 1:
-            rows[begin[mine]], coefs[begin[mine]] = (
-                first + code[mine].astype(np.int64),
-                weight[mine],
-            )
+            rows[begin[mine]] = first + code[mine].astype(np.int64)
+            coefs[begin[mine]] = weight[mine]
             continue
         terms, constant[mine] = block.model.terms(code[mine], block.values[place[item[mine]]])
         constant[mine] *= weight[mine]
         for r in range(block.depth):
-            rows[begin[mine] + r], coefs[begin[mine] + r] = first + r, terms[:, r] * weight[mine]
+            rows[begin[mine] + r] = first + r
+            coefs[begin[mine] + r] = terms[:, r] * weight[mine]
     times = responses.clock_times
     new = np.concatenate([[True], (np.diff(responses.person) > 0) | (np.diff(times) > 0)])
     first_answer = np.flatnonzero(new)

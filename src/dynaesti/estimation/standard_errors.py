@@ -1,10 +1,11 @@
 """Standard errors of the items: the observed information as a cross-product of expected scores.
 
-By Fisher's identity the gradient of a person's log evidence by an item's parameters is the sum of expected scores of their answers to it
-under the tilted distributions. Their cross-product over people estimates the information about all items together; its inverse
-counts what the items do not know of each other. Where parameters outnumber people it is singular, so there each item has its own
-block (what its answers say, other items held) and the uncertainty that all items share is added: where the abilities' zero lies and how
-long their unit is.
+By Fisher's identity the gradient of a person's log evidence by an item's parameters is the sum of
+expected scores of their answers to it under the tilted distributions. Their cross-product over
+people estimates the information about all items together; its inverse counts what the items do not
+know of each other. Where parameters outnumber people it is singular, so there each item has its own
+block (what its answers say, other items held) and the uncertainty that all items share is added:
+where the abilities' zero lies and how long their unit is.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ CHUNK = 2000
 class ItemInformation:
     """What people's answers say about the items: sums over people, so those of parts add up."""
 
-    items: Array  # a block for each item (items, parameters, parameters), or all parameters together (parameters, parameters)
+    # a block for each item (items, parameters, parameters), or all parameters together
+    # (parameters, parameters)
+    items: Array
     unit: float  # about the abilities' unit, where it is a parameter of its own
     anchorage: Array  # (2, 2): about where the abilities' zero lies and how long their unit is
 
@@ -76,9 +79,12 @@ def collect_information(
 
 
 def item_covariances(bank: ItemBank, information: ItemInformation) -> tuple[Array, ...]:
-    """Covariance of each item's parameters, block by block: (items, parameters, parameters), zero where fixed.
+    """Covariance of each item's parameters, block by block.
 
-    Blocks whose slope is 1, so that the abilities' unit is free, have the log of that unit as one parameter more, the last.
+    (items, parameters, parameters), zero where fixed.
+
+    Blocks whose slope is 1, so that the abilities' unit is free, have the log of that unit as one
+    parameter more, the last.
     """
     if information.items.ndim == 2:
         return _from_joint(bank, information.items)
@@ -97,7 +103,10 @@ def item_covariances(bank: ItemBank, information: ItemInformation) -> tuple[Arra
 def covariances_of(
     block: ItemBlock, bank: ItemBank, information: Array, shared: Array, unit: float
 ) -> Array:
-    """The same for some items, from their own information and the uncertainty that all items share; `unit`: variance of the log unit."""
+    """The same for some items, from their own information and the uncertainty that all items share.
+
+    `unit`: variance of the log unit.
+    """
     width = block.u.shape[1]
     return _with_unit(
         block,
@@ -108,18 +117,25 @@ def covariances_of(
 
 
 def shared_covariance(information: ItemInformation) -> Array:
-    """(2, 2): of where the abilities' zero lies and of the log of their unit, which all items share."""
+    """(2, 2): of where the abilities' zero lies and of the log of their unit, which all items
+    share.
+    """
     return np.asarray(np.linalg.inv(information.anchorage + 1e-9 * np.eye(2)), dtype=np.float64)
 
 
 def sample_bank(
     bank: ItemBank, covariance: tuple[Array, ...], shared: Array, rng: np.random.Generator
 ) -> ItemBank:
-    """Items as they might be too: the abilities' zero and unit moved for all together, then each item by itself."""
+    """Items as they might be too.
+
+    The abilities' zero and unit moved for all together, then each item by itself.
+    """
     together = np.linalg.cholesky(shared + 1e-12 * np.eye(2)) @ rng.standard_normal(2)
-    blocks, ability_scale = [], bank.ability_scale
+    blocks = []
+    ability_scale = bank.ability_scale
     for block, cov in zip(bank.blocks, covariance, strict=True):
-        width, moves = block.u.shape[1], _moves(block, bank)
+        width = block.u.shape[1]
+        moves = _moves(block, bank)
         own = cov[:, :width, :width] - np.einsum("ipa,ab,iqb->ipq", moves, shared, moves)
         values, vectors = np.linalg.eigh(own)
         off = np.einsum(
@@ -150,7 +166,9 @@ def _with_unit(block: ItemBlock, bank: ItemBank, cov: Array, unit: float) -> Arr
 
 
 def likelihood_gradients(bank: ItemBank, z: Array) -> Array:
-    """Derivatives of the rows by their item's parameters, and by the metric's free ones in the last columns."""
+    """Derivatives of the rows by their item's parameters, and by the metric's free ones in the last
+    columns.
+    """
     own = bank.slopes(z)
     ability_scale = bank.ability_scale
     if not (ability_scale.free_location or ability_scale.free_scale):
@@ -166,7 +184,8 @@ def likelihood_gradients(bank: ItemBank, z: Array) -> Array:
 def _positions(bank: ItemBank) -> Array:
     """Place of each item's parameters in the bank's vector, −1 where fixed: (items, widest)."""
     width = max(block.u.shape[1] for block in bank.blocks)
-    out, used = np.full((bank.item_count, width), -1, dtype=np.int64), 0
+    out = np.full((bank.item_count, width), -1, dtype=np.int64)
+    used = 0
     for block in bank.blocks:
         place = np.full(block.u.shape, -1, dtype=np.int64)
         place[block.free] = used + np.arange(int(block.free.sum()))
@@ -177,7 +196,8 @@ def _positions(bank: ItemBank) -> Array:
 
 def _joint(bank: ItemBank, answers: SiteLayout, scores: Array) -> Array:
     """Cross-product of everyone's scores by all parameters together."""
-    size, places = bank.free_count, _positions(bank)
+    size = bank.free_count
+    places = _positions(bank)
     width = places.shape[1]
     item = bank.item_of_row()[answers.factor_row]
     extra = scores.shape[1] - width
@@ -200,7 +220,9 @@ def _joint(bank: ItemBank, answers: SiteLayout, scores: Array) -> Array:
 
 def _from_joint(bank: ItemBank, information: Array) -> tuple[Array, ...]:
     """Each item's part of the inverse of everything, priors included."""
-    total, places, size = information.copy(), _positions(bank), bank.free_count
+    total = information.copy()
+    places = _positions(bank)
+    size = bank.free_count
     for block in bank.blocks:
         at = places[block.items, : block.u.shape[1]]
         known = at >= 0
@@ -227,7 +249,8 @@ def _own(bank: ItemBank, answers: SiteLayout, scores: Array) -> Array:
         answers.factor_response[-1] + 1 < answers.factor_response.size
     ):  # amounts have several terms an answer
         first = np.flatnonzero(np.diff(answers.factor_response, prepend=-1))
-        own, item = np.add.reduceat(own, first, axis=0), item[first]
+        own = np.add.reduceat(own, first, axis=0)
+        item = item[first]
     total = np.zeros((bank.item_count, width, width))
     for p in range(width):
         for q in range(p + 1):
@@ -255,7 +278,10 @@ def _shared(block: ItemBlock, bank: ItemBank, spread: Array) -> Array:
 
 
 def _moves(block: ItemBlock, bank: ItemBank) -> Array:
-    """Derivatives of items by the abilities' zero and log unit, where nothing anchors them: (items, parameters, 2)."""
+    """Derivatives of items by the abilities' zero and log unit, where nothing anchors them.
+
+    (items, parameters, 2).
+    """
     if bank.ability_scale.free_location or isinstance(block.model, CustomItemModel):
         return np.zeros((*block.u.shape, 2))
     moves = []

@@ -1,4 +1,7 @@
-"""Where the items start: category frequencies, loadings on the first component, parameters that were given."""
+"""Where the items start.
+
+Category frequencies, loadings on the first component, parameters that were given.
+"""
 
 from __future__ import annotations
 
@@ -31,10 +34,9 @@ START_SLOPE = 1.0
 HYPER_PEOPLE = (
     10  # fewer people say too little of the unit of ability for items to be left to themselves
 )
-THIN, CROWDED = (
-    50,
-    2,
-)  # items count as sparse below so many answers of the middle one, or above so many to a person
+# items count as sparse below so many answers of the middle one, or above so many to a person
+THIN = 50
+CROWDED = 2
 
 
 def build_bank(
@@ -49,7 +51,8 @@ def build_bank(
 ) -> ItemBank:
     """All items in blocks at their starting values.
 
-    `slope`: rough signed slopes, where items may run backwards. `population`: mean and sd of the abilities, on the anchors' scale.
+    `slope`: rough signed slopes, where items may run backwards. `population`: mean and sd of the
+    abilities, on the anchors' scale.
     """
     held, begun = (
         _by_number(labels, table, name) for name, table in (("fixed", fixed), ("start", starts))
@@ -66,7 +69,8 @@ def build_bank(
     )
     enough = labels.size >= HYPER_ITEMS and response_counts.people >= HYPER_PEOPLE
     kind = "sparse" if priors == "weak" and thin and enough else priors
-    blocks, first_row = [], 0
+    blocks = []
+    first_row = 0
     for (model, size), members in keys.items():
         items = np.array(members, dtype=np.int64)
         share = _shares(response_counts, coding, items, model, size)
@@ -112,7 +116,8 @@ def build_bank(
     if population is not None:
         if not (place_fixed and slope_fixed):
             raise InputError(
-                "population: mean and sd are told on the scale of anchored items; give `fixed` slopes and difficulties too"
+                "population: mean and sd are told on the scale of anchored items; give `fixed` "
+                "slopes and difficulties too"
             )
         stated = AbilityScale(
             (population[0] - zero) / unit,
@@ -148,10 +153,13 @@ def _counted_from(
     coding: ResponseCoding,
     response_counts: ResponseCounts,
 ) -> tuple[float, float]:
-    """Zero and unit from which parameters that were given are counted, to be computed with: 0 and 1 unless they lie off that.
+    """Zero and unit from which parameters that were given are counted, to be computed with.
 
-    Starting values, weak priors and grids are all made for abilities of about mean 0 and sd 1, and slopes about 1. Measurements tell where
-    abilities lie by their means, and how far apart by their sds; items of slope 1 in common are counted in its unit exactly.
+    0 and 1 unless they lie off that.
+
+    Starting values, weak priors and grids are all made for abilities of about mean 0 and sd 1, and
+    slopes about 1. Measurements tell where abilities lie by their means, and how far apart by their
+    sds; items of slope 1 in common are counted in its unit exactly.
     """
     if any(isinstance(coding.models[k], CustomItemModel) for k in given):
         return 0.0, 1.0
@@ -163,14 +171,17 @@ def _counted_from(
     if rasch:
         if np.ptp(rasch) > 1e-6 * max(map(abs, rasch)):
             raise InputError(
-                f"item parameters: slopes from {min(rasch):g} to {max(rasch):g}, where the model has one in common; give one"
+                f"item parameters: slopes from {min(rasch):g} to {max(rasch):g}, where the model "
+                f"has one in common; give one"
             )
         return (0.0, 1.0 / rasch[0]) if abs(rasch[0] - 1.0) > 1e-9 else (0.0, 1.0)
     means, sds = response_counts.mean_and_sd()
-    slopes, places = [], []
+    slopes = []
+    places = []
     for k, values in given.items():
         if isinstance(coding.models[k], GaussianItem):
-            a, b = values.get("a"), values.get("b")
+            a = values.get("a")
+            b = values.get("b")
             if a and b is not None and sds[k] > 0:
                 slopes.append(abs(a) / sds[k])
                 places.append(b + means[k] / a)
@@ -186,7 +197,8 @@ def _counted_from(
     fixed_slopes = any(coding.models[k].has_unit_slope for k in given)
     if fixed_slopes and places and np.ptp(places) > FARTHEST_LOGITS:
         raise InputError(
-            f"item parameters: difficulties from {min(places):g} to {max(places):g} are not in logits, as a model of slope 1 "
+            f"item parameters: difficulties from {min(places):g} to {max(places):g} are not in "
+            f"logits, as a model of slope 1 "
             "has them; give the slope in common, a, with them"
         )
     unit = (
@@ -199,7 +211,8 @@ def _counted_from(
     zero = float(np.median(places)) if places else 0.0
     if not 1 / LONGEST_UNIT <= unit <= LONGEST_UNIT or abs(zero) > LONGEST_UNIT * unit:
         raise InputError(
-            f"item parameters: on a scale with zero near {zero:.3g} and a unit near {unit:.3g} nothing can be computed; use "
+            f"item parameters: on a scale with zero near {zero:.3g} and a unit near {unit:.3g} "
+            f"nothing can be computed; use "
             "another one"
         )
     return (
@@ -212,7 +225,10 @@ def _counted_from(
 def _unit_of_places(
     given: Mapping[int, Mapping[str, float]], coding: ResponseCoding, means: Array
 ) -> float:
-    """The unit that difficulties alone are in: how far apart they are told to be, against how far the shares of right answers say so."""
+    """The unit that difficulties alone are in.
+
+    How far apart they are told to be, against how far the shares of right answers say so.
+    """
     told = [
         (values["b"], -FLATTENED * log_odds(means[[k]])[0])
         for k, values in given.items()
@@ -226,20 +242,24 @@ def _unit_of_places(
     return spread if spread > 0 and not 1 / ODD_SPREAD <= spread <= ODD_SPREAD else 1.0
 
 
-FLATTENED = 1.15  # log odds of shares lie closer to 0 than difficulties: averaging over abilities flattens the curve
+# log odds of shares lie closer to 0 than difficulties: averaging over abilities flattens the
+# curve
+FLATTENED = 1.15
 SAME_PLACE = 0.05  # sd of log odds below which items are too alike to tell a unit
 LONGEST_UNIT = 1e9
-ODD_UNIT, ODD_ZERO = (
-    1.3,
-    0.5,
-)  # a scale is counted anew beyond these: its unit as a factor, its zero in units
+# a scale is counted anew beyond these: its unit as a factor, its zero in units
+ODD_UNIT = 1.3
+ODD_ZERO = 0.5
 ODD_SPREAD = 2.5  # of difficulties alone, as a factor: sds of a few say little
 FARTHEST_LOGITS = 40.0
 NO_CHANCE = 1e-9  # what a guess or slip of exactly 0 is taken as: its logit has no end
 
 
 def _holds(block: ItemBlock, kinds: tuple[str, ...]) -> bool:
-    """Whether some item's parameter of these kinds is fixed; a user's own formula says nothing of kinds."""
+    """Whether some item's parameter of these kinds is fixed.
+
+    A user's own formula says nothing of kinds.
+    """
     if isinstance(block.model, CustomItemModel):
         return False
     mine = [k for k, name in enumerate(block.model.names(block.size)) if name.startswith(kinds)]
@@ -253,7 +273,10 @@ def _level_values(
     model: ItemModel,
     response_counts: ResponseCounts,
 ) -> Array:
-    """The response that each category stands for, the lowest of those merged into it; of measurements their mean and sd."""
+    """The response that each category stands for, the lowest of those merged into it.
+
+    Of measurements their mean and sd.
+    """
     if isinstance(model, GaussianItem):
         mean, sd = response_counts.mean_and_sd()
         if not (np.isfinite(mean[items]).all() and np.isfinite(sd[items]).all()):
@@ -262,7 +285,8 @@ def _level_values(
             )
         if not (sd[items] > 0).any():
             raise ResponseError(
-                "resp: the measurements of each item are all alike; nothing can be learned from them"
+                "resp: the measurements of each item are all alike; nothing can be learned from "
+                "them"
             )
         return np.stack(
             [mean, np.where(sd > 1e-12 * np.maximum(np.abs(mean), 1e-300), sd, 1.0)], axis=1
@@ -281,7 +305,8 @@ def _level_values(
 
 def unit_of(resp: Array) -> tuple[float, float]:
     """Zero and unit of one item's measurements."""
-    mean, sd = float(resp.mean()), float(resp.std())
+    mean = float(resp.mean())
+    sd = float(resp.std())
     return mean, sd if sd > 1e-12 * max(abs(mean), 1e-300) else 1.0
 
 
@@ -312,7 +337,10 @@ def _placed(
     scale: tuple[float, float],
     values: Array,
 ) -> tuple[Array, Bools]:
-    """Starting values or fixed ones put in place of u; what is not given stays. They are told of abilities zero + unit · θ."""
+    """Starting values or fixed ones put in place of u.
+
+    What is not given stays. They are told of abilities zero + unit · θ.
+    """
     if model.has_unit_slope:  # one slope for all, which is the unit
         given = [
             {
@@ -329,7 +357,8 @@ def _placed(
     odd = [name for name in names if name not in known]
     if odd:
         raise InputError(
-            f"item parameters: a {model.name} item has no {odd[0]!r}; it has {', '.join(sorted(known))}"
+            f"item parameters: a {model.name} item has no {odd[0]!r}; it has "
+            f"{', '.join(sorted(known))}"
         )
     table = {name: np.array([float(one.get(name, np.nan)) for one in given]) for name in names}
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -347,7 +376,8 @@ def _placed(
         if lost.any() or (model.shared and np.isfinite(wanted).any()):
             k = int(lost.argmax())
             raise InputError(
-                f"item parameters: {name} = {wanted[k]:g} of item {labels[k]!r} cannot be used by itself in a {model.name} "
+                f"item parameters: {name} = {wanted[k]:g} of item {labels[k]!r} cannot be used by "
+                f"itself in a {model.name} "
                 f"item, or is out of its range; give all of {', '.join(told)}, or leave it out"
                 + (" (rating scales share their steps)" if model.shared else "")
             )
@@ -360,14 +390,18 @@ def _placed(
     if (steep & ~np.isnan(found).all(axis=1)).any():
         k = int((steep & ~np.isnan(found).all(axis=1)).argmax())
         raise InputError(
-            f"item parameters: item {labels[k]!r} is steeper than can be computed with (a slope of {STEEPEST:g} to a typical "
+            f"item parameters: item {labels[k]!r} is steeper than can be computed with (a slope "
+            f"of {STEEPEST:g} to a typical "
             "one of 1); give it a smaller slope"
         )
     return counted, free & np.isnan(found)
 
 
 def initial_signed_slopes(responses: Responses, coding: ResponseCoding) -> Array:
-    """Rough signed slopes from the first principal component of the standardised answers: which items run with it, which against."""
+    """Rough signed slopes from the first principal component of the standardised answers.
+
+    Which items run with it, which against.
+    """
     n = np.maximum(np.bincount(responses.item, minlength=responses.items.size), 1)
     score = standardised(
         responses.item, coding.code(responses, responses.item), responses.items.size

@@ -1,7 +1,9 @@
-"""Constant abilities: each person's one ability integrated over the items' rows on an even grid, as coarse as exactness allows.
+"""Constant abilities: each person's one ability integrated over the items' rows on an even grid, as
+coarse as exactness allows.
 
-The trapezoidal rule on an even grid is exact to rounding for smooth integrands once the gap is well below their width, so about thirty
-nodes around where an ability was found last do. Whether they did is seen at the ends, and by leaving out every other node.
+The trapezoidal rule on an even grid is exact to rounding for smooth integrands once the gap is well
+below their width, so about thirty nodes around where an ability was found last do. Whether they did
+is seen at the ends, and by leaving out every other node.
 """
 
 from __future__ import annotations
@@ -24,11 +26,15 @@ ENDS = 1e-8  # largest part of the mass at an end node
 def _posterior(
     members: Ints, coefs: Array, rows: Array, log_prior: Array, lo: int, n: int, p: Array
 ) -> float:
-    """Weights p of one ability at n nodes from lo on, normalised; returns the log of what they added up to, −inf where none is possible."""
+    """Weights p of one ability at n nodes from lo on, normalised.
+
+    Returns the log of what they added up to, −inf where none is possible.
+    """
     for k in range(n):
         p[k] = log_prior[lo + k]
     for j in range(members.size):
-        row, c = rows[members[j], lo : lo + n], coefs[j]
+        row = rows[members[j], lo : lo + n]
+        c = coefs[j]
         for k in range(n):
             p[k] += c * row[k]
     top = p[0]
@@ -63,16 +69,25 @@ def _integrate(
     var: Array,
     done: Bools,
 ) -> None:
-    """Log evidence, mean and variance of each one's ability; not done are those for whom the nodes are too few."""
+    """Log evidence, mean and variance of each one's ability.
+
+    Not done are those for whom the nodes are too few.
+    """
     p = np.empty(rows.shape[1])
     for q in range(people.size):
-        i, n = people[q], size[q]
-        a, b = factor_start[i], factor_start[i + 1]
+        i = people[q]
+        n = size[q]
+        a = factor_start[i]
+        b = factor_start[i + 1]
         total = _posterior(factor_row[a:b], factor_weight[a:b], rows, log_prior, lo[q], n, p)
         done[q] = False
         if not total > -np.inf or p[0] > ENDS or p[n - 1] > ENDS:
             continue
-        m, v, half, half_m, half_v = 0.0, 0.0, 0.0, 0.0, 0.0
+        m = 0.0
+        v = 0.0
+        half = 0.0
+        half_m = 0.0
+        half_v = 0.0
         for k in range(n):
             m += k * p[k]
         for k in range(n):
@@ -90,7 +105,9 @@ def _integrate(
         if not off < HALF_AGREE or FINE * FINE * v < 1.0:
             continue
         done[q] = True
-        log_z[i], mean[i], var[i] = total + np.log(gap), first + gap * (lo[q] + m), gap * gap * v
+        log_z[i] = total + np.log(gap)
+        mean[i] = first + gap * (lo[q] + m)
+        var[i] = gap * gap * v
 
 
 @jit
@@ -106,17 +123,22 @@ def _count(
     log_prior: Array,
     counts: Array,
 ) -> None:
-    """Add the weights of each one's ability, times the answers' coefficients, to their rows of `counts`."""
+    """Add the weights of each one's ability, times the answers' coefficients, to their rows of
+    `counts`.
+    """
     p = np.empty(rows.shape[1])
     for q in range(people.size):
-        i, n = people[q], size[q]
+        i = people[q]
+        n = size[q]
         w = weight[i]
         if w < 1e-9:
             continue
-        a, b = factor_start[i], factor_start[i + 1]
+        a = factor_start[i]
+        b = factor_start[i + 1]
         _posterior(factor_row[a:b], factor_weight[a:b], rows, log_prior, lo[q], n, p)
         for j in range(a, b):
-            out, c = counts[factor_row[j], lo[q] : lo[q] + n], w * factor_weight[j]
+            out = counts[factor_row[j], lo[q] : lo[q] + n]
+            c = w * factor_weight[j]
             for k in range(n):
                 out[k] += c * p[k]
 
@@ -135,14 +157,19 @@ def _score(
     slopes: Array,
     out: Array,
 ) -> None:
-    """Add to out[member] the expected score of every answer's term: mean of coefficient × slopes[row, parameter]."""
+    """Add to out[member] the expected score of every answer's term.
+
+    Mean of coefficient × slopes[row, parameter].
+    """
     p = np.empty(rows.shape[1])
     for q in range(people.size):
-        i, n = people[q], size[q]
+        i = people[q]
+        n = size[q]
         w = weight[i]
         if w < 1e-9:
             continue
-        a, b = factor_start[i], factor_start[i + 1]
+        a = factor_start[i]
+        b = factor_start[i + 1]
         _posterior(factor_row[a:b], factor_weight[a:b], rows, log_prior, lo[q], n, p)
         for j in range(a, b):
             for d in range(slopes.shape[1]):
@@ -153,7 +180,9 @@ def _score(
 
 @dataclass
 class StaticAbilityIntegrator:
-    """People's answers integrated under one normal prior N(0, variance), each over nodes around where their ability was found last."""
+    """People's answers integrated under one normal prior N(0, variance), each over nodes around
+    where their ability was found last.
+    """
 
     table: LogLikelihoodTable
     variance: float
@@ -178,10 +207,8 @@ class StaticAbilityIntegrator:
 
     def strides(self, var: Array) -> Ints:
         """The widest stride that suits each variance; 0 where none does."""
-        widest, out = (
-            FINE * np.sqrt(np.maximum(var, 0.0)) / self.table.step,
-            np.zeros(var.size, dtype=np.int64),
-        )
+        widest = FINE * np.sqrt(np.maximum(var, 0.0)) / self.table.step
+        out = np.zeros(var.size, dtype=np.int64)
         for stride in STRIDES[::-1]:
             out[widest >= stride] = stride
         return out
@@ -189,7 +216,9 @@ class StaticAbilityIntegrator:
     def integrate(
         self, people: Ints, start: tuple[Array, Array] | None, log_z: Array, mean: Array, var: Array
     ) -> Bools:
-        """Log evidence, mean and variance of each one's ability, from last time's mean and variance; whether it could be done."""
+        """Log evidence, mean and variance of each one's ability, from last time's mean and
+        variance; whether it could be done.
+        """
         done = np.zeros(people.size, dtype=bool)
         if start is not None:
             chosen = self.strides(start[1])
@@ -237,10 +266,12 @@ class StaticAbilityIntegrator:
         self, stride: int, count: int, around: tuple[Array, Array] | None
     ) -> tuple[Ints, Ints]:
         """First node and number of nodes of each person: a bracket around a mean, or everywhere."""
-        last, gap = self.nodes(stride)[1].size - 1, stride * self.table.step
+        last = self.nodes(stride)[1].size - 1
+        gap = stride * self.table.step
         if around is None:
             return np.zeros(count, dtype=np.int64), np.full(count, last + 1)
-        middle, reach = (around[0] - self.table.start) / gap, WIDTH * np.sqrt(around[1]) / gap
+        middle = (around[0] - self.table.start) / gap
+        reach = WIDTH * np.sqrt(around[1]) / gap
         lo = np.clip(np.floor(middle - reach), 0, last - 1).astype(np.int64)
         return lo, np.clip(np.ceil(middle + reach), lo + 1, last).astype(np.int64) - lo + 1
 

@@ -14,7 +14,11 @@ FEWEST = 20  # people in a sample
 
 @dataclass(frozen=True)
 class PersonSummary:
-    """A line for each person: what decides who stands for all. Two people alike in all of it are alike in their answers, or nearly."""
+    """A line for each person.
+
+    What decides who stands for all. Two people alike in all of it are alike in their answers, or
+    nearly.
+    """
 
     sites: Ints
     first: Array
@@ -41,7 +45,10 @@ class PersonSummary:
         )
 
     def sample(self, sites: int) -> Ints:
-        """People spread evenly over sizes and times, with about so many sites together; labels and order do not matter."""
+        """People spread evenly over sizes and times, with about so many sites together.
+
+        Labels and order do not matter.
+        """
         total = int(self.sites.sum())
         if total <= 1.5 * sites:
             return np.arange(self.people)

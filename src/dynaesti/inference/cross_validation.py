@@ -1,4 +1,6 @@
-"""k-fold cross-validation of priors, as the paper recommends, with exact Gaussian predictive integrals instead of draws."""
+"""k-fold cross-validation of priors, as the paper recommends, with exact Gaussian predictive
+integrals instead of draws.
+"""
 
 import numpy as np
 
@@ -15,15 +17,16 @@ def cross_validate(
     folds: int,
     seed: int,
 ) -> list[float]:
-    """Summed log predictive density of held-out emissions for each kernel; folds are drawn once for all kernels."""
+    """Summed log predictive density of held-out emissions for each kernel.
+
+    Folds are drawn once for all kernels.
+    """
     count = len(observations.emissions)
     fold = np.random.default_rng(seed).permutation(count) % min(folds, count)
     scores = np.zeros(len(kernels))
     for k in range(int(fold.max()) + 1):
-        train, held = (
-            observations.take(np.flatnonzero(fold != k)),
-            observations.take(np.flatnonzero(fold == k)),
-        )
+        train = observations.take(np.flatnonzero(fold != k))
+        held = observations.take(np.flatnonzero(fold == k))
         for j, component in enumerate(graft_components(train, kernels, solver)):
             scores[j] += _predictive(component, held)
     return [float(score) for score in scores]
@@ -34,9 +37,12 @@ def _predictive(component: GraftedCurve, held: Observations) -> float:
     count = len(held.emissions)
     single = Observations(held.axis, np.arange(count, dtype=np.float64), held.emissions, held.link)
     mean, var = component.posterior.marginals(held.offsets)
-    mean, var = mean + held.mean_at(held.offsets), var + component.kernel.nugget_variance
+    mean = mean + held.mean_at(held.offsets)
+    var = var + component.kernel.nugget_variance
     likelihood = single.likelihood
-    log_z, m, v = np.zeros(count), mean.copy(), var.copy()
+    log_z = np.zeros(count)
+    m = mean.copy()
+    v = var.copy()
     likelihood.match(np.arange(count), np.arange(count), mean, var, log_z, m, v, tabulated=False)
     exact = likelihood.is_gaussian
     log_z[exact] = likelihood.gaussian_log_density(np.flatnonzero(exact), mean[exact], var[exact])

@@ -1,8 +1,12 @@
-"""Curves on which full parallel steps cycle, crawl or leave the proper posteriors: one at a time, by a wary descent.
+"""Curves on which full parallel steps cycle, crawl or leave the proper posteriors.
 
-Steep items with heavy guessing do this. The remedies, each tried only where the one before has failed: half steps; Anderson's
-extrapolation from the last few sweeps, taken back when the residual grows; long leaps where the sweeps drift steadily past the ghost
-of a fixed point; bolder extrapolation after that; halfway retreats from improper posteriors; a fresh start with smaller steps.
+One at a time, by a wary descent.
+
+Steep items with heavy guessing do this. The remedies, each tried only where the one before has
+failed: half steps; Anderson's extrapolation from the last few sweeps, taken back when the residual
+grows; long leaps where the sweeps drift steadily past the ghost of a fixed point; bolder
+extrapolation after that; halfway retreats from improper posteriors; a fresh start with smaller
+steps.
 """
 
 from typing import Protocol
@@ -11,17 +15,18 @@ import numpy as np
 
 from dynaesti.core import Array, Bools, Ints
 
-TIMID, BOLD = (
-    (12, 2.0),
-    (8, 4.0),
-)  # extrapolation: sweeps it looks back on, growth of the residual that takes it back
-WARM_UP, REST = 6, 3  # plain sweeps before the first extrapolation, and after a failed one
-STALLED, LEAPS, LEAP = (
-    10,
-    15,
-    16.0,
-)  # sweeps without progress before leaping, how many leaps, how long
-RETREATS, RESTARTS = 6, 4
+# extrapolation: sweeps it looks back on, growth of the residual that takes it back
+TIMID = (12, 2.0)
+BOLD = (8, 4.0)
+# plain sweeps before the first extrapolation, and after a failed one
+WARM_UP = 6
+REST = 3
+# sweeps without progress before leaping, how many leaps, how long
+STALLED = 10
+LEAPS = 15
+LEAP = 16.0
+RETREATS = 6
+RESTARTS = 4
 
 
 class SweepableSites(Protocol):
@@ -44,9 +49,11 @@ class _DampedFixedPoint:
     """One curve's sites as a vector x (precisions, then shifts), moved until aim(x) = x."""
 
     def __init__(self, state: SweepableSites, job: int) -> None:
-        self.state, self.job = state, np.array([job])
+        self.state = state
+        self.job = np.array([job])
         self.where = slice(int(state.site_start[job]), int(state.site_start[job + 1]))
-        self.step, self.restarts = 0.5, 0
+        self.step = 0.5
+        self.restarts = 0
         self.depth, self.growth = TIMID
         self.x = np.concatenate([state.precision[self.where], state.shift[self.where]])
         self._forget()
@@ -56,7 +63,9 @@ class _DampedFixedPoint:
         self.fallback: Array | None = None  # the plain step in place of an extrapolation on trial
         self.proper_x = np.zeros_like(self.x)
         self.last = self.best = np.inf
-        self.rest, self.stalled, self.age = WARM_UP, 0, 0
+        self.rest = WARM_UP
+        self.stalled = 0
+        self.age = 0
         self.drift = np.zeros_like(self.x)
 
     def look(self) -> bool:
@@ -77,14 +86,16 @@ class _DampedFixedPoint:
 
     def restart(self) -> None:
         """From no sites at all, with half the step."""
-        self.step, self.restarts = 0.5 * self.step, self.restarts + 1
+        self.step = 0.5 * self.step
+        self.restarts = self.restarts + 1
         self.x = np.zeros_like(self.x)
         self._forget()
 
     def move(self, residual: float) -> None:
         """The next x, given the residual of the sweep just made."""
         if self.fallback is not None and residual > self.growth * self.last:
-            self.x, self.fallback = self.fallback, None
+            self.x = self.fallback
+            self.fallback = None
             self.seen.clear()
             self.rest = REST
             return
@@ -106,7 +117,8 @@ class _DampedFixedPoint:
         if self.stalled > STALLED:
             self.seen.clear()
             if self.stalled > STALLED + LEAPS:
-                self.stalled, self.best = 0, residual
+                self.stalled = 0
+                self.best = residual
                 self.depth, self.growth = BOLD
             self.x = self.x + (LEAP if steady else self.step) * pull
             return
@@ -126,7 +138,9 @@ class _DampedFixedPoint:
         return bool(steady)
 
     def _extrapolate(self, plain: Array, scale: Array) -> Array:
-        """Anderson: the combination of past sweeps whose pulls cancel best, in units of posterior sds."""
+        """Anderson: the combination of past sweeps whose pulls cancel best, in units of posterior
+        sds.
+        """
         xs, pulls = (np.diff(np.array(part), axis=0) for part in zip(*self.seen, strict=True))
         design = (pulls * scale).T
         if not np.isfinite(design).all():

@@ -1,4 +1,7 @@
-"""Compiled steps of expectation propagation: sites through the nugget, cavities, proposed sites, evidence."""
+"""Compiled steps of expectation propagation.
+
+Sites through the nugget, cavities, proposed sites, evidence.
+"""
 
 import numpy as np
 
@@ -18,14 +21,21 @@ def integrate_nugget(
     out_shift: Array,
     log_instant: Array,
 ) -> None:
-    """Sites on the emission's value as sites on the curve: the nugget between them is integrated out."""
+    """Sites on the emission's value as sites on the curve.
+
+    The nugget between them is integrated out.
+    """
     for job in jobs:
-        eps, total, product = nugget_variance[job], 0.0, 1.0
+        eps = nugget_variance[job]
+        total = 0.0
+        product = 1.0
         for i in range(site_start[job], site_start[job + 1]):
-            tau, nu = fixed_precision[i] + precision[i], fixed_shift[i] + shift[i]
+            tau = fixed_precision[i] + precision[i]
+            nu = fixed_shift[i] + shift[i]
             thin = 1.0 + eps * tau
             each = 1.0 / thin
-            out_precision[i], out_shift[i] = tau * each, nu * each
+            out_precision[i] = tau * each
+            out_shift[i] = nu * each
             total += 0.5 * eps * nu * nu * each
             product *= thin
             if not 1e-100 < product < 1e100:  # one logarithm for many sites
@@ -56,10 +66,11 @@ def compute_cavities(
     var: Array,
     proper: Bools,
 ) -> None:
-    """What the prior and the other groups say of each emission value (bare), and the group's own Gaussian members with them.
+    """What the prior and the other groups say of each emission value (bare), and the group's own
+    Gaussian members with them.
 
-    `mean` and `var` get the posterior, cavity × site: near the tilted moments, so where their nodes should lie.
-    A job with an improper cavity is flagged.
+    `mean` and `var` get the posterior, cavity × site: near the tilted moments, so where their nodes
+    should lie. A job with an improper cavity is flagged.
     """
     for job in jobs:
         eps = nugget_variance[job]
@@ -69,21 +80,27 @@ def compute_cavities(
                 if bent[i]:
                     proper[job] = False
                     break
-                left = 1e-13  # a Gaussian so sharp that its own cavity is lost to rounding: nothing is matched there
+                # a Gaussian so sharp that its own cavity is lost to rounding:
+                # nothing is matched there
+                left = 1e-13
             rest = 1.0 / left  # divisions are what this loop waits for: one for each quotient
             v = curve_var[i] * rest + eps
             m = (curve_mean[i] - curve_var[i] * on_shift[i]) * rest
-            cavity_mean[i], cavity_var[i] = m, v
+            cavity_mean[i] = m
+            cavity_var[i] = v
             if fixed_precision[i] != 0.0 or fixed_shift[i] != 0.0:
                 more = 1.0 / (1.0 + v * fixed_precision[i])
-                m, v = (m + v * fixed_shift[i]) * more, v * more
-            full_cavity_mean[i], full_cavity_var[i] = m, v
+                m = (m + v * fixed_shift[i]) * more
+                v = v * more
+            full_cavity_mean[i] = m
+            full_cavity_var[i] = v
             thin = 1.0 + precision[i] * v
             if not thin > 0.0:
                 proper[job] = False
                 break
             each = 1.0 / thin
-            mean[i], var[i] = (m + shift[i] * v) * each, v * each
+            mean[i] = (m + shift[i] * v) * each
+            var[i] = v * each
 
 
 @jit
@@ -100,11 +117,15 @@ def propose_sites(
     proposed_shift: Array,
     residual: Array,
 ) -> None:
-    """Where every site should move, tilted/cavity; the residual is how far tilted and posterior moments disagree."""
+    """Where every site should move, tilted/cavity.
+
+    The residual is how far tilted and posterior moments disagree.
+    """
     for job in jobs:
         worst = 0.0
         for i in range(site_start[job], site_start[job + 1]):
-            cavity, tilted = 1.0 / full_cavity_var[i], 1.0 / var[i]
+            cavity = 1.0 / full_cavity_var[i]
+            tilted = 1.0 / var[i]
             before = 1.0 / (cavity + precision[i])  # the posterior's variance
             off = mean[i] - before * (full_cavity_mean[i] * cavity + shift[i])
             worst = max(worst, max(off * off * tilted, (before * tilted - 1.0) ** 2))
@@ -125,7 +146,8 @@ def copy_sites(
     """The sites of the chosen jobs, from one place to another."""
     for job in jobs:
         for i in range(site_start[job], site_start[job + 1]):
-            to_precision[i], to_shift[i] = precision[i], shift[i]
+            to_precision[i] = precision[i]
+            to_shift[i] = shift[i]
 
 
 @jit
@@ -143,7 +165,10 @@ def site_evidence(
     for job in jobs:
         total = 0.0
         for i in range(site_start[job], site_start[job + 1]):
-            tau, nu, m, v = precision[i], shift[i], full_cavity_mean[i], full_cavity_var[i]
+            tau = precision[i]
+            nu = shift[i]
+            m = full_cavity_mean[i]
+            v = full_cavity_var[i]
             thin = 1.0 + tau * v
             total += (
                 log_z[i]

@@ -1,9 +1,11 @@
 """Grafting: parallel expectation propagation over many ragged curves.
 
-Each emission group f_i is replaced by a Gaussian site so that site × cavity has the mean and variance of f_i × cavity,
-where the cavity is the message from the prior and all other sites. All sites of all curves are refined at once, with full steps,
-until they settle. Negative site precisions are right where a likelihood is locally convex (lucky guesses) and are kept; only the
-whole posterior must stay proper. Curves that do not settle this way, few and hard, are handed one by one to `rescue`.
+Each emission group f_i is replaced by a Gaussian site so that site × cavity has the mean and
+variance of f_i × cavity, where the cavity is the message from the prior and all other sites. All
+sites of all curves are refined at once, with full steps, until they settle. Negative site
+precisions are right where a likelihood is locally convex (lucky guesses) and are kept; only the
+whole posterior must stay proper. Curves that do not settle this way, few and hard, are handed one
+by one to `rescue`.
 """
 
 from dataclasses import dataclass
@@ -29,7 +31,9 @@ SLOW = 0.7  # residuals that shrink by less than this a sweep
 
 
 class MomentMatcher(Protocol):
-    """Tilted moments of the chosen sites, written into log_z, mean and var (these two come in holding a guess)."""
+    """Tilted moments of the chosen sites, written into log_z, mean and var (these two come in
+    holding a guess).
+    """
 
     def __call__(
         self,
@@ -44,7 +48,10 @@ class MomentMatcher(Protocol):
 
 @dataclass(frozen=True)
 class EPProblem:
-    """Many curves to graft. Gaussian emissions are in the fixed part; `nugget_variance` is each curve's nugget."""
+    """Many curves to graft.
+
+    Gaussian emissions are in the fixed part; `nugget_variance` is each curve's nugget.
+    """
 
     solver: Solver
     match: MomentMatcher
@@ -71,12 +78,16 @@ class EPResult:
 
 
 class EPState:
-    """The sites of all jobs and everything that follows from them. `look` refreshes the rest for chosen jobs."""
+    """The sites of all jobs and everything that follows from them.
+
+    `look` refreshes the rest for chosen jobs.
+    """
 
     def __init__(
         self, problem: EPProblem, start: tuple[Array, Array] | None, room: Workspace
     ) -> None:
-        self.problem, self.site_start = problem, problem.solver.site_start
+        self.problem = problem
+        self.site_start = problem.solver.site_start
         self.jobs, n = np.arange(self.site_start.size - 1), int(self.site_start[-1])
         (
             self.precision,
@@ -94,7 +105,8 @@ class EPState:
             self.cavity_var,
             *inner,
         ) = room.arrays(17, n)
-        self._on, self._curve = inner[:2], inner[2:]
+        self._on = inner[:2]
+        self._curve = inner[2:]
         for part in (
             self.last_precision,
             self.last_shift,
@@ -114,7 +126,10 @@ class EPState:
         self.partition, self._instant = np.zeros(self.jobs.size), np.zeros(self.jobs.size)
 
     def look(self, jobs: Ints) -> Bools:
-        """Posteriors, cavities, tilted moments and aims of the chosen jobs; False for those that are improper."""
+        """Posteriors, cavities, tilted moments and aims of the chosen jobs.
+
+        False for those that are improper.
+        """
         p = self.problem
         integrate_nugget(
             jobs,
@@ -219,8 +234,8 @@ def graft(
 ) -> EPResult:
     """Settle the sites of all curves, from nothing or from given (precision, shift).
 
-    Warm sites that have become improper (their items have moved on) start from nothing. Where a room is given, the result lies in it: to be
-    copied before it is used again.
+    Warm sites that have become improper (their items have moved on) start from nothing. Where a
+    room is given, the result lies in it: to be copied before it is used again.
     """
     state = EPState(problem, start, room or Workspace())
     hard = _full_sweeps(state, tolerance, most_sweeps)
@@ -242,8 +257,12 @@ def graft(
 
 
 def _full_sweeps(state: EPState, tolerance: float, most_sweeps: int) -> Ints:
-    """Parallel full steps; returns the jobs that turned improper or slow, at their last proper sites."""
-    active, hard, bounds = state.jobs, [], state.site_start
+    """Parallel full steps; returns the jobs that turned improper or slow, at their last proper
+    sites.
+    """
+    active = state.jobs
+    hard = []
+    bounds = state.site_start
     previous = state.residual.copy()
     for sweep in range(most_sweeps):
         fine = state.look(active)

@@ -1,7 +1,10 @@
-"""What the curve would be without one emission: its predictive density and the moments at its own instant.
+"""What the curve would be without one emission.
 
-A group of one emission has them already: the cavity. Within a group of several, and for a constant curve where all emissions form one
-group, the others' likelihoods multiply with the cavity on nodes that are shared as long as they suffice.
+Its predictive density and the moments at its own instant.
+
+A group of one emission has them already: the cavity. Within a group of several, and for a constant
+curve where all emissions form one group, the others' likelihoods multiply with the cavity on nodes
+that are shared as long as they suffice.
 """
 
 from dataclasses import dataclass
@@ -19,7 +22,9 @@ ALONE = 24  # members up to which each gets nodes of its own
 
 @dataclass(frozen=True)
 class LeaveOneOut:
-    """Per emission: log density of the observation, and latent mean and variance of the curve, all without it."""
+    """Per emission: log density of the observation, and latent mean and variance of the curve, all
+    without it.
+    """
 
     log_density: Array
     mean: Array
@@ -28,7 +33,8 @@ class LeaveOneOut:
 
 def leave_one_out_densities(likelihood: Likelihood, component: GraftedCurve) -> LeaveOneOut:
     """Leave each emission out of one component in turn."""
-    groups, count = likelihood.groups, len(likelihood.emissions)
+    groups = likelihood.groups
+    count = len(likelihood.emissions)
     out = LeaveOneOut(np.empty(count), np.empty(count), np.empty(count))
     sizes = np.diff(groups.start)[component.groups]
     _single(likelihood, component, np.flatnonzero(sizes == 1), out)
@@ -39,20 +45,21 @@ def leave_one_out_densities(likelihood: Likelihood, component: GraftedCurve) -> 
 
 def _single(likelihood: Likelihood, component: GraftedCurve, sites: Ints, out: LeaveOneOut) -> None:
     members = likelihood.groups.members[likelihood.groups.start[component.groups[sites]]]
-    mean, var, log_z = (
-        component.cavity_mean[sites],
-        component.cavity_var[sites],
-        component.log_z[sites].copy(),
-    )
+    mean = component.cavity_mean[sites]
+    var = component.cavity_var[sites]
+    log_z = component.log_z[sites].copy()
     exact = likelihood.is_gaussian[members]
     log_z[exact] = likelihood.gaussian_log_density(members[exact], mean[exact], var[exact])
-    out.log_density[members], out.mean[members], out.var[members] = log_z, mean, var
+    out.log_density[members] = log_z
+    out.mean[members] = mean
+    out.var[members] = var
 
 
 def _several(likelihood: Likelihood, component: GraftedCurve, site: int, out: LeaveOneOut) -> None:
     """One group with many members: log Z with all of them minus log Z without each."""
     members = likelihood.groups.of(int(component.groups[site]))
-    cavity_mean, cavity_var = float(component.cavity_mean[site]), float(component.cavity_var[site])
+    cavity_mean = float(component.cavity_mean[site])
+    cavity_var = float(component.cavity_var[site])
     total_z, mean, var = _moments_without(likelihood, members, None, cavity_mean, cavity_var)
     if members.size <= ALONE:
         for member in members:
@@ -78,7 +85,8 @@ def _several(likelihood: Likelihood, component: GraftedCurve, site: int, out: Le
         out.var[rows] = np.einsum("ij,ij->i", p, (x - out.mean[rows, None]) ** 2) / mass
         log_z = top[:, 0] + np.log(mass * (x[1] - x[0])) - 0.5 * np.log(2 * np.pi * cavity_var)
         out.log_density[rows] = total_z - log_z
-        # where an emission forbids nodes, or the nodes are not wide enough without it, it gets nodes of its own
+        # where an emission forbids nodes, or the nodes are not wide enough without it, it
+        # gets nodes of its own
         for row in rows[(rest[:, [0, -1]] > top - 12).any(axis=1) | ~np.isfinite(own).all(axis=1)]:
             log_one, out.mean[row], out.var[row] = _moments_without(
                 likelihood, members, int(row), cavity_mean, cavity_var
@@ -93,8 +101,13 @@ def _moments_without(
     kept = members if left_out is None else members[members != left_out]
     group = Groups(np.array([0, kept.size]), kept)
     reach = WIDTH * np.sqrt(var)
-    lo, hi, nodes = np.array([mean - reach]), np.array([mean + reach]), np.array([NODES])
-    m, v, log_z, verdict = np.empty(1), np.empty(1), np.empty(1), np.ones(1, dtype=np.int64)
+    lo = np.array([mean - reach])
+    hi = np.array([mean + reach])
+    nodes = np.array([NODES])
+    m = np.empty(1)
+    v = np.empty(1)
+    log_z = np.empty(1)
+    verdict = np.ones(1, dtype=np.int64)
     for _ in range(ATTEMPTS):
         x = spread_nodes(lo, hi, int(nodes[0]))
         log_w = likelihood.group_values(np.array([0]), x, group) - 0.5 * (x - mean) ** 2 / var

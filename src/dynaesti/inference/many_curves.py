@@ -52,15 +52,16 @@ class Ragged:
 
     def rows(self, curve: int) -> Ints:
         """The emissions of one curve, in the order given."""
-        a, b = (
-            self.groups.start[self.site_start[curve]],
-            self.groups.start[self.site_start[curve + 1]],
-        )
+        a = self.groups.start[self.site_start[curve]]
+        b = self.groups.start[self.site_start[curve + 1]]
         return np.sort(self.groups.members[a:b])
 
     @cached_property
     def merged(self) -> Ragged:
-        """The same with all emissions of a curve in one site: for constant curves, where that is exact."""
+        """The same with all emissions of a curve in one site.
+
+        For constant curves, where that is exact.
+        """
         first, last = self.spans()
         groups = Groups(self.groups.start[self.site_start], self.groups.members)
         return Ragged(
@@ -77,7 +78,8 @@ def build_ragged(labels: Any, observations: Observations) -> Ragged:
     names = np.asarray(labels)
     if names.ndim != 1 or names.size != len(observations.emissions):
         raise InputError(
-            f"groups: {names.size} labels for {len(observations.emissions)} emissions; give one each"
+            f"groups: {names.size} labels for {len(observations.emissions)} emissions; give one "
+            f"each"
         )
     lost = np.array(
         [label is None or label != label for label in np.asarray(labels, dtype=object).tolist()]
@@ -91,10 +93,12 @@ def build_ragged(labels: Any, observations: Observations) -> Ragged:
     except TypeError:
         kinds = sorted({type(name).__name__ for name in names.tolist()})
         raise InputError(
-            f"groups: labels of different kinds ({', '.join(kinds)}) cannot be told apart; make them alike"
+            f"groups: labels of different kinds ({', '.join(kinds)}) cannot be told apart; make "
+            f"them alike"
         ) from None
     order = np.lexsort((observations.offsets, code)).astype(np.int64)
-    code, times = code[order], observations.offsets[order]
+    code = code[order]
+    times = observations.offsets[order]
     first = np.flatnonzero(np.concatenate([[True], (np.diff(code) > 0) | (np.diff(times) > 0)]))
     site_start = np.searchsorted(code[first], np.arange(unique.size + 1)).astype(np.int64)
     return Ragged(
@@ -108,7 +112,10 @@ def build_ragged(labels: Any, observations: Observations) -> Ragged:
 
 @dataclass(frozen=True)
 class ManyGrafted:
-    """One prior on all curves, and the sites it saw: one an instant, or one a curve where that is constant."""
+    """One prior on all curves, and the sites it saw.
+
+    One an instant, or one a curve where that is constant.
+    """
 
     data: Ragged
     kernel: Kernel
@@ -131,8 +138,10 @@ def graft_many(
     if is_one_number(kernel, data.observations):
         data = data.merged
     fixed = data.likelihood.fixed(data.observations.mean_at(data.observations.offsets))
-    precision, shift = np.zeros(data.times.size), np.zeros(data.times.size)
-    evidence, converged = np.zeros(len(data)), np.zeros(len(data), dtype=bool)
+    precision = np.zeros(data.times.size)
+    shift = np.zeros(data.times.size)
+    evidence = np.zeros(len(data))
+    converged = np.zeros(len(data), dtype=bool)
     offset = data.observations.mean_at(data.times)
     ends = np.array([data.times.min(), data.times.max()])
     first, last = data.spans()
@@ -143,8 +152,10 @@ def graft_many(
     within = tabulated  # so that by formula means: the table did not reach
 
     def run(curves: Ints) -> None:
-        a, b = data.site_start[curves[0]], data.site_start[curves[-1] + 1]
-        where, sites = slice(a, b), np.arange(a, b)
+        a = data.site_start[curves[0]]
+        b = data.site_start[curves[-1] + 1]
+        where = slice(a, b)
+        sites = np.arange(a, b)
         starts = data.site_start[curves[0] : curves[-1] + 2] - a
         prior = build_batched_solver(
             kernel, data.times[where], starts, first[curves], last[curves], solver
@@ -180,7 +191,8 @@ def graft_many(
                 beyond_table(data.likelihood, mean + offset[where], var) & bent
             ).any():  # data drag a curve farther than its prior
                 result = grafted(False)
-        precision[where], shift[where] = result.precision, result.shift
+        precision[where] = result.precision
+        shift[where] = result.shift
         converged[curves] = result.converged
         evidence[curves] = result.log_evidence + np.add.reduceat(fixed.constant[where], starts[:-1])
 
@@ -197,7 +209,8 @@ def predict_many(
 ) -> tuple[Array, Array]:
     """Means and variances of every curve at the times."""
     data = fit.data
-    asked, asked_start = np.tile(offsets, len(data)), offsets.size * np.arange(len(data) + 1)
+    asked = np.tile(offsets, len(data))
+    asked_start = offsets.size * np.arange(len(data) + 1)
     return predict_marginals(
         fit.kernel,
         data.times,

@@ -11,7 +11,9 @@ from dynaesti.model import POSITIVE, Link
 
 HERMITE_X, HERMITE_WEIGHTS = np.polynomial.hermite_e.hermegauss(48)
 HERMITE_WEIGHTS = HERMITE_WEIGHTS / np.sqrt(2 * np.pi)
-HEAVY = 1.0  # latent sd of a component from which on moments under a link without upper end hang on a tail that the data may have cut off
+# latent sd of a component from which on moments under a link without upper end hang on a tail
+# that the data may have cut off
+HEAVY = 1.0
 TRUSTED = 0.999  # probability within which such moments are then taken
 LEVELS = 400  # and the quantiles that they are averaged over
 
@@ -24,7 +26,10 @@ def check_level(level: float) -> None:
 
 @dataclass(frozen=True)
 class Marginals:
-    """Latent marginals: means and sds are (components, points); weights are that or (components, 1)."""
+    """Latent marginals: means and sds are (components, points).
+
+    Weights are that or (components, 1).
+    """
 
     weights: Array
     means: Array
@@ -53,16 +58,21 @@ class Marginals:
         )
 
     def heavy(self, link: Link) -> Bools:
-        """At which points mean and sd would hang on the Gaussians' far tails: a rate's logarithm is widely unknown there.
+        """At which points mean and sd would hang on the Gaussians' far tails.
 
-        e^x under a Gaussian of sd 4 has sd 9,000,000: whatever cut the tail off (twelve counts of 0, say) is not in the Gaussian.
+        A rate's logarithm is widely unknown there.
+
+        e^x under a Gaussian of sd 4 has sd 9,000,000: whatever cut the tail off (twelve counts of
+        0, say) is not in the Gaussian.
         """
         return np.asarray(((self.sds > HEAVY) & (self.weights > 0)).any(axis=0)) & (
             link.range == POSITIVE
         )
 
     def trusted_moments(self, link: Link) -> tuple[Array, Array]:
-        """Mean and sd within the central part of the distribution, where its tails are not to be trusted."""
+        """Mean and sd within the central part of the distribution, where its tails are not to be
+        trusted.
+        """
         levels = 0.5 + TRUSTED * (np.arange(LEVELS) + 0.5 - 0.5 * LEVELS) / LEVELS
         values = self.quantiles(levels, link)
         return values.mean(axis=0), values.std(axis=0)
@@ -76,7 +86,10 @@ class Marginals:
         )
 
     def quantiles(self, q: Array, link: Link) -> Array:
-        """Quantiles on the link's scale, one row a level: exact, since monotone links carry quantiles over."""
+        """Quantiles on the link's scale, one row a level.
+
+        Exact, since monotone links carry quantiles over.
+        """
         raise_where((q <= 0) | (q >= 1), "q", "not between 0 and 1", "give probabilities")
         return np.array(
             [
@@ -90,12 +103,14 @@ class Marginals:
         ends = self.means + self.sds * ndtri(q)
         if len(self.means) == 1:
             return np.asarray(ends[0])
-        lo, hi = ends.min(axis=0), ends.max(axis=0)
+        lo = ends.min(axis=0)
+        hi = ends.max(axis=0)
         x: Array = 0.5 * (lo + hi)
         for _ in range(100):
             z = (x - self.means) / self.sds
             above = self._average(ndtr(z)) - q
-            lo, hi = np.where(above < 0, x, lo), np.where(above > 0, x, hi)
+            lo = np.where(above < 0, x, lo)
+            hi = np.where(above > 0, x, hi)
             slope = self._average(np.exp(-0.5 * z**2) / (self.sds * np.sqrt(2 * np.pi)))
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
                 newton = x - above / slope

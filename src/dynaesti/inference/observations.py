@@ -1,4 +1,7 @@
-"""Times and emissions checked against each other, put behind a link and grouped by instant: what a fit works on."""
+"""Times and emissions checked against each other, put behind a link and grouped by instant.
+
+What a fit works on.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -28,7 +31,10 @@ MeanFunction: TypeAlias = float | Callable[[Any], Any]
 
 @dataclass(frozen=True)
 class Observations:
-    """Emissions at offsets on a time axis. `mean` is the prior mean of the latent curve, a number or a function of time."""
+    """Emissions at offsets on a time axis.
+
+    `mean` is the prior mean of the latent curve, a number or a function of time.
+    """
 
     axis: TimeAxis
     offsets: Array
@@ -144,7 +150,8 @@ def check_support(emissions: Emissions, link: Link) -> None:
             )
         if part.support not in (REAL, link.range):
             raise InputError(
-                f"link: {part.kind} emissions need y to be {part.support}, but under the {link.name} link y is "
+                f"link: {part.kind} emissions need y to be {part.support}, but under the "
+                f"{link.name} link y is "
                 f"{link.range}; use {part.link!r}"
             )
 
@@ -158,7 +165,9 @@ def unit_scale(observations: Observations) -> bool:
 
 
 def rough_scale(observations: Observations) -> tuple[float, float]:
-    """Crude location and spread of the latent curve, to centre a prior whose mean and amplitude are learned."""
+    """Crude location and spread of the latent curve, to centre a prior whose mean and amplitude are
+    learned.
+    """
     rough = [
         values
         for part, _ in emission_blocks(observations.emissions)
@@ -167,10 +176,8 @@ def rough_scale(observations: Observations) -> tuple[float, float]:
     if not rough:
         return 0.0, 1.0
     values = np.concatenate(rough)
-    location, quarter = (
-        float(np.median(values)),
-        float(np.subtract(*np.percentile(values, [75, 25]))) / 1.35,
-    )
+    location = float(np.median(values))
+    quarter = float(np.subtract(*np.percentile(values, [75, 25]))) / 1.35
     spread = (
         quarter if quarter > 0 else float(np.std(values))
     )  # quartiles: an outlier must not set the scale
@@ -184,6 +191,7 @@ def rough_scale(observations: Observations) -> tuple[float, float]:
 def _check_lengths(offsets: Array, emissions: Emissions) -> None:
     if offsets.size != len(emissions):
         raise InputError(
-            f"times and emissions differ in length: {offsets.size} times, {len(emissions)} emissions; "
+            f"times and emissions differ in length: {offsets.size} times, {len(emissions)} "
+            f"emissions; "
             "each emission needs its own time"
         )

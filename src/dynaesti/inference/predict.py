@@ -29,11 +29,13 @@ def predict_marginals(
 ) -> tuple[Array, Array]:
     """Mean and variance of curve j at asked[asked_start[j]:asked_start[j + 1]], for all j, flat.
 
-    Curve j has sites (precision, shift) as seen by the curve at times[starts[j]:starts[j + 1]]; its data span first[j] to last[j].
+    Curve j has sites (precision, shift) as seen by the curve at times[starts[j]:starts[j + 1]]; its
+    data span first[j] to last[j].
     """
     rising = np.lexsort((asked, np.repeat(np.arange(starts.size - 1), np.diff(asked_start))))
     first, last, asked = *span, asked[rising]
-    means, variances = np.empty(asked.size), np.empty(asked.size)
+    means = np.empty(asked.size)
+    variances = np.empty(asked.size)
     packed = (
         not depends_on_span(kernel)
         and choose_solver(kernel, int(np.diff(starts).max()), float((last - first).max()), solver)
@@ -42,7 +44,8 @@ def predict_marginals(
 
     def one_by_one(curves: Ints) -> None:
         for c in curves:
-            want, have = slice(asked_start[c], asked_start[c + 1]), slice(starts[c], starts[c + 1])
+            want = slice(asked_start[c], asked_start[c + 1])
+            have = slice(starts[c], starts[c + 1])
             if asked_start[c] == asked_start[c + 1]:
                 continue
             placed = kernel.place(float(first[c]), float(last[c]))
@@ -54,16 +57,25 @@ def predict_marginals(
 
     def together(curves: Ints) -> None:
         """The times asked for join each curve's sites as ones that say nothing."""
-        a, b = curves[0], curves[-1] + 1
-        have, want = np.diff(starts[a : b + 1]), np.diff(asked_start[a : b + 1])
+        a = curves[0]
+        b = curves[-1] + 1
+        have = np.diff(starts[a : b + 1])
+        want = np.diff(asked_start[a : b + 1])
         joint = np.concatenate([[0], np.cumsum(have + want)]).astype(np.int64)
         is_asked = np.zeros(joint[-1], dtype=bool)
         is_asked[_last_of(joint, want)] = True
-        t, tau, nu = np.empty(joint[-1]), np.zeros(joint[-1]), np.zeros(joint[-1])
-        mine, seen = slice(asked_start[a], asked_start[b]), slice(starts[a], starts[b])
-        t[is_asked], t[~is_asked] = asked[mine], times[seen]
-        tau[~is_asked], nu[~is_asked] = precision[seen], shift[seen]
-        mean, var, size = np.empty(joint[-1]), np.empty(joint[-1]), np.empty(curves.size)
+        t = np.empty(joint[-1])
+        tau = np.zeros(joint[-1])
+        nu = np.zeros(joint[-1])
+        mine = slice(asked_start[a], asked_start[b])
+        seen = slice(starts[a], starts[b])
+        t[is_asked] = asked[mine]
+        t[~is_asked] = times[seen]
+        tau[~is_asked] = precision[seen]
+        nu[~is_asked] = shift[seen]
+        mean = np.empty(joint[-1])
+        var = np.empty(joint[-1])
+        size = np.empty(curves.size)
         proper = np.ones(curves.size, dtype=bool)
         if packed:
             prior = build_batched_solver(kernel, t, joint, first[curves], last[curves], "lowrank")
@@ -73,7 +85,8 @@ def predict_marginals(
                 np.broadcast_to(kernel.cov(asked[mine], asked[mine]), asked[mine].shape)
                 - prior.squares()[is_asked]
             )
-            means[mine], variances[mine] = mean[is_asked], var[is_asked] + np.maximum(rest, 0.0)
+            means[mine] = mean[is_asked]
+            variances[mine] = var[is_asked] + np.maximum(rest, 0.0)
             return
         order = np.empty(joint[-1], dtype=np.int64)
         _merge(t, joint, have, order)  # chains go forward in time
@@ -94,9 +107,13 @@ def predict_marginals(
 
 @jit
 def _merge(t: Array, start: Ints, have: Ints, order: Ints) -> None:
-    """The rising order of each run start[j]:start[j + 1], whose first have[j] entries rise, and the others after them too."""
+    """The rising order of each run start[j]:start[j + 1], whose first have[j] entries rise, and the
+    others after them too.
+    """
     for j in range(have.size):
-        site, middle, end = start[j], start[j] + have[j], start[j + 1]
+        site = start[j]
+        middle = start[j] + have[j]
+        end = start[j + 1]
         ask = middle
         for k in range(start[j], end):
             if ask == end or (site < middle and t[site] <= t[ask]):

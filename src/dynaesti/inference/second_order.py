@@ -1,14 +1,16 @@
 """What grafting leaves out, to second order.
 
-The exact posterior is the grafted one times Π f_i/site_i, and each factor, seen from its tilted distribution, is 1 + (skewness / 6) H₃ + …
-in Hermite polynomials: site and likelihood agree up to the second moment. So nothing changes at first order; at second order two sites'
-skewnesses γ meet through their correlation ρ:
+The exact posterior is the grafted one times Π f_i/site_i, and each factor, seen from its tilted
+distribution, is 1 + (skewness / 6) H₃ + … in Hermite polynomials: site and likelihood agree up to
+the second moment. So nothing changes at first order; at second order two sites' skewnesses γ meet
+through their correlation ρ:
 
     δcov(s, t) = ½ Σ_{i≠j} γ_i γ_j ρ_si ρ_tj ρ_ij² · sd_s sd_t        δ log evidence = 1/12 Σ_{i≠j} γ_i γ_j ρ_ij³
 
-(the perturbation theory of Opper, Paquet and Winther, 2013); means move at third order only. In a curve's few weights both sums over
-pairs are products of one tensor, Σ_i γ_i φ_i ⊗ φ_i ⊗ φ_i, so the whole costs a sweep or two. It takes about nine tenths of the error in sds
-and evidence away (`make gold`), and its size says how much there was.
+(the perturbation theory of Opper, Paquet and Winther, 2013); means move at third order only. In a
+curve's few weights both sums over pairs are products of one tensor, Σ_i γ_i φ_i ⊗ φ_i ⊗ φ_i, so the
+whole costs a sweep or two. It takes about nine tenths of the error in sds and evidence away (`make
+gold`), and its size says how much there was.
 """
 
 from __future__ import annotations
@@ -57,13 +59,18 @@ def second_order_corrected(
 
 @jit
 def _pairs(phi: Array, skew: Array) -> tuple[Array, float]:
-    """Both sums over pairs of sites: (of the weights' covariance, in its own units; of the log evidence). Columns of phi are the sites' φ.
+    """Both sums over pairs of sites.
 
-    A compiled loop: libraries for large matrices would start their threads for these small ones. The tensor is the same in any order of its
-    three places, so each entry is summed once.
+    (of the weights' covariance, in its own units; of the log evidence). Columns of phi are the
+    sites' φ.
+
+    A compiled loop: libraries for large matrices would start their threads for these small ones.
+    The tensor is the same in any order of its three places, so each entry is summed once.
     """
     rank, count = phi.shape
-    cubes, wide, product = np.empty((rank, rank, rank)), np.empty((rank, rank)), np.empty(count)
+    cubes = np.empty((rank, rank, rank))
+    wide = np.empty((rank, rank))
+    product = np.empty(count)
     for a in range(rank):
         for b in range(a, rank):
             for i in range(count):
@@ -79,7 +86,8 @@ def _pairs(phi: Array, skew: Array) -> tuple[Array, float]:
     for a in range(rank):
         for i in range(count):
             own[i] += phi[a, i] * phi[a, i]
-    flat, gain = cubes.reshape((rank, rank * rank)), 0.0
+    flat = cubes.reshape((rank, rank * rank))
+    gain = 0.0
     for i in range(count):
         gain -= skew[i] ** 2 * own[i] ** 3 / 12.0
     for a in range(rank):
@@ -93,18 +101,22 @@ def _pairs(phi: Array, skew: Array) -> tuple[Array, float]:
 
 
 def _skewness(component: GraftedCurve, observations: Observations) -> tuple[Array, Array, Array]:
-    """Skewness and sd of each site's tilted distribution, and how far its value follows the curve (the nugget lies between).
+    """Skewness and sd of each site's tilted distribution, and how far its value follows the curve
+    (the nugget lies between).
 
     The third cumulant is the derivative of the variance by the cavity's natural mean.
     """
-    fixed, groups, likelihood = observations.fixed, component.groups, observations.likelihood
+    fixed = observations.fixed
+    groups = component.groups
+    likelihood = observations.likelihood
     cavity_mean, cavity_var, mean, var = tilted(component, observations)
     step = STEP * np.sqrt(cavity_var)
     bent = np.flatnonzero(likelihood.bent[groups])
     tabulated = read_from_table(component, observations, mean, var)
 
     def variance(move: Array) -> Array:
-        m, v = mean.copy(), var.copy()
+        m = mean.copy()
+        v = var.copy()
         likelihood.match(
             bent, groups, cavity_mean + move, cavity_var, np.zeros(groups.size), m, v, tabulated
         )

@@ -22,16 +22,19 @@ from dynaesti.inference.solvers.weight_space import WeightPosterior
 from dynaesti.model import Kernel
 
 MOST_FEATURES = 30_000_000  # doubles of features at a time
-PRIOR_ROOM, ROOM = (
-    5.0,
-    6.0,
-)  # sds of the prior, and of what was found at an instant, that must lie within a table for it to be read
+# sds of the prior, and of what was found at an instant, that must lie within a table for it to be
+# read
+PRIOR_ROOM = 5.0
+ROOM = 6.0
 HIGHEST_RANK = 50  # of a small form: draws get rare in more dimensions, and tensors large
 
 
 @dataclass(frozen=True)
 class GraftedCurve:
-    """A kernel and its settled sites on the groups it sees: one an instant, or a single one that holds every emission."""
+    """A kernel and its settled sites on the groups it sees.
+
+    One an instant, or a single one that holds every emission.
+    """
 
     kernel: Kernel
     solver: SolverName
@@ -91,7 +94,10 @@ def weight_space_posterior(component: GraftedCurve) -> WeightPosterior | None:
 
 
 def is_one_number(kernel: Kernel, observations: Observations) -> bool:
-    """Whether the curve is one number: then all emissions multiply into one group and quadrature over it is exact."""
+    """Whether the curve is one number.
+
+    Then all emissions multiply into one group and quadrature over it is exact.
+    """
     return kernel.static and not callable(observations.mean)
 
 
@@ -104,7 +110,8 @@ def graft_components(
 ) -> list[GraftedCurve]:
     """Graft each kernel onto the observations, from given sites where there are any.
 
-    Likelihoods are read from a table over where the prior lets the curve go; data that drag it beyond are integrated by formula.
+    Likelihoods are read from a table over where the prior lets the curve go; data that drag it
+    beyond are integrated by formula.
     """
     starts = starts or [None] * len(kernels)
     ends = observations.instants[[0, -1]]
@@ -149,7 +156,9 @@ def _graft_batch(
     starts: list[tuple[Array, Array] | None],
     wide: bool = False,
 ) -> tuple[list[GraftedCurve], Bools]:
-    """Components of one kind, and which of them went beyond the table that their likelihoods were read from."""
+    """Components of one kind, and which of them went beyond the table that their likelihoods were
+    read from.
+    """
     middle = np.array([0.5 * sum(obs.span)])
     single = np.array([obs.instants.size])  # the group that holds every emission
     every = np.arange(obs.instants.size)
@@ -233,7 +242,10 @@ def _farthest(
     centre: float,
     out: Array,
 ) -> None:
-    """How far from a table's centre each job's tilted distributions reach: what `beyond_table` asks, without arrays on the way."""
+    """How far from a table's centre each job's tilted distributions reach.
+
+    What `beyond_table` asks, without arrays on the way.
+    """
     for job in range(out.size):
         for i in range(site_start[job], site_start[job + 1]):
             if bent[i]:
@@ -249,7 +261,10 @@ def _farthest(
 
 @dataclass(frozen=True)
 class CurveMomentMatcher:
-    """Tilted moments for grafting, which knows sites but not what they observe: deviations from the prior mean, group by group."""
+    """Tilted moments for grafting, which knows sites but not what they observe.
+
+    Deviations from the prior mean, group by group.
+    """
 
     likelihood: Likelihood
     group: Ints
@@ -302,7 +317,10 @@ class CurveMomentMatcher:
 
 
 def table_covers_prior(kernel: Kernel, likelihood: Likelihood, offset: Array, times: Array) -> bool:
-    """Whether tabulated rows reach wherever this prior lets the curve go: five sds either side of its mean."""
+    """Whether tabulated rows reach wherever this prior lets the curve go.
+
+    Five sds either side of its mean.
+    """
     away = float(np.abs(offset - likelihood.centre).max())
     return bool(away + PRIOR_ROOM * np.sqrt(kernel.cov(times, times).max()) <= likelihood.reach)
 
@@ -310,8 +328,12 @@ def table_covers_prior(kernel: Kernel, likelihood: Likelihood, offset: Array, ti
 def read_from_table(
     component: GraftedCurve, observations: Observations, mean: Array, var: Array
 ) -> bool:
-    """Whether a component's likelihoods may be read from the table: its tilted distributions lie within, and all that its prior expects."""
-    likelihood, times = observations.likelihood, observations.instants[[0, -1]]
+    """Whether a component's likelihoods may be read from the table.
+
+    Its tilted distributions lie within, and all that its prior expects.
+    """
+    likelihood = observations.likelihood
+    times = observations.instants[[0, -1]]
     beyond = beyond_table(likelihood, mean, var) & likelihood.bent[component.groups]
     return not beyond.any() and table_covers_prior(
         component.kernel, likelihood, observations.mean_at(times), times
@@ -321,12 +343,13 @@ def read_from_table(
 def tilted(
     component: GraftedCurve, observations: Observations
 ) -> tuple[Array, Array, Array, Array]:
-    """At each group the cavity that its bent members see, and their tilted distribution: mean and variance each, of latent values."""
-    fixed, groups, offset = (
-        observations.fixed,
-        component.groups,
-        observations.mean_at(component.instants),
-    )
+    """At each group the cavity that its bent members see, and their tilted distribution.
+
+    Mean and variance each, of latent values.
+    """
+    fixed = observations.fixed
+    groups = component.groups
+    offset = observations.mean_at(component.instants)
     cavity_mean, cavity_var, mean, var = tilted_from(
         component.cavity_mean - offset,
         component.cavity_var,
@@ -346,7 +369,10 @@ def tilted_from(
     precision: Array,
     shift: Array,
 ) -> tuple[Array, Array, Array, Array]:
-    """The same from bare cavities, which are without the groups' own Gaussian members; all counted from the prior mean."""
+    """The same from bare cavities, which are without the groups' own Gaussian members.
+
+    All counted from the prior mean.
+    """
     full_var = cavity_var / (1.0 + cavity_var * fixed_precision)
     full_mean = full_var * (cavity_mean / cavity_var + fixed_shift)
     thin = 1.0 + precision * full_var

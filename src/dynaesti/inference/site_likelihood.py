@@ -1,7 +1,10 @@
-"""Emissions at one instant become one site: a group whose members' likelihoods multiply. Groups are matched to Gaussians.
+"""Emissions at one instant become one site.
 
-Two ways to the same tilted moments: rows on an even latent grid where few are distinct (compiled, no evaluation in the
-loop), and the families' own formulas at the nodes everywhere else (many exposures, user functions, sharp likelihoods).
+A group whose members' likelihoods multiply. Groups are matched to Gaussians.
+
+Two ways to the same tilted moments: rows on an even latent grid where few are distinct (compiled,
+no evaluation in the loop), and the families' own formulas at the nodes everywhere else (many
+exposures, user functions, sharp likelihoods).
 """
 
 from dataclasses import dataclass
@@ -65,7 +68,10 @@ class Groups:
 
 
 def group_by_instant(times: Array) -> tuple[Array, Groups]:
-    """Distinct times, rising, and the groups of emissions at each; the last group holds every emission (a static curve)."""
+    """Distinct times, rising, and the groups of emissions at each.
+
+    The last group holds every emission (a static curve).
+    """
     instants, inverse = np.unique(times, return_inverse=True)
     order = np.argsort(inverse, kind="stable").astype(np.int64)
     start = np.concatenate([[0], np.cumsum(np.bincount(inverse, minlength=instants.size))]).astype(
@@ -78,7 +84,10 @@ def group_by_instant(times: Array) -> tuple[Array, Groups]:
 
 @dataclass(frozen=True)
 class Fixed:
-    """The exactly Gaussian part of each group in natural form: exp(constant + shift·x − ½·precision·x²)."""
+    """The exactly Gaussian part of each group in natural form.
+
+    Exp(constant + shift·x − ½·precision·x²).
+    """
 
     precision: Array
     shift: Array
@@ -87,7 +96,10 @@ class Fixed:
 
 @dataclass(frozen=True)
 class Likelihood:
-    """All emissions of a fit behind their link, and the groups they form. Rows may be tabulated over centre ± reach."""
+    """All emissions of a fit behind their link, and the groups they form.
+
+    Rows may be tabulated over centre ± reach.
+    """
 
     emissions: Emissions
     link: Link
@@ -105,21 +117,27 @@ class Likelihood:
 
     def gaussian_values(self) -> tuple[Array, Array]:
         """(values, precisions) of the Gaussian emissions, zeros elsewhere."""
-        values, precision = np.zeros(len(self.emissions)), np.zeros(len(self.emissions))
+        values = np.zeros(len(self.emissions))
+        precision = np.zeros(len(self.emissions))
         for part, where in emission_blocks(self.emissions):
             exact = part.gaussian()
             if exact is not None and self.is_gaussian[where].all():
-                values[where], precision[where] = exact[0], exact[1] ** -2
+                values[where] = exact[0]
+                precision[where] = exact[1] ** -2
         return values, precision
 
     def gaussian_log_density(self, rows: Ints, mean: Array, var: Array) -> Array:
-        """Log predictive density of Gaussian emissions whose latent values have the given means and variances."""
+        """Log predictive density of Gaussian emissions whose latent values have the given means and
+        variances.
+        """
         values, precision = (part[rows] for part in self.gaussian_values())
         spread = var + 1.0 / precision
         return np.asarray(-0.5 * np.log(2 * np.pi * spread) - 0.5 * (values - mean) ** 2 / spread)
 
     def fixed(self, offset: Array) -> Fixed:
-        """The Gaussian part of every group, for x counted from `offset` (one an emission), which keeps digits."""
+        """The Gaussian part of every group, for x counted from `offset` (one an emission), which
+        keeps digits.
+        """
         values, precision = self.gaussian_values()
         away = np.where(precision > 0, values - offset, 0.0)
         with np.errstate(divide="ignore"):
@@ -150,7 +168,10 @@ class Likelihood:
 
     @cached_property
     def table(self) -> tuple[LogLikelihoodTable, Ints] | None:
-        """Rows on the latent grid and each emission's row; None where formulas at the nodes are better."""
+        """Rows on the latent grid and each emission's row.
+
+        None where formulas at the nodes are better.
+        """
         return tabulate(self.emissions, self.link, self.centre, self.reach)
 
     @cached_property
@@ -164,7 +185,10 @@ class Likelihood:
         return np.ones(self.inexact.members.size)
 
     def evaluate(self, rows: Ints, x: Array) -> Array:
-        """Log f of emissions `rows` at latent x (rows, nodes); NaN and +inf are refused by position."""
+        """Log f of emissions `rows` at latent x (rows, nodes).
+
+        NaN and +inf are refused by position.
+        """
         with np.errstate(divide="ignore", over="ignore", under="ignore"):
             values = self.emissions.log_prob(LinkedPoints(x, self.link), rows)
         bad = np.isnan(values) | (values == np.inf)
@@ -180,7 +204,8 @@ class Likelihood:
     def group_values(self, group: Ints, x: Array, groups: Groups | None = None) -> Array:
         """Log f of whole groups at latent x (groups, nodes), members multiplied."""
         groups = groups or self.inexact
-        first, counts = groups.start[group], groups.start[group + 1] - groups.start[group]
+        first = groups.start[group]
+        counts = groups.start[group + 1] - groups.start[group]
         if np.all(counts == 1):
             return self.evaluate(groups.members[first], x)
         owner = np.repeat(np.arange(group.size), counts)
@@ -207,10 +232,12 @@ class Likelihood:
         known: Array | None = None,
         wide: bool = False,
     ) -> None:
-        """Tilted moments of the chosen sites, written into log_z, mean and var, which come in holding a guess.
+        """Tilted moments of the chosen sites, written into log_z, mean and var, which come in
+        holding a guess.
 
-        `tabulated` says that the prior keeps the curve well within the table's reach; `known` is where the last integrals are kept from
-        sweep to sweep, see `match_sites_cached`. `wide` looks for mass far off too, where the guess may know nothing of it.
+        `tabulated` says that the prior keeps the curve well within the table's reach; `known` is
+        where the last integrals are kept from sweep to sweep, see `match_sites_cached`. `wide`
+        looks for mass far off too, where the guess may know nothing of it.
         """
         if tabulated and self.table is not None:
             table = self.table[0]
@@ -254,7 +281,9 @@ class Likelihood:
             return
         empty = np.diff(self.inexact.start)[group[sites]] == 0
         flat = sites[empty]
-        log_z[flat], mean[flat], var[flat] = 0.0, cavity_mean[flat], cavity_var[flat]
+        log_z[flat] = 0.0
+        mean[flat] = cavity_mean[flat]
+        var[flat] = cavity_var[flat]
         sites = sites[~empty]
         for a in range(0, sites.size, BLOCK // NODES):
             self._match_block(
@@ -271,20 +300,22 @@ class Likelihood:
     def _scanned(
         self, sites: Ints, group: Ints, cavity_mean: Array, cavity_var: Array
     ) -> tuple[Array, Array]:
-        """Brackets that hold all that counts of each tilted distribution, from a coarse look far and wide: it may have several humps."""
-        lo, hi = np.empty(sites.size), np.empty(sites.size)
+        """Brackets that hold all that counts of each tilted distribution, from a coarse look far
+        and wide: it may have several humps.
+        """
+        lo = np.empty(sites.size)
+        hi = np.empty(sites.size)
         for a in range(0, sites.size, BLOCK // SCAN.size):
             some = sites[a : a + BLOCK // SCAN.size]
             sd = np.sqrt(cavity_var[some])[:, None]
             x = cavity_mean[some, None] + sd * SCAN
             log_w = self.group_values(group[some], x) - 0.5 * SCAN**2
             counts = log_w > log_w.max(axis=1, keepdims=True) - EDGE
-            first, last = counts.argmax(axis=1), SCAN.size - 1 - counts[:, ::-1].argmax(axis=1)
+            first = counts.argmax(axis=1)
+            last = SCAN.size - 1 - counts[:, ::-1].argmax(axis=1)
             row = np.arange(some.size)
-            lo[a : a + some.size], hi[a : a + some.size] = (
-                x[row, np.maximum(first - 1, 0)],
-                x[row, np.minimum(last + 1, SCAN.size - 1)],
-            )
+            lo[a : a + some.size] = x[row, np.maximum(first - 1, 0)]
+            hi[a : a + some.size] = x[row, np.minimum(last + 1, SCAN.size - 1)]
         return lo, hi
 
     def _match_block(
@@ -309,22 +340,26 @@ class Likelihood:
         for _ in range(8 * ATTEMPTS):  # a pass serves the brackets with equally many nodes
             n = int(nodes[todo].min())
             now = todo[nodes[todo] == n]
-            at, a, b, count = sites[now], lo[now], hi[now], nodes[now]
+            at = sites[now]
+            a = lo[now]
+            b = hi[now]
+            count = nodes[now]
             x = spread_nodes(a, b, n)
             log_w = (
                 self.group_values(group[at], x)
                 - 0.5 * (x - cavity_mean[at, None]) ** 2 / cavity_var[at, None]
             )
-            m, v, lz, verdict = (
-                np.empty(now.size),
-                np.empty(now.size),
-                np.empty(now.size),
-                np.empty(now.size, dtype=np.int64),
-            )
+            m = np.empty(now.size)
+            v = np.empty(now.size)
+            lz = np.empty(now.size)
+            verdict = np.empty(now.size, dtype=np.int64)
             assess_brackets(log_w, a, b, count, m, v, lz, verdict)
-            lo[now], hi[now], nodes[now] = a, b, count
+            lo[now] = a
+            hi[now] = b
+            nodes[now] = count
             done = verdict == DONE
-            mean[at[done]], var[at[done]] = m[done], v[done]
+            mean[at[done]] = m[done]
+            var[at[done]] = v[done]
             log_z[at[done]] = lz[done] - 0.5 * np.log(2 * np.pi * cavity_var[at[done]])
             if np.any(verdict == HOPELESS):
                 self._refuse(int(group[at[verdict == HOPELESS][0]]))
@@ -332,7 +367,8 @@ class Likelihood:
             if todo.size == 0:
                 return
         raise EmissionError(
-            f"emission {self.inexact.of(int(group[sites[todo[0]]]))[0]}: its likelihood could not be integrated "
+            f"emission {self.inexact.of(int(group[sites[todo[0]]]))[0]}: its likelihood could not "
+            f"be integrated "
             f"({todo.size} sites); is it smooth and finite where the curve can be?"
         )
 
@@ -351,7 +387,10 @@ class Likelihood:
 def tabulate(
     emissions: Emissions, link: Link, centre: float, reach: float
 ) -> tuple[LogLikelihoodTable, Ints] | None:
-    """Rows of the distinct emissions on the latent grid, if they are few and a grid resolves them; and each emission's row."""
+    """Rows of the distinct emissions on the latent grid, if they are few and a grid resolves them.
+
+    And each emission's row.
+    """
     first = emissions.distinct()
     if first is None:
         return None

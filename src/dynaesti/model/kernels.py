@@ -1,8 +1,11 @@
-"""Covariance kernels over time. A kernel owns its hyper-parameters: numbers, or words that say how to learn them.
+"""Covariance kernels over time.
 
-A leaf has covariance weight · amplitude² · correlation(s, t). Sums are tuples of leaves side by side; scaling a kernel
-scales its weights, so `0.5 * Level() + 0.5 * RBF()` has total variance 1. The nugget is variance (relative to the leaf's)
-that belongs to each instant alone: it widens what an emission sees of the curve and is no part of the curve.
+A kernel owns its hyper-parameters: numbers, or words that say how to learn them.
+
+A leaf has covariance weight · amplitude² · correlation(s, t). Sums are tuples of leaves side by
+side; scaling a kernel scales its weights, so `0.5 * Level() + 0.5 * RBF()` has total variance 1.
+The nugget is variance (relative to the leaf's) that belongs to each instant alone: it widens what
+an emission sees of the curve and is no part of the curve.
 """
 
 from __future__ import annotations
@@ -23,8 +26,11 @@ Amplitude: TypeAlias = (
     float | Literal["learn"] | None
 )  # None: 1 where unit variance is a fair prior, else learned
 METHODS: tuple[Method, ...] = ("learn", "evidence", "loo", "cv")
-ROUNDING_NUGGET = 1e-10  # a nugget for rounding's sake only: sharper emissions than 1e-5 of the amplitude would cost all digits of their cavities
-SQRT3, SQRT5 = float(np.sqrt(3.0)), float(np.sqrt(5.0))
+# a nugget for rounding's sake only: sharper emissions than 1e-5 of the amplitude would cost all
+# digits of their cavities
+ROUNDING_NUGGET = 1e-10
+SQRT3 = float(np.sqrt(3.0))
+SQRT5 = float(np.sqrt(5.0))
 
 
 class Kernel(ABC):
@@ -115,7 +121,9 @@ class Sum(Kernel):
 
 @dataclass(frozen=True)
 class BaseKernel(Kernel):
-    """One simple kernel; subclasses name their hyper-parameters first, `weight` comes last and by name."""
+    """One simple kernel; subclasses name their hyper-parameters first, `weight` comes last and by
+    name.
+    """
 
     weight: float = field(default=1.0, kw_only=True)
 
@@ -123,7 +131,9 @@ class BaseKernel(Kernel):
 
     @property
     def amplitude(self) -> Amplitude:
-        """Standard deviation of the curve, before the weight (each kernel has it as a field of its own)."""
+        """Standard deviation of the curve, before the weight (each kernel has it as a field of its
+        own).
+        """
         return None
 
     @property
@@ -166,7 +176,8 @@ class BaseKernel(Kernel):
         value = getattr(self, name)
         if not isinstance(value, float):
             raise InputError(
-                f"{self.title} {name}: {value!r} is still to be set; give a number to use the kernel by itself"
+                f"{self.title} {name}: {value!r} is still to be set; give a number to use the "
+                f"kernel by itself"
             )
         return value
 
@@ -202,7 +213,8 @@ class BandwidthKernel(BaseKernel):
         if isinstance(self.bandwidth, str):
             if self.bandwidth not in METHODS:
                 raise InputError(
-                    f"bandwidth: {self.bandwidth!r} is none of {', '.join(METHODS)}, nor a positive number"
+                    f"bandwidth: {self.bandwidth!r} is none of {', '.join(METHODS)}, nor a "
+                    f"positive number"
                 )
         else:
             object.__setattr__(
@@ -274,7 +286,8 @@ class Matern(BandwidthKernel):
 class Matern12(Matern):
     """exp(−|s − t|/h): continuous, nowhere smooth (Ornstein–Uhlenbeck)."""
 
-    order, rate = 1, 1.0
+    order = 1
+    rate = 1.0
 
     def correlation(self, s: Array, t: Array) -> Array:
         return np.exp(-np.abs(self.scaled(s, t)))
@@ -284,7 +297,8 @@ class Matern12(Matern):
 class Matern32(Matern):
     """(1 + r)e⁻ʳ with r = √3|s − t|/h: one derivative."""
 
-    order, rate = 2, SQRT3
+    order = 2
+    rate = SQRT3
 
     def correlation(self, s: Array, t: Array) -> Array:
         r = SQRT3 * np.abs(self.scaled(s, t))
@@ -303,7 +317,8 @@ class Matern32(Matern):
 class Matern52(Matern):
     """(1 + r + r²/3)e⁻ʳ with r = √5|s − t|/h: two derivatives."""
 
-    order, rate = 3, SQRT5
+    order = 3
+    rate = SQRT5
 
     def correlation(self, s: Array, t: Array) -> Array:
         r = SQRT5 * np.abs(self.scaled(s, t))
@@ -321,7 +336,9 @@ class Matern52(Matern):
 
 @dataclass(frozen=True)
 class Wiener(BandwidthKernel):
-    """A random walk from the first observation on: variance start² there, amplitude² more with each bandwidth of time.
+    """A random walk from the first observation on.
+
+    Variance start² there, amplitude² more with each bandwidth of time.
 
     `start` is relative to the amplitude. Before the first observation the curve is constant.
     """
@@ -383,7 +400,9 @@ class Level(BaseKernel):
 
 @dataclass(frozen=True)
 class Trend(BaseKernel):
-    """A straight line through 0 in the middle of the data's span, with standard deviation `amplitude` at its ends."""
+    """A straight line through 0 in the middle of the data's span, with standard deviation
+    `amplitude` at its ends.
+    """
 
     amplitude: Amplitude = None
     centre: float | None = field(
@@ -398,7 +417,8 @@ class Trend(BaseKernel):
 
     @property
     def relative_nugget(self) -> float:
-        return ROUNDING_NUGGET  # the line's variance is 0 at its centre: an emission there needs something to see
+        # the line's variance is 0 at its centre: an emission there needs something to see
+        return ROUNDING_NUGGET
 
     def line(self, t: Array) -> Array:
         """The line's value at each time for unit amplitude."""
@@ -416,7 +436,10 @@ class Trend(BaseKernel):
 
 @dataclass(frozen=True)
 class Periodic(BandwidthKernel):
-    """exp(−2 sin²(π(s − t)/period)/h²): repeats each period; the bandwidth h counts within it (1 is one slow wave)."""
+    """exp(−2 sin²(π(s − t)/period)/h²).
+
+    Repeats each period; the bandwidth h counts within it (1 is one slow wave).
+    """
 
     period: float = 1.0
     bandwidth: Bandwidth = 1.0
@@ -473,7 +496,8 @@ def named_kernel(name: str) -> Kernel:
     """A prior of abilities by its name."""
     if name.lower() not in NAMED_KERNELS:
         raise InputError(
-            f"kernel: no kernel is called {name!r}; there are {', '.join(NAMED_KERNELS)}, or give one such as Level() + RBF()"
+            f"kernel: no kernel is called {name!r}; there are {', '.join(NAMED_KERNELS)}, or give "
+            f"one such as Level() + RBF()"
         )
     return NAMED_KERNELS[name.lower()]()
 

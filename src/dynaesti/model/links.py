@@ -1,4 +1,6 @@
-"""Monotone scales between the latent curve x(t), a Gaussian process, and the curve y(t) that emissions see."""
+"""Monotone scales between the latent curve x(t), a Gaussian process, and the curve y(t) that
+emissions see.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,11 +13,16 @@ from scipy.special import expit, log_expit, log_ndtr, ndtr, ndtri
 from dynaesti.core import Array
 from dynaesti.errors import InputError
 
-REAL, POSITIVE, UNIT = "any real number", "positive numbers", "numbers between 0 and 1"
+REAL = "any real number"
+POSITIVE = "positive numbers"
+UNIT = "numbers between 0 and 1"
 
 
 class Link:
-    """y = value(x), increasing; x = latent(y). The logarithms keep their digits where y rounds to 0 or 1."""
+    """y = value(x), increasing.
+
+    X = latent(y). The logarithms keep their digits where y rounds to 0 or 1.
+    """
 
     name: str
     range: str
@@ -45,7 +52,8 @@ class Link:
 class Identity(Link):
     """The curve is the Gaussian process itself."""
 
-    name, range = "identity", REAL
+    name = "identity"
+    range = REAL
 
     def value(self, x: Array) -> Array:
         return x
@@ -60,7 +68,8 @@ class Identity(Link):
 class Probit(Link):
     """y = Φ(x): a standard normal x makes y uniform on (0, 1), the paper's bounded case."""
 
-    name, range = "probit", UNIT
+    name = "probit"
+    range = UNIT
 
     def value(self, x: Array) -> Array:
         return np.asarray(ndtr(x))
@@ -81,7 +90,8 @@ class Probit(Link):
 class Logit(Link):
     """y = 1/(1 + e⁻ˣ)."""
 
-    name, range = "logit", UNIT
+    name = "logit"
+    range = UNIT
 
     def value(self, x: Array) -> Array:
         return np.asarray(expit(x))
@@ -102,7 +112,8 @@ class Logit(Link):
 class Log(Link):
     """y = eˣ, for rates."""
 
-    name, range = "log", POSITIVE
+    name = "log"
+    range = POSITIVE
 
     def value(self, x: Array) -> Array:
         return np.exp(x)
@@ -123,15 +134,18 @@ class CustomLink(Link):
     name = "custom"
 
     def __init__(self, value: Callable[[Array], Any], latent: Callable[[Array], Any]) -> None:
-        self._value, self._latent = value, latent
+        self._value = value
+        self._latent = latent
         x = np.linspace(-4.0, 4.0, 81)
         try:
-            y, back = self.value(x), self.latent(self.value(x))
+            y = self.value(x)
+            back = self.latent(self.value(x))
         except Exception as error:  # whatever the user's functions raised
             raise InputError(f"link: a function raised {type(error).__name__}: {error}") from error
         if y.shape != x.shape or not np.all(np.isfinite(y)):
             raise InputError(
-                "link: the first function must turn an array of latent values into as many finite values"
+                "link: the first function must turn an array of latent values into as many finite "
+                "values"
             )
         rises = np.diff(y)
         if not (np.all(rises > 0) or np.all(rises < 0)):
@@ -141,10 +155,8 @@ class CustomLink(Link):
         self.sign = 1 if rises[0] > 0 else -1
         with np.errstate(all="ignore"):
             far = self.value(np.array([-30.0, 30.0]))
-        above, below = (
-            bool(np.all(y > 0) and np.all(far >= 0)),
-            bool(np.all(y < 1) and np.all(far <= 1)),
-        )
+        above = bool(np.all(y > 0) and np.all(far >= 0))
+        below = bool(np.all(y < 1) and np.all(far <= 1))
         self.range = UNIT if above and below else POSITIVE if above else REAL
 
     def value(self, x: Array) -> Array:
@@ -170,13 +182,17 @@ def as_link(link: Any) -> Link:
     if isinstance(link, tuple) and len(link) == 2 and all(callable(part) for part in link):
         return CustomLink(*link)
     raise InputError(
-        f"link: {link!r} is none of {', '.join(BUILT_IN)} nor a pair of functions (latent → scale, scale → latent)"
+        f"link: {link!r} is none of {', '.join(BUILT_IN)} nor a pair of functions (latent → "
+        f"scale, scale → latent)"
     )
 
 
 @dataclass(frozen=True)
 class LinkedPoints:
-    """Latent points seen through a link; each emission family takes the form it computes best with."""
+    """Latent points seen through a link.
+
+    Each emission family takes the form it computes best with.
+    """
 
     x: Array
     link: Link

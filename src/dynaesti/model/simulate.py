@@ -1,4 +1,7 @@
-"""Data drawn from the model, for checks and power studies: tests of any item models, curves of the prior."""
+"""Data drawn from the model, for checks and power studies.
+
+Tests of any item models, curves of the prior.
+"""
 
 from dataclasses import dataclass
 from typing import Any
@@ -26,7 +29,10 @@ GRID = 241
 
 @dataclass(frozen=True)
 class SimulatedResponses:
-    """Answers drawn from the model as columns, and the truth behind them: the items' parameters, everyone's ability at each answer."""
+    """Answers drawn from the model as columns, and the truth behind them.
+
+    The items' parameters, everyone's ability at each answer.
+    """
 
     table: dict[str, Any]
     items: dict[str, Any]
@@ -45,12 +51,15 @@ def responses(
     growth: float = 0.0,
     seed: Any = 0,
 ) -> SimulatedResponses:
-    """Answers at irregular times by people whose ability is a level plus an RBF curve of total variance 1, and may grow with time.
+    """Answers at irregular times by people whose ability is a level plus an RBF curve of total
+    variance 1, and may grow with time.
 
-    `level` is the share of the variance that stays with a person; `growth` everybody's rise over the span, centred.
+    `level` is the share of the variance that stays with a person; `growth` everybody's rise over
+    the span, centred.
     """
     rng = as_rng(seed)
-    n, count = whole_number(people, "people", 1), whole_number(per_person, "per_person", 1)
+    n = whole_number(people, "people", 1)
+    count = whole_number(per_person, "per_person", 1)
     world = SimulationModel(
         item_model(model), whole_number(items, "items", 1), span, bandwidth, level, growth
     )
@@ -133,8 +142,12 @@ class SimulationModel:
     def answers(
         self, u: Array, counts: Ints, rng: np.random.Generator
     ) -> tuple[Ints, Ints, Array, Array, Array]:
-        """Answers of new people with so many each: (person, item, response, time, ability), sorted by person and time."""
-        ability, grid = self.abilities(counts.size, rng), self.grid
+        """Answers of new people with so many each.
+
+        (person, item, response, time, ability), sorted by person and time.
+        """
+        ability = self.abilities(counts.size, rng)
+        grid = self.grid
         person = np.repeat(np.arange(counts.size), counts)
         t = rng.uniform(0.0, self.span, person.size)
         order = np.lexsort((t, person))

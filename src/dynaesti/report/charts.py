@@ -1,4 +1,7 @@
-"""The report's charts as Vega-Lite specifications, built with Altair. Data come by name; the page hands them over."""
+"""The report's charts as Vega-Lite specifications, built with Altair.
+
+Data come by name; the page hands them over.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,9 @@ from typing import Any
 
 from dynaesti.errors import MissingExtraError
 
-BLUE, ORANGE, GREY = "#1f6fb4", "#c8641c", "#8a8f98"
+BLUE = "#1f6fb4"
+ORANGE = "#c8641c"
+GREY = "#8a8f98"
 PALETTE = [
     "#1f6fb4",
     "#c8641c",

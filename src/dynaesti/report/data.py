@@ -1,4 +1,7 @@
-"""The numbers behind a report: sampled where they are many, rounded, and nothing but plain lists, so that they embed as JSON."""
+"""The numbers behind a report.
+
+Sampled where they are many, rounded, and nothing but plain lists, so that they embed as JSON.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +19,11 @@ from dynaesti.report.words import findings
 from dynaesti.results import Fit, StaticComparison, item_fit
 
 LEVEL = 0.7
-MOST_PEOPLE, MOST_POINTS, MOST_ANSWERS, MOST_ITEMS = (
-    3000,
-    90_000,
-    60_000,
-    3000,
-)  # what a page of a few MB can hold
+# what a page of a few MB can hold
+MOST_PEOPLE = 3000
+MOST_POINTS = 90_000
+MOST_ANSWERS = 60_000
+MOST_ITEMS = 3000
 COHORT = 40  # times of the cohort's curve
 ABILITY_POINTS = 41
 IDENTITY = BUILT_IN["identity"]
@@ -76,7 +78,8 @@ def _times(fit: Fit, offsets: Array) -> list[Any]:
 
 
 def _facts(fit: Fit, static_comparison: StaticComparison | None, people: Ints) -> dict[str, Any]:
-    r, axis = fit.responses, fit.responses.axis
+    r = fit.responses
+    axis = fit.responses.axis
     stamps = axis.stamps and r.clock == "calendar"
     unit = "" if stamps or r.unit == UNSTATED else r.unit
     return {
@@ -127,7 +130,10 @@ def _people(fit: Fit, people: Ints) -> dict[str, Any]:
 
 
 def _answers(fit: Fit, people: Ints) -> list[dict[str, Any]]:
-    """The answers of each person that moved the curve most: time, item, response, and by how much."""
+    """The answers of each person that moved the curve most.
+
+    Time, item, response, and by how much.
+    """
     r = fit.responses
     rows = np.flatnonzero(np.isin(r.person, people))
     without = fit.without_each()[1]
@@ -215,10 +221,14 @@ def _items(fit: Fit) -> dict[str, Any]:
 def _response_functions(
     fit: Fit, z: Array, shown: Ints
 ) -> tuple[list[list[list[float]]], list[list[str]], list[bool]]:
-    """Chances of each category (but the first, which is the rest) or the mean response, item by item."""
+    """Chances of each category (but the first, which is the rest) or the mean response, item by
+    item.
+    """
     theta = fit.bank.ability_scale.theta(z)
     block_of, place = fit.bank.index_in_blocks()
-    curves, names, amounts = [], [], []
+    curves = []
+    names = []
+    amounts = []
     rows = [
         block.model.rows(block.u, theta)
         if block.model.categorical
@@ -241,9 +251,11 @@ def _response_functions(
 def _wright(fit: Fit, people: Ints) -> dict[str, Any]:
     """Abilities of people (their average over their answers) and locations of items on one scale."""
     found = fit.plot.wright_data()
-    shown, items = found["people"][people], found["items"][np.isfinite(found["items"])]
+    shown = found["people"][people]
+    items = found["items"][np.isfinite(found["items"])]
     both = np.concatenate([shown, items])
-    low, high = float(both.min()), float(both.max())
+    low = float(both.min())
+    high = float(both.max())
     room = max(0.05, 0.02 * (high - low))
     edges = np.linspace(low - room, high + room, 37)  # the same bins for both
     bars = [
@@ -266,7 +278,10 @@ def _priors(fit: Fit) -> list[dict[str, Any]]:
 
 
 def _short(fit: Fit, kernel: Kernel) -> str:
-    """A prior in a few words, where it is a level and one thing that moves; else its whole description."""
+    """A prior in a few words, where it is a level and one thing that moves.
+
+    Else its whole description.
+    """
     moving = [
         summand
         for summand in kernel.summands
@@ -323,14 +338,19 @@ def _method(fit: Fit) -> list[str]:
     )
     models = ", ".join(sorted({block.model.name for block in fit.bank.blocks}))
     return [
-        f"Dynamic item response theory: every person's ability is a Gaussian-process curve in continuous time, items ({models}) are "
-        "learned with them by EM, and each answer enters by expectation propagation (grafting), so that bands count what is unknown "
+        f"Dynamic item response theory: every person's ability is a Gaussian-process curve in "
+        f"continuous time, items ({models}) are "
+        "learned with them by EM, and each answer enters by expectation propagation (grafting), "
+        "so that bands count what is unknown "
         "about the curve.",
-        "Bandwidths and shares of variance are not picked: their distribution over the population is learned, and every person's band "
+        "Bandwidths and shares of variance are not picked: their distribution over the population "
+        "is learned, and every person's band "
         "averages over it.",
-        f"Bands are {LEVEL:.0%} credible bands of the curve, given the items. Predictions called 'without itself' leave the predicted "
+        f"Bands are {LEVEL:.0%} credible bands of the curve, given the items. Predictions called "
+        f"'without itself' leave the predicted "
         "answer out of the person's curve, not out of the items.",
         f"Options: {options}.",
-        f"dynaesti {__version__}, Python {platform.python_version()}, NumPy {np.__version__}, SciPy {scipy.__version__}, "
+        f"dynaesti {__version__}, Python {platform.python_version()}, NumPy {np.__version__}, "
+        f"SciPy {scipy.__version__}, "
         f"Numba {numba.__version__}.",
     ]

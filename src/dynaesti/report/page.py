@@ -1,4 +1,7 @@
-"""The report: one self-contained HTML page that works offline. Data go in as JSON, and every name is shown as text."""
+"""The report: one self-contained HTML page that works offline.
+
+Data go in as JSON, and every name is shown as text.
+"""
 
 from __future__ import annotations
 
@@ -24,11 +27,16 @@ def write_report(
     static_comparison: StaticComparison | None = None,
     title: str | None = None,
 ) -> Path:
-    """Write the report of a fit. `static_comparison` (evaluation.compare_with_static) adds the comparison with constant abilities."""
+    """Write the report of a fit.
+
+    `static_comparison` (evaluation.compare_with_static) adds the comparison with constant
+    abilities.
+    """
     target = Path(path)
     if target.suffix.lower() not in PAGES:
         raise InputError(
-            f"path: the report is an HTML page; {target.name} should end in .html (a browser prints it to PDF)"
+            f"path: the report is an HTML page; {target.name} should end in .html (a browser "
+            f"prints it to PDF)"
         )
     text = report_page(fit, static_comparison, title or "Abilities over time")
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -55,7 +63,8 @@ def report_page(fit: Fit, static_comparison: StaticComparison | None, title: str
     }
     for name in places:
         head, _, tail = page.partition(f"{{{{{name}}}}}")
-        places[name], page = head + places[name], tail
+        places[name] = head + places[name]
+        page = tail
     return "".join(places.values()) + page
 
 

@@ -9,16 +9,21 @@ from dynaesti.results import Fit, StaticComparison
 
 
 def findings(fit: Fit, static_comparison: StaticComparison | None = None) -> list[str]:
-    """The fit in words for people: data, convergence, scale, movement, against constant abilities, and what to look at."""
-    r, move = fit.responses, fit.movement()
+    """The fit in words for people.
+
+    Data, convergence, scale, movement, against constant abilities, and what to look at.
+    """
+    r = fit.responses
+    move = fit.movement()
     unit = "units of time" if r.unit == UNSTATED else r.unit
     ends = fit._restored(np.array([r.clock_times.min(), r.clock_times.max()]))
     first, last = (str(t)[:10] if ends.dtype.kind == "M" else f"{t:.6g}" for t in ends)
     models = sorted({block.model.name for block in fit.bank.blocks})
     words = [
-        f"{len(r):,} answers of {r.people.size:,} people to {r.items.size:,} items ({', '.join(models)}), from {first} to {last}.",
-        f"The fit {'came to rest' if fit.converged else 'did NOT come to rest'} after {len(fit.trace)} steps"
-        + ("." if fit.converged else "; raise the number of iterations."),
+        f"{len(r):,} answers of {r.people.size:,} people to {r.items.size:,} items "
+        f"({', '.join(models)}), from {first} to {last}.",
+        f"The fit {'came to rest' if fit.converged else 'did NOT come to rest'} after "
+        f"{len(fit.trace)} steps" + ("." if fit.converged else "; raise the number of iterations."),
         {
             "abilities": "Abilities have mean 0 and variance 1 in the population.",
             "items": "The unit is such that slopes have geometric mean 1.",
@@ -32,7 +37,8 @@ def findings(fit: Fit, static_comparison: StaticComparison | None = None) -> lis
             else ""
         )
         words.append(
-            f"Of the variance of ability {move['stays']:.0%} stays with a person and {1 - move['stays']:.0%} moves, on a time "
+            f"Of the variance of ability {move['stays']:.0%} stays with a person and "
+            f"{1 - move['stays']:.0%} moves, on a time "
             f"scale of about {move['bandwidth']:.3g} {unit}{reach}."
         )
     else:

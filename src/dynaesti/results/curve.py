@@ -1,4 +1,7 @@
-"""Curve: the posterior a user holds. A mixture of Gaussian processes behind a link, asked at any times."""
+"""Curve: the posterior a user holds.
+
+A mixture of Gaussian processes behind a link, asked at any times.
+"""
 
 from __future__ import annotations
 
@@ -81,7 +84,10 @@ class WeightedPrior:
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """A fitted curve. Values are on the link's scale; `curve.latent` is the same curve before the link."""
+    """A fitted curve. Values are on the link's scale.
+
+    `curve.latent` is the same curve before the link.
+    """
 
     observations: Observations
     priors: tuple[WeightedPrior, ...]
@@ -92,7 +98,8 @@ class Curve:
     solver: SolverName | None = None
     refining: bool = False  # whether it is refined wherever that can be done, now and after updates
 
-    # --- what it is made of -------------------------------------------------------------------------------
+    # --- what it is made of
+    # -------------------------------------------------------------------------------
 
     @property
     def link(self) -> Link:
@@ -131,14 +138,20 @@ class Curve:
 
     @property
     def log_evidence(self) -> float:
-        """Log probability of all emissions: under the prior, averaged over the list when learned."""
+        """Log probability of all emissions.
+
+        Under the prior, averaged over the list when learned.
+        """
         if len(self.priors) == 1 or self.method != "learn":
             return max(self.priors, key=lambda p: p.weight).log_evidence
         return float(np.logaddexp.reduce([p.log_prior + p.log_evidence for p in self.priors]))
 
     @property
     def bandwidths(self) -> Any:
-        """The list of priors as a frame: bandwidth of the first kernel that has one, kernel, log evidence, weight."""
+        """The list of priors as a frame.
+
+        Bandwidth of the first kernel that has one, kernel, log evidence, weight.
+        """
         rows = sorted(self.priors, key=lambda p: _bandwidth(p.kernel))
         return make_frame(
             {
@@ -158,7 +171,8 @@ class Curve:
             rows[int(np.searchsorted(np.cumsum([p.weight for p in rows]), 0.5))].kernel
         )
 
-    # --- values ---------------------------------------------------------------------------------------------
+    # --- values
+    # ---------------------------------------------------------------------------------------------
 
     def _offsets(self, t: Any) -> Array:
         return self.observations.axis.offsets(t, "t")
@@ -177,7 +191,10 @@ class Curve:
         )
 
     def mean(self, t: Any) -> Array:
-        """Mean of the curve at each time. Under the log link few data leave a heavy tail above: the median is steadier there."""
+        """Mean of the curve at each time.
+
+        Under the log link few data leave a heavy tail above: the median is steadier there.
+        """
         return self._moments(t)[0]
 
     def sd(self, t: Any) -> Array:
@@ -185,12 +202,14 @@ class Curve:
         return self._moments(t)[1]
 
     def _moments(self, t: Any) -> tuple[Array, Array]:
-        """Mean and sd; where a Gaussian's far tail would decide them (see `Mixture.heavy`), those of the exact posterior.
+        """Mean and sd; where a Gaussian's far tail would decide them (see `Mixture.heavy`), those
+        of the exact posterior.
 
-        Beyond the data nothing cuts that tail off, and of long series the exact posterior would take minutes: there they are those of the
-        central part of the distribution.
+        Beyond the data nothing cuts that tail off, and of long series the exact posterior would
+        take minutes: there they are those of the central part of the distribution.
         """
-        mix, offsets = self.marginals(t), self._offsets(t)
+        mix = self.marginals(t)
+        offsets = self._offsets(t)
         heavy = mix.heavy(self.link)
         if not heavy.any():
             return mix.mean(self.link), mix.sd(self.link)
@@ -201,13 +220,17 @@ class Curve:
             & (offsets <= last)
             & (self.observations.instants.size <= MOST_AUDITED)
         )
-        mean, sd = np.empty(heavy.size), np.empty(heavy.size)
-        light, outer = mix.take(~heavy), mix.take(heavy & ~inner)
-        mean[~heavy], sd[~heavy] = light.mean(self.link), light.sd(self.link)
+        mean = np.empty(heavy.size)
+        sd = np.empty(heavy.size)
+        light = mix.take(~heavy)
+        outer = mix.take(heavy & ~inner)
+        mean[~heavy] = light.mean(self.link)
+        sd[~heavy] = light.sd(self.link)
         mean[heavy & ~inner], sd[heavy & ~inner] = outer.trusted_moments(self.link)
         if inner.any():
             times = self.observations.axis.restore(offsets[inner])
-            mean[inner], sd[inner] = self._exact.mean(times), self._exact.sd(times)
+            mean[inner] = self._exact.mean(times)
+            sd[inner] = self._exact.sd(times)
         return mean, sd
 
     @cached_property
@@ -244,7 +267,8 @@ class Curve:
     @single_blas_thread()
     def sample(self, t: Any, size: int = 1, seed: int | np.random.Generator | None = None) -> Array:
         """Whole curves drawn jointly: (size, times). Each draw picks its component."""
-        size, rng = whole_number(size, "size", 1), as_rng(seed)
+        size = whole_number(size, "size", 1)
+        rng = as_rng(seed)
         offsets = self._offsets(t)
         check_size(size * max(offsets.size, 1), "size")
         weights, components = self._kept
@@ -283,15 +307,14 @@ class Curve:
         offsets = self._offsets(t)
         weights, components = self._kept
         mix = self.marginals(t)
-        first, second, rising = (
-            np.zeros(offsets.size),
-            np.zeros(offsets.size),
-            np.zeros(offsets.size),
-        )
+        first = np.zeros(offsets.size)
+        second = np.zeros(offsets.size)
+        rising = np.zeros(offsets.size)
         for w, m, sd, c in zip(weights, mix.means, mix.sds, components, strict=True):
             slope, var, cross = c.posterior.slopes(offsets)
             slope = slope + self._mean_slope(offsets)
-            # dy/dt = g′(x)·x′ with (x, x′) jointly Gaussian: x′ given x is a line plus noise, then integrate over x
+            # dy/dt = g′(x)·x′ with (x, x′) jointly Gaussian: x′ given x is a line
+            # plus noise, then integrate over x
             x = m[:, None] + sd[:, None] * HERMITE_X
             line = slope[:, None] + (cross / sd)[:, None] * HERMITE_X
             noise = np.maximum(var - (cross / sd) ** 2, 0.0)
@@ -314,11 +337,14 @@ class Curve:
             self.observations.mean_at(offsets + step) - self.observations.mean_at(offsets - step)
         ) / (2 * step)
 
-    # --- the emissions' view ----------------------------------------------------------------------------
+    # --- the emissions' view
+    # ----------------------------------------------------------------------------
 
     @cached_property
     def _left_out(self) -> tuple[Array, list[LeaveOneOut]]:
-        """Weights of the components without each emission (components, emissions), and what each then says."""
+        """Weights of the components without each emission (components, emissions), and what each
+        then says.
+        """
         weights, components = self._kept
         left = [leave_one_out_densities(self.observations.likelihood, c) for c in components]
         logs = np.log(weights)[:, None] - np.array([part.log_density for part in left])
@@ -332,7 +358,10 @@ class Curve:
         return np.asarray(-np.logaddexp.reduce(np.log(weights)[:, None] - logs, axis=0))
 
     def influence(self) -> Any:
-        """How far each emission moves the latent curve at its own time: a frame with time, loo, shift and shift_in_sd."""
+        """How far each emission moves the latent curve at its own time.
+
+        A frame with time, loo, shift and shift_in_sd.
+        """
         shares, left = self._left_out
         without = np.einsum("ki,ki->i", shares, np.array([part.mean for part in left]))
         offsets = self.observations.offsets
@@ -351,7 +380,10 @@ class Curve:
 
     @single_blas_thread()
     def update(self, times: Any, emissions: Any) -> Curve:
-        """The curve with further emissions, under the same list of priors: equals a refit, but starts from the settled sites."""
+        """The curve with further emissions, under the same list of priors.
+
+        Equals a refit, but starts from the settled sites.
+        """
         grown = self.observations.joined(times, emissions)
         starts = [
             None if c is None else _moved_sites(c, self.observations, grown)
@@ -371,17 +403,21 @@ class Curve:
         return any(c is not None and c.covariance_correction is not None for c in self.components)
 
     def refined(self) -> Curve:
-        """The curve with sds, evidence and the weights of its priors corrected to second order, at the cost of a few sweeps.
+        """The curve with sds, evidence and the weights of its priors corrected to second order, at
+        the cost of a few sweeps.
 
-        Grafting's own error in sds is a few tenths of a percent, a few percent where nearly all answers are alike; this takes most
-        of it away. Priors without a form in few weights, and those whose correction would be no small one, stay as they are, told by a
-        warning: `audit` is for these.
+        Grafting's own error in sds is a few tenths of a percent, a few percent where nearly all
+        answers are alike; this takes most of it away. Priors without a form in few weights, and
+        those whose correction would be no small one, stay as they are, told by a warning: `audit`
+        is for these.
         """
         curve, left = self._with_refined_components()
         if left > 0:
             warnings.warn(
-                f"refined: priors with {left:.0%} of the weight stay as they are, since their correction would be larger than a "
-                "second order can be trusted with, or they have no form in few weights (long bandwidths and RBF kernels have); "
+                f"refined: priors with {left:.0%} of the weight stay as they are, since their "
+                f"correction would be larger than a "
+                "second order can be trusted with, or they have no form in few weights (long "
+                "bandwidths and RBF kernels have); "
                 "see curve.audit() and curve.exact(t)",
                 ConvergenceWarning,
                 stacklevel=2,
@@ -423,16 +459,23 @@ class Curve:
 
     @single_blas_thread()
     def audit(self, draws: int = 20_000, seed: int = 0) -> Audit:
-        """Importance sampling against the exact posterior: is the Gaussian safe here, and what would be right?"""
+        """Importance sampling against the exact posterior.
+
+        Is the Gaussian safe here, and what would be right?
+        """
         from dynaesti.inference import audit_curve as audit
 
         return audit(self, draws, seed)
 
     def exact(self, t: Any, draws: int = 20_000, seed: int = 0) -> Any:
-        """Corrected marginals at the times, from the audit's draws: a frame with time, mean, sd, lower, median, upper."""
+        """Corrected marginals at the times, from the audit's draws.
+
+        A frame with time, mean, sd, lower, median, upper.
+        """
         return self.audit(draws, seed).to_frame(t)
 
-    # --- out --------------------------------------------------------------------------------------------------
+    # --- out
+    # ----------------------------------------------------------------------------------------------
 
     def grid(self, points: int = 200) -> npt.NDArray[Any]:
         """Evenly spaced times over the data's span."""
@@ -463,7 +506,9 @@ class Curve:
         return plot_curve(self.plot_data(t, level), level, ax)
 
     def plot_data(self, t: Any = None, level: float = 0.7) -> dict[str, Any]:
-        """What `plot` draws: arrays time, median, lower, upper, and the emissions' times and values where they have any."""
+        """What `plot` draws: arrays time, median, lower, upper, and the emissions' times and values
+        where they have any.
+        """
         times = self.grid() if t is None else t
         lower, upper = self.interval(times, level)
         seen = self.observations.emissions.observed() if self.shown_link is None else None
@@ -481,7 +526,8 @@ class Curve:
 
     def save(self, path: str | PathLike[str]) -> Path:
         """Save as one file without pickles; `dynaesti.load` opens it."""
-        obs, arrays = self.observations, Arrays()
+        obs = self.observations
+        arrays = Arrays()
         components = [
             None if c is None else component_header(c, f"component{k}", arrays)
             for k, c in enumerate(self.components)
@@ -523,10 +569,14 @@ class Curve:
             else " Grafting did NOT settle for every component; treat the bands with care."
         )
         return (
-            f"{len(obs.emissions)} emissions at {obs.instants.size} instants, over {obs.span[1] - obs.span[0]:.6g} "
-            f"({obs.axis.unit}); {obs.link.name} link. Bandwidth {self.bandwidth:.4g} ({self.method}), "
-            f"{len(self._kept[1])} of {len(self.priors)} priors carry the curve; log evidence {self.log_evidence:.2f}; "
-            f"settled in {self.sweeps} sweeps{', sds to second order' if self._corrected() else ''}.{known}"
+            f"{len(obs.emissions)} emissions at {obs.instants.size} instants, over "
+            f"{obs.span[1] - obs.span[0]:.6g} "
+            f"({obs.axis.unit}); {obs.link.name} link. Bandwidth {self.bandwidth:.4g} "
+            f"({self.method}), "
+            f"{len(self._kept[1])} of {len(self.priors)} priors carry the curve; log evidence "
+            f"{self.log_evidence:.2f}; "
+            f"settled in {self.sweeps} "
+            f"sweeps{', sds to second order' if self._corrected() else ''}.{known}"
         )
 
     def __repr__(self) -> str:
@@ -594,7 +644,8 @@ def from_components(
     if not all(np.isfinite(c.log_evidence) for c in components):
         odd = next(c for c in components if not np.isfinite(c.log_evidence))
         raise InputError(
-            f"the evidence of {odd.kernel.describe()} is {odd.log_evidence}: values, sds or times are too extreme for double "
+            f"the evidence of {odd.kernel.describe()} is {odd.log_evidence}: values, sds or times "
+            f"are too extreme for double "
             "precision; bring them to a common scale"
         )
     check_evidence(observations.emissions, np.array([c.log_evidence for c in components]))
@@ -618,7 +669,9 @@ def from_components(
 
 
 def check_tables(observations: Observations, component: GraftedCurve) -> None:
-    """Refuse a curve that lies where a table of the user's has nothing to say, and only goes on in a straight line."""
+    """Refuse a curve that lies where a table of the user's has nothing to say, and only goes on in
+    a straight line.
+    """
     tables = [
         (part, where)
         for part, where in emission_blocks(observations.emissions)
@@ -636,7 +689,8 @@ def check_tables(observations: Observations, component: GraftedCurve) -> None:
         if out.size:
             y = observations.link.value(value[out[:1]])[0]
             raise EmissionError(
-                f"Table: the curve lies beyond the table's grid at {out.size} of {value.size} emissions (first: emission "
+                f"Table: the curve lies beyond the table's grid at {out.size} of {value.size} "
+                f"emissions (first: emission "
                 f"{where.start + out[0]}, about {y:.4g}); tabulate log f over a wider grid"
             )
 
@@ -654,8 +708,10 @@ def warn_if_unconverged(curve: Curve) -> Curve:
     if loose:
         worst = max(loose, key=lambda c: c.residual)
         warnings.warn(
-            f"grafting did not settle for {len(loose)} of {len(components)} priors within {worst.sweeps} sweeps "
-            f"(largest residual {worst.residual:.1e} sd, {worst.kernel.describe()}); curve.audit() tells how far off the "
+            f"grafting did not settle for {len(loose)} of {len(components)} priors within "
+            f"{worst.sweeps} sweeps "
+            f"(largest residual {worst.residual:.1e} sd, {worst.kernel.describe()}); "
+            f"curve.audit() tells how far off the "
             "bands are",
             ConvergenceWarning,
             stacklevel=4,
@@ -670,8 +726,10 @@ def _moved_sites(
     if component.groups.size == 1 and component.groups[0] == old.instants.size:
         return component.precision, component.shift
     place = np.searchsorted(new.instants, old.instants)
-    precision, shift = np.zeros(new.instants.size), np.zeros(new.instants.size)
-    precision[place], shift[place] = component.precision, component.shift
+    precision = np.zeros(new.instants.size)
+    shift = np.zeros(new.instants.size)
+    precision[place] = component.precision
+    shift[place] = component.shift
     return precision, shift
 
 
@@ -687,7 +745,9 @@ def _bandwidth(kernel: Kernel) -> float:
 
 
 def _log_normal(away: Array, cov: Array) -> float:
-    """Log N(away; 0, cov), for covariances that are singular to rounding (a jitter of 1e-10 keeps them invertible)."""
+    """Log N(away; 0, cov), for covariances that are singular to rounding (a jitter of 1e-10 keeps
+    them invertible).
+    """
     size = float(np.diag(cov).max())
     root = np.linalg.cholesky(cov + 1e-10 * size * np.eye(away.size))
     half = np.linalg.solve(root, away)

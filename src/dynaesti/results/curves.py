@@ -31,7 +31,10 @@ MOST_EXACT = (
 
 @dataclass(frozen=True, eq=False)
 class Curves:
-    """Many fitted curves. `curves[label]` is a Curve; `mean`, `sd`, `quantile` answer for all of them at once."""
+    """Many fitted curves. `curves[label]` is a Curve.
+
+    `mean`, `sd`, `quantile` answer for all of them at once.
+    """
 
     data: Ragged
     fits: tuple[ManyGrafted, ...]
@@ -59,7 +62,8 @@ class Curves:
         found = np.flatnonzero(self.labels == label) if np.ndim(label) == 0 else np.zeros(0)
         if not found.size:
             raise InputError(
-                f"no curve labelled {label!r} among {len(self)} (such as {', '.join(map(repr, self.labels[:3].tolist()))})"
+                f"no curve labelled {label!r} among {len(self)} (such as "
+                f"{', '.join(map(repr, self.labels[:3].tolist()))})"
             )
         return self._curve(int(found[0]))
 
@@ -129,8 +133,12 @@ class Curves:
         return self._shaped(self._moments(t)[1])
 
     def _moments(self, t: Any) -> tuple[Array, Array]:
-        """Mean and sd, curves then times. Where a far tail would decide them, a few curves are asked one by one for the exact ones."""
-        mix, link = self.marginals(t), self.data.observations.link
+        """Mean and sd, curves then times.
+
+        Where a far tail would decide them, a few curves are asked one by one for the exact ones.
+        """
+        mix = self.marginals(t)
+        link = self.data.observations.link
         heavy = mix.heavy(link)
         curves = (
             np.flatnonzero(heavy.reshape(len(self), -1).any(axis=1))
@@ -139,7 +147,8 @@ class Curves:
         )
         if curves.size > MOST_EXACT:
             warnings.warn(
-                f"rates are so uncertain for {curves.size:,} of {len(self):,} curves that mean and sd hang on their tails: told "
+                f"rates are so uncertain for {curves.size:,} of {len(self):,} curves that mean "
+                f"and sd hang on their tails: told "
                 f"are those of the central {TRUSTED:.1%}; medians and bands are as ever",
                 DynaestiWarning,
                 stacklevel=4,
@@ -156,7 +165,8 @@ class Curves:
         shaped = mean.reshape(len(self), -1), sd.reshape(len(self), -1)
         for k in curves:
             one = self._curve(int(k))
-            shaped[0][k], shaped[1][k] = one.mean(t), one.sd(t)
+            shaped[0][k] = one.mean(t)
+            shaped[1][k] = one.sd(t)
         return mean, sd
 
     def quantile(self, t: Any, q: Any) -> Array:
@@ -168,7 +178,8 @@ class Curves:
 
     def to_frame(self, t: Any, level: float = 0.7) -> Any:
         """A long frame: group, time, mean, sd, lower, median, upper."""
-        mix, link = self.marginals(t), self.data.observations.link
+        mix = self.marginals(t)
+        link = self.data.observations.link
         mean, sd = self._moments(t)
         lower, median, upper = mix.quantiles(
             np.array([0.5 - level / 2, 0.5, 0.5 + level / 2]), link
@@ -207,7 +218,8 @@ def told_many(curves: Curves) -> Curves:
     loose = np.flatnonzero(~curves.converged)
     if loose.size:
         warnings.warn(
-            f"grafting did not settle for {loose.size} of {len(curves)} curves (first: {curves.labels[loose[0]]!r}); "
+            f"grafting did not settle for {loose.size} of {len(curves)} curves (first: "
+            f"{curves.labels[loose[0]]!r}); "
             "curves[label].audit() tells how far off their bands are",
             ConvergenceWarning,
             stacklevel=3,

@@ -1,4 +1,7 @@
-"""Fit: what a user holds after DynAEsti. Items, everyone's ability at any time, predictions, updates; nothing mutates."""
+"""Fit: what a user holds after DynAEsti.
+
+Items, everyone's ability at any time, predictions, updates; nothing mutates.
+"""
 
 from __future__ import annotations
 
@@ -88,7 +91,10 @@ LAST_UPDATE = "the last update brought"  # begins a note, of which there is one
 
 @dataclass(frozen=True, eq=False)
 class Fit(FitParts, FitBase):
-    """A fitted DynAEsti. Abilities are on the reported scale (`scale`): ability = shift + gain · z, z of unit variance a priori."""
+    """A fitted DynAEsti. Abilities are on the reported scale (`scale`).
+
+    Ability = shift + gain · z, z of unit variance a priori.
+    """
 
     @property
     def like(self) -> Responses:
@@ -136,17 +142,17 @@ class Fit(FitParts, FitBase):
         """The kind of frames that came in, and go out."""
         return self.responses.frame
 
-    # --- abilities ----------------------------------------------------------------------------------------
+    # --- abilities
+    # ----------------------------------------------------------------------------------------
 
     def marginals(self, person: Ints, offsets: Array) -> Marginals:
         """Reported ability of each (person, time) pair; −1 is someone never seen."""
         order = np.argsort(person, kind="stable")
-        who, when = person[order], offsets[order]
+        who = person[order]
+        when = offsets[order]
         known = np.unique(who[who >= 0])
-        means, variances = (
-            np.zeros((len(self.kernels), who.size)),
-            np.ones((len(self.kernels), who.size)),
-        )
+        means = np.zeros((len(self.kernels), who.size))
+        variances = np.ones((len(self.kernels), who.size))
         weights = np.repeat(self.population[:, None], who.size, axis=1)
         first = int(np.searchsorted(who, 0))
         if known.size:
@@ -182,7 +188,10 @@ class Fit(FitParts, FitBase):
         )
 
     def _asked(self, at: Any, ids: Any) -> tuple[Ints, Array]:
-        """(person, offset) pairs: everyone at every time, or everyone at the instants of their own answers."""
+        """(person, offset) pairs.
+
+        Everyone at every time, or everyone at the instants of their own answers.
+        """
         people = (
             np.arange(self.responses.people.size)
             if ids is None
@@ -200,13 +209,16 @@ class Fit(FitParts, FitBase):
     def ability(
         self, at: Any = None, ids: Any = None, *, level: float = 0.7, quantiles: Any = None
     ) -> Any:
-        """A frame: id, time, mean, sd, lower, upper (a band of probability `level`), and further quantiles on request.
+        """A frame: id, time, mean, sd, lower, upper (a band of probability `level`), and further
+        quantiles on request.
 
-        `at`: times, past, between or future (default: the instants of each person's own answers). `ids`: some people (default: all).
+        `at`: times, past, between or future (default: the instants of each person's own answers).
+        `ids`: some people (default: all).
         """
         check_level(level)
         person, offsets = self._asked(at, ids)
-        mix, link = self.marginals(person, offsets), BUILT_IN["identity"]
+        mix = self.marginals(person, offsets)
+        link = BUILT_IN["identity"]
         extra = np.zeros(0) if quantiles is None else as_vector(quantiles, "quantiles")
         rows = mix.quantiles(np.concatenate([[0.5 - level / 2, 0.5 + level / 2], extra]), link)
         labels = self.responses.people.tolist()
@@ -224,7 +236,10 @@ class Fit(FitParts, FitBase):
         )
 
     def above(self, cut: float, at: Any, ids: Any = None) -> Any:
-        """Pr[ability > cut] of everyone (or some) at the times: a frame with id, time, probability."""
+        """Pr[ability > cut] of everyone (or some) at the times.
+
+        A frame with id, time, probability.
+        """
         cut = finite_number(cut, "cut")
         person, offsets = self._asked(at, ids)
         mix = self.marginals(person, offsets)
@@ -240,7 +255,10 @@ class Fit(FitParts, FitBase):
         )
 
     def curve(self, id: Any, *, until: Any = None) -> Curve:
-        """One person's curve. `until` keeps the answers up to a time only: filtered, what was known then."""
+        """One person's curve. `until` keeps the answers up to a time only.
+
+        Filtered, what was known then.
+        """
         who = index_of(self.responses.people, [id], "id")
         return self._curve(who, None if until is None else float(self._offsets([until])[0]))
 
@@ -279,16 +297,13 @@ class Fit(FitParts, FitBase):
         curve = self.curve(id)
         offsets = self._offsets([t0, t1])
         weights, _, components = curve.weighted_components()
-        difference, variance = np.empty(weights.size), np.empty(weights.size)
+        difference = np.empty(weights.size)
+        variance = np.empty(weights.size)
         for k, component in enumerate(components):
-            mean, cov = (
-                component.posterior.marginals(offsets)[0],
-                component.posterior.covariance(offsets),
-            )
-            difference[k], variance[k] = (
-                mean[1] - mean[0],
-                max(cov[0, 0] + cov[1, 1] - 2 * cov[0, 1], 1e-300),
-            )
+            mean = component.posterior.marginals(offsets)[0]
+            cov = component.posterior.covariance(offsets)
+            difference[k] = mean[1] - mean[0]
+            variance[k] = max(cov[0, 0] + cov[1, 1] - 2 * cov[0, 1], 1e-300)
         average = float(weights @ difference)
         sd = float(np.sqrt(weights @ (variance + (difference - average) ** 2)))
         return Change(
@@ -296,10 +311,12 @@ class Fit(FitParts, FitBase):
         )
 
     def plausible(self, id: Any, at: Any, size: int = 20, seed: int | None = 0) -> Array:
-        """Whole curves drawn from a person's posterior, for analyses that need plausible values: (size, times).
+        """Whole curves drawn from a person's posterior, for analyses that need plausible values.
 
-        Everyone has a stream of random numbers of their own for a seed, so draws of two people are independent, and the k-th draws of
-        all people are one plausible cohort.
+        (size, times).
+
+        Everyone has a stream of random numbers of their own for a seed, so draws of two people are
+        independent, and the k-th draws of all people are one plausible cohort.
         """
         return self.curve(id).sample(
             self._restored(self._offsets(at)), size, person_stream(seed, id)
@@ -308,9 +325,13 @@ class Fit(FitParts, FitBase):
     def uncertain(
         self, id: Any, at: Any, *, draws: int = 30, level: float = 0.7, seed: int = 0
     ) -> Any:
-        """One person's ability with the items' uncertainty in it: curves averaged over items drawn from their own."""
+        """One person's ability with the items' uncertainty in it.
+
+        Curves averaged over items drawn from their own.
+        """
         check_level(level)
-        offsets, link = self._offsets(at), BUILT_IN["identity"]
+        offsets = self._offsets(at)
+        link = BUILT_IN["identity"]
         mix = self.uncertain_mixture(id, offsets, draws, seed)
         lower, upper = mix.quantiles(np.array([0.5 - level / 2, 0.5 + level / 2]), link)
         return make_frame(
@@ -333,7 +354,8 @@ class Fit(FitParts, FitBase):
             raise InputError(
                 "the items' standard errors were not computed; fit with standard_errors=True"
             )
-        who, rng = index_of(self.responses.people, [id], "id"), as_rng(seed)
+        who = index_of(self.responses.people, [id], "id")
+        rng = as_rng(seed)
         shared = (
             np.zeros((2, 2)) if self.shared is None else self.shared
         )  # fits saved before it was kept
@@ -348,17 +370,19 @@ class Fit(FitParts, FitBase):
             np.concatenate([p.sds for p in parts]),
         )
 
-    # --- predictions ------------------------------------------------------------------------------------
+    # --- predictions
+    # ------------------------------------------------------------------------------------
 
     def _read(
         self, data: Any, unanswered: bool = False, remedy: str = ""
     ) -> tuple[Responses, Ints, Ints]:
-        """Further data on the fit's terms: responses, their people (−1 if new) and items in the fit."""
+        """Further data on the fit's terms.
+
+        Responses, their people (−1 if new) and items in the fit.
+        """
         more = self.more(data, unanswered)
-        people, items = (
-            try_index_of(self.responses.people, more.people.tolist()),
-            index_of_items(more, self.responses.items, remedy),
-        )
+        people = try_index_of(self.responses.people, more.people.tolist())
+        items = index_of_items(more, self.responses.items, remedy)
         known = self.responses.people.tolist()  # 17 and "17" are one person, called as in the fit
         names = as_labels(
             [
@@ -379,10 +403,12 @@ class Fit(FitParts, FitBase):
         return np.asarray(offsets - start[more.person])
 
     def predict(self, data: Any) -> Any:
-        """Chances of each response at its time, for known people (their curves) and new ones (the population's prior).
+        """Chances of each response at its time, for known people (their curves) and new ones (the
+        population's prior).
 
-        A frame in the data's order: id, item, time, expected response, `p` (chance of the response given, where there is one),
-        and p0, p1, … for the responses 0, 1, … (NaN where an item does not have them).
+        A frame in the data's order: id, item, time, expected response, `p` (chance of the response
+        given, where there is one), and p0, p1, … for the responses 0, 1, … (NaN where an item does
+        not have them).
         """
         more = self.more(data, unanswered=True)
         warn_new_people(self.responses.people, more.people)
@@ -414,7 +440,8 @@ class Fit(FitParts, FitBase):
             leave_one_out_abilities(self.answers, kernel, g, self.likelihood_table, len(r))
             for kernel, g in zip(self.kernels, self.grafts, strict=True)
         ]
-        means, sds = np.array([m for m, _ in pairs]), np.sqrt(np.array([v for _, v in pairs]))
+        means = np.array([m for m, _ in pairs])
+        sds = np.sqrt(np.array([v for _, v in pairs]))
         weights = self.weights[:, r.person]
         found = predict_responses(self.bank, self.coding, r.item, r, Marginals(weights, means, sds))
         return found, self.shift + self.gain * (weights * means).sum(axis=0)
@@ -429,7 +456,8 @@ class Fit(FitParts, FitBase):
 
     def _scored(self, more: Responses, people: Ints, items: Ints) -> Fit:
         """A fit of other people with these items and priors."""
-        offsets, clock = self._on_axis(more), self._clock(more, people)
+        offsets = self._on_axis(more)
+        clock = self._clock(more, people)
         origin = np.zeros(more.people.size)
         origin[more.person] = offsets - clock
         moved = replace(
@@ -465,12 +493,13 @@ class Fit(FitParts, FitBase):
     def _expect(
         self, answers: SiteLayout, starts: list[tuple[Array, Array] | None]
     ) -> tuple[EStepPosterior, float]:
-        """An E-step with items and priors frozen, and how far from 0 it found anybody; the rows reach that far."""
-        e_step, table, far = (
-            EStep(answers, self.options["threads"]),
-            self.likelihood_table,
-            float(self.options["farthest"]),
-        )
+        """An E-step with items and priors frozen, and how far from 0 it found anybody.
+
+        The rows reach that far.
+        """
+        e_step = EStep(answers, self.options["threads"])
+        table = self.likelihood_table
+        far = float(self.options["farthest"])
         while True:
             expected = e_step.run(
                 table, list(self.kernels), self.population, starts, EP_TOLERANCE_FINAL
@@ -489,11 +518,14 @@ class Fit(FitParts, FitBase):
         return np.asarray(again[again >= 0])
 
     def update(self, data: Any, *, new_items: bool = False, again: bool = False) -> Fit:
-        """The fit with more answers of known people (or of new ones): their curves move, the items stay.
+        """The fit with more answers of known people (or of new ones).
 
-        `new_items` lets in items that were never seen, learned from the answers of those who met them. They take the model and the
-        categories of the others, which stay as they are. A fit knows the answers of its updates again: the same ones once more leave it as
-        it is, and a warning says so, unless `again` means it.
+        Their curves move, the items stay.
+
+        `new_items` lets in items that were never seen, learned from the answers of those who met
+        them. They take the model and the categories of the others, which stay as they are. A fit
+        knows the answers of its updates again: the same ones once more leave it as it is, and a
+        warning says so, unless `again` means it.
         """
         more = self.more(data)
         batch = more.fingerprint()
@@ -510,7 +542,8 @@ class Fit(FitParts, FitBase):
         )
         if twice and not again:
             warnings.warn(
-                f"{twice:,} of {len(more):,} answers repeat one of the fit, or each other, exactly (person, item, time and "
+                f"{twice:,} of {len(more):,} answers repeat one of the fit, or each other, "
+                f"exactly (person, item, time and "
                 "response), and count once more",
                 HealthWarning,
                 stacklevel=2,
@@ -593,28 +626,34 @@ class Fit(FitParts, FitBase):
         return joined.take(np.sort(index_of(joined.people, more.people.tolist(), "id")))
 
     def live(self, id: Any) -> LivePerson:
-        """One known person, ready for further answers one by one: `live.add(time, item, resp)`, `live.mixture(times)`."""
+        """One known person, ready for further answers one by one.
+
+        `live.add(time, item, resp)`, `live.mixture(times)`.
+        """
         return live_person(self, int(index_of(self.responses.people, [id], "id")[0]))
 
     def _warm(
         self, kernel: Kernel, g: Grafts, part: SiteLayout, before: Ints
     ) -> tuple[Array, Array]:
-        """Settled sites of people (their numbers in this fit, −1 if new) at the instants of their grown answers."""
-        new, old = part.for_kernel(kernel), self.answers.for_kernel(kernel)
-        precision, shift = np.zeros(new.times.size), np.zeros(new.times.size)
+        """Settled sites of people (their numbers in this fit, −1 if new) at the instants of their
+        grown answers.
+        """
+        new = part.for_kernel(kernel)
+        old = self.answers.for_kernel(kernel)
+        precision = np.zeros(new.times.size)
+        shift = np.zeros(new.times.size)
         for k, person in enumerate(before):
             if person < 0:
                 continue
-            had, has = (
-                slice(old.site_start[person], old.site_start[person + 1]),
-                slice(new.site_start[k], new.site_start[k + 1]),
-            )
+            had = slice(old.site_start[person], old.site_start[person + 1])
+            has = slice(new.site_start[k], new.site_start[k + 1])
             at = new.site_start[k] + (
                 np.zeros(1, dtype=np.int64)
                 if kernel.static
                 else np.searchsorted(new.times[has], old.times[had])
             )
-            precision[at], shift[at] = g.precision[had], g.shift[had]
+            precision[at] = g.precision[had]
+            shift[at] = g.shift[had]
         return precision, shift
 
     def save(self, path: str | PathLike[str]) -> Path:
@@ -630,7 +669,10 @@ class Fit(FitParts, FitBase):
 
     @property
     def plot(self) -> FitPlots:
-        """Figures: `plot.curves(ids)`, `plot.item(label)`, `plot.information()`; each returns its axes."""
+        """Figures: `plot.curves(ids)`, `plot.item(label)`, `plot.information()`.
+
+        Each returns its axes.
+        """
         return FitPlots(self)
 
     @cached_property
@@ -652,10 +694,13 @@ class Fit(FitParts, FitBase):
             text for text in self.health.cautions if not any(words in text for words in settled)
         ] + self.item_cautions()
 
-    # --- information --------------------------------------------------------------------------------------
+    # --- information
+    # --------------------------------------------------------------------------------------
 
     def next_item(self, id: Any, at: Any, *, exclude: Any = (), count: int = 5) -> Any:
-        """The most informative items for a person at a time, averaged over what is known of their ability: a frame."""
+        """The most informative items for a person at a time, averaged over what is known of their
+        ability: a frame.
+        """
         who = index_of(self.responses.people, [id], "id")
         mix = self.marginals(who, self._offsets([at]))
         middle = float((mix.weights * mix.means).sum())
@@ -681,7 +726,9 @@ class Fit(FitParts, FitBase):
         )
 
     def reliability(self, at: Any = None) -> float:
-        """Share of the variance of ability that the answers explain, averaged over people and times."""
+        """Share of the variance of ability that the answers explain, averaged over people and
+        times.
+        """
         person, offsets = self._asked(at, None)
         mix = self.marginals(person, offsets)
         error = float((mix.sd(BUILT_IN["identity"]) ** 2).mean())
@@ -699,8 +746,10 @@ class Fit(FitParts, FitBase):
         ends = self._restored(np.array(self.ends))
         first, last = (str(t)[:19] if ends.dtype.kind == "M" else f"{t:.6g}" for t in ends)
         size = (
-            f"{count_noun(len(r), 'answers')} of {count_noun(r.people.size, 'people')} to {count_noun(r.items.size, 'items')} ({self.told_models()}), "
-            f"from {first} to {last} ({r.unit}{', counted from each start' if r.clock == 'person' else ''})."
+            f"{count_noun(len(r), 'answers')} of {count_noun(r.people.size, 'people')} to "
+            f"{count_noun(r.items.size, 'items')} ({self.told_models()}), "
+            f"from {first} to {last} "
+            f"({r.unit}{', counted from each start' if r.clock == 'person' else ''})."
         )
         return " ".join(
             [size, self.told_verdict(self.log_evidence, loose, r.dropped), *self.cautions]
@@ -736,20 +785,22 @@ def _merged_grafts(
     """Everyone's sites after some people's were grafted anew."""
     sites = new_data.times.size
     untouched = ~np.isin(known, touched)
-    place_old, place_new = (
-        take_rows(new_data.site_start, known[untouched]),
-        take_rows(new_data.site_start, touched),
-    )
+    place_old = take_rows(new_data.site_start, known[untouched])
+    place_new = take_rows(new_data.site_start, touched)
     from_old = take_rows(old_data.site_start, np.flatnonzero(untouched))
 
     def site_wise(name: str) -> Array:
         out = np.zeros(sites)
-        out[place_old], out[place_new] = getattr(old, name)[from_old], getattr(new, name)
+        out[place_old] = getattr(old, name)[from_old]
+        out[place_new] = getattr(new, name)
         return out
 
-    evidence, converged = np.zeros(new_data.people), np.zeros(new_data.people, dtype=bool)
-    evidence[known], converged[known] = old.log_evidence, old.converged
-    evidence[touched], converged[touched] = new.log_evidence, new.converged
+    evidence = np.zeros(new_data.people)
+    converged = np.zeros(new_data.people, dtype=bool)
+    evidence[known] = old.log_evidence
+    converged[known] = old.converged
+    evidence[touched] = new.log_evidence
+    converged[touched] = new.converged
     return Grafts(
         log_evidence=evidence,
         converged=converged,

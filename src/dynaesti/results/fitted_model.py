@@ -29,7 +29,10 @@ VAGUE = 0.9  # part of the prior's sd that a parameter's keeps where answers say
 
 
 class FitBase(ABC):
-    """The items' side of a fit. Abilities are on the reported scale: ability = shift + gain · z, z of unit variance a priori."""
+    """The items' side of a fit.
+
+    Abilities are on the reported scale: ability = shift + gain · z, z of unit variance a priori.
+    """
 
     bank: ItemBank
     kernels: tuple[Kernel, ...]
@@ -83,7 +86,10 @@ class FitBase(ABC):
 
     @property
     def items(self) -> Any:
-        """A frame: item, model, n, the parameters and their standard errors. A new one each time: it is the caller's."""
+        """A frame: item, model, n, the parameters and their standard errors.
+
+        A new one each time: it is the caller's.
+        """
         return make_frame(self._item_columns, self.frame)
 
     @cached_property
@@ -124,7 +130,10 @@ class FitBase(ABC):
         return self.bank.index_in_blocks()
 
     def information_at(self, ability: Any, items: Any = None) -> Array:
-        """Fisher information of each item about ability, on the reported scale: (items, abilities)."""
+        """Fisher information of each item about ability, on the reported scale.
+
+        (items, abilities).
+        """
         theta = (as_vector(ability, "ability") - self.shift) / self.gain
         chosen = (
             np.arange(self.item_labels.size)
@@ -134,7 +143,10 @@ class FitBase(ABC):
         return item_information(self.bank, theta)[chosen] / self.gain**2
 
     def test_information(self, ability: Any, items: Any = None) -> Any:
-        """Information of a whole test over ability, with the standard error of measurement: a frame."""
+        """Information of a whole test over ability, with the standard error of measurement.
+
+        A frame.
+        """
         values = as_vector(ability, "ability")
         total = self.information_at(values, items).sum(axis=0)
         with np.errstate(divide="ignore"):
@@ -143,11 +155,14 @@ class FitBase(ABC):
             )
 
     def movement(self) -> dict[str, float]:
-        """How abilities move: the share of their variance that stays with a person, and the time scale of the rest (median, 10 and 90 %).
+        """How abilities move: the share of their variance that stays with a person, and the time
+        scale of the rest (median, 10 and 90 %).
 
         Over the population's priors; a constant prior counts as all staying.
         """
-        stays, scales, weights = 0.0, [], []
+        stays = 0.0
+        scales = []
+        weights = []
         for kernel, weight in zip(self.kernels, self.population, strict=True):
             total = sum(summand.variance for summand in kernel.summands)
             for summand in kernel.summands:
@@ -182,7 +197,9 @@ class FitBase(ABC):
         return offsets if self.like.clock == "person" else self.like.axis.restore(offsets)
 
     def more(self, data: Any, unanswered: bool = False) -> Responses:
-        """Further data, read with the columns of the fit where they have them, else by their usual names."""
+        """Further data, read with the columns of the fit where they have them, else by their usual
+        names.
+        """
         columns: dict[str, Any] = {
             key: name
             for key, name in self.like.columns.items()
@@ -203,17 +220,21 @@ class FitBase(ABC):
 
     def item_cautions(self) -> list[str]:
         """Items that the answers say too little of, in words."""
-        out, labels = [], self.item_labels.tolist()
+        out = []
+        labels = self.item_labels.tolist()
         lost = np.sort(np.concatenate([block.items[block.at_bound] for block in self.bank.blocks]))
         if lost.size:
             out.append(
-                f"{count_noun(lost.size, 'items')} of {len(labels):,} have no finite estimate (first: {labels[lost[0]]!r}): everybody "
-                "answered alike, or ability parts right from wrong without a flaw. They stand at the bounds; priors='weak' gives "
+                f"{count_noun(lost.size, 'items')} of {len(labels):,} have no finite estimate "
+                f"(first: {labels[lost[0]]!r}): everybody "
+                "answered alike, or ability parts right from wrong without a flaw. They stand at "
+                "the bounds; priors='weak' gives "
                 "them a value."
             )
         if self.bank.ability_scale.at_bound:
             out.append(
-                "The spread of abilities has no finite estimate: ability parts right from wrong without a flaw. It stands at its "
+                "The spread of abilities has no finite estimate: ability parts right from wrong "
+                "without a flaw. It stands at its "
                 "bound, and the items' unit with it."
             )
         for block, cov in zip(self.bank.blocks, self.covariance or (), strict=False):
@@ -224,7 +245,8 @@ class FitBase(ABC):
             vague = np.sqrt(np.maximum(cov[:, k, k], 0.0)) > VAGUE * block.prior_sd[k]
             if vague.mean() > 0.5:
                 out.append(
-                    f"The answers say next to nothing of guessing for {int(vague.sum()):,} of {count_noun(vague.size, 'items')}: their c "
+                    f"The answers say next to nothing of guessing for {int(vague.sum()):,} of "
+                    f"{count_noun(vague.size, 'items')}: their c "
                     "rests on the prior, and b and a with it."
                 )
         if (
@@ -233,7 +255,8 @@ class FitBase(ABC):
             and not self.bank.ability_scale.free_location
         ):
             out.append(
-                "Which end of the scale is up was decided by the mean slope; orient= says it for good."
+                "Which end of the scale is up was decided by the mean slope; orient= says it for "
+                "good."
             )
         return out
 
@@ -250,8 +273,10 @@ class FitBase(ABC):
             else "The fit did NOT come to rest (raise iterations)"
         )
         return (
-            f"{verdict} after {len(self.trace)} steps; log evidence {log_evidence:.2f}. Scale: {self.scale.name}. Priors: "
-            f"{self.kernels[heavy].describe()} carries {self.population[heavy]:.0%} of the population, {len(self.kernels)} in all."
+            f"{verdict} after {len(self.trace)} steps; log evidence {log_evidence:.2f}. Scale: "
+            f"{self.scale.name}. Priors: "
+            f"{self.kernels[heavy].describe()} carries {self.population[heavy]:.0%} of the "
+            f"population, {len(self.kernels)} in all."
             + (f" Grafting did not settle for {n_unconverged} curves." if n_unconverged else "")
             + (f" {dropped:,} rows without a response were dropped." if dropped else "")
             + (

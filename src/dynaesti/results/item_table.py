@@ -11,7 +11,10 @@ from dynaesti.model import STEP, ItemBank, ItemBlock
 
 
 def standard_errors(block: ItemBlock, cov: Array, scale: Scale) -> dict[str, Array]:
-    """Of the reported parameters, by the delta method. A last parameter beyond the block's own is the log of the abilities' unit."""
+    """Of the reported parameters, by the delta method.
+
+    A last parameter beyond the block's own is the log of the abilities' unit.
+    """
     moves = [(step, 1.0) for step in STEP * np.eye(block.u.shape[1])]
     if cov.shape[1] > block.u.shape[1]:
         moves.append(

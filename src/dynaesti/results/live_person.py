@@ -1,4 +1,7 @@
-"""One person's ability as answers come in: each new answer is grafted onto the settled sites, items and priors frozen."""
+"""One person's ability as answers come in.
+
+Each new answer is grafted onto the settled sites, items and priors frozen.
+"""
 
 from __future__ import annotations
 
@@ -25,12 +28,17 @@ from dynaesti.model import BUILT_IN, CustomItemModel
 if TYPE_CHECKING:
     from dynaesti.results.fit import Fit
 
-AHEAD = 0.25  # features reach so far beyond the data, in spans: until then a new answer needs one new column only
+# features reach so far beyond the data, in spans: until then a new answer needs one new column
+# only
+AHEAD = 0.25
 
 
 @dataclass(frozen=True, eq=False)
 class LivePerson:
-    """A person's settled sites under every prior. `add` returns the person with one answer more; `ability` asks at any times."""
+    """A person's settled sites under every prior.
+
+    `add` returns the person with one answer more; `ability` asks at any times.
+    """
 
     fit: Fit
     times: Array  # of the sites, rising
@@ -51,7 +59,8 @@ class LivePerson:
             or not weight >= 0
         ):
             raise InputError(
-                f"live: expected a number as response and a weight of at least 0, got {resp!r} and {weight!r}"
+                f"live: expected a number as response and a weight of at least 0, got {resp!r} "
+                f"and {weight!r}"
             )
         rows, coefs = member_terms(self.fit, item, resp, weight)
         site = int(np.searchsorted(self.times, offset))
@@ -74,7 +83,8 @@ class LivePerson:
 
     def _joined(self, site: int, start: Ints, times: Array, rows: Ints, coefs: Array) -> LivePerson:
         """The answers with further members at a site."""
-        place, half = int(start[site + 1]), int(start[-1])
+        place = int(start[site + 1])
+        half = int(start[-1])
         row = np.concatenate([self.factor_row[:place], rows, self.factor_row[place:half]])
         coef = np.concatenate([self.factor_weight[:place], coefs, self.factor_weight[place:half]])
         ends = np.append(start, 2 * row.size)
@@ -107,7 +117,8 @@ class LivePerson:
         )
         if far > -self.fit.likelihood_table.start:
             raise InputError(
-                f"live: the answers lead {far:.3g} standard deviations from the population's mean, beyond what this fit's "
+                f"live: the answers lead {far:.3g} standard deviations from the population's "
+                f"mean, beyond what this fit's "
                 "tables hold; use update(frame)"
             )
         return LivePerson(
@@ -132,7 +143,8 @@ class LivePerson:
     def ability(self, at: Any, level: float = 0.7) -> Any:
         """A frame: time, mean, sd, lower, upper."""
         check_level(level)
-        mix, link = self.marginals(at), BUILT_IN["identity"]
+        mix = self.marginals(at)
+        link = BUILT_IN["identity"]
         lower, upper = mix.quantiles(np.array([0.5 - level / 2, 0.5 + level / 2]), link)
         return make_frame(
             {
@@ -147,8 +159,10 @@ class LivePerson:
 
     def marginals(self, at: Any) -> Marginals:
         """Reported ability at the times."""
-        offsets, fit = self.fit._offsets(at), self.fit
-        means, variances = [], []
+        offsets = self.fit._offsets(at)
+        fit = self.fit
+        means = []
+        variances = []
         for one in self.online_curves:
             mean, var = one.marginals(self.times, offsets)
             means.append(mean)
@@ -182,7 +196,8 @@ def _table(fit: Fit) -> tuple[Array, Array, Array, float, float]:
 
 def refreshed(live: LivePerson) -> LivePerson:
     """Features anew, reaching beyond the data, and all sites settled."""
-    first, last = float(live.times[0]), float(live.times[-1])
+    first = float(live.times[0])
+    last = float(live.times[-1])
     horizon = (first, last + (AHEAD * (last - first) if last > first else 1.0))
     online_curves = tuple(
         start_online(k, live.times, horizon, s.memory[0], s.memory[1])
@@ -201,12 +216,15 @@ def live_person(fit: Fit, person: int) -> LivePerson:
     ]
     if odd:
         raise InputError(
-            f"live: {odd[0].describe()} has no form that grows an answer at a time; use update(frame)"
+            f"live: {odd[0].describe()} has no form that grows an answer at a time; use "
+            f"update(frame)"
         )
     data = fit.answers
     sites = slice(int(data.site_start[person]), int(data.site_start[person + 1]))
-    first, last = int(data.factor_start[sites.start]), int(data.factor_start[sites.stop])
-    row, coef = data.factor_row[first:last], data.factor_weight[first:last]
+    first = int(data.factor_start[sites.start])
+    last = int(data.factor_start[sites.stop])
+    row = data.factor_row[first:last]
+    coef = data.factor_weight[first:last]
     own = [
         slice(int(d.site_start[person]), int(d.site_start[person + 1]))
         for d in (data.for_kernel(k) for k in fit.kernels)

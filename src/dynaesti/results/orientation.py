@@ -17,7 +17,10 @@ from dynaesti.results.fitted_model import FitBase
 def is_positively_oriented(
     fit: FitBase, orient: Mapping[str, Any] | None, holder: Fit | None
 ) -> bool:
-    """Whether the scale points the way it should; `holder`: the fit that has the person to orient by."""
+    """Whether the scale points the way it should.
+
+    `holder`: the fit that has the person to orient by.
+    """
     free = all(block.model.signed or block.model.name == "NRM" for block in fit.bank.blocks)
     if not free or fit.bank.ability_scale.free_location:
         return True

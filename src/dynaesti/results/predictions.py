@@ -1,4 +1,7 @@
-"""What is expected of answers: chances of each category under what is known of abilities, and items' information."""
+"""What is expected of answers.
+
+Chances of each category under what is known of abilities, and items' information.
+"""
 
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +22,9 @@ MOST_COLUMNS = 12
 
 @dataclass(frozen=True)
 class Predictions:
-    """Row by row: mean response, its variance, chance (or density) of the response given, chances of the categories (NaN beyond them)."""
+    """Row by row: mean response, its variance, chance (or density) of the response given, chances
+    of the categories (NaN beyond them).
+    """
 
     expected: Array
     variance: Array
@@ -29,8 +34,12 @@ class Predictions:
     def columns(
         self, more: Responses, order: Ints, coding: ResponseCoding, item: Ints
     ) -> dict[str, Any]:
-        """Columns of a frame, rows in the given order; p1, p2, … are chances of the responses 1, 2, … (merged ones share theirs)."""
-        people, items = more.people.tolist(), more.items.tolist()
+        """Columns of a frame, rows in the given order.
+
+        P1, p2, … are chances of the responses 1, 2, … (merged ones share theirs).
+        """
+        people = more.people.tolist()
+        items = more.items.tolist()
         out: dict[str, Any] = {
             "id": [people[k] for k in more.person[order]],
             "item": [items[k] for k in more.item[order]],
@@ -39,7 +48,8 @@ class Predictions:
             out["time"] = more.axis.restore(more.offsets[order])
         out["expected"] = self.expected[order]
         if np.isfinite(more.resp).any():
-            out["resp"], out["p"] = more.resp[order], self.given[order]
+            out["resp"] = more.resp[order]
+            out["p"] = self.given[order]
         if coding.values.size > MOST_COLUMNS or not self.chances.shape[1]:
             return out
         code = coding.table[item[order]]  # (rows, values)
@@ -62,13 +72,16 @@ def predict_responses(
     answered = np.isfinite(more.resp)
     for k, block in enumerate(bank.blocks):
         for part in _parts(np.flatnonzero(block_of[item] == k)):
-            u, values = block.u[place[item[part]]], block.values[place[item[part]]]
+            u = block.u[place[item[part]]]
+            values = block.values[place[item[part]]]
             rows_mean = (
                 np.zeros((part.size, block.depth))
                 if block.model.categorical
                 else np.zeros((part.size, 0))
             )
-            mean, square, chance = np.zeros(part.size), np.zeros(part.size), np.zeros(part.size)
+            mean = np.zeros(part.size)
+            square = np.zeros(part.size)
+            chance = np.zeros(part.size)
             for c in range(len(z.weights)):
                 weight = z.weights[c, part]
                 theta = bank.ability_scale.theta(
@@ -88,12 +101,14 @@ def predict_responses(
                 )
             if block.model.categorical:
                 out.chances[part, : block.size] = rows_mean
-                mean, square = (rows_mean * values).sum(axis=1), (rows_mean * values**2).sum(axis=1)
+                mean = (rows_mean * values).sum(axis=1)
+                square = (rows_mean * values**2).sum(axis=1)
                 code = _codes(coding, item[part], more.resp[part])
                 chance = np.where(
                     code >= 0, rows_mean[np.arange(part.size), np.maximum(code, 0)], 0.0
                 )
-            out.expected[part], out.variance[part] = mean, np.maximum(square - mean**2, 0.0)
+            out.expected[part] = mean
+            out.variance[part] = np.maximum(square - mean**2, 0.0)
             out.given[part] = np.where(answered[part], chance, np.nan)
     return out
 
@@ -138,7 +153,9 @@ def item_information(bank: ItemBank, z: Array) -> Array:
 
 
 def item_locations(bank: ItemBank, gain: float, shift: float) -> Array:
-    """Ability at which each item's mean response is half way between its ends, reported as gain · z + shift; NaN beyond ± 5."""
+    """Ability at which each item's mean response is half way between its ends, reported as gain · z
+    + shift; NaN beyond ± 5.
+    """
     z = np.linspace(-5, 5, 201)
     theta = bank.ability_scale.theta(z)
     out = np.full(bank.item_count, np.nan)

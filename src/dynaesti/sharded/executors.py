@@ -1,7 +1,7 @@
 """Who does the work on shards: threads of this process, or the workers of a Dask cluster.
 
-An errand is anything that can be called with a shard's number and be sent to another machine. Results are added up in the shards'
-order, so that it does not matter who was faster.
+An errand is anything that can be called with a shard's number and be sent to another machine.
+Results are added up in the shards' order, so that it does not matter who was faster.
 """
 
 from __future__ import annotations
@@ -64,7 +64,8 @@ class ThreadExecutor:
         each = max(1, self.threads // workers)
         total: list[Result] = []
         waiting: deque[Future[Result]] = deque()
-        todo, done = deque(shards), 0
+        todo = deque(shards)
+        done = 0
         with ThreadPoolExecutor(workers) as pool:
             try:
                 while todo or waiting:
@@ -91,9 +92,11 @@ class ThreadExecutor:
 class DaskExecutor:
     """The workers of a Dask cluster: `DaskExecutor(client)`, with any `distributed.Client`.
 
-    The shards' folder and the run's must be seen by every worker (a shared file system, or an address such as s3://…). Each errand is
-    fetched once by every worker, which takes some shards in a row and adds them up before it hands anything on; the rest is added up on the
-    workers too, eight at a time. A lost worker's shards go to others, which find its settled sites in the run's folder.
+    The shards' folder and the run's must be seen by every worker (a shared file system, or an
+    address such as s3://…). Each errand is fetched once by every worker, which takes some shards in
+    a row and adds them up before it hands anything on; the rest is added up on the workers too,
+    eight at a time. A lost worker's shards go to others, which find its settled sites in the run's
+    folder.
     """
 
     def __init__(self, client: Any) -> None:
@@ -105,7 +108,8 @@ class DaskExecutor:
             ) from None
         if not isinstance(client, Client):
             raise InputError(
-                f"client: expected a distributed.Client, got {type(client).__name__}; DaskExecutor(Client('tcp://…:8786'))"
+                f"client: expected a distributed.Client, got {type(client).__name__}; "
+                f"DaskExecutor(Client('tcp://…:8786'))"
             )
         self.client: Any = client
 
@@ -147,21 +151,26 @@ class DaskExecutor:
         return found
 
     def _workers(self) -> int:
-        """How many workers there are; none for a while is an error, not a reason to wait for ever."""
+        """How many workers there are.
+
+        None for a while is an error, not a reason to wait for ever.
+        """
         end = time.monotonic() + WAITING
         while time.monotonic() < end:
             try:
                 found = len(self.client.scheduler_info(n_workers=-1)["workers"])
             except (KeyError, OSError) as error:  # what a client makes of a scheduler that is gone
                 raise StorageError(
-                    f"Dask: the scheduler does not answer any more ({type(error).__name__}); the same call goes on from the "
+                    f"Dask: the scheduler does not answer any more ({type(error).__name__}); the "
+                    f"same call goes on from the "
                     "last checkpoint"
                 ) from error
             if found:
                 return found
             time.sleep(0.5)
         raise StorageError(
-            f"Dask: the scheduler has had no workers for {WAITING:g} seconds; start some (dask worker ADDRESS), and call "
+            f"Dask: the scheduler has had no workers for {WAITING:g} seconds; start some (dask "
+            f"worker ADDRESS), and call "
             "again"
         )
 
@@ -194,19 +203,22 @@ class DaskExecutor:
                     self._workers()
         except (FutureCancelledError, CommClosedError) as error:
             raise StorageError(
-                f"Dask: the scheduler is gone ({type(error).__name__}); the same call goes on from the last "
+                f"Dask: the scheduler is gone ({type(error).__name__}); the same call goes on "
+                f"from the last "
                 "checkpoint"
             ) from error
         except OSError as error:
             if isinstance(error, StorageError):
                 raise
             raise StorageError(
-                f"Dask: a worker cannot do its part ({type(error).__name__}: {error}); do all workers see the folders of "
+                f"Dask: a worker cannot do its part ({type(error).__name__}: {error}); do all "
+                f"workers see the folders of "
                 "the shards and of the run?"
             ) from error
         except KilledWorker as error:
             raise InputError(
-                f"Dask: a shard's work was lost with {RETRIES + 1} workers one after the other ({error}); do they have enough "
+                f"Dask: a shard's work was lost with {RETRIES + 1} workers one after the other "
+                f"({error}); do they have enough "
                 "memory? Prepare smaller shards, or give the workers more"
             ) from error
 
@@ -246,11 +258,13 @@ def cluster(where: str | None) -> Iterator[DaskExecutor | None]:
 
 
 CONNECTING = 20  # seconds to wait for a scheduler,
-WAITING, LOOKING = (
-    30.0,
-    20.0,
-)  # for its first worker, or the next one after all were lost; and between looks at whether there are any
-TURNS = 4  # so often a worker comes round in a pass: few for little traffic, several so that nobody waits for the slowest
+# for its first worker, or the next one after all were lost; and between looks at whether there
+# are any
+WAITING = 30.0
+LOOKING = 20.0
+# so often a worker comes round in a pass: few for little traffic, several so that nobody waits
+# for the slowest
+TURNS = 4
 RETRIES = 10  # workers that a shard may be lost with
 
 
@@ -273,8 +287,8 @@ def _on_worker(
 def _reuse_memory() -> None:
     """Let this process keep memory that arrays leave behind, for the next ones.
 
-    Dask's workers are told to give every freed page back at once; arrays of the next shard then fault them all in again, which costs a
-    third of the time. glibc alone has the setting.
+    Dask's workers are told to give every freed page back at once; arrays of the next shard then
+    fault them all in again, which costs a third of the time. glibc alone has the setting.
     """
     with suppress(OSError, AttributeError):
         libc = ctypes.CDLL(None)
@@ -282,7 +296,9 @@ def _reuse_memory() -> None:
             libc.mallopt(setting, 1 << 30)
 
 
-TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3  # names of glibc's malloc.h
+# names of glibc's malloc.h
+TRIM_THRESHOLD = -1
+MMAP_THRESHOLD = -3
 
 
 def _added(add: Callable[[list[Result]], Result], results: list[Result]) -> Result:

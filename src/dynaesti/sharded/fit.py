@@ -1,4 +1,7 @@
-"""ShardedFit: a fit whose people stay in their shards. Items and population are at hand; people are fetched shard by shard."""
+"""ShardedFit: a fit whose people stay in their shards.
+
+Items and population are at hand; people are fetched shard by shard.
+"""
 
 from __future__ import annotations
 
@@ -80,7 +83,10 @@ INSTANTS = 12  # of each person's own answers in the table of abilities, unless 
 
 @dataclass(frozen=True, eq=False)
 class ShardedFit(FittedModel, FitBase):
-    """A fit of answers in shards. What concerns single people opens their shard; `shard(k)` is an ordinary Fit of one."""
+    """A fit of answers in shards.
+
+    What concerns single people opens their shard; `shard(k)` is an ordinary Fit of one.
+    """
 
     shards: Shards
     run: Folder  # the folder of the fit
@@ -119,7 +125,8 @@ class ShardedFit(FittedModel, FitBase):
             f.name: getattr(self, f.name) for f in fields(self)
         }  # what was opened on the way stays here
 
-    # --- people ---------------------------------------------------------------------------------------------
+    # --- people
+    # ---------------------------------------------------------------------------------------------
 
     def shard(self, k: int, threads: int | None = None) -> Fit:
         """The people of one shard, as a fit of their own."""
@@ -175,7 +182,8 @@ class ShardedFit(FittedModel, FitBase):
         ]
         if unknown:
             raise InputError(
-                f"id: {unknown[0]!r} was never seen; there are {count_noun(self.shards.people, 'people')} in "
+                f"id: {unknown[0]!r} was never seen; there are "
+                f"{count_noun(self.shards.people, 'people')} in "
                 f"{count_noun(len(self.shards), 'shards')}"
             )
         return self._open(k)
@@ -183,7 +191,10 @@ class ShardedFit(FittedModel, FitBase):
     def ability(
         self, at: Any = None, ids: Any = None, *, level: float = 0.7, quantiles: Any = None
     ) -> Any:
-        """A frame as `Fit.ability` gives; without `ids` that of everyone, gathered in memory: `write_abilities` does not gather."""
+        """A frame as `Fit.ability` gives.
+
+        Without `ids` that of everyone, gathered in memory: `write_abilities` does not gather.
+        """
         asked = None if ids is None else as_list(ids)
         if asked == []:
             return self._any().ability(at, [], level=level, quantiles=quantiles)
@@ -205,9 +216,13 @@ class ShardedFit(FittedModel, FitBase):
         return self.holder(id).change(id, t0, t1)
 
     def predict(self, data: Any) -> Any:
-        """Chances of each response at its time, as `Fit.predict`; the shards of the people asked for are opened one by one."""
+        """Chances of each response at its time, as `Fit.predict`.
+
+        The shards of the people asked for are opened one by one.
+        """
         more = self.more(data, unanswered=True)
-        back, parts = [], []
+        back = []
+        parts = []
         for k, people in self._people_by_shard(more).items():
             some = more.take(people)
             back.append(np.sort(some.row))  # the order in which `predict` answers
@@ -268,12 +283,16 @@ class ShardedFit(FittedModel, FitBase):
         executor: Executor | None = None,
         listen: Listen | None = None,
     ) -> ShardedFit:
-        """The fit with more answers of known people, or of new ones: their curves move, the items stay.
+        """The fit with more answers of known people, or of new ones.
 
-        Only shards with such people are opened, and only those people's curves are grafted anew. The grown shards lie in the run's
-        folder, which from now on holds the new fit; the shards that were fitted first stay as they are. `dynaesti.refit_items` then moves
-        the items as well. `distinct` leaves out answers that are in already, exactly; `new_items` lets in items that were never seen, as
-        in `Fit.update`, and `again` adds what an earlier update has added, as there. One at a time: others wait.
+        Their curves move, the items stay.
+
+        Only shards with such people are opened, and only those people's curves are grafted anew.
+        The grown shards lie in the run's folder, which from now on holds the new fit; the shards
+        that were fitted first stay as they are. `dynaesti.refit_items` then moves the items as
+        well. `distinct` leaves out answers that are in already, exactly; `new_items` lets in items
+        that were never seen, as in `Fit.update`, and `again` adds what an earlier update has added,
+        as there. One at a time: others wait.
         """
         more = self.more(data)
         with exclusive_lock(self.run.path(LOCK), self.run.root, wait=LOCK_TIMEOUT):
@@ -294,7 +313,8 @@ class ShardedFit(FittedModel, FitBase):
         now = load_sharded(self.run, self._own_models(), connect=True)
         if (now.versions, now.batches) != (self.versions, self.batches):
             raise StorageError(
-                f"{self.run.root}: the run was changed since this fit was opened; open it again, and nothing is lost"
+                f"{self.run.root}: the run was changed since this fit was opened; open it again, "
+                f"and nothing is lost"
             )
 
     def _own_models(self) -> dict[str, ItemModel]:
@@ -305,7 +325,9 @@ class ShardedFit(FittedModel, FitBase):
         }
 
     def finish_update(self, more: Responses, executor: Executor | None = None) -> None:
-        """Write the tables of abilities of an update that was stopped when its answers were in, and clear what it left behind."""
+        """Write the tables of abilities of an update that was stopped when its answers were in, and
+        clear what it left behind.
+        """
         clean_sites(self.run, self.versions)
         self.clean_parts()
         if self.run.local:
@@ -332,7 +354,8 @@ class ShardedFit(FittedModel, FitBase):
         versions = tuple(
             task.version if k in parts else version for k, version in enumerate(self.versions)
         )
-        first, last = (min(found.span[0] for found in grown), max(found.span[1] for found in grown))
+        first = min(found.span[0] for found in grown)
+        last = max(found.span[1] for found in grown)
         far = max([self.options["farthest"], *(found.farthest for found in grown)])
         made = replace(
             self,
@@ -349,11 +372,15 @@ class ShardedFit(FittedModel, FitBase):
         return made
 
     def _with_new_items(self, more: Responses, distinct: bool) -> ShardedFit:
-        """The fit with room for new items, learned from those who met them: their answers are gathered from the shards."""
+        """The fit with room for new items, learned from those who met them.
+
+        Their answers are gathered from the shards.
+        """
         labels, people = find_new_items(self.shards.items, more)
         if not people.size:
             return self
-        new_item_fit, parts = NewItemFit(self, labels, more), []
+        new_item_fit = NewItemFit(self, labels, more)
+        parts = []
         shards = replace(
             self.shards, items=labels, models=extend_models(self.shards.models, labels.size)
         )
@@ -389,9 +416,12 @@ class ShardedFit(FittedModel, FitBase):
         executor: Executor | None = None,
         listen: Listen | None = None,
     ) -> str:
-        """Everyone's abilities as a Parquet file for each shard in the run's folder; returns that folder.
+        """Everyone's abilities as a Parquet file for each shard in the run's folder.
 
-        `at`: times (default: at most twelve instants of each person's own answers, the first and the last among them).
+        Returns that folder.
+
+        `at`: times (default: at most twelve instants of each person's own answers, the first and
+        the last among them).
         """
         check_level(level)
         busy = [k for k, part in enumerate(self.shards.parts) if part.people]
@@ -404,25 +434,30 @@ class ShardedFit(FittedModel, FitBase):
     def renew_abilities(
         self, shards: Sequence[int] | None = None, executor: Executor | None = None
     ) -> None:
-        """Files of abilities that were written before, written anew as they were asked for then: of some shards, or of all."""
+        """Files of abilities that were written before, written anew as they were asked for then.
+
+        Of some shards, or of all.
+        """
         import pyarrow.parquet as pq
 
         place = self.run.child(ABILITIES)
         names = [name for name in place.names() if name.endswith(".parquet")]
         if not names:
             return
-        offsets, level = None, 0.7
+        offsets = None
+        level = 0.7
         try:
             with place.reading(names[0]) as file:
                 told = json.loads((pq.read_schema(file).metadata or {})[ASKED])
             check_level(told["level"])
-            offsets, level = (
-                None if told["offsets"] is None else as_vector(told["offsets"], "times").tolist(),
-                told["level"],
+            offsets = (
+                None if told["offsets"] is None else as_vector(told["offsets"], "times").tolist()
             )
+            level = told["level"]
         except Exception as error:  # whatever Parquet or JSON make of damage
             warnings.warn(
-                f"{place.path(names[0])}: damaged ({error}); abilities are told at times of each one's own",
+                f"{place.path(names[0])}: damaged ({error}); abilities are told at times of each "
+                f"one's own",
                 DynaestiWarning,
                 stacklevel=2,
             )
@@ -435,12 +470,15 @@ class ShardedFit(FittedModel, FitBase):
             WriteAbilities(self, offsets, level), busy, sum_results
         )
 
-    # --- in words, and on disk --------------------------------------------------------------------------------
+    # --- in words, and on disk
+    # --------------------------------------------------------------------------------
 
     def summary(self) -> str:
         """The fit in a few sentences."""
         size = (
-            f"{count_noun(self.shards.rows, 'answers')} of {count_noun(self.shards.people, 'people')} to {count_noun(self.item_labels.size, 'items')} "
+            f"{count_noun(self.shards.rows, 'answers')} of "
+            f"{count_noun(self.shards.people, 'people')} to "
+            f"{count_noun(self.item_labels.size, 'items')} "
             f"({self.told_models()}) in {count_noun(len(self.shards), 'shards')}."
         )
         return " ".join(
@@ -492,12 +530,16 @@ def open_sharded(
     models: Mapping[str, ItemModel] | None,
     connect: bool = False,
 ) -> ShardedFit:
-    """The fit in a run's folder. Hosts that only the file names are not called, unless `connect` says so."""
+    """The fit in a run's folder.
+
+    Hosts that only the file names are not called, unless `connect` says so.
+    """
     common, items = read_common(header, arrays, models)
     for name in (header["folder"], *(part["file"] for part in header["shards"]["parts"])):
         if not connect and not run.may_reach(name):
             raise StorageError(
-                f"{run.root}: its shards are told to be at {name}, elsewhere than the run itself; if you trust that, open "
+                f"{run.root}: its shards are told to be at {name}, elsewhere than the run itself; "
+                f"if you trust that, open "
                 "it with load(path, connect=True) (on the command line --connect)"
             )
     for part in header["shards"]["parts"]:
@@ -526,7 +568,8 @@ def open_sharded(
             )
     if is_shards(shards.folder) and Shards.open(shards.folder).print != shards.print:
         raise StorageError(
-            f"{run.root}: the shards at {shards.folder} were prepared anew since this fit was made; fit them again"
+            f"{run.root}: the shards at {shards.folder} were prepared anew since this fit was "
+            f"made; fit them again"
         )
     return ShardedFit(
         **vars(common),
@@ -573,7 +616,8 @@ class WriteAbilities:
             if self.offsets is None
             else (np.repeat(np.arange(people), len(self.offsets)), np.tile(self.offsets, people))
         )
-        mix, link = fit.marginals(person, offsets), BUILT_IN["identity"]
+        mix = fit.marginals(person, offsets)
+        link = BUILT_IN["identity"]
         lower, upper = mix.quantiles(np.array([0.5 - self.level / 2, 0.5 + self.level / 2]), link)
         table = pa.table(
             {
@@ -615,7 +659,8 @@ class UpdateTask:
     distinct: bool
 
     def __call__(self, shard: int, threads: int | None) -> list[UpdatedShard]:
-        fit, more = self.fit, self.more[shard]
+        fit = self.fit
+        more = self.more[shard]
         if fit.shards.parts[shard].people:
             old: Fit | None = fit.shard(shard, threads)
             assert old is not None
@@ -623,9 +668,12 @@ class UpdateTask:
                 more = more.pick(np.setdiff1d(np.arange(len(more)), old.repeated(more)))
             if not len(more):
                 return []
-            new, before = old._updated(more), old.log_evidence
+            new = old._updated(more)
+            before = old.log_evidence
         else:
-            old, new, before = None, fit.of_others(more), 0.0
+            old = None
+            new = fit.of_others(more)
+            before = 0.0
         r = new.responses
         place = fit.run.child(PARTS)
         part = write_part(
@@ -679,7 +727,9 @@ def _spread(fit: Fit) -> tuple[Ints, Array]:
 
 
 def _as_asked(frames: list[Any], ids: list[Any]) -> Ints:
-    """The order in which rows of frames, one below the other, belong to the ids as they were asked for, some of them repeatedly."""
+    """The order in which rows of frames, one below the other, belong to the ids as they were asked
+    for, some of them repeatedly.
+    """
     found = np.concatenate([np.asarray(frame["id"], dtype=object) for frame in frames])
     return np.concatenate([np.flatnonzero(found == label) for label in ids])
 

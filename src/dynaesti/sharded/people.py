@@ -32,13 +32,13 @@ from dynaesti.sharded.tasks import (
     sum_results,
 )
 
-BASE, ANSWER_BYTES = (
-    350e6,
-    420,
-)  # memory of the process itself, and for each answer of a shard at work
+# memory of the process itself, and for each answer of a shard at work
+BASE = 350e6
+ANSWER_BYTES = 420
 
 
-# --- the crowd -----------------------------------------------------------------------------------------------
+# --- the crowd
+# -----------------------------------------------------------------------------------------------
 
 
 class PeopleInShards:
@@ -51,7 +51,9 @@ class PeopleInShards:
         listen: Listen | None = None,
         begin: tuple[int, ...] | None = None,
     ) -> None:
-        self.layout, self.executor, self.listen = layout, executor, listen
+        self.layout = layout
+        self.executor = executor
+        self.listen = listen
         self.versions = begin or (0,) * len(layout.shards)  # of each shard's sites
         self.held = self.marked = (
             self.versions
@@ -136,13 +138,19 @@ class PeopleInShards:
         self.versions = self.marked = tuple(int(version) for version in memory["versions"])
 
     def needs(self, bank: ItemBank) -> str:
-        """What memory a look takes, in words: set by the largest shard and the items, not by the data."""
+        """What memory a look takes, in words.
+
+        Set by the largest shard and the items, not by the data.
+        """
         cells = bank.row_count * ability_grid(bank).size
         largest = max(self.layout.shards.parts[k].rows for k in self.busy)
         workers = getattr(self.executor, "threads", 1)
         return (
-            f"memory about {(BASE + cells * 8 * (3 + workers) + workers * largest * ANSWER_BYTES) / 1e9:.1f} GB (largest shard "
-            f"{largest:,} answers, {workers} at a time; items' tables {cells * 8 * 3 / 1e6:,.0f} MB)"
+            f"memory about "
+            f"{(BASE + cells * 8 * (3 + workers) + workers * largest * ANSWER_BYTES) / 1e9:.1f} "
+            f"GB (largest shard "
+            f"{largest:,} answers, {workers} at a time; items' tables {cells * 8 * 3 / 1e6:,.0f} "
+            f"MB)"
         )
 
     def clean(self, *kept: tuple[int, ...]) -> None:

@@ -1,4 +1,7 @@
-"""From files of any size to shards: read in pieces through the one data door, sorted past memory by duckdb, split by person."""
+"""From files of any size to shards.
+
+Read in pieces through the one data door, sorted past memory by duckdb, split by person.
+"""
 
 from __future__ import annotations
 
@@ -72,11 +75,13 @@ def prepare(
     memory: str = MEMORY,
     tell: Tell | None = None,
 ) -> Shards:
-    """Sort answers by person and time and split them by person into Parquet shards, in bounded memory.
+    """Sort answers by person and time and split them by person into Parquet shards, in bounded
+    memory.
 
-    `data`: files (CSV, TSV, JSON lines, Parquet, also .gz), patterns, or a frame. `out`: a folder on this machine, which appears when
-    all is done. `shards`: how many (default: about a million answers in each). `distinct` counts exact repeats once. The other options
-    are those of `Responses.read`. `tell` hears of progress.
+    `data`: files (CSV, TSV, JSON lines, Parquet, also .gz), patterns, or a frame. `out`: a folder
+    on this machine, which appears when all is done. `shards`: how many (default: about a million
+    answers in each). `distinct` counts exact repeats once. The other options are those of
+    `Responses.read`. `tell` hears of progress.
     """
     if unreadable not in ("refuse", "drop"):
         raise InputError(f"unreadable: {unreadable!r} is neither 'refuse' nor 'drop'")
@@ -116,13 +121,17 @@ def _refuse_full(target: Path, force: bool) -> None:
         raise InputError(f"out: {target} exists and is not empty; name another folder")
     if not force:
         raise InputError(
-            f"out: {target} holds shards already; name another folder, or write over them with force=True (--force)"
+            f"out: {target} holds shards already; name another folder, or write over them with "
+            f"force=True (--force)"
         )
 
 
 @contextmanager
 def _workshop(target: Path) -> Iterator[Path]:
-    """A folder to work in beside the target, whose place it takes when all is done; what killed ones left behind goes first."""
+    """A folder to work in beside the target, whose place it takes when all is done.
+
+    What killed ones left behind goes first.
+    """
     begin = f".{target.name}."
     ours = re.compile(re.escape(begin) + r"[^.]+\.part(\.old\.part)?")
     for left in target.parent.iterdir():
@@ -165,7 +174,10 @@ def _pieces_of(data: Any) -> tuple[Iterator[Table], int]:
 
 @dataclass
 class PieceReader:
-    """Pieces of a table through one door: roles, the kind of times and of labels are settled by the first one."""
+    """Pieces of a table through one door.
+
+    Roles, the kind of times and of labels are settled by the first one.
+    """
 
     given: Mapping[str, str | None]
     clock: TimeOptions
@@ -209,12 +221,16 @@ class PieceReader:
         return out if rows.weight is None else {**out, "weight": rows.weight}
 
     def _labels(self, values: Labels, role: str, piece: Table) -> Labels:
-        """Whole numbers of Parquet and frames stay such; everything else is text, and so are those beyond 2⁶³."""
+        """Whole numbers of Parquet and frames stay such.
+
+        Everything else is text, and so are those beyond 2⁶³.
+        """
         text = piece.sources and piece.sources[0].line is not None
         whole = values.dtype.kind in "iu" and values.dtype != np.uint64 and not text
         if self.whole.setdefault(role, whole) and not whole:
             raise ResponseError(
-                f"{role} (column {self.roles[role]!r}): whole numbers before, other labels from {piece.where(0)} on; make "
+                f"{role} (column {self.roles[role]!r}): whole numbers before, other labels from "
+                f"{piece.where(0)} on; make "
                 "the files alike"
             )
         return (
@@ -235,7 +251,8 @@ class PieceReader:
             ):
                 if self.models.setdefault(item, model) != model:
                     raise ResponseError(
-                        f"model: item {list(self.items)[item]!r} is given different models; each item needs one"
+                        f"model: item {list(self.items)[item]!r} is given different models; each "
+                        f"item needs one"
                     )
         return number[code]
 
@@ -247,7 +264,8 @@ class PieceReader:
             self.clock = replace(self.clock, time_format=rows.time_format)
         if (rows.axis.stamps, rows.axis.zoned) != (self.axis.stamps, self.axis.zoned):
             raise ResponseError(
-                f"time (column {self.roles['time']!r}): from {piece.where(0)} on the times are of another kind (numbers or "
+                f"time (column {self.roles['time']!r}): from {piece.where(0)} on the times are of "
+                f"another kind (numbers or "
                 "stamps, with a zone or without) than before; make them alike"
             )
         times = rows.axis.restore(rows.offsets)
@@ -355,15 +373,20 @@ def _axis(reader: PieceReader, first: float, last: float) -> TimeAxis:
 def _written(
     stream: Any, work: Path, count: int, order: Ints, axis: TimeAxis, distinct: bool, tell: Tell
 ) -> Iterator[Shard]:
-    """The sorted answers as files, a shard at a time; shards that nobody fell into are empty files."""
+    """The sorted answers as files, a shard at a time.
+
+    Shards that nobody fell into are empty files.
+    """
     import pyarrow as pa
 
     waiting: list[Any] = []
-    schema, now = stream.schema, 0
+    schema = stream.schema
+    now = 0
 
     def flushed() -> Shard:
         table = pa.Table.from_batches(waiting, schema)
-        item, resp = order[table["item"].to_numpy()], table["resp"].to_numpy()
+        item = order[table["item"].to_numpy()]
+        resp = table["resp"].to_numpy()
         times = table["time"].to_numpy()
         offsets: Array = (times - axis.origin_ns) / DAY_NS if axis.stamps else times - axis.origin
         weight = table["weight"].to_numpy() if "weight" in schema.names else None
@@ -378,12 +401,10 @@ def _written(
                     *([] if weight is None else [weight]),
                 ]
             )
-            ids, item, resp, offsets = (
-                ids.take(pa.array(keep)),
-                item[keep],
-                resp[keep],
-                offsets[keep],
-            )
+            ids = ids.take(pa.array(keep))
+            item = item[keep]
+            resp = resp[keep]
+            offsets = offsets[keep]
             weight = None if weight is None else weight[keep]
         tell(f"wrote shard {now + 1} of {count}")
         return write_part(
@@ -395,12 +416,14 @@ def _written(
         for k in np.unique(numbers):
             while now < k:
                 yield flushed()
-                waiting, now = [], now + 1
+                waiting = []
+                now = now + 1
             a, b = np.searchsorted(numbers, [k, k + 1])
             waiting.append(batch.slice(int(a), int(b - a)))
     while now < count:
         yield flushed()
-        waiting, now = [], now + 1
+        waiting = []
+        now = now + 1
 
 
 def _first_of_each(columns: list[npt.NDArray[Any]]) -> Ints:

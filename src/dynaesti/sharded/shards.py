@@ -1,7 +1,10 @@
-"""Answers on disk in shards: whole people in each, sorted by person and time, every shard small enough for memory.
+"""Answers on disk in shards.
 
-A folder of Parquet files and `shards.json`, which lists them and holds what all share: the items' names, the clock, what was decided
-while reading. A person's shard follows from the written form of their id, so further answers find it without an index.
+Whole people in each, sorted by person and time, every shard small enough for memory.
+
+A folder of Parquet files and `shards.json`, which lists them and holds what all share: the items'
+names, the clock, what was decided while reading. A person's shard follows from the written form of
+their id, so further answers find it without an index.
 """
 
 from __future__ import annotations
@@ -27,12 +30,13 @@ from dynaesti.data import (
 )
 from dynaesti.errors import MissingExtraError, StorageError
 
-SHARD, SMALL, FEW = (
-    1_000_000,
-    100_000,
-    8,
-)  # rows of a shard, of a small one, and how many small ones
-MANIFEST, FORMAT, VERSION = "shards.json", "dynaesti shards", 1
+# rows of a shard, of a small one, and how many small ones
+SHARD = 1_000_000
+SMALL = 100_000
+FEW = 8
+MANIFEST = "shards.json"
+FORMAT = "dynaesti shards"
+VERSION = 1
 
 
 @dataclass(frozen=True)
@@ -75,7 +79,8 @@ class Shards:
         place = Folder(str(folder))
         if not place.exists(MANIFEST):
             raise StorageError(
-                f"{folder}: no {MANIFEST} in this folder; `dynaesti prepare DATA --out {folder}` makes shards"
+                f"{folder}: no {MANIFEST} in this folder; `dynaesti prepare DATA --out {folder}` "
+                f"makes shards"
             )
         with place.reading(MANIFEST) as file:
             try:
@@ -89,7 +94,8 @@ class Shards:
         for part in made.parts:
             if not place.may_reach(part.file):
                 raise StorageError(
-                    f"{folder}: {MANIFEST} names a shard at {part.file}, elsewhere than the folder; it was not opened"
+                    f"{folder}: {MANIFEST} names a shard at {part.file}, elsewhere than the "
+                    f"folder; it was not opened"
                 )
         return made
 
@@ -100,10 +106,8 @@ class Shards:
             raise StorageError(
                 f"{folder}: shards of another format or a newer version; upgrade dynaesti"
             )
-        items, models = (
-            as_labels(told["items"]),
-            None if told["models"] is None else as_labels(told["models"]),
-        )
+        items = as_labels(told["items"])
+        models = None if told["models"] is None else as_labels(told["models"])
         odd = len(set(items.tolist())) < items.size or (
             models is not None and models.size != items.size
         )
@@ -204,7 +208,10 @@ class Shards:
         return found.on_clock(clock)
 
     def _table(self, k: int) -> Any:
-        """A shard's file, after it was held against what the list says of it: a single turned bit would change somebody's answers."""
+        """A shard's file, after it was held against what the list says of it.
+
+        A single turned bit would change somebody's answers.
+        """
         place, name = self.place_of(k)
         part = self.parts[k]
         try:
@@ -236,7 +243,8 @@ class Shards:
                 or (table.num_rows, people) != (part.rows, part.people)
             ):
                 raise ValueError(
-                    f"{table.num_rows:,} rows of {people:,} people in columns {', '.join(table.column_names)}, where the list "
+                    f"{table.num_rows:,} rows of {people:,} people in columns "
+                    f"{', '.join(table.column_names)}, where the list "
                     f"says {part.rows:,} of {part.people:,}"
                 )
         except (OSError, ValueError, KeyError, pa.ArrowException) as error:
@@ -266,7 +274,10 @@ class Shards:
 
 
 def default_shards(rows: float) -> int:
-    """How many shards for so many rows: about a million in each, and a few even of less, so that no core is idle."""
+    """How many shards for so many rows.
+
+    About a million in each, and a few even of less, so that no core is idle.
+    """
     return max(1, round(rows / SHARD), min(FEW, int(rows // SMALL)))
 
 
@@ -309,7 +320,8 @@ def write_part(
     }
     if weight is not None:
         columns["weight"] = pa.array(weight)
-    table, buffer = pa.table(columns), pa.BufferOutputStream()
+    table = pa.table(columns)
+    buffer = pa.BufferOutputStream()
     pq.write_table(
         table,
         buffer,

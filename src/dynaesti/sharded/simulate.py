@@ -31,10 +31,12 @@ def simulate_shards(
     truth: bool = True,
     tell: Callable[[int, int], None] | None = None,
 ) -> tuple[Shards, dict[str, Any]]:
-    """Draw answers as `simulate.answers` does, without holding them: (the shards, the items' true parameters).
+    """Draw answers as `simulate.answers` does, without holding them.
 
-    `per_person`: how many answers each gives, or the least and the most (spread evenly over their logarithms). The true abilities are
-    written beside the shards, in the folder `truth`.
+    (the shards, the items' true parameters).
+
+    `per_person`: how many answers each gives, or the least and the most (spread evenly over their
+    logarithms). The true abilities are written beside the shards, in the folder `truth`.
     """
     n = whole_number(people, "people", 1)
     least, most = (per_person, per_person) if isinstance(per_person, int) else per_person
@@ -50,7 +52,8 @@ def simulate_shards(
     count = default_shards(n * mean) if shards is None else whole_number(shards, "shards", 1)
     ids = numbered_labels("p", n)
     shard = shard_numbers(ids.tolist(), count)
-    place, parts = Folder(fspath(out)), []
+    place = Folder(fspath(out))
+    parts = []
     for k in range(count):
         mine = np.flatnonzero(shard == k)
         rng = np.random.default_rng([seed, k])

@@ -17,7 +17,8 @@ from dynaesti.model import Kernel, kernel_header
 SITES = "sites"
 
 
-# --- sites on disk -----------------------------------------------------------------------------------------
+# --- sites on disk
+# -----------------------------------------------------------------------------------------
 
 
 def kernel_key(kernel: Kernel) -> str:
@@ -31,7 +32,10 @@ def sites_name(k: int, version: int) -> str:
 
 
 def write_sites(run: Folder, k: int, version: int, sites: StartingSites) -> None:
-    """Keep a shard's sites. Single precision is enough to begin from: grafting stops by its own tolerance."""
+    """Keep a shard's sites.
+
+    Single precision is enough to begin from: grafting stops by its own tolerance.
+    """
     buffer = BytesIO()
     held: dict[str, Any] = {
         kernel_key(kernel): np.stack(pair).astype(np.float32) for kernel, pair in sites.items()
@@ -44,7 +48,10 @@ def write_sites(run: Folder, k: int, version: int, sites: StartingSites) -> None
 def read_sites(
     run: Folder, k: int, version: int, kernels: Sequence[Kernel], answers: SiteLayout
 ) -> StartingSites:
-    """A shard's sites after a look; none where there is no such file, or a damaged one: the answer is the same without a beginning."""
+    """A shard's sites after a look.
+
+    None where there is no such file, or a damaged one: the answer is the same without a beginning.
+    """
     out: StartingSites = {}
     try:
         if not run.exists(sites_name(k, version)):

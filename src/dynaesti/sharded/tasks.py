@@ -33,7 +33,10 @@ from dynaesti.sharded.site_store import read_sites, write_sites
 
 @dataclass(frozen=True)
 class ShardContext:
-    """What work on any shard rests on: where the answers are, how they are coded, and where the sites are kept."""
+    """What work on any shard rests on.
+
+    Where the answers are, how they are coded, and where the sites are kept.
+    """
 
     shards: Shards
     coding: ResponseCoding
@@ -46,7 +49,8 @@ class ShardContext:
         return build_site_layout(self.shards.responses(k, self.clock), self.coding, self.bank)
 
 
-# --- errands -------------------------------------------------------------------------------------------------
+# --- errands
+# -------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -98,7 +102,10 @@ _lock = threading.Lock()
 
 @dataclass(frozen=True)
 class ModelSnapshot:
-    """Items and priors to look at everyone with. The rows are tabulated once in every process, not sent."""
+    """Items and priors to look at everyone with.
+
+    The rows are tabulated once in every process, not sent.
+    """
 
     bank: ItemBank
     z: Array
@@ -139,7 +146,8 @@ class EStepTask:
     version: int  # the look it is
 
     def __call__(self, shard: int, threads: int | None) -> EStepResult:
-        kernels, run = list(self.scene.kernels), self.layout.run
+        kernels = list(self.scene.kernels)
+        run = self.layout.run
         executor = EStep(self.layout.answers(shard), threads, max_buffers=1)
         sites = read_sites(run, shard, self.begin[shard], kernels, executor.answers)
         tally, expected = e_step_over(
@@ -173,7 +181,8 @@ class InformationTask:
     joint: bool
 
     def __call__(self, shard: int, threads: int | None) -> ItemInformation:
-        scene, kernels = self.scene, list(self.scene.kernels)
+        scene = self.scene
+        kernels = list(self.scene.kernels)
         executor = EStep(self.layout.answers(shard), threads, max_buffers=1)
         sites = read_sites(self.layout.run, shard, self.begin[shard], kernels, executor.answers)
         expected = executor.run(

@@ -1,4 +1,7 @@
-"""What every study hands back: numbers beside the paper's, tables, figures, and how to write them down."""
+"""What every study hands back.
+
+Numbers beside the paper's, tables, figures, and how to write them down.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,9 @@ class Options:
 
 @dataclass(frozen=True)
 class Row:
-    """One number: what the paper says, what we get, the best that can be had or the bar, and whether it holds."""
+    """One number: what the paper says, what we get, the best that can be had or the bar, and
+    whether it holds.
+    """
 
     what: str
     paper: str
@@ -204,7 +209,8 @@ class Stopwatch:
     """CPU seconds of all threads, and seconds by the clock."""
 
     def __init__(self) -> None:
-        self.cpu, self.wall = time.process_time(), time.perf_counter()
+        self.cpu = time.process_time()
+        self.wall = time.perf_counter()
 
     def spent(self) -> float:
         """CPU seconds since the start."""

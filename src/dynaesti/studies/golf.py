@@ -1,4 +1,7 @@
-"""The Masters: 849 players, 77 years of scorecards. Trajectories, legends, holes; who was best, and how sure that is."""
+"""The Masters: 849 players, 77 years of scorecards.
+
+Trajectories, legends, holes; who was best, and how sure that is.
+"""
 
 from __future__ import annotations
 
@@ -22,14 +25,18 @@ MORE_THAN = 100  # stroke counts seen no more often than this join their neighbo
 LEGENDS = ("Arnold Palmer", "Jack Nicklaus", "Tiger Woods")
 DRAWS = 2000
 HOW_TO_GET = (
-    "the scorecards are not ours to ship. They are in the repository of the paper's authors (golf_data.json of "
-    "chausies/DynAEstiAndCurvFiFE on GitHub); make a table of them with the columns person, hole, year, response (strokes) and "
+    "the scorecards are not ours to ship. They are in the repository of the paper's authors "
+    "(golf_data.json of "
+    "chausies/DynAEstiAndCurvFiFE on GitHub); make a table of them with the columns person, hole, "
+    "year, response (strokes) and "
     "par, one row a hole played, save it as CSV or Parquet, and name it by --golf FILE"
 )
 
 
 def read_golf(path: Path | None) -> tuple[Responses, PivotPartialCredit]:
-    """Scorecards with all rounds of a tournament at its year, and the golf model with each hole's par."""
+    """Scorecards with all rounds of a tournament at its year, and the golf model with each hole's
+    par.
+    """
     if path is None:
         raise InputError(f"golf: no file is given; {HOW_TO_GET}")
     if not path.exists():
@@ -56,7 +63,10 @@ def read_golf(path: Path | None) -> tuple[Responses, PivotPartialCredit]:
 
 
 def _clipped(responses: Responses, model: PivotPartialCredit) -> Responses:
-    """Stroke counts seen too rarely on a hole as the ones they join, once and for all: every fit then has the same categories."""
+    """Stroke counts seen too rarely on a hole as the ones they join, once and for all.
+
+    Every fit then has the same categories.
+    """
     models = resolve_item_models(model, responses.items, None, False)
     coding = build_coding(
         responses.items, models, count_responses(responses, models), MORE_THAN + 1
@@ -89,13 +99,15 @@ def run(options: Options) -> Study:
     study.figures = [
         (
             "golf_all",
-            "Abilities of everyone with two tournaments or more, the median, and the fifteen with the highest peaks.",
+            "Abilities of everyone with two tournaments or more, the median, and the fifteen with "
+            "the highest peaks.",
             _trajectories(who),
         ),
         ("golf_legends", "Three legends with 70 % bands.", _legends(who)),
         (
             "golf_holes",
-            "Response functions of holes 6 (Juniper) and 13 (Azalea): chances of each number of strokes.",
+            "Response functions of holes 6 (Juniper) and 13 (Azalea): chances of each number of "
+            "strokes.",
             _holes(fit),
         ),
     ]
@@ -157,12 +169,17 @@ def run(options: Options) -> Study:
         ),
     ]
     study.words = [
-        "All rounds of a tournament are at its year. The prior is the default (a level plus Matérn 3/2, learned): "
-        f"{fit.movement()['stays']:.0%} of the variance stays with a player, the rest moves over about {fit.movement()['bandwidth']:.0f} "
+        "All rounds of a tournament are at its year. The prior is the default (a level plus "
+        "Matérn 3/2, learned): "
+        f"{fit.movement()['stays']:.0%} of the variance stays with a player, the rest moves over "
+        f"about {fit.movement()['bandwidth']:.0f} "
         "years.",
-        "Is Woods in 1997 the highest ever? His mean is, as the paper says. But counting what is unknown about every curve (joint draws "
-        f"of the {len(who.top)} best players' whole curves), that tournament is the highest with probability {woods:.2f} only, and the "
-        f"highest is one of his with probability {theirs:.2f}: a peak that wins among thousands of uncertain ones is partly luck.",
+        "Is Woods in 1997 the highest ever? His mean is, as the paper says. But counting what is "
+        "unknown about every curve (joint draws "
+        f"of the {len(who.top)} best players' whole curves), that tournament is the highest with "
+        f"probability {woods:.2f} only, and the "
+        f"highest is one of his with probability {theirs:.2f}: a peak that wins among thousands "
+        f"of uncertain ones is partly luck.",
     ]
     study.facts = {
         "cpu": spent,
@@ -177,7 +194,8 @@ class _Players:
     """Abilities of the players at their tournaments."""
 
     def __init__(self, fit: Fit) -> None:
-        self.fit, r = fit, fit.responses
+        self.fit = fit
+        r = fit.responses
         pairs = np.unique(
             np.stack([r.person, np.rint(r.offsets + r.axis.origin).astype(np.int64)]), axis=1
         )
@@ -203,7 +221,9 @@ class _Players:
         )
 
     def highest(self) -> tuple[tuple[str, dict[str, list[Any]]], dict[tuple[str, float], float]]:
-        """The highest tournaments by mean, and how often each is the highest in joint draws of the best players' curves."""
+        """The highest tournaments by mean, and how often each is the highest in joint draws of the
+        best players' curves.
+        """
         rows = [self.own(int(p)) for p in self.top]
         drawn = np.concatenate([self.draws(int(p), 17 + k) for k, p in enumerate(self.top)], axis=1)
         where = np.concatenate(rows)
@@ -219,7 +239,8 @@ class _Players:
         for p in self.top[:12]:
             mine = self.own(int(p))
             k = mine[self.mean[mine].argmax()]
-            name, year = self.names[p], int(self.year[k])
+            name = self.names[p]
+            year = int(self.year[k])
             best.append(
                 (name, year, float(self.mean[k]), share[name, float(year)], by_player[name])
             )

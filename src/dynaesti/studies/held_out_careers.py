@@ -1,4 +1,6 @@
-"""Held-out likelihood: halves of Palmer's scores, and of every long career's, under moving and constant abilities."""
+"""Held-out likelihood: halves of Palmer's scores, and of every long career's, under moving and
+constant abilities.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +16,9 @@ from dynaesti.studies.base import BLUE, GREY, Options, Row, Study, canvas
 from dynaesti.studies.golf import fit_golf, read_golf
 
 PALMER = "Arnold Palmer"
-RUNS, RUNS_OF_ALL = (
-    5,
-    2,
-)  # halvings of Palmer's scores, as in the paper; and of everybody's, where players make up for runs
+# halvings of Palmer's scores, as in the paper; and of everybody's, where players make up for runs
+RUNS = 5
+RUNS_OF_ALL = 2
 TOURNAMENTS = 10
 
 
@@ -51,7 +52,8 @@ def run(options: Options) -> Study:
         ]
     )
     mean = everyone.mean(axis=0)
-    total, se = float(mean.sum()), float(mean.std(ddof=1) * np.sqrt(mean.size))
+    total = float(mean.sum())
+    se = float(mean.std(ddof=1) * np.sqrt(mean.size))
     log_ratio = float(np.mean(alone))
     study.rows = [
         Row(
@@ -94,14 +96,20 @@ def run(options: Options) -> Study:
         )
     )
     study.words = [
-        f"{runs} random halvings, each half held out in turn. Items are learned without the held-out half, by each scheme for itself; the "
-        f"prior of Palmer's curve, {kernel.describe()}, is the one that most of the other players have, learned without any of his. "
-        "The likelihood of a half is joint and exact to expectation propagation: the evidence of both halves less that of the first, not a "
+        f"{runs} random halvings, each half held out in turn. Items are learned without the "
+        f"held-out half, by each scheme for itself; the "
+        f"prior of Palmer's curve, {kernel.describe()}, is the one that most of the other players "
+        f"have, learned without any of his. "
+        "The likelihood of a half is joint and exact to expectation propagation: the evidence of "
+        "both halves less that of the first, not a "
         "product of single predictions.",
-        f"For everyone else ({len(everyone)} halvings) the held-out halves of all long careers are taken away at once, so that items see "
+        f"For everyone else ({len(everyone)} halvings) the held-out halves of all long careers "
+        f"are taken away at once, so that items see "
         "half of their scores.",
-        "The paper's factor of over 120 for Palmer is not reached by honest inference: both schemes here average over what they do not "
-        "know of an ability, and a constant ability then does not commit itself as a single estimate would. The advantage of moving "
+        "The paper's factor of over 120 for Palmer is not reached by honest inference: both "
+        "schemes here average over what they do not "
+        "know of an ability, and a constant ability then does not commit itself as a single "
+        "estimate would. The advantage of moving "
         "abilities is real, and adds up over players.",
     ]
     study.facts = {
@@ -124,7 +132,9 @@ def _both_ways(
     starts: dict[bool, Any],
     kernel: Kernel | None = None,
 ) -> Array:
-    """Log ratio of joint held-out likelihoods for each of the people, averaged over which half is held out."""
+    """Log ratio of joint held-out likelihoods for each of the people, averaged over which half is
+    held out.
+    """
     rng = np.random.default_rng(seed)
     half = np.zeros(len(responses), dtype=bool)
     for p in people:
@@ -170,6 +180,9 @@ def _ratio(
 
 
 def _joint(fit: Fit, answers: Responses) -> Array:
-    """Log probability of all of each person's answers together, items and priors frozen; in the order of their names."""
+    """Log probability of all of each person's answers together, items and priors frozen.
+
+    In the order of their names.
+    """
     more, people, items = fit._read(answers)
     return fit._scored(more, np.full(people.size, -1), items).person_evidence

@@ -1,4 +1,7 @@
-"""The polling example: one voter a day for 100 days; the curve, its band, coverage over seeds, and what mean field makes of it."""
+"""The polling example: one voter a day for 100 days.
+
+The curve, its band, coverage over seeds, and what mean field makes of it.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,8 @@ def run(options: Options) -> Study:
     study.figures.append(
         (
             "polling",
-            "Truth, estimate, 70 % band and the votes; and the same by mean field, whose band all but vanishes.",
+            "Truth, estimate, 70 % band and the votes; and the same by mean field, whose band all "
+            "but vanishes.",
             _figure(shown),
         )
     )
@@ -56,7 +60,9 @@ def run(options: Options) -> Study:
         if seed < 20:
             low, high = mean_field(y)[1:]
             field_cover.append(float(np.mean((low < truth()) & (truth() < high))))
-    rmise, seventy, ninety = float(np.mean(errors)), float(np.mean(cover)), float(np.mean(wide))
+    rmise = float(np.mean(errors))
+    seventy = float(np.mean(cover))
+    ninety = float(np.mean(wide))
     exact = CurvFiFE(RBF(20.0)).fit(DAYS, Gaussian(np.sin(DAYS / 15.0), np.full(DAYS.size, 0.3)))
     enough = seeds >= 100
     study.rows = [
@@ -100,11 +106,15 @@ def run(options: Options) -> Study:
         ),
     ]
     study.words = [
-        f"Over {seeds} seeds. Bandwidths are averaged over, weighted by their evidence, where the paper picks one by cross-validation.",
-        "Mean field takes every day's value as independent of the others, given all votes: the prior's precision then pins each one to its "
-        "neighbours, and the band is far too narrow, as the paper says of it. Loopy belief propagation would have to sum the other 99 days "
+        f"Over {seeds} seeds. Bandwidths are averaged over, weighted by their evidence, where the "
+        f"paper picks one by cross-validation.",
+        "Mean field takes every day's value as independent of the others, given all votes: the "
+        "prior's precision then pins each one to its "
+        "neighbours, and the band is far too narrow, as the paper says of it. Loopy belief "
+        "propagation would have to sum the other 99 days "
         "out of one factor by hand, so there is nothing to run.",
-        "With Gaussian emissions the first sweep already gives exact regression; a second only sees that nothing moves.",
+        "With Gaussian emissions the first sweep already gives exact regression; a second only "
+        "sees that nothing moves.",
     ]
     study.facts = {
         "rmise": rmise,
@@ -117,19 +127,24 @@ def run(options: Options) -> Study:
 
 
 def mean_field(y: Array, bandwidth: float = 20.0, level: float = 0.7) -> tuple[Array, Array, Array]:
-    """(median, lower, upper) of a fully factorised Gaussian over the days, the best in Kullback–Leibler divergence."""
+    """(median, lower, upper) of a fully factorised Gaussian over the days, the best in
+    Kullback–Leibler divergence.
+    """
     kernel = np.exp(-0.5 * ((DAYS[:, None] - DAYS) / bandwidth) ** 2) + 1e-4 * np.eye(DAYS.size)
     precision = np.linalg.inv(kernel)
     nodes, weights = np.polynomial.hermite_e.hermegauss(21)
     weights = weights / weights.sum()
-    sign, m, v = np.where(y > 0, 1.0, -1.0), np.zeros(y.size), 1.0 / np.diag(precision)
+    sign = np.where(y > 0, 1.0, -1.0)
+    m = np.zeros(y.size)
+    v = 1.0 / np.diag(precision)
     for _ in range(200):  # Newton in the means, fixed points in the variances
         x = m[:, None] + np.sqrt(v)[:, None] * nodes
         ratio = np.exp(norm.logpdf(x) - log_ndtr(sign[:, None] * x))
         slope = (sign[:, None] * ratio) @ weights
         curve = (ratio * (ratio + sign[:, None] * x)) @ weights
         step = np.linalg.solve(precision + np.diag(curve), slope - precision @ m)
-        m, v = m + step, 1.0 / (np.diag(precision) + curve)
+        m = m + step
+        v = 1.0 / (np.diag(precision) + curve)
         if np.abs(step).max() < 1e-9:
             break
     z = norm.ppf(0.5 + level / 2)

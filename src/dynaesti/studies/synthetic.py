@@ -1,4 +1,7 @@
-"""The paper's synthetic experiment (500 people × 500 items), moving and static; and what each improvement on its method buys."""
+"""The paper's synthetic experiment (500 people × 500 items), moving and static.
+
+And what each improvement on its method buys.
+"""
 
 from __future__ import annotations
 
@@ -37,9 +40,12 @@ BANDWIDTHS = (0.07, 0.12, 0.2, 0.33, 0.55)
 
 
 def measures(truth: Synthetic, irf: Array, quantiles: Array) -> dict[str, float]:
-    """The paper's metrics and the bands' cover, from response functions (items, THETA) and latent quantiles (LEVELS, people, times)."""
+    """The paper's metrics and the bands' cover, from response functions (items, THETA) and latent
+    quantiles (LEVELS, people, times).
+    """
     median = ndtr(quantiles[0])
-    slope, real = np.gradient(median, axis=1), np.gradient(truth.ability, axis=1)
+    slope = np.gradient(median, axis=1)
+    real = np.gradient(truth.ability, axis=1)
     with np.errstate(invalid="ignore", divide="ignore"):
         alike = (slope * real).sum(axis=1) / np.sqrt((slope**2).sum(axis=1) * (real**2).sum(axis=1))
     latent = truth.latent
@@ -97,7 +103,8 @@ def run(options: Options) -> Study:
             )
         rows["known items"].append(recovery(_known_items(truth, options), truth))
         options.say(
-            f"synthetic, seed {seed}: ability {rows['items'][-1]['ability']:.4f}, {spent[-1]:.1f} CPU s"
+            f"synthetic, seed {seed}: ability {rows['items'][-1]['ability']:.4f}, {spent[-1]:.1f} "
+            f"CPU s"
         )
         if seed == 0:
             study.figures += [
@@ -160,10 +167,14 @@ def run(options: Options) -> Study:
         ),
     ]
     study.words = [
-        f"{options.seeds} seeds, {size} × {size}; mean and spread. The scale is the items' (geometric-mean slope 1); with abilities of "
-        f"variance 1 the errors are {other['irf'][0]:.4f} and {other['ability'][0]:.4f}. The prior is the paper's RBF, its bandwidths "
-        "learned. The generator is the paper's, with 0.5 as the mean of its process, which the paper does not tell.",
-        "‘Known items’ is the same inference with the true item parameters given: what remains is what 500 answers cannot tell.",
+        f"{options.seeds} seeds, {size} × {size}; mean and spread. The scale is the items' "
+        f"(geometric-mean slope 1); with abilities of "
+        f"variance 1 the errors are {other['irf'][0]:.4f} and {other['ability'][0]:.4f}. The "
+        f"prior is the paper's RBF, its bandwidths "
+        "learned. The generator is the paper's, with 0.5 as the mean of its process, which the "
+        "paper does not tell.",
+        "‘Known items’ is the same inference with the true item parameters given: what remains is "
+        "what 500 answers cannot tell.",
     ]
     study.facts = {"ours": ours, "scale abilities": other, "known items": limit, "cpu": spent}
     return study
@@ -173,7 +184,8 @@ def run_static(options: Options) -> Study:
     """The same without change."""
     study = Study("static", "Static: 500 people who do not change, 500 items")
     size = 200 if options.quick else 500
-    found, known = [], []
+    found = []
+    known = []
     for seed in range(options.seeds):
         truth = paper(size, size, static=True, seed=seed)
         fit = DynAEsti("3PL", bandwidth=np.inf, threads=options.threads).fit(matrices(truth))
@@ -203,7 +215,8 @@ def run_static(options: Options) -> Study:
         Row("cover of the 95 % band", "not told", f"{ours['95 %']:.3f}", "0.95"),
     ]
     study.words = [
-        f"{options.seeds} seeds. The paper calls its static numbers a bound on what can be achieved; with weak priors on the "
+        f"{options.seeds} seeds. The paper calls its static numbers a bound on what can be "
+        f"achieved; with weak priors on the "
         "items they can be beaten, since without them most guessing parameters sit on a bound."
     ]
     study.facts = {"ours": ours, "known items": limit}
@@ -211,7 +224,10 @@ def run_static(options: Options) -> Study:
 
 
 def _known_items(truth: Synthetic, options: Options, static: bool = False) -> Fit:
-    """The same inference, with the items' true parameters given: abilities are on their scale, and only bandwidths are learned."""
+    """The same inference, with the items' true parameters given.
+
+    Abilities are on their scale, and only bandwidths are learned.
+    """
     fixed = {
         k: {
             "a": float(truth.a[k]),
@@ -226,7 +242,8 @@ def _known_items(truth: Synthetic, options: Options, static: bool = False) -> Fi
     )
 
 
-# --- variants ------------------------------------------------------------------------------------------
+# --- variants
+# ------------------------------------------------------------------------------------------
 
 
 class PositiveSites(EStep):
@@ -256,7 +273,8 @@ class PositiveSites(EStep):
             )  # cavity × present site: an update that would turn negative is left out
             inner(sites, cavity_mean, cavity_var, log_z, mean, var)
             wider = sites[var[sites] > cavity_var[sites]]
-            mean[wider], var[wider] = before[0][wider], before[1][wider]
+            mean[wider] = before[0][wider]
+            var[wider] = before[1][wider]
 
         return match
 
@@ -273,7 +291,8 @@ class Variant:
 
 VARIANTS = (
     Variant(
-        "the paper's: bandwidth picked for each person, no item priors, 15 EM rounds, no negative sites",
+        "the paper's: bandwidth picked for each person, no item priors, 15 EM rounds, no negative "
+        "sites",
         False,
         False,
         False,
@@ -286,7 +305,8 @@ VARIANTS = (
 
 def _variants(truth: Synthetic, fit: Fit, options: Options) -> tuple[str, dict[str, list[Any]]]:
     """What each improvement buys, on the first seed."""
-    names, found = [], []
+    names = []
+    found = []
     for variant in VARIANTS:
         clock = Stopwatch()
         names.append(variant.name)
@@ -328,7 +348,8 @@ def _fit_variant(variant: Variant, truth: Synthetic, options: Options) -> dict[s
     kernels: list[Any] = [RBF(h) for h in BANDWIDTHS]
     sites: list[Any] = [None] * len(kernels)
     population = np.full(len(kernels), 1 / len(kernels))
-    expected, table = None, None
+    expected = None
+    table = None
     for k in range(ROUNDS + 1):
         z = ability_grid(bank)
         table = tabulate_items(bank, z)
@@ -364,7 +385,8 @@ def _quantiles(
 ) -> Array:
     people, items = truth.times.shape
     start = items * np.arange(people + 1)
-    means, sds = [], []
+    means = []
+    sds = []
     for kernel, g in zip(kernels, expected.grafted, strict=True):
         thin = 1 + kernel.nugget_variance * g.precision
         mean, var = predict_marginals(
@@ -385,7 +407,8 @@ def _quantiles(
     return mix.quantiles(LEVELS, BUILT_IN["identity"]).reshape(LEVELS.size, people, items)
 
 
-# --- figures -------------------------------------------------------------------------------------------
+# --- figures
+# -------------------------------------------------------------------------------------------
 
 
 def _drawn() -> Any:

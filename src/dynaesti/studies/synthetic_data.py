@@ -7,16 +7,18 @@ from scipy.special import expit, ndtri
 
 from dynaesti.core import Array, Ints, as_rng, symmetric_root, whole_number
 
-PAPER_BANDWIDTH, PAPER_SPREAD, PAPER_MEAN = (
-    0.19,
-    0.6,
-    0.5,
-)  # the paper gives no mean; 0.5 reproduces its figures
+# the paper gives no mean; 0.5 reproduces its figures
+PAPER_BANDWIDTH = 0.19
+PAPER_SPREAD = 0.6
+PAPER_MEAN = 0.5
 
 
 @dataclass(frozen=True)
 class Synthetic:
-    """The paper's experiment: abilities on (0, 1), response and time matrices, and the truth behind them."""
+    """The paper's experiment.
+
+    Abilities on (0, 1), response and time matrices, and the truth behind them.
+    """
 
     responses: Ints  # (people, items)
     times: Array  # (people, items)
@@ -37,16 +39,17 @@ class Synthetic:
 
 
 def paper(people: int = 500, items: int = 500, *, static: bool = False, seed: int = 0) -> Synthetic:
-    """The paper's synthetic experiment: transformed 3PL items, curves between Latin hypercube end points. `static`: no change."""
+    """The paper's synthetic experiment.
+
+    Transformed 3PL items, curves between Latin hypercube end points. `static`: no change.
+    """
     rng = as_rng(seed)
     whole_number(people, "people", 1)
     whole_number(items, "items", 1)
     t = np.linspace(0.0, 1.0, items)
-    a, b, c = (
-        np.exp(0.2 * rng.standard_normal(items)),
-        rng.uniform(0, 1, items),
-        rng.uniform(0, 0.2, items),
-    )
+    a = np.exp(0.2 * rng.standard_normal(items))
+    b = rng.uniform(0, 1, items)
+    c = rng.uniform(0, 0.2, items)
     ends = np.stack(
         [(rng.permutation(people) + rng.uniform(size=people)) / people for _ in range(2)], axis=1
     )
@@ -69,7 +72,8 @@ def _bridges(t: Array, ends: Array, rng: np.random.Generator) -> Array:
     gain = np.linalg.solve(cov(fixed, fixed), cov(fixed, t)).T
     root = symmetric_root(cov(t, t) - gain @ cov(fixed, t))
     mean = PAPER_MEAN + (ends - PAPER_MEAN) @ gain.T
-    out, todo = np.empty_like(mean), np.arange(len(ends))
+    out = np.empty_like(mean)
+    todo = np.arange(len(ends))
     while todo.size:
         draws = mean[todo] + rng.standard_normal((todo.size, t.size)) @ root
         fine = (draws > 0).all(axis=1) & (draws < 1).all(axis=1)

@@ -1,4 +1,6 @@
-"""Files as the package saved them before its modules were renamed (commit f20868e): they must go on opening.
+"""Files as the package saved them before its modules were renamed (commit f20868e).
+
+They must go on opening.
 
 Run with that commit's `src` on PYTHONPATH: `python tests/reference/saved/make.py FOLDER`.
 """

@@ -1,4 +1,7 @@
-"""Files of the usual kinds (text, JSON lines, Parquet; alone, many, or piece by piece) to tables."""
+"""Files of the usual kinds (text, JSON lines, Parquet.
+
+Alone, many, or piece by piece) to tables.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,8 @@ SUFFIXES = {
 MAGIC = {b"PAR1": "parquet", b"{": "json", b"[": "json"}
 
 
-# --- files -------------------------------------------------------------------------------------------
+# --- files
+# -------------------------------------------------------------------------------------------
 
 
 def read_files(patterns: Sequence[str]) -> Table:
@@ -51,7 +55,8 @@ def read_files(patterns: Sequence[str]) -> Table:
         if set(part.frame.columns) != set(names):
             raise ResponseError(
                 f"{part.sources[0].name} differs from {parts[0].sources[0].name} in its columns"
-                f"{_differing(part.frame.columns, names)}; files that are read together need the same ones"
+                f"{_differing(part.frame.columns, names)}; files that are read together need the "
+                f"same ones"
             )
     tables = [part.frame.select(names).to_native() for part in parts]
     try:
@@ -82,7 +87,8 @@ def read_pieces(patterns: Sequence[str], rows: int) -> Iterator[Table]:
             names = names or list(piece.frame.columns)
             if set(piece.frame.columns) != set(names):
                 raise ResponseError(
-                    f"{name} differs from {files[0]} in its columns{_differing(piece.frame.columns, names)}; files that "
+                    f"{name} differs from {files[0]} in its "
+                    f"columns{_differing(piece.frame.columns, names)}; files that "
                     "are read together need the same ones"
                 )
             yield replace(piece, notes=(*notes, *piece.notes))
@@ -118,18 +124,23 @@ def _expanded(pattern: str) -> list[str]:
             return [pattern]
     except (OSError, ValueError) as error:  # a name too long, or with a zero in it
         raise FileError(
-            f"{display_label([pattern])}: no such file ({getattr(error, 'strerror', None) or error})"
+            f"{display_label([pattern])}: no such file "
+            f"({getattr(error, 'strerror', None) or error})"
         ) from None
     found = sorted(glob.glob(pattern, recursive=True)) if glob.has_magic(pattern) else []
     if not found:
         raise FileError(
-            f"{display_label([pattern], longest=200)}: {'no file matches' if glob.has_magic(pattern) else 'no such file'}"
+            f"{display_label([pattern], longest=200)}: "
+            f"{'no file matches' if glob.has_magic(pattern) else 'no such file'}"
         )
     return found
 
 
 def _filled(patterns: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
-    """The files named, and a note on those that were passed over: of several files, some may be empty."""
+    """The files named, and a note on those that were passed over.
+
+    Of several files, some may be empty.
+    """
     names = [name for pattern in patterns for name in _expanded(pattern)]
     empty = [
         name
@@ -267,7 +278,10 @@ def _read_json(
         places.append(number)
         if len(found) == rows:
             yield _json_table(found, broken, label, start, places)
-            start, found, places, broken = start + len(found), [], [], []
+            start = start + len(found)
+            found = []
+            places = []
+            broken = []
     if found or start == 0:
         yield _json_table(found, broken, label, start, places)
 
@@ -277,7 +291,8 @@ def _json_table(
 ) -> Table:
     if not rows or not all(isinstance(row, dict) for row in rows):
         raise ResponseError(
-            f'{label}: expected one JSON object a line, such as {{"id": "ada", "item": 3, "resp": 1, "date": 5}}'
+            f"{label}: expected one JSON object a line, such as "
+            f'{{"id": "ada", "item": 3, "resp": 1, "date": 5}}'
         )
     source = Source(label, len(rows), start, (lambda row: places[row - start]) if places else None)
     return Table(_as_arrow(from_rows(rows)), None, (source,), (), tuple(broken))

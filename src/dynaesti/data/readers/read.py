@@ -17,7 +17,9 @@ from dynaesti.errors import ResponseError
 
 
 def read_table(data: Any) -> Table:
-    """A table from a frame, a path (or `-`, a pattern, several), a mapping of columns or an iterable of dicts."""
+    """A table from a frame, a path (or `-`, a pattern, several), a mapping of columns or an
+    iterable of dicts.
+    """
     if isinstance(data, str | PathLike):
         return read_files([str(data)])
     if isinstance(data, Mapping):
@@ -41,7 +43,8 @@ def read_table(data: Any) -> Table:
         if rows and all(isinstance(row, Mapping) for row in rows):
             return Table(from_rows(rows))
     raise ResponseError(
-        "data: expected a data frame, a CSV, JSON-lines or Parquet path, or an iterable of dicts; got "
+        "data: expected a data frame, a CSV, JSON-lines or Parquet path, or an iterable of dicts; "
+        "got "
         f"{type(data).__name__}"
     )
 
@@ -52,7 +55,8 @@ def _with_own_names(frame: nw.DataFrame[Any]) -> nw.DataFrame[Any]:
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
         raise ResponseError(
-            f"data: {len(twice)} columns occur twice (first: {twice[0]!r}); give each a name of its own"
+            f"data: {len(twice)} columns occur twice (first: {twice[0]!r}); give each a name of "
+            f"its own"
         )
     return (
         frame

@@ -17,7 +17,10 @@ from dynaesti.errors import MissingExtraError, ResponseError
 
 @dataclass(frozen=True)
 class Source:
-    """A file's share of a table: so many rows from the file's row `start` on. `line` finds a row's line, where files have such."""
+    """A file's share of a table.
+
+    So many rows from the file's row `start` on. `line` finds a row's line, where files have such.
+    """
 
     name: str
     rows: int
@@ -34,7 +37,9 @@ class Source:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows and columns, the library they came from, where each row stood, and what was decided while reading."""
+    """Rows and columns, the library they came from, where each row stood, and what was decided
+    while reading.
+    """
 
     frame: nw.DataFrame[Any]
     kind: str | None = None
@@ -68,12 +73,14 @@ def from_columns(columns: Mapping[Any, Any]) -> nw.DataFrame[Any]:
     ]
     if single:
         raise ResponseError(
-            f"column {single[0]!r}: a single value ({columns[single[0]]!r}); give one for each answer, in a list"
+            f"column {single[0]!r}: a single value ({columns[single[0]]!r}); give one for each "
+            f"answer, in a list"
         )
     lengths = {key: len(value) for key, value in columns.items()}
     if len(set(lengths.values())) > 1:
         raise ResponseError(
-            f"columns differ in length: {', '.join(f'{key} {n}' for key, n in list(lengths.items())[:12])}"
+            f"columns differ in length: "
+            f"{', '.join(f'{key} {n}' for key, n in list(lengths.items())[:12])}"
         )
     named = {
         str(key): _of_one_type(value, str(key)) if isinstance(value, list | tuple) else value
@@ -85,12 +92,16 @@ def from_columns(columns: Mapping[Any, Any]) -> nw.DataFrame[Any]:
         raise
     except Exception as error:  # whatever the frame library makes of them
         raise ResponseError(
-            f"data: the columns cannot be made into a table ({(str(error).splitlines() or [''])[0]})"
+            f"data: the columns cannot be made into a table "
+            f"({(str(error).splitlines() or [''])[0]})"
         ) from error
 
 
 def _of_one_type(values: Sequence[Any], name: str) -> Any:
-    """A list as values of one type, which frame libraries insist on: numbers where all are (1 beside 1.5 too), else text."""
+    """A list as values of one type, which frame libraries insist on.
+
+    Numbers where all are (1 beside 1.5 too), else text.
+    """
     plain = [value.item() if isinstance(value, np.generic) else value for value in values]
     kinds = {type(value) for value in plain if value is not None}
     odd = next(
@@ -103,7 +114,8 @@ def _of_one_type(values: Sequence[Any], name: str) -> Any:
     )
     if odd is not None:
         raise ResponseError(
-            f"column {name!r}: a {type(plain[odd]).__name__} ({plain[odd]!r}) in row {odd}; give one value for each answer"
+            f"column {name!r}: a {type(plain[odd]).__name__} ({plain[odd]!r}) in row {odd}; give "
+            f"one value for each answer"
         )
     if kinds == {int} and any(abs(value) >= 2**63 for value in plain if value is not None):
         return [

@@ -1,4 +1,7 @@
-"""Delimited text of any usual dialect, row by row: delimiter, encoding and quotes are found out, and what is damaged is named, not lost."""
+"""Delimited text of any usual dialect, row by row.
+
+Delimiter, encoding and quotes are found out, and what is damaged is named, not lost.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,10 @@ Opener = Callable[[], Any]  # opens the file anew, as bytes
 
 @dataclass(frozen=True)
 class Piece:
-    """Some rows in a row: text or whole numbers in named columns, from the file's row `start` on; and lines in between that are no rows."""
+    """Some rows in a row: text or whole numbers in named columns, from the file's row `start` on.
+
+    And lines in between that are no rows.
+    """
 
     columns: Any  # pyarrow.Table
     start: int
@@ -48,10 +54,12 @@ class StrayQuoteError(Exception):
 
 
 def read_text(open_anew: Opener, head: bytes, label: str, rows: int | None) -> Iterator[Piece]:
-    """The rows of a file in pieces of about so many; all at once without a number. Columns stay text except whole numbers.
+    """The rows of a file in pieces of about so many.
 
-    Names such as 007 and 1.10 are kept. Bytes that are not UTF-8 are read as Windows-1252, the others as they are; a quote that would
-    swallow rows is taken for a mark like any other.
+    All at once without a number. Columns stay text except whole numbers.
+
+    Names such as 007 and 1.10 are kept. Bytes that are not UTF-8 are read as Windows-1252, the
+    others as they are; a quote that would swallow rows is taken for a mark like any other.
     """
     import pyarrow as pa
 
@@ -72,7 +80,8 @@ def read_text(open_anew: Opener, head: bytes, label: str, rows: int | None) -> I
         except StrayQuoteError:
             if start:
                 raise ResponseError(
-                    f"{label}: a quote somewhere below row {start:,} is never closed, and would swallow the rows behind "
+                    f"{label}: a quote somewhere below row {start:,} is never closed, and would "
+                    f"swallow the rows behind "
                     "it; repair it"
                 ) from None
             dialect = replace(dialect, quoting=False)
@@ -84,13 +93,11 @@ class _Reading:
     def __init__(
         self, open_anew: Opener, label: str, dialect: Dialect, notes: list[str], rows: int | None
     ) -> None:
-        self.open, self.label, self.dialect, self.notes, self.rows = (
-            open_anew,
-            label,
-            dialect,
-            notes,
-            rows,
-        )
+        self.open = open_anew
+        self.label = label
+        self.dialect = dialect
+        self.notes = notes
+        self.rows = rows
         self.broken: list[str] = []
         self.repaired: _Repaired | None = None
 
@@ -104,12 +111,16 @@ class _Reading:
             table = self._checked(pa.Table.from_batches([batch]))
             if skip:
                 over = min(skip, table.num_rows)
-                skip, start, table = skip - over, start + over, table.slice(over)
+                skip = skip - over
+                start = start + over
+                table = table.slice(over)
             batches.append(table)
             size += table.num_rows
             if self.rows is not None and size >= self.rows:
                 yield self._piece(pa.concat_tables(batches), start)
-                batches, start, size = [], start + size, 0
+                batches = []
+                start = start + size
+                size = 0
                 self.broken = []
         if batches or not start:
             empty = pa.table({column: pa.array([], pa.string()) for column in self.dialect.columns})
@@ -120,7 +131,8 @@ class _Reading:
         import pyarrow as pa
         import pyarrow.csv as pc
 
-        dialect, columns = self.dialect, list(self.dialect.columns)
+        dialect = self.dialect
+        columns = list(self.dialect.columns)
         stream: Any = self.open()
         if dialect.encoding == REPAIRED:
             self.repaired = _Repaired(stream)
@@ -191,7 +203,8 @@ class _Reading:
         notes = list(self.notes) if not start else []
         if self.repaired is not None and self.repaired.odd:
             notes.append(
-                f"{self.label}: {self.repaired.odd:,} bytes are not UTF-8 and were read as Windows-1252"
+                f"{self.label}: {self.repaired.odd:,} bytes are not UTF-8 and were read as "
+                f"Windows-1252"
             )
             self.repaired.odd = 0
         named = {
@@ -213,7 +226,10 @@ class _Reading:
         )
 
     def _lines(self, wanted: int | None = None, most: int = 1) -> list[int]:
-        """The line of a wanted row, or of the first few that are no rows: the file is read again, since blank lines are not counted."""
+        """The line of a wanted row, or of the first few that are no rows.
+
+        The file is read again, since blank lines are not counted.
+        """
         dialect = self.dialect
         encoding = "utf-8" if dialect.encoding == REPAIRED else dialect.encoding
         stream = io.TextIOWrapper(self.open(), encoding=encoding, errors="replace", newline="")
@@ -222,9 +238,13 @@ class _Reading:
             delimiter=dialect.delimiter,
             quoting=csv.QUOTE_MINIMAL if dialect.quoting else csv.QUOTE_NONE,
         )
-        row, before, odd = -1, 0, []
+        row = -1
+        before = 0
+        odd = []
         for cells in reader:
-            first, before = before + 1, reader.line_num  # a row may run over several lines
+            # a row may run over several lines
+            first = before + 1
+            before = reader.line_num
             if not cells:
                 continue
             if row == -1:  # the heading
@@ -241,11 +261,15 @@ class _Reading:
         return odd or [before]
 
 
-# --- quotes ---------------------------------------------------------------------------------------------------
+# --- quotes
+# --------------------------------------------------------------------------------------------------
 
 
 def _holds_rows(text: str | None, dialect: Dialect) -> bool:
-    """Whether a cell, or a line that is no row, has whole rows in it: a quote was never closed, or only by the next one."""
+    """Whether a cell, or a line that is no row, has whole rows in it.
+
+    A quote was never closed, or only by the next one.
+    """
     inner = (text or "").splitlines()[1:]
     return any(line.count(dialect.delimiter) == len(dialect.columns) - 1 for line in inner)
 
@@ -263,15 +287,20 @@ def _unquoted(cell: str | None) -> str | None:
     return cell if cell is None or '"' not in cell else cell[1:-1].replace('""', '"') or None
 
 
-# --- encodings ------------------------------------------------------------------------------------------------
+# --- encodings
+# ------------------------------------------------------------------------------------------------
 
 
 REPAIRED = "utf-8, but for some bytes"
-_decoding = threading.local()  # the stream that this thread is decoding: error handlers of codecs are told nothing but the error
+# the stream that this thread is decoding: error handlers of codecs are told nothing but the error
+_decoding = threading.local()
 
 
 def _as_windows(error: UnicodeError) -> tuple[str, int]:
-    """Bytes that are not UTF-8 as Windows-1252 has them: a name that was pasted from elsewhere must not cost all the others theirs."""
+    """Bytes that are not UTF-8 as Windows-1252 has them.
+
+    A name that was pasted from elsewhere must not cost all the others theirs.
+    """
     assert isinstance(error, UnicodeDecodeError)
     _decoding.stream.odd += error.end - error.start
     return error.object[error.start : error.end].decode("cp1252", "replace"), error.end
@@ -284,18 +313,17 @@ class _Repaired(io.RawIOBase):
     """A stream of bytes as UTF-8."""
 
     def __init__(self, stream: Any) -> None:
-        self.stream, self.decoder, self.rest = (
-            stream,
-            codecs.getincrementaldecoder("utf-8")("dynaesti-windows"),
-            b"",
-        )
+        self.stream = stream
+        self.decoder = codecs.getincrementaldecoder("utf-8")("dynaesti-windows")
+        self.rest = b""
         self.odd = 0  # bytes that were not UTF-8
 
     def readable(self) -> bool:
         return True
 
     def read(self, size: int = -1) -> bytes:
-        parts, held = [self.rest], len(self.rest)
+        parts = [self.rest]
+        held = len(self.rest)
         while size < 0 or held < size:
             chunk = self.stream.read(BLOCK)
             _decoding.stream = self
@@ -320,7 +348,8 @@ def _encoding(head: bytes) -> tuple[str, list[str]]:
     return "utf-8-sig" if head.startswith(codecs.BOM_UTF8) else "utf-8", []
 
 
-# --- dialects -------------------------------------------------------------------------------------------------
+# --- dialects
+# -------------------------------------------------------------------------------------------------
 
 
 UNNAMED = "unnamed column "
@@ -347,7 +376,8 @@ def _dialect(head: bytes, encoding: str, label: str, notes: list[str]) -> Dialec
     )
     if twice:
         raise ResponseError(
-            f"{label}: {len(twice)} columns occur twice (first: {twice[0]!r}); give each a name of its own"
+            f"{label}: {len(twice)} columns occur twice (first: {twice[0]!r}); give each a name "
+            f"of its own"
         )
     return Dialect(
         encoding, delimiter, tuple(columns), next(k for k, line in enumerate(every) if line.strip())
@@ -359,7 +389,10 @@ def _cells(lines: Sequence[str], delimiter: str) -> list[list[str]]:
 
 
 def _delimiter(lines: Sequence[str]) -> str:
-    """The candidate that cuts the first lines into most, and equally many, columns; a heading may have one more or fewer."""
+    """The candidate that cuts the first lines into most, and equally many, columns.
+
+    A heading may have one more or fewer.
+    """
 
     def quality(delimiter: str) -> tuple[bool, bool, int]:
         counts = [len(row) for row in _cells(lines, delimiter)]
@@ -372,7 +405,10 @@ def _delimiter(lines: Sequence[str]) -> str:
 
 
 def _ends_in_delimiters(lines: Sequence[str], delimiter: str, columns: int) -> bool:
-    """Whether rows have one cell more than the heading, and nothing in it: a delimiter ends each line."""
+    """Whether rows have one cell more than the heading, and nothing in it.
+
+    A delimiter ends each line.
+    """
     body = _cells(lines, delimiter)[1:]
     return bool(body) and sum(
         len(row) == columns + 1 and not row[-1].strip() for row in body

@@ -1,9 +1,11 @@
 """Audit of a curve: importance sampling from the grafted posterior to the exact one.
 
-The curve lives in a few weights, so draws from the grafted Gaussian with heavier tails, reweighted by the exact likelihood, give the exact
-posterior: means, sds, quantiles and evidence, with the effective sample size and Pareto k̂ to tell whether to trust them. Where that
-proposal fits badly or may have missed a hump, others are found (`proposals`). Priors without a small form (Matérn, Wiener, rank above 50)
-are sampled at the instants from the Gaussian itself: still exact in the limit, but in many dimensions, so k̂ matters more.
+The curve lives in a few weights, so draws from the grafted Gaussian with heavier tails, reweighted
+by the exact likelihood, give the exact posterior: means, sds, quantiles and evidence, with the
+effective sample size and Pareto k̂ to tell whether to trust them. Where that proposal fits badly or
+may have missed a hump, others are found (`proposals`). Priors without a small form (Matérn, Wiener,
+rank above 50) are sampled at the instants from the Gaussian itself: still exact in the limit, but
+in many dimensions, so k̂ matters more.
 """
 
 from __future__ import annotations
@@ -30,10 +32,9 @@ from dynaesti.model import Link
 FEWEST = 200  # draws that can tell anything
 MOST_DRAWN = 1e10  # values of curves at the instants: minutes
 OFF = 0.1  # sds that mean or sd may be off before the Gaussian is called unsafe,
-BAND_OFF, EVIDENCE_OFF = (
-    0.3,
-    0.5,
-)  # and sds that median and band may be, and nats of log evidence: moments do not tell every shape
+# and sds that median and band may be, and nats of log evidence: moments do not tell every shape
+BAND_OFF = 0.3
+EVIDENCE_OFF = 0.5
 RELIABLE_K = 0.7
 
 
@@ -102,7 +103,8 @@ class Audit:
         """Largest error of the grafted latent curve over the span: (means in sds, sds relative)."""
         t = self.curve.grid(60)
         latent = self.curve.latent
-        mean, sd = latent.mean(t), latent.sd(t)
+        mean = latent.mean(t)
+        sd = latent.sd(t)
         x = self._latent(t)
         right = self.weights @ x
         right_sd = np.sqrt(self.weights @ (x - right) ** 2)
@@ -113,7 +115,8 @@ class Audit:
     @cached_property
     def band_off(self) -> float:
         """Largest error of the grafted latent median and 70 % band over the span, in sds."""
-        t, levels = self.curve.grid(60), np.array([0.15, 0.5, 0.85])
+        t = self.curve.grid(60)
+        levels = np.array([0.15, 0.5, 0.85])
         x = self._latent(t)
         right_sd = np.sqrt(self.weights @ (x - self.weights @ x) ** 2)
         return float(
@@ -160,8 +163,10 @@ class Audit:
         if self.safe:
             return f"Safe: the grafted curve is within {mean:.2f} sd in means and {sd:.1%} in sds of the exact posterior ({facts})."
         return (
-            f"Not safe: the grafted curve is off by up to {mean:.2f} sd in means, {sd:.0%} in sds, {self.band_off:.2f} sd in the 70 % "
-            f"band and by {self.curve.log_evidence - self.log_evidence:+.2f} in log evidence; use curve.exact(t) instead ({facts})."
+            f"Not safe: the grafted curve is off by up to {mean:.2f} sd in means, {sd:.0%} in "
+            f"sds, {self.band_off:.2f} sd in the 70 % "
+            f"band and by {self.curve.log_evidence - self.log_evidence:+.2f} in log evidence; use "
+            f"curve.exact(t) instead ({facts})."
         )
 
     def _latent(self, t: Any) -> Array:
@@ -214,13 +219,15 @@ class Audit:
 
 def audit_curve(curve: AuditableCurve, draws: int, seed: int) -> Audit:
     """Reweight draws of the grafted mixture by the exact posterior."""
-    draws, rng = whole_number(draws, "draws", FEWEST), as_rng(seed)
+    draws = whole_number(draws, "draws", FEWEST)
+    rng = as_rng(seed)
     check_size(draws * max(curve.observations.instants.size, 1), "draws", MOST_DRAWN)
     shares, log_priors, components = curve.weighted_components()
     counts = np.maximum(
         np.rint(draws * shares).astype(int), 30
     )  # in proportion; light components need a few for their evidence too
-    parts, logs = [], []
+    parts = []
+    logs = []
     for count, share, component, log_prior in zip(
         counts, shares, components, log_priors, strict=True
     ):

@@ -17,15 +17,22 @@ from dynaesti.inference.single_curve import (
     weight_space_posterior,
 )
 
-SHARP = 0.5  # precision of a site, in those of the nugget, from which on the nodes of the nugget have to follow the site
+# precision of a site, in those of the nugget, from which on the nodes of the nugget have to
+# follow the site
+SHARP = 0.5
 BLOCK = 2_000_000  # likelihood values at a time
-REACH, LOOKS = 5.0, 65  # prior sds either side, and points, at which likelihoods are looked at
+# prior sds either side, and points, at which likelihoods are looked at
+REACH = 5.0
+LOOKS = 65
 CACHED = 100_000  # curve values at a time: what stays in the cache is read again at no cost
 
 
 @dataclass(frozen=True)
 class ImportanceDraws:
-    """Draws of one component: weights of its features (or curve values at probe times), and their importance."""
+    """Draws of one component.
+
+    Weights of its features (or curve values at probe times), and their importance.
+    """
 
     component: GraftedCurve
     share: float  # of the mixture
@@ -37,11 +44,13 @@ class ExactLikelihood:
     """log Π f̃_i of curve values at a component's sites, with each instant's nugget integrated out."""
 
     def __init__(self, obs: Observations, component: GraftedCurve) -> None:
-        self.obs, self.component = obs, component
+        self.obs = obs
+        self.component = component
         self.offset = obs.mean_at(component.instants)
         self.nugget = component.kernel.nugget_variance
         fixed = obs.fixed
-        self.tau, self.nu = fixed.precision[component.groups], fixed.shift[component.groups]
+        self.tau = fixed.precision[component.groups]
+        self.nu = fixed.shift[component.groups]
         thin = 1.0 + self.nugget * self.tau
         self.constant = (
             fixed.constant[component.groups].sum()
@@ -58,7 +67,8 @@ class ExactLikelihood:
 
     def __call__(self, values: Array) -> Array:
         """Σ_i log f̃_i for each draw (row) of curve deviations at the sites."""
-        total, inner = np.full(len(values), self.constant), values
+        total = np.full(len(values), self.constant)
+        inner = values
         if self.gaussian:
             total += values @ (self.nu / self.thin) - 0.5 * values**2 @ (self.tau / self.thin)
             inner = (values + self.nugget * self.nu) / self.thin
@@ -75,12 +85,16 @@ class ExactLikelihood:
         return np.asarray(total + self._evaluated(inner))
 
     def concave(self) -> bool:
-        """Whether every factor is log-concave wherever the prior lets the curve go: then the posterior has one hump."""
+        """Whether every factor is log-concave wherever the prior lets the curve go.
+
+        Then the posterior has one hump.
+        """
         if (
             self.rows is not None and self.obs.likelihood.table is not None
         ):  # as are products, and averages over a nugget, of such rows
             return _falls_ever_faster(self.obs.likelihood.table[0].log_lik)
-        kernel, times = self.component.kernel, self.component.instants[self.bent]
+        kernel = self.component.kernel
+        times = self.component.instants[self.bent]
         reach = REACH * np.sqrt(
             np.broadcast_to(kernel.cov(times, times), times.shape) + self.nugget
         )
@@ -99,8 +113,12 @@ class ExactLikelihood:
         return np.sqrt(self.nugget / self.thin[self.bent])
 
     def _smoothed_rows(self) -> tuple[LogLikelihoodTable, Ints] | None:
-        """Tabulated rows of the groups, averaged over the nugget; None where the likelihood has no table, or is sharper than the nugget."""
-        likelihood, groups = self.obs.likelihood, self.component.groups[self.bent]
+        """Tabulated rows of the groups, averaged over the nugget.
+
+        None where the likelihood has no table, or is sharper than the nugget.
+        """
+        likelihood = self.obs.likelihood
+        groups = self.component.groups[self.bent]
         if self.bends > SHARP or np.ptp(self.thin[self.bent]) > 0:
             return None
         _, _, mean, var = tilted(self.component, self.obs)
@@ -126,12 +144,13 @@ class ExactLikelihood:
         return table._replace(log_lik=np.ascontiguousarray(rows)), index
 
     def _evaluated(self, inner: Array) -> Array:
-        """By formula, a block of draws at a time; the nugget by a few nodes, placed where nugget × site lies: sites may be the sharper."""
-        likelihood, groups, spread = (
-            self.obs.likelihood,
-            self.component.groups[self.bent],
-            self._spread(),
-        )
+        """By formula, a block of draws at a time.
+
+        The nugget by a few nodes, placed where nugget × site lies: sites may be the sharper.
+        """
+        likelihood = self.obs.likelihood
+        groups = self.component.groups[self.bent]
+        spread = self._spread()
         out = np.empty(len(inner))
         nodes, weights = self.nodes if spread.any() else (np.zeros(1), np.ones(1))
         tau = np.maximum(self.component.precision[self.bent], 0.0)
@@ -175,7 +194,8 @@ def _shifted(rows: Array, grid: Array, shift: float) -> Array:
 
 def values_at(part: ImportanceDraws, offsets: Array, rng: np.random.Generator) -> Array:
     """Curve deviations of a component's draws at any times."""
-    posterior, component = weight_space_posterior(part.component), part.component
+    posterior = weight_space_posterior(part.component)
+    component = part.component
     if posterior is not None:
         b = posterior.basis.features(offsets)
         values = part.points @ b.T

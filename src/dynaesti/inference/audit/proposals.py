@@ -1,11 +1,14 @@
-"""Adaptive importance sampling of weights with a standard normal prior, where a likelihood makes them anything but normal.
+"""Adaptive importance sampling of weights with a standard normal prior, where a likelihood makes
+them anything but normal.
 
-A quarter of the draws tries the first proposal. Where that fits badly, or where the likelihood may have humps that it has never seen, the
-posterior is explored: particles from the prior move by elliptical slice sampling while the likelihood is turned on bit by bit. Mixtures of
-multivariate t's are fitted to the particles, half way and at the end, then to draws from these: to the posterior itself and to its square
-root, which is wide. (A thin tail far out would else be left to a handful of heavy draws, which one run has and the next one lacks.) The
-result is the last round's alone: proposals are fitted to the draws before them, so that weights of these would be biased (the log evidence
-by 0.015).
+A quarter of the draws tries the first proposal. Where that fits badly, or where the likelihood may
+have humps that it has never seen, the posterior is explored: particles from the prior move by
+elliptical slice sampling while the likelihood is turned on bit by bit. Mixtures of multivariate t's
+are fitted to the particles, half way and at the end, then to draws from these: to the posterior
+itself and to its square root, which is wide. (A thin tail far out would else be left to a handful
+of heavy draws, which one run has and the next one lacks.) The result is the last round's alone:
+proposals are fitted to the draws before them, so that weights of these would be biased (the log
+evidence by 0.015).
 """
 
 from typing import NamedTuple, Protocol
@@ -18,27 +21,29 @@ from dynaesti.inference.audit.psis import smooth_weights
 from dynaesti.inference.solvers.basis import lower_root, solve_lower
 
 TAILS = 7.0  # degrees of freedom
-FITS, HEAVY = (
-    0.7,
-    0.7,
-)  # a proposal needs no better one if so large a part of the draws is effective of what a normal target would leave,
+# a proposal needs no better one if so large a part of the draws is effective of what a normal
+# target would leave,
+FITS = 0.7
+HEAVY = 0.7
 # and Pareto k̂ is no larger
 PART = 4  # of the draws, one goes to each round before the last
-PARTICLES, MOVES = (
-    (500, 2000),
-    2,
-)  # that explore: a tenth of the draws within these bounds; and their moves at each temperature
-TEMPERATURES = 40  # at most: where these do not reach the posterior, it is far narrower than the prior, and what is found stays wider
-KEPT, FOUND = 0.1, 0.2  # shares of the first proposal and of the explored one in those that follow
+# that explore: a tenth of the draws within these bounds; and their moves at each temperature
+PARTICLES = (500, 2000)
+MOVES = 2
+# at most: where these do not reach the posterior, it is far narrower than the prior, and what is
+# found stays wider
+TEMPERATURES = 40
+# shares of the first proposal and of the explored one in those that follow
+KEPT = 0.1
+FOUND = 0.2
 FITTED = (
     (1.0, 0.7),
     (0.5, 0.3),
 )  # powers of the posterior that humps are fitted to, and their shares
-HUMPS, RESAMPLED, EM_STEPS = (
-    4,
-    4000,
-    8,
-)  # to each power; draws that they are fitted to, and steps of the fit
+# to each power; draws that they are fitted to, and steps of the fit
+HUMPS = 4
+RESAMPLED = 4000
+EM_STEPS = 8
 LEAN = 0.2  # part of a hump's covariance that is all humps' mean; more where few draws speak
 FEWEST = 40  # draws to a dimension for shapes to be learned from
 JUDGED = 100  # draws by which a proposal can be judged
@@ -78,7 +83,9 @@ class StudentComponent(NamedTuple):
         )
 
     def normal(self, points: Array) -> Array:
-        """Log density of the normal distribution with the same centre and scale, but for a constant."""
+        """Log density of the normal distribution with the same centre and scale, but for a
+        constant.
+        """
         return -0.5 * self._square(points)
 
     def draw(self, count: int, rng: np.random.Generator) -> Array:
@@ -104,8 +111,12 @@ def adaptive_sample(
     rng: np.random.Generator,
     one_hump: bool = False,
 ) -> tuple[Array, Array]:
-    """`count` points, and their log importance weights. `one_hump`: the posterior has no other than the one that the proposal is for."""
-    sample, pilot = _Sample(log_likelihood, rng), count // PART
+    """`count` points, and their log importance weights.
+
+    `one_hump`: the posterior has no other than the one that the proposal is for.
+    """
+    sample = _Sample(log_likelihood, rng)
+    pilot = count // PART
     sample.add(pilot, (first,))
     if pilot < JUDGED or (one_hump and _fits(sample, first)):
         sample.add(count - pilot, (first,))
@@ -134,12 +145,11 @@ class _Sample:
     """Draws of several proposals, weighed against the mixture of all of them."""
 
     def __init__(self, log_likelihood: LogLikelihood, rng: np.random.Generator) -> None:
-        self.log_likelihood, self.rng = log_likelihood, rng
-        self.points, self.log_posterior, self.log_weights = (
-            np.empty((0, 0)),
-            np.empty(0),
-            np.empty(0),
-        )
+        self.log_likelihood = log_likelihood
+        self.rng = rng
+        self.points = np.empty((0, 0))
+        self.log_posterior = np.empty(0)
+        self.log_weights = np.empty(0)
         self.used: list[tuple[int, Proposal]] = []
 
     def add(self, count: int, proposal: Proposal) -> None:
@@ -181,7 +191,10 @@ class _Sample:
 def _explored(
     log_likelihood: LogLikelihood, first: StudentComponent, particles: int, rng: np.random.Generator
 ) -> list[StudentComponent]:
-    """Humps fitted to particles that went from the prior to the posterior: where half of the likelihood was on, and at the end."""
+    """Humps fitted to particles that went from the prior to the posterior.
+
+    Where half of the likelihood was on, and at the end.
+    """
     points = rng.standard_normal((particles, first.centre.size))
     logs = log_likelihood(points)
     possible = np.flatnonzero(logs > -np.inf)
@@ -197,8 +210,10 @@ def _explored(
         at = np.searchsorted(
             np.cumsum(p), (np.arange(particles) + rng.random()) * (p.sum() / particles)
         ).clip(max=particles - 1)
-        points, logs = points[at], logs[at]
-        before, power = power, power + step
+        points = points[at]
+        logs = logs[at]
+        before = power
+        power = power + step
         for _ in range(MOVES):
             points, logs = _slice_move(log_likelihood, points, logs, power, rng)
         half = points if before < 0.5 else half
@@ -222,12 +237,18 @@ def _slice_move(
     power: float,
     rng: np.random.Generator,
 ) -> tuple[Array, Array]:
-    """One elliptical slice move of every particle (Murray, Adams and MacKay, 2010) under prior × likelihood to a power."""
+    """One elliptical slice move of every particle (Murray, Adams and MacKay, 2010) under prior ×
+    likelihood to a power.
+    """
     size = len(points)
-    level, other = power * logs + np.log(rng.random(size)), rng.standard_normal(points.shape)
+    level = power * logs + np.log(rng.random(size))
+    other = rng.standard_normal(points.shape)
     angle = rng.uniform(0.0, 2 * np.pi, size)
-    low, high = angle - 2 * np.pi, angle.copy()
-    moved, found, todo = points.copy(), logs.copy(), np.arange(size)
+    low = angle - 2 * np.pi
+    high = angle.copy()
+    moved = points.copy()
+    found = logs.copy()
+    todo = np.arange(size)
     while (
         todo.size and (high - low)[todo].max() > 1e-9
     ):  # the slice holds the point itself, so brackets shrink to it at worst
@@ -235,18 +256,21 @@ def _slice_move(
         trial = points[todo] * np.cos(turn)[:, None] + other[todo] * np.sin(turn)[:, None]
         value = log_likelihood(trial)
         fine = power * value > level[todo]
-        moved[todo[fine]], found[todo[fine]] = trial[fine], value[fine]
-        todo, turn = todo[~fine], turn[~fine]
-        low[todo], high[todo] = (
-            np.where(turn < 0, turn, low[todo]),
-            np.where(turn < 0, high[todo], turn),
-        )
+        moved[todo[fine]] = trial[fine]
+        found[todo[fine]] = value[fine]
+        todo = todo[~fine]
+        turn = turn[~fine]
+        low[todo] = np.where(turn < 0, turn, low[todo])
+        high[todo] = np.where(turn < 0, high[todo], turn)
         angle[todo] = rng.uniform(low[todo], high[todo])
     return moved, found
 
 
 def _fits(sample: _Sample, first: StudentComponent) -> bool:
-    """Whether draws of the first proposal say that it needs no better one: its tails cost draws by themselves, more in more dimensions."""
+    """Whether draws of the first proposal say that it needs no better one.
+
+    Its tails cost draws by themselves, more in more dimensions.
+    """
     (p, k), (normal, _) = (
         smooth_weights(sample.log_weights),
         smooth_weights(first.normal(sample.points) - first.log_density(sample.points)),
@@ -257,7 +281,9 @@ def _fits(sample: _Sample, first: StudentComponent) -> bool:
 def _fit_humps(
     points: Array, scale: Array, share: float, rng: np.random.Generator
 ) -> list[StudentComponent]:
-    """A mixture fitted to points by a few steps of EM, its covariances leant on their mean; `scale` is the root of a floor's.
+    """A mixture fitted to points by a few steps of EM, its covariances leant on their mean.
+
+    `scale` is the root of a floor's.
 
     `share` is what all humps have together.
     """

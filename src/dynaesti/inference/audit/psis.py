@@ -1,4 +1,6 @@
-"""Pareto-smoothed importance weights (Vehtari, Simpson, Gelman, Yao and Gabry, 2024), with the tail fit of Zhang and Stephens (2009)."""
+"""Pareto-smoothed importance weights (Vehtari, Simpson, Gelman, Yao and Gabry, 2024), with the tail
+fit of Zhang and Stephens (2009).
+"""
 
 import numpy as np
 
@@ -8,7 +10,9 @@ FLAT = 3.0  # times the mean weight that the largest may be without being looked
 
 
 def smooth_weights(log_weights: Array) -> tuple[Array, float]:
-    """(normalised weights, k̂): the largest raw weights are replaced by the expected order statistics of a fitted Pareto tail.
+    """(normalised weights, k̂).
+
+    The largest raw weights are replaced by the expected order statistics of a fitted Pareto tail.
 
     k̂ below 0.5: finite variance; below 0.7: reliable in practice; above: not to be trusted.
     """
@@ -37,7 +41,10 @@ def smooth_weights(log_weights: Array) -> tuple[Array, float]:
 
 
 def _fit_tail(x: Array) -> tuple[float, float]:
-    """(k, scale) of a generalised Pareto for rising exceedances x: a profile posterior mean, no iteration."""
+    """(k, scale) of a generalised Pareto for rising exceedances x.
+
+    A profile posterior mean, no iteration.
+    """
     n = x.size
     grid = 30 + int(np.sqrt(n))
     quarter = x[int(n / 4 + 0.5) - 1]

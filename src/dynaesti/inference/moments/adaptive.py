@@ -5,16 +5,22 @@ import numpy as np
 from dynaesti.core import Array, Ints, jit
 from dynaesti.inference.moments.table import HALF_AGREE, MOST_NODES, NODES, interpolate
 
-EDGE = 25.0  # an end is low enough when its log density lies so far below the top: heavy tails still count at 18
+# an end is low enough when its log density lies so far below the top: heavy tails still count at
+# 18
+EDGE = 25.0
 ATTEMPTS = 80
-DONE, RETRY, HOPELESS = 0, 1, 2
+DONE = 0
+RETRY = 1
+HOPELESS = 2
 
 
 @jit
 def snapped_nodes(lo: float, hi: float, n: int) -> tuple[float, float]:
-    """(first node, step) of n nodes over about [lo, hi] that stay put when the bracket moves a little.
+    """(first node, step) of n nodes over about [lo, hi] that stay put when the bracket moves a
+    little.
 
-    Nodes that followed every move would make the quadrature of a kinked likelihood jitter, and grafting could not settle on it.
+    Nodes that followed every move would make the quadrature of a kinked likelihood jitter, and
+    grafting could not settle on it.
     """
     step = 2.0 ** (np.ceil(8.0 * np.log2((hi - lo) / (n - 2))) / 8.0)
     return np.floor(lo / step) * step, step
@@ -24,7 +30,9 @@ def snapped_nodes(lo: float, hi: float, n: int) -> tuple[float, float]:
 def _assess_bracket(
     log_w: Array, n: int, lo: float, step: float
 ) -> tuple[int, float, float, int, float, float, float]:
-    """Judge a bracket of n nodes lo + step·k that carry log densities: (verdict, lo, hi, nodes, log Σ, mean, variance).
+    """Judge a bracket of n nodes lo + step·k that carry log densities.
+
+    (verdict, lo, hi, nodes, log Σ, mean, variance).
 
     When the verdict is RETRY, lo, hi and nodes say what to try next.
     """
@@ -42,10 +50,9 @@ def _assess_bracket(
             return HOPELESS, lo, hi, n, -np.inf, np.nan, np.nan
         return RETRY, lo, hi, 4 * n, top, 0.0, 0.0
     width = hi - lo
-    left, right = (
-        log_w[0] > top - EDGE,
-        log_w[n - 1] > top - EDGE,
-    )  # a high end means mass beyond it
+    # a high end means mass beyond it
+    left = log_w[0] > top - EDGE
+    right = log_w[n - 1] > top - EDGE
     if left or right:  # twice the nodes: a coarser step could lose a narrow top again
         nodes = min(2 * n, 2 * MOST_NODES)
         return (
@@ -57,7 +64,8 @@ def _assess_bracket(
             0.0,
             0.0,
         )
-    first, last = 0, n - 1
+    first = 0
+    last = n - 1
     while log_w[first] < top - EDGE - 2.0:
         first += 1
     while log_w[last] < top - EDGE - 2.0:
@@ -68,7 +76,12 @@ def _assess_bracket(
             nodes *= 2
         return RETRY, lo + step * (first - 1), lo + step * (last + 1), nodes, top, 0.0, 0.0
     centre = lo + step * at
-    s0, s1, s2, h0, h1, h2 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    s0 = 0.0
+    s1 = 0.0
+    s2 = 0.0
+    h0 = 0.0
+    h1 = 0.0
+    h2 = 0.0
     for k in range(n):
         p = np.exp(log_w[k] - top)
         d = (k - at) * step
@@ -116,7 +129,10 @@ def assess_brackets(
     log_z: Array,
     verdict: Ints,
 ) -> None:
-    """Judge many brackets with equally many nodes on their lattices; the next brackets, moments and verdicts are written."""
+    """Judge many brackets with equally many nodes on their lattices.
+
+    The next brackets, moments and verdicts are written.
+    """
     n = log_w.shape[1]
     for k in range(log_w.shape[0]):
         lo[k], step = snapped_nodes(lo[k], hi[k], n)
@@ -138,13 +154,18 @@ def adaptive_moments(
     hi: float,
     log_w: Array,
 ) -> tuple[int, float, float, float, float, float, int]:
-    """Tilted moments by judged brackets, with interpolated rows: (verdict, log Z, mean, variance, first node, gap, nodes).
+    """Tilted moments by judged brackets, with interpolated rows.
+
+    (verdict, log Z, mean, variance, first node, gap, nodes).
 
     `log_w` is left holding the log densities at the nodes.
     """
     n = NODES
     verdict = RETRY
-    log_sum, m, v, gap = 0.0, 0.0, 0.0, 0.0
+    log_sum = 0.0
+    m = 0.0
+    v = 0.0
+    gap = 0.0
     for _ in range(ATTEMPTS):
         lo, gap = snapped_nodes(lo, hi, n)
         for k in range(n):

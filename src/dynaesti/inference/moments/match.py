@@ -1,9 +1,12 @@
-"""Tilted moments: (log Z, mean, variance) of f(x)·N(x; m, v), for likelihoods tabulated on an even grid or evaluated.
+"""Tilted moments: (log Z, mean, variance) of f(x)·N(x.
 
-The nodes follow the tilted distribution, not the cavity: a bracket around the last known tilted distribution is checked
-at both ends (low enough?), for resolution (enough nodes within a standard deviation?) and for smoothness (do half the
-nodes give the same answer?), and moved, zoomed or refined until all three hold. On even nodes the trapezoid rule converges
-exponentially, so agreement of half the nodes to 1e-4 means all of them are right to about 1e-8.
+M, v), for likelihoods tabulated on an even grid or evaluated.
+
+The nodes follow the tilted distribution, not the cavity: a bracket around the last known tilted
+distribution is checked at both ends (low enough?), for resolution (enough nodes within a standard
+deviation?) and for smoothness (do half the nodes give the same answer?), and moved, zoomed or
+refined until all three hold. On even nodes the trapezoid rule converges exponentially, so agreement
+of half the nodes to 1e-4 means all of them are right to about 1e-8.
 """
 
 import numpy as np
@@ -38,7 +41,9 @@ def match_site(
     var: float,
     log_w: Array,
 ) -> tuple[bool, float, float, float, float, float]:
-    """Tilted moments of one site, near the guess (mean, var): (done, log Z, mean, variance, third and fourth central).
+    """Tilted moments of one site, near the guess (mean, var).
+
+    (done, log Z, mean, variance, third and fourth central).
 
     The last two are nan where only careful quadrature would do.
     """
@@ -103,16 +108,21 @@ def match_sites(
     mean: Array,
     var: Array,
 ) -> int:
-    """Tilted moments of the chosen sites. On entry `mean` and `var` hold a guess, for the bracket to try first.
+    """Tilted moments of the chosen sites.
+
+    On entry `mean` and `var` hold a guess, for the bracket to try first.
 
     Returns the site that cannot be integrated, or -1.
     """
     log_w = np.empty(4 * MOST_NODES)
     for site in sites:
         g = group[site]
-        a, b = factor_start[g], factor_start[g + 1]
+        a = factor_start[g]
+        b = factor_start[g + 1]
         if a == b:
-            log_z[site], mean[site], var[site] = 0.0, cavity_mean[site], cavity_var[site]
+            log_z[site] = 0.0
+            mean[site] = cavity_mean[site]
+            var[site] = cavity_var[site]
             continue
         done, lz, m, v, _, _ = match_site(
             factor_row[a:b],
@@ -130,28 +140,33 @@ def match_sites(
         )
         if not done:
             return int(site)
-        log_z[site], mean[site], var[site] = lz, m, v
+        log_z[site] = lz
+        mean[site] = m
+        var[site] = v
     return -1
 
 
 @jit
 def _extrapolate_moments(known: Array, m: float, v: float) -> tuple[float, float, float]:
-    """(log Z, mean, variance) for a cavity near the one they are known at, see `match_sites_cached`."""
-    m0, inv_var, log_z, mean, inv_sd, third, fourth = (
-        known[0],
-        known[1],
-        known[2],
-        known[3],
-        known[4],
-        known[5],
-        known[6],
-    )
+    """(log Z, mean, variance) for a cavity near the one they are known at, see
+    `match_sites_cached`.
+    """
+    m0 = known[0]
+    inv_var = known[1]
+    log_z = known[2]
+    mean = known[3]
+    inv_sd = known[4]
+    third = known[5]
+    fourth = known[6]
     var = 1.0 / (inv_sd * inv_sd)
-    off, dm, dv = mean - m0, m - m0, v - 1.0 / inv_var
+    off = mean - m0
+    dm = m - m0
+    dv = v - 1.0 / inv_var
     wide = 0.5 * inv_var * inv_var
     new_mean = mean + var * inv_var * dm + wide * (third + 2.0 * off * var) * dv
     new_var = var + third * inv_var * dm + wide * (fourth - var * var + 2.0 * off * third) * dv
-    new_off, now = new_mean - m, 1.0 / v
+    new_off = new_mean - m
+    now = 1.0 / v
     slope = 0.5 * (off * inv_var + new_off * now)
     covariance_correction = 0.25 * (
         ((var + off * off) * inv_var - 1.0) * inv_var
@@ -164,10 +179,13 @@ def _extrapolate_moments(known: Array, m: float, v: float) -> tuple[float, float
 def _extrapolation_radius(
     inv_var: float, inv_sd: float, third: float, fourth: float, slack: float
 ) -> float:
-    """How far the derivatives reach from a cavity of precision `inv_var`, in sds: the neglected terms are bends times half the squared move.
+    """How far the derivatives reach from a cavity of precision `inv_var`, in sds.
 
-    The bends are the skewness and the excess, and for likelihoods that have neither, how much narrower than the cavity they make it (a
-    variance does not follow the cavity's in a straight line). Nowhere (nan) where the moments are nan.
+    The neglected terms are bends times half the squared move.
+
+    The bends are the skewness and the excess, and for likelihoods that have neither, how much
+    narrower than the cavity they make it (a variance does not follow the cavity's in a straight
+    line). Nowhere (nan) where the moments are nan.
     """
     square = inv_sd * inv_sd
     bend = abs(third) * square * inv_sd + abs(fourth * square * square - 3.0)
@@ -198,22 +216,32 @@ def match_sites_cached(
     mean: Array,
     var: Array,
 ) -> int:
-    """The same from sweep to sweep: by derivative where the cavity is near the one of the last integral, which `known` keeps.
+    """The same from sweep to sweep.
 
-    known: (sites, 8), a line of memory each: the cavity's mean and precision; log Z, mean, 1 / sd, third and fourth central moment;
-    and how far the cavity may move (NaN: no integral yet). `slack` is the error that may be made, in standard deviations.
+    By derivative where the cavity is near the one of the last integral, which `known` keeps.
+
+    known: (sites, 8), a line of memory each: the cavity's mean and precision; log Z, mean, 1 / sd,
+    third and fourth central moment; and how far the cavity may move (NaN: no integral yet). `slack`
+    is the error that may be made, in standard deviations.
     """
-    log_w, narrow = np.empty(4 * MOST_NODES), (NARROW * step) ** 2
-    size, fine = log_lik.shape[1], ROUGH_QUADRATURE if slack > PASSING else FAIR_QUADRATURE
+    log_w = np.empty(4 * MOST_NODES)
+    narrow = (NARROW * step) ** 2
+    size = log_lik.shape[1]
+    fine = ROUGH_QUADRATURE if slack > PASSING else FAIR_QUADRATURE
     for i in sites:
-        m, v, k = cavity_mean[i], cavity_var[i], known[i]
+        m = cavity_mean[i]
+        v = cavity_var[i]
+        k = known[i]
         if abs(m - k[0]) * k[4] + abs(v * k[1] - 1.0) < k[7]:
             log_z[i], mean[i], var[i] = _extrapolate_moments(k, m, v)
             continue
         g = group[i]
-        a, b = factor_start[g], factor_start[g + 1]
+        a = factor_start[g]
+        b = factor_start[g + 1]
         if a == b:
-            log_z[i], mean[i], var[i] = 0.0, m, v
+            log_z[i] = 0.0
+            mean[i] = m
+            var[i] = v
             continue
         done = False
         if (
@@ -245,8 +273,17 @@ def match_sites_cached(
             )
         if not done:
             return int(i)
-        inv_var, inv_sd = 1.0 / v, 1.0 / np.sqrt(s)
-        k[0], k[1], k[2], k[3], k[4], k[5], k[6] = m, inv_var, lz, x, inv_sd, third, fourth
+        inv_var = 1.0 / v
+        inv_sd = 1.0 / np.sqrt(s)
+        k[0] = m
+        k[1] = inv_var
+        k[2] = lz
+        k[3] = x
+        k[4] = inv_sd
+        k[5] = third
+        k[6] = fourth
         k[7] = _extrapolation_radius(inv_var, inv_sd, third, fourth, slack)
-        log_z[i], mean[i], var[i] = lz, x, s
+        log_z[i] = lz
+        mean[i] = x
+        var[i] = s
     return -1

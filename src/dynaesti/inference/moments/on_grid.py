@@ -33,10 +33,13 @@ def summed_moments(
     sd: float,
     log_w: Array,
 ) -> tuple[bool, float, float, float, int, int, int]:
-    """Tilted moments of several members on the table's own grid: (trusted, log Z, mean, variance, first, stride, nodes).
+    """Tilted moments of several members on the table's own grid.
 
-    Member rows are added where the guess (centre, sd) says the tilted distribution lies; ends that are not low enough, too few nodes
-    or halves that disagree are declined. `log_w` is left holding the log densities at the nodes.
+    (trusted, log Z, mean, variance, first, stride, nodes).
+
+    Member rows are added where the guess (centre, sd) says the tilted distribution lies; ends that
+    are not low enough, too few nodes or halves that disagree are declined. `log_w` is left holding
+    the log densities at the nodes.
     """
     stride = max(1, int(2.0 * WIDTH * sd / (step * (NODES - 1))))
     gap = stride * step
@@ -50,7 +53,8 @@ def summed_moments(
         d = x0 + gap * k - mean
         log_w[k] = -half * d * d
     for j in range(members.size):
-        r, c = log_lik[members[j]], coefs[j]
+        r = log_lik[members[j]]
+        c = coefs[j]
         i = first
         for k in range(n):
             log_w[k] += c * r[i]
@@ -60,7 +64,12 @@ def summed_moments(
         top = max(top, log_w[k])
     if not top > -np.inf or log_w[0] > top - GRID_EDGE or log_w[n - 1] > top - GRID_EDGE:
         return False, 0.0, 0.0, 0.0, 0, 0, 0
-    s0, s1, s2, h0, h1, h2 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    s0 = 0.0
+    s1 = 0.0
+    s2 = 0.0
+    h0 = 0.0
+    h1 = 0.0
+    h2 = 0.0
     for k in range(n):
         p = np.exp(log_w[k] - top)
         d = x0 + gap * k - centre
@@ -71,7 +80,8 @@ def summed_moments(
             h0 += p
             h1 += p * d
             h2 += p * d * d
-    m, half = s1 / s0, h1 / h0
+    m = s1 / s0
+    half = h1 / h0
     v = s2 / s0 - m * m
     if not v > (gap / 0.6) ** 2:
         return False, 0.0, 0.0, 0.0, 0, 0, 0
@@ -95,14 +105,19 @@ def _central(m: float, second: float, third: float, fourth: float) -> tuple[floa
 def gaussian_recurrence(
     exponent: float, off: float, gap: float, inv_var: float
 ) -> tuple[float, float, float, float, float]:
-    """A Gaussian of precision `inv_var` at even nodes, by products alone: its values at the first two, their ratios, how these shrink.
+    """A Gaussian of precision `inv_var` at even nodes, by products alone.
 
-    The first node is `off` from the mean, and its log value `exponent`. Even and odd nodes go side by side (a single recurrence would wait
-    for its own products): each next value is the one before times its ratio, each next ratio the one before times the last number.
+    Its values at the first two, their ratios, how these shrink.
+
+    The first node is `off` from the mean, and its log value `exponent`. Even and odd nodes go side
+    by side (a single recurrence would wait for its own products): each next value is the one before
+    times its ratio, each next ratio the one before times the last number.
     """
     w = np.exp(exponent)
-    ratio, shrink = np.exp(-0.5 * gap * (2.0 * off + gap) * inv_var), np.exp(-gap * gap * inv_var)
-    twice, square = ratio * ratio * shrink, shrink * shrink
+    ratio = np.exp(-0.5 * gap * (2.0 * off + gap) * inv_var)
+    shrink = np.exp(-gap * gap * inv_var)
+    twice = ratio * ratio * shrink
+    square = shrink * shrink
     return w, w * ratio, twice, twice * square, square * square
 
 
@@ -119,15 +134,20 @@ def grid_moments(
     sd: float,
     fine: QuadratureSettings,
 ) -> tuple[bool, float, float, float, float, float]:
-    """Tilted moments on the row's own grid without an exponential in the loop: (trusted, Z, mean, and second to fourth central).
+    """Tilted moments on the row's own grid without an exponential in the loop.
 
-    Gaussian weights follow a recurrence. Declines (False) whatever the judged brackets should look at.
+    (trusted, Z, mean, and second to fourth central).
+
+    Gaussian weights follow a recurrence. Declines (False) whatever the judged brackets should look
+    at.
     """
-    reach, per_step = fine.reach * sd, 1.0 / step
+    reach = fine.reach * sd
+    per_step = 1.0 / step
     stride, begin, width = strided_view(
         size, int(2.0 * reach * per_step * (1.0 / (fine.nodes - 1)))
     )
-    gap, per_gap = stride * step, per_step / stride
+    gap = stride * step
+    per_gap = per_step / stride
     first = int(np.ceil((centre - reach - start) * per_gap))
     n = 2 * (int(reach * per_gap) + 1)
     if gap > fine.widest * sd or first < 0 or first + n > width:
@@ -139,15 +159,28 @@ def grid_moments(
         return NO_MOMENTS
     w, odd, ratio, odd_ratio, shrink = gaussian_recurrence(exponent, x - mean, gap, inv_var)
     k = begin + first
-    left, p = w * lik[row, k], 0.0
-    d, wide = x - centre, 2.0 * gap
-    e0, e1, e2, o0, o1, o2 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    e3, e4, o3, o4 = 0.0, 0.0, 0.0, 0.0
+    left = w * lik[row, k]
+    p = 0.0
+    d = x - centre
+    wide = 2.0 * gap
+    e0 = 0.0
+    e1 = 0.0
+    e2 = 0.0
+    o0 = 0.0
+    o1 = 0.0
+    o2 = 0.0
+    e3 = 0.0
+    e4 = 0.0
+    o3 = 0.0
+    o4 = 0.0
     for _ in range(n // 2):
-        q, p = w * lik[row, k], odd * lik[row, k + 1]
+        q = w * lik[row, k]
+        p = odd * lik[row, k + 1]
         c = d + gap
-        qd, pc = q * d, p * c
-        qdd, pcc = qd * d, pc * c
+        qd = q * d
+        pc = p * c
+        qdd = qd * d
+        pcc = pc * c
         e0 += q
         o0 += p
         e1 += qd
@@ -164,12 +197,16 @@ def grid_moments(
         odd_ratio *= shrink
         k += 2
         d += wide
-    s3, s4 = e3 + o3, e4 + o4
-    s0, s1, s2 = e0 + o0, e1 + o1, e2 + o2
+    s3 = e3 + o3
+    s4 = e4 + o4
+    s0 = e0 + o0
+    s1 = e1 + o1
+    s2 = e2 + o2
     if not s0 > 1e-150 or left > fine.low * s0 or p > fine.low * s0:  # p is the right end's
         return NO_MOMENTS
     both = 1.0 / (s0 * e0)
-    each, half = e0 * both, s0 * both
+    each = e0 * both
+    half = s0 * both
     m = s1 * each
     v = s2 * each - m * m
     if not fine.widest * fine.widest * v > gap * gap:
@@ -188,13 +225,19 @@ def grid_moments(
 def hermite_moments(
     log_lik: Array, members: Ints, coefs: Array, start: float, step: float, mean: float, var: float
 ) -> tuple[bool, float, float, float, float, float]:
-    """(trusted, log Z, mean, and second to fourth central moments) by Gauss–Hermite on the cavity, where the row hardly bends.
+    """(trusted, log Z, mean, and second to fourth central moments) by Gauss–Hermite on the cavity,
+    where the row hardly bends.
 
-    Declines rows that change by more than a factor of e⁵ from the cavity's mean to the outermost node.
+    Declines rows that change by more than a factor of e⁵ from the cavity's mean to the outermost
+    node.
     """
     sd = np.sqrt(var)
     base = interpolate(log_lik, members, coefs, start, step, mean)
-    s0, s1, s2, s3, s4 = 0.0, 0.0, 0.0, 0.0, 0.0
+    s0 = 0.0
+    s1 = 0.0
+    s2 = 0.0
+    s3 = 0.0
+    s4 = 0.0
     for k in range(_HERMITE_X.size):
         z = _HERMITE_X[k]
         change = interpolate(log_lik, members, coefs, start, step, mean + sd * z) - base

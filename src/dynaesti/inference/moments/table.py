@@ -7,7 +7,8 @@ import numpy as np
 from dynaesti.core import Array, Ints, jit
 
 NODES = 32  # a bracket starts with so many
-MOST_NODES = 2048  # counts are NODES times a power of two, so that brackets with equally many can share a block
+# counts are NODES times a power of two, so that brackets with equally many can share a block
+MOST_NODES = 2048
 WIDTH = 7.0  # half a bracket, in tilted standard deviations
 HALF_AGREE = 1e-4
 TABLE_STRIDES = (1, 2, 4, 8)  # strides at which tables are laid out anew
@@ -31,10 +32,13 @@ ROUGH_QUADRATURE = QuadratureSettings(
 
 
 class LogLikelihoodTable(NamedTuple):
-    """Rows log f on the even grid start + step·k. `lik` is exp(log_lik − top) for loops without exponentials.
+    """Rows log f on the even grid start + step·k.
 
-    Behind it stand its every second, fourth and eighth point: nodes that lie far apart are then found side by side, where loops over
-    millions of answers would wait for memory else (an integral in 65 ns instead of 90, even with 400 rows).
+    `lik` is exp(log_lik − top) for loops without exponentials.
+
+    Behind it stand its every second, fourth and eighth point: nodes that lie far apart are then
+    found side by side, where loops over millions of answers would wait for memory else (an integral
+    in 65 ns instead of 90, even with 400 rows).
     """
 
     start: float
@@ -47,11 +51,9 @@ class LogLikelihoodTable(NamedTuple):
 def likelihood_table(start: float, step: float, log_lik: Array) -> LogLikelihoodTable:
     """A table ready for the kernels."""
     rows, size = log_lik.shape
-    log_lik, lik, top = (
-        np.ascontiguousarray(log_lik),
-        np.empty((rows, sum((size - 1) // thin + 1 for thin in TABLE_STRIDES))),
-        np.empty(rows),
-    )
+    log_lik = np.ascontiguousarray(log_lik)
+    lik = np.empty((rows, sum((size - 1) // thin + 1 for thin in TABLE_STRIDES)))
+    top = np.empty(rows)
     _fill_table(log_lik, lik, top)
     return LogLikelihoodTable(start, step, log_lik, lik, top)
 
@@ -77,8 +79,13 @@ def _fill_table(log_lik: Array, lik: Array, top: Array) -> None:
 
 @jit
 def strided_view(size: int, stride: int) -> tuple[int, int, int]:
-    """Of a grid of `size` points, the thinnest with no wider a stride: (its stride, where it begins in `lik`, its points)."""
-    thin, begin, width = 1, 0, size
+    """Of a grid of `size` points, the thinnest with no wider a stride.
+
+    (its stride, where it begins in `lik`, its points).
+    """
+    thin = 1
+    begin = 0
+    width = size
     while thin < TABLE_STRIDES[-1] and 2 * thin <= stride:
         thin *= 2
         begin += width
@@ -92,7 +99,10 @@ def strided_view(size: int, stride: int) -> tuple[int, int, int]:
 def interpolate(
     log_lik: Array, members: Ints, coefs: Array, start: float, step: float, x: float
 ) -> float:
-    """Σ over the member rows of coefficient · log f(x): six-point Lagrange, straight lines beyond the grid."""
+    """Σ over the member rows of coefficient · log f(x).
+
+    Six-point Lagrange, straight lines beyond the grid.
+    """
     size = log_lik.shape[1]
     u = (x - start) / step
     if u < 0.0 or u > size - 1:
@@ -125,9 +135,16 @@ def lagrange(u: float, size: int) -> tuple[int, float, float, float, float, floa
     """First of six grid points around place u (in steps from the grid's start), and their weights."""
     k = min(max(int(u) - 2, 0), size - 6)
     s = u - k
-    a, b, c, d, e, f = s, s - 1.0, s - 2.0, s - 3.0, s - 4.0, s - 5.0
-    ab, ef = a * b, e * f
-    abc, up = ab * c, d * ef
+    a = s
+    b = s - 1.0
+    c = s - 2.0
+    d = s - 3.0
+    e = s - 4.0
+    f = s - 5.0
+    ab = a * b
+    ef = e * f
+    abc = ab * c
+    up = d * ef
     return (
         k,
         b * c * up * (-1 / 120),
@@ -143,12 +160,17 @@ def lagrange(u: float, size: int) -> tuple[int, float, float, float, float, floa
 def sum_log_likelihoods(
     log_lik: Array, rows: Ints, start: float, step: float, x: Array, out: Array
 ) -> None:
-    """out[i] = Σ_k log f_{rows[k]}(x[i, k]): the likelihood of whole curves, for the audit. Interpolated as by `_interpolate`."""
-    last, per_step = log_lik.shape[1] - 1, 1.0 / step
+    """out[i] = Σ_k log f_{rows[k]}(x[i, k]).
+
+    The likelihood of whole curves, for the audit. Interpolated as by `_interpolate`.
+    """
+    last = log_lik.shape[1] - 1
+    per_step = 1.0 / step
     for i in range(x.shape[0]):
         total = 0.0
         for j in range(x.shape[1]):
-            row, u = rows[j], (x[i, j] - start) * per_step
+            row = rows[j]
+            u = (x[i, j] - start) * per_step
             if u < 0.0:
                 total += log_lik[row, 0] - (log_lik[row, 0] - log_lik[row, 1]) * u
             elif u > last:

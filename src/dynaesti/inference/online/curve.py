@@ -38,7 +38,10 @@ EMPTY_SITE = np.array(
 
 @dataclass(frozen=True, eq=False)
 class OnlineLowRank:
-    """A curve in features (rank, sites), and the posterior of its weights. A constant curve has one site for all answers."""
+    """A curve in features (rank, sites), and the posterior of its weights.
+
+    A constant curve has one site for all answers.
+    """
 
     kernel: Kernel
     basis: Basis
@@ -64,15 +67,11 @@ class OnlineLowRank:
     def settled(self, members: Members, changed: int | None) -> OnlineLowRank:
         """Grafting from the present sites, of which one has changed (None: any may have)."""
         if self.kernel.static:
-            members, changed = (
-                members._replace(group=members.group[-1:] + 1),
-                None if changed is None else 0,
-            )
-        memory, factor, weights = (
-            _touched(self.memory, changed),
-            self.factor.copy(),
-            self.weights.copy(),
-        )
+            members = members._replace(group=members.group[-1:] + 1)
+            changed = None if changed is None else 0
+        memory = _touched(self.memory, changed)
+        factor = self.factor.copy()
+        weights = self.weights.copy()
         nugget = np.array([self.kernel.nugget_variance])
         done, evidence = update_low_rank(
             self.features,
@@ -123,11 +122,9 @@ class OnlineLevelMatern32:
 
     def settled(self, members: Members, changed: int | None) -> OnlineLevelMatern32:
         """Grafting from the present sites, of which one has changed (None: any may have)."""
-        memory, form, nugget = (
-            _touched(self.memory, changed),
-            self.form,
-            np.array([self.kernel.nugget_variance]),
-        )
+        memory = _touched(self.memory, changed)
+        form = self.form
+        nugget = np.array([self.kernel.nugget_variance])
         solver = level_matern32_solver(form, self.times, np.array([0, self.times.size]))
         done, evidence = update_level_matern32(
             solver.gaps,
@@ -159,7 +156,8 @@ def start_online(
 ) -> OnlineCurve:
     """A curve with given sites, not yet settled; features reach over the horizon."""
     memory = np.repeat(EMPTY_SITE[:, None], precision.size, axis=1)
-    memory[0], memory[1] = precision, shift
+    memory[0] = precision
+    memory[1] = shift
     form = level_matern32_form(kernel)
     if form is not None:
         return OnlineLevelMatern32(kernel, form, times, memory)
@@ -169,7 +167,8 @@ def start_online(
         )
     if not kernel.static and expected_rank(kernel, horizon[1] - horizon[0]) > MOST_RANK:
         raise InputError(
-            f"live: answers that span {horizon[1] - horizon[0]:.3g} need too many features of {kernel.describe()}; use "
+            f"live: answers that span {horizon[1] - horizon[0]:.3g} need too many features of "
+            f"{kernel.describe()}; use "
             "update(frame), or a kernel with Matern32"
         )
     basis = kernel_basis(kernel, *horizon)
@@ -188,7 +187,9 @@ def _insert(table: Array, place: int, column: Array) -> Array:
     """A table with one column more."""
     rows, n = table.shape
     out = np.empty((rows, n + 1))
-    out[:, :place], out[:, place], out[:, place + 1 :] = table[:, :place], column, table[:, place:]
+    out[:, :place] = table[:, :place]
+    out[:, place] = column
+    out[:, place + 1 :] = table[:, place:]
     return out
 
 
@@ -200,7 +201,10 @@ def _touched(memory: Array, changed: int | None) -> Array:
 
 
 def _grafted(solver: Solver, members: Members, nugget: Array, start: Array, memory: Array) -> float:
-    """The slow way, for curves that do not follow at once: fills the sites, returns the log evidence."""
+    """The slow way, for curves that do not follow at once.
+
+    Fills the sites, returns the log evidence.
+    """
 
     def match(
         sites: Ints, cavity_mean: Array, cavity_var: Array, log_z: Array, mean: Array, var: Array
@@ -216,5 +220,7 @@ def _grafted(solver: Solver, members: Members, nugget: Array, start: Array, memo
         (start[0], start[1]),
         TOLERANCE,
     )
-    memory[0], memory[1], memory[4:] = found.precision, found.shift, np.nan
+    memory[0] = found.precision
+    memory[1] = found.shift
+    memory[4:] = np.nan
     return float(found.log_evidence[0])

@@ -1,8 +1,9 @@
 """One answer more on a settled curve: the new site first, then a few sweeps in one compiled call.
 
-Only the new site is off when an answer arrives, so it is matched alone, from the stored posterior of the weights, and its effect on
-the others is of rank one. From one sweep to the next their cavities hardly move: the tilted moments follow by their derivatives,
-which are moments too, and are integrated anew only where the move is large. Sweeps shrink the residual by a steady factor, so the
+Only the new site is off when an answer arrives, so it is matched alone, from the stored posterior
+of the weights, and its effect on the others is of rank one. From one sweep to the next their
+cavities hardly move: the tilted moments follow by their derivatives, which are moments too, and are
+integrated anew only where the move is large. Sweeps shrink the residual by a steady factor, so the
 last step is taken without looking again.
 """
 
@@ -59,13 +60,14 @@ class Members(NamedTuple):
 def _sweep(
     first: int, last: int, nugget_variance: Array, members: Members, memory: Array, work: Array
 ) -> tuple[bool, float]:
-    """Cavities, tilted moments and aims of the sites, from the curve's moments there: (whether all went well, residual)."""
-    job, start, proper, residual = (
-        np.zeros(1, dtype=np.int64),
-        np.array([first, last]),
-        np.ones(1, dtype=np.bool_),
-        np.zeros(1),
-    )
+    """Cavities, tilted moments and aims of the sites, from the curve's moments there.
+
+    (whether all went well, residual).
+    """
+    job = np.zeros(1, dtype=np.int64)
+    start = np.array([first, last])
+    proper = np.ones(1, dtype=np.bool_)
+    residual = np.zeros(1)
     bent = np.ones(last, dtype=np.bool_)
     compute_cavities(
         job,
@@ -131,19 +133,24 @@ def _sweep(
 @jit
 def _moved(first: int, last: int, memory: Array, work: Array) -> float:
     """Take the step; returns what the sites added to the evidence before it."""
-    job, start, added = np.zeros(1, dtype=np.int64), np.array([first, last]), np.zeros(1)
+    job = np.zeros(1, dtype=np.int64)
+    start = np.array([first, last])
+    added = np.zeros(1)
     site_evidence(
         job, start, work[CAV_MEAN], work[CAV_VAR], memory[0], memory[1], work[LOG_Z], added
     )
     for i in range(first, last):
-        memory[0, i], memory[1, i] = work[AIM_PRECISION, i], work[AIM_SHIFT, i]
+        memory[0, i] = work[AIM_PRECISION, i]
+        memory[1, i] = work[AIM_SHIFT, i]
     return float(added[0])
 
 
 @jit
 def _seen(first: int, last: int, nugget_variance: Array, memory: Array, work: Array) -> float:
     """The sites as the curve sees them; returns the nugget's part of the evidence."""
-    job, start, instant = np.zeros(1, dtype=np.int64), np.array([first, last]), np.zeros(1)
+    job = np.zeros(1, dtype=np.int64)
+    start = np.array([first, last])
+    instant = np.zeros(1)
     integrate_nugget(
         job,
         start,
@@ -175,9 +182,14 @@ def _spread(
     mean: Array,
     var: Array,
 ) -> None:
-    """What a change of one site, as the curve sees it, does to the curve at all sites: a step of rank one."""
+    """What a change of one site, as the curve sees it, does to the curve at all sites.
+
+    A step of rank one.
+    """
     rank, n = features.shape
-    half, reach, cov = np.zeros(rank), np.zeros(rank), np.zeros(n)
+    half = np.zeros(rank)
+    reach = np.zeros(rank)
+    cov = np.zeros(n)
     for i in range(rank):
         for k in range(i + 1):
             half[i] += factor[i, k] * features[k, changed]
@@ -187,9 +199,11 @@ def _spread(
     for k in range(rank):
         for i in range(n):
             cov[i] += reach[k] * features[k, i]
-    m, v = mean[changed], var[changed]
+    m = mean[changed]
+    v = var[changed]
     thin = 1.0 + more_precision * v
-    pull, narrowing = (more_shift - more_precision * m) / thin, more_precision / thin
+    pull = (more_shift - more_precision * m) / thin
+    narrowing = more_precision / thin
     for i in range(n):
         mean[i] += pull * cov[i]
         var[i] -= narrowing * cov[i] * cov[i]
@@ -206,21 +220,23 @@ def update_low_rank(
     weights: Array,
     tolerance: float,
 ) -> tuple[bool, float]:
-    """Settle one curve in features (rank, sites) from its sites of a moment ago: (whether it did, log evidence).
+    """Settle one curve in features (rank, sites) from its sites of a moment ago.
 
-    memory: (12, sites), the precision and shift of each, mean and variance of the curve there, and what `match_sites_cached` knows of its tilted
-    moments. `factor` and `weights` hold
-    the posterior of the weights before the site `changed` got its answer (−1: nothing is known but the sites). These three change
-    in place.
+    (whether it did, log evidence).
+
+    memory: (12, sites), the precision and shift of each, mean and variance of the curve there, and
+    what `match_sites_cached` knows of its tilted moments. `factor` and `weights` hold the posterior
+    of the weights before the site `changed` got its answer (−1: nothing is known but the sites).
+    These three change in place.
     """
     n = memory.shape[1]
     work = np.zeros((ROOM, n))
-    previous, partition = 0.0, 0.0
+    previous = 0.0
+    partition = 0.0
     for sweep in range(MOST_SWEEPS):
-        only, full = (
-            sweep == 0 and changed >= 0,
-            sweep > 1 or changed < 0,
-        )  # the new site; its effect on all; everything
+        # the new site; its effect on all; everything
+        only = sweep == 0 and changed >= 0
+        full = sweep > 1 or changed < 0
         first, last = (changed, changed + 1) if only else (0, n)
         before = work[ON_PRECISION, changed], work[ON_SHIFT, changed]
         instant = _seen(first, last, nugget_variance, memory, work)
@@ -267,9 +283,12 @@ def update_level_matern32(
     memory: Array,
     tolerance: float,
 ) -> tuple[bool, float]:
-    """The same for a level plus Matérn 3/2 (see `smooth_level_matern32`), whose passes cost so little that every sweep makes one."""
+    """The same for a level plus Matérn 3/2 (see `smooth_level_matern32`), whose passes cost so
+    little that every sweep makes one.
+    """
     n = memory.shape[1]
-    work, kept = np.zeros((ROOM, n)), np.empty((n, 5))
+    work = np.zeros((ROOM, n))
+    kept = np.empty((n, 5))
     previous = 0.0
     for sweep in range(MOST_SWEEPS):
         only = sweep == 0 and changed >= 0

@@ -1,8 +1,10 @@
-"""Few features that carry a smooth kernel: curve(t) = b(t)·w + rest, w ~ N(0, I), the rest unseen by the data.
+"""Few features that carry a smooth kernel.
 
-RBF: values at Chebyshev points of the data's span, whitened; within the span the rest is below 1e-8 of the variance, beyond
-it the rest is what a forecast does not know. Level, Trend and Periodic have exact features. Dense is the same with the data's
-own instants as points.
+Curve(t) = b(t)·w + rest, w ~ N(0, I), the rest unseen by the data.
+
+RBF: values at Chebyshev points of the data's span, whitened; within the span the rest is below 1e-8
+of the variance, beyond it the rest is what a forecast does not know. Level, Trend and Periodic have
+exact features. Dense is the same with the data's own instants as points.
 """
 
 from collections.abc import Sequence
@@ -39,7 +41,8 @@ class LineBasis:
     rank = 1
 
     def __init__(self, summand: BaseKernel) -> None:
-        self.summand, self.sd = summand, float(np.sqrt(summand.variance))
+        self.summand = summand
+        self.sd = float(np.sqrt(summand.variance))
 
     def features(self, t: Array) -> Array:
         line = self.summand.line(t) if isinstance(self.summand, Trend) else np.ones_like(t)
@@ -59,7 +62,8 @@ class FourierBasis:
         k = np.arange(int(12 + 8 * np.sqrt(sharp)) + 1)
         power = summand.variance * ive(k, sharp) * np.where(k > 0, 2.0, 1.0)
         keep = power > 1e-12 * summand.variance
-        self.k, self.sd = k[keep], np.sqrt(power[keep])
+        self.k = k[keep]
+        self.sd = np.sqrt(power[keep])
         self.rank = 2 * self.k.size - 1
 
     def _waves(self, t: Array) -> tuple[Array, Array, Array]:
@@ -92,7 +96,9 @@ def expected_rank(kernel: Kernel, span: float) -> float:
 
 
 def _rbf_points(length: float) -> tuple[Array, Array]:
-    """Chebyshev points on [0, length] (in bandwidths) and the whitening matrix (points × rank) of a unit RBF there."""
+    """Chebyshev points on [0, length] (in bandwidths) and the whitening matrix (points × rank) of a
+    unit RBF there.
+    """
     count = int(3.2 * length + 16)
     z = 0.5 * length * (1 - np.cos(np.pi * (np.arange(count) + 0.5) / count))
     values, vectors = eigh(np.exp(-0.5 * (z[:, None] - z) ** 2))
@@ -101,7 +107,9 @@ def _rbf_points(length: float) -> tuple[Array, Array]:
 
 
 def round_up_length(length: float) -> float:
-    """The next length on a grid of ratio 1.1, so that spans which differ little share one cached basis."""
+    """The next length on a grid of ratio 1.1, so that spans which differ little share one cached
+    basis.
+    """
     return float(1.1 ** np.ceil(np.log(max(length, 1e-3)) / np.log(1.1) - 1e-9))
 
 
@@ -111,17 +119,24 @@ def lower_root(cov: Array) -> Array:
         return np.asarray(np.linalg.cholesky(cov), dtype=np.float64)
     except np.linalg.LinAlgError:
         raise ContradictionError(
-            "the observations contradict each other, or the prior, beyond what double precision can tell; give them "
+            "the observations contradict each other, or the prior, beyond what double precision "
+            "can tell; give them "
             "larger sds, or bring them to a common scale"
         ) from None
 
 
 class ContradictionError(InputError, np.linalg.LinAlgError):
-    """A covariance that is none: where it may happen on the way it is caught as what it is, else it speaks to the user."""
+    """A covariance that is none.
+
+    Where it may happen on the way it is caught as what it is, else it speaks to the user.
+    """
 
 
 def solve_lower(root: Array, right: Array, transposed: bool = False) -> Array:
-    """L⁻¹ right (or L⁻ᵀ right) for a lower triangle L, by LAPACK itself: around matrices this small its wrappers cost more than it does."""
+    """L⁻¹ right (or L⁻ᵀ right) for a lower triangle L, by LAPACK itself.
+
+    Around matrices this small its wrappers cost more than it does.
+    """
     return np.asarray(dtrtrs(root, right, lower=1, trans=int(transposed))[0])
 
 
@@ -129,7 +144,8 @@ class RbfBasis:
     """RBF on a span: whitened values at Chebyshev points."""
 
     def __init__(self, summand: RBF, first: float, last: float) -> None:
-        self.h, self.sd = summand.number("bandwidth"), float(np.sqrt(summand.variance))
+        self.h = summand.number("bandwidth")
+        self.sd = float(np.sqrt(summand.variance))
         length = round_up_length((last - first) / self.h)
         self.origin = 0.5 * (first + last) - 0.5 * length * self.h
         self.z, self.whiten = (_cached_points if length < 50 else _rbf_points)(length)
@@ -151,7 +167,8 @@ class DenseBasis:
     """Any kernel: whitened values at the given instants, as many features as instants."""
 
     def __init__(self, kernel: Kernel, instants: Array) -> None:
-        self.kernel, self.instants = kernel, instants
+        self.kernel = kernel
+        self.instants = instants
         cov = kernel.cov(instants[:, None], instants)
         size = float(np.diag(cov).max())
         self.root = lower_root(cov + 1e-10 * size * np.eye(instants.size))
@@ -197,10 +214,13 @@ def kernel_basis(kernel: Kernel, first: float, last: float) -> Basis:
 def ragged_features(
     kernel: Kernel, times: Array, starts: Ints, first: Array, last: Array
 ) -> tuple[Array, Ints, Ints, Ints]:
-    """Features of many curves that share a low-rank kernel: (flat features, feature starts, ranks, site starts).
+    """Features of many curves that share a low-rank kernel.
 
-    Curve j has the times starts[j]:starts[j+1] and data from first[j] to last[j]. An RBF depends on differences alone, so curves of like
-    length share one set of points, shifted; each curve's rank follows its own length.
+    (flat features, feature starts, ranks, site starts).
+
+    Curve j has the times starts[j]:starts[j+1] and data from first[j] to last[j]. An RBF depends on
+    differences alone, so curves of like length share one set of points, shifted; each curve's rank
+    follows its own length.
     """
     counts = np.diff(starts)
     lengths = np.ones(counts.size)

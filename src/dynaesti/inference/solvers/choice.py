@@ -28,13 +28,16 @@ from dynaesti.model import Kernel
 
 MOST_RANK = 3000
 FEW_FEATURES = 12  # are cheap, however few the instants
-PACKED = 150  # features up to which many short curves go together in one compiled call, rather than one by one
+# features up to which many short curves go together in one compiled call, rather than one by one
+PACKED = 150
 
 
 def choose_solver(
     kernel: Kernel, count: int, span: float, forced: SolverName | None = None
 ) -> SolverName:
-    """The cheapest solver that is exact for this kernel at so many instants over a span, or the forced one if it can."""
+    """The cheapest solver that is exact for this kernel at so many instants over a span, or the
+    forced one if it can.
+    """
     if forced == "lowrank" and not kernel.low_rank:
         raise InputError(
             f"solver: {kernel.describe()} has no low-rank form; use 'statespace' or 'dense'"
@@ -44,7 +47,8 @@ def choose_solver(
     if kernel.low_rank and count > 4000 and expected_rank(kernel, span) > MOST_RANK:
         raise InputError(
             f"bandwidth: {kernel.describe()} is too short for times that span {span:.3g} (about "
-            f"{expected_rank(kernel, span):.0f} features, {MOST_RANK} at most); give a longer one, or use Matern32, "
+            f"{expected_rank(kernel, span):.0f} features, {MOST_RANK} at most); give a longer "
+            f"one, or use Matern32, "
             "whose cost does not depend on it"
         )
     if kernel.low_rank:  # as many features as instants are no gain over the instants themselves
@@ -74,7 +78,10 @@ def build_solver(name: SolverName, kernels: Sequence[Kernel], instants: Sequence
 
 
 def state_dimensions(name: SolverName, kernel: Kernel, ends: Array) -> tuple[int, int]:
-    """States that move and states in all of a kernel's chain, none for other solvers: only chains alike in both go together in one."""
+    """States that move and states in all of a kernel's chain, none for other solvers.
+
+    Only chains alike in both go together in one.
+    """
     if name != "statespace":
         return 0, 0
     link = state_space_model(kernel, ends, (float(ends[0]), float(ends[-1])))
@@ -89,7 +96,10 @@ def build_batched_solver(
     last: Array,
     forced: SolverName | None = None,
 ) -> Solver:
-    """One kernel on many curves: curve j has times[starts[j]:starts[j + 1]], its features span its own data, first[j] to last[j]."""
+    """One kernel on many curves.
+
+    Curve j has times[starts[j]:starts[j + 1]], its features span its own data, first[j] to last[j].
+    """
     packed = (
         kernel.low_rank
         and not depends_on_span(kernel)

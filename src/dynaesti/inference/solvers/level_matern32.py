@@ -1,6 +1,9 @@
-"""The default prior of abilities, a level plus Matérn 3/2, by hand: the state-space solver with its three states written out.
+"""The default prior of abilities, a level plus Matérn 3/2, by hand.
 
-The same filter and adjoint as in `statespace`, three times as fast: abilities of millions go through it at every sweep.
+The state-space solver with its three states written out.
+
+The same filter and adjoint as in `statespace`, three times as fast: abilities of millions go
+through it at every sweep.
 """
 
 from dataclasses import dataclass
@@ -26,64 +29,105 @@ def smooth_level_matern32(
 ) -> tuple[float, bool]:
     """Posterior mean and variance of the curve at every site: (log ∫ prior × sites, proper).
 
-    The states are the Matérn curve, its slope and the level (as a standard normal, seen through `level`, its sd). `gaps` are times
-    since the site before (unused at the first), `decay` is exp(−rate · gap); `kept` (sites, 5) is room for the way back.
+    The states are the Matérn curve, its slope and the level (as a standard normal, seen through
+    `level`, its sd). `gaps` are times since the site before (unused at the first), `decay` is
+    exp(−rate · gap); `kept` (sites, 5) is room for the way back.
     """
     n = gaps.size
-    x, y, c = 0.0, 0.0, 0.0
-    pxx, pxy, pyy, pxc, pyc, pcc = variance, 0.0, variance * rate * rate, 0.0, 0.0, 1.0
+    x = 0.0
+    y = 0.0
+    c = 0.0
+    pxx = variance
+    pxy = 0.0
+    pyy = variance * rate * rate
+    pxc = 0.0
+    pyc = 0.0
+    pcc = 1.0
     square = rate * rate
-    log_partition, product, flips = 0.0, 1.0, 0
+    log_partition = 0.0
+    product = 1.0
+    flips = 0
     for k in range(n):
         if k > 0:
-            g, e = gaps[k], decay[k]
-            axx, axy, ayx, ayy = e * (1.0 + rate * g), e * g, -e * square * g, e * (1.0 - rate * g)
+            g = gaps[k]
+            e = decay[k]
+            axx = e * (1.0 + rate * g)
+            axy = e * g
+            ayx = -e * square * g
+            ayy = e * (1.0 - rate * g)
             x, y = axx * x + axy * y, ayx * x + ayy * y
-            rx, ry = (
-                pxx - variance,
-                pyy - variance * square,
-            )  # noise = stationary − A · stationary · Aᵀ
+            # noise = stationary − A · stationary · Aᵀ
+            rx = pxx - variance
+            ry = pyy - variance * square
             nxx = variance + axx * (axx * rx + axy * pxy) + axy * (axx * pxy + axy * ry)
             nxy = ayx * (axx * rx + axy * pxy) + ayy * (axx * pxy + axy * ry)
             nyy = variance * square + ayx * (ayx * rx + ayy * pxy) + ayy * (ayx * pxy + ayy * ry)
-            pxx, pxy, pyy = nxx, nxy, nyy
+            pxx = nxx
+            pxy = nxy
+            pyy = nyy
             pxc, pyc = axx * pxc + axy * pyc, ayx * pxc + ayy * pyc
-        ux, uy, uc = pxx + level * pxc, pxy + level * pyc, pxc + level * pcc
-        s, m = ux + level * uc, x + level * c
-        tau, nu = precision[k], shift[k]
+        ux = pxx + level * pxc
+        uy = pxy + level * pyc
+        uc = pxc + level * pcc
+        s = ux + level * uc
+        m = x + level * c
+        tau = precision[k]
+        nu = shift[k]
         pivot = 1.0 + tau * s
         if abs(pivot) < 1e-10:
             return 0.0, False
         if pivot < 0.0:
             flips += 1 if tau > 0.0 else -1
         each = 1.0 / pivot
-        kappa, pull = tau * each, (nu - tau * m) * each
+        kappa = tau * each
+        pull = (nu - tau * m) * each
         log_partition += (0.5 * nu * nu * s + nu * m - 0.5 * tau * m * m) * each
         product *= abs(pivot)
         if not 1e-100 < product < 1e100:  # one logarithm for many sites
             log_partition -= 0.5 * np.log(product)
             product = 1.0
-        kept[k, 0], kept[k, 1], kept[k, 2], kept[k, 3], kept[k, 4] = ux, uy, uc, kappa, pull
-        mean[k], var[k] = m, s
-        x, y, c = x + ux * pull, y + uy * pull, c + uc * pull
-        pxx, pxy, pyy = pxx - kappa * ux * ux, pxy - kappa * ux * uy, pyy - kappa * uy * uy
-        pxc, pyc, pcc = pxc - kappa * ux * uc, pyc - kappa * uy * uc, pcc - kappa * uc * uc
+        kept[k, 0] = ux
+        kept[k, 1] = uy
+        kept[k, 2] = uc
+        kept[k, 3] = kappa
+        kept[k, 4] = pull
+        mean[k] = m
+        var[k] = s
+        x = x + ux * pull
+        y = y + uy * pull
+        c = c + uc * pull
+        pxx = pxx - kappa * ux * ux
+        pxy = pxy - kappa * ux * uy
+        pyy = pyy - kappa * uy * uy
+        pxc = pxc - kappa * ux * uc
+        pyc = pyc - kappa * uy * uc
+        pcc = pcc - kappa * uc * uc
     log_partition -= 0.5 * np.log(product)
     if flips != 0:
         return 0.0, False
-    lx, ly, lc = 0.0, 0.0, 0.0
-    bxx, bxy, byy, bxc, byc, bcc = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    lx = 0.0
+    ly = 0.0
+    lc = 0.0
+    bxx = 0.0
+    bxy = 0.0
+    byy = 0.0
+    bxc = 0.0
+    byc = 0.0
+    bcc = 0.0
     proper = True
     for k in range(n - 1, -1, -1):
-        ux, uy, uc, kappa, pull = kept[k, 0], kept[k, 1], kept[k, 2], kept[k, 3], kept[k, 4]
-        wx, wy, wc = (
-            bxx * ux + bxy * uy + bxc * uc,
-            bxy * ux + byy * uy + byc * uc,
-            bxc * ux + byc * uy + bcc * uc,
-        )
+        ux = kept[k, 0]
+        uy = kept[k, 1]
+        uc = kept[k, 2]
+        kappa = kept[k, 3]
+        pull = kept[k, 4]
+        wx = bxx * ux + bxy * uy + bxc * uc
+        wy = bxy * ux + byy * uy + byc * uc
+        wc = bxc * ux + byc * uy + bcc * uc
         heavy = kappa + kappa * kappa * (ux * wx + uy * wy + uc * wc)
         back = kappa * (ux * lx + uy * ly + uc * lc) + pull
-        lx, lc = lx - back, lc - level * back
+        lx = lx - back
+        lc = lc - level * back
         bxx += heavy - 2.0 * kappa * wx
         bxy -= kappa * wy
         bxc += level * heavy - kappa * (wc + level * wx)
@@ -98,16 +142,20 @@ def smooth_level_matern32(
         if not var[k] > 0.0:
             proper = False
         if k > 0:
-            g, e = gaps[k], decay[k]
-            axx, axy, ayx, ayy = e * (1.0 + rate * g), e * g, -e * square * g, e * (1.0 - rate * g)
+            g = gaps[k]
+            e = decay[k]
+            axx = e * (1.0 + rate * g)
+            axy = e * g
+            ayx = -e * square * g
+            ayy = e * (1.0 - rate * g)
             lx, ly = axx * lx + ayx * ly, axy * lx + ayy * ly
-            tx, ty, sx, sy = (
-                bxx * axx + bxy * ayx,
-                bxy * axx + byy * ayx,
-                bxx * axy + bxy * ayy,
-                bxy * axy + byy * ayy,
-            )
-            bxx, bxy, byy = axx * tx + ayx * ty, axx * sx + ayx * sy, axy * sx + ayy * sy
+            tx = bxx * axx + bxy * ayx
+            ty = bxy * axx + byy * ayx
+            sx = bxx * axy + bxy * ayy
+            sy = bxy * axy + byy * ayy
+            bxx = axx * tx + ayx * ty
+            bxy = axx * sx + ayx * sy
+            byy = axy * sx + ayy * sy
             bxc, byc = axx * bxc + ayx * byc, axy * bxc + ayy * byc
     return log_partition, proper
 
@@ -133,7 +181,8 @@ def _smooth_curves(
         most = max(most, site_start[job + 1] - site_start[job])
     kept = np.empty((most, 5))
     for job in jobs:
-        a, b = site_start[job], site_start[job + 1]
+        a = site_start[job]
+        b = site_start[job + 1]
         log_partition[job], proper[job] = smooth_level_matern32(
             gaps[a:b],
             decay[a:b],

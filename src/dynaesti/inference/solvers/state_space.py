@@ -1,9 +1,13 @@
-"""The state-space solver: Matérn and Wiener curves by a Kalman filter and its adjoint, linear in the data.
+"""The state-space solver.
 
-Filtering uses covariances and the backward pass is Bryson–Frazier's: no matrix is inverted, so a negative site that makes
-a filtered variance negative midway does no harm as long as the whole posterior is proper. Propriety is read from the signs of
-the pivots 1 + τs: by Sylvester's law of inertia the posterior is proper just when as many positive sites as negative ones
-have a negative pivot. Kernels with features (Level, Trend, RBF, Periodic) join as constant states seen through b(t).
+Matérn and Wiener curves by a Kalman filter and its adjoint, linear in the data.
+
+Filtering uses covariances and the backward pass is Bryson–Frazier's: no matrix is inverted, so a
+negative site that makes a filtered variance negative midway does no harm as long as the whole
+posterior is proper. Propriety is read from the signs of the pivots 1 + τs: by Sylvester's law of
+inertia the posterior is proper just when as many positive sites as negative ones have a negative
+pivot. Kernels with features (Level, Trend, RBF, Periodic) join as constant states seen through
+b(t).
 """
 
 from dataclasses import dataclass
@@ -19,7 +23,8 @@ from dynaesti.model import BaseKernel, Kernel, Level, Matern, Wiener
 class StateSpaceModel:
     """A curve at rising instants as a Markov chain: x_k = A_k x_{k−1} + noise Q_k, curve = H_k x_k.
 
-    The first d states follow A (n, d, d) and Q; the others are constants. `start` is the covariance at the first instant.
+    The first d states follow A (n, d, d) and Q; the others are constants. `start` is the covariance
+    at the first instant.
     """
 
     transition: Array
@@ -48,9 +53,12 @@ def _smooth(
     """
     n, states = seen.shape
     d = transition.shape[1]
-    p, x = start.copy(), np.zeros(states)
-    moved, column = np.empty((d, states)), np.empty(d)
-    log_partition, flips = 0.0, 0
+    p = start.copy()
+    x = np.zeros(states)
+    moved = np.empty((d, states))
+    column = np.empty(d)
+    log_partition = 0.0
+    flips = 0
     for k in range(n):
         if k > 0:
             a = transition[k]
@@ -76,8 +84,10 @@ def _smooth(
                         s += moved[i, q] * a[j, q]
                     p[i, j] = s
                     p[j, i] = s
-        h, u = seen[k], reach[k]
-        s, e = 0.0, 0.0
+        h = seen[k]
+        u = reach[k]
+        s = 0.0
+        e = 0.0
         for i in range(states):
             t = 0.0
             for j in range(states):
@@ -85,30 +95,38 @@ def _smooth(
             u[i] = t
             s += h[i] * t
             e += h[i] * x[i]
-        tau, nu = precision[k], shift[k]
+        tau = precision[k]
+        nu = shift[k]
         pivot = 1.0 + tau * s
         if abs(pivot) < 1e-10:
             return 0.0, False
         if pivot < 0.0:
             flips += 1 if tau > 0.0 else -1
-        kappa, g = tau / pivot, (nu - tau * e) / pivot
+        kappa = tau / pivot
+        g = (nu - tau * e) / pivot
         log_partition += (
             -0.5 * np.log(abs(pivot)) + (0.5 * nu * nu * s + nu * e - 0.5 * tau * e * e) / pivot
         )
-        gain[k, 0], gain[k, 1] = kappa, g
-        mean[k], var[k] = e, s
+        gain[k, 0] = kappa
+        gain[k, 1] = g
+        mean[k] = e
+        var[k] = s
         for i in range(states):
             x[i] += u[i] * g
             for j in range(states):
                 p[i, j] -= kappa * u[i] * u[j]
     if flips != 0:
         return 0.0, False
-    big, small = np.zeros((states, states)), np.zeros(states)  # Λ and λ of the adjoint
+    # Λ and λ of the adjoint
+    big = np.zeros((states, states))
+    small = np.zeros(states)
     bu = np.empty(states)
     proper = True
     for k in range(n - 1, -1, -1):
-        h, u = seen[k], reach[k]
-        kappa, g = gain[k, 0], gain[k, 1]
+        h = seen[k]
+        u = reach[k]
+        kappa = gain[k, 0]
+        g = gain[k, 1]
         ul = 0.0
         for i in range(states):
             ul += u[i] * small[i]
@@ -125,7 +143,8 @@ def _smooth(
                 big[i, j] += -kappa * (h[i] * bu[j] + bu[i] * h[j]) + h[i] * h[j] * (
                     kappa + kappa * kappa * uu
                 )
-        m, v = 0.0, 0.0
+        m = 0.0
+        v = 0.0
         for i in range(states):
             m += u[i] * small[i]
             t = 0.0
@@ -169,7 +188,8 @@ def state_space_model(
 ) -> StateSpaceModel:
     """The Markov form of a kernel at rising instants; features of constant states cover the span.
 
-    `begins` are the places where another curve begins, for many curves in a row (the first one at 0).
+    `begins` are the places where another curve begins, for many curves in a row (the first one at
+    0).
     """
     moving = [summand for summand in kernel.summands if not summand.has_finite_basis]
     gaps = np.diff(instants, prepend=instants[0])
@@ -181,24 +201,25 @@ def state_space_model(
     )
     size = sum(part.start.shape[0] for part in parts)
     n = instants.size
-    transition, noise = np.zeros((n, size, size)), np.zeros((n, size, size))
+    transition = np.zeros((n, size, size))
+    noise = np.zeros((n, size, size))
     start = np.eye(size + basis.rank)
     start[:size, :size] = 0.0
-    seen, slope = np.zeros((n, size + basis.rank)), np.zeros((n, size + basis.rank))
+    seen = np.zeros((n, size + basis.rank))
+    slope = np.zeros((n, size + basis.rank))
     at = 0
     for part in parts:
         block = slice(at, at + part.start.shape[0])
-        transition[:, block, block], noise[:, block, block], start[block, block] = (
-            part.transition,
-            part.noise,
-            part.start,
-        )
+        transition[:, block, block] = part.transition
+        noise[:, block, block] = part.noise
+        start[block, block] = part.start
         seen[:, at] = 1.0
         if block.stop - at > 1:
             slope[:, at + 1] = 1.0
         at = block.stop
     if basis.rank:
-        seen[:, size:], slope[:, size:] = basis.features(instants), basis.slopes(instants)
+        seen[:, size:] = basis.features(instants)
+        slope[:, size:] = basis.slopes(instants)
     smooth = all(
         not isinstance(summand, Wiener) and getattr(summand, "order", 2) > 1 for summand in moving
     )
@@ -221,16 +242,16 @@ def _moving(summand: BaseKernel, instants: Array, gaps: Array) -> _Part:
         return _Part(np.ones((gaps.size, 1, 1)), noise[:, None, None], start[:, None])
     assert isinstance(summand, Matern)
     rate = summand.rate / summand.number("bandwidth")
-    # companion form of (d/dt + rate)^order; exp of it is e^{-rate·dt} times a finite series (nilpotent part)
+    # companion form of (d/dt + rate)^order; exp of it is e^{-rate·dt} times a finite series
+    # (nilpotent part)
     nilpotent = _companion(summand.order, rate) + rate * np.eye(summand.order)
-    series, power, factorial = (
-        np.zeros((gaps.size, summand.order, summand.order)),
-        np.eye(summand.order),
-        1.0,
-    )
+    series = np.zeros((gaps.size, summand.order, summand.order))
+    power = np.eye(summand.order)
+    factorial = 1.0
     for k in range(summand.order):
         series += (gaps**k / factorial)[:, None, None] * power
-        power, factorial = power @ nilpotent, factorial * (k + 1)
+        power = power @ nilpotent
+        factorial = factorial * (k + 1)
     transition = np.exp(-rate * gaps)[:, None, None] * series
     start = summand.variance * _stationary(summand.order, rate)
     noise = start - transition @ start @ transition.transpose(0, 2, 1)
@@ -273,9 +294,11 @@ def _smooth_jobs(
     most = 0
     for job in jobs:
         most = max(most, site_start[job + 1] - site_start[job])
-    reach, gain = np.empty((most, seen.shape[1])), np.empty((most, 2))
+    reach = np.empty((most, seen.shape[1]))
+    gain = np.empty((most, 2))
     for job in jobs:
-        a, b = site_start[job], site_start[job + 1]
+        a = site_start[job]
+        b = site_start[job + 1]
         log_partition[job], proper[job] = _smooth(
             transition[a:b],
             noise[a:b],
@@ -339,7 +362,10 @@ def pack_state_space(chains: list[StateSpaceModel], site_start: Ints) -> StateSp
 
 
 def is_markov(kernel: Kernel) -> bool:
-    """Whether a kernel is a chain that does not care where its data lie: Matérn, with or without a level."""
+    """Whether a kernel is a chain that does not care where its data lie.
+
+    Matérn, with or without a level.
+    """
     return not kernel.low_rank and all(
         isinstance(summand, Matern | Level) for summand in kernel.summands
     )
@@ -358,10 +384,16 @@ def batched_state_space(kernel: Kernel, times: Array, site_start: Ints) -> State
 
 
 class StateSpacePosterior:
-    """The posterior curve of one component in state space; any set of times is woven in among the instants."""
+    """The posterior curve of one component in state space.
+
+    Any set of times is woven in among the instants.
+    """
 
     def __init__(self, kernel: Kernel, instants: Array, precision: Array, shift: Array) -> None:
-        self.kernel, self.instants, self.precision, self.shift = kernel, instants, precision, shift
+        self.kernel = kernel
+        self.instants = instants
+        self.precision = precision
+        self.shift = shift
         self.span = float(instants.min()), float(instants.max())
 
     def _weave(self, t: Array) -> tuple[StateSpaceModel, Array, Array, Ints]:
@@ -370,11 +402,10 @@ class StateSpacePosterior:
         order = np.argsort(both, kind="stable")
         place = np.empty(both.size, dtype=np.int64)
         place[order] = np.arange(both.size)
-        precision, shift = np.zeros(both.size), np.zeros(both.size)
-        precision[place[: self.instants.size]], shift[place[: self.instants.size]] = (
-            self.precision,
-            self.shift,
-        )
+        precision = np.zeros(both.size)
+        shift = np.zeros(both.size)
+        precision[place[: self.instants.size]] = self.precision
+        shift[place[: self.instants.size]] = self.shift
         return (
             state_space_model(self.kernel, both[order], self.span),
             precision,
@@ -386,7 +417,8 @@ class StateSpacePosterior:
     def _run(
         link: StateSpaceModel, seen: Array, precision: Array, shift: Array
     ) -> tuple[Array, Array]:
-        mean, var = np.empty(len(seen)), np.empty(len(seen))
+        mean = np.empty(len(seen))
+        var = np.empty(len(seen))
         _smooth(
             link.transition,
             link.noise,
@@ -412,7 +444,10 @@ class StateSpacePosterior:
         return mean[place], var[place] + np.maximum(rest, 0.0)
 
     def _featured(self, t: Array) -> list[tuple[BaseKernel, Array]]:
-        """Leaves that are constant states, with their features: what these leave out, a forecast does not know."""
+        """Leaves that are constant states, with their features.
+
+        What these leave out, a forecast does not know.
+        """
         return [
             (summand, summand_basis(summand, *self.span).features(t))
             for summand in self.kernel.summands
@@ -420,7 +455,10 @@ class StateSpacePosterior:
         ]
 
     def covariance(self, t: Array) -> Array:
-        """Covariance between all pairs of times: the mean's answer to a unit shift at each of them."""
+        """Covariance between all pairs of times.
+
+        The mean's answer to a unit shift at each of them.
+        """
         link, precision, _, place = self._weave(t)
         cov = np.empty((t.size, t.size))
         for j in range(t.size):
@@ -438,7 +476,9 @@ class StateSpacePosterior:
         if link.seen_slope is None:
             self.kernel.cov_slope(t[:1], t[:1])  # raises the kernel's own explanation
             raise AssertionError
-        value, slope, both = link.seen.copy(), link.seen.copy(), link.seen.copy()
+        value = link.seen.copy()
+        slope = link.seen.copy()
+        both = link.seen.copy()
         slope[place] = link.seen_slope[place]
         both[place] += link.seen_slope[place]
         mean, var = self._run(link, slope, precision, shift)
@@ -449,7 +489,8 @@ class StateSpacePosterior:
 
     def _slope_rest(self, t: Array) -> tuple[Array, Array]:
         """The same for slopes: their variance, and covariance with the value."""
-        var, cross = np.zeros(t.size), np.zeros(t.size)
+        var = np.zeros(t.size)
+        cross = np.zeros(t.size)
         for summand, b in self._featured(t):
             d = summand_basis(summand, *self.span).slopes(t)
             var += summand.cov_slopes(t, t) - np.einsum("ij,ij->i", d, d)

@@ -1,7 +1,10 @@
-"""Solvers in weight space: the curve is b(t)·w + rest with w ~ N(0, I) a priori, so the posterior of w is r × r.
+"""Solvers in weight space.
 
-`LowRankSolver` packs many ragged curves for one compiled call; `DenseSolver` is one curve with as many features as instants, by LAPACK.
-Sites reach the solvers in natural form on the curve itself: exp(shift·g − ½·precision·g²).
+The curve is b(t)·w + rest with w ~ N(0, I) a priori, so the posterior of w is r × r.
+
+`LowRankSolver` packs many ragged curves for one compiled call; `DenseSolver` is one curve with as
+many features as instants, by LAPACK. Sites reach the solvers in natural form on the curve itself:
+exp(shift·g − ½·precision·g²).
 """
 
 from __future__ import annotations
@@ -17,18 +20,23 @@ from dynaesti.inference.solvers.basis import Basis, kernel_basis, lower_root, so
 from dynaesti.model import Kernel
 
 SITES = 256  # sites at a time: a feature's block stays in the fastest cache
-KEPT = 100_000  # numbers of features that a posterior keeps: they are asked for again, and take longer than the rest of it
+# numbers of features that a posterior keeps: they are asked for again, and take longer than the
+# rest of it
+KEPT = 100_000
 
 
 @jit
 def lowrank_weights(b: Array, tau: Array, nu: Array, a: Array, w: Array) -> tuple[bool, float]:
-    """Posterior of the weights from features b (rank × sites): `a` gets L⁻¹ of A = I + B T Bᵀ = L Lᵀ, `w` the mean.
+    """Posterior of the weights from features b (rank × sites).
 
-    Returns whether A is positive definite, and log ∫ prior × sites. Loops run along the sites of one feature, so that vector units
-    have long straight runs whatever the rank.
+    `a` gets L⁻¹ of A = I + B T Bᵀ = L Lᵀ, `w` the mean.
+
+    Returns whether A is positive definite, and log ∫ prior × sites. Loops run along the sites of
+    one feature, so that vector units have long straight runs whatever the rank.
     """
     r, n = b.shape
-    scaled, half = np.empty(SITES), np.empty(r)
+    scaled = np.empty(SITES)
+    half = np.empty(r)
     a[:] = 0.0
     for i in range(r):
         a[i, i] = 1.0
@@ -73,16 +81,21 @@ def lowrank_at(b: Array, a: Array, w: Array, m: Array, v: Array) -> None:
             scaled[:] = 0.0
             fours = (i + 1) // 4 * 4
             for k in range(0, fours, 4):
-                e, f, g, h = a[i, k], a[i, k + 1], a[i, k + 2], a[i, k + 3]
+                e = a[i, k]
+                f = a[i, k + 1]
+                g = a[i, k + 2]
+                h = a[i, k + 3]
                 for s in range(begin, end):
                     scaled[s - begin] += (e * b[k, s] + f * b[k + 1, s]) + (
                         g * b[k + 2, s] + h * b[k + 3, s]
                     )
             for k in range(fours, i + 1):
-                f, row = a[i, k], b[k]
+                f = a[i, k]
+                row = b[k]
                 for s in range(begin, end):
                     scaled[s - begin] += f * row[s]
-            f, row = w[i], b[i]
+            f = w[i]
+            row = b[i]
             for s in range(begin, end):
                 v[s] += scaled[s - begin] * scaled[s - begin]
                 m[s] += f * row[s]
@@ -102,18 +115,23 @@ def _lowrank_marginals(
     log_partition: Array,
     proper: Bools,
 ) -> None:
-    """Posterior mean and variance of the curve at every site of the chosen jobs, and log ∫ prior × sites.
+    """Posterior mean and variance of the curve at every site of the chosen jobs, and log ∫ prior ×
+    sites.
 
     Improper jobs are flagged and left.
     """
     most = 0
     for job in jobs:
         most = max(most, ranks[job])
-    store, weights = np.empty((most, most)), np.empty(most)
+    store = np.empty((most, most))
+    weights = np.empty(most)
     for job in jobs:
-        r, first, last = ranks[job], site_start[job], site_start[job + 1]
+        r = ranks[job]
+        first = site_start[job]
+        last = site_start[job + 1]
         b = features[feature_start[job] : feature_start[job + 1]].reshape((r, last - first))
-        a, w = store[:r, :r], weights[:r]
+        a = store[:r, :r]
+        w = weights[:r]
         proper[job], log_partition[job] = lowrank_weights(
             b, precision[first:last], shift[first:last], a, w
         )
@@ -155,7 +173,10 @@ def _invert_lower(a: Array, r: int) -> float:
 
 @dataclass(frozen=True)
 class LowRankSolver:
-    """Many curves' features in one flat array: curve j has features[feature_start[j]:feature_start[j+1]], feature by feature."""
+    """Many curves' features in one flat array.
+
+    Curve j has features[feature_start[j]:feature_start[j+1]], feature by feature.
+    """
 
     features: Array
     feature_start: Ints
@@ -212,7 +233,10 @@ def _starts(counts: Ints) -> Ints:
 
 @dataclass(frozen=True)
 class DenseSolver:
-    """Curves with one feature an instant: the oracle, and the way for kernels without a small form."""
+    """Curves with one feature an instant.
+
+    The oracle, and the way for kernels without a small form.
+    """
 
     features: list[Array]
     site_start: Ints
@@ -230,7 +254,9 @@ class DenseSolver:
         """Fill the posterior marginals at the sites of the chosen jobs."""
         for job in jobs:
             where = slice(self.site_start[job], self.site_start[job + 1])
-            b, tau, nu = self.features[job], precision[where], shift[where]
+            b = self.features[job]
+            tau = precision[where]
+            nu = shift[where]
             try:
                 root = lower_root(np.eye(b.shape[1]) + b.T @ (tau[:, None] * b))
             except np.linalg.LinAlgError:
@@ -238,18 +264,23 @@ class DenseSolver:
                 continue
             half = solve_lower(root, b.T)
             pull = half @ nu
-            mean[where], var[where] = half.T @ pull, np.einsum("ij,ij->j", half, half)
+            mean[where] = half.T @ pull
+            var[where] = np.einsum("ij,ij->j", half, half)
             log_partition[job] = 0.5 * pull @ pull - np.log(np.diag(root)).sum()
             proper[job] = True
 
 
 class WeightPosterior:
-    """The posterior curve of one component: weights N(mean, A⁻¹), and the rest that the data do not reach."""
+    """The posterior curve of one component.
+
+    Weights N(mean, A⁻¹), and the rest that the data do not reach.
+    """
 
     def __init__(
         self, kernel: Kernel, basis: Basis, at_sites: Array, precision: Array, shift: Array
     ) -> None:
-        self.kernel, self.basis = kernel, basis
+        self.kernel = kernel
+        self.basis = basis
         self.root = lower_root(
             np.eye(basis.rank) + at_sites.T @ (precision[:, None] * at_sites)
         )  # of A = L Lᵀ
@@ -293,8 +324,10 @@ class WeightPosterior:
 
     def slopes(self, t: Array) -> tuple[Array, Array, Array]:
         """Mean and variance of the slope, and its covariance with the value, at each time."""
-        b, d = self.basis.features(t), self.basis.slopes(t)
-        value, slope = self._spread(b), self._spread(d)
+        b = self.basis.features(t)
+        d = self.basis.slopes(t)
+        value = self._spread(b)
+        slope = self._spread(d)
         rest = np.maximum(_diagonal(self.kernel.cov_slopes, t) - np.einsum("ij,ij->i", d, d), 0.0)
         cross = _diagonal(self.kernel.cov_slope, t) - np.einsum("ij,ij->i", d, b)
         return (

@@ -1,4 +1,6 @@
-"""Answers to items of a fitted bank as emissions, so that one person's curve is a `Curve` like any other."""
+"""Answers to items of a fitted bank as emissions, so that one person's curve is a `Curve` like any
+other.
+"""
 
 import numpy as np
 
@@ -17,8 +19,12 @@ class BankResponses(Emissions):
     def __init__(
         self, bank: ItemBank, item: Ints, code: Array, weight: Array, gain: float, shift: float
     ) -> None:
-        self.bank, self.item, self.code, self.weight = bank, item, code, weight
-        self.gain, self.shift = gain, shift
+        self.bank = bank
+        self.item = item
+        self.code = code
+        self.weight = weight
+        self.gain = gain
+        self.shift = shift
 
     def __len__(self) -> int:
         return self.item.size

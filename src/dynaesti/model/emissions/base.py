@@ -28,7 +28,10 @@ class Emissions:
         raise NotImplementedError
 
     def distinct(self) -> Ints | None:
-        """For each observation the index of the first one with the same likelihood; None when all may differ."""
+        """For each observation the index of the first one with the same likelihood.
+
+        None when all may differ.
+        """
         return None
 
     def gaussian(self) -> tuple[Array, Array] | None:
@@ -36,11 +39,17 @@ class Emissions:
         return None
 
     def rough(self, link: Link) -> Array | None:  # noqa: ARG002
-        """A crude latent value for each observation, to centre a learned prior; None where there is none."""
+        """A crude latent value for each observation, to centre a learned prior.
+
+        None where there is none.
+        """
         return None
 
     def observed(self) -> Array | None:
-        """What to draw for each observation on the link's scale; None where there is nothing to draw."""
+        """What to draw for each observation on the link's scale.
+
+        None where there is nothing to draw.
+        """
         return None
 
     def take(self, rows: Ints) -> "Emissions":

@@ -24,7 +24,10 @@ class Bernoulli(ArrayEmissions):
     """Yes/no answers: 1 with probability y."""
 
     votes: Array
-    kind, support, link, discrete = "bernoulli", UNIT, "probit", True
+    kind = "bernoulli"
+    support = UNIT
+    link = "probit"
+    discrete = True
 
     def __post_init__(self) -> None:
         votes = as_vector(self.votes, "Bernoulli votes")
@@ -52,7 +55,10 @@ class Binomial(ArrayEmissions):
 
     successes: Array
     trials: Array
-    kind, support, link, discrete = "binomial", UNIT, "probit", True
+    kind = "binomial"
+    support = UNIT
+    link = "probit"
+    discrete = True
 
     def __post_init__(self) -> None:
         successes = as_counts(self.successes, "Binomial successes")
@@ -72,7 +78,8 @@ class Binomial(ArrayEmissions):
         self._set(successes=successes, trials=trials)
 
     def log_prob(self, at: LinkedPoints, rows: Ints) -> Array:
-        k, n = as_column(self.successes, rows, at), as_column(self.trials, rows, at)
+        k = as_column(self.successes, rows, at)
+        n = as_column(self.trials, rows, at)
         choose = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
         with np.errstate(invalid="ignore"):  # 0 · -inf where a side has no votes
             yes = np.where(k > 0, k * at.log, 0.0)
@@ -92,7 +99,11 @@ class Poisson(ArrayEmissions):
 
     counts: Array
     exposure: Array = 1.0  # type: ignore[assignment]
-    kind, support, link, unit_prior, discrete = "poisson", POSITIVE, "log", False, True
+    kind = "poisson"
+    support = POSITIVE
+    link = "log"
+    unit_prior = False
+    discrete = True
 
     def __post_init__(self) -> None:
         counts = as_counts(self.counts, "Poisson counts")
@@ -101,7 +112,8 @@ class Poisson(ArrayEmissions):
         )
 
     def log_prob(self, at: LinkedPoints, rows: Ints) -> Array:
-        k, e = as_column(self.counts, rows, at), as_column(self.exposure, rows, at)
+        k = as_column(self.counts, rows, at)
+        e = as_column(self.exposure, rows, at)
         with np.errstate(invalid="ignore", over="ignore"):
             return np.where(k > 0, k * (at.log + np.log(e)), 0.0) - e * at.y - gammaln(k + 1)
 
@@ -114,12 +126,19 @@ class Poisson(ArrayEmissions):
 
 @dataclass(frozen=True, eq=False)
 class NegativeBinomial(ArrayEmissions):
-    """Counts with mean μ = y · exposure and variance μ + μ²/size: Poisson in the limit of a large size."""
+    """Counts with mean μ = y · exposure and variance μ + μ²/size.
+
+    Poisson in the limit of a large size.
+    """
 
     counts: Array
     size: Array
     exposure: Array = 1.0  # type: ignore[assignment]
-    kind, support, link, unit_prior, discrete = "negative_binomial", POSITIVE, "log", False, True
+    kind = "negative_binomial"
+    support = POSITIVE
+    link = "log"
+    unit_prior = False
+    discrete = True
 
     def __post_init__(self) -> None:
         counts = as_counts(self.counts, "NegativeBinomial counts")
@@ -132,7 +151,8 @@ class NegativeBinomial(ArrayEmissions):
     def log_prob(self, at: LinkedPoints, rows: Ints) -> Array:
         k, r, e = (as_column(v, rows, at) for v in (self.counts, self.size, self.exposure))
         log_odds = at.log + np.log(e) - np.log(r)  # log μ/r
-        # Γ(k + r) / (Γ(r) k!) = 1 / (k B(k, r)): a difference of two log Γ would lose all digits for large sizes
+        # Γ(k + r) / (Γ(r) k!) = 1 / (k B(k, r)): a difference of two log Γ would lose all
+        # digits for large sizes
         some = np.maximum(k, 1.0)
         chosen = np.where(k > 0, k * log_odds - np.log(some) - betaln(some, r), 0.0)
         return np.asarray(chosen - (k + r) * np.logaddexp(0.0, log_odds))
@@ -150,7 +170,8 @@ class Gaussian(ArrayEmissions):
 
     values: Array
     sd: Array
-    kind, unit_prior = "gaussian", False
+    kind = "gaussian"
+    unit_prior = False
 
     def __post_init__(self) -> None:
         values = as_vector(self.values, "Gaussian values")
@@ -184,7 +205,8 @@ class StudentT(ArrayEmissions):
     values: Array
     scale: Array
     df: Array = 4.0  # type: ignore[assignment]
-    kind, unit_prior = "student_t", False
+    kind = "student_t"
+    unit_prior = False
 
     def __post_init__(self) -> None:
         values = as_vector(self.values, "StudentT values")
@@ -209,11 +231,15 @@ class StudentT(ArrayEmissions):
 
 @dataclass(frozen=True, eq=False)
 class Ordinal(ArrayEmissions):
-    """Ordered grades 0…K with cut points: P(grade ≥ k) = σ(y − cut_k). Cuts are shared (K,) or per observation (n, K)."""
+    """Ordered grades 0…K with cut points.
+
+    P(grade ≥ k) = σ(y − cut_k). Cuts are shared (K,) or per observation (n, K).
+    """
 
     grades: Array
     cuts: Array
-    kind, discrete = "ordinal", True
+    kind = "ordinal"
+    discrete = True
 
     def __post_init__(self) -> None:
         grades = as_counts(self.grades, "Ordinal grades")

@@ -22,22 +22,25 @@ KNOWN_ITEMS = {
 class ItemResponses(Emissions):
     """Responses to items with known parameters: `ItemResponses(resp, "3PL", a=…, b=…, c=…)`.
 
-    Models: 2PL, 3PL, 4PL, GRM (graded), GPCM (partial credit). Each parameter is one number or one an answer;
-    thresholds are (K,) or (n, K). Categories count from 0.
+    Models: 2PL, 3PL, 4PL, GRM (graded), GPCM (partial credit). Each parameter is one number or one
+    an answer; thresholds are (K,) or (n, K). Categories count from 0.
     """
 
-    kind, discrete = "item_responses", True
+    kind = "item_responses"
+    discrete = True
 
     def __init__(self, resp: Any, model: str, **params: Any) -> None:
         if model not in KNOWN_ITEMS:
             raise InputError(
                 f"ItemResponses: no item model {model!r}; there are {', '.join(KNOWN_ITEMS)}"
             )
-        self.name, self.names = model, KNOWN_ITEMS[model]
+        self.name = model
+        self.names = KNOWN_ITEMS[model]
         self.thresholds = model in ("GRM", "GPCM")
         if set(params) != set(self.names):
             raise InputError(
-                f"ItemResponses: a {model} item takes {', '.join(self.names)}; got {', '.join(params) or 'none'}"
+                f"ItemResponses: a {model} item takes {', '.join(self.names)}; got "
+                f"{', '.join(params) or 'none'}"
             )
         self.resp = as_counts(resp, "ItemResponses resp")
         self.params = tuple(self._parameter(name, params[name]) for name in self.names)
@@ -56,7 +59,8 @@ class ItemResponses(Emissions):
         )
 
     def _parameter(self, name: str, value: Any) -> Array:
-        label, n = f"ItemResponses {name}", len(self)
+        label = f"ItemResponses {name}"
+        n = len(self)
         if name != "b" or not self.thresholds:
             return as_vector(value, label, n)
         matrix = as_numbers(value, label)

@@ -37,7 +37,9 @@ class Mixed(Emissions):
         return int(self.starts[-1])
 
     def _split(self, rows: Ints) -> Iterator[tuple[Emissions, Ints, Ints]]:
-        """Each part with the rows that fall into it, counted within the part, and where they stand in `rows`."""
+        """Each part with the rows that fall into it, counted within the part, and where they stand
+        in `rows`.
+        """
         owner = np.searchsorted(self.starts, rows, side="right") - 1
         for k, part in enumerate(self.parts):
             where = np.flatnonzero(owner == k)
@@ -104,7 +106,8 @@ def as_emissions(given: Any) -> Emissions:
         return Functions([given])
     if not isinstance(given, Sequence) or isinstance(given, str | bytes):
         raise InputError(
-            f"emissions: expected a family such as Bernoulli(votes), or a list of functions; got {type(given).__name__}"
+            f"emissions: expected a family such as Bernoulli(votes), or a list of functions; got "
+            f"{type(given).__name__}"
         )
     parts: list[Emissions] = []
     run: list[Callable[[Array], Any]] = []
@@ -138,15 +141,20 @@ def emission_blocks(emissions: Emissions) -> tuple[tuple[Emissions, slice], ...]
 
 
 def check_evidence(emissions: Emissions, log_evidence: Array) -> None:
-    """Refuse a log probability above 0 of what has probabilities: the numbers have failed, and nothing that follows can be right."""
+    """Refuse a log probability above 0 of what has probabilities.
+
+    The numbers have failed, and nothing that follows can be right.
+    """
     slack = EVIDENCE_SLACK * (1 + len(emissions))
     if (
         all(part.discrete for part, _ in emission_blocks(emissions))
         and np.max(log_evidence, initial=-np.inf) > slack
     ):
         raise EmissionError(
-            f"the log probability of these {len(emissions)} observations came out as {np.max(log_evidence):+.3g}, which is "
-            "impossible: the prior and the observations contradict each other beyond what can be computed; bring mean, "
+            f"the log probability of these {len(emissions)} observations came out as "
+            f"{np.max(log_evidence):+.3g}, which is "
+            "impossible: the prior and the observations contradict each other beyond what can be "
+            "computed; bring mean, "
             "amplitude and observations to one scale"
         )
 

@@ -38,7 +38,8 @@ class Functions(Emissions):
             ) from error
         if values.shape not in ((), y.shape):
             raise EmissionError(
-                f"emission {row}: its function returned shape {values.shape} for points of shape {y.shape}; "
+                f"emission {row}: its function returned shape {values.shape} for points of shape "
+                f"{y.shape}; "
                 "it must work on arrays"
             )
         return np.broadcast_to(values, y.shape)
@@ -54,10 +55,11 @@ class Functions(Emissions):
 
 
 class Table(Emissions):
-    """log f_i tabulated: `Table(grid, log_lik)`, grid rising on the link's scale (or latent), log_lik one row an emission.
+    """log f_i tabulated: `Table(grid, log_lik)`, grid rising on the link's scale (or latent),
+    log_lik one row an emission.
 
-    Between grid points the table is interpolated (cubic spline of log f on the latent scale); beyond them log f goes
-    on in a straight line, unless the table says -inf there.
+    Between grid points the table is interpolated (cubic spline of log f on the latent scale);
+    beyond them log f goes on in a straight line, unless the table says -inf there.
     """
 
     kind = "table"
@@ -71,7 +73,8 @@ class Table(Emissions):
             raise InputError("Table grid: needs at least 4 strictly rising points")
         if rows.ndim != 2 or rows.shape[1] != self.grid.size:
             raise InputError(
-                f"Table log_lik: shape {rows.shape} for a grid of {self.grid.size}; give one row an emission"
+                f"Table log_lik: shape {rows.shape} for a grid of {self.grid.size}; give one row "
+                f"an emission"
             )
         raise_where(
             np.isnan(rows).any(axis=1) | (rows == np.inf).any(axis=1),
@@ -132,14 +135,18 @@ class Table(Emissions):
 
 
 def _spline(knots: Array, values: Array) -> Callable[[Array], Array]:
-    """A cubic through the possible knots and straight lines beyond them; -inf where the table says so.
+    """A cubic through the possible knots and straight lines beyond them.
 
-    A single -inf at the very end of the grid is a limit (log 0 at y = 0), not a region: the line goes on there.
+    -inf where the table says so.
+
+    A single -inf at the very end of the grid is a limit (log 0 at y = 0), not a region: the line
+    goes on there.
     """
     from scipy.interpolate import make_interp_spline
 
     possible = np.flatnonzero(np.isfinite(values))
-    first, last = int(possible[0]), int(possible[-1])
+    first = int(possible[0])
+    last = int(possible[-1])
     if (
         possible.size < 4 or possible.size < last - first + 1
     ):  # gaps within: straight lines, impossible next to impossible

@@ -1,1 +1,4 @@
-"""Item response models: each fills its rows from parameters, and is fitted from expected counts on them."""
+"""Item response models.
+
+Each fills its rows from parameters, and is fitted from expected counts on them.
+"""

@@ -1,4 +1,7 @@
-"""The item bank: all items of a fit in blocks of one model each; their rows on the ability grid, and the M-step from counts."""
+"""The item bank: all items of a fit in blocks of one model each.
+
+Their rows on the ability grid, and the M-step from counts.
+"""
 
 from __future__ import annotations
 
@@ -28,22 +31,24 @@ SETTLED = (
 )
 BATCH = 1_000_000  # slopes at a time
 HYPER_ITEMS = 20  # fewer items than this do not learn their priors from each other
-FEW_LOCATION_SD, FEW_LOG_SCALE_SD = (
-    2.0,
-    0.5,
-)  # sds of the weak priors of a small population's mean and log sd, in the items' unit
+# sds of the weak priors of a small population's mean and log sd, in the items' unit
+FEW_LOCATION_SD = 2.0
+FEW_LOG_SCALE_SD = 0.5
 WIDEST = float(
     np.log(50.0)
 )  # log spread of abilities, where it is free: the same for items of slope 1
-STEEPEST = 50.0  # slope: the finest grid of abilities resolves no more, so what is not kept from running away stops there
+# slope: the finest grid of abilities resolves no more, so what is not kept from running away
+# stops there
+STEEPEST = 50.0
 
 
 @dataclass(frozen=True)
 class AbilityScale:
     """Abilities in the items' metric: θ = location + scale · z, with z of unit variance.
 
-    The location is free where some item's difficulty is anchored, the scale where some item's slope is (Rasch, anchors), unless the
-    population is stated. Anchors on a reporting scale (500 ± 100) are counted anew to compute with: theirs is zero + unit · θ.
+    The location is free where some item's difficulty is anchored, the scale where some item's slope
+    is (Rasch, anchors), unless the population is stated. Anchors on a reporting scale (500 ± 100)
+    are counted anew to compute with: theirs is zero + unit · θ.
     """
 
     location: float = 0.0
@@ -56,7 +61,10 @@ class AbilityScale:
     few: bool = False  # whether the people are too few to tell their spread by themselves
 
     def log_prior(self) -> float:
-        """Of what is free, where people are few: without it one person's spread would be learned as 0, and their band with it."""
+        """Of what is free, where people are few.
+
+        Without it one person's spread would be learned as 0, and their band with it.
+        """
         if not self.few:
             return 0.0
         return -0.5 * (
@@ -89,7 +97,9 @@ class ItemBlock:
     first_row: int
     u: Array  # (items, parameters), unconstrained
     free: Bools
-    values: Array  # (items, size): the responses that the categories stand for; of measurements their zero and unit
+    # (items, size): the responses that the categories stand for; of measurements their zero
+    # and unit
+    values: Array
     prior_mean: Array  # (parameters,)
     prior_sd: Array  # infinite where there is no prior
     weak: bool = False  # whether the priors are the weak ones, the items' places pooled
@@ -116,7 +126,9 @@ class ItemBlock:
         return fixed_prior(self.u, self.free, self.prior_mean, self.prior_sd)
 
     def laplace_log_volume(self, curvature: Array) -> float:
-        """Log of the room that the answers leave the free parameters of what their priors gave them (by Laplace's method)."""
+        """Log of the room that the answers leave the free parameters of what their priors gave them
+        (by Laplace's method).
+        """
         scaled = self.prior_sd[:, None] * curvature * self.prior_sd
         both = self.free[:, :, None] & self.free[:, None, :]
         return float(
@@ -145,7 +157,10 @@ class ItemBlock:
         return np.concatenate([part.reshape(-1, self.u.shape[1], theta.size) for part in parts])
 
     def bounds(self, u: Array) -> tuple[Array, Array]:
-        """How far parameters (items, parameters) may run away; where slopes are flat, places may lie far off."""
+        """How far parameters (items, parameters) may run away.
+
+        Where slopes are flat, places may lie far off.
+        """
         units = [prior.unit for prior in self.model.priors(self.size)]
         if (
             isinstance(self.model, GaussianItem) and not self.values.shape[1]
@@ -157,18 +172,25 @@ class ItemBlock:
             far[:, [unit == "place" for unit in units]] *= flat[:, None]
         high = far.copy()
         high[:, [unit == "log slope" for unit in units]] = np.log(STEEPEST)
-        low, names = -far, self.model.names(self.size)
+        low = -far
+        names = self.model.names(self.size)
         for name, floor in self.model.floors.items():
             low[:, names.index(name)] = floor
         return low, high
 
     def clipped(self, u: Array, which: Any = slice(None)) -> Array:
-        """Parameters of some of the items kept from running away; those that are given stay as they are."""
+        """Parameters of some of the items kept from running away.
+
+        Those that are given stay as they are.
+        """
         return np.where(self.free[which], np.clip(u, *self.bounds(u)), u)
 
     @property
     def at_bound(self) -> Bools:
-        """Items that would run on if they could: their answers leave a parameter without a finite estimate."""
+        """Items that would run on if they could.
+
+        Their answers leave a parameter without a finite estimate.
+        """
         low, high = self.bounds(self.u)
         return np.asarray(
             (self.free & ((self.u <= low + BOUND) | (self.u >= high - BOUND))).any(axis=1)
@@ -181,11 +203,14 @@ class ItemBlock:
     def improved(
         self, counts: Array, theta: Array, threads: int | None = None
     ) -> tuple[ItemBlock, Array]:
-        """The block at the maximum of expected log-likelihood + log prior, and each item's curvature there."""
+        """The block at the maximum of expected log-likelihood + log prior, and each item's
+        curvature there.
+        """
         shaped = counts.reshape(len(self.u), self.depth, -1)
         if self.model.shared:
             return _improve_shared(self, shaped, theta)
-        u, curvature = self.u.copy(), np.empty((len(self.u), self.u.shape[1], self.u.shape[1]))
+        u = self.u.copy()
+        curvature = np.empty((len(self.u), self.u.shape[1], self.u.shape[1]))
 
         def run(part: slice) -> None:
             u[part], curvature[part] = _newton(self, part, shaped[part], theta)
@@ -197,7 +222,9 @@ class ItemBlock:
 def _evaluated(
     block: ItemBlock, which: Ints, u: Array, counts: Array, theta: Array
 ) -> tuple[Array, Array, Array]:
-    """Expected log-likelihood + log prior of some of a block's items at u, its gradient and its curvature."""
+    """Expected log-likelihood + log prior of some of a block's items at u, its gradient and its
+    curvature.
+    """
     value, gradient, curvature = block.model.evaluated(u, theta, counts)
     log_prior, pull, bend = block.item_prior.evaluated(u, block.item_prior.slope[which])
     return value + log_prior, gradient + pull, curvature + bend
@@ -205,22 +232,24 @@ def _evaluated(
 
 def _newton(block: ItemBlock, part: slice, counts: Array, theta: Array) -> tuple[Array, Array]:
     """Damped Newton steps for a batch of items; those at rest drop out."""
-    u, free, which = block.u[part].copy(), block.free[part], np.arange(len(block.u))[part]
+    u = block.u[part].copy()
+    free = block.free[part]
+    which = np.arange(len(block.u))[part]
     value, gradient, curvature = _evaluated(block, which, u, counts, theta)
-    active, kept = np.arange(len(u)), curvature.copy()
+    active = np.arange(len(u))
+    kept = curvature.copy()
     for _ in range(NEWTON_STEPS):
         step = _solve_free(curvature, gradient, free[active])
         largest = np.abs(step).max(axis=1, initial=0.0)
         small = largest < SETTLED
         if small.any():  # the last step needs no look at where it leads
             u[active[small]] = block.clipped(u[active[small]] + step[small], which[active[small]])
-            active, value, gradient, curvature = (
-                active[~small],
-                value[~small],
-                gradient[~small],
-                curvature[~small],
-            )
-            step, largest = step[~small], largest[~small]
+            active = active[~small]
+            value = value[~small]
+            gradient = gradient[~small]
+            curvature = curvature[~small]
+            step = step[~small]
+            largest = largest[~small]
         if active.size == 0:
             break
         step *= np.minimum(1.0, block.model.longest / np.maximum(largest, 1e-300))[:, None]
@@ -228,7 +257,8 @@ def _newton(block: ItemBlock, part: slice, counts: Array, theta: Array) -> tuple
         trial, value, gradient, curvature = _halved(
             block, which[active], u[active], step, here, counts[active], theta
         )
-        u[active], kept[active] = trial, curvature
+        u[active] = trial
+        kept[active] = curvature
     return u, kept
 
 
@@ -241,14 +271,20 @@ def _halved(
     counts: Array,
     theta: Array,
 ) -> tuple[Array, Array, Array, Array]:
-    """Each item after its step, which is halved until it does not make things worse; value, gradient and curvature there."""
-    trial, todo = block.clipped(u + step, which), np.arange(len(u))
+    """Each item after its step, which is halved until it does not make things worse.
+
+    Value, gradient and curvature there.
+    """
+    trial = block.clipped(u + step, which)
+    todo = np.arange(len(u))
     value = here[0]
     best, slope, bend = (part.copy() for part in here)
     for _ in range(12):
         found, rise, bent = _evaluated(block, which[todo], trial[todo], counts[todo], theta)
         fine = found >= value[todo] - 1e-12 * np.abs(value[todo])
-        best[todo[fine]], slope[todo[fine]], bend[todo[fine]] = found[fine], rise[fine], bent[fine]
+        best[todo[fine]] = found[fine]
+        slope[todo[fine]] = rise[fine]
+        bend[todo[fine]] = bent[fine]
         todo = todo[~fine]
         if todo.size == 0:
             return trial, best, slope, bend
@@ -259,7 +295,10 @@ def _halved(
 
 
 def _solve_free(curvature: Array, gradient: Array, free: Bools) -> Array:
-    """Newton's step in the free parameters; directions without positive curvature are taken by their size, so it climbs."""
+    """Newton's step in the free parameters.
+
+    Directions without positive curvature are taken by their size, so it climbs.
+    """
     both = free[:, :, None] & free[:, None, :]
     inner = np.where(both, curvature, 0.0)
     values, vectors = np.linalg.eigh(inner)
@@ -274,15 +313,18 @@ def _improve_shared(block: ItemBlock, counts: Array, theta: Array) -> tuple[Item
     """Rating scales: steps u = own difficulty + thresholds shared by all items, which sum to zero."""
     count, steps = block.u.shape
     every = np.arange(count)
-    own, tau = block.u.mean(axis=1), (block.u - block.u.mean(axis=1, keepdims=True)).mean(axis=0)
+    own = block.u.mean(axis=1)
+    tau = (block.u - block.u.mean(axis=1, keepdims=True)).mean(axis=0)
     basis = np.linalg.svd(np.ones((1, steps)))[2][1:].T  # of thresholds that sum to zero
     value = -np.inf
     curvature = np.empty((count, steps, steps))
     for _ in range(NEWTON_STEPS):
         u = own[:, None] + tau
         _, gradient, curvature = _evaluated(block, every, u, counts, theta)
-        h_own, cross = curvature.sum(axis=(1, 2)), curvature.sum(axis=1) @ basis
-        g_own, g_tau = gradient.sum(axis=1), basis.T @ gradient.sum(axis=0)
+        h_own = curvature.sum(axis=(1, 2))
+        cross = curvature.sum(axis=1) @ basis
+        g_own = gradient.sum(axis=1)
+        g_tau = basis.T @ gradient.sum(axis=0)
         schur = basis.T @ curvature.sum(axis=0) @ basis - (cross.T / h_own) @ cross
         d_tau = (
             np.linalg.solve(schur, g_tau - cross.T @ (g_own / h_own)) if steps > 1 else np.zeros(0)
@@ -293,7 +335,8 @@ def _improve_shared(block: ItemBlock, counts: Array, theta: Array) -> tuple[Item
             block.model.longest / max(np.abs(d_own).max(), np.abs(d_tau).max(initial=0.0), 1e-300),
         )
         while True:
-            trial_own, trial_tau = own + length * d_own, tau + length * basis @ d_tau
+            trial_own = own + length * d_own
+            trial_tau = tau + length * basis @ d_tau
             found = float(
                 _evaluated(block, every, trial_own[:, None] + trial_tau, counts, theta)[0].sum()
             )
@@ -301,7 +344,9 @@ def _improve_shared(block: ItemBlock, counts: Array, theta: Array) -> tuple[Item
                 break
             length *= 0.5
         moved = max(np.abs(trial_own - own).max(), np.abs(trial_tau - tau).max())
-        own, tau, value = trial_own, trial_tau, found
+        own = trial_own
+        tau = trial_tau
+        value = found
         if moved < SETTLED:
             break
     return replace(block, u=own[:, None] + tau), curvature
@@ -311,7 +356,8 @@ class MStepResult(NamedTuple):
     """What an M-step finds."""
 
     bank: ItemBank
-    weights: Array  # root of the information about each free parameter: weighted moves are in standard errors
+    # root of the information about each free parameter: weighted moves are in standard errors
+    weights: Array
     laplace_log_volume: (
         float  # of all items under priors that are learned from them, see `Block.log_room`; else 0
     )
@@ -324,7 +370,9 @@ class ItemBank:
     blocks: tuple[ItemBlock, ...]
     ability_scale: AbilityScale
     priors: str | None = (
-        "weak"  # "weak", "sparse" (items have few answers: learned as hierarchical ones are), "hierarchical" or None
+        # "weak", "sparse" (items have few answers: learned as hierarchical ones are),
+        # "hierarchical" or None
+        "weak"
     )
 
     @cached_property
@@ -339,7 +387,9 @@ class ItemBank:
 
     @property
     def learns_hyperpriors(self) -> bool:
-        """Whether priors bear on so many thin items that they must be kept from deciding the unit of ability."""
+        """Whether priors bear on so many thin items that they must be kept from deciding the unit
+        of ability.
+        """
         return self.priors in ("sparse", "hierarchical")
 
     def rows(self, z: Array) -> Array:
@@ -355,12 +405,13 @@ class ItemBank:
         )
 
     def improved(self, counts: Array, z: Array, threads: int | None = None) -> MStepResult:
-        """The M-step: every item, then the priors' own parameters, from expected counts. The metric is not for it: see `rescaled`."""
+        """The M-step: every item, then the priors' own parameters, from expected counts.
+
+        The metric is not for it: see `rescaled`.
+        """
         seen = np.flatnonzero(np.abs(counts).max(axis=0) > 1e-14)  # nobody is at the grid's ends
-        counts, z = (
-            np.ascontiguousarray(counts[:, seen[0] : seen[-1] + 1]),
-            z[seen[0] : seen[-1] + 1],
-        )
+        counts = np.ascontiguousarray(counts[:, seen[0] : seen[-1] + 1])
+        z = z[seen[0] : seen[-1] + 1]
         theta = self.ability_scale.theta(z)
         moved = [
             block.improved(counts[block.first_row : block.end_row], theta, threads)
@@ -380,7 +431,8 @@ class ItemBank:
         improved = replace(self, blocks=tuple(blocks))
         return MStepResult(improved, improved._weights([curvature for _, curvature in moved]), room)
 
-    # --- as one vector, for acceleration --------------------------------------------------------------
+    # --- as one vector, for acceleration
+    # --------------------------------------------------------------
 
     @property
     def free_count(self) -> int:
@@ -392,7 +444,10 @@ class ItemBank:
         )
 
     def vector(self) -> Array:
-        """Everything that an EM step moves, as one vector: free parameters, the metric, the priors' own where they are learned."""
+        """Everything that an EM step moves, as one vector.
+
+        Free parameters, the metric, the priors' own where they are learned.
+        """
         parts = [block.u[block.free] for block in self.blocks]
         if self.learns_hyperpriors:
             parts += [
@@ -426,29 +481,36 @@ class ItemBank:
 
     def at(self, vector: Array) -> ItemBank:
         """The bank with another vector."""
-        blocks, used = [], 0
+        blocks = []
+        used = 0
         for block in self.blocks:
-            u, size = block.u.copy(), int(block.free.sum())
+            u = block.u.copy()
+            size = int(block.free.sum())
             u[block.free] = vector[used : used + size]
             blocks.append(replace(block, u=block.clipped(u)))
             used += size
         if self.learns_hyperpriors:
             for k, block in enumerate(blocks):
                 width = block.prior_mean.size
-                mean, log_sd = vector[used : used + width], vector[used + width : used + 2 * width]
+                mean = vector[used : used + width]
+                log_sd = vector[used + width : used + 2 * width]
                 blocks[k] = replace(block, prior_mean=mean, prior_sd=np.exp(log_sd))
                 used += 2 * width
         ability_scale = self.ability_scale
         if ability_scale.free_location:
-            ability_scale, used = replace(ability_scale, location=float(vector[used])), used + 1
+            ability_scale = replace(ability_scale, location=float(vector[used]))
+            used = used + 1
         if ability_scale.free_scale:
             ability_scale = replace(ability_scale, log_scale=min(float(vector[used]), WIDEST))
         return replace(self, blocks=tuple(blocks), ability_scale=ability_scale)
 
     def rescaled(self, location: float, log_scale: float) -> ItemBank:
-        """The bank at abilities location + scale · z, told of z: by the metric where it is free, else by the items.
+        """The bank at abilities location + scale · z, told of z.
 
-        Items whose own zero or unit is anchored stay. Priors that are learned from the items move with them.
+        By the metric where it is free, else by the items.
+
+        Items whose own zero or unit is anchored stay. Priors that are learned from the items move
+        with them.
         """
         ability_scale = self.ability_scale
         if ability_scale.stated:
@@ -478,20 +540,23 @@ class ItemBank:
         return replace(self, blocks=blocks, ability_scale=moved)
 
     def warm_started(self, earlier: ItemBank) -> ItemBank:
-        """The same items at an earlier bank's parameters, as far as it has them under the same model with equally many categories."""
+        """The same items at an earlier bank's parameters, as far as it has them under the same
+        model with equally many categories.
+        """
         blocks = []
         for block in self.blocks:
-            u, free, mean, sd = block.u.copy(), block.free.copy(), block.prior_mean, block.prior_sd
+            u = block.u.copy()
+            free = block.free.copy()
+            mean = block.prior_mean
+            sd = block.prior_sd
             for old in earlier.blocks:
                 if (old.model, old.size) != (block.model, block.size):
                     continue
                 _, here, there = np.intersect1d(block.items, old.items, return_indices=True)
-                u[here], free[here], mean, sd = (
-                    old.u[there],
-                    old.free[there],
-                    old.prior_mean,
-                    old.prior_sd,
-                )
+                u[here] = old.u[there]
+                free[here] = old.free[there]
+                mean = old.prior_mean
+                sd = old.prior_sd
                 if isinstance(
                     block.model, GaussianItem
                 ):  # measurements are counted from the mean of all, which has moved
@@ -519,7 +584,10 @@ class ItemBank:
         )
 
     def slopes(self, z: Array) -> Array:
-        """Derivatives of all rows by their item's parameters, padded to the widest item: (rows, parameters, points)."""
+        """Derivatives of all rows by their item's parameters, padded to the widest item.
+
+        (rows, parameters, points).
+        """
         theta = self.ability_scale.theta(z)
         width = max(block.u.shape[1] for block in self.blocks)
         out = np.zeros((self.row_count, width, z.size))
@@ -533,12 +601,11 @@ class ItemBank:
 
     def index_in_blocks(self) -> tuple[Ints, Ints]:
         """Block and place within it, for every item."""
-        block_of, place = (
-            np.empty(self.item_count, dtype=np.int64),
-            np.empty(self.item_count, dtype=np.int64),
-        )
+        block_of = np.empty(self.item_count, dtype=np.int64)
+        place = np.empty(self.item_count, dtype=np.int64)
         for k, block in enumerate(self.blocks):
-            block_of[block.items], place[block.items] = k, np.arange(len(block.items))
+            block_of[block.items] = k
+            place[block.items] = np.arange(len(block.items))
         return block_of, place
 
     def log_slope(self) -> float:
@@ -579,7 +646,9 @@ class ItemBank:
 
 
 def _rescaled(block: ItemBlock, gain: float, shift: float, learned: bool) -> ItemBlock:
-    """A block's items for abilities counted anew, and its learned priors, whose spreads follow by the derivative at the centre."""
+    """A block's items for abilities counted anew, and its learned priors, whose spreads follow by
+    the derivative at the centre.
+    """
 
     def moved(u: Array) -> Array:
         return block.model.unconstrain(block.model.describe(u, gain, shift), block.size)

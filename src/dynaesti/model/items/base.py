@@ -1,10 +1,14 @@
-"""What every item model is: rows of log-likelihood over ability, from a few unconstrained parameters.
+"""What every item model is.
 
-An answer's log-likelihood is a sum of *terms*: coefficient × basis row. An answer in category k has one term, 1 × log P_k(θ); a count
-y has y × log λ(θ) and 1 × −λ(θ). So grafting sees only rows and coefficients, and the M-step only the expected sums of
-coefficients at each ability ("counts"), whatever the family.
+Rows of log-likelihood over ability, from a few unconstrained parameters.
 
-Parameters are kept unconstrained (log slope, difficulty, logit guessing, …) in an array u of shape (items, parameters).
+An answer's log-likelihood is a sum of *terms*: coefficient × basis row. An answer in category k has
+one term, 1 × log P_k(θ); a count y has y × log λ(θ) and 1 × −λ(θ). So grafting sees only rows and
+coefficients, and the M-step only the expected sums of coefficients at each ability ("counts"),
+whatever the family.
+
+Parameters are kept unconstrained (log slope, difficulty, logit guessing, …) in an array u of shape
+(items, parameters).
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,10 +27,11 @@ STEP = 1e-5  # of central differences
 class NormalPrior:
     """A weak normal prior of one unconstrained parameter.
 
-    `unit` says how the parameter depends on the unit of ability: "log slope" and "log gap" (by its centre), "slope" (by its
-    spread), "place" (by both). Thousands of items with few answers each would drag that unit along (smaller slopes are likelier, so
-    abilities would grow without end), so there centres and spreads come from the items themselves, with no weight of their own on
-    what depends on it.
+    `unit` says how the parameter depends on the unit of ability: "log slope" and "log gap" (by its
+    centre), "slope" (by its spread), "place" (by both). Thousands of items with few answers each
+    would drag that unit along (smaller slopes are likelier, so abilities would grow without end),
+    so there centres and spreads come from the items themselves, with no weight of their own on what
+    depends on it.
     """
 
     mean: float
@@ -34,16 +39,21 @@ class NormalPrior:
     unit: str = ""
 
 
-LOG_SLOPE, SLOPE = NormalPrior(0.0, 0.5, "log slope"), NormalPrior(0.0, 1.5, "slope")
-DIFFICULTY, INTERCEPT = NormalPrior(0.0, 2.0, "place"), NormalPrior(0.0, 3.0)
+LOG_SLOPE = NormalPrior(0.0, 0.5, "log slope")
+SLOPE = NormalPrior(0.0, 1.5, "slope")
+DIFFICULTY = NormalPrior(0.0, 2.0, "place")
+INTERCEPT = NormalPrior(0.0, 3.0)
 LOG_GAP = NormalPrior(-0.2, 1.0, "log gap")
 
 
 @dataclass(frozen=True)
 class ItemModel:
-    """One family of items. Subclasses give the formula; `size` is the number of an item's categories where it has them.
+    """One family of items. Subclasses give the formula.
 
-    `signed` lets slopes be negative: the first parameter is then the slope itself and locations are intercepts.
+    `size` is the number of an item's categories where it has them.
+
+    `signed` lets slopes be negative: the first parameter is then the slope itself and locations are
+    intercepts.
     """
 
     signed: bool = field(default=False, kw_only=True)
@@ -63,7 +73,8 @@ class ItemModel:
         Mapping[str, float]
     ] = {}  # parameters that would run away downwards, and where they stop
 
-    # --- parameters -----------------------------------------------------------------------------------
+    # --- parameters
+    # -----------------------------------------------------------------------------------
 
     def names(self, size: int) -> tuple[str, ...]:
         """Names of the unconstrained parameters of an item with so many categories."""
@@ -74,7 +85,9 @@ class ItemModel:
         raise NotImplementedError
 
     def start(self, share: Array, slope: Array, reverse: Bools) -> Array:
-        """Starting u from the share of each category (items, size), rough slopes, and which items run backwards."""
+        """Starting u from the share of each category (items, size), rough slopes, and which items
+        run backwards.
+        """
         raise NotImplementedError
 
     def describe(self, u: Array, scale: float = 1.0, shift: float = 0.0) -> dict[str, Array]:
@@ -93,10 +106,13 @@ class ItemModel:
         """The same items on the mirrored scale θ → −θ (signed models only)."""
         raise NotImplementedError
 
-    # --- likelihood -----------------------------------------------------------------------------------
+    # --- likelihood
+    # -----------------------------------------------------------------------------------
 
     def rows(self, u: Array, theta: Array) -> Array:
-        """Basis rows (items, rows, points) at abilities theta of shape (points,) or (items, points)."""
+        """Basis rows (items, rows, points) at abilities theta of shape (points,) or (items,
+        points).
+        """
         raise NotImplementedError
 
     def slopes(self, u: Array, theta: Array) -> Array:
@@ -108,14 +124,19 @@ class ItemModel:
         return size
 
     def terms(self, amount: Array, values: Array) -> tuple[Array, Array]:
-        """(coefficients (answers, rows), constants (answers,)) of answers that are amounts; categories need none.
+        """(coefficients (answers, rows), constants (answers,)) of answers that are amounts.
+
+        Categories need none.
 
         `values` are those of each answer's item, see `Block.values`.
         """
         raise NotImplementedError
 
     def in_units(self, told: Mapping[str, Array], values: Array) -> dict[str, Array]:
-        """Reported parameters in the unit of the responses, where they are kept in another; `values` as above, of each item."""
+        """Reported parameters in the unit of the responses, where they are kept in another.
+
+        `values` as above, of each item.
+        """
         return dict(told)
 
     def out_of_units(self, told: Mapping[str, Array], values: Array) -> dict[str, Array]:
@@ -141,7 +162,8 @@ class ItemModel:
     def curvature(self, u: Array, theta: Array, counts: Array, rows: Array, slopes: Array) -> Array:
         """Negative Hessian of Σ counts × rows, or its expectation: (items, parameters, parameters).
 
-        For categories the expected one, which is never indefinite: Σ over abilities of their number × Fisher information.
+        For categories the expected one, which is never indefinite: Σ over abilities of their number
+        × Fisher information.
         """
         weight = np.exp(rows) * np.maximum(counts.sum(axis=1, keepdims=True), 0.0)
         return np.asarray(
@@ -149,8 +171,12 @@ class ItemModel:
         )
 
     def evaluated(self, u: Array, theta: Array, counts: Array) -> tuple[Array, Array, Array]:
-        """Σ counts × rows of each item, its gradient (items, parameters), and the curvature: what an M-step climbs by."""
-        rows, slopes = self.rows(u, theta), self.slopes(u, theta)
+        """Σ counts × rows of each item, its gradient (items, parameters), and the curvature.
+
+        What an M-step climbs by.
+        """
+        rows = self.rows(u, theta)
+        slopes = self.slopes(u, theta)
         return (
             np.asarray(np.einsum("irg,irg->i", counts, rows)),
             np.asarray(np.einsum("iprg,irg->ip", slopes, counts)),
@@ -168,7 +194,8 @@ class ContinuousItemModel(ItemModel):
         width = u.shape[1]
         out = np.empty((len(u), width, width))
         for p in range(width):
-            ahead, behind = u.copy(), u.copy()
+            ahead = u.copy()
+            behind = u.copy()
             ahead[:, p] += STEP
             behind[:, p] -= STEP
             gradients = [
@@ -182,7 +209,8 @@ def central_gradient(model: ItemModel, u: Array, theta: Array) -> Array:
     """Derivatives of a model's rows by central differences."""
     out = []
     for p in range(u.shape[1]):
-        ahead, behind = u.copy(), u.copy()
+        ahead = u.copy()
+        behind = u.copy()
         ahead[:, p] += STEP
         behind[:, p] -= STEP
         out.append((model.rows(ahead, theta) - model.rows(behind, theta)) / (2 * STEP))
@@ -190,7 +218,10 @@ def central_gradient(model: ItemModel, u: Array, theta: Array) -> Array:
 
 
 def slope_intercept(u: Array, signed: bool) -> tuple[Array, Array]:
-    """Slope and intercept of the predictor from the first two parameters: (slope, intercept), or (log slope, difficulty)."""
+    """Slope and intercept of the predictor from the first two parameters.
+
+    (slope, intercept), or (log slope, difficulty).
+    """
     if signed:
         return u[:, 0], u[:, 1]
     slope = np.exp(u[:, 0])
@@ -208,7 +239,8 @@ def slope_intercept_gradient(u: Array, theta: Array, signed: bool) -> tuple[Arra
 def constrain_line(u: Array, signed: bool, scale: float, shift: float) -> dict[str, Array]:
     """Both metrics of a line: a, b and the intercept."""
     slope, intercept = slope_intercept(u, signed)
-    a, intercept = slope / scale, intercept - slope * shift / scale
+    a = slope / scale
+    intercept = intercept - slope * shift / scale
     with np.errstate(divide="ignore", invalid="ignore"):
         return {"a": a, "b": -intercept / a, "intercept": intercept}
 
@@ -221,7 +253,8 @@ def unconstrain_line(table: Mapping[str, Array], signed: bool) -> list[Array]:
     b = np.asarray(table.get("b", -intercept / a))
     if not signed and np.any(a <= 0):
         raise InputError(
-            f"item parameters: {int(np.sum(a <= 0))} slopes a are not positive; use direction='free' for items that "
+            f"item parameters: {int(np.sum(a <= 0))} slopes a are not positive; use "
+            f"direction='free' for items that "
             "run backwards"
         )
     return [a, np.where(np.isnan(intercept), -a * b, intercept)] if signed else [np.log(a), b]

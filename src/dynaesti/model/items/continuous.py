@@ -24,7 +24,11 @@ from dynaesti.model.items.base import (
 
 
 def _line(u: Array, theta: Array, signed: bool) -> Array:
-    """Slope · θ + intercept. Amounts keep the intercept itself: far from 0 a difficulty −intercept/slope would tie the two together."""
+    """Slope · θ + intercept.
+
+    Amounts keep the intercept itself: far from 0 a difficulty −intercept/slope would tie the two
+    together.
+    """
     slope = u[:, :1] if signed else np.exp(u[:, :1])
     return np.asarray(slope * theta + u[:, 1:2])
 
@@ -40,7 +44,8 @@ def _line_slopes(u: Array, theta: Array, signed: bool) -> Array:
 def _described(u: Array, signed: bool, scale: float, shift: float) -> dict[str, Array]:
     """Both metrics: a, b and the intercept."""
     slope = u[:, 0] if signed else np.exp(u[:, 0])
-    a, intercept = slope / scale, u[:, 1] - slope * shift / scale
+    a = slope / scale
+    intercept = u[:, 1] - slope * shift / scale
     with np.errstate(divide="ignore", invalid="ignore"):
         return {"a": a, "b": -intercept / a, "intercept": intercept}
 
@@ -72,7 +77,8 @@ class PoissonItem(ContinuousItemModel):
 
     def start(self, share: Array, slope: Array, reverse: Bools) -> Array:
         """`share` holds each item's mean and sd of the responses."""
-        mean, sd = np.maximum(share[:, 0], 0.05), share[:, 1]
+        mean = np.maximum(share[:, 0], 0.05)
+        sd = share[:, 1]
         extra = (
             np.maximum(sd**2 - mean, 0.02 * mean) / mean**2
         )  # spread beyond Poisson's own is ability's
@@ -124,8 +130,9 @@ class PoissonItem(ContinuousItemModel):
 class GaussianItem(ContinuousItemModel):
     """Measurements: y = a(θ − b) + noise of standard deviation sigma.
 
-    Measurements have a zero and a unit of their own, item by item, which must not matter: each item's are counted from the mean of its
-    responses in their standard deviation, kept as the item's `values`, and reported as they came. (Files of before have none.)
+    Measurements have a zero and a unit of their own, item by item, which must not matter: each
+    item's are counted from the mean of its responses in their standard deviation, kept as the
+    item's `values`, and reported as they came. (Files of before have none.)
     """
 
     name = "gaussian"
@@ -145,7 +152,8 @@ class GaussianItem(ContinuousItemModel):
 
     def start(self, share: Array, slope: Array, reverse: Bools) -> Array:
         """Half the variance is ability's to begin with."""
-        a, flat = np.full(len(share), np.sqrt(0.5)), np.zeros(len(share))
+        a = np.full(len(share), np.sqrt(0.5))
+        flat = np.zeros(len(share))
         return np.stack(
             [np.where(reverse, -a, a) if self.signed else np.log(a), flat, np.log(a)], axis=1
         )
@@ -161,7 +169,8 @@ class GaussianItem(ContinuousItemModel):
 
     def in_units(self, told: Mapping[str, Array], values: Array) -> dict[str, Array]:
         centre, spread = self._unit(values)
-        a, intercept = told["a"] * spread, told["intercept"] * spread + centre
+        a = told["a"] * spread
+        intercept = told["intercept"] * spread + centre
         with np.errstate(divide="ignore", invalid="ignore"):
             return {
                 "a": a,
@@ -204,12 +213,14 @@ class GaussianItem(ContinuousItemModel):
         )
 
     def rows(self, u: Array, theta: Array) -> Array:
-        t, precision = _line(u, theta, self.signed), np.exp(-2 * u[:, 2:3])
+        t = _line(u, theta, self.signed)
+        precision = np.exp(-2 * u[:, 2:3])
         flat = np.broadcast_to(-0.5 * precision, t.shape)
         return np.stack([flat, precision * t, -0.5 * precision * t**2 - u[:, 2:3]], axis=1)
 
     def slopes(self, u: Array, theta: Array) -> Array:
-        t, precision = _line(u, theta, self.signed), np.exp(-2 * u[:, 2:3])
+        t = _line(u, theta, self.signed)
+        precision = np.exp(-2 * u[:, 2:3])
         by_line = _line_slopes(u, theta, self.signed)
         parts = [
             np.stack([np.zeros_like(t), precision * d, -precision * t * d], axis=1)
@@ -233,7 +244,10 @@ class GaussianItem(ContinuousItemModel):
 
 @dataclass(frozen=True)
 class BetaItem(ContinuousItemModel):
-    """Shares strictly between 0 and 1: a beta distribution with mean σ(a(θ − b)) and precision phi."""
+    """Shares strictly between 0 and 1.
+
+    A beta distribution with mean σ(a(θ − b)) and precision phi.
+    """
 
     name = "beta"
 
@@ -248,7 +262,8 @@ class BetaItem(ContinuousItemModel):
 
     def start(self, share: Array, slope: Array, reverse: Bools) -> Array:
         """`share` holds each item's mean and sd of the responses."""
-        odds, a = log_odds(share[:, 0]), 0.7 * slope
+        odds = log_odds(share[:, 0])
+        a = 0.7 * slope
         first = (
             [np.where(reverse, -a, a), odds]
             if self.signed
@@ -278,13 +293,16 @@ class BetaItem(ContinuousItemModel):
         return 3
 
     def terms(self, amount: Array, values: Array) -> tuple[Array, Array]:
-        low, high = np.log(amount), np.log1p(-amount)
+        low = np.log(amount)
+        high = np.log1p(-amount)
         return np.stack([low, high, np.ones_like(amount)], axis=1), -low - high
 
     def rows(self, u: Array, theta: Array) -> Array:
         slope, intercept = slope_intercept(u, self.signed)
-        t, phi = slope[:, None] * theta + intercept[:, None], np.exp(u[:, 2:3])
-        up, down = phi * np.maximum(expit(t), 1e-12), phi * np.maximum(expit(-t), 1e-12)
+        t = slope[:, None] * theta + intercept[:, None]
+        phi = np.exp(u[:, 2:3])
+        up = phi * np.maximum(expit(t), 1e-12)
+        down = phi * np.maximum(expit(-t), 1e-12)
         return np.stack([up, down, -betaln(up, down)], axis=1)
 
     def expected(self, u: Array, theta: Array, values: Array) -> Array:

@@ -12,25 +12,28 @@ from dynaesti.errors import InputError
 from dynaesti.model.items.base import ContinuousItemModel, NormalPrior, columns
 
 MOST_VALUES = 400  # distinct responses that get a row each
-FEW_VALUES, SURE = (
-    12,
-    1.02,
-)  # whole-numbered responses that are categories; what their chances may add up to
+# whole-numbered responses that are categories; what their chances may add up to
+FEW_VALUES = 12
+SURE = 1.02
 IMPOSSIBLE = -700.0  # log chance that stands for none
-FADED = -30.0  # below which a log chance may end: formulas that are not written for small chances round to 0 there
+# below which a log chance may end: formulas that are not written for small chances round to 0
+# there
+FADED = -30.0
 CONSIDERED = 5.0  # abilities either side of 0 at which models are judged
-JUMP, SMOOTH = (
-    0.05,
-    0.2,
-)  # log units between two points of the grid that make a jump, if those beside change by so small a part of it
+# log units between two points of the grid that make a jump, if those beside change by so small a
+# part of it
+JUMP = 0.05
+SMOOTH = 0.2
 
 
 @dataclass(frozen=True)
 class CustomItemModel(ContinuousItemModel):
-    """An item model from `log_prob(theta, resp, params)`, with start and bounds for each named parameter.
+    """An item model from `log_prob(theta, resp, params)`, with start and bounds for each named
+    parameter.
 
-    `params` is a mapping from name to (start, lower, upper); bounds may be infinite. The function is called with an array of
-    abilities, one response and a tuple of numbers, and returns log Pr[resp | θ] (a log density for continuous responses).
+    `params` is a mapping from name to (start, lower, upper); bounds may be infinite. The function
+    is called with an array of abilities, one response and a tuple of numbers, and returns log
+    Pr[resp | θ] (a log density for continuous responses).
     """
 
     log_prob: Callable[[Array, float, tuple[float, ...]], Any]
@@ -43,7 +46,8 @@ class CustomItemModel(ContinuousItemModel):
     def __post_init__(self) -> None:
         if not callable(self.log_prob) or not isinstance(self.params, Mapping) or not self.params:
             raise InputError(
-                "item model: give log_prob(theta, resp, params) and params={name: (start, lower, upper), …}"
+                "item model: give log_prob(theta, resp, params) and params={name: (start, lower, "
+                "upper), …}"
             )
         for name, spec in self.params.items():
             numbers = (
@@ -53,7 +57,8 @@ class CustomItemModel(ContinuousItemModel):
             )
             if not numbers or not spec[1] < spec[0] < spec[2]:
                 raise InputError(
-                    f"item model: parameter {name!r} needs (start, lower, upper) with lower < start < upper, got {spec!r}"
+                    f"item model: parameter {name!r} needs (start, lower, upper) with lower < "
+                    f"start < upper, got {spec!r}"
                 )
 
     def __hash__(self) -> int:
@@ -90,7 +95,10 @@ class CustomItemModel(ContinuousItemModel):
         return np.tile([prior.mean for prior in self.priors(0)], (len(share), 1))
 
     def describe(self, u: Array, scale: float = 1.0, shift: float = 0.0) -> dict[str, Array]:
-        """The parameters as the user's function takes them: on the fit's own ability scale, which a formula unknown to us fixes."""
+        """The parameters as the user's function takes them.
+
+        On the fit's own ability scale, which a formula unknown to us fixes.
+        """
         return {
             name: self._outside(u[:, k], lo, hi)
             for k, (name, (_, lo, hi)) in enumerate(self.params.items())
@@ -130,11 +138,13 @@ class CustomItemModel(ContinuousItemModel):
             found = np.asarray(self.log_prob(theta, value, item), dtype=np.float64)
         except Exception as error:  # whatever the user's function raised
             raise InputError(
-                f"item model {self.label!r}: log_prob raised {type(error).__name__}: {error} (resp {value:g}, params {item})"
+                f"item model {self.label!r}: log_prob raised {type(error).__name__}: {error} "
+                f"(resp {value:g}, params {item})"
             ) from error
         if found.shape != theta.shape or np.isnan(found).any() or (found == np.inf).any():
             raise InputError(
-                f"item model {self.label!r}: log_prob must return one number below infinity for each ability "
+                f"item model {self.label!r}: log_prob must return one number below infinity for "
+                f"each ability "
                 f"(resp {value:g}, params {item})"
             )
         return np.maximum(
@@ -142,25 +152,30 @@ class CustomItemModel(ContinuousItemModel):
         )  # an impossible response stays a row that can be interpolated
 
     def check_rows(self, rows: Array, theta: Array) -> None:
-        """Refuse rows (items, values, points) on an even grid that cannot be computed with: with chances of 0 all of a sudden, or jumps.
+        """Refuse rows (items, values, points) on an even grid that cannot be computed with.
+
+        With chances of 0 all of a sudden, or jumps.
 
         A chance that fades away until it rounds to 0, as log(1 − p) does, is none of these.
         """
         where = np.abs(theta) <= CONSIDERED
-        near, at = rows[:, :, where], theta[where]
+        near = rows[:, :, where]
+        at = theta[where]
         barred = near <= IMPOSSIBLE
         whole = len(self.values) <= FEW_VALUES and all(
             float(value).is_integer() for value in self.values
         )
         if whole and (np.exp(near[:, :, np.abs(at) <= 2.0]).sum(axis=1) > SURE).all():
             raise InputError(
-                f"item model {self.label!r}: the chances of its {len(self.values)} responses add up to more than 1 at every "
+                f"item model {self.label!r}: the chances of its {len(self.values)} responses add "
+                f"up to more than 1 at every "
                 "ability; log_prob must return the logarithm of a probability"
             )
         for k, value in enumerate(self.values):
             if barred[:, k].all(axis=1).any():
                 raise InputError(
-                    f"item model {self.label!r}: the response {value:g} is impossible (log_prob is -inf) at every ability; "
+                    f"item model {self.label!r}: the response {value:g} is impossible (log_prob "
+                    f"is -inf) at every ability; "
                     "give it a chance, or leave such answers out"
                 )
             seen = np.maximum(near[:, k, 1:], near[:, k, :-1]) > FADED
@@ -172,12 +187,16 @@ class CustomItemModel(ContinuousItemModel):
             if odd.size:
                 what = "drops to -inf" if edge[tuple(odd[0])] else "jumps"
                 raise InputError(
-                    f"item model {self.label!r}: log_prob {what} at ability {at[odd[0][1]]:.3g} (resp {value:g}); curves are "
-                    "learned from smooth models, so let chances change gradually, and add 1e-6 or so to those of 0"
+                    f"item model {self.label!r}: log_prob {what} at ability {at[odd[0][1]]:.3g} "
+                    f"(resp {value:g}); curves are "
+                    "learned from smooth models, so let chances change gradually, and add 1e-6 or "
+                    "so to those of 0"
                 )
 
     def steepness(self, u: Array) -> float:
-        """The fastest that any response's log chance changes with ability, where it is not negligible."""
+        """The fastest that any response's log chance changes with ability, where it is not
+        negligible.
+        """
         theta = np.linspace(-CONSIDERED, CONSIDERED, 201)
         rows = self.rows(u, theta)
         step = np.abs(np.diff(rows, axis=2)) * (np.maximum(rows[:, :, 1:], rows[:, :, :-1]) > FADED)

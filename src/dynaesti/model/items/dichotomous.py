@@ -22,14 +22,17 @@ from dynaesti.model.items.base import (
     unconstrain_line,
 )
 
-GUESS, SLIP = NormalPrior(-2.0, 0.8), NormalPrior(-3.0, 0.8)  # logits
+# logits
+GUESS = NormalPrior(-2.0, 0.8)
+SLIP = NormalPrior(-3.0, 0.8)
 
 
 @dataclass(frozen=True)
 class TwoPL(ItemModel):
     """Two-parameter logistic item: P(1 | θ) = σ(a(θ − b))."""
 
-    name, binary = "2PL", True
+    name = "2PL"
+    binary = True
 
     def names(self, size: int) -> tuple[str, ...]:
         return ("slope", "intercept") if self.signed else ("log_a", "b")
@@ -71,11 +74,9 @@ class TwoPL(ItemModel):
     def evaluated(self, u: Array, theta: Array, counts: Array) -> tuple[Array, Array, Array]:
         if type(self) is not TwoPL:  # guessing and slipping take the general way
             return super().evaluated(u, theta, counts)
-        value, gradient, curvature = (
-            np.empty(len(u)),
-            np.empty((len(u), 2)),
-            np.empty((len(u), 2, 2)),
-        )
+        value = np.empty(len(u))
+        gradient = np.empty((len(u), 2))
+        curvature = np.empty((len(u), 2, 2))
         evaluate_lines(
             *slope_intercept(u, self.signed),
             u[:, 1],
@@ -91,7 +92,10 @@ class TwoPL(ItemModel):
 
 @jit
 def fill_lines(slope: Array, intercept: Array, theta: Array, out: Array) -> None:
-    """Log chances of wrong and right for 2PL items at abilities (1 or items, points): one exponential and one logarithm for both."""
+    """Log chances of wrong and right for 2PL items at abilities (1 or items, points).
+
+    One exponential and one logarithm for both.
+    """
     for i in range(slope.size):
         own = i if theta.shape[0] > 1 else 0
         for k in range(theta.shape[1]):
@@ -99,7 +103,8 @@ def fill_lines(slope: Array, intercept: Array, theta: Array, out: Array) -> None
             rest = np.log(
                 1.0 + np.exp(-abs(t))
             )  # right to 1e-16, which is enough beside t, in half of log1p's time
-            out[i, 0, k], out[i, 1, k] = -max(t, 0.0) - rest, min(t, 0.0) - rest
+            out[i, 0, k] = -max(t, 0.0) - rest
+            out[i, 1, k] = min(t, 0.0) - rest
 
 
 @jit
@@ -114,11 +119,19 @@ def evaluate_lines(
     gradient: Array,
     curvature: Array,
 ) -> None:
-    """Σ counts × log rows of 2PL items, gradients and expected curvatures, without an array on the way: thousands of items in no time."""
+    """Σ counts × log rows of 2PL items, gradients and expected curvatures, without an array on the
+    way: thousands of items in no time.
+    """
     for i in range(slope.size):
-        total, g0, g1, h00, h01, h11 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+        total = 0.0
+        g0 = 0.0
+        g1 = 0.0
+        h00 = 0.0
+        h01 = 0.0
+        h11 = 0.0
         for k in range(theta.size):
-            wrong, right = counts[i, 0, k], counts[i, 1, k]
+            wrong = counts[i, 0, k]
+            right = counts[i, 1, k]
             n = wrong + right
             if n == 0.0:
                 continue
@@ -127,26 +140,32 @@ def evaluate_lines(
             p = 1.0 / (1.0 + small) if t > 0 else small / (1.0 + small)
             total += (right * t if t < 0 else -wrong * t) - n * np.log(1.0 + small)
             d0, d1 = (theta[k], 1.0) if signed else (slope[i] * (theta[k] - place[i]), -slope[i])
-            rest, bend = right - n * p, max(n, 0.0) * p * (1.0 - p)
+            rest = right - n * p
+            bend = max(n, 0.0) * p * (1.0 - p)
             g0 += rest * d0
             g1 += rest * d1
             h00 += bend * d0 * d0
             h01 += bend * d0 * d1
             h11 += bend * d1 * d1
-        value[i], gradient[i, 0], gradient[i, 1] = total, g0, g1
-        curvature[i, 0, 0], curvature[i, 0, 1], curvature[i, 1, 0], curvature[i, 1, 1] = (
-            h00,
-            h01,
-            h01,
-            h11,
-        )
+        value[i] = total
+        gradient[i, 0] = g0
+        gradient[i, 1] = g1
+        curvature[i, 0, 0] = h00
+        curvature[i, 0, 1] = h01
+        curvature[i, 1, 0] = h01
+        curvature[i, 1, 1] = h11
 
 
 @dataclass(frozen=True)
 class OnePL(ItemModel):
-    """Rasch item: P(1 | θ) = σ(θ − b), one slope for all; the abilities' variance is free instead."""
+    """Rasch item: P(1 | θ) = σ(θ − b), one slope for all.
 
-    name, binary, has_unit_slope = "1PL", True, True
+    The abilities' variance is free instead.
+    """
+
+    name = "1PL"
+    binary = True
+    has_unit_slope = True
 
     def names(self, size: int) -> tuple[str, ...]:
         return ("b",)
@@ -183,9 +202,12 @@ def _with_unit_slope(u: Array) -> Array:
 
 @dataclass(frozen=True)
 class FourPL(TwoPL):
-    """Four-parameter logistic item: P(1 | θ) = c + (d − c) σ(a(θ − b)), c the chance of a lucky guess, 1 − d that of a slip.
+    """Four-parameter logistic item.
 
-    The three probabilities guess, slip and neither are a softmax of (guess, slip, 0), so that c < d always.
+    P(1 | θ) = c + (d − c) σ(a(θ − b)), c the chance of a lucky guess, 1 − d that of a slip.
+
+    The three probabilities guess, slip and neither are a softmax of (guess, slip, 0), so that c < d
+    always.
     """
 
     name = "4PL"
@@ -218,7 +240,8 @@ class FourPL(TwoPL):
 
     def unconstrain(self, table: Mapping[str, Array], size: int) -> Array:
         ends = columns(table, ["c", "d"] if self.slips else ["c"])
-        guess, slip = ends[:, 0], (1 - ends[:, 1]) if self.slips else np.zeros(len(ends))
+        guess = ends[:, 0]
+        slip = (1 - ends[:, 1]) if self.slips else np.zeros(len(ends))
         with np.errstate(divide="ignore"):
             logits = [np.log(guess / (1 - guess - slip)), np.log(slip / (1 - guess - slip))]
         return np.stack([*unconstrain_line(table, self.signed), *logits[: 1 + self.slips]], axis=1)
@@ -234,10 +257,12 @@ class FourPL(TwoPL):
     def slopes(self, u: Array, theta: Array) -> Array:
         slope, intercept = slope_intercept(u, self.signed)
         t = slope[:, None] * theta + intercept[:, None]
-        up, down = expit(t), expit(-t)
+        up = expit(t)
+        down = expit(-t)
         guess, slip = self._ends(u)
         between = 1 - guess - slip
-        right, wrong = guess + between * up, slip + between * down
+        right = guess + between * up
+        wrong = slip + between * down
         with np.errstate(
             invalid="ignore", divide="ignore", over="ignore"
         ):  # a chance that underflows is all one part
@@ -267,7 +292,10 @@ def _log_mixed(floor: Array, between: Array, t: Array) -> Array:
 
 @dataclass(frozen=True)
 class ThreePL(FourPL):
-    """Three-parameter logistic item: P(1 | θ) = c + (1 − c) σ(a(θ − b)), c the chance of a lucky guess."""
+    """Three-parameter logistic item.
+
+    P(1 | θ) = c + (1 − c) σ(a(θ − b)), c the chance of a lucky guess.
+    """
 
     name = "3PL"
     slips = False

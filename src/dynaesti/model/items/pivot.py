@@ -13,10 +13,13 @@ from dynaesti.model.items.polytomous import Softmax
 
 @dataclass(frozen=True)
 class PivotPartialCredit(Softmax):
-    """Partial credit built outward from a pivot (par): each step away from it has a slope a > 0 and a difficulty b of its own.
+    """Partial credit built outward from a pivot (par).
 
-    log odds against the pivot: ω_s = sgn(s) Σ a_v (θ − b_v) over the steps v between it and s. `par` gives each item's pivot response
-    (by default its most frequent one). Higher responses are worse (strokes) unless `descending` is False.
+    Each step away from it has a slope a > 0 and a difficulty b of its own.
+
+    log odds against the pivot: ω_s = sgn(s) Σ a_v (θ − b_v) over the steps v between it and s.
+    `par` gives each item's pivot response (by default its most frequent one). Higher responses are
+    worse (strokes) unless `descending` is False.
     """
 
     par: Mapping[object, float] | None = None
@@ -63,8 +66,11 @@ class PivotPartialCredit(Softmax):
 
     def lines(self, u: Array) -> tuple[Array, Array]:
         half = u.shape[1] // 2
-        size, a, b = half + 1, np.exp(u[:, :half]), u[:, half:]
-        alpha, delta = np.zeros((len(u), size)), np.zeros((len(u), size))
+        size = half + 1
+        a = np.exp(u[:, :half])
+        b = u[:, half:]
+        alpha = np.zeros((len(u), size))
+        delta = np.zeros((len(u), size))
         for k in range(self.pivot + 1, size):
             alpha[:, k] = alpha[:, k - 1] + a[:, k - 1]
             delta[:, k] = delta[:, k - 1] - a[:, k - 1] * b[:, k - 1]
@@ -76,15 +82,14 @@ class PivotPartialCredit(Softmax):
     def describe(self, u: Array, scale: float = 1.0, shift: float = 0.0) -> dict[str, Array]:
         half = u.shape[1] // 2
         labels = self._labels(half + 1)
-        a, b = np.exp(u[:, :half]) / scale, u[:, half:] * scale + shift
+        a = np.exp(u[:, :half]) / scale
+        b = u[:, half:] * scale + shift
         return {f"a_{s}": a[:, k] for k, s in enumerate(labels)} | {
             f"b_{s}": b[:, k] for k, s in enumerate(labels)
         }
 
     def unconstrain(self, table: Mapping[str, Array], size: int) -> Array:
         labels = self._labels(size)
-        a, b = (
-            columns(table, [f"a_{s}" for s in labels]),
-            columns(table, [f"b_{s}" for s in labels]),
-        )
+        a = columns(table, [f"a_{s}" for s in labels])
+        b = columns(table, [f"b_{s}" for s in labels])
         return np.concatenate([np.log(a), b], axis=1)

@@ -1,4 +1,6 @@
-"""Several categories: graded, partial credit, rating scale, nominal, and partial credit built outward from par."""
+"""Several categories: graded, partial credit, rating scale, nominal, and partial credit built
+outward from par.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,7 +24,9 @@ from dynaesti.model.items.base import (
 
 
 def log_between(above: Array, y: Array) -> Array:
-    """log(σ(u_y) − σ(u_{y+1})) for falling u = logit P(Y ≥ k), k = 1…K, with u_0 = ∞ and u_{K+1} = −∞."""
+    """log(σ(u_y) − σ(u_{y+1})) for falling u = logit P(Y ≥ k), k = 1…K, with u_0 = ∞ and u_{K+1} =
+    −∞.
+    """
     ends = np.full((*above.shape[:-1], 1), np.inf)
     padded = np.concatenate([ends, above, -ends], axis=-1)
     chosen = np.broadcast_to(y, above.shape[:-1]).astype(np.int64)[..., None]
@@ -42,7 +46,8 @@ def _tail_shares(share: Array) -> Array:
 class Graded(ItemModel):
     """Samejima's graded response: P(y ≥ k | θ) = σ(a(θ − b_k)), thresholds b rising.
 
-    Unconstrained: log a, b₁ and the logs of the gaps between thresholds; when signed, the slope and the same for a·b_k.
+    Unconstrained: log a, b₁ and the logs of the gaps between thresholds; when signed, the slope and
+    the same for a·b_k.
     """
 
     name = "GRM"
@@ -70,7 +75,10 @@ class Graded(ItemModel):
         )
 
     def _line(self, u: Array) -> tuple[Array, Array]:
-        """Slope (items,) and thresholds (items, K) on the logit scale: P(y ≥ k) = σ(slope·θ − threshold)."""
+        """Slope (items,) and thresholds (items, K) on the logit scale.
+
+        P(y ≥ k) = σ(slope·θ − threshold).
+        """
         at = np.concatenate([u[:, 1:2], u[:, 1:2] + np.cumsum(np.exp(u[:, 2:]), axis=1)], axis=1)
         if self.signed:
             return u[:, 0], at
@@ -79,7 +87,8 @@ class Graded(ItemModel):
 
     def describe(self, u: Array, scale: float = 1.0, shift: float = 0.0) -> dict[str, Array]:
         slope, at = self._line(u)
-        a, intercepts = slope / scale, -(at + (slope * shift / scale)[:, None])
+        a = slope / scale
+        intercepts = -(at + (slope * shift / scale)[:, None])
         with np.errstate(divide="ignore", invalid="ignore"):
             return {
                 "a": a,
@@ -88,7 +97,8 @@ class Graded(ItemModel):
             }
 
     def unconstrain(self, table: Mapping[str, Array], size: int) -> Array:
-        a, b = columns(table, ["a"]), columns(table, [f"b{k}" for k in range(1, size)])
+        a = columns(table, ["a"])
+        b = columns(table, [f"b{k}" for k in range(1, size)])
         at = a * b if self.signed else b
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.concatenate(
@@ -134,11 +144,9 @@ class Graded(ItemModel):
 
     def evaluated(self, u: Array, theta: Array, counts: Array) -> tuple[Array, Array, Array]:
         slope, at = self._line(u)
-        value, gradient, curvature = (
-            np.zeros(len(u)),
-            np.zeros(u.shape),
-            np.zeros((*u.shape, u.shape[1])),
-        )
+        value = np.zeros(len(u))
+        gradient = np.zeros(u.shape)
+        curvature = np.zeros((*u.shape, u.shape[1]))
         evaluate_graded(
             slope, at, np.exp(u[:, 2:]), self.signed, theta, counts, value, gradient, curvature
         )
@@ -147,16 +155,21 @@ class Graded(ItemModel):
 
 @jit
 def _graded_at(t: float, at: Array, log_gap: Array, up: Array, down: Array, log_p: Array) -> None:
-    """At a predictor t without thresholds: log P(Y ≥ k) and log P(Y < k) for each threshold, and the log chance of each category.
+    """At a predictor t without thresholds.
 
-    σ(u) − σ(l) = σ(u) σ(−l) (1 − e^{l−u}): each factor keeps its digits in both tails, and the last, in `log_gap`, knows no ability.
+    Log P(Y ≥ k) and log P(Y < k) for each threshold, and the log chance of each category.
+
+    σ(u) − σ(l) = σ(u) σ(−l) (1 − e^{l−u}): each factor keeps its digits in both tails, and the
+    last, in `log_gap`, knows no ability.
     """
     last = at.size
     for k in range(last):
         above = t - at[k]
         rest = -np.log1p(np.exp(-abs(above)))
-        up[k], down[k] = rest + min(above, 0.0), rest - max(above, 0.0)
-    log_p[0], log_p[last] = down[0], up[last - 1]
+        up[k] = rest + min(above, 0.0)
+        down[k] = rest - max(above, 0.0)
+    log_p[0] = down[0]
+    log_p[last] = up[last - 1]
     for k in range(1, last):
         log_p[k] = up[k - 1] + down[k] + log_gap[k]
 
@@ -165,7 +178,10 @@ def _graded_at(t: float, at: Array, log_gap: Array, up: Array, down: Array, log_
 def graded_rows(slope: Array, at: Array, theta: Array, out: Array) -> None:
     """Log chances of graded items at abilities (1 or items, points)."""
     count, last = at.shape
-    up, down, log_p, log_gap = np.empty(last), np.empty(last), np.empty(last + 1), np.zeros(last)
+    up = np.empty(last)
+    down = np.empty(last)
+    log_p = np.empty(last + 1)
+    log_gap = np.zeros(last)
     for i in range(count):
         own = i if theta.shape[0] > 1 else 0
         for k in range(1, last):
@@ -188,9 +204,14 @@ def evaluate_graded(
     gradient: Array,
     curvature: Array,
 ) -> None:
-    """Σ counts × log rows of graded items, gradients and expected curvatures, added to what is there, without an array on the way."""
+    """Σ counts × log rows of graded items, gradients and expected curvatures, added to what is
+    there, without an array on the way.
+    """
     count, last = at.shape
-    up, down, log_p, log_gap = np.empty(last), np.empty(last), np.empty(last + 1), np.zeros(last)
+    up = np.empty(last)
+    down = np.empty(last)
+    log_p = np.empty(last + 1)
+    log_gap = np.zeros(last)
     rise = np.empty(last + 1)
     for i in range(count):
         unit = 1.0 if signed else slope[i]
@@ -205,19 +226,22 @@ def evaluate_graded(
             t = slope[i] * theta[g]
             _graded_at(t, at[i], log_gap, up, down, log_p)
             for k in range(last + 1):
-                # the chance is that of its lower threshold less that of its upper one: how steep each is, against the chance
+                # the chance is that of its lower threshold less that of its upper
+                # one: how steep each is, against the chance
                 lower = np.exp(up[k - 1] + down[k - 1] - log_p[k]) if k > 0 else 0.0
                 upper = np.exp(up[k] + down[k] - log_p[k]) if k < last else 0.0
                 below = (theta[g] if signed else t - at[i, k - 1]) if k > 0 else 0.0
                 above = (theta[g] if signed else t - at[i, k]) if k < last else 0.0
-                rise[0], rise[1] = lower * below - upper * above, unit * (upper - lower)
+                rise[0] = lower * below - upper * above
+                rise[1] = unit * (upper - lower)
                 for j in range(last - 1):  # gap j lies below all thresholds from j + 1 on
                     rise[j + 2] = (
                         unit
                         * steps[i, j]
                         * ((upper if k > j else 0.0) - (lower if k > j + 1 else 0.0))
                     )
-                c, w = counts[i, k, g], max(n, 0.0) * np.exp(log_p[k])
+                c = counts[i, k, g]
+                w = max(n, 0.0) * np.exp(log_p[k])
                 value[i] += c * log_p[k]
                 for p in range(last + 1):
                     gradient[i, p] += c * rise[p]
@@ -237,11 +261,16 @@ class Softmax(ItemModel):
         raise NotImplementedError
 
     def line_jacobian(self, u: Array) -> tuple[Array, Array]:
-        """Derivatives of α and δ by each parameter: (items, parameters, categories) each. Lines are smooth and cheap: by differences."""
-        d_alpha, d_delta = [], []
+        """Derivatives of α and δ by each parameter.
+
+        (items, parameters, categories) each. Lines are smooth and cheap: by differences.
+        """
+        d_alpha = []
+        d_delta = []
         for p in range(u.shape[1]):
             step = 1e-6
-            ahead, behind = u.copy(), u.copy()
+            ahead = u.copy()
+            behind = u.copy()
             ahead[:, p] += step
             behind[:, p] -= step
             (a1, d1), (a0, d0) = self.lines(ahead), self.lines(behind)
@@ -314,7 +343,8 @@ class GeneralPartialCredit(Softmax):
 
     def describe(self, u: Array, scale: float = 1.0, shift: float = 0.0) -> dict[str, Array]:
         slope, steps = self._steps(u)
-        a, intercepts = slope / scale, steps - (slope * shift / scale)[:, None]
+        a = slope / scale
+        intercepts = steps - (slope * shift / scale)[:, None]
         with np.errstate(divide="ignore", invalid="ignore"):
             return {
                 "a": a,
@@ -323,7 +353,8 @@ class GeneralPartialCredit(Softmax):
             }
 
     def unconstrain(self, table: Mapping[str, Array], size: int) -> Array:
-        a, b = columns(table, ["a"]), columns(table, [f"b{k}" for k in range(1, size)])
+        a = columns(table, ["a"])
+        b = columns(table, [f"b{k}" for k in range(1, size)])
         return np.concatenate([a, -a * b] if self.signed else [np.log(a), b], axis=1)
 
     def reversed(self, u: Array) -> Array:
@@ -339,7 +370,8 @@ def _from_zero(steps: Array) -> Array:
 class PartialCredit(Softmax):
     """Masters' partial credit: slope 1 for every item, the abilities' variance is free instead."""
 
-    name, has_unit_slope = "PCM", True
+    name = "PCM"
+    has_unit_slope = True
 
     def names(self, size: int) -> tuple[str, ...]:
         return tuple(f"b{k}" for k in range(1, size))
@@ -364,12 +396,17 @@ class PartialCredit(Softmax):
 
 @dataclass(frozen=True)
 class RatingScale(PartialCredit):
-    """Andrich's rating scale: partial credit whose steps are a difficulty of the item's own plus thresholds shared by all items.
+    """Andrich's rating scale.
 
-    The shared thresholds sum to zero. Each item still carries its steps b_k = b + τ_k; the fit keeps them in this form.
+    Partial credit whose steps are a difficulty of the item's own plus thresholds shared by all
+    items.
+
+    The shared thresholds sum to zero. Each item still carries its steps b_k = b + τ_k; the fit
+    keeps them in this form.
     """
 
-    name, shared = "RSM", True
+    name = "RSM"
+    shared = True
 
     def describe(self, u: Array, scale: float = 1.0, shift: float = 0.0) -> dict[str, Array]:
         whole = super().describe(u, scale, shift)
@@ -384,7 +421,10 @@ class RatingScale(PartialCredit):
 
 @dataclass(frozen=True)
 class Nominal(Softmax):
-    """Bock's nominal response: P(k | θ) ∝ exp(α_k θ + δ_k), the lowest category at 0; order is not assumed."""
+    """Bock's nominal response.
+
+    P(k | θ) ∝ exp(α_k θ + δ_k), the lowest category at 0; order is not assumed.
+    """
 
     name = "NRM"
 
@@ -408,7 +448,8 @@ class Nominal(Softmax):
 
     def describe(self, u: Array, scale: float = 1.0, shift: float = 0.0) -> dict[str, Array]:
         half = u.shape[1] // 2
-        alpha, delta = u[:, :half] / scale, u[:, half:] - u[:, :half] * shift / scale
+        alpha = u[:, :half] / scale
+        delta = u[:, half:] - u[:, :half] * shift / scale
         return {**numbered("alpha", alpha), **numbered("delta", delta)}
 
     def unconstrain(self, table: Mapping[str, Array], size: int) -> Array:

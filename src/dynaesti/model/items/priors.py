@@ -1,9 +1,13 @@
-"""What is known of items beside their answers: normal priors of their unconstrained parameters, weak ones or learned from the items.
+"""What is known of items beside their answers.
 
-Items are taken at the peak of their density, and its coordinates matter: the steeper an item, the sharper its difficulty, so with
-difficulties integrated out the density falls as 1 / slope, and slopes at the peak of both are too high (3PL, 500 answers each: by 7 %).
-`pooled_location_prior` leans against that. The lean of hundreds of items together would stretch abilities far beyond their unit, were it not for the
-other half: a spread of the difficulties that is integrated out too pulls as hard the other way, whatever the unit.
+Normal priors of their unconstrained parameters, weak ones or learned from the items.
+
+Items are taken at the peak of their density, and its coordinates matter: the steeper an item, the
+sharper its difficulty, so with difficulties integrated out the density falls as 1 / slope, and
+slopes at the peak of both are too high (3PL, 500 answers each: by 7 %). `pooled_location_prior`
+leans against that. The lean of hundreds of items together would stretch abilities far beyond their
+unit, were it not for the other half: a spread of the difficulties that is integrated out too pulls
+as hard the other way, whatever the unit.
 """
 
 from __future__ import annotations
@@ -16,15 +20,17 @@ import numpy as np
 from dynaesti.core import Array, Bools
 from dynaesti.model.items.base import NormalPrior
 
-SPREAD_WEIGHT, CENTRE_WEIGHT = (
-    3.0,
-    1.0,
-)  # in items: what a weak prior knows of a spread and of a centre that the items share
+# in items: what a weak prior knows of a spread and of a centre that the items share
+SPREAD_WEIGHT = 3.0
+CENTRE_WEIGHT = 1.0
 
 
 @dataclass(frozen=True)
 class ItemPrior:
-    """Where priors pull items: towards a centre within a spread, and along a slope; and their log density where they are now."""
+    """Where priors pull items.
+
+    Towards a centre within a spread, and along a slope; and their log density where they are now.
+    """
 
     centre: Array  # (parameters,)
     spread: Array  # infinite where there is no prior
@@ -44,8 +50,8 @@ class ItemPrior:
 def fixed_prior(u: Array, free: Bools, mean: Array, sd: Array) -> ItemPrior:
     """Normal priors of given centres and spreads.
 
-    The density is in units of each prior's spread, so that it does not depend on the unit of ability, and spreads that are learned do
-    not collapse.
+    The density is in units of each prior's spread, so that it does not depend on the unit of
+    ability, and spreads that are learned do not collapse.
     """
     return ItemPrior(
         mean, sd, np.zeros(u.shape), float(-0.5 * (((u - mean) / sd) ** 2)[free].sum())
@@ -58,13 +64,16 @@ def has_location_and_slope(weak: Sequence[NormalPrior]) -> bool:
 
 
 def pooled_location_prior(u: Array, free: Bools, weak: Sequence[NormalPrior]) -> ItemPrior:
-    """Weak priors; the items' places (difficulties) have a centre and a spread in common, and everything about places is integrated out.
+    """Weak priors; the items' places (difficulties) have a centre and a spread in common, and
+    everything about places is integrated out.
 
-    With S = ν·sd² + Σ (place − centre)² + κ·centre² the density of n places is S^(−(ν+n)/2). In its logarithm Σ stands under a concave
-    function, so the normal prior with the spread of the items as they are lies below it and touches it: M-steps by it never lose.
+    With S = ν·sd² + Σ (place − centre)² + κ·centre² the density of n places is S^(−(ν+n)/2). In its
+    logarithm Σ stands under a concave function, so the normal prior with the spread of the items as
+    they are lies below it and touches it: M-steps by it never lose.
     """
     slopes, places = (np.array([w.unit == unit for w in weak]) for unit in ("log slope", "place"))
-    centre, spread = np.array([w.mean for w in weak]), np.array([w.sd for w in weak])
+    centre = np.array([w.mean for w in weak])
+    spread = np.array([w.sd for w in weak])
     slope = np.where(
         free & slopes, -(free & places).sum(axis=1, keepdims=True) / slopes.sum(), 0.0
     )  # golf: each step has its own
@@ -87,8 +96,13 @@ def pooled_location_prior(u: Array, free: Bools, weak: Sequence[NormalPrior]) ->
 def estimate_hyperprior(
     u: Array, variance: Array, weak: Sequence[NormalPrior]
 ) -> tuple[Array, Array]:
-    """Centres and spreads of normal priors from many items. Each item's own variance is added to a spread, else it collapses."""
-    count, mean, sd = len(u), np.empty(len(weak)), np.empty(len(weak))
+    """Centres and spreads of normal priors from many items.
+
+    Each item's own variance is added to a spread, else it collapses.
+    """
+    count = len(u)
+    mean = np.empty(len(weak))
+    sd = np.empty(len(weak))
     for p, w in enumerate(weak):
         mean[p] = (w.mean * (w.unit == "") + u[:, p].sum()) / ((w.unit == "") + count)
         square = float(((u[:, p] - mean[p]) ** 2 + variance[:, p]).sum())

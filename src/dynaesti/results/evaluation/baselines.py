@@ -1,4 +1,7 @@
-"""Forecasts to hold a model against: a constant, item and person effects, and Elo. They know less, and set the bar."""
+"""Forecasts to hold a model against.
+
+A constant, item and person effects, and Elo. They know less, and set the bar.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,9 @@ from dynaesti.data import Responses
 ROUNDS = 40
 ITEM_SD = 1.5  # of an item's log odds around the overall ones, in the prior
 PERSON_SD = 1.0
-ELO_START, ELO_DECAY = 0.8, 0.05  # a step is start / (1 + decay · answers so far)
+# a step is start / (1 + decay · answers so far)
+ELO_START = 0.8
+ELO_DECAY = 0.05
 
 
 def constant(train: Responses, test: Responses, values: Array) -> Array:
@@ -20,11 +25,17 @@ def constant(train: Responses, test: Responses, values: Array) -> Array:
 
 
 def item_and_person(train: Responses, test: Responses, values: Array) -> Array:
-    """Log odds of category k: an item's own plus k times a person's, both shrunken towards the overall; by coordinate Newton steps."""
-    size, code = values.size, np.searchsorted(values, train.resp)
+    """Log odds of category k.
+
+    An item's own plus k times a person's, both shrunken towards the overall; by coordinate Newton
+    steps.
+    """
+    size = values.size
+    code = np.searchsorted(values, train.resp)
     base = np.log(np.bincount(code, minlength=size) + 0.5)
     odds = np.tile(base - base[0], (train.items.size, 1))
-    centre, theta = odds[0].copy(), np.zeros(train.people.size)
+    centre = odds[0].copy()
+    theta = np.zeros(train.people.size)
     step = np.arange(size, dtype=np.float64)
     seen = np.zeros((train.items.size, size))
     np.add.at(seen, (train.item, code), 1.0)
@@ -65,10 +76,13 @@ def _looked_up(table: Array, default: Array | float, known: Array, wanted: Array
 def _run_elo(
     person: Ints, item: Ints, y: Array, learn: Array, people: int, items: int, out: Array
 ) -> None:
-    ability, difficulty = np.zeros(people), np.zeros(items)
-    person_n, item_n = np.zeros(people), np.zeros(items)
+    ability = np.zeros(people)
+    difficulty = np.zeros(items)
+    person_n = np.zeros(people)
+    item_n = np.zeros(items)
     for k in range(person.size):
-        i, j = person[k], item[k]
+        i = person[k]
+        j = item[k]
         p = 1.0 / (1.0 + np.exp(difficulty[j] - ability[i]))
         out[k] = p
         if learn[k] > 0.0:
@@ -79,7 +93,10 @@ def _run_elo(
 
 
 def elo(train: Responses, test: Responses) -> Array:
-    """Chances of 1 by ratings that move with every answer in the order of time; held-out answers are predicted as they come by."""
+    """Chances of 1 by ratings that move with every answer in the order of time.
+
+    Held-out answers are predicted as they come by.
+    """
     people, items = (
         np.array(sorted({*a.tolist(), *b.tolist()}, key=str), dtype=object)
         for a, b in ((train.people, test.people), (train.items, test.items))

@@ -16,7 +16,10 @@ from dynaesti.results.fit import Fit
 
 
 def held_out(fit: Fit, data: Any) -> Scores:
-    """Scores of a fit's predictions of answers it has not seen; for several categories log loss and a multi-category Brier score."""
+    """Scores of a fit's predictions of answers it has not seen.
+
+    For several categories log loss and a multi-category Brier score.
+    """
     more, people, items = fit._read(data)
     return scores_of(fit, more, people, items)
 
@@ -24,10 +27,13 @@ def held_out(fit: Fit, data: Any) -> Scores:
 def against_baselines(
     estimator: Estimator, pairs: Sequence[tuple[Responses, Responses]], *, static: bool = True
 ) -> Any:
-    """Held-out scores of a model beside simpler forecasts, pooled over (training, held-out) pairs: a frame.
+    """Held-out scores of a model beside simpler forecasts, pooled over (training, held-out) pairs.
 
-    Rows: constant, item + person, Elo (0/1 only), static IRT, dynamic IRT. `se` is the standard error of the log loss over people.
-    Answers to items that the training part lacks are left out, and counted in `skipped`.
+    A frame.
+
+    Rows: constant, item + person, Elo (0/1 only), static IRT, dynamic IRT. `se` is the standard
+    error of the log loss over people. Answers to items that the training part lacks are left out,
+    and counted in `skipped`.
     """
     rows: dict[str, list[Forecast]] = {}
     skipped = 0
@@ -87,7 +93,10 @@ def _forecasts(
 
 
 def compare(first: Fit, second: Fit, data: Any = None) -> Any:
-    """Two fits side by side: evidence, number of parameters, and scores on held-out answers where given: a frame."""
+    """Two fits side by side.
+
+    Evidence, number of parameters, and scores on held-out answers where given: a frame.
+    """
     rows = []
     for fit in (first, second):
         scores = None if data is None else held_out(fit, data)

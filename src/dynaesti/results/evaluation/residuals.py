@@ -15,9 +15,12 @@ from dynaesti.results.fit import Fit
 
 
 def item_fit(fit: Fit, by: str | None = None, bins: int = 5) -> Any:
-    """Infit and outfit mean squares of each item: about 1 where the model holds. `by`: "ability" or "time" splits the residuals.
+    """Infit and outfit mean squares of each item.
 
-    Each answer is predicted without itself (its cavity), so sparse data do not look better than they are.
+    About 1 where the model holds. `by`: "ability" or "time" splits the residuals.
+
+    Each answer is predicted without itself (its cavity), so sparse data do not look better than
+    they are.
     """
     r = fit.responses
     z = _standardised(fit)

@@ -23,7 +23,10 @@ MOST_VALUES = 30  # distinct responses up to which simple forecasts have categor
 
 @dataclass(frozen=True)
 class Scores:
-    """Scores of predicted chances. Lower is better for log loss and Brier, higher for AUC; IMV is against the base rate."""
+    """Scores of predicted chances.
+
+    Lower is better for log loss and Brier, higher for AUC; IMV is against the base rate.
+    """
 
     n: int
     log_loss: float
@@ -36,8 +39,12 @@ class Scores:
 
 
 def binary_scores(p: Any, y: Any, baseline: Any = None) -> Scores:
-    """Scores of chances p of y = 1. `baseline` (default: the mean of y) is what the InterModel Vigorish is counted against."""
-    chance, seen = np.clip(as_vector(p, "p"), EDGE, 1 - EDGE), as_vector(y, "y")
+    """Scores of chances p of y = 1.
+
+    `baseline` (default: the mean of y) is what the InterModel Vigorish is counted against.
+    """
+    chance = np.clip(as_vector(p, "p"), EDGE, 1 - EDGE)
+    seen = as_vector(y, "y")
     if not seen.size:
         raise InputError("scores: no answers to score")
     if chance.size != seen.size or not np.isin(seen, (0, 1)).all():
@@ -69,7 +76,9 @@ def auc(p: Array, y: Array) -> float:
 
 
 def imv(base: Array, p: Array, y: Array) -> float:
-    """InterModel Vigorish: the gain of p over a baseline in terms of a weighted coin (Domingue et al. 2021)."""
+    """InterModel Vigorish: the gain of p over a baseline in terms of a weighted coin (Domingue et
+    al. 2021).
+    """
     coins = [_coin(float(_log_chance(q, y).mean())) for q in (base, p)]
     return (coins[1] - coins[0]) / coins[0]
 
@@ -103,7 +112,10 @@ def scores_of(fit: Fit, more: Responses, people: Ints, items: Ints) -> Scores:
 
 
 def calibration(fit: Fit, data: Any, bins: int = 10) -> Any:
-    """Predicted against observed mean responses in bins of equal size, with a standard error: a frame."""
+    """Predicted against observed mean responses in bins of equal size, with a standard error.
+
+    A frame.
+    """
     more, people, items = fit._read(data)
     found = fit.predictions(more, people, items)
     return calibration_table(found.expected, found.variance, more.resp, bins, fit.frame)
@@ -111,7 +123,10 @@ def calibration(fit: Fit, data: Any, bins: int = 10) -> Any:
 
 @dataclass(frozen=True)
 class Forecast:
-    """Chances of held-out answers: of what was answered, of each category (none for amounts), and whose they are."""
+    """Chances of held-out answers.
+
+    Of what was answered, of each category (none for amounts), and whose they are.
+    """
 
     given: Array
     chances: Array
@@ -125,8 +140,11 @@ class Forecast:
 
 
 def pooled(parts: Sequence[Forecast]) -> tuple[Scores, float]:
-    """Scores over several parts, and the standard error of the log loss with answers of one person taken as one draw."""
-    given, resp = np.concatenate([p.given for p in parts]), np.concatenate([p.resp for p in parts])
+    """Scores over several parts, and the standard error of the log loss with answers of one person
+    taken as one draw.
+    """
+    given = np.concatenate([p.given for p in parts])
+    resp = np.concatenate([p.resp for p in parts])
     loss = -np.log(np.maximum(given, EDGE))
     person = np.unique(np.concatenate([p.person.astype(str) for p in parts]), return_inverse=True)[
         1
@@ -146,7 +164,10 @@ def pooled(parts: Sequence[Forecast]) -> tuple[Scores, float]:
 
 
 def person_error(values: Array, person: Ints) -> float:
-    """Standard error of a mean over answers, those of one person taken as one draw; NaN for a single person."""
+    """Standard error of a mean over answers, those of one person taken as one draw.
+
+    NaN for a single person.
+    """
     sums = np.bincount(person, values - values.mean())
     people = np.unique(person).size
     return (

@@ -17,7 +17,11 @@ MOST_FOLDS = 50
 def split(
     data: Any, share: float = 0.2, *, by: str = "random", seed: int = 0, **columns: Any
 ) -> tuple[Responses, Responses]:
-    """(training, held-out) answers: a random share of the cells; `by="last"`: each person's last ones; `"people"`: all of some people."""
+    """(training, held-out) answers.
+
+    A random share of the cells; `by="last"`: each person's last ones; `"people"`: all of some
+    people.
+    """
     responses = Responses.read(data, **columns)
     if not 0 < share < 1:
         raise InputError(f"share: {share!r} is not between 0 and 1")
@@ -26,7 +30,8 @@ def split(
     out = SPLITS[by](responses, share, as_rng(seed))
     if out.all() or not out.any():
         raise InputError(
-            f"share: {share!r} of these answers leaves nothing to {'fit' if out.all() else 'hold out'}"
+            f"share: {share!r} of these answers leaves nothing to "
+            f"{'fit' if out.all() else 'hold out'}"
         )
     return responses.part(np.flatnonzero(~out)), responses.part(np.flatnonzero(out))
 
@@ -49,7 +54,9 @@ SPLITS = {"random": _random_cells, "last": _last_answers, "people": _some_people
 
 
 def rolling(data: Any, folds: int = 3, **columns: Any) -> list[tuple[Responses, Responses]]:
-    """(training, held-out) pairs with the origin rolling on: all answers before a time, then those up to the next one.
+    """(training, held-out) pairs with the origin rolling on.
+
+    All answers before a time, then those up to the next one.
 
     The second half of the answers is cut into `folds` stretches of time with equally many.
     """
@@ -60,10 +67,8 @@ def rolling(data: Any, folds: int = 3, **columns: Any) -> list[tuple[Responses, 
     cuts[-1] = np.inf
     pairs = []
     for low, high in pairwise(cuts):
-        before, after = (
-            responses.offsets < low,
-            (responses.offsets >= low) & (responses.offsets < high),
-        )
+        before = responses.offsets < low
+        after = (responses.offsets >= low) & (responses.offsets < high)
         if before.any() and after.any():
             pairs.append(
                 (responses.part(np.flatnonzero(before)), responses.part(np.flatnonzero(after)))

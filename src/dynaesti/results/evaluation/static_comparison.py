@@ -19,7 +19,10 @@ from dynaesti.results.fit import Fit
 
 
 def compare_with_static(estimator: Estimator, fit: Fit) -> StaticComparison:
-    """The same answers with constant abilities, items begun from the fit's: each answer predicted without itself under both."""
+    """The same answers with constant abilities, items begun from the fit's.
+
+    Each answer predicted without itself under both.
+    """
     still = estimator.with_options(
         bandwidth=np.inf,
         checkpoint=None,
@@ -31,10 +34,13 @@ def compare_with_static(estimator: Estimator, fit: Fit) -> StaticComparison:
 
 
 def static_comparison_of(fit: Fit, static: Fit) -> StaticComparison:
-    """Two fits of the same answers, of which the second has constant abilities, held against each other."""
+    """Two fits of the same answers, of which the second has constant abilities, held against each
+    other.
+    """
     if len(fit.responses) != len(static.responses):
         raise InputError(
-            f"the fits are of different answers: {len(fit.responses):,} and {len(static.responses):,}"
+            f"the fits are of different answers: {len(fit.responses):,} and "
+            f"{len(static.responses):,}"
         )
     losses = [-np.log(np.maximum(one.without_each()[0].given, EDGE)) for one in (fit, static)]
     apart = losses[1] - losses[0]
@@ -49,7 +55,10 @@ def static_comparison_of(fit: Fit, static: Fit) -> StaticComparison:
 
 
 def starting_items(fit: Fit) -> dict[Any, dict[str, float]]:
-    """A fit's items for the next one to begin from; where a slope or steps are not an item's own, or the model is the user's, none."""
+    """A fit's items for the next one to begin from.
+
+    Where a slope or steps are not an item's own, or the model is the user's, none.
+    """
     table = nw.from_native(fit.items, eager_only=True)
     rows = dict(zip(fit.responses.items.tolist(), table.iter_rows(named=True), strict=True))
     out: dict[Any, dict[str, float]] = {}
@@ -79,7 +88,9 @@ def dynamic_against_static(
     seed: int = 0,
     **columns: Any,
 ) -> Any:
-    """Fit with moving and with constant abilities on the same part of the data, and score both on the rest: a frame."""
+    """Fit with moving and with constant abilities on the same part of the data, and score both on
+    the rest: a frame.
+    """
     train, test = split(data, share, by=by, seed=seed, **columns)
     still = estimator.with_options(bandwidth=np.inf)
     rows = {}
@@ -105,7 +116,10 @@ FEW = 10  # people below which a difference has no error to be held against
 
 @dataclass(frozen=True)
 class StaticComparison:
-    """A fit beside the same with constant abilities, each answer predicted without itself: log loss of both."""
+    """A fit beside the same with constant abilities, each answer predicted without itself.
+
+    Log loss of both.
+    """
 
     fit: Fit  # the static one
     dynamic_loss: float
@@ -126,8 +140,10 @@ class StaticComparison:
         gain = self.static_loss - self.dynamic_loss
         if self.people < FEW:
             return (
-                f"With {self.people} people it cannot be told whether knowing when helps (log loss {self.dynamic_loss:.4f} with moving "
-                f"and {self.static_loss:.4f} with constant abilities, each answer predicted without itself)."
+                f"With {self.people} people it cannot be told whether knowing when helps (log "
+                f"loss {self.dynamic_loss:.4f} with moving "
+                f"and {self.static_loss:.4f} with constant abilities, each answer predicted "
+                f"without itself)."
             )
         verdict = (
             "Knowing when helps"
@@ -137,6 +153,8 @@ class StaticComparison:
             else "Whether knowing when helps is not clear"
         )
         return (
-            f"{verdict}: each answer predicted without itself, the log loss is {self.dynamic_loss:.4f} with moving and "
-            f"{self.static_loss:.4f} with constant abilities (difference {gain:+.4f} ± {self.se:.4f})."
+            f"{verdict}: each answer predicted without itself, the log loss is "
+            f"{self.dynamic_loss:.4f} with moving and "
+            f"{self.static_loss:.4f} with constant abilities (difference {gain:+.4f} ± "
+            f"{self.se:.4f})."
         )

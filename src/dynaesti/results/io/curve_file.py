@@ -1,7 +1,9 @@
-"""The parts of a curve as headers and arrays, and back: every part named by its class, nothing pickled.
+"""The parts of a curve as headers and arrays, and back.
 
-A user's functions cannot be stored. Emission functions are tabulated on the latent scale around the curve; a link or mean function is
-asked for again when the file is opened.
+Every part named by its class, nothing pickled.
+
+A user's functions cannot be stored. Emission functions are tabulated on the latent scale around the
+curve; a link or mean function is asked for again when the file is opened.
 """
 
 import warnings
@@ -67,11 +69,13 @@ def read_observations(header: Header, arrays: Arrays, link: Any, mean: Any) -> O
     """The observations again; functions of the user's own must be given."""
     if header["mean"] is None and mean is None:
         raise InputError(
-            "mean: the curve was fitted with a function of time as its mean; pass it again: load(path, mean=…)"
+            "mean: the curve was fitted with a function of time as its mean; pass it again: "
+            "load(path, mean=…)"
         )
     if link is None and header["link"] not in BUILT_IN:
         raise InputError(
-            "link: the curve was fitted with functions of your own; pass them again: load(path, link=(…, …))"
+            "link: the curve was fitted with functions of your own; pass them again: load(path, "
+            "link=(…, …))"
         )
     emissions = as_emissions([_read_emission(part, arrays) for part in header["emissions"]])
     check_array(arrays["offsets"], (len(emissions),), "the times")
@@ -106,7 +110,8 @@ def read_component(
     made = GraftedCurve(
         kernel=kernel, covariance_correction=arrays.get(f"{name}.widening"), **parts
     )
-    count, whole = observations.instants.size, is_one_number(kernel, observations)
+    count = observations.instants.size
+    whole = is_one_number(kernel, observations)
     check_array(made.groups, (1 if whole else count,), "the groups of a component", "i")
     require(
         np.array_equal(made.groups, [count] if whole else np.arange(count)),
@@ -156,7 +161,8 @@ def _emission_header(
         columns = {"resp": part.resp, **dict(zip(part.names, part.params, strict=True))}
         rest = {"model": part.name}
     elif isinstance(part, Table):
-        columns, rest = {"grid": part.grid, "log_lik": part.log_lik}, {"latent": part.latent}
+        columns = {"grid": part.grid, "log_lik": part.log_lik}
+        rest = {"latent": part.latent}
     else:
         columns = vars(part)
     arrays.update({f"{name}.{key}": value for key, value in columns.items()})
@@ -180,8 +186,10 @@ def _tabulated(part: Emissions, link: Link, reach: Array) -> Table:
     blunt = int(np.sum(~(off.max(axis=1) < 1e-2)))
     if blunt:
         warnings.warn(
-            f"saving: {blunt} of {len(part)} emission functions are sharper than the table of {reach.size} points that "
-            "stands for them in the file; the curve itself is saved exactly, but updates and audits of the opened one "
+            f"saving: {blunt} of {len(part)} emission functions are sharper than the table of "
+            f"{reach.size} points that "
+            "stands for them in the file; the curve itself is saved exactly, but updates and "
+            "audits of the opened one "
             "will be off",
             DynaestiWarning,
             stacklevel=5,

@@ -1,4 +1,6 @@
-"""What a saved fit must be before anything computes with it: compiled loops trust every index, order and shape that they are handed.
+"""What a saved fit must be before anything computes with it.
+
+Compiled loops trust every index, order and shape that they are handed.
 
 All refuse with ValueError, which whoever opens the file turns into a word on the file.
 """
@@ -40,7 +42,10 @@ def check_population(kernels: Sequence[Kernel], population: Array) -> None:
 
 
 def check_items(bank: ItemBank, coding: ResponseCoding, items: int) -> None:
-    """Blocks whose rows follow each other and whose items are all there once; and the categories of their responses."""
+    """Blocks whose rows follow each other and whose items are all there once.
+
+    And the categories of their responses.
+    """
     require(
         bank.blocks
         and all(
@@ -107,7 +112,10 @@ def _check_block(block: ItemBlock, items: int, row: int) -> None:
 def check_covariance(
     bank: ItemBank, covariance: tuple[Array, ...] | None, shared: Array | None
 ) -> None:
-    """Of the items' parameters, a block each; with one more for the unit of ability, where that is known."""
+    """Of the items' parameters, a block each.
+
+    With one more for the unit of ability, where that is known.
+    """
     for block, cov in zip(bank.blocks, covariance or (), strict=covariance is not None):
         width = block.u.shape[1]
         require(
@@ -129,7 +137,8 @@ def check_options(options: Mapping[str, Any], scales: Sequence[str]) -> None:
     require(
         isinstance(options, dict) and options.get("scale") in scales, "the options are malformed"
     )
-    far, threads = options.get("farthest"), options.get("threads")
+    far = options.get("farthest")
+    threads = options.get("threads")
     require(isinstance(far, int | float) and 0 <= far <= 2 * REACH[-1], "the options are malformed")
     require(threads is None or (type(threads) is int and threads >= 1), "the options are malformed")
 

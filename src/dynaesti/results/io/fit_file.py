@@ -118,10 +118,8 @@ def read_common(
     coding = ResponseCoding(
         arrays["coding.values"], arrays["coding.table"], tuple(per_item), tuple(header["merged"])
     )
-    bank, kernels = (
-        ItemBank(blocks, AbilityScale(**header["metric"]), header["priors"]),
-        tuple(read_kernel(k) for k in header["kernels"]),
-    )
+    bank = ItemBank(blocks, AbilityScale(**header["metric"]), header["priors"])
+    kernels = tuple(read_kernel(k) for k in header["kernels"])
     check_labels(items, "the items")
     check_items(bank, coding, items.size)
     check_covariance(bank, covariance, arrays.get("shared"))
@@ -223,7 +221,8 @@ def _tagged(label: Any, name: str) -> Any:
     if isinstance(label, date):
         return {"date": label.isoformat()}
     raise InputError(
-        f"{name}: a label of type {type(label).__name__} cannot be saved; use numbers, text or dates"
+        f"{name}: a label of type {type(label).__name__} cannot be saved; use numbers, text or "
+        f"dates"
     )
 
 

@@ -6,7 +6,10 @@ import numpy as np
 
 from dynaesti.errors import MissingExtraError
 
-INK, BAND, POINT = "#0b5394", "#9fc5e8", "#444444"  # distinct in grey and to the colour-blind
+# distinct in grey and to the colour-blind
+INK = "#0b5394"
+BAND = "#9fc5e8"
+POINT = "#444444"
 
 
 def plot_curve(data: dict[str, Any], level: float, ax: Any = None) -> Any:
@@ -58,7 +61,10 @@ COLOURS = (
 
 
 def plot_curves(frame: Any, level: float, ax: Any = None, answers: Any = None) -> Any:
-    """Abilities over time of several people, each with a band; answers as triangles, filled by how good they were."""
+    """Abilities over time of several people, each with a band.
+
+    Answers as triangles, filled by how good they were.
+    """
     import narwhals as nw
 
     ax = _axes() if ax is None else ax
@@ -151,7 +157,8 @@ def plot_wright(data: dict[str, Any], ax: Any = None) -> Any:
     edges = np.linspace(both.min(), both.max(), 37)
     up, _ = np.histogram(data["people"], edges)
     down, _ = np.histogram(items, edges)
-    width, centre = edges[1] - edges[0], 0.5 * (edges[1:] + edges[:-1])
+    width = edges[1] - edges[0]
+    centre = 0.5 * (edges[1:] + edges[:-1])
     ax.bar(
         centre,
         up / max(up.max(), 1),

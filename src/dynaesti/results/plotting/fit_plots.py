@@ -26,14 +26,18 @@ class FitPlots:
         """Abilities over time: the frame that `curves` draws."""
         fit = self.fit
         if at is None:
-            low, high = fit.responses.clock_times.min(), fit.responses.clock_times.max()
+            low = fit.responses.clock_times.min()
+            high = fit.responses.clock_times.max()
             at = fit._restored(np.linspace(low, high, 200))
         return fit.ability(at, ids, level=level)
 
     def curves(
         self, ids: Any, at: Any = None, level: float = 0.7, ax: Any = None, *, answers: bool = False
     ) -> Any:
-        """Ability curves of some people with their bands; `answers` marks where they answered, up for a success and down for none."""
+        """Ability curves of some people with their bands.
+
+        `answers` marks where they answered, up for a success and down for none.
+        """
         from dynaesti.results.plotting.draw import plot_curves
 
         return plot_curves(
@@ -41,15 +45,21 @@ class FitPlots:
         )
 
     def answers_data(self, ids: Any) -> Any:
-        """The answers of some people and the ability there: a frame id, time, item, resp, mean, share (of the way to the best response)."""
-        fit, r = self.fit, self.fit.responses
+        """The answers of some people and the ability there.
+
+        A frame id, time, item, resp, mean, share (of the way to the best response).
+        """
+        fit = self.fit
+        r = self.fit.responses
         people = index_of(r.people, as_list(ids), "ids")
         rows = np.concatenate([np.arange(r.person_start[p], r.person_start[p + 1]) for p in people])
-        low, high = np.full(r.items.size, np.inf), np.full(r.items.size, -np.inf)
+        low = np.full(r.items.size, np.inf)
+        high = np.full(r.items.size, -np.inf)
         np.minimum.at(low, r.item, r.resp)
         np.maximum.at(high, r.item, r.resp)
         span = np.maximum(high - low, 1e-12)
-        labels, items = r.people.tolist(), r.items.tolist()
+        labels = r.people.tolist()
+        items = r.items.tolist()
         return make_frame(
             {
                 "id": [labels[p] for p in r.person[rows]],
@@ -65,7 +75,10 @@ class FitPlots:
         )
 
     def many_data(self, points: int = 60) -> Any:
-        """Everyone's curve between their first and last answer: the frame that `many` draws (id, time, mean)."""
+        """Everyone's curve between their first and last answer.
+
+        The frame that `many` draws (id, time, mean).
+        """
         fit = self.fit
         first, last = fit.answers.spans
         offsets = first[:, None] + (last - first)[:, None] * np.linspace(0, 1, points)
@@ -81,19 +94,26 @@ class FitPlots:
         )
 
     def many(self, highlight: Any = (), ax: Any = None) -> Any:
-        """All curves at once in grey, their median over time, and some people highlighted: the paper's golf figure."""
+        """All curves at once in grey, their median over time, and some people highlighted.
+
+        The paper's golf figure.
+        """
         from dynaesti.results.plotting.draw import plot_many
 
         return plot_many(self.many_data(), as_list(highlight), ax)
 
     def item_data(self, item: Any, points: int = 200) -> dict[str, Any]:
-        """Chances of each category over ability, as `item` draws them (the mean response for amounts)."""
-        fit, number = self.fit, index_of(self.fit.responses.items, [item], "item")
+        """Chances of each category over ability, as `item` draws them (the mean response for
+        amounts).
+        """
+        fit = self.fit
+        number = index_of(self.fit.responses.items, [item], "item")
         ability = np.linspace(fit.shift - 3.5 * fit.gain, fit.shift + 3.5 * fit.gain, points)
         theta = fit.bank.ability_scale.theta((ability - fit.shift) / fit.gain)
         block_of, place = fit.bank.index_in_blocks()
         block = fit.bank.blocks[int(block_of[number[0]])]
-        u, values = block.u[place[number]], block.values[place[number]]
+        u = block.u[place[number]]
+        values = block.values[place[number]]
         if not block.model.categorical:
             return {
                 "ability": ability,
@@ -127,8 +147,11 @@ class FitPlots:
         return plot_information(self.information_data(), ax)
 
     def information_over_time_data(self, bins: int = 24, points: int = 61) -> dict[str, Any]:
-        """Information that the answers of each stretch of time hold, per person answering then, over ability: (stretches, abilities)."""
-        fit, r = self.fit, self.fit.responses
+        """Information that the answers of each stretch of time hold, per person answering then,
+        over ability: (stretches, abilities).
+        """
+        fit = self.fit
+        r = self.fit.responses
         ability = np.linspace(fit.shift - 3 * fit.gain, fit.shift + 3 * fit.gain, points)
         edges = np.linspace(r.clock_times.min(), r.clock_times.max(), bins + 1)
         stretch = np.clip(np.searchsorted(edges, r.clock_times, side="right") - 1, 0, bins - 1)
@@ -150,8 +173,11 @@ class FitPlots:
         return plot_information_over_time(self.information_over_time_data(), ax)
 
     def wright_data(self) -> dict[str, Any]:
-        """Average ability of each person and location of each item (NaN where it lies beyond the scale), as `wright` draws them."""
-        fit, r = self.fit, self.fit.responses
+        """Average ability of each person and location of each item (NaN where it lies beyond the
+        scale), as `wright` draws them.
+        """
+        fit = self.fit
+        r = self.fit.responses
         mean = fit.marginals(r.person, r.clock_times).mean(BUILT_IN["identity"])
         return {
             "people": np.bincount(r.person, mean, r.people.size)
@@ -166,8 +192,12 @@ class FitPlots:
         return plot_wright(self.wright_data(), ax)
 
     def calibration_data(self, bins: int = 10) -> Any:
-        """Predicted and observed mean responses, each answer predicted without itself: a frame predicted, observed, se, n."""
-        found, seen = self.fit.without_each()[0], self.fit.responses.resp
+        """Predicted and observed mean responses, each answer predicted without itself.
+
+        A frame predicted, observed, se, n.
+        """
+        found = self.fit.without_each()[0]
+        seen = self.fit.responses.resp
         return calibration_table(found.expected, found.variance, seen, bins, self.fit.frame)
 
     def calibration(self, ax: Any = None) -> Any:
@@ -178,7 +208,10 @@ class FitPlots:
 
 
 def calibration_table(expected: Any, variance: Any, seen: Any, bins: int, kind: str | None) -> Any:
-    """Predicted against observed mean responses in bins of equal size, with a standard error: a frame."""
+    """Predicted against observed mean responses in bins of equal size, with a standard error.
+
+    A frame.
+    """
     order = np.argsort(expected, kind="stable")
     parts = np.array_split(order, min(whole_number(bins, "bins", 1), order.size))
     return make_frame(
