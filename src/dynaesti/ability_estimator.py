@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from functools import cached_property
 from os import PathLike, fspath
 from typing import Any, overload
 
@@ -25,23 +25,17 @@ from dynaesti.core import (
 from dynaesti.data import Labels, Responses
 from dynaesti.errors import ConvergenceWarning, HealthWarning, InputError
 from dynaesti.estimation import (
-    Checkpoint,
     EMSchedule,
+    EMSettings,
     OnIteration,
-    PeopleInMemory,
-    PriorMixture,
     ProgressLine,
     ResponseCoding,
     ResponseCounts,
     build_bank,
     build_coding,
-    build_site_layout,
-    count_responses,
-    fingerprint,
     given_items,
     in_full,
     initial_signed_slopes,
-    person_weights,
     resolve_item_models,
 )
 from dynaesti.model import (
@@ -53,18 +47,14 @@ from dynaesti.model import (
     Kernel,
     named_kernel,
 )
-from dynaesti.results import Fit, is_positively_oriented, reflected
+from dynaesti.results import Fit, ResponsesInMemory, ResponseSource
 from dynaesti.sharded import (
-    CountResponsesTask,
     Executor,
-    PeopleInShards,
-    ShardContext,
+    ResponsesInShards,
     ShardedFit,
     Shards,
     ThreadExecutor,
     is_shards,
-    orient_shards,
-    sum_results,
 )
 
 OPTIONS = (
@@ -88,14 +78,14 @@ OPTIONS = (
     "every",
     "executor",
 )
-ASIDE = (
+RUNTIME_OPTIONS = (
     "threads",
     "progress",
     "checkpoint",
     "every",
     "executor",
 )  # options that the answer does not depend on
-SIGNED = 2_000_000  # sites of the people by whom it is judged which items run backwards
+ORIENTATION_SITES = 2_000_000  # sites of the people by whom it is judged which items run backwards
 CLOCKS = ("calendar", "person")
 SCALES = ("abilities", "items")
 DIRECTIONS = ("positive", "free")
@@ -288,169 +278,92 @@ class DynAEsti:
         a folder of shards (see `prepare`) it streams them and returns a `ShardedFit`, kept in the
         folder `out` (default: the shards' name with "-fit").
         """
-        if is_shards(data):
-            if any(name is not None for name in (id, item, resp, time, weight, model)):
-                raise InputError("shards: their columns were named when they were prepared")
-            return self._fit_shards(
-                data if isinstance(data, Shards) else Shards.open(fspath(data)), out
-            )
+        columns = {
+            "id": id,
+            "item": item,
+            "resp": resp,
+            "time": time,
+            "weight": weight,
+            "model": model,
+        }
+        if not is_shards(data):
+            return self._estimate(self._memory_source(data, columns, out))
+        if any(name is not None for name in columns.values()):
+            raise InputError("shards: their columns were named when they were prepared")
+        shards = data if isinstance(data, Shards) else Shards.open(fspath(data))
+        return self.fit_shards(shards, out)
+
+    def _memory_source(
+        self, data: Any, columns: Mapping[str, str | None], out: Any
+    ) -> ResponsesInMemory:
+        """Responses of a frame, file or list, in memory."""
         if out is not None:
             raise InputError(
                 "out: only a fit of shards has a folder; save others with fit.save(path)"
             )
         if self.executor is not None:
             raise InputError(
-                "engine: it works on shards; make them with dynaesti.prepare(data, folder)"
+                "executor: it works on shards; make them with dynaesti.prepare(data, folder)"
             )
+        named: dict[str, Any] = dict(columns)
         responses = Responses.read(
-            data,
-            id=id,
-            item=item,
-            resp=resp,
-            time=time,
-            weight=weight,
-            model=model,
-            unit=self.unit,
-            clock=self.clock,
-            timeless=self.kernel.static,
+            data, **named, unit=self.unit, clock=self.clock, timeless=self.kernel.static
         )
-        models = self._models(responses.items, responses.models)
-        response_counts = count_responses(responses, models)
-        coding = build_coding(
-            responses.items, models, response_counts, self.rare, self.priors is not None
-        )
-        bank = self._bank(responses.items, coding, response_counts)
-        people = PeopleInMemory(build_site_layout(responses, coding, bank), self.threads)
-        if any(m.signed for m in models):
-            slopes = initial_signed_slopes(
-                responses.take(people.person_summary.sample(SIGNED)), coding
-            )
-            bank = self._bank(responses.items, coding, response_counts, slopes)
-        listen = self._listener()
-        saved = (
-            None
-            if self.checkpoint is None
-            else Checkpoint(self.checkpoint, fingerprint(responses, self._choices()), self.every)
-        )
-        fitted = EMSchedule(
-            people,
-            self.kernel,
-            self.iterations,
-            self.tolerance,
-            self.threads,
-            listen,
-            saved,
-            self.standard_errors,
-        ).run(bank)
-        if saved is not None:
-            saved.done()
-        made = Fit(
-            **vars(fitted.common(coding, self._kept())),
-            responses=responses,
-            grafts=people.grafted,
-            weights=person_weights(fitted.priors.share, people.grafted),
-        )
-        made = made if is_positively_oriented(made, self.orient, made) else reflected(made)
-        self._tell(made, listen)
-        return made
+        return ResponsesInMemory(responses, self.threads, self.checkpoint, self.every)
 
-    def _fit_shards(
+    def fit_shards(
         self, shards: Shards, out: str | PathLike[str] | None, earlier: ShardedFit | None = None
     ) -> ShardedFit:
-        """The same stages over shards.
-
-        Everything about people stays in the folder. `earlier`: a fit of nearly the same answers.
-        """
+        """A fit of shards, in a folder of its own; `earlier`: a fit of nearly the same responses, to start from."""
         run = Folder(f"{shards.folder.rstrip('/')}-fit" if out is None else fspath(out))
         with exclusive_lock(run.path(LOCK), run.root):
-            return self._fit_into(run, shards, earlier)
+            if earlier is None and run.exists(FIT_NAME) and not run.exists(CHECKPOINT):
+                raise InputError(
+                    f"out: {run.root} holds a fit already; name another folder, or remove it"
+                )
+            if self.unit is not None:
+                raise InputError("unit: it was stated when the shards were prepared")
+            if not (self.kernel.static or shards.columns.get("time")):
+                raise InputError(
+                    "the shards have no times: fit one constant ability per person (bandwidth=inf)"
+                )
+            executor = self.executor or ThreadExecutor(self.threads)
+            source = ResponsesInShards(shards, run, self.clock, executor, self._reporter, earlier)
+            made: ShardedFit = self._estimate(source)
+            return made
 
-    def _fit_into(self, run: Folder, shards: Shards, earlier: ShardedFit | None) -> ShardedFit:
-        if earlier is None and run.exists(FIT_NAME) and not run.exists(CHECKPOINT):
-            raise InputError(
-                f"out: {run.root} holds a fit already; name another folder, or remove it"
-            )
-        if self.unit is not None or not (self.kernel.static or shards.columns.get("time")):
-            raise InputError(
-                "unit: it was stated when the shards were prepared"
-                if self.unit is not None
-                else "the shards have no times: fit one constant ability per person (bandwidth=inf)"
-            )
-        executor = self.executor or ThreadExecutor(self.threads)
-        models = self._models(shards.items, shards.models)
-        busy = [k for k, part in enumerate(shards.parts) if part.people]
-        response_counts: ResponseCounts = executor.run(
-            CountResponsesTask(shards, models), busy, sum_results
-        )
-        coding = build_coding(
-            shards.items, models, response_counts, self.rare, self.priors is not None
-        )
-        bank = self._bank(shards.items, coding, response_counts)
-        listen = self._listener()
-        people = PeopleInShards(
-            ShardContext(shards, coding, bank, self.clock, run),
-            executor,
-            listen.shard if isinstance(listen, ProgressLine) else None,
-            None if earlier is None else earlier.versions,
-        )
-        known = None
-        if earlier is not None:
-            bank = bank.warm_started(
-                earlier.bank.reflected() if earlier.is_reflected else earlier.bank
-            )
-            known = PriorMixture(
-                earlier.kernels, np.log(np.maximum(earlier.population, 1e-12)), earlier.population
-            )
+    def _estimate(self, source: ResponseSource) -> Any:
+        """The one pipeline, wherever the responses are kept: items, their start, EM, the result."""
+        models = self._models(source.items, source.item_models)
+        counts = source.response_counts(models)
+        coding = build_coding(source.items, models, counts, self.rare, self.priors is not None)
+        bank = self._bank(source.items, coding, counts)
+        people = source.people(coding, bank)
+        if source.earlier_bank is not None:
+            bank = bank.warm_started(source.earlier_bank)
         elif any(m.signed for m in models):
-            bank = self._bank(
-                shards.items,
-                coding,
-                response_counts,
-                initial_signed_slopes(
-                    people.responses(people.person_summary.sample(SIGNED)), coding
-                ),
-            )
-        saved = Checkpoint(run.path(CHECKPOINT), shards.fingerprint(self._choices()), 0.0)
-        if isinstance(listen, ProgressLine):
-            listen.say(
-                f"{shards.rows:,} answers of {shards.people:,} people to {shards.items.size:,} "
-                f"items in {len(shards)} shards, on "
-                f"{executor.describe()}; {people.needs(bank)}"
-            )
-        fitted = EMSchedule(
+            chosen = people.person_summary.sample(ORIENTATION_SITES)
+            slopes = initial_signed_slopes(source.responses_of(chosen), coding)
+            bank = self._bank(source.items, coding, counts, slopes)
+        checkpoint = source.checkpoint(self._fingerprint_options())
+        report = self._reporter
+        if isinstance(report, ProgressLine):
+            source.announce(report, bank)
+        schedule = EMSchedule(
             people,
             self.kernel,
-            self.iterations,
-            self.tolerance,
+            EMSettings(max_iterations=self.iterations, tolerance=self.tolerance),
             self.threads,
-            listen,
-            saved,
+            report,
+            checkpoint,
             self.standard_errors,
-            known,
-        ).run(bank)
-        common = fitted.common(coding, self._kept())
-        made = ShardedFit(
-            **vars(common),
-            shards=shards,
-            run=run,
-            versions=people.versions,
-            is_reflected=False,
-            clock=self.clock,
-            span=(
-                float(people.person_summary.first.min()),
-                float(people.person_summary.last.max()),
-            ),
-            log_evidence=fitted.point.log_evidence,
-            n_unconverged=fitted.point.n_unconverged,
-            answered=response_counts.number,
+            source.earlier_priors,
         )
-        if earlier is not None:
-            made = replace(made, batches=earlier.batches)
-        made = orient_shards(made, self.orient)
-        made.save()
-        saved.done()
-        people.clean(made.versions)
-        self._tell(made, listen)
+        estimate = schedule.run(bank)
+        made = source.result(estimate, coding, self._stored_options(), self.orient)
+        if checkpoint is not None:
+            checkpoint.done()
+        self._warn_about(made)
         return made
 
     def _bank(
@@ -471,10 +384,11 @@ class DynAEsti:
             self.population,
         )
 
-    def _listener(self) -> OnIteration | None:
+    @cached_property
+    def _reporter(self) -> OnIteration | None:
         return ProgressLine(self.tolerance) if self.progress is True else self.progress or None
 
-    def _kept(self) -> dict[str, Any]:
+    def _stored_options(self) -> dict[str, Any]:
         """The options that a fit remembers."""
         return {
             "scale": self.scale,
@@ -486,32 +400,31 @@ class DynAEsti:
             "tolerance": self.tolerance,
         }
 
-    def _tell(self, made: Fit | ShardedFit, listen: OnIteration | None) -> None:
-        """The verdict."""
-        if isinstance(listen, ProgressLine):
-            listen.close(
-                f"{'came to rest' if made.converged else 'did not come to rest'} after "
-                f"{len(made.trace)} steps, log evidence "
-                f"{made.log_evidence:,.1f}"
+    def _warn_about(self, made: Fit | ShardedFit) -> None:
+        """The verdict, and warnings."""
+        if isinstance(self._reporter, ProgressLine):
+            self._reporter.close(
+                f"{'converged' if made.converged else 'did not converge'} after "
+                f"{len(made.trace)} iterations, log evidence {made.log_evidence:,.1f}"
             )
         if made.cautions:
             warnings.warn(" ".join(made.cautions), HealthWarning, stacklevel=3)
         if not made.converged:
             warnings.warn(
-                f"the fit did not come to rest within {self.iterations} steps (last change "
+                f"the fit did not converge within {self.iterations} iterations (last change "
                 f"{made.trace[-1].change:.2g} standard "
                 "errors); raise iterations, or look at fit.history",
                 ConvergenceWarning,
                 stacklevel=3,
             )
 
-    def _choices(self) -> dict[str, str]:
+    def _fingerprint_options(self) -> dict[str, str]:
         """The options that the answer depends on, in words."""
         given = {name: given_items(getattr(self, name), name) for name in ("fixed", "start")}
         return {
             name: in_full(given.get(name, getattr(self, name)))
             for name in ("model", *OPTIONS)
-            if name not in ASIDE
+            if name not in RUNTIME_OPTIONS
         }
 
     def _models(self, items: Labels, named: Labels | None) -> tuple[ItemModel, ...]:
@@ -551,7 +464,7 @@ def refit_items(
     """
     if not isinstance(fit, ShardedFit):
         raise InputError(
-            f"refresh: expected a fit of shards, got {type(fit).__name__}; fit the whole of other "
+            f"refit_items: expected a fit of shards, got {type(fit).__name__}; fit the whole of other "
             f"data again"
         )
     kept = fit.options
@@ -573,7 +486,7 @@ def refit_items(
         executor=executor,
     )
     with exclusive_lock(fit.run.path(LOCK), fit.run.root, wait=LOCK_TIMEOUT):
-        fit._check_current()
-        made = again._fit_shards(fit.shards, fit.run.root, fit)
-        made.renew_abilities(executor=executor)
+        fit.check_current()
+        made = again.fit_shards(fit.shards, fit.run.root, fit)
+        made.rewrite_abilities(executor=executor)
     return made

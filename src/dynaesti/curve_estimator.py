@@ -7,28 +7,28 @@ from typing import Any
 
 import numpy as np
 
-from dynaesti.core import Array, single_blas_thread, whole_number
+from dynaesti.core import Array, row_of_entries, single_blas_thread, softmax, whole_number
 from dynaesti.data import frame_kind
 from dynaesti.errors import BandwidthWarning, InputError
 from dynaesti.estimation import HyperGrid, curve_grid, estimate_population_weights, refine_grid
 from dynaesti.inference import (
     SOLVERS,
+    CurveData,
     GraftedCurve,
-    ManyGrafted,
+    GraftedCurves,
     Observations,
-    Ragged,
     SolverName,
-    build_ragged,
     cross_validate,
-    graft_components,
+    graft_kernels,
     graft_many,
+    group_by_curve,
     leave_one_out_densities,
     observe,
     rough_scale,
     unit_scale,
 )
 from dynaesti.model import METHODS, RBF, BandwidthKernel, Kernel, Level, Periodic, as_kernel
-from dynaesti.results import Curve, Curves, from_components, softmax, told_many, warn_if_unconverged
+from dynaesti.results import Curve, Curves, from_components, told_many, warn_if_unconverged
 
 LEVEL_REACH = 3.0  # a learned mean may lie so many spreads from the rough one
 TABLE_REACH = 24.0  # spreads either side of it that tabulated rows cover
@@ -115,10 +115,10 @@ class CurvFiFE:
         typical span; with `pool` the population's distribution over the grid is learned too.
         Picking methods ("evidence", "loo", "cv") belong to single fits.
         """
-        observations, kernel, spread, unit = self._settle_scale(
+        observations, kernel, spread, unit = self._resolve_scale(
             observe(times, emissions, self.link)
         )
-        data = build_ragged(groups, observations)
+        data = group_by_curve(groups, observations)
         space = curve_grid(kernel, *_typical(data), unit, spread)
         if space.axes and self.method != "learn":
             raise InputError(
@@ -127,10 +127,10 @@ class CurvFiFE:
             )
         workers = None if threads is None else whole_number(threads, "threads", 1)
 
-        def weigh(fits: list[ManyGrafted], log_mass: Array) -> Array:
+        def weigh(fits: list[GraftedCurves], log_mass: Array) -> Array:
             return np.asarray(
                 estimate_population_weights(
-                    np.array([fit.log_evidence for fit in fits]), log_mass, pool
+                    np.array([fit.ep.log_evidence for fit in fits]), log_mass, pool
                 )[0].mean(axis=1)
             )
 
@@ -142,7 +142,7 @@ class CurvFiFE:
         fits = tuple(e.result for e in found)
         masses = np.array([e.log_mass for e in found])
         weights, population = estimate_population_weights(
-            np.array([fit.log_evidence for fit in fits]), masses, pool
+            np.array([fit.ep.log_evidence for fit in fits]), masses, pool
         )
         warn_at_edge(space, [fit.kernel for fit in fits], population)
         method = "learn" if space.axes else "given"
@@ -151,12 +151,12 @@ class CurvFiFE:
         )
 
     def _fit(self, observations: Observations, frame: str | None) -> Curve:
-        observations, kernel, spread, unit = self._settle_scale(observations)
+        observations, kernel, spread, unit = self._resolve_scale(observations)
         first, last = observations.span
         kernel = kernel.place(first, last)
         space = curve_grid(kernel, last - first, observations.typical_gap(), unit, spread)
         if not space.axes:
-            component = graft_components(observations, [kernel], self.solver)
+            component = graft_kernels(observations, [kernel], self.solver)
             curve = from_components(observations, component, [0.0], "given", frame, self.solver)
         elif self.method == "learn":
             curve = self._average(observations, space, frame)
@@ -164,7 +164,9 @@ class CurvFiFE:
             curve = self._pick(observations, space, frame)
         return warn_if_unconverged(curve.refined_if_possible() if self.refine else curve)
 
-    def _settle_scale(self, observations: Observations) -> tuple[Observations, Kernel, float, bool]:
+    def _resolve_scale(
+        self, observations: Observations
+    ) -> tuple[Observations, Kernel, float, bool]:
         """Mean and amplitude: 0 and 1 where the paper's argument holds, else a wide level around a
         rough location.
         """
@@ -188,7 +190,7 @@ class CurvFiFE:
             return softmax(log_mass + np.array([c.log_evidence for c in components]))
 
         found = refine_grid(
-            space, lambda kernels: graft_components(observations, kernels, self.solver), weigh
+            space, lambda kernels: graft_kernels(observations, kernels, self.solver), weigh
         )
         curve = from_components(
             observations,
@@ -225,7 +227,7 @@ class CurvFiFE:
         self, observations: Observations, kernels: list[Kernel]
     ) -> list[tuple[GraftedCurve, float]]:
         """Each kernel grafted, with the criterion that picks among them."""
-        made = graft_components(observations, kernels, self.solver)
+        made = graft_kernels(observations, kernels, self.solver)
         if self.method == "evidence":
             return [(c, c.log_evidence) for c in made]
         if self.method == "loo":
@@ -242,13 +244,13 @@ class CurvFiFE:
         )
 
 
-def _typical(data: Ragged) -> tuple[float, float]:
+def _typical(data: CurveData) -> tuple[float, float]:
     """Median span and gap of the curves that have any."""
-    first, last = data.spans()
+    layout = data.layout
+    first, last = layout.spans
     spans = (last - first)[last > first]
-    gaps = np.diff(data.times)[
-        np.diff(np.searchsorted(data.site_start, np.arange(data.times.size), side="right")) == 0
-    ]
+    within = np.diff(row_of_entries(layout.site_start)) == 0
+    gaps = np.diff(layout.times)[within]
     if not spans.size:
         return 0.0, 1.0
     return float(np.median(spans)), float(min(np.median(gaps), np.median(spans) / 20))

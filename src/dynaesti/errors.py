@@ -12,6 +12,10 @@ class InputError(DynaestiError, ValueError):
     """Times, options or arrays that cannot be used as they are."""
 
 
+class NeedsFunctionError(InputError):
+    """A saved curve or fit rests on a function of the user's own, which no file can hold; pass it again to `load`."""
+
+
 class EmissionError(InputError):
     """An emission whose likelihood is impossible everywhere, not a number, or raised an error
     itself.

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from dynaesti.core import FIT_NAME, Folder, is_address, open_archive
-from dynaesti.errors import DynaestiError, InputError, StorageError
+from dynaesti.errors import DynaestiError, InputError, NeedsFunctionError, StorageError
 from dynaesti.model import ItemModel
 from dynaesti.results import Fit, open_curve, read_fit
 from dynaesti.sharded import load_sharded, open_sharded
@@ -33,9 +33,9 @@ def load(
         raise InputError(f"path: expected a file name, got {path!r}")
     try:
         return _opened(fspath(path), link, mean, models, connect)
+    except NeedsFunctionError:
+        raise
     except InputError as error:
-        if str(error).startswith(("link:", "mean:", "models:")):
-            raise
         raise StorageError(f"{path}: damaged, its data do not pass the checks ({error})") from error
     except (DynaestiError, MemoryError):
         raise
@@ -63,5 +63,5 @@ def _opened(
     return (
         open_curve(header, arrays, link, mean)
         if kind == "curve"
-        else Fit(**vars(read_fit(header, arrays, models)))
+        else Fit(**read_fit(header, arrays, models))
     )

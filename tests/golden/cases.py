@@ -124,7 +124,7 @@ def of_curve(curve: Any) -> Arrays:
         "slope": np.asarray(curve.derivative(at).mean),
     }
     for k, part in enumerate(parts):
-        sites = getattr(part, "sites", part)
+        sites = part.ep.sites if hasattr(part, "ep") else part
         out[f"precision{k}"], out[f"shift{k}"] = sites.precision, sites.shift
     return out
 

@@ -137,7 +137,7 @@ def _of_shards(args: argparse.Namespace, folder: Path) -> int:
         "log_evidence": fit.log_evidence,
         "scale": fit.scale.name,
         "unit": shards.unit,
-        "movement": fit.movement(),
+        "movement": fit.variance_components(),
     }
     if args.json:
         print(as_json(facts))
@@ -203,7 +203,7 @@ def finish(
                     "log_evidence": fit.log_evidence,
                     "scale": fit.scale.name,
                     "unit": responses.unit,
-                    "movement": fit.movement(),
+                    "movement": fit.variance_components(),
                     "static": None if static_comparison is None else static_comparison.facts(),
                     "notes": list(responses.notes),
                     "health": list(fit.health.sentences),
@@ -267,13 +267,13 @@ def ability_table(fit: Any) -> Any:
     """Everyone at the instants of their answers, or on a grid where these are very many."""
     import numpy as np
 
-    if fit.answers.times.size <= MOST_INSTANTS:
+    if fit.sites.layout.times.size <= MOST_INSTANTS:
         return fit.ability()
     times = fit.responses.clock_times
     tell(
         [
-            f"{fit.answers.times.size:,} instants are too many for a table; abilities are told at "
+            f"{fit.sites.layout.times.size:,} instants are too many for a table; abilities are told at "
             f"{GRID} times"
         ]
     )
-    return fit.ability(fit._restored(np.linspace(times.min(), times.max(), GRID)))
+    return fit.ability(fit.from_clock(np.linspace(times.min(), times.max(), GRID)))

@@ -53,7 +53,7 @@ def further_responses(
     args: argparse.Namespace, fit: Fit | ShardedFit, *, unanswered: bool = False
 ) -> Responses:
     """Further answers in the columns of a fit, or in those that the command line names."""
-    like = fit.like
+    like = fit.response_template
     names = {key: getattr(args, key) or like.columns.get(key) for key in COLUMNS}
     unit = args.unit or (None if like.axis.stamps else like.unit)
     more = _read(
@@ -205,12 +205,12 @@ def asked_times(fit: Fit | ShardedFit, args: argparse.Namespace) -> Any:
     if args.at is not None:
         return parsed_times(args.at)
     if args.grid is not None:
-        return fit._restored(np.linspace(*fit.ends, args.grid))
+        return fit.from_clock(np.linspace(*fit.time_range, args.grid))
     if args.now:
-        if fit.like.axis.stamps and fit.like.clock == "calendar":
+        if fit.response_template.axis.stamps and fit.response_template.clock == "calendar":
             return np.array([np.datetime64("now", "ns")])
         tell(["times are numbers, so now is the last one in the data"])
-        return fit._restored(np.array([fit.ends[1]]))
+        return fit.from_clock(np.array([fit.time_range[1]]))
     return None
 
 

@@ -236,9 +236,10 @@ def _unknown(fit: Fit, more: Responses, drop: bool) -> Responses:
     import numpy as np
 
     from dynaesti.data import try_index_of
+    from dynaesti.results import repeated
 
     known = np.flatnonzero(try_index_of(fit.item_labels, more.items.tolist())[more.item] >= 0)
-    again = known[fit.repeated(more.part(known))] if known.size else known
+    again = known[repeated(fit, more.part(known))] if known.size else known
     if again.size and not drop:
         tell(
             [

@@ -1,4 +1,5 @@
 from .acceleration import AndersonAcceleration as AndersonAcceleration
+from .acceleration import anderson_step as anderson_step
 from .archive import Arrays as Arrays
 from .archive import Header as Header
 from .archive import atomic_path as atomic_path
@@ -22,9 +23,17 @@ from .linalg import dot as dot
 from .linalg import symmetric_root as symmetric_root
 from .locks import LOCK_TIMEOUT as LOCK_TIMEOUT
 from .locks import exclusive_lock as exclusive_lock
+from .numerics import softmax as softmax
 from .parallel import chunks as chunks
 from .parallel import run_in_threads as run_in_threads
 from .parallel import single_blas_thread as single_blas_thread
+from .quadrature import gauss_hermite as gauss_hermite
+from .ragged import Ragged as Ragged
+from .ragged import last_of_rows as last_of_rows
+from .ragged import row_of_entries as row_of_entries
+from .ragged import starts_of as starts_of
+from .ragged import starts_of_runs as starts_of_runs
+from .ragged import take_rows as take_rows
 from .run_folder import ABILITIES as ABILITIES
 from .run_folder import CHECKPOINT as CHECKPOINT
 from .run_folder import FIT_NAME as FIT_NAME

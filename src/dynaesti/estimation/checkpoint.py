@@ -1,9 +1,9 @@
-"""Interrupted fits: marks on disk, from which a fit goes on and gives the same answer."""
+"""Checkpoints of EM on disk, from which an interrupted fit goes on to the same answer."""
 
 import posixpath
 import time
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from os import PathLike, fspath
 from pathlib import Path
@@ -18,12 +18,31 @@ from dynaesti.estimation.em import EMState, IterationRecord
 from dynaesti.estimation.population import PriorMixture
 from dynaesti.model import AbilityScale, CustomItemModel, ItemBank, kernel_header, read_kernel
 
-NUMBERS = ("stage", "step", "settle", "quiet", "best", "last", "jumped", "farthest")
+# numbers of a state, and what they are called in the file
+NUMBERS = {
+    "stage": "stage",
+    "iteration": "step",
+    "ep_tolerance": "settle",
+    "small_steps": "quiet",
+    "best_objective": "best",
+    "last_objective": "last",
+    "is_extrapolated": "jumped",
+    "max_abs_ability": "farthest",
+}
 BLOCK = ("u", "prior_mean", "prior_sd")
 
 
 class Checkpoint:
-    """A file that holds a fit's last mark, written at most every so many seconds."""
+    """A file that holds the last state of EM, written at most every so many seconds.
+
+    Parameters
+    ----------
+    path : path
+    fingerprint : str
+        Of data and options: a checkpoint of others is refused.
+    every : float
+        Seconds between writes.
+    """
 
     def __init__(self, path: str | PathLike[str], fingerprint: str, every: float = 20.0) -> None:
         if not isinstance(path, str | PathLike) or not fspath(path):
@@ -31,74 +50,70 @@ class Checkpoint:
         if Path(path).is_dir():
             raise InputError(f"checkpoint: {fspath(path)} is a folder; name a file in it")
         folder, name = posixpath.split(fspath(path).replace("\\", "/"))
-        self.place = Folder(folder or ".")
+        self.folder = Folder(folder or ".")
         self.name = name
         self.every = every
         self.written = time.monotonic()
-        self.print = fingerprint
+        self.fingerprint = fingerprint
 
     @property
     def path(self) -> str:
         """Where the file lies."""
-        return self.place.path(self.name)
+        return self.folder.path(self.name)
 
-    def __call__(self, mark: EMState) -> None:
-        """Write the mark, if the last one is old enough."""
+    def __call__(self, state: EMState) -> None:
+        """Write the state, if the last one is old enough."""
         if time.monotonic() - self.written < self.every:
             return
         arrays: Arrays = {
-            "log_mass": mark.priors.log_mass,
-            "share": mark.priors.share,
-            **{f"memory.{name}": array for name, array in mark.memory.items()},
+            "log_mass": state.priors.log_prior,
+            "share": state.priors.weights,
+            **{f"memory.{name}": array for name, array in (state.people or {}).items()},
         }
-        for name, bank in (("bank", mark.bank), ("plain", mark.plain)):
+        for name, bank in (("bank", state.bank), ("plain", state.plain_bank)):
             for k, block in enumerate(bank.blocks):
                 arrays.update({f"{name}{k}.{part}": getattr(block, part) for part in BLOCK})
-        for k, pair in enumerate(mark.seen):
+        for k, pair in enumerate(state.history):
             arrays[f"seen{k}"] = np.stack(pair)
-        header = {name: getattr(mark, name) for name in NUMBERS}
-        with self.place.writing(self.name) as file:
-            write_archive(
-                file,
-                "checkpoint",
-                {
-                    **header,
-                    "print": self.print,
-                    "metrics": [asdict(mark.bank.ability_scale), asdict(mark.plain.ability_scale)],
-                    "kernels": [kernel_header(kernel) for kernel in mark.priors.kernels],
-                    "seen": len(mark.seen),
-                    "trace": [asdict(step) for step in mark.trace],
-                },
-                arrays,
-                packed=False,
-            )
+        scales = [state.bank.ability_scale, state.plain_bank.ability_scale]
+        header = {stored: getattr(state, name) for name, stored in NUMBERS.items()} | {
+            "print": self.fingerprint,
+            "metrics": [asdict(scale) for scale in scales],
+            "kernels": [kernel_header(kernel) for kernel in state.priors.kernels],
+            "seen": len(state.history),
+            "trace": [asdict(line) for line in state.trace],
+        }
+        with self.folder.writing(self.name) as file:
+            write_archive(file, "checkpoint", header, arrays, packed=False)
         self.written = time.monotonic()
 
-    def resume(self, template: ItemBank) -> EMState | None:
-        """The mark on disk, None where there is none; one of other data or options is refused."""
-        if not self.place.exists(self.name):
+    def resume(self, template: ItemBank, stages: Sequence[str]) -> EMState | None:
+        """The state on disk, None where there is none; one of other data or options is refused."""
+        if not self.folder.exists(self.name):
             return None
-        with self.place.reading(self.name) as file:
+        with self.folder.reading(self.name) as file:
             kind, header, arrays = read_archive(file, self.path)
-        if kind != "checkpoint" or header.get("print") != self.print:
+        if kind != "checkpoint" or header.get("print") != self.fingerprint:
             raise StorageError(
                 f"{self.path}: a checkpoint of other data or options (or no checkpoint); remove "
-                f"it, or name another file"
+                "it, or name another file"
             )
         try:
-            return _read_mark(header, arrays, template)
+            state = _read_state(header, arrays, template)
+            stages.index(state.stage)  # ValueError for one that there is not
         except (KeyError, TypeError, ValueError, IndexError) as error:
             raise StorageError(
-                f"{self.path}: damaged, a part is missing or malformed ({error}); remove it to "
-                f"start anew"
+                f"{self.path}: damaged or of an earlier version, a part is missing or malformed "
+                f"({error}); remove it to start anew"
             ) from error
+        return state
 
     def done(self) -> None:
-        """The fit is over: the file goes."""
-        self.place.remove(self.name)
+        """Remove the file: the fit is over."""
+        self.folder.remove(self.name)
 
 
-def _read_mark(header: Header, arrays: Arrays, template: ItemBank) -> EMState:
+def _read_state(header: Header, arrays: Arrays, template: ItemBank) -> EMState:
     banks = []
     for name, ability_scale in zip(("bank", "plain"), header["metrics"], strict=True):
         blocks = [
@@ -110,24 +125,23 @@ def _read_mark(header: Header, arrays: Arrays, template: ItemBank) -> EMState:
             )
             for k, block in enumerate(template.blocks)
         ]
-        banks.append(
-            replace(template, blocks=tuple(blocks), ability_scale=AbilityScale(**ability_scale))
-        )
+        scale = AbilityScale(**ability_scale)
+        banks.append(replace(template, blocks=tuple(blocks), ability_scale=scale))
     kernels = tuple(read_kernel(kernel) for kernel in header["kernels"])
-    seen = tuple((arrays[f"seen{k}"][0], arrays[f"seen{k}"][1]) for k in range(header["seen"]))
-    memory = {
+    history = tuple((arrays[f"seen{k}"][0], arrays[f"seen{k}"][1]) for k in range(header["seen"]))
+    people = {
         name.removeprefix("memory."): array
         for name, array in arrays.items()
         if name.startswith("memory.")
     }
     return EMState(
         bank=banks[0],
-        plain=banks[1],
-        seen=seen,
+        plain_bank=banks[1],
+        history=history,
         priors=PriorMixture(kernels, arrays["log_mass"], arrays["share"]),
-        memory=memory,
-        trace=tuple(IterationRecord(**step) for step in header["trace"]),
-        **{name: header[name] for name in NUMBERS},
+        people=people,
+        trace=tuple(IterationRecord(**line) for line in header["trace"]),
+        **{name: header[stored] for name, stored in NUMBERS.items()},
     )
 
 
@@ -169,7 +183,7 @@ def _function(function: Any) -> str:
     return f"{function.__qualname__} {parts}"
 
 
-def fingerprint(responses: Responses, options: dict[str, Any]) -> str:
+def fingerprint(responses: Responses, options: Mapping[str, Any]) -> str:
     """A short print of data and options, by which a mark is known again."""
     total = zlib.crc32(repr(sorted(options.items(), key=lambda pair: pair[0])).encode())
     for labels in (responses.people, responses.items, responses.models):

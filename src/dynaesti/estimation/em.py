@@ -1,47 +1,44 @@
-"""The loop over people and items: E-steps, M-steps, and the extrapolation between them.
-
-Plain EM crawls: whatever the curves hide from the items (their level, their scale, a drift shared
-by everyone) takes hundreds of steps. Such slow movements are extrapolated from the last few steps:
-the combination whose pulls cancel (Anderson's; SQUAREM is the same from the last two, and takes
-three times the steps here). A jump is kept only if the penalised evidence, which every E-step
-yields for free, has not fallen. Grafting must be settled well within the items' own steps, else the
-pulls carry the past along.
-"""
+"""EM over people and items: the paper's DynAEsti (section II-B)."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from dynaesti.core import AndersonAcceleration, Array
 from dynaesti.estimation.e_step import EP_TOLERANCE_FINAL
-from dynaesti.estimation.likelihood_table import ability_grid
+from dynaesti.estimation.grid import ability_grid
 from dynaesti.estimation.people import CheckpointArrays, People
-from dynaesti.estimation.population import (
-    PriorMixture,
-    estimate_mixing_weights,
-    log_prior_of_weights,
-    mixture_log_evidence,
-)
-from dynaesti.estimation.scale import Point, scale_step
+from dynaesti.estimation.population import PriorMixture
+from dynaesti.estimation.scale import scale_step
 from dynaesti.model import ItemBank
 
-WARM_UP = 1  # plain EM steps before the first one
-FIRST = 5e-2  # tolerance of grafting at the first look, when items are guesses
-LOOSE = 1e-2  # tolerance of grafting on the way, at most: a small part of the items' own step
-PART = 2e-3
-FALL = 0.1  # nats that a jump may lose: grafting is not exact before the end
-# standard errors that a step may have where priors are learned along and the evidence of these
-# falls: past its top
-FALLING = 1.0
-# nats an answer and unit of tolerance that a step at rest may gain where priors are learned along
-GAIN = 3e-3
-# weight in the population below which a prior leaves, and after which steps
-IDLE = 2e-2
-PRUNING = (1, 3, 6, 12, 24)
+
+@dataclass(frozen=True)
+class EMSettings:
+    """When to stop, and how far to trust extrapolation. Found on the logs of `benchmarks` unless said otherwise."""
+
+    max_iterations: int = 200
+    tolerance: float = 0.01  # of a step, root mean square, in standard errors
+    warm_up: int = 1  # plain steps before the first extrapolation
+    allowed_fall: float = 0.1  # nats that an extrapolation may lose: EP is not exact before the end
+    # evidence that a converged step may gain: nats × tolerance × root of the number of parameters
+    allowed_gain: float = 0.1
+    # where hyperpriors are learned, valleys are flat: a converged step may be longer, and gain
+    # so many nats × tolerance a response; once the evidence falls, it may be a standard error
+    flat_step: float = 10.0
+    flat_gain: float = 3e-3
+    falling_step: float = 1.0
+    min_weight: float = 2e-2  # kernels of less weight in the population are dropped,
+    prune_after: tuple[int, ...] = (1, 3, 6, 12, 24)  # after these iterations
+    ep_tolerance_first: float = 5e-2  # when items are guesses
+    # well below the items' own step, else warm starts carry the past along
+    ep_tolerance_part: float = 2e-3
+    ep_tolerance_max: float = 1e-2
+    ep_tolerance_min: float = 10 * EP_TOLERANCE_FINAL
 
 
 @dataclass(frozen=True)
@@ -50,212 +47,261 @@ class IterationRecord:
 
     iteration: int
     stage: str
-    # log evidence + log prior of the items; of the priors, where these are learned from the
-    # items
-    objective: float
+    objective: float  # log evidence + log prior of items; items integrated out where hyperpriors are learned
     log_evidence: float
     change: float  # step of the parameters in their standard errors, root mean square
     seconds: float
     rows_per_second: float
 
 
-OnIteration = Callable[[IterationRecord], None]
+@dataclass(frozen=True)
+class EMState:
+    """All that EM goes on from; taken before an E-step, so that resuming gives the same bits."""
 
-
-@dataclass
-class Loop:
-    """EM over fixed people and a fixed list of priors."""
-
-    people: People
+    stage: str
+    bank: ItemBank  # items of the next E-step
+    plain_bank: ItemBank  # where the last M-step led, without extrapolation
     priors: PriorMixture
-    stage: str = "fit"
-    listen: OnIteration | None = None
-    trace: list[IterationRecord] = field(default_factory=list)
-    mark: Callable[[EMState], None] | None = None  # told after every step
-    threads: int | None = None  # of the M-step
+    iteration: int = 0
+    ep_tolerance: float = EMSettings.ep_tolerance_first
+    small_steps: int = 0  # in a row
+    best_objective: float = -np.inf
+    last_objective: float = -np.inf
+    history: tuple[tuple[Array, Array], ...] = ()  # of the acceleration
+    is_extrapolated: bool = False
+    max_abs_ability: float = 0.0  # seen so far: how far the grid must reach
+    people: CheckpointArrays | None = None
+    trace: tuple[IterationRecord, ...] = ()
 
-    def __post_init__(self) -> None:
-        self._began = time.perf_counter()
-        self._farthest = 0.0
-        self._steps = 0
-
-    def look(
-        self, bank: ItemBank, tolerance: float, counting: bool = True
-    ) -> tuple[Point, Array | None]:
-        """The E-step at a bank, and the counts.
-
-        These weigh each person's priors by the population's shares as they were before; the shares
-        found now serve the next look. So one pass over the people is enough, wherever they are.
-        """
-        while True:
-            z = ability_grid(bank, self._farthest)
-            tally = self.people.look(
-                bank, z, list(self.priors.kernels), self.priors.share, tolerance, counting
-            )
-            self._farthest = max(self._farthest, min(tally.farthest, 2 * z[-1]))
-            if ability_grid(bank, self._farthest).size == z.size:
-                break  # else someone is beyond the grid: look again on a wider one
-        share = estimate_mixing_weights(tally.evidence, self.priors.log_mass)
-        self.priors = replace(self.priors, share=share)
-        evidence = mixture_log_evidence(tally.evidence, share)
-        objective = evidence + bank.log_prior() + log_prior_of_weights(share, self.priors.log_mass)
-        return Point(
-            bank, objective, evidence, tally.unit, tally.farthest, tally.n_unconverged, z
-        ), tally.counts
-
-    def _prune(self) -> None:
-        """Drop the priors that hardly anyone uses: they cost time."""
-        busy = np.flatnonzero(self.priors.share > IDLE)
-        if busy.size < len(self.priors.kernels):
-            self.priors = self.priors.take(busy)
-            self.people.drop_cached(list(self.priors.kernels))
-
-    def _stepped(
-        self, bank: ItemBank, tolerance: float
-    ) -> tuple[Point, ItemBank, Array, Array, float]:
-        """A look and an M-step.
-
-        The point, the bank after it, the pull, its weights, and the change in standard errors.
-
-        Where priors are learned from the items, the point's objective has the items integrated out,
-        by Laplace's method: at their peaks alone the evidence grows for ever with slopes and
-        spreads (Supreme Court, 9 votes a case: 3,200 nats in 120 steps while that of priors fell by
-        3,600, and forecasts got worse).
-        """
-        here, counts = self.look(bank, tolerance)
-        assert counts is not None
-        plain, weights, room = bank.improved(counts, here.grid, self.threads)
-        here, plain = (
-            replace(here, objective=here.objective + room),
-            scale_step(here, plain, weights),
+    def taken_back(self, rejected: EStepSummary) -> EMState:
+        """Without the extrapolation; what the rejected E-step found of the population stays."""
+        return replace(
+            self,
+            bank=self.plain_bank,
+            priors=rejected.priors,
+            max_abs_ability=rejected.max_abs_ability,
         )
-        pull = plain.vector() - bank.vector()
-        return here, plain, pull, weights, _length(pull * weights)
-
-    def _note(self, point: Point, change: float) -> None:
-        now = time.perf_counter() - self._began
-        done = len(self.trace) + 1
-        self._steps = self._steps + 1
-        speed = float(self.people.answers * self._steps / max(now, 1e-9))
-        self.trace.append(
-            IterationRecord(
-                done, self.stage, point.objective, point.log_evidence, change, now, speed
-            )
-        )
-        if self.listen is not None:
-            self.listen(self.trace[-1])
-
-    def _still(self, here: Point, before: float, change: float, tolerance: float) -> bool:
-        """Whether a step moved next to nothing, see `run`."""
-        bank = here.bank
-        gain = here.objective - before
-        if bank.learns_hyperpriors:
-            return (
-                change < (10 * tolerance if gain > 0.0 else FALLING)
-                and gain < GAIN * tolerance * self.people.answers
-            )
-        return change < tolerance and abs(gain) < 0.1 * tolerance * np.sqrt(bank.free_count + 1)
-
-    def run(
-        self, bank: ItemBank, most: int, tolerance: float, resume: EMState | None = None
-    ) -> tuple[ItemBank, bool]:
-        """EM until it is at rest, and the last steps lead nowhere else or the next one is at rest
-        too; or from where a mark was set.
-
-        At rest: a step moves the parameters by less than `tolerance` of their standard errors (root
-        mean square), and the evidence by no more than 0.1 × `tolerance` nats times the root of the
-        number of parameters. Where priors are learned along, valleys are flat: there steps are
-        plain, and at rest they may be ten times as long and gain `GAIN` × `tolerance` nats an
-        answer, or nothing at all. Returns the last bank, and whether the loop came to rest.
-        """
-        s = resume or EMState(
-            self.stage,
-            0,
-            bank,
-            bank,
-            FIRST,
-            0,
-            -np.inf,
-            -np.inf,
-            (),
-            False,
-            self._farthest,
-            self.priors,
-            {},
-            (),
-        )
-        if resume is not None:
-            self.priors = s.priors
-            self.trace[:] = s.trace
-            self._farthest = s.farthest
-            self.people.restore(s.memory, list(s.priors.kernels))
-        jumps = AndersonAcceleration(s.seen, s.jumped)
-        while True:
-            here, plain, pull, weights, change = self._stepped(s.bank, s.settle)
-            if jumps.jumped and here.objective < s.best - FALL:
-                jumps = AndersonAcceleration()
-                here, plain, pull, weights, change = self._stepped(
-                    s.plain, s.settle
-                )  # the plain step from where the jump began
-            if s.step in PRUNING:
-                self._prune()
-            self._note(here, change)
-            still = self._still(here, s.last, change, tolerance)
-            x = here.bank.vector()
-            plainly = s.step < WARM_UP or here.bank.learns_hyperpriors
-            target = plain.vector() if plainly else jumps.next(x, pull, weights)
-            near = jumps.jumped and _length(weights * (target - x)) < tolerance
-            at_rest = bool(still and (near or s.quiet >= 1))
-            if at_rest or len(self.trace) >= most:
-                return plain, at_rest
-            settle = float(
-                np.clip(
-                    PART * np.abs(pull * weights).max(initial=0.0), 10 * EP_TOLERANCE_FINAL, LOOSE
-                )
-            )
-            s = EMState(
-                self.stage,
-                s.step + 1,
-                plain.at(target),
-                plain,
-                settle,
-                s.quiet + 1 if still else 0,
-                max(here.objective, s.best),
-                here.objective,
-                tuple(jumps.seen),
-                jumps.jumped,
-                self._farthest,
-                self.priors,
-                self.people.memory(),
-                tuple(self.trace),
-            )
-            if self.mark is not None:
-                self.mark(s)
-
-
-def _length(steps: Array) -> float:
-    """Root mean square."""
-    return float(np.sqrt(np.mean(steps**2))) if steps.size else 0.0
 
 
 @dataclass(frozen=True)
-class EMState:
-    """Everything needed to go on from the end of a step.
+class EStepSummary:
+    """An E-step over everyone at given items."""
 
-    Set before the next E-step, so that resuming gives the same bits.
-    """
+    bank: ItemBank
+    priors: PriorMixture  # with the population's weights as found now
+    grid: Array  # (n_grid,) abilities
+    counts: Array | None  # (n_rows, n_grid)
+    objective: float  # log evidence + log priors
+    log_evidence: float
+    scale: Array  # (2, 2): `scale_gradient`
+    max_abs_ability: float  # seen so far, in this E-step or before
+    max_abs_ability_now: float  # in this one
+    n_unconverged: int
 
-    stage: str
-    step: int
-    bank: ItemBank  # where to look next
-    plain: ItemBank  # where a plain step would go
-    settle: float
-    quiet: int
-    best: float
-    last: float
-    seen: tuple[tuple[Array, Array], ...]
-    jumped: bool
-    farthest: float
+
+@dataclass(frozen=True)
+class EMStep:
+    """An E-step and the M-step after it."""
+
+    expected: EStepSummary
+    updated: ItemBank
+    residual: Array  # updated − present, as vectors
+    weights: (
+        Array  # root of the information about each entry: weighted moves are in standard errors
+    )
+    objective: float
+
+    @property
+    def change(self) -> float:
+        """Size of the step in standard errors."""
+        return root_mean_square(self.residual * self.weights)
+
+
+@dataclass(frozen=True)
+class EMResult:
+    """Where EM ended."""
+
+    bank: ItemBank
     priors: PriorMixture
-    memory: CheckpointArrays  # of the crowd
+    max_abs_ability: float
+    converged: bool
     trace: tuple[IterationRecord, ...]
+
+
+def run_em(
+    people: People,
+    state: EMState,
+    settings: EMSettings,
+    threads: int | None = None,
+    on_iteration: Callable[[IterationRecord], None] | None = None,
+    on_state: Callable[[EMState], None] | None = None,
+) -> EMResult:
+    """Learn items and population by accelerated EM, from a state (or a checkpoint of one).
+
+    E   expected counts of every response category at every ability, under the tilted distributions of all people's curves
+        (:func:`dynaesti.inference.graft`); they add up over people.
+    M   each item at the maximum of expected log-likelihood + log prior; then the zero and unit of ability.
+
+    Between iterations the last few steps are extrapolated (Anderson); an extrapolation that lowers the objective is taken back. Stops
+    when a step is small in standard errors and in evidence, and the extrapolation leads nowhere else or the next step is small too.
+    """
+    accelerator = AndersonAcceleration(state.history, state.is_extrapolated)
+    clock = time.perf_counter()
+    first_iteration = state.iteration
+    while True:
+        step = em_step(people, state, threads)
+        lowest = state.best_objective - settings.allowed_fall
+        if accelerator.is_extrapolated and step.objective < lowest:
+            accelerator = AndersonAcceleration()
+            step = em_step(people, state.taken_back(step.expected), threads)
+        priors = step.expected.priors
+        if state.iteration in settings.prune_after:
+            priors = pruned(people, priors, settings.min_weight)
+
+        n_iterations = state.iteration - first_iteration + 1
+        trace = (*state.trace, record(step, state, people.n_responses * n_iterations, clock))
+        if on_iteration is not None:
+            on_iteration(trace[-1])
+
+        x = step.expected.bank.vector()
+        is_plain = state.iteration < settings.warm_up or step.expected.bank.learns_hyperpriors
+        if is_plain:
+            proposal = step.updated.vector()
+        else:
+            proposal = accelerator.propose(x, step.residual, step.weights)
+        jump = root_mean_square(step.weights * (proposal - x))
+        leads_nowhere = accelerator.is_extrapolated and jump < settings.tolerance
+        is_small = is_small_step(step, state.last_objective, settings, people.n_responses)
+        converged = is_small and (leads_nowhere or state.small_steps >= 1)
+        if converged or len(trace) >= settings.max_iterations:
+            return EMResult(step.updated, priors, step.expected.max_abs_ability, converged, trace)
+        state = advanced(state, step, proposal, accelerator, priors, is_small, settings)
+        state = replace(state, people=people.checkpoint_arrays(), trace=trace)
+        if on_state is not None:
+            on_state(state)
+
+
+def em_step(people: People, state: EMState, threads: int | None) -> EMStep:
+    """An E-step and an M-step.
+
+    Where hyperpriors are learned from the items, the objective has the items integrated out, by Laplace's method: at their peaks alone
+    the evidence grows for ever with slopes and spreads (Supreme Court, 9 votes a case: 3,200 nats in 120 iterations while the evidence of
+    the hyperpriors fell by 3,600, and forecasts got worse).
+    """
+    bank = state.bank
+    expected = e_step(people, bank, state.priors, state.max_abs_ability, state.ep_tolerance)
+    assert expected.counts is not None
+    updated, weights, log_volume = bank.improved(expected.counts, expected.grid, threads)
+    updated = scale_step(bank, expected.scale, updated, weights)
+    residual = updated.vector() - bank.vector()
+    return EMStep(expected, updated, residual, weights, expected.objective + log_volume)
+
+
+def e_step(
+    people: People,
+    bank: ItemBank,
+    priors: PriorMixture,
+    max_abs_ability: float,
+    tolerance: float,
+    with_counts: bool = True,
+) -> EStepSummary:
+    """An E-step over everyone, on a grid that reaches everybody.
+
+    The counts weigh each person's kernels by the population's weights as they were before; the weights found now serve the next E-step.
+    So one pass over the people is enough, wherever they are.
+    """
+    reach = max_abs_ability
+    while True:
+        grid = ability_grid(bank, reach)
+        found = people.e_step(
+            bank, grid, list(priors.kernels), priors.weights, tolerance, with_counts
+        )
+        reach = max(reach, min(found.max_abs_ability, 2 * grid[-1]))
+        if ability_grid(bank, reach).size == grid.size:
+            break  # else someone is beyond the grid: again on a wider one
+    priors = priors.reweighted(found.log_evidence)
+    log_evidence = priors.log_evidence(found.log_evidence)
+    objective = log_evidence + bank.log_prior() + priors.log_prior_of_weights()
+    return EStepSummary(
+        bank,
+        priors,
+        grid,
+        found.counts,
+        objective,
+        log_evidence,
+        found.scale,
+        reach,
+        found.max_abs_ability,
+        found.n_unconverged,
+    )
+
+
+def pruned(people: People, priors: PriorMixture, min_weight: float) -> PriorMixture:
+    """The mixture without kernels that hardly anyone uses."""
+    fewer = priors.pruned(min_weight)
+    if len(fewer.kernels) < len(priors.kernels):
+        people.drop_cached(list(fewer.kernels))
+    return fewer
+
+
+def advanced(
+    state: EMState,
+    step: EMStep,
+    proposal: Array,
+    accelerator: AndersonAcceleration,
+    priors: PriorMixture,
+    is_small: bool,
+    settings: EMSettings,
+) -> EMState:
+    """The state of the next iteration."""
+    largest = np.abs(step.residual * step.weights).max(initial=0.0)
+    ep_tolerance = np.clip(
+        settings.ep_tolerance_part * largest, settings.ep_tolerance_min, settings.ep_tolerance_max
+    )
+    return replace(
+        state,
+        iteration=state.iteration + 1,
+        bank=step.updated.at(proposal),
+        plain_bank=step.updated,
+        priors=priors,
+        ep_tolerance=float(ep_tolerance),
+        small_steps=state.small_steps + 1 if is_small else 0,
+        best_objective=max(step.objective, state.best_objective),
+        last_objective=step.objective,
+        history=tuple(accelerator.history),
+        is_extrapolated=accelerator.is_extrapolated,
+        max_abs_ability=step.expected.max_abs_ability,
+    )
+
+
+def is_small_step(
+    step: EMStep, last_objective: float, settings: EMSettings, n_responses: int
+) -> bool:
+    """Whether a step moved next to nothing, in standard errors and in evidence."""
+    bank = step.expected.bank
+    gain = step.objective - last_objective
+    tolerance = settings.tolerance
+    if bank.learns_hyperpriors:
+        longest = settings.flat_step * tolerance if gain > 0.0 else settings.falling_step
+        return step.change < longest and gain < settings.flat_gain * tolerance * n_responses
+    allowed = settings.allowed_gain * tolerance * np.sqrt(bank.free_count + 1)
+    return bool(step.change < tolerance and abs(gain) < allowed)
+
+
+def record(step: EMStep, state: EMState, responses_seen: int, clock: float) -> IterationRecord:
+    """The line of an iteration in the trace."""
+    seconds = time.perf_counter() - clock
+    return IterationRecord(
+        len(state.trace) + 1,
+        state.stage,
+        step.objective,
+        step.expected.log_evidence,
+        step.change,
+        seconds,
+        float(responses_seen / max(seconds, 1e-9)),
+    )
+
+
+def root_mean_square(values: Array) -> float:
+    """Root mean square; 0 of nothing."""
+    return float(np.sqrt(np.mean(values**2))) if values.size else 0.0

@@ -14,6 +14,9 @@ from dynaesti.inference import (
     DONE,
     MOST_NODES,
     WIDTH,
+    LogLikelihoodTable,
+    Moments,
+    SiteFactors,
     adaptive_moments,
     gaussian_recurrence,
     lagrange,
@@ -196,13 +199,8 @@ def _adaptive_weights(
 @jit
 def add_counts(
     sites: Ints,
-    factor_start: Ints,
-    factor_row: Ints,
-    factor_weight: Array,
-    log_lik: Array,
-    lik: Array,
-    start: float,
-    step: float,
+    factors: SiteFactors,
+    table: LogLikelihoodTable,
     moments: Array,
     counts: Array,
 ) -> None:
@@ -213,6 +211,8 @@ def add_counts(
     side by side, since sites come in the order of their rows, and whatever is kept in another place
     has to be fetched from there.
     """
+    factor_start, factor_row, factor_weight = factors.start, factors.row, factors.weight
+    log_lik, lik, start, step = table.log_lik, table.lik, table.start, table.step
     p = np.empty(4 * MOST_NODES)
     size = log_lik.shape[1]
     for site in sites:
@@ -269,20 +269,13 @@ def add_counts(
 
 @jit
 def add_scores(
-    jobs: Ints,
+    people: Ints,
     weight: Array,
     site_start: Ints,
-    factor_start: Ints,
-    factor_row: Ints,
-    factor_weight: Array,
-    log_lik: Array,
-    lik: Array,
-    start: float,
-    step: float,
-    cavity_mean: Array,
-    cavity_var: Array,
-    mean: Array,
-    var: Array,
+    factors: SiteFactors,
+    table: LogLikelihoodTable,
+    cavity: Moments,
+    tilted: Moments,
     slopes: Array,
     out: Array,
 ) -> None:
@@ -290,14 +283,16 @@ def add_scores(
 
     Tilted mean of coefficient × slopes[row, parameter].
     """
+    factor_start, factor_row, factor_weight = factors.start, factors.row, factors.weight
+    log_lik, lik, start, step = table.log_lik, table.lik, table.start, table.step
     p = np.empty(4 * MOST_NODES)
     size = log_lik.shape[1]
     width = slopes.shape[1]
-    for job in jobs:
-        w = weight[job]
+    for person in people:
+        w = weight[person]
         if w < 1e-9:
             continue
-        for site in range(site_start[job], site_start[job + 1]):
+        for site in range(site_start[person], site_start[person + 1]):
             a = factor_start[site]
             b = factor_start[site + 1]
             members = factor_row[a:b]
@@ -309,10 +304,10 @@ def add_scores(
                 coefs,
                 start,
                 step,
-                cavity_mean[site],
-                cavity_var[site],
-                mean[site],
-                np.sqrt(var[site]),
+                cavity.mean[site],
+                cavity.variance[site],
+                tilted.mean[site],
+                np.sqrt(tilted.variance[site]),
                 p,
             )
             for j in range(members.size):
@@ -339,36 +334,29 @@ def add_scores(
 
 @jit
 def leave_each_out(
-    site_start: int,
-    site_end: int,
-    factor_start: Ints,
-    factor_row: Ints,
-    factor_weight: Array,
+    n_sites: int,
+    factors: SiteFactors,
     factor_response: Ints,
-    log_lik: Array,
-    lik: Array,
-    start: float,
-    step: float,
-    cavity_mean: Array,
-    cavity_var: Array,
-    mean: Array,
-    var: Array,
-    out_mean: Array,
-    out_var: Array,
+    table: LogLikelihoodTable,
+    cavity: Moments,
+    tilted: Moments,
+    out: Moments,
 ) -> None:
     """Mean and variance of z at each answer's instant without that answer.
 
     Cavity × the other answers of the instant.
     """
+    factor_start, factor_row, factor_weight = factors.start, factors.row, factors.weight
+    log_lik, lik, start, step = table.log_lik, table.lik, table.start, table.step
     p = np.empty(4 * MOST_NODES)
     q = np.empty(4 * MOST_NODES)
     size = log_lik.shape[1]
-    for site in range(site_start, site_end):
+    for site in range(n_sites):
         a = factor_start[site]
         b = factor_start[site + 1]
         if factor_response[a] == factor_response[b - 1]:  # the only answer of its instant
-            out_mean[factor_response[a]] = cavity_mean[site]
-            out_var[factor_response[a]] = cavity_var[site]
+            out.mean[factor_response[a]] = cavity.mean[site]
+            out.variance[factor_response[a]] = cavity.variance[site]
             continue
         # a wide look: without one answer the distribution is wider than with all of them
         n, first, stride, lo, gap = _tilted_weights(
@@ -378,10 +366,10 @@ def leave_each_out(
             factor_weight[a:b],
             start,
             step,
-            cavity_mean[site],
-            cavity_var[site],
-            mean[site],
-            np.sqrt(var[site]),
+            cavity.mean[site],
+            cavity.variance[site],
+            tilted.mean[site],
+            np.sqrt(tilted.variance[site]),
             p,
         )
         j = a
@@ -419,6 +407,6 @@ def leave_each_out(
                 s1 += weight * x
                 s2 += weight * x * x
             centre = s1 / total
-            out_mean[factor_response[j]] = centre
-            out_var[factor_response[j]] = max(s2 / total - centre * centre, 1e-12)
+            out.mean[factor_response[j]] = centre
+            out.variance[factor_response[j]] = max(s2 / total - centre * centre, 1e-12)
             j = end

@@ -7,6 +7,7 @@ from typing import Any
 from dynaesti.core import Array
 from dynaesti.estimation.coding import ResponseCoding
 from dynaesti.estimation.em import IterationRecord
+from dynaesti.estimation.population import PriorMixture
 from dynaesti.model import ItemBank, Kernel
 
 
@@ -16,11 +17,22 @@ class FittedModel:
 
     coding: ResponseCoding
     bank: ItemBank
-    kernels: tuple[Kernel, ...]
-    population: Array  # weight of each prior in the population
+    priors: PriorMixture
     covariance: tuple[Array, ...] | None  # of the items' parameters, block by block
-    shared: Array | None  # the part of it that all items share: of the abilities' zero and log unit
+    shared: (
+        Array | None
+    )  # (2, 2) the part of it that all items share: of the abilities' zero and log unit
     trace: tuple[IterationRecord, ...]
     converged: bool
     options: Mapping[str, Any]
-    batches: tuple[str, ...]  # prints of the further answers that came in since
+    batches: tuple[str, ...]  # fingerprints of the responses that came in since
+
+    @property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """Kernels that the population mixes."""
+        return self.priors.kernels
+
+    @property
+    def population(self) -> Array:
+        """Weight of each kernel in the population."""
+        return self.priors.weights

@@ -11,31 +11,31 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
-from dynaesti.core import Ints
+from dynaesti.core import Array, Ints
 from dynaesti.data import Labels, Responses, as_labels, try_index_of
 from dynaesti.errors import ConvergenceWarning, InputError, ResponseError
 from dynaesti.estimation.coding import ResponseCoding
 from dynaesti.estimation.e_step import EP_TOLERANCE_FINAL, EStep
 from dynaesti.estimation.fitted import FittedModel
-from dynaesti.estimation.likelihood_table import ability_grid, tabulate_items
-from dynaesti.estimation.site_layout import SiteLayout, build_site_layout
+from dynaesti.estimation.grid import ability_grid, tabulate_items
+from dynaesti.estimation.site_layout import PeopleSites, build_people_sites
 from dynaesti.estimation.standard_errors import (
+    ItemInformation,
     collect_information,
     covariances_of,
     likelihood_gradients,
 )
 from dynaesti.estimation.start_values import unit_of
+from dynaesti.inference import NaturalGaussian
 from dynaesti.model import GaussianItem, ItemBank, ItemBlock, ItemPrior
 
 NEW_ITEMS_HINT = "; new_items=True lets new ones in"
-# of EM, and the largest step at rest, in standard errors
-ROUNDS = 100
-STILL = 0.01
-LOOSE = 1e-4  # tolerance of grafting on the way
+MAX_ITERATIONS = 100
+TOLERANCE = 0.01  # largest change of a parameter, in standard errors
+EP_TOLERANCE = 1e-4  # on the way
 
 
 def find_new_items(items: Labels, more: Responses) -> tuple[Labels, Ints]:
@@ -64,20 +64,20 @@ class NewItemFit:
     """
 
     def __init__(self, fit: FittedModel, labels: Labels, more: Responses) -> None:
-        self.fit = fit
+        self.old = fit
         self.count = labels.size - len(fit.coding.models)
-        pattern = _pattern(fit.coding)
+        template = _template_item(fit.coding)
         self.coding = replace(
             fit.coding,
-            models=fit.coding.models + (fit.coding.models[pattern],) * self.count,
+            models=fit.coding.models + (fit.coding.models[template],) * self.count,
             table=np.concatenate(
-                [fit.coding.table, np.tile(fit.coding.table[pattern], (self.count, 1))]
+                [fit.coding.table, np.tile(fit.coding.table[template], (self.count, 1))]
             ),
         )
         block_of, place = fit.bank.index_in_blocks()
-        self.number = int(block_of[pattern])
-        block = _beginners(
-            fit.bank.blocks[self.number], int(place[pattern]), len(fit.coding.models), self.count
+        self.number = int(block_of[template])
+        block = _initial_block(
+            fit.bank.blocks[self.number], int(place[template]), len(fit.coding.models), self.count
         )
         if (
             isinstance(block.model, GaussianItem) and block.values.shape[1]
@@ -88,83 +88,84 @@ class NewItemFit:
             )
         self.bank = self._with(block)
 
-    def answers(self, responses: Responses) -> SiteLayout:
-        """The answers of people who met new items, their earlier ones included, as sites."""
+    def sites(self, responses: Responses) -> PeopleSites:
+        """The sites of people who met new items, their earlier responses included."""
         try:
-            return build_site_layout(responses, self.coding, self.bank)
+            return build_people_sites(responses, self.coding, self.bank)
         except ResponseError as error:
             raise InputError(
                 f"{error} (new items take the categories of the others; fit again where theirs "
                 f"differ)"
             ) from None
 
-    def learned(self, answers: SiteLayout) -> dict[str, Any]:
-        """Coding, bank and covariance of the fit with these items in it."""
-        fit = self.fit
-        kernels = list(self.fit.kernels)
-        e_step = EStep(answers, fit.options["threads"])
+    def fit(self, sites: PeopleSites) -> FittedModel:
+        """The fitted model with these items in it."""
+        old = self.old
+        kernels = list(old.kernels)
+        e_step = EStep(sites, old.options["threads"])
+        grid = ability_grid(self.bank, old.options["farthest"])
         bank = self.bank
-        size = self.count
-        grid = ability_grid(bank, fit.options["farthest"])
-        sites: list[Any] = [None] * len(kernels)
-        for _ in range(ROUNDS):
+        starts: list[NaturalGaussian | None] = [None] * len(kernels)
+        for _ in range(MAX_ITERATIONS):
             table = tabulate_items(bank, grid)
-            expected = e_step.run(table, kernels, fit.population, sites, LOOSE)
-            sites = [(g.precision, g.shift) for g in expected.grafted]
-            new = _last(bank.blocks[self.number], size, fit.bank.blocks[self.number].item_prior)
-            counts = e_step.counts(kernels, expected, table)[
-                bank.blocks[self.number].end_row - size * new.depth :
-            ][: size * new.depth]
-            moved, curvature = new.improved(
-                np.ascontiguousarray(counts), bank.ability_scale.theta(grid)
-            )
-            if new.model.shared:  # thresholds are those of the items that are there
-                own = fit.bank.blocks[self.number].u[:1]
-                moved = replace(moved, u=moved.u.mean(axis=1, keepdims=True) + own - own.mean())
-            step = float(
-                np.abs((moved.u - new.u) * np.sqrt(np.diagonal(curvature, axis1=1, axis2=2))).max()
-            )
+            posterior = e_step.run(table, kernels, old.population, starts, EP_TOLERANCE)
+            starts = [ep.sites for ep in posterior.ep]
+            counts = e_step.counts(kernels, posterior, table)
+            moved, change = self._m_step(bank, counts, grid)
             bank = self._with(moved)
-            if step < STILL:
+            if change < TOLERANCE:
                 break
         else:
             warnings.warn(
-                f"the new items did not come to rest within {ROUNDS} steps (last step {step:.2g} "
-                f"standard errors); their "
-                "answers say little, so take them with care until the next fit or refresh",
+                f"the new items did not converge within {MAX_ITERATIONS} iterations (last change "
+                f"{change:.2g} standard errors); their answers say little, so take them with care "
+                "until the next fit",
                 ConvergenceWarning,
                 stacklevel=4,
             )
         covariance = None
-        if fit.covariance is not None and fit.shared is not None:
+        if old.covariance is not None and old.shared is not None:
             table = tabulate_items(bank, grid)
-            expected = e_step.run(table, kernels, fit.population, sites, EP_TOLERANCE_FINAL)
-            told = collect_information(
-                e_step,
-                bank,
-                table,
-                likelihood_gradients(bank, grid),
-                kernels,
-                expected,
-                joint=False,
+            posterior = e_step.run(table, kernels, old.population, starts, EP_TOLERANCE_FINAL)
+            gradients = likelihood_gradients(bank, grid)
+            found = collect_information(
+                e_step, bank, table, gradients, kernels, posterior, joint=False
             )
-            old = fit.covariance[self.number]
-            block = _last(bank.blocks[self.number], size, fit.bank.blocks[self.number].item_prior)
-            grown = np.concatenate(
-                [
-                    old,
-                    covariances_of(
-                        block, bank, told.items[block.items], fit.shared, old[0, -1, -1]
-                    ),
-                ]
-            )
-            covariance = (*fit.covariance[: self.number], grown, *fit.covariance[self.number + 1 :])
-        return {"coding": self.coding, "bank": bank, "covariance": covariance}
+            covariance = self._covariance(bank, found, old.covariance, old.shared)
+        return replace(old, coding=self.coding, bank=bank, covariance=covariance)
+
+    def _m_step(self, bank: ItemBank, counts: Array, grid: Array) -> tuple[ItemBlock, float]:
+        """The new items given their counts, and the largest change in standard errors."""
+        new = self._new_block(bank)
+        end = bank.blocks[self.number].end_row
+        rows = slice(end - self.count * new.depth, end)
+        own_counts = np.ascontiguousarray(counts[rows])
+        moved, curvature = new.improved(own_counts, bank.ability_scale.theta(grid))
+        if new.model.shared:  # thresholds are those of the items that are there
+            own = self.old.bank.blocks[self.number].u[:1]
+            moved = replace(moved, u=moved.u.mean(axis=1, keepdims=True) + own - own.mean())
+        precision = np.diagonal(curvature, axis1=1, axis2=2)
+        return moved, float(np.abs((moved.u - new.u) * np.sqrt(precision)).max())
+
+    def _new_block(self, bank: ItemBank) -> ItemBlock:
+        """The new items as a block of their own, under the priors of the others."""
+        prior = self.old.bank.blocks[self.number].item_prior
+        return _last(bank.blocks[self.number], self.count, prior)
+
+    def _covariance(
+        self, bank: ItemBank, found: ItemInformation, old: tuple[Array, ...], shared: Array
+    ) -> tuple[Array, ...]:
+        """Covariances of all items, block by block, those of the new ones appended to their block's."""
+        block = self._new_block(bank)
+        own = old[self.number]
+        more = covariances_of(block, bank, found.items[block.items], shared, own[0, -1, -1])
+        grown = np.concatenate([own, more])
+        return (*old[: self.number], grown, *old[self.number + 1 :])
 
     def _with(self, new: ItemBlock) -> ItemBank:
         """The fit's bank with the new items in their block; rows of later blocks move on."""
         blocks: list[ItemBlock] = []
-        for k, block in enumerate(self.fit.bank.blocks):
+        for k, block in enumerate(self.old.bank.blocks):
             first_row = blocks[-1].end_row if blocks else 0
             if k == self.number:
                 block = replace(
@@ -175,10 +176,10 @@ class NewItemFit:
                     values=np.concatenate([block.values, new.values]),
                 )
             blocks.append(replace(block, first_row=first_row))
-        return replace(self.fit.bank, blocks=tuple(blocks))
+        return replace(self.old.bank, blocks=tuple(blocks))
 
 
-def _pattern(coding: ResponseCoding) -> int:
+def _template_item(coding: ResponseCoding) -> int:
     """The item that new ones are coded like: one with the commonest categories."""
     kinds = {(type(model), model.signed) for model in coding.models}
     if len(kinds) > 1:
@@ -191,7 +192,7 @@ def _pattern(coding: ResponseCoding) -> int:
     return rows.index(Counter(rows).most_common(1)[0][0])
 
 
-def _beginners(block: ItemBlock, like: int, first: int, count: int) -> ItemBlock:
+def _initial_block(block: ItemBlock, like: int, first: int, count: int) -> ItemBlock:
     """New items as a block, in the middle of the others."""
     return ItemBlock(
         block.model,

@@ -1,7 +1,6 @@
-"""Everyone at once: a look at all people's answers with given items, and what it adds up to.
+"""The people an E-step runs over, wherever their responses are kept.
 
-Whatever a look tells of the items is a sum over people. So people may be anywhere: in memory, in
-shards on disk, on other machines.
+Whatever an E-step says of the items is a sum over people. So people may be anywhere: in memory, in shards on disk, on other machines.
 """
 
 from __future__ import annotations
@@ -14,102 +13,87 @@ import numpy as np
 import numpy.typing as npt
 
 from dynaesti.core import Array, Ints
-from dynaesti.estimation.e_step import (
-    EStep,
-    EStepPosterior,
-    Grafts,
-    max_abs_ability,
-    person_weights,
-    scale_gradient,
-)
-from dynaesti.estimation.likelihood_table import tabulate_items
-from dynaesti.estimation.site_layout import SiteLayout
+from dynaesti.estimation.e_step import EStep, EStepPosterior, kernel_weights
+from dynaesti.estimation.grid import tabulate_items
+from dynaesti.estimation.scale import scale_gradient
+from dynaesti.estimation.site_layout import PeopleSites
 from dynaesti.estimation.standard_errors import (
     ItemInformation,
     collect_information,
     likelihood_gradients,
 )
 from dynaesti.estimation.subsample import PersonSummary
-from dynaesti.inference import LogLikelihoodTable
+from dynaesti.inference import EPResult, LogLikelihoodTable, NaturalGaussian
 from dynaesti.model import ItemBank, Kernel
 
 CheckpointArrays = dict[str, npt.NDArray[np.float64]]
-StartingSites = dict[Kernel, tuple[Array, Array]]
+StartingSites = dict[Kernel, NaturalGaussian]
 
 
 @dataclass
 class EStepResult:
-    """What a look at some people adds to the whole."""
+    """What an E-step over some people adds to the whole."""
 
-    counts: Array | None  # (rows, points)
-    evidence: Array  # (priors, people): log evidence of each person under each prior
-    unit: Array  # (2, 2): how abilities ask to be shifted and stretched, see `scale_gradient`
-    farthest: float  # how far from 0 any ability goes
-    n_unconverged: int  # curves for which grafting did not settle
+    counts: Array | None  # (n_rows, n_grid) expected counts
+    log_evidence: Array  # (n_kernels, n_people)
+    scale: Array  # (2, 2) gradient and information about zero and unit: `scale_gradient`
+    max_abs_ability: float
+    n_unconverged: int  # curves on which EP did not converge
 
 
 def sum_e_steps(parts: Sequence[EStepResult]) -> EStepResult:
-    """The tally of all of them, people in order. The first one's counts are used up."""
-    whole = parts[0].counts
+    """The E-step over the people of all parts, in order. The first one's counts are overwritten."""
+    counts = parts[0].counts
     for part in parts[1:]:
-        if whole is not None and part.counts is not None:
-            whole += part.counts
+        if counts is not None and part.counts is not None:
+            counts += part.counts
     return EStepResult(
-        whole,
-        np.concatenate([part.evidence for part in parts], axis=1),
-        np.sum([part.unit for part in parts], axis=0),
-        max(part.farthest for part in parts),
+        counts,
+        np.concatenate([part.log_evidence for part in parts], axis=1),
+        np.sum([part.scale for part in parts], axis=0),
+        max(part.max_abs_ability for part in parts),
         sum(part.n_unconverged for part in parts),
     )
 
 
 class People(Protocol):
-    """Everyone, wherever their answers are kept.
-
-    Settled sites are remembered from look to look, to begin the next one with.
-    """
+    """Everyone, wherever their responses are kept. Sites are remembered from one E-step to start the next."""
 
     @property
     def person_summary(self) -> PersonSummary:
         """A line for each person."""
 
     @property
-    def answers(self) -> int:
-        """How many answers they gave."""
+    def n_responses(self) -> int:
+        """Number of responses."""
 
-    def take(self, people: Ints) -> SiteLayout:
-        """The answers of some people, in memory."""
+    def subset(self, people: Ints) -> PeopleSites:
+        """The sites of some people, in memory."""
 
-    def look(
+    def e_step(
         self,
         bank: ItemBank,
-        z: Array,
+        grid: Array,
         kernels: list[Kernel],
-        share: Array,
+        population: Array,
         tolerance: float,
-        counting: bool = True,
+        with_counts: bool = True,
     ) -> EStepResult:
-        """Graft everyone's curve under every prior and add up what follows.
-
-        `share` is the population's distribution over them.
-        """
+        """Graft everyone's curve under every kernel and add up what follows; ``population`` weighs the kernels."""
 
     def drop_cached(self, kernels: list[Kernel]) -> None:
-        """Drop what is remembered of other priors than these."""
+        """Drop what is remembered of other kernels than these."""
 
     def information(
-        self, bank: ItemBank, z: Array, kernels: list[Kernel], share: Array, joint: bool
+        self, bank: ItemBank, grid: Array, kernels: list[Kernel], population: Array, joint: bool
     ) -> ItemInformation:
-        """What the answers say about the items together, for standard errors.
+        """What the responses say about the items together, for standard errors; after a last E-step of tight tolerance."""
 
-        After a last, tight look.
-        """
+    def checkpoint_arrays(self) -> CheckpointArrays:
+        """What a checkpoint must hold for the next E-step to start where the last one ended."""
 
-    def memory(self) -> CheckpointArrays:
-        """What a checkpoint must hold for the next look to begin where the last one ended."""
-
-    def restore(self, memory: CheckpointArrays, kernels: list[Kernel]) -> None:
-        """Begin the next look there."""
+    def restore(self, arrays: CheckpointArrays, kernels: list[Kernel]) -> None:
+        """Start the next E-step from a checkpoint."""
 
 
 def e_step_over(
@@ -117,91 +101,83 @@ def e_step_over(
     sites: StartingSites,
     table: LogLikelihoodTable,
     kernels: list[Kernel],
-    share: Array,
+    population: Array,
     tolerance: float,
-    counting: bool,
+    with_counts: bool,
 ) -> tuple[EStepResult, EStepPosterior]:
-    """A look at people in memory, from the sites remembered of them."""
-    expected = e_step.run(
-        table, kernels, share, [sites.get(kernel) for kernel in kernels], tolerance
+    """An E-step over people in memory, from the sites remembered of them."""
+    starts = [sites.get(kernel) for kernel in kernels]
+    posterior = e_step.run(table, kernels, population, starts, tolerance)
+    result = EStepResult(
+        e_step.counts(kernels, posterior, table) if with_counts else None,
+        posterior.log_evidence,
+        scale_gradient(e_step.sites, kernels, posterior),
+        posterior.max_abs_ability(),
+        posterior.n_unconverged,
     )
-    n_unconverged = sum(
-        int((~g.converged & (w > 1e-3)).sum())
-        for g, w in zip(expected.grafted, expected.weights, strict=True)
-    )
-    tally = EStepResult(
-        e_step.counts(kernels, expected, table) if counting else None,
-        expected.evidence,
-        scale_gradient(e_step.answers, kernels, expected),
-        max_abs_ability(expected),
-        n_unconverged,
-    )
-    return tally, expected
+    return result, posterior
 
 
 class PeopleInMemory:
-    """A crowd whose answers are all in memory."""
+    """People whose responses are all in memory."""
 
-    def __init__(self, answers: SiteLayout, threads: int | None = None) -> None:
-        self.e_step = EStep(answers, threads)
-        self.sites: StartingSites = {}
-        self.grafted: tuple[Grafts, ...] = ()  # of the last look
+    def __init__(self, sites: PeopleSites, threads: int | None = None) -> None:
+        self.runner = EStep(sites, threads)
+        self.starts: StartingSites = {}
+        self.ep: tuple[EPResult, ...] = ()  # of the last E-step
+
+    @property
+    def sites(self) -> PeopleSites:
+        """Everyone's sites."""
+        return self.runner.sites
 
     @property
     def person_summary(self) -> PersonSummary:
-        return self.e_step.answers.person_summary
+        return self.sites.person_summary
 
     @property
-    def answers(self) -> int:
-        return len(self.e_step.answers)
+    def n_responses(self) -> int:
+        return self.sites.n_responses
 
-    def take(self, people: Ints) -> SiteLayout:
-        return self.e_step.answers.take(people)
+    def subset(self, people: Ints) -> PeopleSites:
+        return self.sites.select(people)
 
-    def look(
+    def e_step(
         self,
         bank: ItemBank,
-        z: Array,
+        grid: Array,
         kernels: list[Kernel],
-        share: Array,
+        population: Array,
         tolerance: float,
-        counting: bool = True,
+        with_counts: bool = True,
     ) -> EStepResult:
-        self.grafted = ()  # room for the next ones
-        tally, expected = e_step_over(
-            self.e_step, self.sites, tabulate_items(bank, z), kernels, share, tolerance, counting
+        self.ep = ()  # free the memory for the next ones
+        table = tabulate_items(bank, grid)
+        result, posterior = e_step_over(
+            self.runner, self.starts, table, kernels, population, tolerance, with_counts
         )
-        self.sites = {
-            kernel: (g.precision, g.shift)
-            for kernel, g in zip(kernels, expected.grafted, strict=True)
-        }
-        self.grafted = expected.grafted
-        return tally
+        self.ep = posterior.ep
+        self.starts = {kernel: ep.sites for kernel, ep in zip(kernels, self.ep, strict=True)}
+        return result
 
     def drop_cached(self, kernels: list[Kernel]) -> None:
-        self.sites = {kernel: pair for kernel, pair in self.sites.items() if kernel in kernels}
-        self.e_step.drop_cached(kernels)
+        self.starts = {kernel: sites for kernel, sites in self.starts.items() if kernel in kernels}
+        self.runner.drop_cached(kernels)
 
     def information(
-        self, bank: ItemBank, z: Array, kernels: list[Kernel], share: Array, joint: bool
+        self, bank: ItemBank, grid: Array, kernels: list[Kernel], population: Array, joint: bool
     ) -> ItemInformation:
-        expected = EStepPosterior(self.grafted, person_weights(share, self.grafted))
-        return collect_information(
-            self.e_step,
-            bank,
-            tabulate_items(bank, z),
-            likelihood_gradients(bank, z),
-            kernels,
-            expected,
-            joint,
-        )
+        posterior = EStepPosterior(self.ep, kernel_weights(population, self.ep))
+        table = tabulate_items(bank, grid)
+        gradients = likelihood_gradients(bank, grid)
+        return collect_information(self.runner, bank, table, gradients, kernels, posterior, joint)
 
-    def memory(self) -> CheckpointArrays:
-        return {f"sites{k}": np.stack(pair) for k, pair in enumerate(self.sites.values())}
+    def checkpoint_arrays(self) -> CheckpointArrays:
+        return {f"sites{k}": np.stack(sites) for k, sites in enumerate(self.starts.values())}
 
-    def restore(self, memory: CheckpointArrays, kernels: list[Kernel]) -> None:
-        self.sites = {
-            kernel: (memory[f"sites{k}"][0], memory[f"sites{k}"][1])
+    def restore(self, arrays: CheckpointArrays, kernels: list[Kernel]) -> None:
+        self.starts = {
+            kernel: NaturalGaussian(*arrays[f"sites{k}"])
             for k, kernel in enumerate(kernels)
-            if f"sites{k}" in memory
+            if f"sites{k}" in arrays
         }

@@ -5,7 +5,7 @@ Learned by EM over people, from each one's evidence under each prior.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -116,33 +116,47 @@ def posterior_weights(share: Array, log_evidence: Array) -> Array:
 
 @dataclass(frozen=True)
 class PriorMixture:
-    """The list of priors that a population mixes.
-
-    Their log masses in the list, and their shares in the population as far as known.
-    """
+    """Kernels that a population mixes."""
 
     kernels: tuple[Kernel, ...]
-    log_mass: Array
-    share: Array
+    log_prior: Array  # (n_kernels,) log masses of the grid points that they stand for
+    weights: Array  # (n_kernels,) in the population, as far as known
 
     @staticmethod
-    def one(kernel: Kernel) -> PriorMixture:
-        """A single prior."""
+    def single(kernel: Kernel) -> PriorMixture:
+        """One kernel for everyone."""
         return PriorMixture((kernel,), np.zeros(1), np.ones(1))
 
-    def take(self, chosen: Ints) -> PriorMixture:
-        """Some of them."""
+    def select(self, chosen: Ints) -> PriorMixture:
+        """Some of the kernels."""
         return PriorMixture(
             tuple(self.kernels[k] for k in chosen),
-            self.log_mass[chosen],
-            self.share[chosen] / self.share[chosen].sum(),
+            self.log_prior[chosen],
+            self.weights[chosen] / self.weights[chosen].sum(),
         )
 
-    def with_more(self, more: PriorMixture) -> PriorMixture:
-        """Others beside them, with the share that they have among their own."""
-        share = np.append(self.share, more.share)
+    def append(self, other: PriorMixture) -> PriorMixture:
+        """With further kernels, of the weight that they have among their own."""
+        weights = np.append(self.weights, other.weights)
         return PriorMixture(
-            (*self.kernels, *more.kernels),
-            np.append(self.log_mass, more.log_mass),
-            share / share.sum(),
+            (*self.kernels, *other.kernels),
+            np.append(self.log_prior, other.log_prior),
+            weights / weights.sum(),
         )
+
+    def pruned(self, min_weight: float) -> PriorMixture:
+        """Without kernels that hardly anyone uses: they cost time."""
+        used = np.flatnonzero(self.weights > min_weight)
+        return self if used.size == len(self.kernels) else self.select(used)
+
+    def reweighted(self, log_evidence: Array) -> PriorMixture:
+        """With the population's weights learned from everyone's log evidence (n_kernels, n_people)."""
+        return replace(self, weights=estimate_mixing_weights(log_evidence, self.log_prior))
+
+    def log_evidence(self, log_evidence: Array) -> float:
+        """Log evidence of everyone together, from each one's under each kernel."""
+        return mixture_log_evidence(log_evidence, self.weights)
+
+    def log_prior_of_weights(self) -> float:
+        """Log density of the population's weights."""
+        return log_prior_of_weights(self.weights, self.log_prior)

@@ -5,28 +5,31 @@ Step, evidence, change, speed and time left. In a log file plain lines, and few 
 
 import sys
 import time
+from collections.abc import Callable
 from typing import TextIO
 
 import numpy as np
 
 from dynaesti.estimation.em import IterationRecord
 
+OnIteration = Callable[[IterationRecord], None]
+
 SELDOM = 30.0  # seconds between lines where they stay
 
 
 class ProgressLine:
-    """Listens to a fit's steps."""
+    """A line that follows a fit's iterations."""
 
     def __init__(self, tolerance: float, stream: TextIO | None = None) -> None:
         self.stream = sys.stderr if stream is None else stream
         self.live = bool(getattr(self.stream, "isatty", lambda: False)())
         self.target = tolerance
-        self.told = -np.inf
+        self.last_written = -np.inf
         self.width = 0
         self.changes: list[float] = []
 
     def __call__(self, step: IterationRecord) -> None:
-        """Tell of a step."""
+        """Show an iteration."""
         self.changes = (
             [step.change]
             if step.stage != getattr(self, "stage", None)
@@ -34,7 +37,7 @@ class ProgressLine:
         )
         self.stage = step.stage
         text = (
-            f"{step.stage}: step {step.iteration}, log evidence {step.log_evidence:,.1f}, change "
+            f"{step.stage}: iteration {step.iteration}, log evidence {step.log_evidence:,.1f}, change "
             f"{step.change:.2g} se, "
             f"{step.rows_per_second:,.0f} answers/s, {self._left(step)}"
         )
@@ -42,8 +45,8 @@ class ProgressLine:
             self.stream.write("\r" + text.ljust(self.width))
             self.stream.flush()
             self.width = len(text)
-        elif time.monotonic() - self.told > SELDOM:
-            self.told = time.monotonic()
+        elif time.monotonic() - self.last_written > SELDOM:
+            self.last_written = time.monotonic()
             self.stream.write(text + "\n")
 
     def say(self, text: str) -> None:
@@ -52,9 +55,9 @@ class ProgressLine:
         self.stream.flush()
 
     def shard(self, done: int, shards: int) -> None:
-        """Tell of the shards done in the look under way."""
+        """Show the shards done in the E-step under way."""
         if self.live:
-            text = f"{getattr(self, 'stage', 'first look')}: shard {done} of {shards}"
+            text = f"{getattr(self, 'stage', 'first pass')}: shard {done} of {shards}"
             self.stream.write("\r" + text.ljust(self.width))
             self.stream.flush()
 
@@ -71,5 +74,5 @@ class ProgressLine:
         if self.live:
             self.stream.write("\r" + verdict.ljust(self.width) + "\n")
             self.stream.flush()
-        elif self.told > -np.inf:
+        elif self.last_written > -np.inf:
             self.stream.write(verdict + "\n")

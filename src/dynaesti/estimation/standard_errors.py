@@ -15,9 +15,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dynaesti.core import Array
-from dynaesti.estimation.e_step import EStep, EStepPosterior, scale_information
-from dynaesti.estimation.site_layout import SiteLayout
-from dynaesti.inference import LogLikelihoodTable
+from dynaesti.estimation.e_step import EStep, EStepPosterior
+from dynaesti.estimation.scale import scale_information
+from dynaesti.inference import LogLikelihoodTable, SiteLayout
 from dynaesti.model import STEP, CustomItemModel, ItemBank, ItemBlock, Kernel
 
 PEOPLE_EACH = 4  # people a parameter for the joint estimate
@@ -56,23 +56,21 @@ def collect_information(
     e_step: EStep,
     bank: ItemBank,
     table: LogLikelihoodTable,
-    slopes: Array,
+    gradients: Array,
     kernels: list[Kernel],
     expected: EStepPosterior,
     joint: bool,
 ) -> ItemInformation:
-    """The information that some people hold; `slopes` are those of `likelihood_gradients`."""
-    answers = e_step.answers
-    scores = e_step.scores(kernels, expected, table, slopes)
+    """The information that some people hold; `gradients` are those of `likelihood_gradients`."""
+    layout = e_step.sites.layout
+    scores = e_step.scores(kernels, expected, table, gradients)
     unit = 0.0
     if bank.ability_scale.free_scale:  # the unit's own information; items held
         unit = float(
-            (
-                np.add.reduceat(scores[:, -1], answers.factor_start[answers.site_start[:-1]]) ** 2
-            ).sum()
+            (np.add.reduceat(scores[:, -1], layout.factor_start[layout.site_start[:-1]]) ** 2).sum()
         )
     return ItemInformation(
-        _joint(bank, answers, scores) if joint else _own(bank, answers, scores),
+        _joint(bank, layout, scores) if joint else _own(bank, layout, scores),
         unit,
         scale_information(e_step, kernels, expected),
     )
@@ -194,17 +192,17 @@ def _positions(bank: ItemBank) -> Array:
     return out
 
 
-def _joint(bank: ItemBank, answers: SiteLayout, scores: Array) -> Array:
+def _joint(bank: ItemBank, layout: SiteLayout, scores: Array) -> Array:
     """Cross-product of everyone's scores by all parameters together."""
     size = bank.free_count
     places = _positions(bank)
     width = places.shape[1]
-    item = bank.item_of_row()[answers.factor_row]
+    item = bank.item_of_row()[layout.factor_row]
     extra = scores.shape[1] - width
     total = np.zeros((size, size))
-    bounds = answers.factor_start[answers.site_start]
-    for a in range(0, answers.people, CHUNK):
-        b = min(a + CHUNK, answers.people)
+    bounds = layout.factor_start[layout.site_start]
+    for a in range(0, layout.n_curves, CHUNK):
+        b = min(a + CHUNK, layout.n_curves)
         mine = slice(int(bounds[a]), int(bounds[b]))
         person = np.repeat(np.arange(b - a), np.diff(bounds[a : b + 1]))
         table = np.zeros((b - a, size))
@@ -240,15 +238,15 @@ def _from_joint(bank: ItemBank, information: Array) -> tuple[Array, ...]:
     return tuple(out)
 
 
-def _own(bank: ItemBank, answers: SiteLayout, scores: Array) -> Array:
+def _own(bank: ItemBank, layout: SiteLayout, scores: Array) -> Array:
     """Σ over answers of the outer product of their expected scores, item by item."""
     width = max(block.u.shape[1] for block in bank.blocks)
-    item = bank.item_of_row()[answers.factor_row]
+    item = bank.item_of_row()[layout.factor_row]
     own = scores[:, :width]
     if (
-        answers.factor_response[-1] + 1 < answers.factor_response.size
+        layout.factor_response[-1] + 1 < layout.factor_response.size
     ):  # amounts have several terms an answer
-        first = np.flatnonzero(np.diff(answers.factor_response, prepend=-1))
+        first = np.flatnonzero(np.diff(layout.factor_response, prepend=-1))
         own = np.add.reduceat(own, first, axis=0)
         item = item[first]
     total = np.zeros((bank.item_count, width, width))

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from dynaesti.core import Array, Bools, Ints, dot, jit
-from dynaesti.inference import HALF_AGREE, WIDTH, LogLikelihoodTable
+from dynaesti.inference import HALF_AGREE, WIDTH, LogLikelihoodTable, Moments, SiteFactors
 
 Tables = dict[int, Array]  # by stride: at every so many nodes of the grid
 STRIDES = (8, 4, 2, 1)  # nodes are every so many of the fine grid's
@@ -24,7 +24,7 @@ ENDS = 1e-8  # largest part of the mass at an end node
 
 @jit
 def _posterior(
-    members: Ints, coefs: Array, rows: Array, log_prior: Array, lo: int, n: int, p: Array
+    factor_rows: Ints, coefs: Array, rows: Array, log_prior: Array, lo: int, n: int, p: Array
 ) -> float:
     """Weights p of one ability at n nodes from lo on, normalised.
 
@@ -32,8 +32,8 @@ def _posterior(
     """
     for k in range(n):
         p[k] = log_prior[lo + k]
-    for j in range(members.size):
-        row = rows[members[j], lo : lo + n]
+    for j in range(factor_rows.size):
+        row = rows[factor_rows[j], lo : lo + n]
         c = coefs[j]
         for k in range(n):
             p[k] += c * row[k]
@@ -55,21 +55,19 @@ def _posterior(
 @jit
 def _integrate(
     people: Ints,
+    index: Ints,
     lo: Ints,
     size: Ints,
-    factor_start: Ints,
-    factor_row: Ints,
-    factor_weight: Array,
+    factors: SiteFactors,
     rows: Array,
     log_prior: Array,
     first: float,
     gap: float,
     log_z: Array,
-    mean: Array,
-    var: Array,
+    posterior: Moments,
     done: Bools,
 ) -> None:
-    """Log evidence, mean and variance of each one's ability.
+    """Log evidence and moments of each person's ability, written at ``index``.
 
     Not done are those for whom the nodes are too few.
     """
@@ -77,9 +75,9 @@ def _integrate(
     for q in range(people.size):
         i = people[q]
         n = size[q]
-        a = factor_start[i]
-        b = factor_start[i + 1]
-        total = _posterior(factor_row[a:b], factor_weight[a:b], rows, log_prior, lo[q], n, p)
+        a = factors.start[i]
+        b = factors.start[i + 1]
+        total = _posterior(factors.row[a:b], factors.weight[a:b], rows, log_prior, lo[q], n, p)
         done[q] = False
         if not total > -np.inf or p[0] > ENDS or p[n - 1] > ENDS:
             continue
@@ -105,9 +103,9 @@ def _integrate(
         if not off < HALF_AGREE or FINE * FINE * v < 1.0:
             continue
         done[q] = True
-        log_z[i] = total + np.log(gap)
-        mean[i] = first + gap * (lo[q] + m)
-        var[i] = gap * gap * v
+        log_z[index[q]] = total + np.log(gap)
+        posterior.mean[index[q]] = first + gap * (lo[q] + m)
+        posterior.variance[index[q]] = gap * gap * v
 
 
 @jit
@@ -116,9 +114,7 @@ def _count(
     lo: Ints,
     size: Ints,
     weight: Array,
-    factor_start: Ints,
-    factor_row: Ints,
-    factor_weight: Array,
+    factors: SiteFactors,
     rows: Array,
     log_prior: Array,
     counts: Array,
@@ -133,12 +129,12 @@ def _count(
         w = weight[i]
         if w < 1e-9:
             continue
-        a = factor_start[i]
-        b = factor_start[i + 1]
-        _posterior(factor_row[a:b], factor_weight[a:b], rows, log_prior, lo[q], n, p)
+        a = factors.start[i]
+        b = factors.start[i + 1]
+        _posterior(factors.row[a:b], factors.weight[a:b], rows, log_prior, lo[q], n, p)
         for j in range(a, b):
-            out = counts[factor_row[j], lo[q] : lo[q] + n]
-            c = w * factor_weight[j]
+            out = counts[factors.row[j], lo[q] : lo[q] + n]
+            c = w * factors.weight[j]
             for k in range(n):
                 out[k] += c * p[k]
 
@@ -149,9 +145,7 @@ def _score(
     lo: Ints,
     size: Ints,
     weight: Array,
-    factor_start: Ints,
-    factor_row: Ints,
-    factor_weight: Array,
+    factors: SiteFactors,
     rows: Array,
     log_prior: Array,
     slopes: Array,
@@ -168,13 +162,13 @@ def _score(
         w = weight[i]
         if w < 1e-9:
             continue
-        a = factor_start[i]
-        b = factor_start[i + 1]
-        _posterior(factor_row[a:b], factor_weight[a:b], rows, log_prior, lo[q], n, p)
+        a = factors.start[i]
+        b = factors.start[i + 1]
+        _posterior(factors.row[a:b], factors.weight[a:b], rows, log_prior, lo[q], n, p)
         for j in range(a, b):
             for d in range(slopes.shape[1]):
                 out[j, d] += (
-                    w * factor_weight[j] * dot(p[:n], slopes[factor_row[j], d, lo[q] : lo[q] + n])
+                    w * factors.weight[j] * dot(p[:n], slopes[factors.row[j], d, lo[q] : lo[q] + n])
                 )
 
 
@@ -186,9 +180,7 @@ class StaticAbilityIntegrator:
 
     table: LogLikelihoodTable
     variance: float
-    members: tuple[
-        Ints, Ints, Array
-    ]  # where each person's begin, their rows, and their coefficients
+    factors: SiteFactors  # one site a person
     _rows: dict[int, tuple[Array, Array]] = field(default_factory=dict)
 
     def nodes(self, stride: int) -> tuple[Array, Array]:
@@ -214,33 +206,34 @@ class StaticAbilityIntegrator:
         return out
 
     def integrate(
-        self, people: Ints, start: tuple[Array, Array] | None, log_z: Array, mean: Array, var: Array
+        self, people: Ints, start: tuple[Array, Array] | None, log_z: Array, posterior: Moments
     ) -> Bools:
-        """Log evidence, mean and variance of each one's ability, from last time's mean and
-        variance; whether it could be done.
+        """Log evidence and moments of the ability of some people, from last time's mean and variance.
+
+        All arrays have an entry for each of these people. Returns for whom it could be done.
         """
         done = np.zeros(people.size, dtype=bool)
         if start is not None:
             chosen = self.strides(start[1])
             for stride in STRIDES:
-                self._try(
-                    np.flatnonzero(chosen == stride), people, stride, start, log_z, mean, var, done
-                )
+                mine = np.flatnonzero(chosen == stride)
+                self._integrate_on(stride, mine, people, start, log_z, posterior, done)
         for stride in STRIDES:  # whoever is left: everywhere, on finer and finer nodes
-            self._try(np.flatnonzero(~done), people, stride, None, log_z, mean, var, done)
+            left = np.flatnonzero(~done)
+            self._integrate_on(stride, left, people, None, log_z, posterior, done)
         return done
 
-    def _try(
+    def _integrate_on(
         self,
+        stride: int,
         chosen: Ints,
         people: Ints,
-        stride: int,
         start: tuple[Array, Array] | None,
         log_z: Array,
-        mean: Array,
-        var: Array,
+        posterior: Moments,
         done: Bools,
     ) -> None:
+        """Integrate the chosen people over nodes of one stride."""
         if not chosen.size:
             return
         lo, size = self._window(
@@ -249,15 +242,15 @@ class StaticAbilityIntegrator:
         fine = np.empty(chosen.size, dtype=bool)
         _integrate(
             people[chosen],
+            chosen,
             lo,
             size,
-            *self.members,
+            self.factors,
             *self.nodes(stride),
             self.table.start,
             stride * self.table.step,
             log_z,
-            mean,
-            var,
+            posterior,
             fine,
         )
         done[chosen] = fine
@@ -280,14 +273,14 @@ class StaticAbilityIntegrator:
         for stride, mine, lo, size in self._by_stride(people, mean, var):
             if stride not in counts:
                 counts[stride] = np.zeros(self.nodes(stride)[0].shape)
-            _count(mine, lo, size, weight, *self.members, *self.nodes(stride), counts[stride])
+            _count(mine, lo, size, weight, self.factors, *self.nodes(stride), counts[stride])
 
     def score(
         self, people: Ints, mean: Array, var: Array, weight: Array, slopes: Tables, out: Array
     ) -> None:
         """Add expected scores; `slopes` by stride: those at every so many nodes."""
         for stride, mine, lo, size in self._by_stride(people, mean, var):
-            _score(mine, lo, size, weight, *self.members, *self.nodes(stride), slopes[stride], out)
+            _score(mine, lo, size, weight, self.factors, *self.nodes(stride), slopes[stride], out)
 
     def _by_stride(
         self, people: Ints, mean: Array, var: Array

@@ -9,53 +9,47 @@ import numpy as np
 
 from dynaesti.core import Array, Ints
 
-FEWEST = 20  # people in a sample
+MIN_PEOPLE = 20  # in a sample
 
 
 @dataclass(frozen=True)
 class PersonSummary:
-    """A line for each person.
+    """A line for each person, by which a subsample is stratified: people alike in all of it answered alike, or nearly."""
 
-    What decides who stands for all. Two people alike in all of it are alike in their answers, or
-    nearly.
-    """
-
-    sites: Ints
-    first: Array
-    last: Array
-    middle: Array  # mean instant
-    told: (
-        Array  # two sums over the answers, that tell people apart who answered at the same instants
-    )
-    told_when: Array
+    n_sites: Ints  # (n_people,)
+    first: Array  # (n_people,) first instant
+    last: Array  # (n_people,)
+    mean_time: Array  # (n_people,)
+    # order-independent sums over a person's responses, which tell apart those who answered at the same instants
+    signature: Array  # (n_people,)
+    timed_signature: Array  # (n_people,)
 
     @property
-    def people(self) -> int:
-        """How many people."""
-        return self.sites.size
+    def n_people(self) -> int:
+        """Number of people."""
+        return self.n_sites.size
 
     @staticmethod
-    def joined(parts: Sequence[PersonSummary]) -> PersonSummary:
-        """One below the other."""
-        return PersonSummary(
-            *(
-                np.concatenate([getattr(part, f.name) for part in parts])
-                for f in fields(PersonSummary)
+    def concatenate(parts: Sequence[PersonSummary]) -> PersonSummary:
+        """The people of all parts, one part after the other."""
+        names = [field.name for field in fields(PersonSummary)]
+        return PersonSummary(*(np.concatenate([getattr(p, name) for p in parts]) for name in names))
+
+    def sample(self, n_sites: int) -> Ints:
+        """People spread evenly over sizes and times, with about so many sites together; labels and order do not matter."""
+        total = int(self.n_sites.sum())
+        if total <= 1.5 * n_sites:
+            return np.arange(self.n_people)
+        order = np.lexsort(
+            (
+                self.timed_signature,
+                self.signature,
+                self.mean_time,
+                self.last,
+                self.first,
+                self.n_sites,
             )
         )
-
-    def sample(self, sites: int) -> Ints:
-        """People spread evenly over sizes and times, with about so many sites together.
-
-        Labels and order do not matter.
-        """
-        total = int(self.sites.sum())
-        if total <= 1.5 * sites:
-            return np.arange(self.people)
-        order = np.lexsort(
-            (self.told_when, self.told, self.middle, self.last, self.first, self.sites)
-        )
-        wanted = min(max(FEWEST, round(self.people * sites / total)), self.people)
-        return np.sort(
-            order[np.unique(np.linspace(0, self.people - 1, wanted).round().astype(np.int64))]
-        )
+        size = min(max(MIN_PEOPLE, round(self.n_people * n_sites / total)), self.n_people)
+        even = np.linspace(0, self.n_people - 1, size).round().astype(np.int64)
+        return np.sort(order[np.unique(even)])

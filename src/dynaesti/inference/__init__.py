@@ -1,9 +1,6 @@
-"""The posterior of curves, the model given.
+"""The posterior of curves, the model given: grafting (the paper's CurvFiFE), solvers, moments, audit.
 
-Grafting (the paper's CurvFiFE), solvers, moments, audit.
-
-Its public surface is listed in `__init__.pyi`, and loaded when first used; nothing else is imported
-from outside this folder.
+Its public surface is listed in `__init__.pyi`, and loaded when first used; nothing else is imported from outside this folder.
 """
 
 import lazy_loader

@@ -5,7 +5,9 @@ integrals instead of draws.
 import numpy as np
 
 from dynaesti.inference.observations import Observations
-from dynaesti.inference.single_curve import GraftedCurve, graft_components
+from dynaesti.inference.single_curve import GraftedCurve, graft_kernels
+from dynaesti.inference.site_likelihood import Integration
+from dynaesti.inference.sites import Moments
 from dynaesti.inference.solvers.contract import SolverName
 from dynaesti.model import Kernel
 
@@ -27,7 +29,7 @@ def cross_validate(
     for k in range(int(fold.max()) + 1):
         train = observations.take(np.flatnonzero(fold != k))
         held = observations.take(np.flatnonzero(fold == k))
-        for j, component in enumerate(graft_components(train, kernels, solver)):
+        for j, component in enumerate(graft_kernels(train, kernels, solver)):
             scores[j] += _predictive(component, held)
     return [float(score) for score in scores]
 
@@ -36,14 +38,16 @@ def _predictive(component: GraftedCurve, held: Observations) -> float:
     """Σ log ∫ f_i(y) p(y(t_i)) dy over held-out emissions, each by itself, the nugget included."""
     count = len(held.emissions)
     single = Observations(held.axis, np.arange(count, dtype=np.float64), held.emissions, held.link)
-    mean, var = component.posterior.marginals(held.offsets)
-    mean = mean + held.mean_at(held.offsets)
-    var = var + component.kernel.nugget_variance
+    posterior = Moments(*component.posterior.marginals(held.offsets))
+    mean = posterior.mean + held.mean_at(held.offsets)
+    predictive = Moments(mean, posterior.variance + component.kernel.nugget_variance)
     likelihood = single.likelihood
     log_z = np.zeros(count)
-    m = mean.copy()
-    v = var.copy()
-    likelihood.match(np.arange(count), np.arange(count), mean, var, log_z, m, v, tabulated=False)
+    every = np.arange(count)
+    guess = Moments(predictive.mean.copy(), predictive.variance.copy())
+    likelihood.match(every, every, predictive, log_z, guess, Integration(tabulated=False))
     exact = likelihood.is_gaussian
-    log_z[exact] = likelihood.gaussian_log_density(np.flatnonzero(exact), mean[exact], var[exact])
+    log_z[exact] = likelihood.gaussian_log_density(
+        np.flatnonzero(exact), predictive.mean[exact], predictive.variance[exact]
+    )
     return float(log_z.sum())

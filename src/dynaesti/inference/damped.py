@@ -1,168 +1,193 @@
-"""Curves on which full parallel steps cycle, crawl or leave the proper posteriors.
+"""Damped EP for curves on which full parallel steps cycle, crawl or leave the proper posteriors.
 
-One at a time, by a wary descent.
+Steep items with heavy guessing do this (a = 4 to 8, c = 0.33 to 0.5: 22 to 83 sweeps). One curve at a time; the remedies, each tried
+only where the one before has failed:
 
-Steep items with heavy guessing do this. The remedies, each tried only where the one before has
-failed: half steps; Anderson's extrapolation from the last few sweeps, taken back when the residual
-grows; long leaps where the sweeps drift steadily past the ghost of a fixed point; bolder
-extrapolation after that; halfway retreats from improper posteriors; a fresh start with smaller
-steps.
+- half steps;
+- Anderson extrapolation from the last few sweeps, taken back when the residual grows;
+- long steps where successive sweeps move in nearly the same direction;
+- Anderson extrapolation with fewer sweeps and more tolerance;
+- halfway back from improper posteriors; a fresh start with smaller steps.
 """
 
-from typing import Protocol
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dynaesti.core import Array, Bools, Ints
+from dynaesti.core import Array, Bools, Ints, anderson_step
 
-# extrapolation: sweeps it looks back on, growth of the residual that takes it back
-TIMID = (12, 2.0)
-BOLD = (8, 4.0)
-# plain sweeps before the first extrapolation, and after a failed one
-WARM_UP = 6
-REST = 3
-# sweeps without progress before leaping, how many leaps, how long
-STALLED = 10
-LEAPS = 15
-LEAP = 16.0
-RETREATS = 6
-RESTARTS = 4
+if TYPE_CHECKING:
+    from dynaesti.inference.ep_state import EPState
+    from dynaesti.inference.grafting import EPProblem
+
+    Sweep = Callable[[EPProblem, EPState, Ints], Bools]
 
 
-class SweepableSites(Protocol):
-    """What the descent sees of the grafting state."""
+@dataclass(frozen=True)
+class DampingSettings:
+    """Found on the twelve hard cases of `benchmarks/gold.py`."""
 
-    precision: Array
-    shift: Array
-    proposed_precision: Array
-    proposed_shift: Array
-    var: Array
-    residual: Array
-    sweeps: Ints
-    site_start: Ints
-
-    def look(self, jobs: Ints) -> Bools:
-        """Refresh aims and residuals for the present sites; False where improper."""
+    step: float = 0.5
+    depth: int = 12  # sweeps that an extrapolation looks back on
+    growth: float = 2.0  # of the residual, that takes an extrapolation back
+    bold_depth: int = 8  # the same, after long steps have failed
+    bold_growth: float = 4.0
+    warm_up: int = 6  # plain sweeps before the first extrapolation
+    cool_down: int = 3  # plain sweeps after one that failed
+    progress: float = 0.7  # factor by which the best residual must shrink to count as progress
+    stalled: int = 10  # sweeps without progress before long steps
+    long_steps: int = 15  # how many of these
+    long_step: float = 16.0
+    parallel: float = 0.95  # cosine of two moves in the same direction
+    lost: float = 3.0  # residual, in sds, from which a curve starts anew
+    grace: int = 4  # sweeps before it may
+    retreats: int = 6
+    restarts: int = 4
 
 
 class _DampedFixedPoint:
-    """One curve's sites as a vector x (precisions, then shifts), moved until aim(x) = x."""
+    """One curve's sites as a vector x (precisions, then shifts), moved until proposed(x) = x."""
 
-    def __init__(self, state: SweepableSites, job: int) -> None:
+    def __init__(
+        self,
+        problem: EPProblem,
+        state: EPState,
+        sweep: Sweep,
+        curve: int,
+        settings: DampingSettings,
+    ) -> None:
+        self.problem = problem
         self.state = state
-        self.job = np.array([job])
-        self.where = slice(int(state.site_start[job]), int(state.site_start[job + 1]))
-        self.step = 0.5
+        self.sweep_curves = sweep
+        self.settings = settings
+        self.curve = np.array([curve])
+        self.where = slice(int(state.site_start[curve]), int(state.site_start[curve + 1]))
+        self.step = settings.step
         self.restarts = 0
-        self.depth, self.growth = TIMID
-        self.x = np.concatenate([state.precision[self.where], state.shift[self.where]])
-        self._forget()
+        self.depth = settings.depth
+        self.growth = settings.growth
+        self.x = np.concatenate(state.arrays.site.select(self.where))
+        self._reset()
 
-    def _forget(self) -> None:
-        self.seen: list[tuple[Array, Array]] = []  # (x, aim − x) of past sweeps
+    def _reset(self) -> None:
+        self.seen: list[tuple[Array, Array]] = []  # (x, proposed − x) of past sweeps
         self.fallback: Array | None = None  # the plain step in place of an extrapolation on trial
         self.proper_x = np.zeros_like(self.x)
-        self.last = self.best = np.inf
-        self.rest = WARM_UP
+        self.last = np.inf
+        self.best = np.inf
+        self.plain_sweeps = self.settings.warm_up
         self.stalled = 0
         self.age = 0
-        self.drift = np.zeros_like(self.x)
+        self.last_move = np.zeros_like(self.x)
 
-    def look(self) -> bool:
-        """Sweep at x; improper places are left by halves, and after too many by a fresh start."""
-        for _ in range(RETREATS + 1):
-            half = self.x.size // 2
-            self.state.precision[self.where], self.state.shift[self.where] = (
-                self.x[:half],
-                self.x[half:],
-            )
-            if self.state.look(self.job)[0]:
+    def sweep(self) -> bool:
+        """Sweep at x, or halfway back to where the posterior was proper; False after too many retreats."""
+        site = self.state.arrays.site
+        half = self.x.size // 2
+        for _ in range(self.settings.retreats + 1):
+            site.precision[self.where] = self.x[:half]
+            site.shift[self.where] = self.x[half:]
+            if self.sweep_curves(self.problem, self.state, self.curve)[0]:
                 return True
             self.seen.clear()
-            self.rest = REST
+            self.plain_sweeps = self.settings.cool_down
             self.x = 0.5 * (self.x + self.proper_x) if self.fallback is None else self.fallback
             self.fallback = None
         return False
 
     def restart(self) -> None:
-        """From no sites at all, with half the step."""
+        """Start from no sites at all, with half the step."""
         self.step = 0.5 * self.step
         self.restarts = self.restarts + 1
         self.x = np.zeros_like(self.x)
-        self._forget()
+        self._reset()
 
     def move(self, residual: float) -> None:
         """The next x, given the residual of the sweep just made."""
+        settings = self.settings
         if self.fallback is not None and residual > self.growth * self.last:
             self.x = self.fallback
             self.fallback = None
             self.seen.clear()
-            self.rest = REST
+            self.plain_sweeps = settings.cool_down
             return
         self.fallback = None
         self.age += 1
-        if self.age > 4 and residual > 3.0 and self.restarts < RESTARTS:
+        if (
+            self.age > settings.grace
+            and residual > settings.lost
+            and self.restarts < settings.restarts
+        ):
             self.restart()
             return
         self.last = residual
-        self.stalled = 0 if residual < 0.7 * self.best else self.stalled + 1
+        self.stalled = 0 if residual < settings.progress * self.best else self.stalled + 1
         self.best = min(self.best, residual)
-        aim = np.concatenate(
-            [self.state.proposed_precision[self.where], self.state.proposed_shift[self.where]]
-        )
-        pull = aim - self.x
-        scale = np.concatenate([self.state.var[self.where], np.sqrt(self.state.var[self.where])])
-        steady = self._steady(pull * scale)
+        self._take_step(residual)
+
+    def _take_step(self, residual: float) -> None:
+        """A long, an extrapolated or a damped step."""
+        settings = self.settings
+        arrays = self.state.arrays
+        move = np.concatenate(arrays.proposed_site.select(self.where)) - self.x
+        variance = arrays.tilted.variance[self.where]
+        scale = np.concatenate([variance, np.sqrt(variance)])
+        same_direction = self._same_direction(move * scale)
         self.proper_x = self.x
-        if self.stalled > STALLED:
+        if self.stalled > settings.stalled:
             self.seen.clear()
-            if self.stalled > STALLED + LEAPS:
+            if self.stalled > settings.stalled + settings.long_steps:
                 self.stalled = 0
                 self.best = residual
-                self.depth, self.growth = BOLD
-            self.x = self.x + (LEAP if steady else self.step) * pull
+                self.depth = settings.bold_depth
+                self.growth = settings.bold_growth
+            self.x = self.x + (settings.long_step if same_direction else self.step) * move
             return
-        self.seen = [*self.seen[-self.depth :], (self.x, pull)]
-        plain = self.x + self.step * pull
-        self.rest -= 1
-        if len(self.seen) > 2 and self.rest <= 0:
-            self.fallback, self.x = plain, self._extrapolate(plain, scale)
+        self.seen = [*self.seen[-self.depth :], (self.x, move)]
+        self.plain_sweeps -= 1
+        damped = self.x + self.step * move
+        if len(self.seen) > 2 and self.plain_sweeps <= 0:
+            self.fallback = damped
+            self.x = anderson_step(self.seen, scale, self.step)
         else:
-            self.x = plain
+            self.x = damped
 
-    def _steady(self, drift: Array) -> bool:
-        """Whether two sweeps in a row pull in the same direction."""
-        size = np.sqrt((drift @ drift) * (self.drift @ self.drift))
-        steady = size > 0 and drift @ self.drift > 0.95 * size
-        self.drift = drift
-        return bool(steady)
-
-    def _extrapolate(self, plain: Array, scale: Array) -> Array:
-        """Anderson: the combination of past sweeps whose pulls cancel best, in units of posterior
-        sds.
-        """
-        xs, pulls = (np.diff(np.array(part), axis=0) for part in zip(*self.seen, strict=True))
-        design = (pulls * scale).T
-        if not np.isfinite(design).all():
-            return plain
-        share = np.linalg.lstsq(design, self.seen[-1][1] * scale, rcond=1e-6)[0]
-        return plain - share @ (xs + self.step * pulls)
+    def _same_direction(self, move: Array) -> bool:
+        """Whether two moves in a row are nearly parallel."""
+        size = np.sqrt((move @ move) * (self.last_move @ self.last_move))
+        parallel = size > 0 and move @ self.last_move > self.settings.parallel * size
+        self.last_move = move
+        return bool(parallel)
 
 
-def converge_damped(state: SweepableSites, job: int, tolerance: float, most_sweeps: int) -> None:
-    """Sweep one curve until it settles or has had its sweeps; the residual tells which."""
-    descent = _DampedFixedPoint(state, job)
-    best = np.inf, descent.x
+def converge_damped(
+    problem: EPProblem,
+    state: EPState,
+    sweep: Sweep,
+    curve: int,
+    tolerance: float,
+    max_sweeps: int,
+    settings: DampingSettings,
+) -> None:
+    """Sweep one curve until it converges or has had its sweeps; ``state.residual`` says which."""
+    iteration = _DampedFixedPoint(problem, state, sweep, curve, settings)
+    best = (np.inf, iteration.x)
     tries = 0
-    while state.sweeps[job] < most_sweeps and tries < 2 * most_sweeps:
+    while state.sweeps[curve] < max_sweeps and tries < 2 * max_sweeps:
         tries += 1
-        if not descent.look():
-            descent.restart()
+        if not iteration.sweep():
+            iteration.restart()
             continue
-        residual = float(state.residual[job])
-        best = min(best, (residual, descent.x), key=lambda pair: pair[0])
+        residual = float(state.residual[curve])
+        best = min(best, (residual, iteration.x), key=lambda pair: pair[0])
         if residual < tolerance:
             return
-        descent.move(residual)
-    descent.x = best[1]  # unsettled: the best seen, with everything that belongs to it
-    descent.look()
+        iteration.move(residual)
+    iteration.x = best[
+        1
+    ]  # not converged: the best sites seen, with everything that belongs to them
+    iteration.sweep()

@@ -1,178 +1,179 @@
-"""Compiled steps of expectation propagation.
+"""Compiled steps of expectation propagation, for some of many curves at a time.
 
-Sites through the nugget, cavities, proposed sites, evidence.
+Curve c has the sites ``site_start[c]:site_start[c + 1]``. Divisions are what these loops wait for: one for each quotient.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
-from dynaesti.core import Array, Bools, Ints, jit
+from dynaesti.core import Array, Bools, Ints, Workspace, jit
+from dynaesti.inference.sites import Moments, NaturalGaussian
+
+
+class SiteArrays(NamedTuple):
+    """Everything that EP keeps for each site; every array has shape (n_sites,)."""
+
+    site: NaturalGaussian  # Gaussian stand-in for the factors that are not Gaussian
+    previous_site: NaturalGaussian  # the last one that left the posterior proper
+    proposed_site: NaturalGaussian  # tilted / full cavity: where a full step goes
+    latent_site: NaturalGaussian  # site and Gaussian factors, seen through the nugget
+    posterior: Moments  # of the curve
+    cavity: Moments  # of curve + nugget, without the instant's own factors
+    full_cavity: Moments  # cavity × the instant's Gaussian factors
+    tilted: Moments  # full cavity × the other factors; comes in holding a guess
+    log_z: Array  # log ∫ factors × full cavity
+
+
+N_ARRAYS = 17  # in SiteArrays
+
+
+def allocate_sites(workspace: Workspace, n_sites: int) -> SiteArrays:
+    """Arrays in reusable memory: sites that say nothing, unit variances."""
+    a = workspace.arrays(N_ARRAYS, n_sites)
+    a[:] = 0.0
+    arrays = SiteArrays(
+        NaturalGaussian(a[0], a[1]),
+        NaturalGaussian(a[2], a[3]),
+        NaturalGaussian(a[4], a[5]),
+        NaturalGaussian(a[6], a[7]),
+        Moments(a[8], a[9]),
+        Moments(a[10], a[11]),
+        Moments(a[12], a[13]),
+        Moments(a[14], a[15]),
+        a[16],
+    )
+    for moments in (arrays.cavity, arrays.full_cavity, arrays.tilted):
+        moments.variance[:] = 1.0
+    return arrays
 
 
 @jit
 def integrate_nugget(
-    jobs: Ints,
+    curves: Ints,
     site_start: Ints,
-    nugget_variance: Array,
-    fixed_precision: Array,
-    fixed_shift: Array,
-    precision: Array,
-    shift: Array,
-    out_precision: Array,
-    out_shift: Array,
-    log_instant: Array,
+    nugget: Array,
+    gaussian_factors: NaturalGaussian,
+    arrays: SiteArrays,
+    log_nugget: Array,
 ) -> None:
-    """Sites on the emission's value as sites on the curve.
+    """Latent sites: the nugget between curve and emission is integrated out.
 
-    The nugget between them is integrated out.
+    ``log_nugget`` (n_curves,) gets its part of the log evidence.
     """
-    for job in jobs:
-        eps = nugget_variance[job]
+    site, latent = arrays.site, arrays.latent_site
+    for curve in curves:
+        eps = nugget[curve]
         total = 0.0
         product = 1.0
-        for i in range(site_start[job], site_start[job + 1]):
-            tau = fixed_precision[i] + precision[i]
-            nu = fixed_shift[i] + shift[i]
-            thin = 1.0 + eps * tau
-            each = 1.0 / thin
-            out_precision[i] = tau * each
-            out_shift[i] = nu * each
-            total += 0.5 * eps * nu * nu * each
-            product *= thin
+        for i in range(site_start[curve], site_start[curve + 1]):
+            tau = gaussian_factors.precision[i] + site.precision[i]
+            nu = gaussian_factors.shift[i] + site.shift[i]
+            shrink = 1.0 + eps * tau
+            inverse = 1.0 / shrink
+            latent.precision[i] = tau * inverse
+            latent.shift[i] = nu * inverse
+            total += 0.5 * eps * nu * nu * inverse
+            product *= shrink
             if not 1e-100 < product < 1e100:  # one logarithm for many sites
                 total -= 0.5 * np.log(product)
                 product = 1.0
-        log_instant[job] = total - 0.5 * np.log(product)
+        log_nugget[curve] = total - 0.5 * np.log(product)
 
 
 @jit
 def compute_cavities(
-    jobs: Ints,
+    curves: Ints,
     site_start: Ints,
-    nugget_variance: Array,
-    fixed_precision: Array,
-    fixed_shift: Array,
-    on_precision: Array,
-    on_shift: Array,
-    curve_mean: Array,
-    curve_var: Array,
-    precision: Array,
-    shift: Array,
-    bent: Bools,
-    cavity_mean: Array,
-    cavity_var: Array,
-    full_cavity_mean: Array,
-    full_cavity_var: Array,
-    mean: Array,
-    var: Array,
+    nugget: Array,
+    gaussian_factors: NaturalGaussian,
+    has_factors: Bools,
+    arrays: SiteArrays,
     proper: Bools,
 ) -> None:
-    """What the prior and the other groups say of each emission value (bare), and the group's own
-    Gaussian members with them.
+    """Cavities and full cavities of all sites, from the posterior of the curve.
 
-    `mean` and `var` get the posterior, cavity × site: near the tilted moments, so where their nodes
-    should lie. A job with an improper cavity is flagged.
+    ``tilted`` gets full cavity × site, the posterior: near the tilted moments, so where their nodes should lie. A curve with an
+    improper cavity is flagged in ``proper`` (n_curves,).
     """
-    for job in jobs:
-        eps = nugget_variance[job]
-        for i in range(site_start[job], site_start[job + 1]):
-            left = 1.0 - on_precision[i] * curve_var[i]
+    site, latent, posterior = arrays.site, arrays.latent_site, arrays.posterior
+    cavity, full_cavity, tilted = arrays.cavity, arrays.full_cavity, arrays.tilted
+    for curve in curves:
+        eps = nugget[curve]
+        for i in range(site_start[curve], site_start[curve + 1]):
+            left = 1.0 - latent.precision[i] * posterior.variance[i]
             if not left > 1e-13:
-                if bent[i]:
-                    proper[job] = False
+                if has_factors[i]:
+                    proper[curve] = False
                     break
-                # a Gaussian so sharp that its own cavity is lost to rounding:
-                # nothing is matched there
-                left = 1e-13
-            rest = 1.0 / left  # divisions are what this loop waits for: one for each quotient
-            v = curve_var[i] * rest + eps
-            m = (curve_mean[i] - curve_var[i] * on_shift[i]) * rest
-            cavity_mean[i] = m
-            cavity_var[i] = v
-            if fixed_precision[i] != 0.0 or fixed_shift[i] != 0.0:
-                more = 1.0 / (1.0 + v * fixed_precision[i])
-                m = (m + v * fixed_shift[i]) * more
-                v = v * more
-            full_cavity_mean[i] = m
-            full_cavity_var[i] = v
-            thin = 1.0 + precision[i] * v
-            if not thin > 0.0:
-                proper[job] = False
+                left = 1e-13  # a Gaussian so sharp that rounding hides its cavity: nothing is matched there
+            inverse = 1.0 / left
+            v = posterior.variance[i] * inverse + eps
+            m = (posterior.mean[i] - posterior.variance[i] * latent.shift[i]) * inverse
+            cavity.mean[i] = m
+            cavity.variance[i] = v
+            if gaussian_factors.precision[i] != 0.0 or gaussian_factors.shift[i] != 0.0:
+                narrowed = 1.0 / (1.0 + v * gaussian_factors.precision[i])
+                m = (m + v * gaussian_factors.shift[i]) * narrowed
+                v = v * narrowed
+            full_cavity.mean[i] = m
+            full_cavity.variance[i] = v
+            shrink = 1.0 + site.precision[i] * v
+            if not shrink > 0.0:
+                proper[curve] = False
                 break
-            each = 1.0 / thin
-            mean[i] = (m + shift[i] * v) * each
-            var[i] = v * each
+            inverse = 1.0 / shrink
+            tilted.mean[i] = (m + site.shift[i] * v) * inverse
+            tilted.variance[i] = v * inverse
 
 
 @jit
-def propose_sites(
-    jobs: Ints,
-    site_start: Ints,
-    full_cavity_mean: Array,
-    full_cavity_var: Array,
-    mean: Array,
-    var: Array,
-    precision: Array,
-    shift: Array,
-    proposed_precision: Array,
-    proposed_shift: Array,
-    residual: Array,
-) -> None:
-    """Where every site should move, tilted/cavity.
-
-    The residual is how far tilted and posterior moments disagree.
-    """
-    for job in jobs:
+def propose_sites(curves: Ints, site_start: Ints, arrays: SiteArrays, residual: Array) -> None:
+    """Proposed sites, tilted / full cavity; residuals (n_curves,) say how far tilted and posterior moments disagree."""
+    site, proposed = arrays.site, arrays.proposed_site
+    full_cavity, tilted = arrays.full_cavity, arrays.tilted
+    for curve in curves:
         worst = 0.0
-        for i in range(site_start[job], site_start[job + 1]):
-            cavity = 1.0 / full_cavity_var[i]
-            tilted = 1.0 / var[i]
-            before = 1.0 / (cavity + precision[i])  # the posterior's variance
-            off = mean[i] - before * (full_cavity_mean[i] * cavity + shift[i])
-            worst = max(worst, max(off * off * tilted, (before * tilted - 1.0) ** 2))
-            proposed_precision[i] = tilted - cavity
-            proposed_shift[i] = mean[i] * tilted - full_cavity_mean[i] * cavity
-        residual[job] = np.sqrt(worst)
+        for i in range(site_start[curve], site_start[curve + 1]):
+            cavity_precision = 1.0 / full_cavity.variance[i]
+            tilted_precision = 1.0 / tilted.variance[i]
+            posterior_variance = 1.0 / (cavity_precision + site.precision[i])
+            off = tilted.mean[i] - posterior_variance * (
+                full_cavity.mean[i] * cavity_precision + site.shift[i]
+            )
+            mean_error = off * off * tilted_precision
+            variance_error = (posterior_variance * tilted_precision - 1.0) ** 2
+            worst = max(worst, max(mean_error, variance_error))
+            proposed.precision[i] = tilted_precision - cavity_precision
+            proposed.shift[i] = (
+                tilted.mean[i] * tilted_precision - full_cavity.mean[i] * cavity_precision
+            )
+        residual[curve] = np.sqrt(worst)
 
 
 @jit
 def copy_sites(
-    jobs: Ints,
-    site_start: Ints,
-    precision: Array,
-    shift: Array,
-    to_precision: Array,
-    to_shift: Array,
+    curves: Ints, site_start: Ints, source: NaturalGaussian, target: NaturalGaussian
 ) -> None:
-    """The sites of the chosen jobs, from one place to another."""
-    for job in jobs:
-        for i in range(site_start[job], site_start[job + 1]):
-            to_precision[i] = precision[i]
-            to_shift[i] = shift[i]
+    """Copy the sites of the chosen curves."""
+    for curve in curves:
+        for i in range(site_start[curve], site_start[curve + 1]):
+            target.precision[i] = source.precision[i]
+            target.shift[i] = source.shift[i]
 
 
 @jit
-def site_evidence(
-    jobs: Ints,
-    site_start: Ints,
-    full_cavity_mean: Array,
-    full_cavity_var: Array,
-    precision: Array,
-    shift: Array,
-    log_z: Array,
-    out: Array,
-) -> None:
-    """Σ log of (∫ f·cavity)/(∫ site·cavity): what the scaled sites add to the Gaussian integral."""
-    for job in jobs:
+def site_evidence(curves: Ints, site_start: Ints, arrays: SiteArrays, out: Array) -> None:
+    """Sum over sites of log (∫ factors × cavity / ∫ site × cavity): what scaled sites add to the Gaussian integral."""
+    site, full_cavity, log_z = arrays.site, arrays.full_cavity, arrays.log_z
+    for curve in curves:
         total = 0.0
-        for i in range(site_start[job], site_start[job + 1]):
-            tau = precision[i]
-            nu = shift[i]
-            m = full_cavity_mean[i]
-            v = full_cavity_var[i]
-            thin = 1.0 + tau * v
-            total += (
-                log_z[i]
-                + 0.5 * np.log(thin)
-                - (0.5 * nu * nu * v + nu * m - 0.5 * tau * m * m) / thin
-            )
-        out[job] = total
+        for i in range(site_start[curve], site_start[curve + 1]):
+            tau = site.precision[i]
+            nu = site.shift[i]
+            m = full_cavity.mean[i]
+            v = full_cavity.variance[i]
+            shrink = 1.0 + tau * v
+            exponent = (0.5 * nu * nu * v + nu * m - 0.5 * tau * m * m) / shrink
+            total += log_z[i] + 0.5 * np.log(shrink) - exponent
+        out[curve] = total

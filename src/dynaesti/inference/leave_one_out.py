@@ -11,11 +11,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynaesti.core import Array, Ints
-from dynaesti.inference.moments.adaptive import ATTEMPTS, DONE, assess_brackets, spread_nodes
+from dynaesti.core import Array, Ints, Ragged
+from dynaesti.inference.moments.adaptive import (
+    ATTEMPTS,
+    DONE,
+    Brackets,
+    assess_brackets,
+    spread_nodes,
+)
 from dynaesti.inference.moments.table import NODES, WIDTH
 from dynaesti.inference.single_curve import GraftedCurve
-from dynaesti.inference.site_likelihood import BLOCK, Groups, Likelihood
+from dynaesti.inference.site_likelihood import BLOCK, SiteLikelihood
 
 ALONE = 24  # members up to which each gets nodes of its own
 
@@ -31,7 +37,7 @@ class LeaveOneOut:
     var: Array
 
 
-def leave_one_out_densities(likelihood: Likelihood, component: GraftedCurve) -> LeaveOneOut:
+def leave_one_out_densities(likelihood: SiteLikelihood, component: GraftedCurve) -> LeaveOneOut:
     """Leave each emission out of one component in turn."""
     groups = likelihood.groups
     count = len(likelihood.emissions)
@@ -43,11 +49,13 @@ def leave_one_out_densities(likelihood: Likelihood, component: GraftedCurve) -> 
     return out
 
 
-def _single(likelihood: Likelihood, component: GraftedCurve, sites: Ints, out: LeaveOneOut) -> None:
-    members = likelihood.groups.members[likelihood.groups.start[component.groups[sites]]]
-    mean = component.cavity_mean[sites]
-    var = component.cavity_var[sites]
-    log_z = component.log_z[sites].copy()
+def _single(
+    likelihood: SiteLikelihood, component: GraftedCurve, sites: Ints, out: LeaveOneOut
+) -> None:
+    members = likelihood.groups.values[likelihood.groups.start[component.groups[sites]]]
+    mean = component.ep.cavity.mean[sites]
+    var = component.ep.cavity.variance[sites]
+    log_z = component.ep.log_z[sites].copy()
     exact = likelihood.is_gaussian[members]
     log_z[exact] = likelihood.gaussian_log_density(members[exact], mean[exact], var[exact])
     out.log_density[members] = log_z
@@ -55,11 +63,13 @@ def _single(likelihood: Likelihood, component: GraftedCurve, sites: Ints, out: L
     out.var[members] = var
 
 
-def _several(likelihood: Likelihood, component: GraftedCurve, site: int, out: LeaveOneOut) -> None:
+def _several(
+    likelihood: SiteLikelihood, component: GraftedCurve, site: int, out: LeaveOneOut
+) -> None:
     """One group with many members: log Z with all of them minus log Z without each."""
-    members = likelihood.groups.of(int(component.groups[site]))
-    cavity_mean = float(component.cavity_mean[site])
-    cavity_var = float(component.cavity_var[site])
+    members = likelihood.groups.row(int(component.groups[site]))
+    cavity_mean = float(component.ep.cavity.mean[site])
+    cavity_var = float(component.ep.cavity.variance[site])
     total_z, mean, var = _moments_without(likelihood, members, None, cavity_mean, cavity_var)
     if members.size <= ALONE:
         for member in members:
@@ -72,7 +82,7 @@ def _several(likelihood: Likelihood, component: GraftedCurve, site: int, out: Le
     reach = 1.5 * WIDTH * np.sqrt(var)
     x = np.linspace(mean - reach, mean + reach, 8 * NODES)
     log_w = -0.5 * (x - cavity_mean) ** 2 / cavity_var
-    every = Groups(np.array([0, members.size]), members)
+    every = Ragged(np.array([0, members.size]), members)
     log_w = log_w + likelihood.group_values(np.array([0]), x[None], every)[0]
     for a in range(0, members.size, max(1, BLOCK // x.size)):
         rows = members[a : a + max(1, BLOCK // x.size)]
@@ -95,23 +105,18 @@ def _several(likelihood: Likelihood, component: GraftedCurve, site: int, out: Le
 
 
 def _moments_without(
-    likelihood: Likelihood, members: Ints, left_out: int | None, mean: float, var: float
+    likelihood: SiteLikelihood, members: Ints, left_out: int | None, mean: float, var: float
 ) -> tuple[float, float, float]:
     """(log Z, mean, variance) of the cavity times all members but one."""
     kept = members if left_out is None else members[members != left_out]
-    group = Groups(np.array([0, kept.size]), kept)
+    group = Ragged(np.array([0, kept.size]), kept)
     reach = WIDTH * np.sqrt(var)
-    lo = np.array([mean - reach])
-    hi = np.array([mean + reach])
-    nodes = np.array([NODES])
-    m = np.empty(1)
-    v = np.empty(1)
-    log_z = np.empty(1)
-    verdict = np.ones(1, dtype=np.int64)
+    brackets = Brackets(np.array([mean - reach]), np.array([mean + reach]), np.array([NODES]))
     for _ in range(ATTEMPTS):
-        x = spread_nodes(lo, hi, int(nodes[0]))
+        x = spread_nodes(brackets.lo, brackets.hi, int(brackets.nodes[0]))
         log_w = likelihood.group_values(np.array([0]), x, group) - 0.5 * (x - mean) ** 2 / var
-        assess_brackets(log_w, lo, hi, nodes, m, v, log_z, verdict)
+        found, verdict = assess_brackets(log_w, brackets)
         if verdict[0] == DONE:
             break
-    return float(log_z[0] - 0.5 * np.log(2 * np.pi * var)), float(m[0]), float(v[0])
+    log_z = found.log_z[0] - 0.5 * np.log(2 * np.pi * var)
+    return float(log_z), float(found.mean[0]), float(found.variance[0])

@@ -1,7 +1,9 @@
-"""Expectation propagation over many curves under one kernel."""
+"""Expectation propagation over many curves, chunk by chunk on threads."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -9,216 +11,189 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dynaesti.core import Array, Bools, Ints, chunks, run_in_threads
+from dynaesti.core import Array, Ints, Ragged, chunks, run_in_threads, starts_of_runs
 from dynaesti.errors import InputError
-from dynaesti.inference.grafting import EPProblem, EPResult, graft
+from dynaesti.inference.grafting import EPProblem, graft
 from dynaesti.inference.observations import Observations
 from dynaesti.inference.predict import predict_marginals
 from dynaesti.inference.single_curve import (
     CurveMomentMatcher,
     beyond_table,
+    full_and_tilted,
     is_one_number,
     table_covers_prior,
-    tilted_from,
 )
-from dynaesti.inference.site_likelihood import Groups, Likelihood
-from dynaesti.inference.sites import through_nugget
+from dynaesti.inference.site_likelihood import SiteLikelihood
+from dynaesti.inference.sites import EPResult, Moments, NaturalGaussian, SiteLayout
 from dynaesti.inference.solvers.choice import build_batched_solver
 from dynaesti.inference.solvers.contract import SolverName
 from dynaesti.model import Kernel, check_evidence
 
 
+def graft_in_chunks(
+    layout: SiteLayout,
+    curve_chunks: Sequence[Ints],
+    graft_chunk: Callable[[int], AbstractContextManager[EPResult]],
+    threads: int | None,
+) -> EPResult:
+    """Run EP chunk by chunk over threads and lay the results end to end: the one driver for many curves.
+
+    Parameters
+    ----------
+    layout : SiteLayout
+    curve_chunks : sequence of arrays
+        Neighbouring curves that are grafted together.
+    graft_chunk : callable
+        A context with the result of the chunk with this number, which may lie in memory that is used again after it.
+    """
+    result = EPResult.empty(layout.n_sites, layout.n_curves)
+
+    def run(number: int) -> None:
+        curves = curve_chunks[number]
+        where = slice(int(curves[0]), int(curves[-1]) + 1)
+        with graft_chunk(number) as found:
+            result.write(layout.curve_slice(curves), where, found)
+
+    run_in_threads(run, range(len(curve_chunks)), threads)
+    return result
+
+
 @dataclass(frozen=True)
-class Ragged:
-    """Emissions of many curves: sites sorted by curve and time, one an instant."""
+class CurveData:
+    """Emissions of many curves."""
 
     observations: Observations
-    labels: npt.NDArray[Any]  # one a curve
-    times: Array  # of each site
-    site_start: Ints  # of each curve
-    groups: Groups  # emissions of each site
+    labels: npt.NDArray[Any]  # (n_curves,)
+    layout: SiteLayout  # factor_row holds the emissions' numbers
 
     def __len__(self) -> int:
         return self.labels.size
 
     @cached_property
-    def likelihood(self) -> Likelihood:
+    def likelihood(self) -> SiteLikelihood:
         """The emissions grouped into sites."""
-        return self.observations.grouped(self.groups)
-
-    def spans(self) -> tuple[Array, Array]:
-        """First and last instant of each curve."""
-        return self.times[self.site_start[:-1]], self.times[self.site_start[1:] - 1]
-
-    def rows(self, curve: int) -> Ints:
-        """The emissions of one curve, in the order given."""
-        a = self.groups.start[self.site_start[curve]]
-        b = self.groups.start[self.site_start[curve + 1]]
-        return np.sort(self.groups.members[a:b])
+        return self.observations.grouped(Ragged(self.layout.factor_start, self.layout.factor_row))
 
     @cached_property
-    def merged(self) -> Ragged:
-        """The same with all emissions of a curve in one site.
-
-        For constant curves, where that is exact.
-        """
-        first, last = self.spans()
-        groups = Groups(self.groups.start[self.site_start], self.groups.members)
-        return Ragged(
-            self.observations, self.labels, 0.5 * (first + last), np.arange(len(self) + 1), groups
-        )
+    def merged(self) -> CurveData:
+        """The same with all emissions of a curve in one site: for constant curves, where that is exact."""
+        return CurveData(self.observations, self.labels, self.layout.merged)
 
     def one(self, curve: int) -> Observations:
         """The observations of one curve by itself, on the common time axis."""
-        return self.observations.take(self.rows(curve))
+        sites = self.layout.curve_slice(np.array([curve]))
+        factors = slice(self.layout.factor_start[sites.start], self.layout.factor_start[sites.stop])
+        return self.observations.take(np.sort(self.layout.factor_row[factors]))
 
 
-def build_ragged(labels: Any, observations: Observations) -> Ragged:
+def group_by_curve(labels: Any, observations: Observations) -> CurveData:
     """Sort and group emissions by curve label and instant."""
     names = np.asarray(labels)
     if names.ndim != 1 or names.size != len(observations.emissions):
         raise InputError(
-            f"groups: {names.size} labels for {len(observations.emissions)} emissions; give one "
-            f"each"
+            f"groups: {names.size} labels for {len(observations.emissions)} emissions; give one each"
         )
-    lost = np.array(
+    missing = np.array(
         [label is None or label != label for label in np.asarray(labels, dtype=object).tolist()]
     )  # NaN is not itself
-    if lost.any():
+    if missing.any():
         raise InputError(
-            f"groups: {int(lost.sum())} labels are missing (first: position {int(lost.argmax())})"
+            f"groups: {int(missing.sum())} labels are missing (first: position {int(missing.argmax())})"
         )
     try:
         unique, code = np.unique(names, return_inverse=True)
     except TypeError:
         kinds = sorted({type(name).__name__ for name in names.tolist()})
         raise InputError(
-            f"groups: labels of different kinds ({', '.join(kinds)}) cannot be told apart; make "
-            f"them alike"
+            f"groups: labels of different kinds ({', '.join(kinds)}) cannot be compared; make them alike"
         ) from None
     order = np.lexsort((observations.offsets, code)).astype(np.int64)
     code = code[order]
     times = observations.offsets[order]
-    first = np.flatnonzero(np.concatenate([[True], (np.diff(code) > 0) | (np.diff(times) > 0)]))
-    site_start = np.searchsorted(code[first], np.arange(unique.size + 1)).astype(np.int64)
-    return Ragged(
-        observations,
-        unique,
+    first = starts_of_runs(code, times)
+    layout = SiteLayout(
         times[first],
-        site_start,
-        Groups(np.append(first, order.size).astype(np.int64), order),
+        np.searchsorted(code[first], np.arange(unique.size + 1)).astype(np.int64),
+        np.append(first, order.size).astype(np.int64),
+        order,
+        np.ones(order.size),
+        order,
     )
+    return CurveData(observations, unique, layout)
 
 
 @dataclass(frozen=True)
-class ManyGrafted:
-    """One prior on all curves, and the sites it saw.
+class GraftedCurves:
+    """All curves grafted under one kernel, and the sites it saw: one an instant, or one a constant curve."""
 
-    One an instant, or one a curve where that is constant.
-    """
-
-    data: Ragged
+    data: CurveData
     kernel: Kernel
-    precision: Array  # sites
-    shift: Array
-    curve_precision: Array
-    curve_shift: Array
-    log_evidence: Array  # (curves,)
-    converged: Bools
+    ep: EPResult
+    latent_sites: NaturalGaussian
 
-    def sites(self, curve: int) -> slice:
+    def sites(self, curve: int) -> NaturalGaussian:
         """The sites of one curve."""
-        return slice(int(self.data.site_start[curve]), int(self.data.site_start[curve + 1]))
+        return self.ep.sites.select(self.data.layout.curve_slice(np.array([curve])))
+
+    def predict(self, offsets: Array, solver: SolverName | None) -> Moments:
+        """Means and variances of every curve at the same times, curve after curve."""
+        n_curves = len(self.data)
+        return predict_marginals(
+            self.kernel,
+            self.data.layout,
+            self.latent_sites,
+            np.tile(offsets, n_curves),
+            offsets.size * np.arange(n_curves + 1),
+            solver=solver,
+        )
 
 
 def graft_many(
-    data: Ragged, kernel: Kernel, solver: SolverName | None, threads: int | None
-) -> ManyGrafted:
-    """Graft one prior onto all curves, chunk by chunk over threads."""
+    data: CurveData, kernel: Kernel, solver: SolverName | None, threads: int | None
+) -> GraftedCurves:
+    """Graft all curves under one kernel."""
     if is_one_number(kernel, data.observations):
         data = data.merged
-    fixed = data.likelihood.fixed(data.observations.mean_at(data.observations.offsets))
-    precision = np.zeros(data.times.size)
-    shift = np.zeros(data.times.size)
-    evidence = np.zeros(len(data))
-    converged = np.zeros(len(data), dtype=bool)
-    offset = data.observations.mean_at(data.times)
-    ends = np.array([data.times.min(), data.times.max()])
-    first, last = data.spans()
-    tabulated = (
-        table_covers_prior(kernel.place(*ends), data.likelihood, offset, ends)
-        and data.likelihood.table is not None
-    )  # before threads
-    within = tabulated  # so that by formula means: the table did not reach
+    layout = data.layout
+    gaussian, constant = data.likelihood.gaussian_factors(
+        data.observations.mean_at(data.observations.offsets)
+    )
+    offset = data.observations.mean_at(layout.times)
+    ends = np.array([layout.times.min(), layout.times.max()])
+    first, last = layout.spans
+    tabulated = table_covers_prior(kernel.place(*ends), data.likelihood, offset, ends) and (
+        data.likelihood.table is not None  # built here, before threads ask for it
+    )
+    curve_chunks = chunks(layout.site_start)
 
-    def run(curves: Ints) -> None:
-        a = data.site_start[curves[0]]
-        b = data.site_start[curves[-1] + 1]
-        where = slice(a, b)
-        sites = np.arange(a, b)
-        starts = data.site_start[curves[0] : curves[-1] + 2] - a
+    def graft_chunk(number: int) -> EPResult:
+        curves = curve_chunks[number]
+        where = layout.curve_slice(curves)
+        starts = layout.site_start[curves[0] : curves[-1] + 2] - where.start
         prior = build_batched_solver(
-            kernel, data.times[where], starts, first[curves], last[curves], solver
+            kernel, layout.times[where], starts, first[curves], last[curves], solver
         )
-        bent = data.likelihood.bent[where]
+        nugget = np.full(curves.size, kernel.nugget_variance)
+        has_factors = data.likelihood.has_factors[where]
+        sites = np.arange(where.start, where.stop)
 
-        def grafted(tabulated: bool) -> EPResult:
-            match = CurveMomentMatcher(
-                data.likelihood, sites, offset[where], tabulated, wide=not tabulated and within
-            )
-            return graft(
-                EPProblem(
-                    prior,
-                    match,
-                    fixed.precision[where],
-                    fixed.shift[where],
-                    np.full(curves.size, kernel.nugget_variance),
-                    bent,
-                )
-            )
+        def grafted(by_table: bool) -> EPResult:
+            wide = tabulated and not by_table  # by formula, because the table did not reach
+            match = CurveMomentMatcher.of(data.likelihood, sites, offset[where], by_table, wide)
+            return graft(EPProblem(prior, match, gaussian.select(where), nugget, has_factors))
 
         result = grafted(tabulated)
         if tabulated:
-            _, _, mean, var = tilted_from(
-                result.cavity_mean,
-                result.cavity_var,
-                fixed.precision[where],
-                fixed.shift[where],
-                result.precision,
-                result.shift,
-            )
-            if (
-                beyond_table(data.likelihood, mean + offset[where], var) & bent
-            ).any():  # data drag a curve farther than its prior
-                result = grafted(False)
-        precision[where] = result.precision
-        shift[where] = result.shift
-        converged[curves] = result.converged
-        evidence[curves] = result.log_evidence + np.add.reduceat(fixed.constant[where], starts[:-1])
+            _, tilted = full_and_tilted(result.cavity, gaussian.select(where), result.sites)
+            shifted = Moments(tilted.mean + offset[where], tilted.variance)
+            if (beyond_table(data.likelihood, shifted) & has_factors).any():
+                result = grafted(False)  # data drag a curve farther than its prior
+        result.log_evidence[:] += np.add.reduceat(constant[where], starts[:-1])
+        return result
 
-    run_in_threads(run, chunks(data.site_start), threads)
-    check_evidence(data.observations.emissions, evidence)
-    latent = through_nugget(
-        fixed.precision + precision, fixed.shift + shift, kernel.nugget_variance
+    ep = graft_in_chunks(
+        layout, curve_chunks, lambda number: nullcontext(graft_chunk(number)), threads
     )
-    return ManyGrafted(data, kernel, precision, shift, *latent, evidence, converged)
-
-
-def predict_many(
-    fit: ManyGrafted, offsets: Array, solver: SolverName | None
-) -> tuple[Array, Array]:
-    """Means and variances of every curve at the times."""
-    data = fit.data
-    asked = np.tile(offsets, len(data))
-    asked_start = offsets.size * np.arange(len(data) + 1)
-    return predict_marginals(
-        fit.kernel,
-        data.times,
-        data.site_start,
-        data.spans(),
-        fit.curve_precision,
-        fit.curve_shift,
-        asked,
-        asked_start,
-        solver,
-    )
+    check_evidence(data.observations.emissions, ep.log_evidence)
+    latent = gaussian.times(ep.sites).through_nugget(kernel.nugget_variance)
+    return GraftedCurves(data, kernel, ep, latent)

@@ -5,12 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from dynaesti.core import Array, Bools, Ints, raise_where
+from dynaesti.core import Array, Bools, Ints, gauss_hermite, raise_where
 from dynaesti.errors import InputError
 from dynaesti.model import POSITIVE, Link
 
-HERMITE_X, HERMITE_WEIGHTS = np.polynomial.hermite_e.hermegauss(48)
-HERMITE_WEIGHTS = HERMITE_WEIGHTS / np.sqrt(2 * np.pi)
+HERMITE_X, HERMITE_WEIGHTS = gauss_hermite(48)
 # latent sd of a component from which on moments under a link without upper end hang on a tail
 # that the data may have cut off
 HEAVY = 1.0
@@ -84,6 +83,11 @@ class Marginals:
             self.means[:, points],
             self.sds[:, points],
         )
+
+    def density(self, values: Array) -> Array:
+        """Density of a single latent point at many values, but for a constant."""
+        away = (values[:, None, None] - self.means) / self.sds
+        return np.asarray((self.weights / self.sds * np.exp(-0.5 * away**2)).sum(axis=1)[:, 0])
 
     def quantiles(self, q: Array, link: Link) -> Array:
         """Quantiles on the link's scale, one row a level.

@@ -10,10 +10,15 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from dynaesti.core import Array, Ints, raise_where
+from dynaesti.core import Array, Ints, Ragged, raise_where
 from dynaesti.data import TimeAxis, read_times
 from dynaesti.errors import InputError
-from dynaesti.inference.site_likelihood import REACH, Fixed, Groups, Likelihood, group_by_instant
+from dynaesti.inference.site_likelihood import (
+    TABLE_HALF_WIDTH,
+    GaussianFactors,
+    SiteLikelihood,
+    group_by_instant,
+)
 from dynaesti.model import (
     POSITIVE,
     REAL,
@@ -41,16 +46,16 @@ class Observations:
     emissions: Emissions
     link: Link
     mean: MeanFunction = 0.0
-    reach: float = REACH  # how far from the mean rows are tabulated
+    reach: float = TABLE_HALF_WIDTH  # how far from the mean rows are tabulated
 
     @cached_property
-    def _grouped(self) -> tuple[Array, Likelihood]:
+    def _grouped(self) -> tuple[Array, SiteLikelihood]:
         instants, groups = group_by_instant(self.offsets)
         return instants, self.grouped(groups)
 
-    def grouped(self, groups: Groups) -> Likelihood:
+    def grouped(self, groups: Ragged) -> SiteLikelihood:
         """The emissions in the given groups."""
-        return Likelihood(
+        return SiteLikelihood(
             self.emissions,
             self.link,
             groups,
@@ -64,14 +69,14 @@ class Observations:
         return self._grouped[0]
 
     @property
-    def likelihood(self) -> Likelihood:
+    def likelihood(self) -> SiteLikelihood:
         """The grouped emissions: one group an instant, and a last one that holds them all."""
         return self._grouped[1]
 
     @cached_property
-    def fixed(self) -> Fixed:
-        """Gaussian parts of all groups, counted from the prior mean."""
-        return self.likelihood.fixed(self.mean_at(self.offsets))
+    def gaussian_factors(self) -> GaussianFactors:
+        """The Gaussian emissions of all groups, counted from the prior mean."""
+        return self.likelihood.gaussian_factors(self.mean_at(self.offsets))
 
     def mean_at(self, offsets: Array) -> Array:
         """The prior mean of the latent curve."""

@@ -1,8 +1,23 @@
-"""Marginals of many grafted curves at any times: each curve may be asked at times of its own."""
+"""Posterior marginals of many grafted curves at any times: each curve may be asked at times of its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 
-from dynaesti.core import Array, Ints, chunks, jit, run_in_threads
+from dynaesti.core import (
+    Array,
+    Bools,
+    Ints,
+    chunks,
+    jit,
+    last_of_rows,
+    row_of_entries,
+    run_in_threads,
+    starts_of,
+)
+from dynaesti.inference.sites import Moments, NaturalGaussian, SiteLayout
 from dynaesti.inference.solvers.choice import (
     build_batched_solver,
     build_posterior,
@@ -17,114 +32,178 @@ from dynaesti.model import Kernel
 
 def predict_marginals(
     kernel: Kernel,
-    times: Array,
-    starts: Ints,
-    span: tuple[Array, Array],
-    precision: Array,
-    shift: Array,
+    layout: SiteLayout,
+    latent_sites: NaturalGaussian,
     asked: Array,
     asked_start: Ints,
+    *,
+    spans: tuple[Array, Array] | None = None,
     solver: SolverName | None = None,
     threads: int | None = None,
-) -> tuple[Array, Array]:
-    """Mean and variance of curve j at asked[asked_start[j]:asked_start[j + 1]], for all j, flat.
+) -> Moments:
+    """Mean and variance of curve j at the times ``asked[asked_start[j]:asked_start[j + 1]]``, for all j, flat.
 
-    Curve j has sites (precision, shift) as seen by the curve at times[starts[j]:starts[j + 1]]; its
-    data span first[j] to last[j].
+    Parameters
+    ----------
+    kernel : Kernel
+    layout : SiteLayout
+        The curves' sites, as this kernel sees them.
+    latent_sites : NaturalGaussian (n_sites,)
+    asked : array (n_asked,)
+    asked_start : array (n_curves + 1,)
+    spans : pair of arrays (n_curves,), optional
+        First and last instant of each curve's data; default: of its sites.
     """
-    rising = np.lexsort((asked, np.repeat(np.arange(starts.size - 1), np.diff(asked_start))))
-    first, last, asked = *span, asked[rising]
-    means = np.empty(asked.size)
-    variances = np.empty(asked.size)
-    packed = (
-        not depends_on_span(kernel)
-        and choose_solver(kernel, int(np.diff(starts).max()), float((last - first).max()), solver)
-        == "lowrank"
+    rising = np.lexsort((asked, row_of_entries(asked_start)))
+    query = _Query(
+        kernel, layout, latent_sites, asked[rising], asked_start, spans or layout.spans, solver
     )
+    work = chunks(layout.site_start + asked_start)
+    if query.is_packed:
+        run_in_threads(query.answer_packed, work, threads)
+    elif is_markov(kernel) and solver in (None, "statespace"):
+        run_in_threads(query.answer_chains, work, threads)
+    else:
+        run_in_threads(query.answer_one_by_one, work, threads)
+    out = Moments(np.empty(asked.size), np.empty(asked.size))
+    out.mean[rising] = query.found.mean
+    out.variance[rising] = query.found.variance
+    return out
 
-    def one_by_one(curves: Ints) -> None:
+
+@dataclass(frozen=True)
+class _Joint:
+    """A run of curves whose sites are joined by the times asked for, as sites that say nothing."""
+
+    asked: slice  # among all times asked for
+    is_asked: Bools  # (n_joint,)
+    times: Array  # (n_joint,) each curve's sites, then its times asked for
+    sites: NaturalGaussian  # (n_joint,)
+    start: Ints  # (n_curves + 1,)
+    n_sites: Ints  # (n_curves,)
+
+
+class _Query:
+    """Times asked of many curves, rising within each, and the answers as they are found."""
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        layout: SiteLayout,
+        latent_sites: NaturalGaussian,
+        asked: Array,
+        asked_start: Ints,
+        spans: tuple[Array, Array],
+        solver: SolverName | None,
+    ) -> None:
+        self.kernel = kernel
+        self.layout = layout
+        self.latent_sites = latent_sites
+        self.asked = asked
+        self.asked_start = asked_start
+        self.solver = solver
+        self.first, self.last = spans
+        self.found = Moments(np.empty(asked.size), np.empty(asked.size))
+        longest = int(np.diff(layout.site_start).max())
+        widest = float((self.last - self.first).max())
+        self.is_packed = (
+            not depends_on_span(kernel)
+            and choose_solver(kernel, longest, widest, solver) == "lowrank"
+        )
+
+    def answer_one_by_one(self, curves: Ints) -> None:
+        """Each curve by its own posterior."""
         for c in curves:
-            want = slice(asked_start[c], asked_start[c + 1])
-            have = slice(starts[c], starts[c + 1])
-            if asked_start[c] == asked_start[c + 1]:
+            want = slice(self.asked_start[c], self.asked_start[c + 1])
+            if want.start == want.stop:
                 continue
-            placed = kernel.place(float(first[c]), float(last[c]))
-            name = choose_solver(
-                placed, int(starts[c + 1] - starts[c]), float(last[c] - first[c]), solver
+            have = slice(self.layout.site_start[c], self.layout.site_start[c + 1])
+            first = float(self.first[c])
+            last = float(self.last[c])
+            kernel = self.kernel.place(first, last)
+            name = choose_solver(kernel, int(have.stop - have.start), last - first, self.solver)
+            posterior = build_posterior(
+                name, kernel, self.layout.times[have], *self.latent_sites.select(have)
             )
-            given = build_posterior(name, placed, times[have], precision[have], shift[have])
-            means[want], variances[want] = given.marginals(asked[want])
+            self.found.mean[want], self.found.variance[want] = posterior.marginals(self.asked[want])
 
-    def together(curves: Ints) -> None:
-        """The times asked for join each curve's sites as ones that say nothing."""
+    def _joint(self, curves: Ints) -> _Joint:
         a = curves[0]
         b = curves[-1] + 1
-        have = np.diff(starts[a : b + 1])
-        want = np.diff(asked_start[a : b + 1])
-        joint = np.concatenate([[0], np.cumsum(have + want)]).astype(np.int64)
-        is_asked = np.zeros(joint[-1], dtype=bool)
-        is_asked[_last_of(joint, want)] = True
-        t = np.empty(joint[-1])
-        tau = np.zeros(joint[-1])
-        nu = np.zeros(joint[-1])
-        mine = slice(asked_start[a], asked_start[b])
-        seen = slice(starts[a], starts[b])
-        t[is_asked] = asked[mine]
-        t[~is_asked] = times[seen]
-        tau[~is_asked] = precision[seen]
-        nu[~is_asked] = shift[seen]
-        mean = np.empty(joint[-1])
-        var = np.empty(joint[-1])
-        size = np.empty(curves.size)
-        proper = np.ones(curves.size, dtype=bool)
-        if packed:
-            prior = build_batched_solver(kernel, t, joint, first[curves], last[curves], "lowrank")
-            assert isinstance(prior, LowRankSolver)
-            prior.marginals(np.arange(curves.size), tau, nu, mean, var, size, proper)
-            rest = (
-                np.broadcast_to(kernel.cov(asked[mine], asked[mine]), asked[mine].shape)
-                - prior.squares()[is_asked]
-            )
-            means[mine] = mean[is_asked]
-            variances[mine] = var[is_asked] + np.maximum(rest, 0.0)
-            return
-        order = np.empty(joint[-1], dtype=np.int64)
-        _merge(t, joint, have, order)  # chains go forward in time
-        chain = build_batched_solver(
-            kernel, t[order], joint, first[curves], last[curves], "statespace"
-        )
-        found = np.empty((2, joint[-1]))
-        chain.marginals(np.arange(curves.size), tau[order], nu[order], mean, var, size, proper)
-        found[:, order] = mean, var
-        means[mine], variances[mine] = found[:, is_asked]
+        n_sites = np.diff(self.layout.site_start[a : b + 1])
+        n_asked = np.diff(self.asked_start[a : b + 1])
+        start = starts_of(n_sites + n_asked)
+        is_asked = np.zeros(start[-1], dtype=bool)
+        is_asked[last_of_rows(start, n_asked)] = True
+        asked = slice(self.asked_start[a], self.asked_start[b])
+        have = slice(self.layout.site_start[a], self.layout.site_start[b])
+        times = np.empty(start[-1])
+        times[is_asked] = self.asked[asked]
+        times[~is_asked] = self.layout.times[have]
+        sites = NaturalGaussian.empty(int(start[-1]))
+        sites.precision[~is_asked] = self.latent_sites.precision[have]
+        sites.shift[~is_asked] = self.latent_sites.shift[have]
+        return _Joint(asked, is_asked, times, sites, start, n_sites)
 
-    at_once = packed or (is_markov(kernel) and solver in (None, "statespace"))
-    run_in_threads(together if at_once else one_by_one, chunks(starts + asked_start), threads)
-    out = np.empty((2, asked.size))
-    out[:, rising] = means, variances
-    return out[0], out[1]
+    def answer_packed(self, curves: Ints) -> None:
+        """Many short curves in features, in one compiled call."""
+        joint = self._joint(curves)
+        prior = build_batched_solver(
+            self.kernel, joint.times, joint.start, self.first[curves], self.last[curves], "lowrank"
+        )
+        assert isinstance(prior, LowRankSolver)
+        found = _empty_moments(joint)
+        prior.marginals(np.arange(curves.size), joint.sites, found, *_unused(curves))
+        asked = self.asked[joint.asked]
+        prior_variance = np.broadcast_to(self.kernel.cov(asked, asked), asked.shape)
+        not_in_features = prior_variance - prior.squares()[joint.is_asked]
+        self.found.mean[joint.asked] = found.mean[joint.is_asked]
+        self.found.variance[joint.asked] = found.variance[joint.is_asked] + np.maximum(
+            not_in_features, 0.0
+        )
+
+    def answer_chains(self, curves: Ints) -> None:
+        """Markov chains, which go forward in time through sites and times asked for alike."""
+        joint = self._joint(curves)
+        order = np.empty(joint.times.size, dtype=np.int64)
+        _merge_order(joint.times, joint.start, joint.n_sites, order)
+        chain = build_batched_solver(
+            self.kernel,
+            joint.times[order],
+            joint.start,
+            self.first[curves],
+            self.last[curves],
+            "statespace",
+        )
+        found = _empty_moments(joint)
+        chain.marginals(np.arange(curves.size), joint.sites.select(order), found, *_unused(curves))
+        unsorted = np.empty((2, joint.times.size))
+        unsorted[:, order] = found
+        self.found.mean[joint.asked] = unsorted[0, joint.is_asked]
+        self.found.variance[joint.asked] = unsorted[1, joint.is_asked]
+
+
+def _empty_moments(joint: _Joint) -> Moments:
+    return Moments(np.empty(joint.times.size), np.empty(joint.times.size))
+
+
+def _unused(curves: Ints) -> tuple[Array, Bools]:
+    """Room for log partitions and for which curves are proper, which nobody asks for here."""
+    return np.empty(curves.size), np.ones(curves.size, dtype=bool)
 
 
 @jit
-def _merge(t: Array, start: Ints, have: Ints, order: Ints) -> None:
-    """The rising order of each run start[j]:start[j + 1], whose first have[j] entries rise, and the
-    others after them too.
-    """
-    for j in range(have.size):
+def _merge_order(times: Array, start: Ints, n_first: Ints, order: Ints) -> None:
+    """The rising order of each row start[j]:start[j + 1], whose first n_first[j] entries rise, and the others too."""
+    for j in range(n_first.size):
         site = start[j]
-        middle = start[j] + have[j]
+        middle = start[j] + n_first[j]
         end = start[j + 1]
         ask = middle
         for k in range(start[j], end):
-            if ask == end or (site < middle and t[site] <= t[ask]):
+            if ask == end or (site < middle and times[site] <= times[ask]):
                 order[k] = site
                 site += 1
             else:
                 order[k] = ask
                 ask += 1
-
-
-def _last_of(joint: Ints, want: Ints) -> Ints:
-    """Places of the last want[j] entries of each run joint[j]:joint[j + 1]."""
-    begin = joint[1:] - want
-    return np.asarray(np.arange(want.sum()) + np.repeat(begin - (np.cumsum(want) - want), want))

@@ -22,39 +22,39 @@ import numpy as np
 from dynaesti.core import Array, dot, jit
 from dynaesti.inference.observations import Observations
 from dynaesti.inference.single_curve import (
-    HIGHEST_RANK,
+    MAX_RANK,
     GraftedCurve,
-    read_from_table,
-    tilted,
+    can_use_table,
+    full_cavity_and_tilted,
     weight_space_posterior,
 )
+from dynaesti.inference.site_likelihood import Integration
+from dynaesti.inference.sites import Moments
 from dynaesti.inference.solvers.basis import solve_lower
 
 STEP = 1e-3  # of the cavities' means, in their sds, for the derivative of the variances
 FARTHEST = 0.3  # largest relative change of a variance that a second order may be trusted with
 
 
-def second_order_corrected(
-    component: GraftedCurve, observations: Observations
-) -> GraftedCurve | None:
-    """The component with its covariance and evidence corrected to second order.
+def second_order_corrected(curve: GraftedCurve, observations: Observations) -> GraftedCurve | None:
+    """The curve with its covariance and evidence corrected to second order.
 
     None where it has no form in few weights, or where the correction would be no small one.
     """
-    if component.instants.size <= HIGHEST_RANK and weight_space_posterior(component) is None:
-        component = replace(component, solver="dense")  # one feature an instant
-    form = weight_space_posterior(component)
+    if curve.instants.size <= MAX_RANK and weight_space_posterior(curve) is None:
+        curve = replace(curve, solver="dense")  # one feature an instant
+    form = weight_space_posterior(curve)
     if form is None:
         return None
-    skew, sd, seen = _skewness(component, observations)
-    phi = solve_lower(form.root, form.at_sites(component.instants).T) * (seen / sd)
+    skew, sd, seen = _skewness(curve, observations)
+    phi = solve_lower(form.root, form.at_sites(curve.instants).T) * (seen / sd)
     covariance_correction, gain = _pairs(np.ascontiguousarray(phi), skew)
     if (
         not np.linalg.norm(covariance_correction) < FARTHEST
         and not np.abs(np.linalg.eigvalsh(covariance_correction)).max() < FARTHEST
     ):  # the norm bounds them
         return None
-    return component.corrected(covariance_correction, gain)
+    return curve.corrected(covariance_correction, gain)
 
 
 @jit
@@ -100,30 +100,26 @@ def _pairs(phi: Array, skew: Array) -> tuple[Array, float]:
     return wide, gain
 
 
-def _skewness(component: GraftedCurve, observations: Observations) -> tuple[Array, Array, Array]:
+def _skewness(curve: GraftedCurve, observations: Observations) -> tuple[Array, Array, Array]:
     """Skewness and sd of each site's tilted distribution, and how far its value follows the curve
     (the nugget lies between).
 
     The third cumulant is the derivative of the variance by the cavity's natural mean.
     """
-    fixed = observations.fixed
-    groups = component.groups
+    groups = curve.groups
     likelihood = observations.likelihood
-    cavity_mean, cavity_var, mean, var = tilted(component, observations)
-    step = STEP * np.sqrt(cavity_var)
-    bent = np.flatnonzero(likelihood.bent[groups])
-    tabulated = read_from_table(component, observations, mean, var)
+    cavity, tilted = full_cavity_and_tilted(curve, observations)
+    step = STEP * np.sqrt(cavity.variance)
+    sites = np.flatnonzero(likelihood.has_factors[groups])
+    integration = Integration(can_use_table(curve, observations, tilted))
 
     def variance(move: Array) -> Array:
-        m = mean.copy()
-        v = var.copy()
-        likelihood.match(
-            bent, groups, cavity_mean + move, cavity_var, np.zeros(groups.size), m, v, tabulated
-        )
-        return v
+        moved = Moments(cavity.mean + move, cavity.variance)
+        out = Moments(tilted.mean.copy(), tilted.variance.copy())
+        likelihood.match(sites, groups, moved, np.zeros(groups.size), out, integration)
+        return out.variance
 
-    third = cavity_var * (variance(step) - variance(-step)) / (2.0 * step)
-    seen = 1.0 / (
-        1.0 + component.kernel.nugget_variance * (fixed.precision[groups] + component.precision)
-    )
-    return third / var**1.5, np.sqrt(var), seen
+    third = cavity.variance * (variance(step) - variance(-step)) / (2.0 * step)
+    precision = observations.gaussian_factors.natural.precision[groups] + curve.ep.sites.precision
+    follows = 1.0 / (1.0 + curve.kernel.nugget_variance * precision)
+    return third / tilted.variance**1.5, np.sqrt(tilted.variance), follows

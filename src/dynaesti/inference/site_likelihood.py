@@ -9,93 +9,77 @@ exposures, user functions, sharp likelihoods).
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
-from dynaesti.core import Array, Bools, Ints
+from dynaesti.core import Array, Bools, Ints, Ragged, starts_of
 from dynaesti.errors import EmissionError
 from dynaesti.inference.moments.adaptive import (
     ATTEMPTS,
     DONE,
     EDGE,
     HOPELESS,
+    Brackets,
     assess_brackets,
     spread_nodes,
 )
 from dynaesti.inference.moments.match import match_sites, match_sites_cached
 from dynaesti.inference.moments.table import NODES, WIDTH, LogLikelihoodTable, likelihood_table
+from dynaesti.inference.sites import Moments, NaturalGaussian, SiteFactors
 from dynaesti.model import Emissions, Link, LinkedPoints, emission_blocks
 
-REACH = 8.0  # of tabulated rows either side of their centre, for a prior of unit variance
-CELLS = (
+TABLE_HALF_WIDTH = (
+    8.0  # of tabulated rows either side of their centre, for a prior of unit variance
+)
+TABLE_SIZES = (
     640,
     1280,
     2560,
 )  # grid steps over the whole reach: the first count that resolves the rows is taken
 MOST_ROWS = 4096
 MOST_CELLS = 8_000_000
-SLACK = 1e-8  # error of matching by derivative, in sds: a tenth of what grafting settles to
+CACHE_TOLERANCE = (
+    1e-8  # error of matching by derivative, in sds: a tenth of what grafting settles to
+)
 SCAN = np.linspace(
     -40.0, 40.0, 641
 )  # sds of the cavity at which mass is looked for where data drag a curve beyond its prior
 BLOCK = 1 << 17  # evaluated points at a time: about a megabyte, stays in cache
 
 
-@dataclass(frozen=True)
-class Groups:
-    """Which emissions multiply into which group: members[start[g]:start[g + 1]]."""
+def group_by_instant(times: Array) -> tuple[Array, Ragged]:
+    """Distinct times, rising, and the emissions at each.
 
-    start: Ints
-    members: Ints
-
-    def __len__(self) -> int:
-        return self.start.size - 1
-
-    def of(self, group: int) -> Ints:
-        """The emissions of one group."""
-        return self.members[self.start[group] : self.start[group + 1]]
-
-    def sums(self, values: Array) -> Array:
-        """Sum over each group's members."""
-        if len(self.members) == 0:
-            return np.zeros(len(self))
-        padded = np.append(values[self.members], 0.0)
-        return np.where(
-            np.diff(self.start) > 0,
-            np.add.reduceat(padded, self.start[:-1].clip(max=len(self.members))),
-            0.0,
-        )
-
-
-def group_by_instant(times: Array) -> tuple[Array, Groups]:
-    """Distinct times, rising, and the groups of emissions at each.
-
-    The last group holds every emission (a static curve).
+    The last group holds every emission: for a constant curve, which merges them all.
     """
     instants, inverse = np.unique(times, return_inverse=True)
     order = np.argsort(inverse, kind="stable").astype(np.int64)
-    start = np.concatenate([[0], np.cumsum(np.bincount(inverse, minlength=instants.size))]).astype(
-        np.int64
-    )
-    return instants, Groups(
-        np.append(start, 2 * times.size), np.concatenate([order, np.arange(times.size)])
-    )
+    start = starts_of(np.bincount(inverse, minlength=instants.size))
+    everyone = np.arange(times.size)
+    return instants, Ragged(np.append(start, 2 * times.size), np.concatenate([order, everyone]))
+
+
+class GaussianFactors(NamedTuple):
+    """The exactly Gaussian emissions of each group, multiplied: exp(constant + shift · x − precision · x² / 2)."""
+
+    natural: NaturalGaussian  # (n_groups,)
+    constant: Array  # (n_groups,)
 
 
 @dataclass(frozen=True)
-class Fixed:
-    """The exactly Gaussian part of each group in natural form.
+class Integration:
+    """How tilted moments are integrated."""
 
-    Exp(constant + shift·x − ½·precision·x²).
-    """
-
-    precision: Array
-    shift: Array
-    constant: Array
+    tabulated: bool = True  # the prior keeps the curve well within the table's reach
+    cache: Array | None = (
+        None  # of earlier integrals, kept from sweep to sweep: see `match_sites_cached`
+    )
+    wide: bool = False  # look for mass far off too, of which the guess may know nothing
 
 
 @dataclass(frozen=True)
-class Likelihood:
+class SiteLikelihood:
     """All emissions of a fit behind their link, and the groups they form.
 
     Rows may be tabulated over centre ± reach.
@@ -103,9 +87,9 @@ class Likelihood:
 
     emissions: Emissions
     link: Link
-    groups: Groups
+    groups: Ragged
     centre: float = 0.0
-    reach: float = REACH
+    reach: float = TABLE_HALF_WIDTH
 
     @cached_property
     def is_gaussian(self) -> Bools:
@@ -134,7 +118,7 @@ class Likelihood:
         spread = var + 1.0 / precision
         return np.asarray(-0.5 * np.log(2 * np.pi * spread) - 0.5 * (values - mean) ** 2 / spread)
 
-    def fixed(self, offset: Array) -> Fixed:
+    def gaussian_factors(self, offset: Array) -> GaussianFactors:
         """The Gaussian part of every group, for x counted from `offset` (one an emission), which
         keeps digits.
         """
@@ -146,25 +130,23 @@ class Likelihood:
                 0.5 * np.log(precision / (2 * np.pi)) - 0.5 * precision * away**2,
                 0.0,
             )
-        return Fixed(
-            self.groups.sums(precision),
-            self.groups.sums(precision * away),
+        return GaussianFactors(
+            NaturalGaussian(self.groups.sums(precision), self.groups.sums(precision * away)),
             self.groups.sums(constant),
         )
 
     @cached_property
-    def inexact(self) -> Groups:
-        """The groups without their Gaussian members: what must be matched."""
+    def non_gaussian(self) -> Ragged:
+        """The groups without their Gaussian emissions: what must be matched."""
         if not self.is_gaussian.any():
             return self.groups
-        keep = ~self.is_gaussian[self.groups.members]
-        counts = np.concatenate([[0], np.cumsum(keep)])
-        return Groups(counts[self.groups.start].astype(np.int64), self.groups.members[keep])
+        keep = ~self.is_gaussian[self.groups.values]
+        return Ragged(starts_of(keep)[self.groups.start], self.groups.values[keep])
 
     @cached_property
-    def bent(self) -> Bools:
-        """Which groups have members that are not Gaussian."""
-        return np.asarray(np.diff(self.inexact.start) > 0)
+    def has_factors(self) -> Bools:
+        """Which groups have emissions that are not Gaussian."""
+        return self.non_gaussian.lengths > 0
 
     @cached_property
     def table(self) -> tuple[LogLikelihoodTable, Ints] | None:
@@ -175,14 +157,14 @@ class Likelihood:
         return tabulate(self.emissions, self.link, self.centre, self.reach)
 
     @cached_property
-    def _member_rows(self) -> Ints:
-        """The table row of every member that must be matched."""
+    def _factor_rows(self) -> Ints:
+        """The table row of every emission that must be matched."""
         assert self.table is not None
-        return self.table[1][self.inexact.members]
+        return self.table[1][self.non_gaussian.values]
 
     @cached_property
-    def _unit_coefs(self) -> Array:
-        return np.ones(self.inexact.members.size)
+    def _unit_weights(self) -> Array:
+        return np.ones(self.non_gaussian.values.size)
 
     def evaluate(self, rows: Ints, x: Array) -> Array:
         """Log f of emissions `rows` at latent x (rows, nodes).
@@ -201,20 +183,20 @@ class Likelihood:
             )
         return values
 
-    def group_values(self, group: Ints, x: Array, groups: Groups | None = None) -> Array:
+    def group_values(self, group: Ints, x: Array, groups: Ragged | None = None) -> Array:
         """Log f of whole groups at latent x (groups, nodes), members multiplied."""
-        groups = groups or self.inexact
+        groups = groups or self.non_gaussian
         first = groups.start[group]
         counts = groups.start[group + 1] - groups.start[group]
         if np.all(counts == 1):
-            return self.evaluate(groups.members[first], x)
+            return self.evaluate(groups.values[first], x)
         owner = np.repeat(np.arange(group.size), counts)
         place = np.arange(owner.size) - np.repeat(np.cumsum(counts) - counts, counts) + first[owner]
         out = np.zeros_like(x)
         most = max(1, BLOCK // x.shape[1])
         for a in range(0, owner.size, most):
             mine = owner[a : a + most]
-            values = self.evaluate(groups.members[place[a : a + most]], x[mine])
+            values = self.evaluate(groups.values[place[a : a + most]], x[mine])
             begin = np.flatnonzero(np.diff(mine, prepend=-1))
             out[mine[begin]] += np.add.reduceat(values, begin, axis=0)
         return out
@@ -223,92 +205,69 @@ class Likelihood:
         self,
         sites: Ints,
         group: Ints,
-        cavity_mean: Array,
-        cavity_var: Array,
+        cavity: Moments,
         log_z: Array,
-        mean: Array,
-        var: Array,
-        tabulated: bool = True,
-        known: Array | None = None,
-        wide: bool = False,
+        tilted: Moments,
+        integration: Integration,
     ) -> None:
-        """Tilted moments of the chosen sites, written into log_z, mean and var, which come in
-        holding a guess.
+        """Tilted moments of the chosen sites, written into ``log_z`` and ``tilted``, which comes in holding a guess.
 
-        `tabulated` says that the prior keeps the curve well within the table's reach; `known` is
-        where the last integrals are kept from sweep to sweep, see `match_sites_cached`. `wide`
-        looks for mass far off too, where the guess may know nothing of it.
+        Parameters
+        ----------
+        sites : array of int
+            The sites to match; site s holds the emissions of group ``group[s]``.
+        cavity, tilted : Moments (n_sites,)
+        integration : Integration
+            By table or by formula, and where earlier integrals are kept.
         """
-        if tabulated and self.table is not None:
-            table = self.table[0]
-            members = (
-                group,
-                self.inexact.start,
-                self._member_rows,
-                self._unit_coefs,
-                table.log_lik,
-                table.lik,
-                table.top,
-            )
-            if known is None:
-                hopeless = match_sites(
-                    sites,
-                    *members,
-                    table.start,
-                    table.step,
-                    cavity_mean,
-                    cavity_var,
-                    log_z,
-                    mean,
-                    var,
-                )
-            else:
-                hopeless = match_sites_cached(
-                    sites,
-                    *members,
-                    table.start,
-                    table.step,
-                    cavity_mean,
-                    cavity_var,
-                    known,
-                    SLACK,
-                    log_z,
-                    mean,
-                    var,
-                )
-            if hopeless >= 0:
-                self._refuse(int(group[hopeless]))
+        if integration.tabulated and self.table is not None:
+            self._match_tabulated(sites, group, cavity, log_z, tilted, integration.cache)
             return
-        empty = np.diff(self.inexact.start)[group[sites]] == 0
+        empty = self.non_gaussian.lengths[group[sites]] == 0
         flat = sites[empty]
         log_z[flat] = 0.0
-        mean[flat] = cavity_mean[flat]
-        var[flat] = cavity_var[flat]
+        tilted.mean[flat] = cavity.mean[flat]
+        tilted.variance[flat] = cavity.variance[flat]
         sites = sites[~empty]
         for a in range(0, sites.size, BLOCK // NODES):
-            self._match_block(
-                sites[a : a + BLOCK // NODES],
-                group,
-                cavity_mean,
-                cavity_var,
-                log_z,
-                mean,
-                var,
-                wide,
-            )
+            some = sites[a : a + BLOCK // NODES]
+            if integration.wide:
+                lo, hi = self._scan(some, group, cavity)
+            else:
+                reach = WIDTH * np.sqrt(tilted.variance[some])
+                lo, hi = tilted.mean[some] - reach, tilted.mean[some] + reach
+            self._match_by_formula(some, group, cavity, log_z, tilted, lo, hi)
 
-    def _scanned(
-        self, sites: Ints, group: Ints, cavity_mean: Array, cavity_var: Array
-    ) -> tuple[Array, Array]:
-        """Brackets that hold all that counts of each tilted distribution, from a coarse look far
-        and wide: it may have several humps.
-        """
+    def _match_tabulated(
+        self,
+        sites: Ints,
+        group: Ints,
+        cavity: Moments,
+        log_z: Array,
+        tilted: Moments,
+        cache: Array | None,
+    ) -> None:
+        """Tilted moments from the table of likelihoods."""
+        assert self.table is not None
+        table = self.table[0]
+        factors = SiteFactors(group, self.non_gaussian.start, self._factor_rows, self._unit_weights)
+        if cache is None:
+            failed = match_sites(sites, factors, table, cavity, log_z, tilted)
+        else:
+            failed = match_sites_cached(
+                sites, factors, table, cavity, cache, CACHE_TOLERANCE, log_z, tilted
+            )
+        if failed >= 0:
+            self._refuse(int(group[failed]))
+
+    def _scan(self, sites: Ints, group: Ints, cavity: Moments) -> tuple[Array, Array]:
+        """Brackets that hold all mass of each tilted distribution, from a coarse scan: there may be several modes."""
         lo = np.empty(sites.size)
         hi = np.empty(sites.size)
         for a in range(0, sites.size, BLOCK // SCAN.size):
             some = sites[a : a + BLOCK // SCAN.size]
-            sd = np.sqrt(cavity_var[some])[:, None]
-            x = cavity_mean[some, None] + sd * SCAN
+            sd = np.sqrt(cavity.variance[some])[:, None]
+            x = cavity.mean[some, None] + sd * SCAN
             log_w = self.group_values(group[some], x) - 0.5 * SCAN**2
             counts = log_w > log_w.max(axis=1, keepdims=True) - EDGE
             first = counts.argmax(axis=1)
@@ -318,62 +277,46 @@ class Likelihood:
             hi[a : a + some.size] = x[row, np.minimum(last + 1, SCAN.size - 1)]
         return lo, hi
 
-    def _match_block(
+    def _match_by_formula(
         self,
         sites: Ints,
         group: Ints,
-        cavity_mean: Array,
-        cavity_var: Array,
+        cavity: Moments,
         log_z: Array,
-        mean: Array,
-        var: Array,
-        wide: bool,
+        tilted: Moments,
+        lo: Array,
+        hi: Array,
     ) -> None:
-        reach = WIDTH * np.sqrt(var[sites])
-        lo, hi = (
-            self._scanned(sites, group, cavity_mean, cavity_var)
-            if wide
-            else (mean[sites] - reach, mean[sites] + reach)
-        )
+        """Tilted moments by evaluating the emissions at nodes over brackets [lo, hi], which are refined until they serve."""
         nodes = np.full(sites.size, NODES)
         todo = np.arange(sites.size)
         for _ in range(8 * ATTEMPTS):  # a pass serves the brackets with equally many nodes
             n = int(nodes[todo].min())
             now = todo[nodes[todo] == n]
             at = sites[now]
-            a = lo[now]
-            b = hi[now]
-            count = nodes[now]
-            x = spread_nodes(a, b, n)
-            log_w = (
-                self.group_values(group[at], x)
-                - 0.5 * (x - cavity_mean[at, None]) ** 2 / cavity_var[at, None]
-            )
-            m = np.empty(now.size)
-            v = np.empty(now.size)
-            lz = np.empty(now.size)
-            verdict = np.empty(now.size, dtype=np.int64)
-            assess_brackets(log_w, a, b, count, m, v, lz, verdict)
-            lo[now] = a
-            hi[now] = b
-            nodes[now] = count
+            brackets = Brackets(lo[now], hi[now], nodes[now])
+            x = spread_nodes(brackets.lo, brackets.hi, n)
+            away = x - cavity.mean[at, None]
+            log_w = self.group_values(group[at], x) - 0.5 * away**2 / cavity.variance[at, None]
+            found, verdict = assess_brackets(log_w, brackets)
+            lo[now], hi[now], nodes[now] = brackets
             done = verdict == DONE
-            mean[at[done]] = m[done]
-            var[at[done]] = v[done]
-            log_z[at[done]] = lz[done] - 0.5 * np.log(2 * np.pi * cavity_var[at[done]])
+            tilted.mean[at[done]] = found.mean[done]
+            tilted.variance[at[done]] = found.variance[done]
+            constant = 0.5 * np.log(2 * np.pi * cavity.variance[at[done]])
+            log_z[at[done]] = found.log_z[done] - constant
             if np.any(verdict == HOPELESS):
                 self._refuse(int(group[at[verdict == HOPELESS][0]]))
             todo = todo[~np.isin(todo, now[done])]
             if todo.size == 0:
                 return
         raise EmissionError(
-            f"emission {self.inexact.of(int(group[sites[todo[0]]]))[0]}: its likelihood could not "
-            f"be integrated "
-            f"({todo.size} sites); is it smooth and finite where the curve can be?"
+            f"emission {self.non_gaussian.row(int(group[sites[todo[0]]]))[0]}: its likelihood could not be "
+            f"integrated ({todo.size} sites); is it smooth and finite where the curve can be?"
         )
 
     def _refuse(self, group: int) -> None:
-        members = self.inexact.of(group)
+        members = self.non_gaussian.row(group)
         what = (
             f"emission {members[0]}"
             if members.size == 1
@@ -397,7 +340,7 @@ def tabulate(
     leaders, row = np.unique(first, return_inverse=True)
     if leaders.size > MOST_ROWS:
         return None
-    for cells in CELLS:
+    for cells in TABLE_SIZES:
         if leaders.size * cells > MOST_CELLS:
             return None
         step = 2 * reach / cells

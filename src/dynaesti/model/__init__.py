@@ -1,9 +1,6 @@
-"""What is assumed: kernels, links, emission families, item response models.
+"""What is assumed: kernels, links, emission families, item response models. Plain NumPy, no inference.
 
-Plain NumPy, no inference.
-
-Its public surface is listed in `__init__.pyi`, and loaded when first used; nothing else is imported
-from outside this folder.
+Its public surface is listed in `__init__.pyi`, and loaded when first used; nothing else is imported from outside this folder.
 """
 
 import lazy_loader

@@ -70,7 +70,7 @@ def _rounded(values: Any, digits: int = 3) -> list[Any]:
 
 def _times(fit: Fit, offsets: Array) -> list[Any]:
     """Times for charts: milliseconds since 1970 for stamps, else numbers."""
-    shown = np.asarray(fit._restored(offsets))
+    shown = np.asarray(fit.from_clock(offsets))
     if shown.dtype.kind == "M":
         return [int(t) for t in shown.astype("datetime64[ms]").astype(np.int64)]
     span = max(float(np.ptp(fit.responses.clock_times)), 1e-300)
@@ -104,7 +104,7 @@ def _facts(fit: Fit, static_comparison: StaticComparison | None, people: Ints) -
 
 def _people(fit: Fit, people: Ints) -> dict[str, Any]:
     """Curves of the people shown, each over its own answers, and the answers that moved it."""
-    first, last = (edge[people] for edge in fit.answers.spans)
+    first, last = (edge[people] for edge in fit.sites.layout.spans)
     points = int(np.clip(MOST_POINTS // people.size, 12, 60))
     share = np.linspace(0.0, 1.0, points)
     offsets = first[:, None] + (last - first)[:, None] * share
@@ -136,7 +136,7 @@ def _answers(fit: Fit, people: Ints) -> list[dict[str, Any]]:
     """
     r = fit.responses
     rows = np.flatnonzero(np.isin(r.person, people))
-    without = fit.without_each()[1]
+    without = fit.leave_one_out[1]
     here = fit.marginals(r.person[rows], r.clock_times[rows]).mean(IDENTITY)
     influence = np.zeros(len(r))
     influence[rows] = here - without[rows]
@@ -161,7 +161,7 @@ def _cohort(fit: Fit, people: Ints) -> dict[str, Any]:
     """Quantiles over people of the ability's mean, among those between their first and last answer."""
     times = fit.responses.clock_times
     at = np.linspace(times.min(), times.max(), COHORT)
-    first, last = (edge[people] for edge in fit.answers.spans)
+    first, last = (edge[people] for edge in fit.sites.layout.spans)
     table: dict[str, list[Any]] = {"t": _times(fit, at), "low": [], "mid": [], "high": [], "n": []}
     active = (first[:, None] <= at) & (at <= last[:, None])
     who, when = np.nonzero(active)

@@ -14,9 +14,9 @@ def findings(fit: Fit, static_comparison: StaticComparison | None = None) -> lis
     Data, convergence, scale, movement, against constant abilities, and what to look at.
     """
     r = fit.responses
-    move = fit.movement()
+    move = fit.variance_components()
     unit = "units of time" if r.unit == UNSTATED else r.unit
-    ends = fit._restored(np.array([r.clock_times.min(), r.clock_times.max()]))
+    ends = fit.from_clock(np.array([r.clock_times.min(), r.clock_times.max()]))
     first, last = (str(t)[:10] if ends.dtype.kind == "M" else f"{t:.6g}" for t in ends)
     models = sorted({block.model.name for block in fit.bank.blocks})
     words = [

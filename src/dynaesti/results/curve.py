@@ -27,6 +27,7 @@ from dynaesti.core import (
     require,
     save_archive,
     single_blas_thread,
+    softmax,
     whole_number,
 )
 from dynaesti.data import KINDS, frame_kind, make_frame
@@ -38,12 +39,13 @@ from dynaesti.inference import (
     GraftedCurve,
     LeaveOneOut,
     Marginals,
+    NaturalGaussian,
     Observations,
     SolverName,
     check_level,
-    graft_components,
+    full_cavity_and_tilted,
+    graft_kernels,
     leave_one_out_densities,
-    tilted,
 )
 from dynaesti.model import (
     BUILT_IN,
@@ -389,7 +391,7 @@ class Curve:
             None if c is None else _moved_sites(c, self.observations, grown)
             for c in self.components
         ]
-        made = graft_components(grown, [p.kernel for p in self.priors], self.solver, starts)
+        made = graft_kernels(grown, [p.kernel for p in self.priors], self.solver, starts)
         curve = from_components(
             grown, made, [p.log_prior for p in self.priors], self.method, self.frame, self.solver
         )
@@ -684,7 +686,7 @@ def check_tables(observations: Observations, component: GraftedCurve) -> None:
             component.instants.size - 1,
         )
         low, high = part.latent_ends(observations.link)
-        value = tilted(component, observations)[2][at]
+        value = full_cavity_and_tilted(component, observations)[1].mean[at]
         out = np.flatnonzero((value < low) | (value > high))
         if out.size:
             y = observations.link.value(value[out[:1]])[0]
@@ -693,12 +695,6 @@ def check_tables(observations: Observations, component: GraftedCurve) -> None:
                 f"emissions (first: emission "
                 f"{where.start + out[0]}, about {y:.4g}); tabulate log f over a wider grid"
             )
-
-
-def softmax(logs: Array) -> Array:
-    """exp(logs), normalised; they add up to 1 whatever the size of the logs."""
-    weights = np.exp(logs - logs.max())
-    return np.asarray(weights / weights.sum())
 
 
 def warn_if_unconverged(curve: Curve) -> Curve:
@@ -719,18 +715,16 @@ def warn_if_unconverged(curve: Curve) -> Curve:
     return curve
 
 
-def _moved_sites(
-    component: GraftedCurve, old: Observations, new: Observations
-) -> tuple[Array, Array]:
-    """Settled sites carried over to the instants of grown data; new instants start from nothing."""
+def _moved_sites(component: GraftedCurve, old: Observations, new: Observations) -> NaturalGaussian:
+    """Converged sites carried over to the instants of grown data; new instants start from nothing."""
+    sites = component.ep.sites
     if component.groups.size == 1 and component.groups[0] == old.instants.size:
-        return component.precision, component.shift
-    place = np.searchsorted(new.instants, old.instants)
-    precision = np.zeros(new.instants.size)
-    shift = np.zeros(new.instants.size)
-    precision[place] = component.precision
-    shift[place] = component.shift
-    return precision, shift
+        return sites
+    index = np.searchsorted(new.instants, old.instants)
+    moved = NaturalGaussian.empty(new.instants.size)
+    moved.precision[index] = sites.precision
+    moved.shift[index] = sites.shift
+    return moved
 
 
 def _bandwidth(kernel: Kernel) -> float:

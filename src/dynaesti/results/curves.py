@@ -15,12 +15,11 @@ from dynaesti.data import make_frame
 from dynaesti.errors import ConvergenceWarning, DynaestiWarning, InputError
 from dynaesti.inference import (
     TRUSTED,
-    ManyGrafted,
+    CurveData,
+    GraftedCurves,
     Marginals,
-    Ragged,
     SolverName,
-    graft_components,
-    predict_many,
+    graft_kernels,
 )
 from dynaesti.results.curve import KEEP, Curve, from_components
 
@@ -36,8 +35,8 @@ class Curves:
     `mean`, `sd`, `quantile` answer for all of them at once.
     """
 
-    data: Ragged
-    fits: tuple[ManyGrafted, ...]
+    data: CurveData
+    fits: tuple[GraftedCurves, ...]
     weights: Array  # (priors, curves)
     population: Array  # weights of the priors in the population
     method: str
@@ -70,8 +69,8 @@ class Curves:
     def _curve(self, k: int) -> Curve:
         one = self.data.one(k)
         kernels = [fit.kernel.place(*one.span) for fit in self.fits]
-        starts = [(fit.precision[fit.sites(k)], fit.shift[fit.sites(k)]) for fit in self.fits]
-        components = graft_components(one, kernels, self.solver, starts)
+        starts = [fit.sites(k) for fit in self.fits]
+        components = graft_kernels(one, kernels, self.solver, starts)
         with np.errstate(divide="ignore"):
             return from_components(
                 one,
@@ -85,7 +84,7 @@ class Curves:
     @property
     def converged(self) -> Bools:
         """Whether grafting settled, for each curve."""
-        settled = np.array([fit.converged for fit in self.fits])
+        settled = np.array([fit.ep.converged for fit in self.fits])
         return np.asarray((settled | (self.weights < KEEP)).all(axis=0))
 
     @property
@@ -93,7 +92,7 @@ class Curves:
         """Log evidence of each curve, averaged over the population's priors."""
         with np.errstate(divide="ignore"):
             logs = np.log(self.population)[:, None] + np.array(
-                [fit.log_evidence for fit in self.fits]
+                [fit.ep.log_evidence for fit in self.fits]
             )
         return np.asarray(np.logaddexp.reduce(logs, axis=0))
 
@@ -111,7 +110,7 @@ class Curves:
         offsets = self.data.observations.axis.offsets(t, "t")
         keep = np.flatnonzero(self.weights.max(axis=1) > KEEP)
         means, variances = zip(
-            *(predict_many(self.fits[k], offsets, self.solver) for k in keep), strict=True
+            *(self.fits[k].predict(offsets, self.solver) for k in keep), strict=True
         )
         weights = self.weights[keep] / self.weights[keep].sum(axis=0)
         base = np.tile(self.data.observations.mean_at(offsets), len(self))
@@ -200,9 +199,7 @@ class Curves:
 
     def __repr__(self) -> str:
         loose = int((~self.converged).sum())
-        sizes = (
-            f"{len(self.data.observations.emissions)} emissions at {self.data.times.size} instants"
-        )
+        sizes = f"{len(self.data.observations.emissions)} emissions at {self.data.layout.n_sites} instants"
         return (
             f"<Curves: {len(self)} curves, {sizes}{f'; {loose} did not settle' if loose else ''}>"
         )

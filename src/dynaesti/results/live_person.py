@@ -1,6 +1,6 @@
 """One person's ability as answers come in.
 
-Each new answer is grafted onto the settled sites, items and priors frozen.
+Each new answer is grafted onto the converged sites, items and priors frozen.
 """
 
 from __future__ import annotations
@@ -12,237 +12,202 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dynaesti.core import Array, Ints
-from dynaesti.data import index_of, make_frame
+from dynaesti.data import index_of
 from dynaesti.errors import InputError
 from dynaesti.inference import (
     Marginals,
-    Members,
+    Moments,
     OnlineCurve,
-    check_level,
+    SiteFactors,
     depends_on_span,
     level_matern32_form,
     start_online,
 )
-from dynaesti.model import BUILT_IN, CustomItemModel
+from dynaesti.model import CustomItemModel
+from dynaesti.results.frames import band_frame
 
 if TYPE_CHECKING:
     from dynaesti.results.fit import Fit
 
 # features reach so far beyond the data, in spans: until then a new answer needs one new column
 # only
-AHEAD = 0.25
+AHEAD = 0.25  # features reach so far beyond the data, in spans: until then an answer needs one new column
 
 
 @dataclass(frozen=True, eq=False)
 class LivePerson:
-    """A person's settled sites under every prior.
-
-    `add` returns the person with one answer more; `ability` asks at any times.
-    """
+    """A person's converged sites under every kernel. `add` returns the person with one answer more; `ability` asks at any times."""
 
     fit: Fit
-    times: Array  # of the sites, rising
-    factor_start: (
-        Ints  # of each site; a last group holds all members once more, for priors that are constant
-    )
+    times: Array  # (n_sites,) rising
+    # factors of each site; a last group holds all of them once more, for constant kernels
+    factor_start: Ints
     factor_row: Ints
     factor_weight: Array
-    online_curves: tuple[OnlineCurve, ...]
+    curves: tuple[OnlineCurve, ...]  # one a kernel
     horizon: tuple[float, float]
 
     def add(self, time: Any, item: Any, resp: float, weight: float = 1.0) -> LivePerson:
-        """One answer more."""
-        offset = float(self.fit._offsets([time])[0])
-        if (
-            not isinstance(resp, int | float | np.number)
-            or not isinstance(weight, int | float | np.number)
-            or not weight >= 0
-        ):
-            raise InputError(
-                f"live: expected a number as response and a weight of at least 0, got {resp!r} "
-                f"and {weight!r}"
-            )
-        rows, coefs = member_terms(self.fit, item, resp, weight)
-        site = int(np.searchsorted(self.times, offset))
-        if (
-            site < self.times.size and self.times[site] == offset
-        ):  # joins the answers of that instant
-            return self._joined(site, self.factor_start[:-1], self.times, rows, coefs).settled(site)
-        times = np.concatenate([self.times[:site], [offset], self.times[site:]])
-        start = np.concatenate([self.factor_start[: site + 1], self.factor_start[site:-1]])
-        grown = self._joined(site, start, times, rows, coefs)
-        if not self.horizon[0] <= offset <= self.horizon[1]:
-            return refreshed(
-                replace(
-                    grown, online_curves=tuple(s.grown(times, site) for s in self.online_curves)
-                )
-            )
-        return replace(
-            grown, online_curves=tuple(s.grown(times, site) for s in self.online_curves)
-        ).settled(site)
+        """The person with one answer more.
 
-    def _joined(self, site: int, start: Ints, times: Array, rows: Ints, coefs: Array) -> LivePerson:
-        """The answers with further members at a site."""
-        place = int(start[site + 1])
+        Parameters
+        ----------
+        time : time
+            On the fit's clock.
+        item : label
+        resp : float
+        weight : float, default=1.0
+        """
+        offset = float(self.fit.to_clock([time])[0])
+        numbers = isinstance(resp, int | float | np.number) and isinstance(
+            weight, int | float | np.number
+        )
+        if not numbers or not weight >= 0:
+            raise InputError(
+                f"live: expected a number as response and a weight of at least 0, got {resp!r} and "
+                f"{weight!r}"
+            )
+        rows, weights = response_factors(self.fit, item, resp, weight)
+        site = int(np.searchsorted(self.times, offset))
+        if site < self.times.size and self.times[site] == offset:  # joins that instant
+            grown = self._with_factors(site, self.factor_start[:-1], self.times, rows, weights)
+            return grown.converged(site)
+        times = np.insert(self.times, site, offset)
+        start = np.concatenate([self.factor_start[: site + 1], self.factor_start[site:-1]])
+        grown = self._with_factors(site, start, times, rows, weights)
+        grown = replace(grown, curves=tuple(c.with_site(times, site) for c in self.curves))
+        within = self.horizon[0] <= offset <= self.horizon[1]
+        return grown.converged(site) if within else with_new_features(grown)
+
+    def _with_factors(
+        self, site: int, start: Ints, times: Array, rows: Ints, weights: Array
+    ) -> LivePerson:
+        """The person with further factors at a site."""
+        index = int(start[site + 1])
         half = int(start[-1])
-        row = np.concatenate([self.factor_row[:place], rows, self.factor_row[place:half]])
-        coef = np.concatenate([self.factor_weight[:place], coefs, self.factor_weight[place:half]])
+        row = np.concatenate([self.factor_row[:index], rows, self.factor_row[index:half]])
+        weight = np.concatenate(
+            [self.factor_weight[:index], weights, self.factor_weight[index:half]]
+        )
         ends = np.append(start, 2 * row.size)
         ends[site + 1 : -1] += rows.size
-        return LivePerson(
-            self.fit,
-            times,
-            ends,
-            np.concatenate([row, row]),
-            np.concatenate([coef, coef]),
-            self.online_curves,
-            self.horizon,
+        return replace(
+            self,
+            times=times,
+            factor_start=ends,
+            factor_row=np.concatenate([row, row]),
+            factor_weight=np.concatenate([weight, weight]),
         )
 
-    def settled(self, changed: int | None) -> LivePerson:
-        """Grafting from the present sites, of which one has changed (None: any may have)."""
-        members = Members(
-            np.arange(self.times.size),
-            self.factor_start,
-            self.factor_row,
-            self.factor_weight,
-            *_table(self.fit),
+    def converged(self, changed: int | None) -> LivePerson:
+        """EP from the present sites, of which one has changed (None: any may have)."""
+        table = self.fit.likelihood_table
+        factors = SiteFactors(
+            np.arange(self.times.size), self.factor_start, self.factor_row, self.factor_weight
         )
-        found = tuple(s.settled(members, changed) for s in self.online_curves)
-        far = max(
-            float(
-                (np.abs(s.memory[2]) + 3 * np.sqrt(np.maximum(s.memory[3], 0.0))).max(initial=0.0)
-            )
-            for s in found
-        )
-        if far > -self.fit.likelihood_table.start:
+        found = tuple(curve.converged(factors, table, changed) for curve in self.curves)
+        reach = max(_reach(curve.online.posterior) for curve in found)
+        if reach > -table.start:
             raise InputError(
-                f"live: the answers lead {far:.3g} standard deviations from the population's "
-                f"mean, beyond what this fit's "
-                "tables hold; use update(frame)"
+                f"live: the answers lead {reach:.3g} standard deviations from the population's mean, "
+                "beyond what this fit's tables hold; use update(frame)"
             )
-        return LivePerson(
-            self.fit,
-            self.times,
-            self.factor_start,
-            self.factor_row,
-            self.factor_weight,
-            found,
-            self.horizon,
-        )
+        return replace(self, curves=found)
 
     @property
     def weights(self) -> Array:
-        """Weights of the priors for this person."""
+        """Weights of the kernels for this person."""
         with np.errstate(divide="ignore"):
-            logs = np.log(self.fit.population) + np.array(
-                [strand.log_evidence for strand in self.online_curves]
-            )
+            log_population = np.log(self.fit.population)
+        logs = log_population + np.array([curve.log_evidence for curve in self.curves])
         return np.asarray(np.exp(logs - np.logaddexp.reduce(logs)))
 
     def ability(self, at: Any, level: float = 0.7) -> Any:
-        """A frame: time, mean, sd, lower, upper."""
-        check_level(level)
-        mix = self.marginals(at)
-        link = BUILT_IN["identity"]
-        lower, upper = mix.quantiles(np.array([0.5 - level / 2, 0.5 + level / 2]), link)
-        return make_frame(
-            {
-                "time": self.fit._restored(self.fit._offsets(at)),
-                "mean": mix.mean(link),
-                "sd": mix.sd(link),
-                "lower": lower,
-                "upper": upper,
-            },
-            self.fit.frame,
-        )
+        """Ability at times: a frame with columns time, mean, sd, lower, upper."""
+        keys = {"time": self.fit.from_clock(self.fit.to_clock(at))}
+        return band_frame(self.marginals(at), keys, level, kind=self.fit.frame)
 
     def marginals(self, at: Any) -> Marginals:
         """Reported ability at the times."""
-        offsets = self.fit._offsets(at)
         fit = self.fit
-        means = []
-        variances = []
-        for one in self.online_curves:
-            mean, var = one.marginals(self.times, offsets)
-            means.append(mean)
-            variances.append(var)
-        return Marginals(
-            self.weights[:, None],
-            fit.shift + fit.gain * np.array(means),
-            fit.gain * np.sqrt(np.array(variances)),
-        )
+        offsets = fit.to_clock(at)
+        pairs = [curve.marginals(self.times, offsets) for curve in self.curves]
+        means = np.array([mean for mean, _ in pairs])
+        sds = np.sqrt(np.array([variance for _, variance in pairs]))
+        return Marginals(self.weights[:, None], fit.shift + fit.gain * means, fit.gain * sds)
 
 
-def member_terms(fit: Fit, item: Any, resp: float, weight: float) -> tuple[Ints, Array]:
-    """Rows and coefficients of one answer."""
+def _reach(posterior: Moments) -> float:
+    """How far from 0 a curve goes, three standard deviations included."""
+    sd = np.sqrt(np.maximum(posterior.variance, 0.0))
+    return float((np.abs(posterior.mean) + 3 * sd).max(initial=0.0))
+
+
+def response_factors(fit: Fit, item: Any, resp: float, weight: float) -> tuple[Ints, Array]:
+    """Likelihood rows and weights of one response."""
     number = fit.item_numbers.get(item) if isinstance(item, Hashable) else None
     if number is None:  # unknown, or known by another name: 2.0 or numpy's 2
         number = int(index_of(fit.responses.items, [item], "item")[0])
-    block_of, place = fit.item_places
+    block_of, index = fit.item_places
     block = fit.bank.blocks[int(block_of[number])]
-    first = block.first_row + int(place[number]) * block.depth
+    first = block.first_row + int(index[number]) * block.depth
     code = float(fit.coding.code_one(number, float(resp)))
     if block.model.categorical or isinstance(block.model, CustomItemModel):
         return np.array([first + int(code)]), np.array([float(weight)])
-    terms, _ = block.model.terms(np.array([code]), block.values[[int(place[number])]])
+    terms, _ = block.model.terms(np.array([code]), block.values[[int(index[number])]])
     return first + np.arange(block.depth), weight * terms[0]
 
 
-def _table(fit: Fit) -> tuple[Array, Array, Array, float, float]:
-    table = fit.likelihood_table
-    return table.log_lik, table.lik, table.top, table.start, table.step
-
-
-def refreshed(live: LivePerson) -> LivePerson:
-    """Features anew, reaching beyond the data, and all sites settled."""
+def with_new_features(live: LivePerson) -> LivePerson:
+    """The person with features that reach beyond the data, and all sites converged."""
     first = float(live.times[0])
     last = float(live.times[-1])
     horizon = (first, last + (AHEAD * (last - first) if last > first else 1.0))
-    online_curves = tuple(
-        start_online(k, live.times, horizon, s.memory[0], s.memory[1])
-        for k, s in zip(live.fit.kernels, live.online_curves, strict=True)
+    curves = tuple(
+        start_online(kernel, live.times, horizon, curve.online.site)
+        for kernel, curve in zip(live.fit.kernels, live.curves, strict=True)
     )
-    return replace(live, horizon=horizon, online_curves=online_curves).settled(None)
+    return replace(live, horizon=horizon, curves=curves).converged(None)
 
 
 def live_person(fit: Fit, person: int) -> LivePerson:
     """A person of a fit, ready for further answers."""
-    odd = [
+    unfit = [
         kernel
         for kernel in fit.kernels
         if depends_on_span(kernel)
         or not (kernel.low_rank or kernel.static or level_matern32_form(kernel))
     ]
-    if odd:
+    if unfit:
         raise InputError(
-            f"live: {odd[0].describe()} has no form that grows an answer at a time; use "
-            f"update(frame)"
+            f"live: {unfit[0].describe()} has no form that grows an answer at a time; use update(frame)"
         )
-    data = fit.answers
-    sites = slice(int(data.site_start[person]), int(data.site_start[person + 1]))
-    first = int(data.factor_start[sites.start])
-    last = int(data.factor_start[sites.stop])
-    row = data.factor_row[first:last]
-    coef = data.factor_weight[first:last]
-    own = [
-        slice(int(d.site_start[person]), int(d.site_start[person + 1]))
-        for d in (data.for_kernel(k) for k in fit.kernels)
-    ]
-    times = data.times[sites]
-    online_curves = tuple(
-        start_online(k, times, (0.0, 1.0), g.precision[w], g.shift[w])
-        for k, g, w in zip(fit.kernels, fit.grafts, own, strict=True)
+    who = np.array([person])
+    layout = fit.sites.layout
+    sites = layout.curve_slice(who)
+    first = int(layout.factor_start[sites.start])
+    last = int(layout.factor_start[sites.stop])
+    row = layout.factor_row[first:last]
+    weight = layout.factor_weight[first:last]
+    times = layout.times[sites]
+    curves = tuple(
+        start_online(
+            kernel,
+            times,
+            (0.0, 1.0),
+            result.sites.select(fit.sites.for_kernel(kernel).curve_slice(who)),
+        )
+        for kernel, result in zip(fit.kernels, fit.ep, strict=True)
     )
-    start = np.append(data.factor_start[sites.start : sites.stop + 1] - first, 2 * row.size)
-    return refreshed(
+    start = np.append(layout.factor_start[sites.start : sites.stop + 1] - first, 2 * row.size)
+    return with_new_features(
         LivePerson(
             fit,
             times,
             start,
             np.concatenate([row, row]),
-            np.concatenate([coef, coef]),
-            online_curves,
+            np.concatenate([weight, weight]),
+            curves,
             (0.0, 0.0),
         )
     )

@@ -10,8 +10,9 @@ import numpy as np
 
 from dynaesti.core import Array
 from dynaesti.data import index_of
+from dynaesti.results.abilities import people_and_times
 from dynaesti.results.fit import Fit
-from dynaesti.results.fitted_model import FitBase
+from dynaesti.results.fit_base import FitBase
 
 
 def is_positively_oriented(
@@ -32,18 +33,18 @@ def is_positively_oriented(
     if "item" in orient:
         return bool(signs[index_of(fit.item_labels, [orient["item"]], "orient")[0]] >= 0)
     assert holder is not None
-    person, offsets = holder._asked(None, [orient["id"]])
+    person, offsets = people_and_times(holder, None, [orient["id"]])
     mix = holder.marginals(person, offsets)
     return bool((mix.weights * mix.means).sum(axis=0).mean() >= 0)
 
 
 def reflected(fit: Fit) -> Fit:
     """The same fit on the scale turned round."""
-    grafts = tuple(replace(g, shift=-g.shift, cavity_mean=-g.cavity_mean) for g in fit.grafts)
+    ep = tuple(result.reflected() for result in fit.ep)
     return replace(
         fit,
         bank=fit.bank.reflected(),
-        grafts=grafts,
+        ep=ep,
         covariance=reflect_covariance(fit),
         shared=reflect_scale_covariance(fit),
     )

@@ -7,14 +7,14 @@ from functools import cached_property
 
 import numpy as np
 
-from dynaesti.core import Array, Ints
+from dynaesti.core import Array, Ints, starts_of
 from dynaesti.data import Responses
 from dynaesti.estimation import (
     CheckpointArrays,
     EStepResult,
     ItemInformation,
+    PeopleSites,
     PersonSummary,
-    SiteLayout,
     ability_grid,
     sum_e_steps,
 )
@@ -37,56 +37,52 @@ BASE = 350e6
 ANSWER_BYTES = 420
 
 
-# --- the crowd
-# -----------------------------------------------------------------------------------------------
-
-
 class PeopleInShards:
-    """A crowd in shards."""
+    """People in shards, behind the interface that EM sees."""
 
     def __init__(
         self,
-        layout: ShardContext,
+        context: ShardContext,
         executor: Executor,
         listen: Listen | None = None,
         begin: tuple[int, ...] | None = None,
     ) -> None:
-        self.layout = layout
+        self.context = context
         self.executor = executor
         self.listen = listen
-        self.versions = begin or (0,) * len(layout.shards)  # of each shard's sites
-        self.held = self.marked = (
+        self.versions = begin or (0,) * len(context.shards)  # of each shard's sites
+        self.held = self.checkpointed = (
             self.versions
         )  # those of an earlier fit, and those that the last checkpoint speaks of
-        self.busy = [k for k, part in enumerate(layout.shards.parts) if part.people]
+        self.busy = [k for k, part in enumerate(context.shards.parts) if part.people]
 
     @cached_property
     def person_summary(self) -> PersonSummary:
-        return PersonSummary.joined(
-            self.executor.run(SummarisePeopleTask(self.layout), self.busy, sum_results)
+        return PersonSummary.concatenate(
+            self.executor.run(SummarisePeopleTask(self.context), self.busy, sum_results)
         )
 
     @property
-    def answers(self) -> int:
-        return self.layout.shards.rows
+    def n_responses(self) -> int:
+        return self.context.shards.rows
 
-    def take(self, people: Ints) -> SiteLayout:
+    def subset(self, people: Ints) -> PeopleSites:
         chosen = self._chosen(people)
-        return SiteLayout.joined(
-            self.executor.run(CollectPeopleTask(self.layout, chosen), list(chosen), sum_results)
+        return PeopleSites.concatenate(
+            self.executor.run(CollectPeopleTask(self.context, chosen), list(chosen), sum_results)
         )
 
     def responses(self, people: Ints) -> Responses:
         """The responses of some people, in memory."""
         chosen = self._chosen(people)
         return Responses.stacked(
-            self.executor.run(CollectResponsesTask(self.layout, chosen), list(chosen), sum_results)
+            self.executor.run(CollectResponsesTask(self.context, chosen), list(chosen), sum_results)
         )
 
     def _chosen(self, people: Ints) -> dict[int, Ints]:
         """People by shard, as numbers within it."""
-        bounds = np.concatenate(
-            [[0], np.cumsum([self.layout.shards.parts[k].people for k in self.busy])]
+        bounds = starts_of(
+            np.array([self.context.shards.parts[k].people for k in self.busy], dtype=np.int64)
         )
         cuts = np.searchsorted(people, bounds)
         return {
@@ -95,55 +91,55 @@ class PeopleInShards:
             if cuts[n + 1] > cuts[n]
         }
 
-    def look(
+    def e_step(
         self,
         bank: ItemBank,
-        z: Array,
+        grid: Array,
         kernels: list[Kernel],
-        share: Array,
+        population: Array,
         tolerance: float,
-        counting: bool = True,
+        with_counts: bool = True,
     ) -> EStepResult:
-        scene = ModelSnapshot(bank, z, tuple(kernels), share, uuid.uuid4().hex)
-        self.clean(self.held, self.marked, self.versions)
+        model = ModelSnapshot(bank, grid, tuple(kernels), population, uuid.uuid4().hex)
+        self.delete_stale_sites(self.held, self.checkpointed, self.versions)
         now = max(self.versions) + 1
-        tally = self.executor.run(
-            EStepTask(self.layout, scene, tolerance, counting, self.versions, now),
+        result = self.executor.run(
+            EStepTask(self.context, model, tolerance, with_counts, self.versions, now),
             self.busy,
             sum_e_steps,
             self.listen,
         )
         self.versions = (now,) * len(self.versions)
-        return tally
+        return result
 
     def drop_cached(self, kernels: list[Kernel]) -> None:
         """Nothing to do: the next look reads what it needs, and writes what it used."""
 
     def information(
-        self, bank: ItemBank, z: Array, kernels: list[Kernel], share: Array, joint: bool
+        self, bank: ItemBank, grid: Array, kernels: list[Kernel], population: Array, joint: bool
     ) -> ItemInformation:
-        scene = ModelSnapshot(bank, z, tuple(kernels), share, uuid.uuid4().hex)
+        model = ModelSnapshot(bank, grid, tuple(kernels), population, uuid.uuid4().hex)
         found: ItemInformation = self.executor.run(
-            InformationTask(self.layout, scene, self.versions, joint), self.busy, sum_results
+            InformationTask(self.context, model, self.versions, joint), self.busy, sum_results
         )
         return found
 
-    def memory(self) -> CheckpointArrays:
-        self.marked = (
+    def checkpoint_arrays(self) -> CheckpointArrays:
+        self.checkpointed = (
             self.versions
         )  # by the time of the next look the mark that asks for this is written
         return {"versions": np.array(self.versions, dtype=np.float64)}
 
-    def restore(self, memory: CheckpointArrays, kernels: list[Kernel]) -> None:  # noqa: ARG002
-        self.versions = self.marked = tuple(int(version) for version in memory["versions"])
+    def restore(self, arrays: CheckpointArrays, kernels: list[Kernel]) -> None:  # noqa: ARG002
+        self.versions = self.checkpointed = tuple(int(version) for version in arrays["versions"])
 
-    def needs(self, bank: ItemBank) -> str:
+    def memory_estimate(self, bank: ItemBank) -> str:
         """What memory a look takes, in words.
 
         Set by the largest shard and the items, not by the data.
         """
         cells = bank.row_count * ability_grid(bank).size
-        largest = max(self.layout.shards.parts[k].rows for k in self.busy)
+        largest = max(self.context.shards.parts[k].rows for k in self.busy)
         workers = getattr(self.executor, "threads", 1)
         return (
             f"memory about "
@@ -153,6 +149,6 @@ class PeopleInShards:
             f"MB)"
         )
 
-    def clean(self, *kept: tuple[int, ...]) -> None:
-        """Remove the sites of all looks but these."""
-        clean_sites(self.layout.run, *kept)
+    def delete_stale_sites(self, *kept: tuple[int, ...]) -> None:
+        """Remove the sites of all E-steps but these versions."""
+        clean_sites(self.context.run, *kept)

@@ -11,14 +11,11 @@ from typing import Any
 import numpy as np
 
 from dynaesti.core import Folder
-from dynaesti.estimation import SiteLayout, StartingSites
+from dynaesti.estimation import PeopleSites, StartingSites
+from dynaesti.inference import NaturalGaussian
 from dynaesti.model import Kernel, kernel_header
 
 SITES = "sites"
-
-
-# --- sites on disk
-# -----------------------------------------------------------------------------------------
 
 
 def kernel_key(kernel: Kernel) -> str:
@@ -46,7 +43,7 @@ def write_sites(run: Folder, k: int, version: int, sites: StartingSites) -> None
 
 
 def read_sites(
-    run: Folder, k: int, version: int, kernels: Sequence[Kernel], answers: SiteLayout
+    run: Folder, k: int, version: int, kernels: Sequence[Kernel], people: PeopleSites
 ) -> StartingSites:
     """A shard's sites after a look.
 
@@ -66,11 +63,8 @@ def read_sites(
                     if kernel_key(kernel) in held
                     else np.zeros(0)
                 )
-                if (
-                    pair.shape == (2, answers.for_kernel(kernel).times.size)
-                    and np.isfinite(pair).all()
-                ):
-                    out[kernel] = pair[0], pair[1]
+                if pair.shape == (2, people.for_kernel(kernel).n_sites) and np.isfinite(pair).all():
+                    out[kernel] = NaturalGaussian(pair[0], pair[1])
     except Exception:  # whatever zip, NumPy or the file system make of damage
         return {}
     return out

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -14,11 +15,11 @@ from dynaesti.estimation import (
     EStep,
     EStepResult,
     ItemInformation,
+    PeopleSites,
     PersonSummary,
     ResponseCoding,
     ResponseCounts,
-    SiteLayout,
-    build_site_layout,
+    build_people_sites,
     collect_information,
     count_responses,
     e_step_over,
@@ -44,13 +45,9 @@ class ShardContext:
     clock: str
     run: Folder
 
-    def answers(self, k: int) -> SiteLayout:
-        """A shard's answers as sites."""
-        return build_site_layout(self.shards.responses(k, self.clock), self.coding, self.bank)
-
-
-# --- errands
-# -------------------------------------------------------------------------------------------------
+    def sites(self, k: int) -> PeopleSites:
+        """The sites of a shard's people."""
+        return build_people_sites(self.shards.responses(k, self.clock), self.coding, self.bank)
 
 
 @dataclass(frozen=True)
@@ -68,132 +65,140 @@ class CountResponsesTask:
 class SummarisePeopleTask:
     """A line for each person of a shard."""
 
-    layout: ShardContext
+    context: ShardContext
 
     def __call__(self, shard: int, threads: int | None) -> list[PersonSummary]:  # noqa: ARG002
-        return [self.layout.answers(shard).person_summary]
+        return [self.context.sites(shard).person_summary]
 
 
 @dataclass(frozen=True)
 class CollectPeopleTask:
     """The answers of some of a shard's people."""
 
-    layout: ShardContext
+    context: ShardContext
     chosen: dict[int, Ints]
 
-    def __call__(self, shard: int, threads: int | None) -> list[SiteLayout]:  # noqa: ARG002
-        return [self.layout.answers(shard).take(self.chosen[shard])]
+    def __call__(self, shard: int, threads: int | None) -> list[PeopleSites]:  # noqa: ARG002
+        return [self.context.sites(shard).select(self.chosen[shard])]
 
 
 @dataclass(frozen=True)
 class CollectResponsesTask:
     """The responses of some of a shard's people."""
 
-    layout: ShardContext
+    context: ShardContext
     chosen: dict[int, Ints]
 
     def __call__(self, shard: int, threads: int | None) -> list[Responses]:  # noqa: ARG002
-        return [self.layout.shards.responses(shard, self.layout.clock).take(self.chosen[shard])]
-
-
-_at_hand: dict[tuple[str, str], Any] = {}  # of the last scene
-_lock = threading.Lock()
+        return [self.context.shards.responses(shard, self.context.clock).take(self.chosen[shard])]
 
 
 @dataclass(frozen=True)
 class ModelSnapshot:
-    """Items and priors to look at everyone with.
-
-    The rows are tabulated once in every process, not sent.
-    """
+    """Items and population of one E-step. Tables of the items are made once in every process, not sent."""
 
     bank: ItemBank
-    z: Array
+    grid: Array  # (n_grid,) abilities
     kernels: tuple[Kernel, ...]
-    share: Array
-    token: str
+    population: Array  # (n_kernels,)
+    token: str  # by which a process knows it again
 
     @property
     def table(self) -> LogLikelihoodTable:
-        """The items' rows."""
-        found: LogLikelihoodTable = self._made("table", lambda: tabulate_items(self.bank, self.z))
+        """The items' log-likelihoods on the grid."""
+        found: LogLikelihoodTable = _tables.get(
+            (self.token, "table"), lambda: tabulate_items(self.bank, self.grid)
+        )
         return found
 
     @property
-    def slopes(self) -> Array:
+    def gradients(self) -> Array:
         """Their derivatives by the items' parameters."""
-        found: Array = self._made("slopes", lambda: likelihood_gradients(self.bank, self.z))
+        found: Array = _tables.get(
+            (self.token, "gradients"), lambda: likelihood_gradients(self.bank, self.grid)
+        )
         return found
 
-    def _made(self, name: str, make: Callable[[], Any]) -> Any:
-        with _lock:
-            if (self.token, name) not in _at_hand:
-                for key in [key for key in _at_hand if key[0] != self.token]:
-                    del _at_hand[key]
-                _at_hand[self.token, name] = make()
-            return _at_hand[self.token, name]
+
+class _RecentTables:
+    """The tables made last, a few of them: so two fits in one process do not evict each other at every shard."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._lock = threading.Lock()
+        self._made: OrderedDict[tuple[str, str], Any] = OrderedDict()
+
+    def get(self, key: tuple[str, str], make: Callable[[], Any]) -> Any:
+        """The table under this key, made where it is not among the recent ones."""
+        with self._lock:
+            if key not in self._made:
+                while len(self._made) >= self._size:
+                    self._made.popitem(last=False)
+                self._made[key] = make()
+            self._made.move_to_end(key)
+            return self._made[key]
+
+
+_tables = _RecentTables(size=3)  # of two fits at once, and the gradients at the end of one
 
 
 @dataclass(frozen=True)
 class EStepTask:
-    """A look at a shard."""
+    """An E-step over the people of a shard."""
 
-    layout: ShardContext
-    scene: ModelSnapshot
+    context: ShardContext
+    model: ModelSnapshot
     tolerance: float
-    counting: bool
-    begin: tuple[int, ...]  # for each shard the look whose sites it begins from
-    version: int  # the look it is
+    with_counts: bool
+    begin: tuple[int, ...]  # versions of the sites that each shard starts from
+    version: int  # of the sites it leaves
 
     def __call__(self, shard: int, threads: int | None) -> EStepResult:
-        kernels = list(self.scene.kernels)
-        run = self.layout.run
-        executor = EStep(self.layout.answers(shard), threads, max_buffers=1)
-        sites = read_sites(run, shard, self.begin[shard], kernels, executor.answers)
-        tally, expected = e_step_over(
-            executor,
+        kernels = list(self.model.kernels)
+        run = self.context.run
+        e_step = EStep(self.context.sites(shard), threads, max_buffers=1)
+        sites = read_sites(run, shard, self.begin[shard], kernels, e_step.sites)
+        result, posterior = e_step_over(
+            e_step,
             sites,
-            self.scene.table,
+            self.model.table,
             kernels,
-            self.scene.share,
+            self.model.population,
             self.tolerance,
-            self.counting,
+            self.with_counts,
         )
         write_sites(
             run,
             shard,
             self.version,
-            {
-                kernel: (g.precision, g.shift)
-                for kernel, g in zip(kernels, expected.grafted, strict=True)
-            },
+            {kernel: ep.sites for kernel, ep in zip(kernels, posterior.ep, strict=True)},
         )
-        return tally
+        return result
 
 
 @dataclass(frozen=True)
 class InformationTask:
     """What a shard's answers say about the items together."""
 
-    layout: ShardContext
-    scene: ModelSnapshot
+    context: ShardContext
+    model: ModelSnapshot
     begin: tuple[int, ...]
     joint: bool
 
     def __call__(self, shard: int, threads: int | None) -> ItemInformation:
-        scene = self.scene
-        kernels = list(self.scene.kernels)
-        executor = EStep(self.layout.answers(shard), threads, max_buffers=1)
-        sites = read_sites(self.layout.run, shard, self.begin[shard], kernels, executor.answers)
-        expected = executor.run(
-            scene.table,
+        model = self.model
+        kernels = list(self.model.kernels)
+        e_step = EStep(self.context.sites(shard), threads, max_buffers=1)
+        sites = read_sites(self.context.run, shard, self.begin[shard], kernels, e_step.sites)
+        posterior = e_step.run(
+            model.table,
             kernels,
-            scene.share,
+            model.population,
             [sites.get(kernel) for kernel in kernels],
             EP_TOLERANCE_FINAL,
         )
         return collect_information(
-            executor, scene.bank, scene.table, scene.slopes, kernels, expected, self.joint
+            e_step, model.bank, model.table, model.gradients, kernels, posterior, self.joint
         )
 
 

@@ -171,8 +171,8 @@ def run(options: Options) -> Study:
     study.words = [
         "All rounds of a tournament are at its year. The prior is the default (a level plus "
         "Matérn 3/2, learned): "
-        f"{fit.movement()['stays']:.0%} of the variance stays with a player, the rest moves over "
-        f"about {fit.movement()['bandwidth']:.0f} "
+        f"{fit.variance_components()['stays']:.0%} of the variance stays with a player, the rest moves over "
+        f"about {fit.variance_components()['bandwidth']:.0f} "
         "years.",
         "Is Woods in 1997 the highest ever? His mean is, as the paper says. But counting what is "
         "unknown about every curve (joint draws "
@@ -185,7 +185,7 @@ def run(options: Options) -> Study:
         "cpu": spent,
         "woods_1997": woods,
         "highest": {f"{name} {year:.0f}": p for (name, year), p in share.items() if p > 0.01},
-        "movement": fit.movement(),
+        "movement": fit.variance_components(),
     }
     return study
 
@@ -215,7 +215,7 @@ class _Players:
 
     def draws(self, person: int, seed: int) -> Array:
         """Whole curves of a player at the tournaments: (draws, tournaments)."""
-        times = self.fit._restored(self.offset[self.own(person)])
+        times = self.fit.from_clock(self.offset[self.own(person)])
         return np.asarray(self.fit.plausible(self.fit.ids[person], times, DRAWS, seed)).reshape(
             DRAWS, -1
         )

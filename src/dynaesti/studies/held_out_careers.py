@@ -4,6 +4,7 @@ constant abilities.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from dynaesti.core import Array, Bools, Ints
 from dynaesti.data import Responses
 from dynaesti.model import Kernel
-from dynaesti.results import Fit, starting_items
+from dynaesti.results import Fit, fit_new_people, read_new_responses, starting_items
 from dynaesti.studies.base import BLUE, GREY, Options, Row, Study, canvas
 from dynaesti.studies.golf import fit_golf, read_golf
 
@@ -184,5 +185,6 @@ def _joint(fit: Fit, answers: Responses) -> Array:
 
     In the order of their names.
     """
-    more, people, items = fit._read(answers)
-    return fit._scored(more, np.full(people.size, -1), items).person_evidence
+    new = read_new_responses(fit, answers)
+    as_strangers = replace(new, people=np.full(new.people.size, -1))
+    return fit_new_people(fit, as_strangers).person_evidence

@@ -17,17 +17,23 @@ from dynaesti.data import Responses
 from dynaesti.estimation import (
     EStep,
     EStepPosterior,
-    SiteLayout,
     ability_grid,
     build_bank,
     build_coding,
-    build_site_layout,
+    build_people_sites,
     count_responses,
-    person_weights,
+    kernel_weights,
     resolve_item_models,
     tabulate_items,
 )
-from dynaesti.inference import LogLikelihoodTable, Marginals, MomentMatcher, predict_marginals
+from dynaesti.inference import (
+    LogLikelihoodTable,
+    Marginals,
+    MomentMatcher,
+    Moments,
+    SiteLayout,
+    predict_marginals,
+)
 from dynaesti.model import BUILT_IN, RBF, ItemBank
 from dynaesti.results import Fit
 from dynaesti.studies.base import BLUE, ORANGE, Options, Row, Stopwatch, Study, canvas
@@ -247,34 +253,25 @@ def _known_items(truth: Synthetic, options: Options, static: bool = False) -> Fi
 
 
 class PositiveSites(EStep):
-    """Grafting that never lets a site's precision turn negative: such updates are left out."""
+    """An E-step that never lets a site's precision turn negative: such updates are left out."""
 
-    def _matcher(
+    def matcher(
         self,
-        data: SiteLayout,
-        group: Ints,
+        layout: SiteLayout,
+        sites: Ints,
         table: LogLikelihoodTable,
         tolerance: float,
-        room: Workspace,
+        workspace: Workspace,
     ) -> MomentMatcher:
-        inner = super()._matcher(data, group, table, tolerance, room)
+        inner = super().matcher(layout, sites, table, tolerance, workspace)
 
-        def match(
-            sites: Ints,
-            cavity_mean: Array,
-            cavity_var: Array,
-            log_z: Array,
-            mean: Array,
-            var: Array,
-        ) -> None:
-            before = (
-                mean.copy(),
-                var.copy(),
-            )  # cavity × present site: an update that would turn negative is left out
-            inner(sites, cavity_mean, cavity_var, log_z, mean, var)
-            wider = sites[var[sites] > cavity_var[sites]]
-            mean[wider] = before[0][wider]
-            var[wider] = before[1][wider]
+        def match(some: Ints, cavity: Moments, log_z: Array, tilted: Moments) -> None:
+            # cavity × present site: what stays where an update would turn negative
+            before = Moments(tilted.mean.copy(), tilted.variance.copy())
+            inner(some, cavity, log_z, tilted)
+            wider = some[tilted.variance[some] > cavity.variance[some]]
+            tilted.mean[wider] = before.mean[wider]
+            tilted.variance[wider] = before.variance[wider]
 
         return match
 
@@ -342,9 +339,10 @@ def _fit_variant(variant: Variant, truth: Synthetic, options: Options) -> dict[s
     bank = build_bank(
         responses.items, coding, response_counts, "weak" if variant.item_priors else None, {}, start
     )
-    executor = (EStep if variant.negative_sites else PositiveSites)(
-        build_site_layout(responses, coding, bank), options.threads
+    e_step = (EStep if variant.negative_sites else PositiveSites)(
+        build_people_sites(responses, coding, bank), options.threads
     )
+    layout = e_step.sites.layout
     kernels: list[Any] = [RBF(h) for h in BANDWIDTHS]
     sites: list[Any] = [None] * len(kernels)
     population = np.full(len(kernels), 1 / len(kernels))
@@ -354,23 +352,23 @@ def _fit_variant(variant: Variant, truth: Synthetic, options: Options) -> dict[s
         z = ability_grid(bank)
         table = tabulate_items(bank, z)
         grafted = tuple(
-            executor.graft(kernel, table, site, 1e-4)
+            e_step.graft(kernel, table, site, 1e-4)
             for kernel, site in zip(kernels, sites, strict=True)
         )
-        sites = [(g.precision, g.shift) for g in grafted]
+        sites = [result.sites for result in grafted]
         if variant.averaged:
-            weights = person_weights(population, grafted)
+            weights = kernel_weights(population, grafted)
             population = weights.mean(axis=1)
         else:
             loo = np.array(
-                [np.add.reduceat(g.log_z, executor.answers.site_start[:-1]) for g in grafted]
+                [np.add.reduceat(result.log_z, layout.site_start[:-1]) for result in grafted]
             )
             weights = (np.arange(len(kernels))[:, None] == loo.argmax(axis=0)).astype(np.float64)
         expected = EStepPosterior(grafted, weights)
         if k < ROUNDS:
-            bank = bank.improved(executor.counts(kernels, expected, table), z).bank
+            bank = bank.improved(e_step.counts(kernels, expected, table), z).bank
     assert expected is not None
-    return measures(truth, _irf(bank), _quantiles(executor, kernels, expected, truth))
+    return measures(truth, _irf(bank), _quantiles(e_step, kernels, expected, truth))
 
 
 def _irf(bank: ItemBank) -> Array:
@@ -381,25 +379,20 @@ def _irf(bank: ItemBank) -> Array:
 
 
 def _quantiles(
-    executor: EStep, kernels: list[Any], expected: EStepPosterior, truth: Synthetic
+    e_step: EStep, kernels: list[Any], expected: EStepPosterior, truth: Synthetic
 ) -> Array:
     people, items = truth.times.shape
     start = items * np.arange(people + 1)
     means = []
     sds = []
-    for kernel, g in zip(kernels, expected.grafted, strict=True):
-        thin = 1 + kernel.nugget_variance * g.precision
+    for kernel, result in zip(kernels, expected.ep, strict=True):
         mean, var = predict_marginals(
             kernel,
-            executor.answers.times,
-            executor.answers.site_start,
-            executor.answers.spans,
-            g.precision / thin,
-            g.shift / thin,
+            e_step.sites.layout,
+            result.sites.through_nugget(kernel.nugget_variance),
             truth.times.ravel(),
             start,
-            None,
-            executor.threads,
+            threads=e_step.threads,
         )
         means.append(mean)
         sds.append(np.sqrt(np.maximum(var, 1e-300)))

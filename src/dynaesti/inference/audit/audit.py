@@ -249,7 +249,10 @@ def _sample(
     exact = ExactLikelihood(obs, component)
     if posterior is None:
         values = component.posterior.sample(component.instants, count, rng)
-        sites = values @ component.curve_shift - 0.5 * values**2 @ component.curve_precision
+        sites = (
+            values @ component.latent_sites.shift
+            - 0.5 * values**2 @ component.latent_sites.precision
+        )
         return values, exact(values) - sites + component.log_partition
     at_sites = posterior.at_sites(component.instants)
     half = solve_lower(posterior.root, np.eye(posterior.rank), transposed=True)  # A⁻¹ = half halfᵀ

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import logsumexp
 
-from dynaesti.core import Array, Ints, symmetric_root
+from dynaesti.core import Array, Ints, gauss_hermite, symmetric_root
 from dynaesti.inference.moments.table import LogLikelihoodTable, sum_log_likelihoods
 from dynaesti.inference.observations import Observations
 from dynaesti.inference.single_curve import (
     GraftedCurve,
-    read_from_table,
-    tilted,
+    can_use_table,
+    full_cavity_and_tilted,
     weight_space_posterior,
 )
 
@@ -48,33 +48,32 @@ class ExactLikelihood:
         self.component = component
         self.offset = obs.mean_at(component.instants)
         self.nugget = component.kernel.nugget_variance
-        fixed = obs.fixed
-        self.tau = fixed.precision[component.groups]
-        self.nu = fixed.shift[component.groups]
-        thin = 1.0 + self.nugget * self.tau
+        natural, constant = obs.gaussian_factors
+        self.tau, self.nu = natural.select(component.groups)
+        self.shrink = 1.0 + self.nugget * self.tau
+        through_nugget = 0.5 * self.nugget * self.nu**2 / self.shrink
         self.constant = (
-            fixed.constant[component.groups].sum()
-            + (-0.5 * np.log(thin) + 0.5 * self.nugget * self.nu**2 / thin).sum()
+            constant[component.groups].sum() + (-0.5 * np.log(self.shrink) + through_nugget).sum()
         )
-        self.thin, self.gaussian = thin, bool(self.tau.any() or self.nu.any())
-        self.bent = np.flatnonzero(np.diff(obs.likelihood.inexact.start)[component.groups] > 0)
-        self.bends = float(
-            (self.nugget * np.abs(component.precision)).max(initial=0.0)
-        )  # how much a site bends within its nugget
-        nodes, weights = np.polynomial.hermite_e.hermegauss(3 if self.bends < 0.05 else 9)
-        self.nodes = nodes, weights / np.sqrt(2 * np.pi)
-        self.rows = self._smoothed_rows() if self.bent.size else None
+        self.gaussian = bool(self.tau.any() or self.nu.any())
+        self.sites = np.flatnonzero(obs.likelihood.has_factors[component.groups])
+        # how much a site curves within its nugget
+        self.nugget_curvature = float(
+            (self.nugget * np.abs(component.ep.sites.precision)).max(initial=0.0)
+        )
+        self.nodes = gauss_hermite(3 if self.nugget_curvature < 0.05 else 9)
+        self.rows = self._smoothed_rows() if self.sites.size else None
 
     def __call__(self, values: Array) -> Array:
         """Σ_i log f̃_i for each draw (row) of curve deviations at the sites."""
         total = np.full(len(values), self.constant)
         inner = values
         if self.gaussian:
-            total += values @ (self.nu / self.thin) - 0.5 * values**2 @ (self.tau / self.thin)
-            inner = (values + self.nugget * self.nu) / self.thin
-        if not self.bent.size:
+            total += values @ (self.nu / self.shrink) - 0.5 * values**2 @ (self.tau / self.shrink)
+            inner = (values + self.nugget * self.nu) / self.shrink
+        if not self.sites.size:
             return total
-        inner = (inner + self.offset)[:, self.bent]
+        inner = (inner + self.offset)[:, self.sites]
         if self.rows is not None:
             rows, index = self.rows
             out = np.empty(len(values))
@@ -92,25 +91,23 @@ class ExactLikelihood:
         if (
             self.rows is not None and self.obs.likelihood.table is not None
         ):  # as are products, and averages over a nugget, of such rows
-            return _falls_ever_faster(self.obs.likelihood.table[0].log_lik)
+            return is_log_concave(self.obs.likelihood.table[0].log_lik)
         kernel = self.component.kernel
-        times = self.component.instants[self.bent]
+        times = self.component.instants[self.sites]
         reach = REACH * np.sqrt(
             np.broadcast_to(kernel.cov(times, times), times.shape) + self.nugget
         )
-        x = self.offset[self.bent][:, None] + reach[:, None] * np.linspace(-1.0, 1.0, LOOKS)
+        x = self.offset[self.sites][:, None] + reach[:, None] * np.linspace(-1.0, 1.0, LOOKS)
         size = max(1, BLOCK // LOOKS)
-        groups = self.component.groups[self.bent]
+        groups = self.component.groups[self.sites]
         return all(
-            _falls_ever_faster(
-                self.obs.likelihood.group_values(groups[a : a + size], x[a : a + size])
-            )
+            is_log_concave(self.obs.likelihood.group_values(groups[a : a + size], x[a : a + size]))
             for a in range(0, groups.size, size)
         )
 
     def _spread(self) -> Array:
         """Sd of the nugget that is left after the group's Gaussian members."""
-        return np.sqrt(self.nugget / self.thin[self.bent])
+        return np.sqrt(self.nugget / self.shrink[self.sites])
 
     def _smoothed_rows(self) -> tuple[LogLikelihoodTable, Ints] | None:
         """Tabulated rows of the groups, averaged over the nugget.
@@ -118,28 +115,28 @@ class ExactLikelihood:
         None where the likelihood has no table, or is sharper than the nugget.
         """
         likelihood = self.obs.likelihood
-        groups = self.component.groups[self.bent]
-        if self.bends > SHARP or np.ptp(self.thin[self.bent]) > 0:
+        groups = self.component.groups[self.sites]
+        if self.nugget_curvature > SHARP or np.ptp(self.shrink[self.sites]) > 0:
             return None
-        _, _, mean, var = tilted(self.component, self.obs)
-        if not read_from_table(self.component, self.obs, mean, var):
+        _, tilted = full_cavity_and_tilted(self.component, self.obs)
+        if not can_use_table(self.component, self.obs, tilted):
             return None
         if likelihood.table is None:
             return None
         table, row = likelihood.table
-        inexact = likelihood.inexact
-        single = np.diff(inexact.start)[groups] == 1
+        emissions = likelihood.non_gaussian
+        single = emissions.lengths[groups] == 1
         if (~single).sum() * table.log_lik.shape[1] > BLOCK:
             return None
-        merged = [table.log_lik[row[inexact.of(int(g))]].sum(axis=0) for g in groups[~single]]
+        merged = [table.log_lik[row[emissions.row(int(g))]].sum(axis=0) for g in groups[~single]]
         rows = np.concatenate([table.log_lik, np.array(merged).reshape(-1, table.log_lik.shape[1])])
         index = np.empty(groups.size, dtype=np.int64)
-        index[single] = row[inexact.members[inexact.start[groups[single]]]]
+        index[single] = row[emissions.values[emissions.start[groups[single]]]]
         index[~single] = len(table.log_lik) + np.arange(len(merged))
         spread = float(self._spread()[0])
         if spread > 0:
             grid = np.asarray(table.start + table.step * np.arange(rows.shape[1]), dtype=np.float64)
-            away = [_shifted(rows, grid, spread * x) for x in self.nodes[0]]
+            away = [_shifted_rows(rows, grid, spread * x) for x in self.nodes[0]]
             rows = logsumexp(np.array(away), axis=0, b=self.nodes[1][:, None, None])
         return table._replace(log_lik=np.ascontiguousarray(rows)), index
 
@@ -149,17 +146,17 @@ class ExactLikelihood:
         The nugget by a few nodes, placed where nugget × site lies: sites may be the sharper.
         """
         likelihood = self.obs.likelihood
-        groups = self.component.groups[self.bent]
+        groups = self.component.groups[self.sites]
         spread = self._spread()
         out = np.empty(len(inner))
         nodes, weights = self.nodes if spread.any() else (np.zeros(1), np.ones(1))
-        tau = np.maximum(self.component.precision[self.bent], 0.0)
+        tau = np.maximum(self.component.ep.sites.precision[self.sites], 0.0)
         var = spread**2 / (1.0 + spread**2 * tau)
         size = max(1, BLOCK // (groups.size * nodes.size))
         for a in range(0, len(inner), size):
             part = inner[a : a + size].T  # (groups, draws)
-            pull = self.component.shift[self.bent][:, None] - tau[:, None] * (
-                part - self.offset[self.bent][:, None]
+            pull = self.component.ep.sites.shift[self.sites][:, None] - tau[:, None] * (
+                part - self.offset[self.sites][:, None]
             )
             away = (var[:, None] * pull)[:, :, None] + np.sqrt(var)[:, None, None] * nodes
             x = part[:, :, None] + away
@@ -174,7 +171,7 @@ class ExactLikelihood:
         return out
 
 
-def _falls_ever_faster(log_rows: Array) -> bool:
+def is_log_concave(log_rows: Array) -> bool:
     """Whether rows on even grids are concave but for rounding, and possible everywhere."""
     with np.errstate(invalid="ignore"):
         bend = np.diff(log_rows, n=2, axis=1)
@@ -184,7 +181,7 @@ def _falls_ever_faster(log_rows: Array) -> bool:
     )
 
 
-def _shifted(rows: Array, grid: Array, shift: float) -> Array:
+def _shifted_rows(rows: Array, grid: Array, shift: float) -> Array:
     """Rows read a little beside their grid, by cubic interpolation."""
     from scipy.interpolate import make_interp_spline
 

@@ -1,5 +1,7 @@
 """Tilted moments by brackets that are judged, moved, zoomed and refined until they can be trusted."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from dynaesti.core import Array, Ints, jit
@@ -118,27 +120,46 @@ def spread_nodes(lo: Array, hi: Array, n: int) -> Array:
     return x
 
 
-@jit
-def assess_brackets(
-    log_w: Array,
-    lo: Array,
-    hi: Array,
-    nodes: Ints,
-    mean: Array,
-    var: Array,
-    log_z: Array,
-    verdict: Ints,
-) -> None:
-    """Judge many brackets with equally many nodes on their lattices.
+class Brackets(NamedTuple):
+    """Where many distributions are looked for; all arrays have shape (n_brackets,)."""
 
-    The next brackets, moments and verdicts are written.
+    lo: Array
+    hi: Array
+    nodes: Ints
+
+
+class BracketMoments(NamedTuple):
+    """What was found in each bracket: log of the integral, mean, variance; (n_brackets,) each."""
+
+    log_z: Array
+    mean: Array
+    variance: Array
+
+
+@jit
+def assess_brackets(log_w: Array, brackets: Brackets) -> tuple[BracketMoments, Ints]:
+    """Assess many brackets with equally many nodes: their moments, and a verdict each.
+
+    Parameters
+    ----------
+    log_w : array (n_brackets, n_nodes)
+        Log densities at the nodes (see `spread_nodes`).
+    brackets : Brackets
+        Overwritten: what to try next, where the verdict is RETRY.
     """
-    n = log_w.shape[1]
-    for k in range(log_w.shape[0]):
-        lo[k], step = snapped_nodes(lo[k], hi[k], n)
-        verdict[k], lo[k], hi[k], nodes[k], log_z[k], mean[k], var[k] = _assess_bracket(
-            log_w[k], n, lo[k], step
-        )
+    count, n = log_w.shape
+    found = BracketMoments(np.empty(count), np.empty(count), np.empty(count))
+    verdict = np.empty(count, dtype=np.int64)
+    for k in range(count):
+        lo, step = snapped_nodes(brackets.lo[k], brackets.hi[k], n)
+        verdict[k], lo, hi, nodes, log_z, mean, var = _assess_bracket(log_w[k], n, lo, step)
+        brackets.lo[k] = lo
+        brackets.hi[k] = hi
+        brackets.nodes[k] = nodes
+        found.log_z[k] = log_z
+        found.mean[k] = mean
+        found.variance[k] = var
+    return found, verdict
 
 
 @jit

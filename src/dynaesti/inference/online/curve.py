@@ -1,18 +1,19 @@
-"""One person's curve under one prior, kept settled as answers come in: in features, or gliding."""
+"""One curve under one kernel, kept converged as observations come in."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
 
 from dynaesti.core import Array, Ints
 from dynaesti.errors import InputError
-from dynaesti.inference.grafting import EPProblem, graft
-from dynaesti.inference.moments.match import match_sites
-from dynaesti.inference.online.kernels import Members, update_level_matern32, update_low_rank
-from dynaesti.inference.sites import through_nugget
+from dynaesti.inference.grafting import EPProblem, EPSettings, graft
+from dynaesti.inference.moments.match import CACHE_SIZE, empty_cache, match_sites
+from dynaesti.inference.moments.table import LogLikelihoodTable
+from dynaesti.inference.online.kernels import OnlineSites, update_level_matern32, update_low_rank
+from dynaesti.inference.sites import Moments, NaturalGaussian, SiteFactors
 from dynaesti.inference.solvers.basis import Basis, expected_rank, kernel_basis
 from dynaesti.inference.solvers.choice import MOST_RANK
 from dynaesti.inference.solvers.contract import Solver
@@ -31,77 +32,58 @@ from dynaesti.inference.solvers.weight_space import (
 from dynaesti.model import Kernel, Level
 
 TOLERANCE = 2e-7
-EMPTY_SITE = np.array(
-    [0.0, 0.0, *10 * [np.nan]]
-)  # says nothing yet; its moments are to be integrated
 
 
 @dataclass(frozen=True, eq=False)
 class OnlineLowRank:
-    """A curve in features (rank, sites), and the posterior of its weights.
-
-    A constant curve has one site for all answers.
-    """
+    """A curve in features, and the posterior of its weights. A constant curve has one site for all observations."""
 
     kernel: Kernel
     basis: Basis
-    features: Array
-    memory: Array  # of the sites, see regraft
-    factor: Array  # L⁻¹ of the weights' precision
-    weights: Array
+    features: Array  # (rank, n_sites)
+    online: OnlineSites
+    factor: Array  # (rank, rank) L⁻¹ of the weights' precision
+    weights: Array  # (rank,)
     log_evidence: float = 0.0
 
-    def grown(self, times: Array, place: int) -> OnlineLowRank:
-        """Room for one instant more."""
+    def with_site(self, times: Array, index: int) -> OnlineLowRank:
+        """With one instant more, whose site says nothing yet."""
         if self.kernel.static:
             return self
-        return OnlineLowRank(
-            self.kernel,
-            self.basis,
-            _insert(self.features, place, self.basis.features(times[place : place + 1])[0]),
-            _insert(self.memory, place, EMPTY_SITE),
-            self.factor,
-            self.weights,
+        column = self.basis.features(times[index : index + 1])[0]
+        return replace(
+            self,
+            features=np.insert(self.features, index, column, axis=1),
+            online=_with_site(self.online, index),
         )
 
-    def settled(self, members: Members, changed: int | None) -> OnlineLowRank:
-        """Grafting from the present sites, of which one has changed (None: any may have)."""
+    def converged(
+        self, factors: SiteFactors, table: LogLikelihoodTable, changed: int | None
+    ) -> OnlineLowRank:
+        """EP from the present sites, of which one has changed (None: any may have)."""
         if self.kernel.static:
-            members = members._replace(group=members.group[-1:] + 1)
+            factors = factors._replace(group=factors.group[-1:] + 1)
             changed = None if changed is None else 0
-        memory = _touched(self.memory, changed)
+        online = _to_integrate(self.online, changed)
         factor = self.factor.copy()
         weights = self.weights.copy()
         nugget = np.array([self.kernel.nugget_variance])
+        number = -1 if changed is None else changed
         done, evidence = update_low_rank(
-            self.features,
-            nugget,
-            -1 if changed is None else changed,
-            members,
-            memory,
-            factor,
-            weights,
-            TOLERANCE,
+            self.features, nugget, number, factors, table, online, factor, weights, TOLERANCE
         )
         if not done:
-            evidence = _grafted(
-                pack_features([self.features.T]), members, nugget, self.memory, memory
-            )
-            lowrank_weights(
-                self.features,
-                *through_nugget(memory[0], memory[1], self.kernel.nugget_variance),
-                factor,
-                weights,
-            )
-            lowrank_at(self.features, factor, weights, memory[2], memory[3])
-        return OnlineLowRank(
-            self.kernel, self.basis, self.features, memory, factor, weights, evidence
-        )
+            solver = pack_features([self.features.T])
+            online, evidence = _grafted(solver, factors, table, nugget, self.online)
+            latent = online.site.through_nugget(self.kernel.nugget_variance)
+            lowrank_weights(self.features, *latent, factor, weights)
+            lowrank_at(self.features, factor, weights, *online.posterior)
+        return replace(self, online=online, factor=factor, weights=weights, log_evidence=evidence)
 
     def marginals(self, times: Array, asked: Array) -> tuple[Array, Array]:  # noqa: ARG002
         """Mean and variance at the times asked for."""
-        tau, nu = through_nugget(self.memory[0], self.memory[1], self.kernel.nugget_variance)
-        return WeightPosterior(self.kernel, self.basis, self.features.T, tau, nu).marginals(asked)
+        latent = self.online.site.through_nugget(self.kernel.nugget_variance)
+        return WeightPosterior(self.kernel, self.basis, self.features.T, *latent).marginals(asked)
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,66 +92,56 @@ class OnlineLevelMatern32:
 
     kernel: Kernel
     form: LevelMatern32Form
-    times: Array
-    memory: Array
+    times: Array  # (n_sites,)
+    online: OnlineSites
     log_evidence: float = 0.0
 
-    def grown(self, times: Array, place: int) -> OnlineLevelMatern32:
-        """Room for one instant more."""
-        return OnlineLevelMatern32(
-            self.kernel, self.form, times, _insert(self.memory, place, EMPTY_SITE)
-        )
+    def with_site(self, times: Array, index: int) -> OnlineLevelMatern32:
+        """With one instant more, whose site says nothing yet."""
+        return replace(self, times=times, online=_with_site(self.online, index))
 
-    def settled(self, members: Members, changed: int | None) -> OnlineLevelMatern32:
-        """Grafting from the present sites, of which one has changed (None: any may have)."""
-        memory = _touched(self.memory, changed)
-        form = self.form
+    def converged(
+        self, factors: SiteFactors, table: LogLikelihoodTable, changed: int | None
+    ) -> OnlineLevelMatern32:
+        """EP from the present sites, of which one has changed (None: any may have)."""
+        online = _to_integrate(self.online, changed)
         nugget = np.array([self.kernel.nugget_variance])
-        solver = level_matern32_solver(form, self.times, np.array([0, self.times.size]))
+        solver = level_matern32_solver(self.form, self.times, np.array([0, self.times.size]))
+        number = -1 if changed is None else changed
         done, evidence = update_level_matern32(
-            solver.gaps,
-            solver.decay,
-            form.rate,
-            form.variance,
-            form.level,
-            nugget,
-            -1 if changed is None else changed,
-            members,
-            memory,
-            TOLERANCE,
+            solver.chain, nugget, number, factors, table, online, TOLERANCE
         )
         if not done:
-            evidence = _grafted(solver, members, nugget, self.memory, memory)
-        return OnlineLevelMatern32(self.kernel, form, self.times, memory, evidence)
+            online, evidence = _grafted(solver, factors, table, nugget, self.online)
+        return replace(self, online=online, log_evidence=evidence)
 
     def marginals(self, times: Array, asked: Array) -> tuple[Array, Array]:
         """Mean and variance at the times asked for."""
-        tau, nu = through_nugget(self.memory[0], self.memory[1], self.kernel.nugget_variance)
-        return StateSpacePosterior(self.kernel, times, tau, nu).marginals(asked)
+        latent = self.online.site.through_nugget(self.kernel.nugget_variance)
+        return StateSpacePosterior(self.kernel, times, *latent).marginals(asked)
 
 
 OnlineCurve: TypeAlias = OnlineLowRank | OnlineLevelMatern32
 
 
 def start_online(
-    kernel: Kernel, times: Array, horizon: tuple[float, float], precision: Array, shift: Array
+    kernel: Kernel, times: Array, horizon: tuple[float, float], sites: NaturalGaussian
 ) -> OnlineCurve:
-    """A curve with given sites, not yet settled; features reach over the horizon."""
-    memory = np.repeat(EMPTY_SITE[:, None], precision.size, axis=1)
-    memory[0] = precision
-    memory[1] = shift
+    """A curve with given sites, not yet converged; features reach over the horizon."""
+    size = sites.precision.size
+    nothing_yet = Moments(np.full(size, np.nan), np.full(size, np.nan))
+    site = NaturalGaussian(sites.precision.copy(), sites.shift.copy())
+    online = OnlineSites(site, nothing_yet, empty_cache(size))
     form = level_matern32_form(kernel)
     if form is not None:
-        return OnlineLevelMatern32(kernel, form, times, memory)
+        return OnlineLevelMatern32(kernel, form, times, online)
     if kernel.static:
-        kernel = Level(
-            amplitude=float(np.sqrt(sum(summand.variance for summand in kernel.summands)))
-        )
+        variance = sum(summand.variance for summand in kernel.summands)
+        kernel = Level(amplitude=float(np.sqrt(variance)))
     if not kernel.static and expected_rank(kernel, horizon[1] - horizon[0]) > MOST_RANK:
         raise InputError(
             f"live: answers that span {horizon[1] - horizon[0]:.3g} need too many features of "
-            f"{kernel.describe()}; use "
-            "update(frame), or a kernel with Matern32"
+            f"{kernel.describe()}; use update(frame), or a kernel with Matern32"
         )
     basis = kernel_basis(kernel, *horizon)
     features = basis.features(times[:1] if kernel.static else times)
@@ -177,50 +149,53 @@ def start_online(
         kernel,
         basis,
         np.ascontiguousarray(features.T),
-        memory,
+        online,
         np.empty((basis.rank, basis.rank)),
         np.empty(basis.rank),
     )
 
 
-def _insert(table: Array, place: int, column: Array) -> Array:
-    """A table with one column more."""
-    rows, n = table.shape
-    out = np.empty((rows, n + 1))
-    out[:, :place] = table[:, :place]
-    out[:, place] = column
-    out[:, place + 1 :] = table[:, place:]
-    return out
+def _with_site(online: OnlineSites, index: int) -> OnlineSites:
+    """With one site more, which says nothing and has not been integrated."""
+    return OnlineSites(
+        NaturalGaussian(*(np.insert(part, index, 0.0) for part in online.site)),
+        Moments(*(np.insert(part, index, np.nan) for part in online.posterior)),
+        np.insert(online.cache, index, np.full(CACHE_SIZE, np.nan), axis=0),
+    )
 
 
-def _touched(memory: Array, changed: int | None) -> Array:
-    """A copy, in which the changed site's moments are to be integrated anew."""
-    out = memory.copy()
-    out[4:, slice(None) if changed is None else changed] = np.nan
-    return out
+def _to_integrate(online: OnlineSites, changed: int | None) -> OnlineSites:
+    """A copy, in which the changed site's moments are to be integrated anew (None: all of them)."""
+    cache = online.cache.copy()
+    cache[slice(None) if changed is None else changed] = np.nan
+    return OnlineSites(
+        NaturalGaussian(*(part.copy() for part in online.site)),
+        Moments(*(part.copy() for part in online.posterior)),
+        cache,
+    )
 
 
-def _grafted(solver: Solver, members: Members, nugget: Array, start: Array, memory: Array) -> float:
-    """The slow way, for curves that do not follow at once.
+def _grafted(
+    solver: Solver,
+    factors: SiteFactors,
+    table: LogLikelihoodTable,
+    nugget: Array,
+    start: OnlineSites,
+) -> tuple[OnlineSites, float]:
+    """Sites and log evidence by `graft`, for curves on which the quick update fails."""
 
-    Fills the sites, returns the log evidence.
-    """
-
-    def match(
-        sites: Ints, cavity_mean: Array, cavity_var: Array, log_z: Array, mean: Array, var: Array
-    ) -> None:
-        if match_sites(sites, *members, cavity_mean, cavity_var, log_z, mean, var) >= 0:
+    def match(sites: Ints, cavity: Moments, log_z: Array, tilted: Moments) -> None:
+        if match_sites(sites, factors, table, cavity, log_z, tilted) >= 0:
             raise InputError(
                 "the answers at one instant are impossible at every ability; check the responses"
             )
 
-    flat = np.zeros(memory.shape[1])
-    found = graft(
-        EPProblem(solver, match, flat, flat, nugget, np.ones(flat.size, dtype=bool)),
-        (start[0], start[1]),
-        TOLERANCE,
-    )
-    memory[0] = found.precision
-    memory[1] = found.shift
-    memory[4:] = np.nan
-    return float(found.log_evidence[0])
+    size = start.cache.shape[0]
+    nothing = NaturalGaussian.empty(size)
+    problem = EPProblem(solver, match, nothing, nugget, np.ones(size, dtype=bool))
+    found = graft(problem, start.site, EPSettings(tolerance=TOLERANCE))
+    log_partition = np.empty(1)
+    posterior = Moments(np.empty(size), np.empty(size))
+    latent = found.sites.through_nugget(float(nugget[0]))
+    solver.marginals(np.arange(1), latent, posterior, log_partition, np.ones(1, dtype=bool))
+    return OnlineSites(found.sites, posterior, empty_cache(size)), float(found.log_evidence[0])

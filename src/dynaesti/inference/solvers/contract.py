@@ -3,6 +3,7 @@
 from typing import Literal, Protocol, TypeAlias
 
 from dynaesti.core import Array, Bools, Ints
+from dynaesti.inference.sites import Moments, NaturalGaussian
 from dynaesti.inference.solvers.state_space import StateSpacePosterior
 from dynaesti.inference.solvers.weight_space import WeightPosterior
 
@@ -11,23 +12,25 @@ SOLVERS: tuple[SolverName, ...] = ("dense", "lowrank", "statespace")
 
 
 class Solver(Protocol):
-    """The priors of many jobs at their sites."""
+    """The Gaussian-process priors of many curves at their sites."""
 
     @property
     def site_start(self) -> Ints:
-        """Where each job's sites begin."""
+        """Where each curve's sites begin: (n_curves + 1,)."""
+
+    @property
+    def size(self) -> int:
+        """Numbers that it keeps in memory."""
 
     def marginals(
         self,
-        jobs: Ints,
-        precision: Array,
-        shift: Array,
-        mean: Array,
-        var: Array,
+        curves: Ints,
+        latent_sites: NaturalGaussian,
+        posterior: Moments,
         log_partition: Array,
         proper: Bools,
     ) -> None:
-        """Fill the posterior marginals at the sites of the chosen jobs."""
+        """Fill the posterior moments at the sites of the chosen curves, and log ∫ prior × sites."""
 
 
 Posterior: TypeAlias = (

@@ -7,32 +7,50 @@ through it at every sweep.
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from dynaesti.core import Array, Bools, Ints, jit
+from dynaesti.inference.sites import Moments, NaturalGaussian
 from dynaesti.model import Kernel, Level, Matern32
+
+
+class LevelMatern32Chain(NamedTuple):
+    """One curve at rising instants."""
+
+    gaps: Array  # (n_sites,) times since the site before, 0 at the first
+    decay: Array  # (n_sites,) exp(−rate · gap)
+    rate: float
+    variance: float  # of the Matérn part
+    level: float  # sd of the level
 
 
 @jit
 def smooth_level_matern32(
-    gaps: Array,
-    decay: Array,
-    rate: float,
-    variance: float,
-    level: float,
-    precision: Array,
-    shift: Array,
-    mean: Array,
-    var: Array,
-    kept: Array,
+    chain: LevelMatern32Chain, latent: NaturalGaussian, posterior: Moments, kept: Array
 ) -> tuple[float, bool]:
-    """Posterior mean and variance of the curve at every site: (log ∫ prior × sites, proper).
+    """Posterior moments of the curve at every site: (log ∫ prior × sites, proper).
 
-    The states are the Matérn curve, its slope and the level (as a standard normal, seen through
-    `level`, its sd). `gaps` are times since the site before (unused at the first), `decay` is
-    exp(−rate · gap); `kept` (sites, 5) is room for the way back.
+    The states are the Matérn curve, its slope and the level (as a standard normal, seen through its sd).
+    ``kept`` (n_sites, 5) is memory for the way back.
     """
+    log_partition, proper = _filter(chain, latent, posterior, kept)
+    if not proper:
+        return 0.0, False
+    return log_partition, _smooth(chain, posterior, kept)
+
+
+@jit
+def _filter(
+    chain: LevelMatern32Chain, latent: NaturalGaussian, predicted: Moments, kept: Array
+) -> tuple[float, bool]:
+    """Forward pass: one-step predictions at every site; (log ∫ prior × sites, proper).
+
+    A negative site may make a pivot negative midway though the posterior is proper: only their number must be even out at the end.
+    """
+    gaps, decay = chain.gaps, chain.decay
+    rate, variance, level = chain.rate, chain.variance, chain.level
     n = gaps.size
     x = 0.0
     y = 0.0
@@ -71,17 +89,17 @@ def smooth_level_matern32(
         uc = pxc + level * pcc
         s = ux + level * uc
         m = x + level * c
-        tau = precision[k]
-        nu = shift[k]
+        tau = latent.precision[k]
+        nu = latent.shift[k]
         pivot = 1.0 + tau * s
         if abs(pivot) < 1e-10:
             return 0.0, False
         if pivot < 0.0:
             flips += 1 if tau > 0.0 else -1
-        each = 1.0 / pivot
-        kappa = tau * each
-        pull = (nu - tau * m) * each
-        log_partition += (0.5 * nu * nu * s + nu * m - 0.5 * tau * m * m) * each
+        inverse = 1.0 / pivot
+        kappa = tau * inverse
+        gain = (nu - tau * m) * inverse
+        log_partition += (0.5 * nu * nu * s + nu * m - 0.5 * tau * m * m) * inverse
         product *= abs(pivot)
         if not 1e-100 < product < 1e100:  # one logarithm for many sites
             log_partition -= 0.5 * np.log(product)
@@ -90,12 +108,12 @@ def smooth_level_matern32(
         kept[k, 1] = uy
         kept[k, 2] = uc
         kept[k, 3] = kappa
-        kept[k, 4] = pull
-        mean[k] = m
-        var[k] = s
-        x = x + ux * pull
-        y = y + uy * pull
-        c = c + uc * pull
+        kept[k, 4] = gain
+        predicted.mean[k] = m
+        predicted.variance[k] = s
+        x = x + ux * gain
+        y = y + uy * gain
+        c = c + uc * gain
         pxx = pxx - kappa * ux * ux
         pxy = pxy - kappa * ux * uy
         pyy = pyy - kappa * uy * uy
@@ -103,8 +121,16 @@ def smooth_level_matern32(
         pyc = pyc - kappa * uy * uc
         pcc = pcc - kappa * uc * uc
     log_partition -= 0.5 * np.log(product)
-    if flips != 0:
-        return 0.0, False
+    return log_partition, flips == 0
+
+
+@jit
+def _smooth(chain: LevelMatern32Chain, posterior: Moments, kept: Array) -> bool:
+    """Backward pass: predictions become posterior moments, by the adjoint of the filter; whether all variances are positive."""
+    gaps, decay = chain.gaps, chain.decay
+    rate, level = chain.rate, chain.level
+    n = gaps.size
+    square = rate * rate
     lx = 0.0
     ly = 0.0
     lc = 0.0
@@ -120,26 +146,26 @@ def smooth_level_matern32(
         uy = kept[k, 1]
         uc = kept[k, 2]
         kappa = kept[k, 3]
-        pull = kept[k, 4]
+        gain = kept[k, 4]
         wx = bxx * ux + bxy * uy + bxc * uc
         wy = bxy * ux + byy * uy + byc * uc
         wc = bxc * ux + byc * uy + bcc * uc
-        heavy = kappa + kappa * kappa * (ux * wx + uy * wy + uc * wc)
-        back = kappa * (ux * lx + uy * ly + uc * lc) + pull
+        weight = kappa + kappa * kappa * (ux * wx + uy * wy + uc * wc)
+        back = kappa * (ux * lx + uy * ly + uc * lc) + gain
         lx = lx - back
         lc = lc - level * back
-        bxx += heavy - 2.0 * kappa * wx
+        bxx += weight - 2.0 * kappa * wx
         bxy -= kappa * wy
-        bxc += level * heavy - kappa * (wc + level * wx)
+        bxc += level * weight - kappa * (wc + level * wx)
         byc -= kappa * level * wy
-        bcc += level * (level * heavy - 2.0 * kappa * wc)
-        mean[k] -= ux * lx + uy * ly + uc * lc
-        var[k] -= (
+        bcc += level * (level * weight - 2.0 * kappa * wc)
+        posterior.mean[k] -= ux * lx + uy * ly + uc * lc
+        posterior.variance[k] -= (
             ux * (bxx * ux + 2.0 * (bxy * uy + bxc * uc))
             + uy * (byy * uy + 2.0 * byc * uc)
             + bcc * uc * uc
         )
-        if not var[k] > 0.0:
+        if not posterior.variance[k] > 0.0:
             proper = False
         if k > 0:
             g = gaps[k]
@@ -157,42 +183,32 @@ def smooth_level_matern32(
             bxy = axx * sx + ayx * sy
             byy = axy * sx + ayy * sy
             bxc, byc = axx * bxc + ayx * byc, axy * bxc + ayy * byc
-    return log_partition, proper
+    return proper
 
 
 @jit
 def _smooth_curves(
-    jobs: Ints,
+    curves: Ints,
     site_start: Ints,
-    gaps: Array,
-    decay: Array,
-    rate: float,
-    variance: float,
-    level: float,
-    precision: Array,
-    shift: Array,
-    mean: Array,
-    var: Array,
+    chain: LevelMatern32Chain,
+    latent: NaturalGaussian,
+    posterior: Moments,
     log_partition: Array,
     proper: Bools,
 ) -> None:
-    most = 0
-    for job in jobs:
-        most = max(most, site_start[job + 1] - site_start[job])
-    kept = np.empty((most, 5))
-    for job in jobs:
-        a = site_start[job]
-        b = site_start[job + 1]
-        log_partition[job], proper[job] = smooth_level_matern32(
-            gaps[a:b],
-            decay[a:b],
-            rate,
-            variance,
-            level,
-            precision[a:b],
-            shift[a:b],
-            mean[a:b],
-            var[a:b],
+    longest = 0
+    for curve in curves:
+        longest = max(longest, site_start[curve + 1] - site_start[curve])
+    kept = np.empty((longest, 5))
+    for curve in curves:
+        a = site_start[curve]
+        b = site_start[curve + 1]
+        log_partition[curve], proper[curve] = smooth_level_matern32(
+            LevelMatern32Chain(
+                chain.gaps[a:b], chain.decay[a:b], chain.rate, chain.variance, chain.level
+            ),
+            NaturalGaussian(latent.precision[a:b], latent.shift[a:b]),
+            Moments(posterior.mean[a:b], posterior.variance[a:b]),
             kept,
         )
 
@@ -225,39 +241,27 @@ def level_matern32_form(kernel: Kernel) -> LevelMatern32Form | None:
 
 @dataclass(frozen=True)
 class LevelMatern32Solver:
-    """Many curves of one such kernel."""
+    """Many curves of one such kernel, laid end to end."""
 
-    form: LevelMatern32Form
-    gaps: Array
-    decay: Array
+    chain: LevelMatern32Chain
     site_start: Ints
+
+    @property
+    def size(self) -> int:
+        """Numbers that it keeps in memory."""
+        return self.chain.gaps.size + self.chain.decay.size
 
     def marginals(
         self,
-        jobs: Ints,
-        precision: Array,
-        shift: Array,
-        mean: Array,
-        var: Array,
+        curves: Ints,
+        latent_sites: NaturalGaussian,
+        posterior: Moments,
         log_partition: Array,
         proper: Bools,
     ) -> None:
-        """Fill the posterior marginals at the sites of the chosen jobs."""
-        form = self.form
+        """Fill the posterior moments at the sites of the chosen curves, and log ∫ prior × sites."""
         _smooth_curves(
-            jobs,
-            self.site_start,
-            self.gaps,
-            self.decay,
-            form.rate,
-            form.variance,
-            form.level,
-            precision,
-            shift,
-            mean,
-            var,
-            log_partition,
-            proper,
+            curves, self.site_start, self.chain, latent_sites, posterior, log_partition, proper
         )
 
 
@@ -267,4 +271,6 @@ def level_matern32_solver(
     """The solver for curves at rising instants, one after the other."""
     gaps = np.diff(times, prepend=times[:1])
     gaps[site_start[:-1]] = 0.0
-    return LevelMatern32Solver(form, gaps, np.exp(-form.rate * gaps), site_start)
+    decay = np.exp(-form.rate * gaps)
+    chain = LevelMatern32Chain(gaps, decay, form.rate, form.variance, form.level)
+    return LevelMatern32Solver(chain, site_start)

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dynaesti.core import Array, Bools, Ints, jit, symmetric_root
+from dynaesti.inference.sites import Moments, NaturalGaussian
 from dynaesti.inference.solvers.basis import Basis, SideBySide, summand_basis
 from dynaesti.model import BaseKernel, Kernel, Level, Matern, Wiener
 
@@ -323,28 +324,29 @@ class StateSpaceSolver:
     seen: Array
     site_start: Ints
 
+    @property
+    def size(self) -> int:
+        """Numbers that it keeps in memory."""
+        return self.transition.size + self.noise.size + self.start.size + self.seen.size
+
     def marginals(
         self,
-        jobs: Ints,
-        precision: Array,
-        shift: Array,
-        mean: Array,
-        var: Array,
+        curves: Ints,
+        latent_sites: NaturalGaussian,
+        posterior: Moments,
         log_partition: Array,
         proper: Bools,
     ) -> None:
-        """Fill the posterior marginals at the sites of the chosen jobs."""
+        """Fill the posterior moments at the sites of the chosen curves, and log ∫ prior × sites."""
         _smooth_jobs(
-            jobs,
+            curves,
             self.site_start,
             self.transition,
             self.noise,
             self.start,
             self.seen,
-            precision,
-            shift,
-            mean,
-            var,
+            *latent_sites,
+            *posterior,
             log_partition,
             proper,
         )

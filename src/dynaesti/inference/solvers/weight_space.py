@@ -15,7 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynaesti.core import Array, Bools, Ints, dot, jit, symmetric_root
+from dynaesti.core import Array, Bools, Ints, dot, jit, starts_of, symmetric_root
+from dynaesti.inference.sites import Moments, NaturalGaussian
 from dynaesti.inference.solvers.basis import Basis, kernel_basis, lower_root, solve_lower
 from dynaesti.model import Kernel
 
@@ -183,27 +184,28 @@ class LowRankSolver:
     ranks: Ints
     site_start: Ints
 
+    @property
+    def size(self) -> int:
+        """Numbers that it keeps in memory."""
+        return self.features.size
+
     def marginals(
         self,
-        jobs: Ints,
-        precision: Array,
-        shift: Array,
-        mean: Array,
-        var: Array,
+        curves: Ints,
+        latent_sites: NaturalGaussian,
+        posterior: Moments,
         log_partition: Array,
         proper: Bools,
     ) -> None:
-        """Fill the posterior marginals at the sites of the chosen jobs."""
+        """Fill the posterior moments at the sites of the chosen curves, and log ∫ prior × sites."""
         _lowrank_marginals(
-            jobs,
+            curves,
             self.features,
             self.feature_start,
             self.ranks,
             self.site_start,
-            precision,
-            shift,
-            mean,
-            var,
+            *latent_sites,
+            *posterior,
             log_partition,
             proper,
         )
@@ -221,14 +223,10 @@ def pack_features(features: list[Array]) -> LowRankSolver:
     counts = np.array([len(f) for f in features], dtype=np.int64)
     return LowRankSolver(
         np.concatenate([f.T.ravel() for f in features]),
-        _starts(sizes),
+        starts_of(sizes),
         np.array([f.shape[1] for f in features], dtype=np.int64),
-        _starts(counts),
+        starts_of(counts),
     )
-
-
-def _starts(counts: Ints) -> Ints:
-    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
 
 
 @dataclass(frozen=True)
@@ -241,33 +239,36 @@ class DenseSolver:
     features: list[Array]
     site_start: Ints
 
+    @property
+    def size(self) -> int:
+        """Numbers that it keeps in memory."""
+        return sum(part.size for part in self.features)
+
     def marginals(
         self,
-        jobs: Ints,
-        precision: Array,
-        shift: Array,
-        mean: Array,
-        var: Array,
+        curves: Ints,
+        latent_sites: NaturalGaussian,
+        posterior: Moments,
         log_partition: Array,
         proper: Bools,
     ) -> None:
-        """Fill the posterior marginals at the sites of the chosen jobs."""
-        for job in jobs:
-            where = slice(self.site_start[job], self.site_start[job + 1])
-            b = self.features[job]
-            tau = precision[where]
-            nu = shift[where]
+        """Fill the posterior moments at the sites of the chosen curves, and log ∫ prior × sites."""
+        for curve in curves:
+            where = slice(self.site_start[curve], self.site_start[curve + 1])
+            b = self.features[curve]
+            tau = latent_sites.precision[where]
+            nu = latent_sites.shift[where]
             try:
                 root = lower_root(np.eye(b.shape[1]) + b.T @ (tau[:, None] * b))
             except np.linalg.LinAlgError:
-                proper[job] = False
+                proper[curve] = False
                 continue
             half = solve_lower(root, b.T)
             pull = half @ nu
-            mean[where] = half.T @ pull
-            var[where] = np.einsum("ij,ij->j", half, half)
-            log_partition[job] = 0.5 * pull @ pull - np.log(np.diag(root)).sum()
-            proper[job] = True
+            posterior.mean[where] = half.T @ pull
+            posterior.variance[where] = np.einsum("ij,ij->j", half, half)
+            log_partition[curve] = 0.5 * pull @ pull - np.log(np.diag(root)).sum()
+            proper[curve] = True
 
 
 class WeightPosterior:

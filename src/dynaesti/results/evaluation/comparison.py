@@ -13,6 +13,7 @@ from dynaesti.results.evaluation.baselines import constant, elo, item_and_person
 from dynaesti.results.evaluation.estimator import Estimator
 from dynaesti.results.evaluation.scores import MOST_VALUES, Forecast, Scores, pooled, scores_of
 from dynaesti.results.fit import Fit
+from dynaesti.results.updates import read_new_responses
 
 
 def held_out(fit: Fit, data: Any) -> Scores:
@@ -20,8 +21,7 @@ def held_out(fit: Fit, data: Any) -> Scores:
 
     For several categories log loss and a multi-category Brier score.
     """
-    more, people, items = fit._read(data)
-    return scores_of(fit, more, people, items)
+    return scores_of(fit, read_new_responses(fit, data))
 
 
 def against_baselines(
@@ -88,7 +88,7 @@ def _forecasts(
             yield name, Forecast(chances[np.arange(len(test)), code], chances, test.resp, people)
     for name, chosen in fits:
         fit = chosen.fit(train)
-        found = fit.predictions(*fit._read(test))
+        found = fit.predictions(read_new_responses(fit, test))
         yield name, Forecast(found.given, found.chances, test.resp, people)
 
 

@@ -91,7 +91,7 @@ class Residuals:
 
 def _standardised(fit: Fit) -> Residuals:
     r = fit.responses
-    found, ability = fit.without_each()
+    found, ability = fit.leave_one_out
     return Residuals(r.resp - found.expected, np.maximum(found.variance, EDGE), ability)
 
 

@@ -12,10 +12,10 @@ from scipy.optimize import brentq
 from scipy.stats import rankdata
 
 from dynaesti.core import Array, Ints, as_vector
-from dynaesti.data import Responses
 from dynaesti.errors import InputError
 from dynaesti.results.fit import Fit
 from dynaesti.results.plotting.fit_plots import calibration_table
+from dynaesti.results.updates import NewResponses, read_new_responses
 
 EDGE = 1e-12
 MOST_VALUES = 30  # distinct responses up to which simple forecasts have categories
@@ -94,9 +94,10 @@ def _coin(mean_log: float) -> float:
     )
 
 
-def scores_of(fit: Fit, more: Responses, people: Ints, items: Ints) -> Scores:
-    """The same for responses already read."""
-    found = fit.predictions(more, people, items)
+def scores_of(fit: Fit, new: NewResponses) -> Scores:
+    """Scores of a fit's predictions of responses read on its terms."""
+    found = fit.predictions(new)
+    more = new.responses
     if (
         found.chances.shape[1] == 2
         and np.isfinite(found.chances).all()
@@ -116,9 +117,9 @@ def calibration(fit: Fit, data: Any, bins: int = 10) -> Any:
 
     A frame.
     """
-    more, people, items = fit._read(data)
-    found = fit.predictions(more, people, items)
-    return calibration_table(found.expected, found.variance, more.resp, bins, fit.frame)
+    new = read_new_responses(fit, data)
+    found = fit.predictions(new)
+    return calibration_table(found.expected, found.variance, new.responses.resp, bins, fit.frame)
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,7 @@ def static_comparison_of(fit: Fit, static: Fit) -> StaticComparison:
             f"the fits are of different answers: {len(fit.responses):,} and "
             f"{len(static.responses):,}"
         )
-    losses = [-np.log(np.maximum(one.without_each()[0].given, EDGE)) for one in (fit, static)]
+    losses = [-np.log(np.maximum(one.leave_one_out[0].given, EDGE)) for one in (fit, static)]
     apart = losses[1] - losses[0]
     people = int(fit.responses.people.size)
     return StaticComparison(

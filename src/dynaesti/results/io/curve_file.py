@@ -14,8 +14,17 @@ import numpy as np
 
 from dynaesti.core import Array, Arrays, Header, check_array, is_number, require
 from dynaesti.data import read_axis
-from dynaesti.errors import DynaestiWarning, InputError
-from dynaesti.inference import SOLVERS, GraftedCurve, Observations, build_posterior, is_one_number
+from dynaesti.errors import DynaestiWarning, NeedsFunctionError
+from dynaesti.inference import (
+    SOLVERS,
+    EPResult,
+    GraftedCurve,
+    Moments,
+    NaturalGaussian,
+    Observations,
+    build_posterior,
+    is_one_number,
+)
 from dynaesti.model import (
     BUILT_IN,
     FAMILIES,
@@ -32,21 +41,6 @@ from dynaesti.model import (
 )
 
 NUMBERS = ("log_evidence", "log_partition", "sweeps", "converged", "residual", "solver")
-STORED = {
-    "cavity_mean": "cav_mean",
-    "cavity_var": "cav_var",
-}  # names in the file, where they differ
-VECTORS = (
-    "instants",
-    "groups",
-    "precision",
-    "shift",
-    "curve_precision",
-    "curve_shift",
-    "cavity_mean",
-    "cavity_var",
-    "log_z",
-)
 
 
 def observations_header(obs: Observations, arrays: Arrays, reach: Array) -> Header:
@@ -68,12 +62,12 @@ def observations_header(obs: Observations, arrays: Arrays, reach: Array) -> Head
 def read_observations(header: Header, arrays: Arrays, link: Any, mean: Any) -> Observations:
     """The observations again; functions of the user's own must be given."""
     if header["mean"] is None and mean is None:
-        raise InputError(
+        raise NeedsFunctionError(
             "mean: the curve was fitted with a function of time as its mean; pass it again: "
             "load(path, mean=…)"
         )
     if link is None and header["link"] not in BUILT_IN:
-        raise InputError(
+        raise NeedsFunctionError(
             "link: the curve was fitted with functions of your own; pass them again: load(path, "
             "link=(…, …))"
         )
@@ -92,24 +86,64 @@ def read_observations(header: Header, arrays: Arrays, link: Any, mean: Any) -> O
     )
 
 
+def component_arrays(component: GraftedCurve) -> dict[str, Any]:
+    """Arrays of a component, by the names that they have in the file."""
+    return {
+        "instants": component.instants,
+        "groups": component.groups,
+        "precision": component.ep.sites.precision,
+        "shift": component.ep.sites.shift,
+        "curve_precision": component.latent_sites.precision,
+        "curve_shift": component.latent_sites.shift,
+        "cav_mean": component.ep.cavity.mean,
+        "cav_var": component.ep.cavity.variance,
+        "log_z": component.ep.log_z,
+    }
+
+
 def component_header(component: GraftedCurve, name: str, arrays: Arrays) -> Header:
-    """Settled sites go to the arrays, single numbers to the header."""
-    arrays.update({f"{name}.{STORED.get(key, key)}": getattr(component, key) for key in VECTORS})
+    """Arrays go to the arrays, single numbers to the header."""
+    arrays.update({f"{name}.{key}": part for key, part in component_arrays(component).items()})
     if component.covariance_correction is not None:
         arrays[f"{name}.widening"] = component.covariance_correction
     return {key: getattr(component, key) for key in NUMBERS}
 
 
+def _component(kernel: Kernel, header: Header, name: str, arrays: Arrays) -> GraftedCurve:
+    """A component as the file has it, not checked yet."""
+
+    def part(key: str) -> Any:
+        return arrays[f"{name}.{key}"]
+
+    ep = EPResult(
+        NaturalGaussian(part("precision"), part("shift")),
+        Moments(part("cav_mean"), part("cav_var")),
+        part("log_z"),
+        np.array([header["log_evidence"]], dtype=np.float64),
+        np.array([header["log_partition"]], dtype=np.float64),
+        np.array([header["converged"]]),
+        np.array([header["residual"]], dtype=np.float64),
+        np.array([header["sweeps"]]),
+    )
+    latent = NaturalGaussian(part("curve_precision"), part("curve_shift"))
+    correction = arrays.get(f"{name}.widening")
+    return GraftedCurve(
+        kernel, header["solver"], part("instants"), part("groups"), ep, latent, correction
+    )
+
+
 def read_component(
     kernel: Kernel, header: Header, name: str, arrays: Arrays, observations: Observations
 ) -> GraftedCurve:
-    """The component again, held against the observations it is of."""
-    parts: dict[str, Any] = {key: header[key] for key in NUMBERS} | {
-        key: arrays[f"{name}.{STORED.get(key, key)}"] for key in VECTORS
-    }
-    made = GraftedCurve(
-        kernel=kernel, covariance_correction=arrays.get(f"{name}.widening"), **parts
+    """The component again, checked against the observations it is of."""
+    require(
+        type(header["converged"]) is bool
+        and type(header["sweeps"]) is int
+        and all(is_number(header[key]) for key in ("residual", "log_evidence", "log_partition"))
+        and header["solver"] in SOLVERS,
+        "a component is malformed",
     )
+    made = _component(kernel, header, name, arrays)
     count = observations.instants.size
     whole = is_one_number(kernel, observations)
     check_array(made.groups, (1 if whole else count,), "the groups of a component", "i")
@@ -117,32 +151,17 @@ def read_component(
         np.array_equal(made.groups, [count] if whole else np.arange(count)),
         "the groups of a component are misplaced",
     )
-    for key in VECTORS:
-        check_array(
-            getattr(made, key),
-            made.groups.shape,
-            f"{key} of a component",
-            "i" if key == "groups" else "f",
-        )
+    for key, part in component_arrays(made).items():
+        kind = "i" if key == "groups" else "f"
+        check_array(part, made.groups.shape, f"{key} of a component", kind)
     require(
         whole or np.array_equal(made.instants, observations.instants),
         "the instants of a component are not those of its data",
     )
-    require(
-        (made.cavity_var > 0).all()
-        and made.solver in SOLVERS
-        and all(is_number(header[key]) for key in ("log_evidence", "log_partition")),
-        "a component is malformed",
-    )
-    require(
-        type(made.converged) is bool and type(made.sweeps) is int and is_number(made.residual),
-        "a component is malformed",
-    )
+    require((made.ep.cavity.variance > 0).all(), "a component is malformed")
     if made.covariance_correction is not None:
         rank = getattr(
-            build_posterior(
-                made.solver, kernel, made.instants, made.curve_precision, made.curve_shift
-            ),
+            build_posterior(made.solver, kernel, made.instants, *made.latent_sites),
             "rank",
             -1,
         )

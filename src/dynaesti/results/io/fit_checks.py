@@ -14,7 +14,8 @@ import numpy as np
 
 from dynaesti.core import Array, check_array, is_number, require
 from dynaesti.data import KINDS, Labels
-from dynaesti.estimation import REACH, Grafts, IterationRecord, ResponseCoding, SiteLayout
+from dynaesti.estimation import REACH, IterationRecord, PeopleSites, ResponseCoding
+from dynaesti.inference import EPResult
 from dynaesti.model import CustomItemModel, ItemBank, ItemBlock, Kernel
 
 SUM = 1e-6  # by which shares may miss 1
@@ -152,38 +153,40 @@ def check_trace(trace: Sequence[IterationRecord]) -> None:
         require(fine, "the trace is malformed")
 
 
-def check_told(told: Mapping[str, Any]) -> None:
-    """What is told of the answers beside them."""
+def check_reading(reading: Mapping[str, Any]) -> None:
+    """How the responses were read."""
     fine = (
-        type(told["dropped"]) is int
-        and isinstance(told["unit"], str)
-        and told["clock"] in ("calendar", "person")
+        type(reading["dropped"]) is int
+        and isinstance(reading["unit"], str)
+        and reading["clock"] in ("calendar", "person")
     )
     require(fine, "the clock is malformed")
     require(
-        told["frame"] in (None, *KINDS) and all(isinstance(note, str) for note in told["notes"]),
+        reading["frame"] in (None, *KINDS)
+        and all(isinstance(note, str) for note in reading["notes"]),
         "the notes are malformed",
     )
     require(
-        isinstance(told["columns"], dict)
-        and all(isinstance(name, str | None) for name in told["columns"].values()),
+        isinstance(reading["columns"], dict)
+        and all(isinstance(name, str | None) for name in reading["columns"].values()),
         "no columns",
     )
 
 
-def check_grafts(
-    grafts: Sequence[Grafts], kernels: Sequence[Kernel], answers: SiteLayout, weights: Array
+def check_ep(
+    ep: Sequence[EPResult], kernels: Sequence[Kernel], sites: PeopleSites, weights: Array
 ) -> None:
-    """Everyone's sites under each prior, and everyone's weights of the priors."""
-    for g, kernel in zip(grafts, kernels, strict=True):
-        sites = answers.for_kernel(kernel).times.size
-        for name in ("precision", "shift", "cavity_mean", "cavity_var", "log_z"):
-            check_array(getattr(g, name), (sites,), f"{name} of the curves")
-        check_array(g.log_evidence, (answers.people,), "the curves' evidence")
-        check_array(g.converged, (answers.people,), "which curves settled", "b")
-        require((g.cavity_var > 0).all(), "the curves' cavities are malformed")
-    check_array(weights, (len(kernels), answers.people), "the priors' weights")
+    """Everyone's sites under each kernel, and everyone's weights of the kernels."""
+    n_people = sites.n_people
+    for result, kernel in zip(ep, kernels, strict=True):
+        shape = (sites.for_kernel(kernel).n_sites,)
+        for part in (*result.sites, *result.cavity, result.log_z):
+            check_array(part, shape, "sites and cavities of the curves")
+        check_array(result.log_evidence, (n_people,), "the curves' evidence")
+        check_array(result.converged, (n_people,), "which curves converged", "b")
+        require((result.cavity.variance > 0).all(), "the curves' cavities are malformed")
+    check_array(weights, (len(kernels), n_people), "the kernels' weights")
     require(
         weights.min(initial=0.0) >= 0 and np.abs(weights.sum(axis=0) - 1).max(initial=0.0) < SUM,
-        "the priors' weights do not add up to 1",
+        "the kernels' weights do not add up to 1",
     )

@@ -1,20 +1,23 @@
 """A Fit as a header and arrays, and back: one file, nothing pickled, no refitting."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict
 from datetime import date, datetime
 from typing import Any
 
-from dynaesti.core import Array, Arrays, Header
+import numpy as np
+
+from dynaesti.core import Arrays, Header
 from dynaesti.data import Labels, Responses, as_labels, check_saved_responses, read_axis
-from dynaesti.errors import InputError
+from dynaesti.errors import InputError, NeedsFunctionError
 from dynaesti.estimation import (
     FittedModel,
-    Grafts,
     IterationRecord,
+    PriorMixture,
     ResponseCoding,
-    build_site_layout,
+    build_people_sites,
 )
+from dynaesti.inference import EPResult, Moments, NaturalGaussian
 from dynaesti.model import (
     MODELS,
     AbilityScale,
@@ -28,30 +31,18 @@ from dynaesti.model import (
 )
 from dynaesti.results.io.fit_checks import (
     check_covariance,
-    check_grafts,
+    check_ep,
     check_items,
     check_labels,
     check_options,
     check_population,
-    check_told,
+    check_reading,
     check_trace,
 )
 
 ROWS = ("person", "item", "resp", "offsets", "origin", "row")
+EP_NAMES = ("precision", "shift", "cav_mean", "cav_var", "log_evidence", "converged", "log_z")
 BLOCK = ("items", "u", "free", "values", "prior_mean", "prior_sd")
-SITES = {f.name: f.name for f in fields(Grafts)} | {
-    "cavity_mean": "cav_mean",
-    "cavity_var": "cav_var",
-}  # name in the file
-
-
-@dataclass(frozen=True)
-class FitParts(FittedModel):
-    """Everything a Fit consists of."""
-
-    responses: Responses
-    grafts: tuple[Grafts, ...]
-    weights: Array  # (priors, people)
 
 
 def common_header(fit: FittedModel, items: Labels, arrays: Arrays) -> Header:
@@ -130,8 +121,7 @@ def read_common(
     return FittedModel(
         coding,
         bank,
-        kernels,
-        arrays["population"],
+        PriorMixture(kernels, np.zeros(len(kernels)), arrays["population"]),
         covariance,
         arrays.get("shared"),
         trace,
@@ -141,17 +131,15 @@ def read_common(
     ), items  # files of before have none
 
 
-def fit_header(fit: FitParts, arrays: Arrays) -> Header:
+def fit_header(fit: Any, arrays: Arrays) -> Header:
     """Small things in the header, arrays beside it."""
     r = fit.responses
     arrays.update({f"responses.{name}": getattr(r, name) for name in ROWS})
     if r.weight is not None:
         arrays["responses.weight"] = r.weight
     arrays["weights"] = fit.weights
-    for k, grafts in enumerate(fit.grafts):
-        arrays.update(
-            {f"prior{k}.{stored}": getattr(grafts, name) for name, stored in SITES.items()}
-        )
+    for k, result in enumerate(fit.ep):
+        arrays.update({f"prior{k}.{name}": part for name, part in ep_arrays(result).items()})
     return {
         **common_header(fit, r.items, arrays),
         "people": _labels_header(r.people, "people", arrays),
@@ -168,39 +156,69 @@ def fit_header(fit: FitParts, arrays: Arrays) -> Header:
     }
 
 
-def read_fit(header: Header, arrays: Arrays, models: Mapping[str, ItemModel] | None) -> FitParts:
-    """The parts again."""
+def ep_arrays(result: EPResult) -> dict[str, Any]:
+    """What a file keeps of everyone's curves under one kernel, by the names it has there."""
+    return {
+        "precision": result.sites.precision,
+        "shift": result.sites.shift,
+        "cav_mean": result.cavity.mean,
+        "cav_var": result.cavity.variance,
+        "log_evidence": result.log_evidence,
+        "converged": result.converged,
+        "log_z": result.log_z,
+    }
+
+
+def read_ep(arrays: Arrays, k: int) -> EPResult:
+    """Everyone's curves under the k-th kernel again; how EP got there is not in the file."""
+    part = {name: arrays[f"prior{k}.{name}"] for name in EP_NAMES}
+    n_curves = part["log_evidence"].size
+    return EPResult(
+        NaturalGaussian(part["precision"], part["shift"]),
+        Moments(part["cav_mean"], part["cav_var"]),
+        part["log_z"],
+        part["log_evidence"],
+        np.zeros(n_curves),
+        part["converged"],
+        np.zeros(n_curves),
+        np.zeros(n_curves, dtype=np.int64),
+    )
+
+
+def read_fit(
+    header: Header, arrays: Arrays, models: Mapping[str, ItemModel] | None
+) -> dict[str, Any]:
+    """The fields of a Fit again."""
     common, items = read_common(header, arrays, models)
-    told = header["responses"]
-    check_told(told)
+    reading = header["responses"]
+    check_reading(reading)
     rows = {name: arrays[f"responses.{name}"] for name in ROWS}
     responses = Responses(
         people=read_labels(header["people"], "people", arrays),
         items=items,
         weight=arrays.get("responses.weight"),
-        axis=read_axis(told["axis"]),
-        unit=told["unit"],
-        clock=told["clock"],
-        dropped=told["dropped"],
-        frame=told["frame"],
-        notes=tuple(told["notes"]),
-        columns=told["columns"],
+        axis=read_axis(reading["axis"]),
+        unit=reading["unit"],
+        clock=reading["clock"],
+        dropped=reading["dropped"],
+        frame=reading["frame"],
+        notes=tuple(reading["notes"]),
+        columns=reading["columns"],
         models=None if header["models"] is None else as_labels(header["models"]),
         **rows,
     )
-    grafts = tuple(
-        Grafts(**{name: arrays[f"prior{k}.{stored}"] for name, stored in SITES.items()})
-        for k in range(len(header["kernels"]))
-    )
+    ep = tuple(read_ep(arrays, k) for k in range(len(header["kernels"])))
     check_labels(responses.people, "the people")
     check_saved_responses(responses)
-    check_grafts(
-        grafts,
-        common.kernels,
-        build_site_layout(responses, common.coding, common.bank),
-        arrays["weights"],
-    )
-    return FitParts(**vars(common), responses=responses, grafts=grafts, weights=arrays["weights"])
+    sites = build_people_sites(responses, common.coding, common.bank)
+    check_ep(ep, common.kernels, sites, arrays["weights"])
+    return {
+        **vars(common),
+        "responses": responses,
+        "ep": ep,
+        "weights": arrays["weights"],
+        "known_sites": sites,
+    }
 
 
 def _labels_header(labels: Labels, name: str, arrays: Arrays) -> list[Any] | None:
@@ -262,7 +280,7 @@ def _read_model(header: Header, given: Mapping[str, ItemModel]) -> ItemModel:
         return MODELS[header["name"]](**rest)
     found = given.get(header["label"])
     if not isinstance(found, CustomItemModel):
-        raise InputError(
+        raise NeedsFunctionError(
             f"models: the fit uses an item model of your own, {header['label']!r}; pass it again: "
             f"load(path, models={{{header['label']!r}: CustomItemModel(…)}})"
         )

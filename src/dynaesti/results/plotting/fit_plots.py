@@ -28,7 +28,7 @@ class FitPlots:
         if at is None:
             low = fit.responses.clock_times.min()
             high = fit.responses.clock_times.max()
-            at = fit._restored(np.linspace(low, high, 200))
+            at = fit.from_clock(np.linspace(low, high, 200))
         return fit.ability(at, ids, level=level)
 
     def curves(
@@ -63,7 +63,7 @@ class FitPlots:
         return make_frame(
             {
                 "id": [labels[p] for p in r.person[rows]],
-                "time": fit._restored(r.clock_times[rows]),
+                "time": fit.from_clock(r.clock_times[rows]),
                 "item": [items[i] for i in r.item[rows]],
                 "resp": r.resp[rows],
                 "mean": fit.marginals(r.person[rows], r.clock_times[rows]).mean(
@@ -80,14 +80,14 @@ class FitPlots:
         The frame that `many` draws (id, time, mean).
         """
         fit = self.fit
-        first, last = fit.answers.spans
+        first, last = fit.sites.layout.spans
         offsets = first[:, None] + (last - first)[:, None] * np.linspace(0, 1, points)
         person = np.repeat(np.arange(first.size), points)
         labels = fit.responses.people.tolist()
         return make_frame(
             {
                 "id": [labels[p] for p in person],
-                "time": fit._restored(offsets.ravel()),
+                "time": fit.from_clock(offsets.ravel()),
                 "mean": fit.marginals(person, offsets.ravel()).mean(BUILT_IN["identity"]),
             },
             fit.frame,
@@ -160,8 +160,8 @@ class FitPlots:
         pairs = np.unique(stretch * r.people.size + r.person) // r.people.size
         active = np.maximum(np.bincount(pairs, minlength=bins), 1)
         return {
-            "time": fit._restored(0.5 * (edges[1:] + edges[:-1])),
-            "edges": fit._restored(edges),
+            "time": fit.from_clock(0.5 * (edges[1:] + edges[:-1])),
+            "edges": fit.from_clock(edges),
             "ability": ability,
             "information": asked @ fit.information_at(ability) / active[:, None],
         }
@@ -196,7 +196,7 @@ class FitPlots:
 
         A frame predicted, observed, se, n.
         """
-        found = self.fit.without_each()[0]
+        found = self.fit.leave_one_out[0]
         seen = self.fit.responses.resp
         return calibration_table(found.expected, found.variance, seen, bins, self.fit.frame)
 

@@ -35,8 +35,6 @@ class FitBase(ABC):
     """
 
     bank: ItemBank
-    kernels: tuple[Kernel, ...]
-    population: Array
     covariance: tuple[Array, ...] | None
     shared: Array | None
     trace: tuple[IterationRecord, ...]
@@ -46,22 +44,32 @@ class FitBase(ABC):
 
     @property
     @abstractmethod
+    def kernels(self) -> tuple[Kernel, ...]:
+        """Kernels that the population mixes."""
+
+    @property
+    @abstractmethod
+    def population(self) -> Array:
+        """Weight of each kernel in the population: (n_kernels,)."""
+
+    @property
+    @abstractmethod
     def item_labels(self) -> Labels:
         """The items' names."""
 
     @property
     @abstractmethod
-    def like(self) -> Responses:
+    def response_template(self) -> Responses:
         """The answers of the fit, or of nobody: by which others are read."""
 
     @property
     @abstractmethod
-    def ends(self) -> tuple[float, float]:
+    def time_range(self) -> tuple[float, float]:
         """The first and the last instant, on the fit's clock."""
 
     @property
     @abstractmethod
-    def item_answers(self) -> Ints:
+    def responses_per_item(self) -> Ints:
         """How many answers each item got."""
 
     @property
@@ -95,7 +103,7 @@ class FitBase(ABC):
     @cached_property
     def _item_columns(self) -> dict[str, Any]:
         return item_columns(
-            self.bank, self.item_labels, self.item_answers, self.covariance, self.scale
+            self.bank, self.item_labels, self.responses_per_item, self.covariance, self.scale
         )
 
     @property
@@ -154,7 +162,7 @@ class FitBase(ABC):
                 {"ability": values, "information": total, "se": 1 / np.sqrt(total)}, self.frame
             )
 
-    def movement(self) -> dict[str, float]:
+    def variance_components(self) -> dict[str, float]:
         """How abilities move: the share of their variance that stays with a person, and the time
         scale of the rest (median, 10 and 90 %).
 
@@ -185,31 +193,39 @@ class FitBase(ABC):
         )
         return {"stays": float(stays), "bandwidth": middle, "shortest": low, "longest": high}
 
-    def _offsets(self, times: Any) -> Array:
+    def to_clock(self, times: Any) -> Array:
         """Users' times on the fit's clock; ISO dates may be text."""
         times = parse_iso(times, "at")
-        if self.like.clock == "person" or not self.like.axis.stamps:
+        if self.response_template.clock == "person" or not self.response_template.axis.stamps:
             values = as_vector(times, "at")
-            return values if self.like.clock == "person" else values - self.like.axis.origin
-        return self.like.axis.offsets(times, "at")
+            return (
+                values
+                if self.response_template.clock == "person"
+                else values - self.response_template.axis.origin
+            )
+        return self.response_template.axis.offsets(times, "at")
 
-    def _restored(self, offsets: Array) -> Any:
-        return offsets if self.like.clock == "person" else self.like.axis.restore(offsets)
+    def from_clock(self, offsets: Array) -> Any:
+        return (
+            offsets
+            if self.response_template.clock == "person"
+            else self.response_template.axis.restore(offsets)
+        )
 
-    def more(self, data: Any, unanswered: bool = False) -> Responses:
+    def read_new_data(self, data: Any, unanswered: bool = False) -> Responses:
         """Further data, read with the columns of the fit where they have them, else by their usual
         names.
         """
         columns: dict[str, Any] = {
             key: name
-            for key, name in self.like.columns.items()
+            for key, name in self.response_template.columns.items()
             if name is not None and key != "model"
         }
         reading: dict[str, Any] = {
-            "clock": self.like.clock,
+            "clock": self.response_template.clock,
             "timeless": "time" not in columns,
             "unanswered": unanswered,
-            "unit": None if self.like.axis.stamps else self.like.unit,
+            "unit": None if self.response_template.axis.stamps else self.response_template.unit,
         }
         try:
             return Responses.read(data, **columns, **reading, known=True)
@@ -260,11 +276,11 @@ class FitBase(ABC):
             )
         return out
 
-    def told_models(self) -> str:
+    def model_names(self) -> str:
         """The models that items have."""
         return ", ".join(sorted({block.model.name for block in self.bank.blocks}))
 
-    def told_verdict(self, log_evidence: float, n_unconverged: int, dropped: int) -> str:
+    def convergence_text(self, log_evidence: float, n_unconverged: int, dropped: int) -> str:
         """How the fit ended, in a few sentences."""
         heavy = int(np.argmax(self.population))
         verdict = (

@@ -1,0 +1,130 @@
+"""Which kernels a population mixes: chosen on a grid of hyper-parameters by the evidence of a few people."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dynaesti.core import Array, Ints
+from dynaesti.errors import BandwidthWarning
+from dynaesti.estimation.grid import ability_grid, tabulate_items
+from dynaesti.estimation.hyper_grid import UnitVarianceGrid, refine_grid
+from dynaesti.estimation.people import PeopleInMemory
+from dynaesti.estimation.population import (
+    PriorMixture,
+    estimate_mixing_weights,
+    select_priors_greedily,
+)
+from dynaesti.inference import NaturalGaussian
+from dynaesti.model import ItemBank, Kernel
+
+
+@dataclass(frozen=True)
+class SearchSettings:
+    """What a kernel must bring to be mixed. Found on golf and TAPS (`benchmarks`)."""
+
+    max_kernels: int = 4  # mixed at most
+    min_gain: float = 0.5  # nats of the few people's evidence that a kernel must bring
+    min_late_gain: float = 2.0  # that those added late must bring together
+    # tolerance of EP: the evidence is stationary in the sites, so its own error is the square
+    tolerance: float = 1e-2
+    late_tolerance: float = 1e-4
+    edge_weight: float = 0.3  # of the shortest bandwidth, from which on it is warned
+
+
+def select_priors(
+    people: PeopleInMemory, bank: ItemBank, grid: UnitVarianceGrid, settings: SearchSettings
+) -> PriorMixture:
+    """The kernels that the population uses, from a few people at given items."""
+    table = tabulate_items(bank, ability_grid(bank))
+    # sites hardly depend on the kernel: kept for constant and for moving abilities
+    starts: dict[bool, NaturalGaussian] = {}
+
+    def evaluate(kernels: list[Kernel]) -> list[Array]:
+        if not kernels:
+            return []
+        begin = [starts.get(kernel.static) for kernel in kernels]
+        found = people.runner.run(table, kernels, np.ones(len(kernels)), begin, settings.tolerance)
+        starts.update({k.static: ep.sites for k, ep in zip(kernels, found.ep, strict=True)})
+        return list(found.log_evidence)
+
+    def weigh(results: list[Array], log_prior: Array) -> Array:
+        return estimate_mixing_weights(np.array(results), log_prior)
+
+    points = refine_grid(grid, evaluate, weigh)
+    log_evidence = np.array([point.result for point in points])
+    log_prior = np.array([point.log_mass for point in points])
+    weights = weigh([point.result for point in points], log_prior)
+    chosen = select_priors_greedily(
+        log_evidence, log_prior, settings.max_kernels, settings.min_gain
+    )
+    mixture = PriorMixture(tuple(point.kernel for point in points), log_prior, weights)
+    warn_at_edge(grid, mixture, settings.edge_weight)
+    people.drop_cached([])
+    return mixture.select(chosen)
+
+
+def add_missing_priors(
+    people: PeopleInMemory,
+    bank: ItemBank,
+    grid: UnitVarianceGrid,
+    present: PriorMixture,
+    settings: SearchSettings,
+) -> PriorMixture | None:
+    """The mixture with kernels that it lacks at these items; None where they bring too little."""
+    found = select_priors(people, bank, grid, settings)
+    missing = np.array(
+        [k for k, kernel in enumerate(found.kernels) if kernel not in present.kernels],
+        dtype=np.int64,
+    )
+    if not missing.size:
+        return None
+    late = replace(found.select(missing), weights=found.weights[missing])
+    joint = present.append(late)
+    log_evidence = _log_evidence(people, bank, joint, settings.late_tolerance)
+    chosen = select_priors_greedily(
+        log_evidence, joint.log_prior, settings.max_kernels, settings.min_gain
+    )
+    before = np.arange(len(present.kernels), dtype=np.int64)
+    gain = _mixed_evidence(joint, log_evidence, chosen) - _mixed_evidence(
+        joint, log_evidence, before
+    )
+    if gain < settings.min_late_gain:
+        return None
+    return joint.reweighted(log_evidence).select(chosen)
+
+
+def _log_evidence(
+    people: PeopleInMemory, bank: ItemBank, priors: PriorMixture, tolerance: float
+) -> Array:
+    """Log evidence of each of a few people under each kernel: (n_kernels, n_people)."""
+    kernels = list(priors.kernels)
+    table = tabulate_items(bank, ability_grid(bank))
+    starts: list[NaturalGaussian | None] = [None] * len(kernels)
+    return people.runner.run(table, kernels, priors.weights, starts, tolerance).log_evidence
+
+
+def _mixed_evidence(priors: PriorMixture, log_evidence: Array, chosen: Ints) -> float:
+    """Log evidence of everyone under some of the kernels, their weights learned."""
+    mixture = priors.select(chosen).reweighted(log_evidence[chosen])
+    return mixture.log_evidence(log_evidence[chosen]) + mixture.log_prior_of_weights()
+
+
+def warn_at_edge(grid: UnitVarianceGrid, mixture: PriorMixture, edge_weight: float) -> None:
+    """Warn where weight piles up at the shortest bandwidth: that is misfit or local dependence, not learning."""
+    for axis in grid.axes:
+        if axis.field != "bandwidth":
+            continue
+        number = axis.summands[0]
+        at = [np.log(kernel.summands[number].number("bandwidth")) for kernel in mixture.kernels]
+        edge = float(mixture.weights[np.array(at) <= axis.lowest + 1e-9].sum())
+        if edge > edge_weight:
+            warnings.warn(
+                f"bandwidth: {edge:.0%} of the population's weight lies at {np.exp(axis.lowest):.3g}, the "
+                "shortest that these times can show; that is rather misfit or answers that depend on "
+                "each other than change of ability",
+                BandwidthWarning,
+                stacklevel=6,
+            )

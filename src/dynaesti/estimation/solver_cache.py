@@ -1,0 +1,51 @@
+"""Solvers of chunks of people, kept between E-steps while they fit into memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from dynaesti.core import Ints
+from dynaesti.estimation.site_layout import PeopleSites
+from dynaesti.inference import Solver, build_batched_solver
+from dynaesti.model import Kernel
+
+MAX_KEPT = 60_000_000  # numbers in all solvers together
+
+
+class SolverCache:
+    """Builds the solver of a chunk when it is first asked for.
+
+    Parameters
+    ----------
+    sites : PeopleSites
+    curve_chunks : mapping from whether a kernel is static to the chunks of people
+    """
+
+    def __init__(self, sites: PeopleSites, curve_chunks: Mapping[bool, Sequence[Ints]]) -> None:
+        self.sites = sites
+        self.curve_chunks = curve_chunks
+        self._solvers: dict[tuple[Kernel, int], Solver] = {}
+        self._size = 0
+
+    def get(self, kernel: Kernel, number: int) -> Solver:
+        """The solver of the chunk with this number under a kernel."""
+        found = self._solvers.get((kernel, number))
+        if found is not None:
+            return found
+        people = self.curve_chunks[kernel.static][number]
+        layout = self.sites.for_kernel(kernel)
+        where = layout.curve_slice(people)
+        starts = layout.site_start[people[0] : people[-1] + 2] - where.start
+        first, last = self.sites.layout.spans
+        solver = build_batched_solver(
+            kernel, layout.times[where], starts, first[people], last[people]
+        )
+        if self._size + solver.size <= MAX_KEPT:
+            self._size += solver.size
+            self._solvers[kernel, number] = solver
+        return solver
+
+    def keep_only(self, kernels: Sequence[Kernel]) -> None:
+        """Drop the solvers of all other kernels."""
+        self._solvers = {key: solver for key, solver in self._solvers.items() if key[0] in kernels}
+        self._size = sum(solver.size for solver in self._solvers.values())

@@ -1,0 +1,98 @@
+"""The state of expectation propagation over many curves: sites, and everything that follows from them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dynaesti.core import Array, Ints, Workspace, take_rows
+from dynaesti.inference.ep_kernels import (
+    allocate_sites,
+    compute_cavities,
+    integrate_nugget,
+    propose_sites,
+    site_evidence,
+)
+from dynaesti.inference.sites import EPResult, NaturalGaussian
+
+if TYPE_CHECKING:
+    from dynaesti.inference.grafting import EPProblem
+
+
+class EPState:
+    """Sites of many curves, in place. Each method brings one step of a sweep up to date for chosen curves."""
+
+    def __init__(
+        self, problem: EPProblem, start: NaturalGaussian | None, workspace: Workspace
+    ) -> None:
+        self.site_start = problem.solver.site_start  # (n_curves + 1,)
+        self.curves = np.arange(self.site_start.size - 1)
+        self.arrays = allocate_sites(workspace, int(self.site_start[-1]))
+        if start is not None:
+            self.arrays.site.precision[:] = start.precision
+            self.arrays.site.shift[:] = start.shift
+        n_curves = self.curves.size
+        self.residual = np.full(n_curves, np.inf)
+        self.proper = np.ones(n_curves, dtype=bool)
+        self.sweeps = np.zeros(n_curves, dtype=np.int64)
+        self.log_partition = np.zeros(n_curves)
+        self.log_nugget = np.zeros(n_curves)
+
+    def update_posterior(self, problem: EPProblem, curves: Ints) -> Ints:
+        """Posterior of the curves = prior × all sites; returns those for which it is proper."""
+        integrate_nugget(
+            curves,
+            self.site_start,
+            problem.nugget,
+            problem.gaussian_factors,
+            self.arrays,
+            self.log_nugget,
+        )
+        problem.solver.marginals(
+            curves, self.arrays.latent_site, self.arrays.posterior, self.log_partition, self.proper
+        )
+        return curves[self.proper[curves]]
+
+    def update_cavities(self, problem: EPProblem, curves: Ints) -> Ints:
+        """Cavity = posterior / own site; returns the curves for which all are proper."""
+        compute_cavities(
+            curves,
+            self.site_start,
+            problem.nugget,
+            problem.gaussian_factors,
+            problem.has_factors,
+            self.arrays,
+            self.proper,
+        )
+        return curves[self.proper[curves]]
+
+    def propose_sites(self, curves: Ints) -> None:
+        """Proposed site = tilted / cavity, and the residuals."""
+        propose_sites(curves, self.site_start, self.arrays, self.residual)
+        self.sweeps[curves] += 1
+
+    def sites_of(self, curves: Ints) -> Ints:
+        """The sites of the chosen curves."""
+        if curves.size == self.curves.size:
+            return np.arange(self.site_start[-1])
+        return take_rows(self.site_start, curves)
+
+    def log_evidence(self) -> Array:
+        """Log evidence of every curve at its present sites: (n_curves,), without constants of Gaussian factors."""
+        out = np.zeros(self.curves.size)
+        site_evidence(self.curves, self.site_start, self.arrays, out)
+        return out + self.log_partition + self.log_nugget
+
+    def result(self, tolerance: float) -> EPResult:
+        """What EP leaves, in this state's own memory."""
+        return EPResult(
+            self.arrays.site,
+            self.arrays.cavity,
+            self.arrays.log_z,
+            self.log_evidence(),
+            self.log_partition,
+            self.residual < tolerance,
+            self.residual,
+            self.sweeps,
+        )

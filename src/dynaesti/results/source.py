@@ -1,0 +1,131 @@
+"""Where the responses of a fit come from, and what becomes of them: one pipeline for memory and shards."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any, Protocol
+
+from dynaesti.core import Ints
+from dynaesti.data import Labels, Responses
+from dynaesti.estimation import (
+    Checkpoint,
+    Estimate,
+    People,
+    PeopleInMemory,
+    PriorMixture,
+    ProgressLine,
+    ResponseCoding,
+    ResponseCounts,
+    build_people_sites,
+    count_responses,
+    fingerprint,
+    kernel_weights,
+)
+from dynaesti.model import ItemBank, ItemModel
+from dynaesti.results.fit import Fit
+from dynaesti.results.orientation import is_positively_oriented, reflected
+
+
+class ResponseSource(Protocol):
+    """Responses, wherever they are kept."""
+
+    @property
+    def items(self) -> Labels:
+        """The items' labels."""
+
+    @property
+    def item_models(self) -> Labels | None:
+        """The items' models, where the data name them."""
+
+    @property
+    def earlier_bank(self) -> ItemBank | None:
+        """Items of an earlier fit to start from."""
+
+    @property
+    def earlier_priors(self) -> PriorMixture | None:
+        """Kernels of that fit."""
+
+    def response_counts(self, models: tuple[ItemModel, ...]) -> ResponseCounts:
+        """Responses in each category of each item."""
+
+    def people(self, coding: ResponseCoding, bank: ItemBank) -> People:
+        """The people that E-steps run over; called once."""
+
+    def responses_of(self, people: Ints) -> Responses:
+        """The responses of some people, in memory."""
+
+    def checkpoint(self, options: Mapping[str, str]) -> Checkpoint | None:
+        """Where the state of EM is kept, if anywhere."""
+
+    def announce(self, report: ProgressLine, bank: ItemBank) -> None:
+        """Say what is about to be fitted, where that may take long."""
+
+    def result(
+        self,
+        estimate: Estimate,
+        coding: ResponseCoding,
+        options: Mapping[str, Any],
+        orient: Mapping[str, Any] | None,
+    ) -> Any:
+        """The fit."""
+
+
+@dataclass
+class ResponsesInMemory:
+    """Responses that are all in memory."""
+
+    responses: Responses
+    threads: int | None
+    checkpoint_path: str | PathLike[str] | None
+    checkpoint_every: float
+    earlier_bank: ItemBank | None = None
+    earlier_priors: PriorMixture | None = None
+
+    @property
+    def items(self) -> Labels:
+        return self.responses.items
+
+    @property
+    def item_models(self) -> Labels | None:
+        return self.responses.models
+
+    def response_counts(self, models: tuple[ItemModel, ...]) -> ResponseCounts:
+        return count_responses(self.responses, models)
+
+    def people(self, coding: ResponseCoding, bank: ItemBank) -> People:
+        self._people = PeopleInMemory(
+            build_people_sites(self.responses, coding, bank), self.threads
+        )
+        return self._people
+
+    def responses_of(self, people: Ints) -> Responses:
+        return self.responses.take(people)
+
+    def checkpoint(self, options: Mapping[str, str]) -> Checkpoint | None:
+        if self.checkpoint_path is None:
+            return None
+        mark = fingerprint(self.responses, options)
+        return Checkpoint(self.checkpoint_path, mark, self.checkpoint_every)
+
+    def announce(self, report: ProgressLine, bank: ItemBank) -> None:
+        """Nothing to say: it takes seconds."""
+
+    def result(
+        self,
+        estimate: Estimate,
+        coding: ResponseCoding,
+        options: Mapping[str, Any],
+        orient: Mapping[str, Any] | None,
+    ) -> Fit:
+        fitted = estimate.fitted(coding, options)
+        ep = self._people.ep
+        made = Fit(
+            **vars(fitted),
+            responses=self.responses,
+            ep=ep,
+            weights=kernel_weights(fitted.population, ep),
+            known_sites=self._people.sites,
+        )
+        return made if is_positively_oriented(made, orient, made) else reflected(made)

@@ -1,0 +1,271 @@
+"""Further responses to a fit: read on its terms, predicted, scored, or added to it. Items stay."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dynaesti.core import Array, Ints
+from dynaesti.data import (
+    Responses,
+    as_labels,
+    count_noun,
+    index_of,
+    try_index_of,
+    warn_already_added,
+    warn_new_people,
+)
+from dynaesti.errors import HealthWarning
+from dynaesti.estimation import (
+    EP_TOLERANCE_FINAL,
+    NEW_ITEMS_HINT,
+    EStep,
+    EStepPosterior,
+    NewItemFit,
+    PeopleSites,
+    ability_grid,
+    build_people_sites,
+    check_reach,
+    extend_models,
+    find_new_items,
+    index_of_items,
+    kernel_weights,
+    tabulate_items,
+)
+from dynaesti.inference import EPResult, NaturalGaussian
+from dynaesti.model import Kernel
+
+if TYPE_CHECKING:
+    from dynaesti.results.fit import Fit
+
+LAST_UPDATE = "the last update brought"  # begins a note, of which there is one
+
+
+@dataclass(frozen=True)
+class NewResponses:
+    """Further responses on a fit's terms."""
+
+    responses: Responses  # known people and items are called as in the fit
+    people: Ints  # (n_people,) number in the fit, −1 if new
+    items: Ints  # (n_items,) number in the fit
+
+
+def read_new_responses(
+    fit: Fit, data: Any, *, unanswered: bool = False, remedy: str = ""
+) -> NewResponses:
+    """Read further data on the fit's terms; unknown items are refused, with a remedy."""
+    new = fit.read_new_data(data, unanswered)
+    people = try_index_of(fit.responses.people, new.people.tolist())
+    items = index_of_items(new, fit.responses.items, remedy)
+    known = fit.responses.people.tolist()  # 17 and "17" are one person, called as in the fit
+    names = as_labels(
+        [label if k < 0 else known[k] for k, label in zip(people, new.people.tolist(), strict=True)]
+    )
+    return NewResponses(replace(new, people=names, items=fit.responses.items[items]), people, items)
+
+
+def offsets_on_axis(fit: Fit, new: Responses) -> Array:
+    """Times of further data on the fit's axis."""
+    if not new.columns.get("time"):
+        return new.offsets
+    return fit.responses.axis.offsets(new.axis.restore(new.offsets))
+
+
+def times_on_clock(fit: Fit, new: NewResponses) -> Array:
+    """Times of further data on the fit's clock; known people keep their own start."""
+    offsets = offsets_on_axis(fit, new.responses)
+    if fit.responses.clock == "calendar":
+        return offsets
+    start = np.full(new.responses.people.size, np.inf)
+    np.minimum.at(start, new.responses.person, offsets)
+    known = fit.responses.origin[np.maximum(new.people, 0)]
+    start = np.where(new.people >= 0, known, start)
+    return np.asarray(offsets - start[new.responses.person])
+
+
+def e_step_with_items_fixed(
+    fit: Fit, sites: PeopleSites, starts: list[NaturalGaussian | None]
+) -> tuple[EStepPosterior, float]:
+    """An E-step with items and population as they are, and how far from 0 it found anybody; tables reach that far."""
+    e_step = EStep(sites, fit.options["threads"])
+    table = fit.likelihood_table
+    reach = float(fit.options["farthest"])
+    while True:
+        posterior = e_step.run(table, list(fit.kernels), fit.population, starts, EP_TOLERANCE_FINAL)
+        before = reach
+        reach = max(reach, posterior.max_abs_ability())
+        grid = ability_grid(fit.bank, reach)
+        check_reach(reach)
+        if grid.size == ability_grid(fit.bank, before).size:
+            return posterior, reach
+        table = tabulate_items(fit.bank, grid)
+
+
+def fit_new_people(fit: Fit, new: NewResponses) -> Fit:
+    """A fit of other people with these items and this population."""
+    offsets = offsets_on_axis(fit, new.responses)
+    origin = np.zeros(new.responses.people.size)
+    origin[new.responses.person] = offsets - times_on_clock(fit, new)
+    responses = replace(
+        new.responses,
+        items=fit.responses.items,
+        item=new.items[new.responses.item],
+        models=fit.responses.models,
+        axis=fit.responses.axis,
+        offsets=offsets,
+        origin=origin,
+        unit=fit.responses.unit,
+        clock=fit.responses.clock,
+    )
+    sites = build_people_sites(responses, fit.coding, fit.bank)
+    posterior, reach = e_step_with_items_fixed(fit, sites, [None] * len(fit.kernels))
+    return replace(
+        fit,
+        responses=responses,
+        ep=posterior.ep,
+        weights=posterior.weights,
+        options={**fit.options, "farthest": reach},
+        known_sites=sites,
+    )
+
+
+def append_responses(fit: Fit, new: NewResponses) -> Responses:
+    """All responses of the fit, and further ones."""
+    return fit.responses.joined(
+        replace(
+            new.responses,
+            items=fit.responses.items,
+            item=new.items[new.responses.item],
+            models=fit.responses.models,
+        )
+    )
+
+
+def repeated(fit: Fit, data: Responses) -> Ints:
+    """Which of further responses repeat one of the fit exactly."""
+    joined = fit.responses.joined(read_new_responses(fit, data).responses)
+    again = joined.row[np.flatnonzero(joined.repeats) + 1] - len(fit.responses)
+    return np.asarray(again[again >= 0])
+
+
+def responses_of_people(fit: Fit, data: Responses) -> Responses:
+    """All responses of the people in further data, these included."""
+    new = read_new_responses(fit, data)
+    joined = append_responses(fit, new)
+    people = index_of(joined.people, new.responses.people.tolist(), "id")
+    return joined.take(np.sort(people))
+
+
+def update_fit(fit: Fit, data: Any, *, new_items: bool, again: bool) -> Fit:
+    """The fit with more responses of known or new people."""
+    new = fit.read_new_data(data)
+    batch = new.fingerprint()
+    if batch in fit.batches and not again:
+        warn_already_added(new)
+        return fit
+    warn_new_people(fit.responses.people, new.people)
+    updated = add_people(with_new_items(fit, new) if new_items else fit, new)
+    r = updated.responses
+    repeats = 0
+    if r.columns.get("time"):
+        rows = r.row[np.flatnonzero(r.repeats) + 1]
+        repeats = int((rows >= len(fit.responses)).sum())
+    if repeats and not again:
+        warnings.warn(
+            f"{repeats:,} of {len(new):,} answers repeat one of the fit, or each other, exactly (person, "
+            "item, time and response), and count once more",
+            HealthWarning,
+            stacklevel=3,
+        )
+    return replace(updated, batches=(*fit.batches, batch))
+
+
+def with_new_items(fit: Fit, new: Responses) -> Fit:
+    """The fit with items that it has never seen, learned from the responses of those who met them."""
+    labels, people = find_new_items(fit.responses.items, new)
+    if not people.size:
+        return fit
+    items = NewItemFit(fit, labels, new)
+    models = extend_models(fit.responses.models, labels.size)
+    grown = replace(
+        fit, responses=replace(fit.responses, items=labels, models=models), known_sites=None
+    )
+    found = items.fit(items.sites(responses_of_people(grown, new.take(people))))
+    return replace(grown, coding=found.coding, bank=found.bank, covariance=found.covariance)
+
+
+def add_people(fit: Fit, data: Responses) -> Fit:
+    """The curves of people with further responses grafted anew, from their present sites."""
+    new = read_new_responses(fit, data, remedy=NEW_ITEMS_HINT)
+    joined = append_responses(fit, new)
+    touched = np.sort(index_of(joined.people, new.responses.people.tolist(), "id"))
+    known = index_of(joined.people, fit.responses.people.tolist(), "id")
+    sites = build_people_sites(joined, fit.coding, fit.bank)
+    part = sites.select(touched)
+    before = np.full(joined.people.size, -1, dtype=np.int64)
+    before[known] = np.arange(known.size)
+    starts = [
+        _starting_sites(fit, kernel, result, part, before[touched])
+        for kernel, result in zip(fit.kernels, fit.ep, strict=True)
+    ]
+    posterior, reach = e_step_with_items_fixed(fit, part, list(starts))
+    ep = tuple(
+        _merged(kernel, sites, fit.sites, known, old, touched, found)
+        for kernel, old, found in zip(fit.kernels, fit.ep, posterior.ep, strict=True)
+    )
+    note = (
+        f"{LAST_UPDATE} {count_noun(len(data), 'answers')} of {count_noun(data.people.size, 'people')}, "
+        f"{int((new.people < 0).sum()):,} of them new"
+    )
+    notes = (*(old for old in joined.notes if not old.startswith(LAST_UPDATE)), note)
+    return replace(
+        fit,
+        responses=replace(joined, notes=notes),
+        ep=ep,
+        weights=kernel_weights(fit.population, ep),
+        options={**fit.options, "farthest": max(fit.options["farthest"], reach)},
+        known_sites=sites,
+    )
+
+
+def _starting_sites(
+    fit: Fit, kernel: Kernel, result: EPResult, part: PeopleSites, before: Ints
+) -> NaturalGaussian:
+    """Converged sites of people (their numbers in the fit, −1 if new) at the instants of all their responses."""
+    new = part.for_kernel(kernel)
+    old = fit.sites.for_kernel(kernel)
+    start = NaturalGaussian.empty(new.n_sites)
+    for k, person in enumerate(before):
+        if person < 0:
+            continue
+        had = old.curve_slice(np.array([person]))
+        has = new.curve_slice(np.array([k]))
+        within = np.zeros(1, dtype=np.int64)
+        if not kernel.static:
+            within = np.searchsorted(new.times[has], old.times[had])
+        start.precision[has.start + within] = result.sites.precision[had]
+        start.shift[has.start + within] = result.sites.shift[had]
+    return start
+
+
+def _merged(
+    kernel: Kernel,
+    sites: PeopleSites,
+    old_sites: PeopleSites,
+    known: Ints,
+    old: EPResult,
+    touched: Ints,
+    new: EPResult,
+) -> EPResult:
+    """Everyone's result after some people's curves were grafted anew."""
+    layout = sites.for_kernel(kernel)
+    old_layout = old_sites.for_kernel(kernel)
+    untouched = np.flatnonzero(~np.isin(known, touched))
+    merged = EPResult.empty(layout.n_sites, layout.n_curves)
+    kept = old.select(old_layout.sites_of(untouched), untouched)
+    merged.write(layout.sites_of(known[untouched]), known[untouched], kept)
+    merged.write(layout.sites_of(touched), touched, new)
+    return merged

@@ -1,0 +1,114 @@
+"""The file of a sharded fit, opened again: checked before anything is trusted."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+import numpy as np
+
+from dynaesti.core import (
+    FIT_NAME,
+    PARTS,
+    Arrays,
+    Folder,
+    Header,
+    check_array,
+    read_archive,
+    require,
+)
+from dynaesti.data import Labels
+from dynaesti.errors import StorageError
+from dynaesti.model import ItemModel
+from dynaesti.results import read_common
+from dynaesti.sharded.fit import WITHIN, ShardedFit
+from dynaesti.sharded.shard_model import absolute_address
+from dynaesti.sharded.shards import Shards, is_shards
+
+
+def open_sharded(
+    run: Folder,
+    header: Header,
+    arrays: Arrays,
+    models: Mapping[str, ItemModel] | None,
+    connect: bool = False,
+) -> ShardedFit:
+    """The fit in a run's folder.
+
+    Hosts that only the file names are not called, unless `connect` says so.
+    """
+    common, items = read_common(header, arrays, models)
+    _check_hosts(run, header, connect)
+    for part in header["shards"]["parts"]:
+        if part["file"].startswith(WITHIN):
+            name = os.path.basename(part["file"].removeprefix(WITHIN))
+            part["file"] = absolute_address(run.child(PARTS).path(name))
+    shards = Shards.from_header(run.resolved(header["folder"]), header["shards"])
+    _check_header(header, arrays, items, shards)
+    _check_shards(run, shards)
+    return ShardedFit(
+        **vars(common),
+        shards=shards,
+        run=run,
+        versions=tuple(header["versions"]),
+        is_reflected=bool(header["turned"]),
+        span=(float(header["span"][0]), float(header["span"][1])),
+        clock=header["clock"],
+        log_evidence=float(header["log_evidence"]),
+        n_unconverged=int(header["unsettled"]),
+        answered=arrays["answered"],
+        stale=bool(header.get("stale", False)),
+    )
+
+
+def _check_hosts(run: Folder, header: Header, connect: bool) -> None:
+    """Refuse shards on hosts that only the file names."""
+    for name in (header["folder"], *(part["file"] for part in header["shards"]["parts"])):
+        if not connect and not run.may_reach(name):
+            raise StorageError(
+                f"{run.root}: its shards are said to be at {name}, elsewhere than the run itself; "
+                "if you trust that, open it with load(path, connect=True) (on the command line "
+                "--connect)"
+            )
+
+
+def _check_header(header: Header, arrays: Arrays, items: Labels, shards: Shards) -> None:
+    """Refuse a header that does not fit the shards."""
+    versions = header["versions"]
+    require(shards.items.tolist() == items.tolist(), "the shards have other items than the fit")
+    require(
+        len(versions) == len(shards)
+        and all(type(version) is int and version >= 0 for version in versions),
+        "sites are misnamed",
+    )
+    check_array(arrays["answered"], (items.size,), "the items' answers", "i")
+    require(
+        header["clock"] in ("calendar", "person")
+        and np.isfinite(np.array(header["span"], dtype=float).reshape(2)).all(),
+        "no clock",
+    )
+
+
+def _check_shards(run: Folder, shards: Shards) -> None:
+    """Refuse shards that are gone, or were prepared anew."""
+    for folder, name in (shards.place_of(k) for k in range(len(shards))):
+        if not folder.exists(name):
+            raise StorageError(
+                f"{run.root}: a shard of it is not at {folder.path(name)} any more; move it back"
+            )
+    if is_shards(shards.folder) and Shards.open(shards.folder).print != shards.print:
+        raise StorageError(
+            f"{run.root}: the shards at {shards.folder} were prepared anew since this fit was "
+            "made; fit them again"
+        )
+
+
+def load_sharded(
+    run: Folder, models: Mapping[str, ItemModel] | None = None, connect: bool = False
+) -> ShardedFit:
+    """Open a run's folder, here or elsewhere."""
+    with run.reading(FIT_NAME) as file:
+        kind, header, arrays = read_archive(file, run.path(FIT_NAME))
+    if kind != "sharded fit":
+        raise StorageError(f"{run.path(FIT_NAME)}: holds a {kind!r}, not a fit of shards")
+    return open_sharded(run, header, arrays, models, connect)

@@ -1,0 +1,78 @@
+"""More responses into the shards of a fit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dynaesti.core import PARTS, Ints
+from dynaesti.data import Responses
+from dynaesti.results import Fit, add_people, fit_new_people, read_new_responses, repeated
+from dynaesti.sharded.shard_model import ShardModel, absolute_address
+from dynaesti.sharded.shards import Shard, write_part
+from dynaesti.sharded.site_store import write_sites
+
+
+@dataclass(frozen=True)
+class UpdatedShard:
+    """A shard after an update."""
+
+    shard: int
+    part: Shard
+    gain: float  # of log evidence
+    answered: Ints  # (n_items,) responses that came in
+    span: tuple[float, float]
+    max_abs_ability: float
+
+
+@dataclass(frozen=True)
+class UpdateTask:
+    """More responses into a shard: written beside the old one, under a name of its own."""
+
+    model: ShardModel
+    new: dict[int, Responses]
+    version: int
+    distinct: bool  # whether repeats of responses that are in are left out
+    any_shard: int  # one that has people
+
+    def __call__(self, shard: int, threads: int | None) -> list[UpdatedShard]:
+        new = self.new[shard]
+        if not self.model.shards.parts[shard].people:
+            other = self.model.open(self.any_shard, threads)
+            made = fit_new_people(other, read_new_responses(other, new))
+            return [self._written(shard, made, 0.0, made.responses_per_item)]
+        old = self.model.open(shard, threads)
+        if self.distinct:
+            new = without_repeats(old, new)
+        if not len(new):
+            return []
+        made = add_people(old, new)
+        answered = made.responses_per_item - old.responses_per_item
+        return [self._written(shard, made, old.log_evidence, answered)]
+
+    def _written(self, shard: int, made: Fit, before: float, answered: Ints) -> UpdatedShard:
+        """The shard and its sites on disk."""
+        run = self.model.run
+        r = made.responses
+        folder = run.child(PARTS)
+        name = f"shard-{shard:05d}.{self.version}.parquet"
+        part = write_part(folder, name, r.people[r.person], r.item, r.resp, r.offsets, r.weight)
+        sites = {
+            kernel: self.model.oriented(result.sites)
+            for kernel, result in zip(made.kernels, made.ep, strict=True)
+        }
+        write_sites(run, shard, self.version, sites)
+        return UpdatedShard(
+            shard,
+            replace(part, file=absolute_address(folder.path(part.file))),
+            made.log_evidence - before,
+            answered,
+            made.time_range,
+            float(made.options["farthest"]),
+        )
+
+
+def without_repeats(fit: Fit, new: Responses) -> Responses:
+    """Further responses but those that repeat one of the fit exactly."""
+    return new.pick(np.setdiff1d(np.arange(len(new)), repeated(fit, new)))
