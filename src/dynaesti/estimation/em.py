@@ -129,7 +129,7 @@ class Loop:
             replace(here, objective=here.objective + room),
             scale_step(here, plain, weights),
         )
-        pull = plain.vector() - bank.vector()
+        pull = plain.to_vector() - bank.to_vector()
         return here, plain, pull, weights, _length(pull * weights)
 
     def _note(self, point: Point, change: float) -> None:
@@ -201,9 +201,9 @@ class Loop:
                 self._prune()
             self._note(here, change)
             still = self._still(here, s.last, change, tolerance)
-            x = here.bank.vector()
+            x = here.bank.to_vector()
             plainly = s.step < WARM_UP or here.bank.learns_hyperpriors
-            target = plain.vector() if plainly else jumps.next(x, pull, weights)
+            target = plain.to_vector() if plainly else jumps.next(x, pull, weights)
             near = jumps.jumped and _length(weights * (target - x)) < tolerance
             at_rest = bool(still and (near or s.quiet >= 1))
             if at_rest or len(self.trace) >= most:
@@ -216,7 +216,7 @@ class Loop:
             s = EMState(
                 self.stage,
                 s.step + 1,
-                plain.at(target),
+                plain.from_vector(target),
                 plain,
                 settle,
                 s.quiet + 1 if still else 0,

@@ -35,7 +35,7 @@ def reported_scale(bank: ItemBank, wanted: str) -> Scale:
         return Scale(
             "abilities", 1 / ability_scale.scale, -ability_scale.location / ability_scale.scale
         )
-    tables = [block.told(block.u) for block in bank.blocks]
+    tables = [block.reported(block.u) for block in bank.blocks]
     slopes = [table["a"] for table in tables if "a" in table]
     if not slopes:
         return Scale(
@@ -95,7 +95,7 @@ def scale_step(point: Point, plain: ItemBank, weights: Array) -> ItemBank:
         for move in ((1, 0), (0, 1))
     ]
     along = np.stack(
-        [(ahead.vector() - behind.vector()) / (2 * step) for ahead, behind in moved], axis=1
+        [(ahead.to_vector() - behind.to_vector()) / (2 * step) for ahead, behind in moved], axis=1
     )
     gram = (weights[:, None] * along).T @ (weights[:, None] * along)
     free = np.flatnonzero(np.diagonal(gram) > 0)
@@ -107,6 +107,7 @@ def scale_step(point: Point, plain: ItemBank, weights: Array) -> ItemBank:
     size = np.where(ability_scale, size, np.minimum(size, np.diagonal(gram)))
     wanted = np.clip(slope / (size + 1e-9), -FARTHEST_UNIT, FARTHEST_UNIT)[free]
     went = np.linalg.solve(
-        gram[np.ix_(free, free)], along[:, free].T @ (weights**2 * (plain.vector() - bank.vector()))
+        gram[np.ix_(free, free)],
+        along[:, free].T @ (weights**2 * (plain.to_vector() - bank.to_vector())),
     )
-    return plain.at(plain.vector() + along[:, free] @ (wanted - went))
+    return plain.from_vector(plain.to_vector() + along[:, free] @ (wanted - went))

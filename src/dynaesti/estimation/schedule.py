@@ -339,7 +339,7 @@ def _tell_edge(space: UnitVarianceGrid, kernels: list[Kernel], share: Array) -> 
     for axis in space.axes:
         if axis.field != "bandwidth":
             continue
-        at = [np.log(kernel.summands[axis.summands[0]].number("bandwidth")) for kernel in kernels]
+        at = [np.log(kernel.summands[axis.summands[0]].value_of("bandwidth")) for kernel in kernels]
         edge = float(share[np.array(at) <= axis.lowest + 1e-9].sum())
         if edge > 0.3:
             warnings.warn(

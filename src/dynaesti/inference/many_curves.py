@@ -146,7 +146,7 @@ def graft_many(
     ends = np.array([data.times.min(), data.times.max()])
     first, last = data.spans()
     tabulated = (
-        table_covers_prior(kernel.place(*ends), data.likelihood, offset, ends)
+        table_covers_prior(kernel.anchored(*ends), data.likelihood, offset, ends)
         and data.likelihood.table is not None
     )  # before threads
     within = tabulated  # so that by formula means: the table did not reach

@@ -48,7 +48,7 @@ def predict_marginals(
             have = slice(starts[c], starts[c + 1])
             if asked_start[c] == asked_start[c + 1]:
                 continue
-            placed = kernel.place(float(first[c]), float(last[c]))
+            placed = kernel.anchored(float(first[c]), float(last[c]))
             name = choose_solver(
                 placed, int(starts[c + 1] - starts[c]), float(last[c] - first[c]), solver
             )

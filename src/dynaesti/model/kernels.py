@@ -94,7 +94,7 @@ class Kernel(ABC):
         """Whether a few features carry it."""
         return all(summand.has_finite_basis for summand in self.summands)
 
-    def place(self, first: float, last: float) -> Kernel:
+    def anchored(self, first: float, last: float) -> Kernel:
         """The kernel with what depends on the data's span filled in."""
         return as_kernel(tuple(summand.anchored_summand(first, last) for summand in self.summands))
 
@@ -169,9 +169,9 @@ class BaseKernel(Kernel):
     @property
     def variance(self) -> float:
         """Weight · amplitude²."""
-        return self.weight * (1.0 if self.amplitude is None else self.number("amplitude") ** 2)
+        return self.weight * (1.0 if self.amplitude is None else self.value_of("amplitude") ** 2)
 
-    def number(self, name: str) -> float:
+    def value_of(self, name: str) -> float:
         """A hyper-parameter's value; words must have been replaced by candidates before."""
         value = getattr(self, name)
         if not isinstance(value, float):
@@ -227,10 +227,10 @@ class BandwidthKernel(BaseKernel):
 
     def scaled(self, s: Array, t: Array) -> Array:
         """(s − t)/h."""
-        return (s - t) / self.number("bandwidth")
+        return (s - t) / self.value_of("bandwidth")
 
     def describe_summand(self) -> str:
-        return f"{self.title}(sd {np.sqrt(self.variance):.4g}, bandwidth {self.number('bandwidth'):.4g})"
+        return f"{self.title}(sd {np.sqrt(self.variance):.4g}, bandwidth {self.value_of('bandwidth'):.4g})"
 
 
 @dataclass(frozen=True)
@@ -256,11 +256,11 @@ class RBF(BandwidthKernel):
 
     def correlation_ds(self, s: Array, t: Array) -> Array:
         d = self.scaled(s, t)
-        return -d / self.number("bandwidth") * np.exp(-0.5 * d**2)
+        return -d / self.value_of("bandwidth") * np.exp(-0.5 * d**2)
 
     def correlation_dsdt(self, s: Array, t: Array) -> Array:
         d = self.scaled(s, t)
-        return (1 - d**2) / self.number("bandwidth") ** 2 * np.exp(-0.5 * d**2)
+        return (1 - d**2) / self.value_of("bandwidth") ** 2 * np.exp(-0.5 * d**2)
 
 
 @dataclass(frozen=True)
@@ -306,11 +306,11 @@ class Matern32(Matern):
 
     def correlation_ds(self, s: Array, t: Array) -> Array:
         d = self.scaled(s, t)
-        return -3 * d / self.number("bandwidth") * np.exp(-SQRT3 * np.abs(d))
+        return -3 * d / self.value_of("bandwidth") * np.exp(-SQRT3 * np.abs(d))
 
     def correlation_dsdt(self, s: Array, t: Array) -> Array:
         r = SQRT3 * np.abs(self.scaled(s, t))
-        return 3 / self.number("bandwidth") ** 2 * (1 - r) * np.exp(-r)
+        return 3 / self.value_of("bandwidth") ** 2 * (1 - r) * np.exp(-r)
 
 
 @dataclass(frozen=True)
@@ -327,11 +327,11 @@ class Matern52(Matern):
     def correlation_ds(self, s: Array, t: Array) -> Array:
         d = self.scaled(s, t)
         r = SQRT5 * np.abs(d)
-        return -5 / 3 * d / self.number("bandwidth") * (1 + r) * np.exp(-r)
+        return -5 / 3 * d / self.value_of("bandwidth") * (1 + r) * np.exp(-r)
 
     def correlation_dsdt(self, s: Array, t: Array) -> Array:
         r = SQRT5 * np.abs(self.scaled(s, t))
-        return 5 / 3 / self.number("bandwidth") ** 2 * (1 + r - r**2) * np.exp(-r)
+        return 5 / 3 / self.value_of("bandwidth") ** 2 * (1 + r - r**2) * np.exp(-r)
 
 
 @dataclass(frozen=True)
@@ -369,7 +369,7 @@ class Wiener(BandwidthKernel):
 
     def elapsed(self, t: Array) -> Array:
         """Variance gathered since the origin."""
-        return np.maximum(t - self.number("origin"), 0.0) / self.number("bandwidth")
+        return np.maximum(t - self.value_of("origin"), 0.0) / self.value_of("bandwidth")
 
     def correlation(self, s: Array, t: Array) -> Array:
         return self.start**2 + np.minimum(self.elapsed(s), self.elapsed(t))
@@ -422,16 +422,16 @@ class Trend(BaseKernel):
 
     def line(self, t: Array) -> Array:
         """The line's value at each time for unit amplitude."""
-        return (t - self.number("centre")) / self.number("reach")
+        return (t - self.value_of("centre")) / self.value_of("reach")
 
     def correlation(self, s: Array, t: Array) -> Array:
         return self.line(s) * self.line(t)
 
     def correlation_ds(self, s: Array, t: Array) -> Array:
-        return np.broadcast_to(self.line(t) / self.number("reach"), np.broadcast(s, t).shape)
+        return np.broadcast_to(self.line(t) / self.value_of("reach"), np.broadcast(s, t).shape)
 
     def correlation_dsdt(self, s: Array, t: Array) -> Array:
-        return np.full(np.broadcast(s, t).shape, self.number("reach") ** -2.0)
+        return np.full(np.broadcast(s, t).shape, self.value_of("reach") ** -2.0)
 
 
 @dataclass(frozen=True)
@@ -466,14 +466,14 @@ class Periodic(BandwidthKernel):
         return 2 * np.pi * (s - t) / self.period
 
     def correlation(self, s: Array, t: Array) -> Array:
-        return np.exp((np.cos(self._phase(s, t)) - 1) / self.number("bandwidth") ** 2)
+        return np.exp((np.cos(self._phase(s, t)) - 1) / self.value_of("bandwidth") ** 2)
 
     def correlation_ds(self, s: Array, t: Array) -> Array:
-        pull = 2 * np.pi / self.period / self.number("bandwidth") ** 2
+        pull = 2 * np.pi / self.period / self.value_of("bandwidth") ** 2
         return -pull * np.sin(self._phase(s, t)) * self.correlation(s, t)
 
     def correlation_dsdt(self, s: Array, t: Array) -> Array:
-        pull = 2 * np.pi / self.period / self.number("bandwidth") ** 2
+        pull = 2 * np.pi / self.period / self.value_of("bandwidth") ** 2
         phase = self._phase(s, t)
         return (
             pull * 2 * np.pi / self.period * np.cos(phase) - (pull * np.sin(phase)) ** 2

@@ -137,7 +137,7 @@ class SimulationModel:
 
     def described(self, u: Array) -> dict[str, Any]:
         """The items' table."""
-        return {"item": self.names, **self.model.describe(u)}
+        return {"item": self.names, **self.model.constrain(u)}
 
     def answers(
         self, u: Array, counts: Ints, rng: np.random.Generator
@@ -163,7 +163,7 @@ def _responses(
     model: ItemModel, u: Array, item: Ints, theta: Array, rng: np.random.Generator
 ) -> Array:
     if model.categorical:
-        p = np.exp(model.rows(u[item], theta[:, None]))[:, :, 0]
+        p = np.exp(model.log_likelihood(u[item], theta[:, None]))[:, :, 0]
         return np.asarray(
             (rng.uniform(size=(theta.size, 1)) > p.cumsum(axis=1)[:, :-1]).sum(axis=1),
             dtype=np.float64,

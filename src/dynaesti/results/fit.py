@@ -285,7 +285,7 @@ class Fit(FitParts, FitBase):
             self.shift,
             8.0 * self.gain,
         )
-        kernels = [(self.gain**2 * kernel).place(*observations.span) for kernel in self.kernels]
+        kernels = [(self.gain**2 * kernel).anchored(*observations.span) for kernel in self.kernels]
         made = graft_components(observations, kernels)
         with np.errstate(divide="ignore"):
             return from_components(

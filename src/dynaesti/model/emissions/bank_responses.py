@@ -40,7 +40,7 @@ class BankResponses(Emissions):
             if not mine.size:
                 continue
             items = place[self.item[rows[mine]]]
-            basis = block.model.rows(block.u[items], theta[mine])
+            basis = block.model.log_likelihood(block.u[items], theta[mine])
             code = self.code[rows[mine]]
             if block.model.categorical or isinstance(block.model, CustomItemModel):
                 out[mine] = basis[np.arange(mine.size), code.astype(np.int64)]
@@ -49,7 +49,7 @@ class BankResponses(Emissions):
                 out[mine] = np.einsum("nr,nrg->ng", terms, basis) + constant[:, None]
         return np.asarray((out * self.weight[rows][:, None]).reshape(np.shape(at.y)))
 
-    def distinct(self) -> Ints:
+    def unique_index(self) -> Ints:
         _, first, inverse = np.unique(
             np.stack([self.item, self.code, self.weight], axis=1),
             axis=0,

@@ -27,7 +27,7 @@ class Emissions:
         """Log f_i(y) for the observations `rows`, at points of shape (len(rows), …)."""
         raise NotImplementedError
 
-    def distinct(self) -> Ints | None:
+    def unique_index(self) -> Ints | None:
         """For each observation the index of the first one with the same likelihood.
 
         None when all may differ.
@@ -38,14 +38,14 @@ class Emissions:
         """(observations, sds) when the likelihood is exactly Gaussian in y."""
         return None
 
-    def rough(self, link: Link) -> Array | None:  # noqa: ARG002
+    def initial_latent(self, link: Link) -> Array | None:  # noqa: ARG002
         """A crude latent value for each observation, to centre a learned prior.
 
         None where there is none.
         """
         return None
 
-    def observed(self) -> Array | None:
+    def plot_values(self) -> Array | None:
         """What to draw for each observation on the link's scale.
 
         None where there is nothing to draw.
@@ -75,7 +75,7 @@ class ArrayEmissions(Emissions):
         }
         return type(self)(**chosen)
 
-    def distinct(self) -> Ints | None:
+    def unique_index(self) -> Ints | None:
         return first_equal_row(
             [
                 value.reshape(len(self), -1)

@@ -42,10 +42,10 @@ class Bernoulli(ArrayEmissions):
     def log_prob(self, at: LinkedPoints, rows: Ints) -> Array:
         return np.where(as_column(self.votes, rows, at) == 1, at.log, at.log_complement)
 
-    def rough(self, link: Link) -> Array:
+    def initial_latent(self, link: Link) -> Array:
         return link.latent(0.25 + 0.5 * self.votes)
 
-    def observed(self) -> Array:
+    def plot_values(self) -> Array:
         return self.votes
 
 
@@ -86,10 +86,10 @@ class Binomial(ArrayEmissions):
             no = np.where(n - k > 0, (n - k) * at.log_complement, 0.0)
         return choose + yes + no
 
-    def rough(self, link: Link) -> Array:
+    def initial_latent(self, link: Link) -> Array:
         return link.latent((self.successes + 0.5) / (self.trials + 1))
 
-    def observed(self) -> Array:
+    def plot_values(self) -> Array:
         return self.successes / self.trials
 
 
@@ -117,10 +117,10 @@ class Poisson(ArrayEmissions):
         with np.errstate(invalid="ignore", over="ignore"):
             return np.where(k > 0, k * (at.log + np.log(e)), 0.0) - e * at.y - gammaln(k + 1)
 
-    def rough(self, link: Link) -> Array:
+    def initial_latent(self, link: Link) -> Array:
         return link.latent((self.counts + 0.5) / self.exposure)
 
-    def observed(self) -> Array:
+    def plot_values(self) -> Array:
         return self.counts / self.exposure
 
 
@@ -157,10 +157,10 @@ class NegativeBinomial(ArrayEmissions):
         chosen = np.where(k > 0, k * log_odds - np.log(some) - betaln(some, r), 0.0)
         return np.asarray(chosen - (k + r) * np.logaddexp(0.0, log_odds))
 
-    def rough(self, link: Link) -> Array:
+    def initial_latent(self, link: Link) -> Array:
         return link.latent((self.counts + 0.5) / self.exposure)
 
-    def observed(self) -> Array:
+    def plot_values(self) -> Array:
         return self.counts / self.exposure
 
 
@@ -188,13 +188,13 @@ class Gaussian(ArrayEmissions):
     def gaussian(self) -> tuple[Array, Array]:
         return self.values, self.sd
 
-    def distinct(self) -> None:
+    def unique_index(self) -> None:
         return None
 
-    def rough(self, link: Link) -> Array:
+    def initial_latent(self, link: Link) -> Array:
         return link.latent(inside(self.values, link))
 
-    def observed(self) -> Array:
+    def plot_values(self) -> Array:
         return self.values
 
 
@@ -222,10 +222,10 @@ class StudentT(ArrayEmissions):
         constant = gammaln((v + 1) / 2) - gammaln(v / 2) - 0.5 * np.log(v * np.pi) - np.log(s)
         return constant - (v + 1) / 2 * np.log1p(((m - at.y) / s) ** 2 / v)
 
-    def rough(self, link: Link) -> Array:
+    def initial_latent(self, link: Link) -> Array:
         return link.latent(inside(self.values, link))
 
-    def observed(self) -> Array:
+    def plot_values(self) -> Array:
         return self.values
 
 

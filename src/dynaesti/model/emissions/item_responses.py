@@ -97,10 +97,10 @@ class ItemResponses(Emissions):
 
     def log_prob(self, at: LinkedPoints, rows: Ints) -> Array:
         theta = np.asarray(at.y).reshape(rows.size, -1)
-        every = self.model.rows(self.u[rows], theta)
+        every = self.model.log_likelihood(self.u[rows], theta)
         return every[np.arange(rows.size), self.resp[rows].astype(np.int64)].reshape(np.shape(at.y))
 
-    def distinct(self) -> Ints:
+    def unique_index(self) -> Ints:
         return first_equal_row([self.resp, *self.params])
 
     def take(self, rows: Ints) -> "ItemResponses":

@@ -52,8 +52,8 @@ class Mixed(Emissions):
             out[where] = part.log_prob(LinkedPoints(at.x[where], at.link), inner)
         return out
 
-    def distinct(self) -> Ints | None:
-        firsts = [part.distinct() for part in self.parts]
+    def unique_index(self) -> Ints | None:
+        firsts = [part.unique_index() for part in self.parts]
         if any(first is None for first in firsts):
             return None
         return np.concatenate(
@@ -69,8 +69,8 @@ class Mixed(Emissions):
             [part.take(inner) for part, inner, _ in self._split(np.sort(rows))]
         )  # kinds stay end to end
 
-    def observed(self) -> Array | None:
-        seen = [part.observed() for part in self.parts]
+    def plot_values(self) -> Array | None:
+        seen = [part.plot_values() for part in self.parts]
         return (
             None
             if any(s is None for s in seen)

@@ -44,7 +44,7 @@ class Functions(Emissions):
             )
         return np.broadcast_to(values, y.shape)
 
-    def distinct(self) -> Ints:
+    def unique_index(self) -> Ints:
         first: dict[int, int] = {}
         return np.array(
             [first.setdefault(id(f), k) for k, f in enumerate(self.functions)], dtype=np.int64
@@ -110,7 +110,7 @@ class Table(Emissions):
             self._built[link] = sign, [_spline(knots[keep], row[keep]) for row in self.log_lik]
         return self._built[link]
 
-    def distinct(self) -> Ints:
+    def unique_index(self) -> Ints:
         return np.arange(len(self))
 
     def _knots(self, link: Link) -> tuple[Array, int]:

@@ -135,23 +135,23 @@ class ItemBlock:
             -0.5 * np.linalg.slogdet(np.where(both, scaled, np.eye(self.prior_sd.size)))[1].sum()
         )
 
-    def told(self, u: Array, gain: float = 1.0, shift: float = 0.0) -> dict[str, Array]:
+    def reported(self, u: Array, gain: float = 1.0, shift: float = 0.0) -> dict[str, Array]:
         """Reported parameters of all items at u, with abilities counted as gain · θ + shift."""
-        return self.model.in_units(self.model.describe(u, gain, shift), self.values)
+        return self.model.to_response_unit(self.model.constrain(u, gain, shift), self.values)
 
-    def rows(self, theta: Array) -> Array:
+    def log_likelihood(self, theta: Array) -> Array:
         """All rows of the block, flat: (rows, points)."""
         return concatenate_rows(
             [
-                self.model.rows(self.u[part], theta).reshape(-1, theta.size)
+                self.model.log_likelihood(self.u[part], theta).reshape(-1, theta.size)
                 for part in self._batches(theta.size)
             ]
         )
 
-    def slopes(self, theta: Array) -> Array:
+    def log_likelihood_gradient(self, theta: Array) -> Array:
         """Derivatives of the rows by the item's own parameters: (rows, parameters, points)."""
         parts = [
-            self.model.slopes(self.u[part], theta).transpose(0, 2, 1, 3)
+            self.model.log_likelihood_gradient(self.u[part], theta).transpose(0, 2, 1, 3)
             for part in self._batches(theta.size)
         ]
         return np.concatenate([part.reshape(-1, self.u.shape[1], theta.size) for part in parts])
@@ -161,19 +161,19 @@ class ItemBlock:
 
         Where slopes are flat, places may lie far off.
         """
-        units = [prior.unit for prior in self.model.priors(self.size)]
+        units = [prior.role for prior in self.model.priors(self.size)]
         if (
             isinstance(self.model, GaussianItem) and not self.values.shape[1]
         ):  # in a unit that is not known
             return np.full(u.shape, -np.inf), np.full(u.shape, np.inf)
-        far = np.full(u.shape, self.model.farthest)
+        far = np.full(u.shape, self.model.parameter_bound)
         if "log slope" in units:
             flat = np.exp(-u[:, [unit == "log slope" for unit in units]].min(axis=1, initial=0.0))
-            far[:, [unit == "place" for unit in units]] *= flat[:, None]
+            far[:, [unit == "location" for unit in units]] *= flat[:, None]
         high = far.copy()
         high[:, [unit == "log slope" for unit in units]] = np.log(STEEPEST)
         low = -far
-        names = self.model.names(self.size)
+        names = self.model.parameter_names(self.size)
         for name, floor in self.model.floors.items():
             low[:, names.index(name)] = floor
         return low, high
@@ -225,8 +225,10 @@ def _evaluated(
     """Expected log-likelihood + log prior of some of a block's items at u, its gradient and its
     curvature.
     """
-    value, gradient, curvature = block.model.evaluated(u, theta, counts)
-    log_prior, pull, bend = block.item_prior.evaluated(u, block.item_prior.slope[which])
+    value, gradient, curvature = block.model.value_gradient_curvature(u, theta, counts)
+    log_prior, pull, bend = block.item_prior.value_gradient_curvature(
+        u, block.item_prior.slope[which]
+    )
     return value + log_prior, gradient + pull, curvature + bend
 
 
@@ -252,7 +254,7 @@ def _newton(block: ItemBlock, part: slice, counts: Array, theta: Array) -> tuple
             largest = largest[~small]
         if active.size == 0:
             break
-        step *= np.minimum(1.0, block.model.longest / np.maximum(largest, 1e-300))[:, None]
+        step *= np.minimum(1.0, block.model.max_newton_step / np.maximum(largest, 1e-300))[:, None]
         here = value, gradient, curvature
         trial, value, gradient, curvature = _halved(
             block, which[active], u[active], step, here, counts[active], theta
@@ -332,7 +334,8 @@ def _improve_shared(block: ItemBlock, counts: Array, theta: Array) -> tuple[Item
         d_own = (g_own - cross @ d_tau) / h_own
         length = min(
             1.0,
-            block.model.longest / max(np.abs(d_own).max(), np.abs(d_tau).max(initial=0.0), 1e-300),
+            block.model.max_newton_step
+            / max(np.abs(d_own).max(), np.abs(d_tau).max(initial=0.0), 1e-300),
         )
         while True:
             trial_own = own + length * d_own
@@ -392,10 +395,10 @@ class ItemBank:
         """
         return self.priors in ("sparse", "hierarchical")
 
-    def rows(self, z: Array) -> Array:
+    def log_likelihood(self, z: Array) -> Array:
         """Basis rows of all items at abilities z: (rows, points)."""
         theta = self.ability_scale.theta(z)
-        return concatenate_rows([block.rows(theta) for block in self.blocks])
+        return concatenate_rows([block.log_likelihood(theta) for block in self.blocks])
 
     def log_prior(self) -> float:
         """Log prior of all items, and of the population where it is a small one."""
@@ -443,7 +446,7 @@ class ItemBank:
             + self.ability_scale.free_scale
         )
 
-    def vector(self) -> Array:
+    def to_vector(self) -> Array:
         """Everything that an EM step moves, as one vector.
 
         Free parameters, the metric, the priors' own where they are learned.
@@ -479,7 +482,7 @@ class ItemBank:
         )
         return np.concatenate([*parts, world])
 
-    def at(self, vector: Array) -> ItemBank:
+    def from_vector(self, vector: Array) -> ItemBank:
         """The bank with another vector."""
         blocks = []
         used = 0
@@ -560,9 +563,9 @@ class ItemBank:
                 if isinstance(
                     block.model, GaussianItem
                 ):  # measurements are counted from the mean of all, which has moved
-                    told = {name: column[there] for name, column in old.told(old.u).items()}
+                    told = {name: column[there] for name, column in old.reported(old.u).items()}
                     u[here] = block.model.unconstrain(
-                        block.model.out_of_units(told, block.values[here]), block.size
+                        block.model.from_response_unit(told, block.values[here]), block.size
                     )
             blocks.append(replace(block, u=u, free=free, prior_mean=mean, prior_sd=sd))
         return replace(self, blocks=tuple(blocks), ability_scale=earlier.ability_scale)
@@ -572,8 +575,8 @@ class ItemBank:
         blocks = tuple(
             replace(
                 block,
-                u=block.model.reversed(block.u),
-                prior_mean=block.model.reversed(block.prior_mean[None])[0],
+                u=block.model.reflected(block.u),
+                prior_mean=block.model.reflected(block.prior_mean[None])[0],
             )
             for block in self.blocks
         )
@@ -583,7 +586,7 @@ class ItemBank:
             ability_scale=replace(self.ability_scale, location=-self.ability_scale.location),
         )
 
-    def slopes(self, z: Array) -> Array:
+    def log_likelihood_gradient(self, z: Array) -> Array:
         """Derivatives of all rows by their item's parameters, padded to the widest item.
 
         (rows, parameters, points).
@@ -592,7 +595,9 @@ class ItemBank:
         width = max(block.u.shape[1] for block in self.blocks)
         out = np.zeros((self.row_count, width, z.size))
         for block in self.blocks:
-            out[block.first_row : block.end_row, : block.u.shape[1]] = block.slopes(theta)
+            out[block.first_row : block.end_row, : block.u.shape[1]] = (
+                block.log_likelihood_gradient(theta)
+            )
         return out
 
     def item_of_row(self) -> Ints:
@@ -619,7 +624,7 @@ class ItemBank:
         steep = float(
             max(
                 (
-                    np.abs(np.diff(block.rows(self.ability_scale.theta(z)), axis=1)).max()
+                    np.abs(np.diff(block.log_likelihood(self.ability_scale.theta(z)), axis=1)).max()
                     for block in self.blocks
                 ),
                 default=1.0,
@@ -651,7 +656,7 @@ def _rescaled(block: ItemBlock, gain: float, shift: float, learned: bool) -> Ite
     """
 
     def moved(u: Array) -> Array:
-        return block.model.unconstrain(block.model.describe(u, gain, shift), block.size)
+        return block.model.unconstrain(block.model.constrain(u, gain, shift), block.size)
 
     if not learned or len(block.items) < HYPER_ITEMS or not np.isfinite(block.prior_sd).all():
         return replace(block, u=moved(block.u))
@@ -660,7 +665,7 @@ def _rescaled(block: ItemBlock, gain: float, shift: float, learned: bool) -> Ite
     stretch = (
         np.abs(np.diagonal(moved(block.prior_mean + step) - moved(block.prior_mean - step))) / 2e-4
     )
-    unit = np.array([prior.unit != "" for prior in block.model.priors(block.size)])
+    unit = np.array([prior.role != "" for prior in block.model.priors(block.size)])
     return replace(
         block,
         u=moved(block.u),

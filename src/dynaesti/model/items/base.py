@@ -28,7 +28,7 @@ class NormalPrior:
     """A weak normal prior of one unconstrained parameter.
 
     `unit` says how the parameter depends on the unit of ability: "log slope" and "log gap" (by its
-    centre), "slope" (by its spread), "place" (by both). Thousands of items with few answers each
+    centre), "slope" (by its spread), "location" (by both). Thousands of items with few answers each
     would drag that unit along (smaller slopes are likelier, so abilities would grow without end),
     so there centres and spreads come from the items themselves, with no weight of their own on what
     depends on it.
@@ -36,12 +36,12 @@ class NormalPrior:
 
     mean: float
     sd: float
-    unit: str = ""
+    role: str = ""
 
 
 LOG_SLOPE = NormalPrior(0.0, 0.5, "log slope")
 SLOPE = NormalPrior(0.0, 1.5, "slope")
-DIFFICULTY = NormalPrior(0.0, 2.0, "place")
+DIFFICULTY = NormalPrior(0.0, 2.0, "location")
 INTERCEPT = NormalPrior(0.0, 3.0)
 LOG_GAP = NormalPrior(-0.2, 1.0, "log gap")
 
@@ -65,10 +65,10 @@ class ItemModel:
         False  # whether the slope is 1, so that the abilities' variance is free
     )
     binary: ClassVar[bool] = False
-    farthest: ClassVar[float] = (
+    parameter_bound: ClassVar[float] = (
         30.0  # without priors a slope or difficulty may run away; there it stays
     )
-    longest: ClassVar[float] = 1.5  # an M-step's largest move of any parameter at once
+    max_newton_step: ClassVar[float] = 1.5  # an M-step's largest move of any parameter at once
     floors: ClassVar[
         Mapping[str, float]
     ] = {}  # parameters that would run away downwards, and where they stop
@@ -76,7 +76,7 @@ class ItemModel:
     # --- parameters
     # -----------------------------------------------------------------------------------
 
-    def names(self, size: int) -> tuple[str, ...]:
+    def parameter_names(self, size: int) -> tuple[str, ...]:
         """Names of the unconstrained parameters of an item with so many categories."""
         raise NotImplementedError
 
@@ -84,13 +84,13 @@ class ItemModel:
         """A weak prior for each of them."""
         raise NotImplementedError
 
-    def start(self, share: Array, slope: Array, reverse: Bools) -> Array:
+    def initial(self, share: Array, slope: Array, reverse: Bools) -> Array:
         """Starting u from the share of each category (items, size), rough slopes, and which items
         run backwards.
         """
         raise NotImplementedError
 
-    def describe(self, u: Array, scale: float = 1.0, shift: float = 0.0) -> dict[str, Array]:
+    def constrain(self, u: Array, scale: float = 1.0, shift: float = 0.0) -> dict[str, Array]:
         """Reported parameters, with abilities counted as scale · θ + shift."""
         raise NotImplementedError
 
@@ -102,20 +102,20 @@ class ItemModel:
         """Signed steepness of each item, for the direction of the scale."""
         raise NotImplementedError
 
-    def reversed(self, u: Array) -> Array:
+    def reflected(self, u: Array) -> Array:
         """The same items on the mirrored scale θ → −θ (signed models only)."""
         raise NotImplementedError
 
     # --- likelihood
     # -----------------------------------------------------------------------------------
 
-    def rows(self, u: Array, theta: Array) -> Array:
+    def log_likelihood(self, u: Array, theta: Array) -> Array:
         """Basis rows (items, rows, points) at abilities theta of shape (points,) or (items,
         points).
         """
         raise NotImplementedError
 
-    def slopes(self, u: Array, theta: Array) -> Array:
+    def log_likelihood_gradient(self, u: Array, theta: Array) -> Array:
         """Derivatives of the rows by each parameter: (items, parameters, rows, points)."""
         return central_gradient(self, u, theta)
 
@@ -132,24 +132,24 @@ class ItemModel:
         """
         raise NotImplementedError
 
-    def in_units(self, told: Mapping[str, Array], values: Array) -> dict[str, Array]:
+    def to_response_unit(self, told: Mapping[str, Array], values: Array) -> dict[str, Array]:
         """Reported parameters in the unit of the responses, where they are kept in another.
 
         `values` as above, of each item.
         """
         return dict(told)
 
-    def out_of_units(self, told: Mapping[str, Array], values: Array) -> dict[str, Array]:
+    def from_response_unit(self, told: Mapping[str, Array], values: Array) -> dict[str, Array]:
         """And back."""
         return dict(told)
 
     def expected(self, u: Array, theta: Array, values: Array) -> Array:
         """Mean response (items, points); `values` are the categories' values (items, size)."""
-        return np.asarray(np.einsum("ikg,ik->ig", np.exp(self.rows(u, theta)), values))
+        return np.asarray(np.einsum("ikg,ik->ig", np.exp(self.log_likelihood(u, theta)), values))
 
     def variance(self, u: Array, theta: Array, values: Array) -> Array:
         """Variance of the response (items, points)."""
-        p = np.exp(self.rows(u, theta))
+        p = np.exp(self.log_likelihood(u, theta))
         return np.asarray(
             np.einsum("ikg,ik->ig", p, values**2) - self.expected(u, theta, values) ** 2
         )
@@ -157,7 +157,7 @@ class ItemModel:
     @property
     def is_reflectable(self) -> bool:
         """Whether the items can be told on the mirrored scale."""
-        return type(self).reversed is not ItemModel.reversed
+        return type(self).reflected is not ItemModel.reflected
 
     def curvature(self, u: Array, theta: Array, counts: Array, rows: Array, slopes: Array) -> Array:
         """Negative Hessian of Σ counts × rows, or its expectation: (items, parameters, parameters).
@@ -170,13 +170,15 @@ class ItemModel:
             np.einsum("iprg,iqrg->ipq", slopes * weight[:, None], slopes, optimize=True)
         )
 
-    def evaluated(self, u: Array, theta: Array, counts: Array) -> tuple[Array, Array, Array]:
+    def value_gradient_curvature(
+        self, u: Array, theta: Array, counts: Array
+    ) -> tuple[Array, Array, Array]:
         """Σ counts × rows of each item, its gradient (items, parameters), and the curvature.
 
         What an M-step climbs by.
         """
-        rows = self.rows(u, theta)
-        slopes = self.slopes(u, theta)
+        rows = self.log_likelihood(u, theta)
+        slopes = self.log_likelihood_gradient(u, theta)
         return (
             np.asarray(np.einsum("irg,irg->i", counts, rows)),
             np.asarray(np.einsum("iprg,irg->ip", slopes, counts)),
@@ -199,7 +201,8 @@ class ContinuousItemModel(ItemModel):
             ahead[:, p] += STEP
             behind[:, p] -= STEP
             gradients = [
-                np.einsum("iprg,irg->ip", self.slopes(v, theta), counts) for v in (ahead, behind)
+                np.einsum("iprg,irg->ip", self.log_likelihood_gradient(v, theta), counts)
+                for v in (ahead, behind)
             ]
             out[:, p] = (gradients[1] - gradients[0]) / (2 * STEP)
         return 0.5 * (out + out.transpose(0, 2, 1))
@@ -213,7 +216,9 @@ def central_gradient(model: ItemModel, u: Array, theta: Array) -> Array:
         behind = u.copy()
         ahead[:, p] += STEP
         behind[:, p] -= STEP
-        out.append((model.rows(ahead, theta) - model.rows(behind, theta)) / (2 * STEP))
+        out.append(
+            (model.log_likelihood(ahead, theta) - model.log_likelihood(behind, theta)) / (2 * STEP)
+        )
     return np.stack(out, axis=1)
 
 

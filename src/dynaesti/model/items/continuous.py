@@ -64,9 +64,9 @@ class PoissonItem(ContinuousItemModel):
     """Counts: log mean = a(θ − b)."""
 
     name = "poisson"
-    farthest = 200.0
+    parameter_bound = 200.0
 
-    def names(self, size: int) -> tuple[str, ...]:
+    def parameter_names(self, size: int) -> tuple[str, ...]:
         return ("slope" if self.signed else "log_a", "intercept")
 
     def priors(self, size: int) -> tuple[NormalPrior, ...]:
@@ -75,7 +75,7 @@ class PoissonItem(ContinuousItemModel):
             NormalPrior(0.0, 20.0),
         )
 
-    def start(self, share: Array, slope: Array, reverse: Bools) -> Array:
+    def initial(self, share: Array, slope: Array, reverse: Bools) -> Array:
         """`share` holds each item's mean and sd of the responses."""
         mean = np.maximum(share[:, 0], 0.05)
         sd = share[:, 1]
@@ -88,7 +88,7 @@ class PoissonItem(ContinuousItemModel):
             axis=1,
         )
 
-    def describe(self, u: Array, scale: float = 1.0, shift: float = 0.0) -> dict[str, Array]:
+    def constrain(self, u: Array, scale: float = 1.0, shift: float = 0.0) -> dict[str, Array]:
         return _described(u, self.signed, scale, shift)
 
     def unconstrain(self, table: Mapping[str, Array], size: int) -> Array:
@@ -97,7 +97,7 @@ class PoissonItem(ContinuousItemModel):
     def slope_sign(self, u: Array) -> Array:
         return u[:, 0] if self.signed else np.exp(u[:, 0])
 
-    def reversed(self, u: Array) -> Array:
+    def reflected(self, u: Array) -> Array:
         return _turned(u)
 
     def row_count(self, size: int) -> int:
@@ -111,11 +111,11 @@ class PoissonItem(ContinuousItemModel):
             _line(u, theta, self.signed), -200.0, 200.0
         )  # e^200 is no count; keeps rows finite
 
-    def rows(self, u: Array, theta: Array) -> Array:
+    def log_likelihood(self, u: Array, theta: Array) -> Array:
         t = self._predictor(u, theta)
         return np.stack([t, -np.exp(t)], axis=1)
 
-    def slopes(self, u: Array, theta: Array) -> Array:
+    def log_likelihood_gradient(self, u: Array, theta: Array) -> Array:
         by_line = _line_slopes(u, theta, self.signed)
         return np.stack([by_line, -np.exp(self._predictor(u, theta))[:, None] * by_line], axis=2)
 
@@ -140,7 +140,7 @@ class GaussianItem(ContinuousItemModel):
         {"log_sigma": float(np.log(1e-4))}
     )  # responses that are all alike, or wholly explained
 
-    def names(self, size: int) -> tuple[str, ...]:
+    def parameter_names(self, size: int) -> tuple[str, ...]:
         return ("slope" if self.signed else "log_a", "intercept", "log_sigma")
 
     def priors(self, size: int) -> tuple[NormalPrior, ...]:
@@ -150,7 +150,7 @@ class GaussianItem(ContinuousItemModel):
             NormalPrior(0.0, 20.0),
         )
 
-    def start(self, share: Array, slope: Array, reverse: Bools) -> Array:
+    def initial(self, share: Array, slope: Array, reverse: Bools) -> Array:
         """Half the variance is ability's to begin with."""
         a = np.full(len(share), np.sqrt(0.5))
         flat = np.zeros(len(share))
@@ -167,7 +167,7 @@ class GaussianItem(ContinuousItemModel):
             else (np.zeros(len(values)), np.ones(len(values)))
         )
 
-    def in_units(self, told: Mapping[str, Array], values: Array) -> dict[str, Array]:
+    def to_response_unit(self, told: Mapping[str, Array], values: Array) -> dict[str, Array]:
         centre, spread = self._unit(values)
         a = told["a"] * spread
         intercept = told["intercept"] * spread + centre
@@ -179,7 +179,7 @@ class GaussianItem(ContinuousItemModel):
                 "sigma": told["sigma"] * spread,
             }
 
-    def out_of_units(self, told: Mapping[str, Array], values: Array) -> dict[str, Array]:
+    def from_response_unit(self, told: Mapping[str, Array], values: Array) -> dict[str, Array]:
         centre, spread = self._unit(values)
         a, b, intercept, sigma = columns(told, ["a", "b", "intercept", "sigma"]).T
         return {
@@ -188,7 +188,7 @@ class GaussianItem(ContinuousItemModel):
             "sigma": sigma / spread,
         }
 
-    def describe(self, u: Array, scale: float = 1.0, shift: float = 0.0) -> dict[str, Array]:
+    def constrain(self, u: Array, scale: float = 1.0, shift: float = 0.0) -> dict[str, Array]:
         return _described(u, self.signed, scale, shift) | {"sigma": np.exp(u[:, 2])}
 
     def unconstrain(self, table: Mapping[str, Array], size: int) -> Array:
@@ -199,7 +199,7 @@ class GaussianItem(ContinuousItemModel):
     def slope_sign(self, u: Array) -> Array:
         return (u[:, 0] if self.signed else np.exp(u[:, 0])) / np.exp(u[:, 2])
 
-    def reversed(self, u: Array) -> Array:
+    def reflected(self, u: Array) -> Array:
         return _turned(u)
 
     def row_count(self, size: int) -> int:
@@ -212,13 +212,13 @@ class GaussianItem(ContinuousItemModel):
             spread
         )
 
-    def rows(self, u: Array, theta: Array) -> Array:
+    def log_likelihood(self, u: Array, theta: Array) -> Array:
         t = _line(u, theta, self.signed)
         precision = np.exp(-2 * u[:, 2:3])
         flat = np.broadcast_to(-0.5 * precision, t.shape)
         return np.stack([flat, precision * t, -0.5 * precision * t**2 - u[:, 2:3]], axis=1)
 
-    def slopes(self, u: Array, theta: Array) -> Array:
+    def log_likelihood_gradient(self, u: Array, theta: Array) -> Array:
         t = _line(u, theta, self.signed)
         precision = np.exp(-2 * u[:, 2:3])
         by_line = _line_slopes(u, theta, self.signed)
@@ -251,7 +251,7 @@ class BetaItem(ContinuousItemModel):
 
     name = "beta"
 
-    def names(self, size: int) -> tuple[str, ...]:
+    def parameter_names(self, size: int) -> tuple[str, ...]:
         return (*(("slope", "intercept") if self.signed else ("log_a", "b")), "log_phi")
 
     def priors(self, size: int) -> tuple[NormalPrior, ...]:
@@ -260,7 +260,7 @@ class BetaItem(ContinuousItemModel):
             NormalPrior(2.0, 1.5),
         )
 
-    def start(self, share: Array, slope: Array, reverse: Bools) -> Array:
+    def initial(self, share: Array, slope: Array, reverse: Bools) -> Array:
         """`share` holds each item's mean and sd of the responses."""
         odds = log_odds(share[:, 0])
         a = 0.7 * slope
@@ -271,7 +271,7 @@ class BetaItem(ContinuousItemModel):
         )
         return np.stack([*first, np.full(len(share), 1.5)], axis=1)
 
-    def describe(self, u: Array, scale: float = 1.0, shift: float = 0.0) -> dict[str, Array]:
+    def constrain(self, u: Array, scale: float = 1.0, shift: float = 0.0) -> dict[str, Array]:
         return constrain_line(u, self.signed, scale, shift) | {"phi": np.exp(u[:, 2])}
 
     def unconstrain(self, table: Mapping[str, Array], size: int) -> Array:
@@ -286,7 +286,7 @@ class BetaItem(ContinuousItemModel):
     def slope_sign(self, u: Array) -> Array:
         return slope_intercept(u, self.signed)[0]
 
-    def reversed(self, u: Array) -> Array:
+    def reflected(self, u: Array) -> Array:
         return np.concatenate([-u[:, :1], u[:, 1:]], axis=1)
 
     def row_count(self, size: int) -> int:
@@ -297,7 +297,7 @@ class BetaItem(ContinuousItemModel):
         high = np.log1p(-amount)
         return np.stack([low, high, np.ones_like(amount)], axis=1), -low - high
 
-    def rows(self, u: Array, theta: Array) -> Array:
+    def log_likelihood(self, u: Array, theta: Array) -> Array:
         slope, intercept = slope_intercept(u, self.signed)
         t = slope[:, None] * theta + intercept[:, None]
         phi = np.exp(u[:, 2:3])

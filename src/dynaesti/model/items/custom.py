@@ -64,7 +64,7 @@ class CustomItemModel(ContinuousItemModel):
     def __hash__(self) -> int:
         return hash((self.label, id(self.log_prob), self.values, self.signed))
 
-    def names(self, size: int) -> tuple[str, ...]:
+    def parameter_names(self, size: int) -> tuple[str, ...]:
         return tuple(self.params)
 
     def priors(self, size: int) -> tuple[NormalPrior, ...]:
@@ -91,10 +91,10 @@ class CustomItemModel(ContinuousItemModel):
             return lo + np.exp(u)
         return hi - np.exp(-u) if np.isfinite(hi) else u
 
-    def start(self, share: Array, slope: Array, reverse: Bools) -> Array:
+    def initial(self, share: Array, slope: Array, reverse: Bools) -> Array:
         return np.tile([prior.mean for prior in self.priors(0)], (len(share), 1))
 
-    def describe(self, u: Array, scale: float = 1.0, shift: float = 0.0) -> dict[str, Array]:
+    def constrain(self, u: Array, scale: float = 1.0, shift: float = 0.0) -> dict[str, Array]:
         """The parameters as the user's function takes them.
 
         On the fit's own ability scale, which a formula unknown to us fixes.
@@ -116,7 +116,7 @@ class CustomItemModel(ContinuousItemModel):
 
     def slope_sign(self, u: Array) -> Array:
         """From how the log odds of the highest over the lowest response change between −1 and 1."""
-        rows = self.rows(u, np.array([-1.0, 1.0]))
+        rows = self.log_likelihood(u, np.array([-1.0, 1.0]))
         return np.asarray(
             0.5 * ((rows[:, -1, 1] - rows[:, 0, 1]) - (rows[:, -1, 0] - rows[:, 0, 0]))
         )
@@ -124,8 +124,8 @@ class CustomItemModel(ContinuousItemModel):
     def row_count(self, size: int) -> int:
         return len(self.values)
 
-    def rows(self, u: Array, theta: Array) -> Array:
-        natural = np.stack(list(self.describe(u).values()), axis=1)
+    def log_likelihood(self, u: Array, theta: Array) -> Array:
+        natural = np.stack(list(self.constrain(u).values()), axis=1)
         points = np.broadcast_to(theta, (len(u), theta.shape[-1]))
         out = np.empty((len(u), len(self.values), theta.shape[-1]))
         for i, item in enumerate(natural):
@@ -198,16 +198,16 @@ class CustomItemModel(ContinuousItemModel):
         negligible.
         """
         theta = np.linspace(-CONSIDERED, CONSIDERED, 201)
-        rows = self.rows(u, theta)
+        rows = self.log_likelihood(u, theta)
         step = np.abs(np.diff(rows, axis=2)) * (np.maximum(rows[:, :, 1:], rows[:, :, :-1]) > FADED)
         return float(step.max(initial=0.0) / (theta[1] - theta[0]))
 
     def expected(self, u: Array, theta: Array, values: Array) -> Array:
-        p = np.exp(self.rows(u, theta))
+        p = np.exp(self.log_likelihood(u, theta))
         return np.asarray(np.einsum("irg,r->ig", p, np.array(self.values)) / p.sum(axis=1))
 
     def variance(self, u: Array, theta: Array, values: Array) -> Array:
-        p = np.exp(self.rows(u, theta))
+        p = np.exp(self.log_likelihood(u, theta))
         return np.asarray(
             np.einsum("irg,r->ig", p, np.array(self.values) ** 2) / p.sum(axis=1)
             - self.expected(u, theta, values) ** 2

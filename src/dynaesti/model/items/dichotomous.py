@@ -34,13 +34,13 @@ class TwoPL(ItemModel):
     name = "2PL"
     binary = True
 
-    def names(self, size: int) -> tuple[str, ...]:
+    def parameter_names(self, size: int) -> tuple[str, ...]:
         return ("slope", "intercept") if self.signed else ("log_a", "b")
 
     def priors(self, size: int) -> tuple[NormalPrior, ...]:
         return (SLOPE, INTERCEPT) if self.signed else (LOG_SLOPE, DIFFICULTY)
 
-    def start(self, share: Array, slope: Array, reverse: Bools) -> Array:
+    def initial(self, share: Array, slope: Array, reverse: Bools) -> Array:
         odds = log_odds(share[:, 1]) * np.sqrt(
             1 + slope**2 / 3
         )  # averaging over abilities flattens the curve
@@ -48,7 +48,7 @@ class TwoPL(ItemModel):
             return np.stack([np.where(reverse, -slope, slope), odds], axis=1)
         return np.stack([np.log(slope), np.clip(-odds / slope, -4.0, 4.0)], axis=1)
 
-    def describe(self, u: Array, scale: float = 1.0, shift: float = 0.0) -> dict[str, Array]:
+    def constrain(self, u: Array, scale: float = 1.0, shift: float = 0.0) -> dict[str, Array]:
         return constrain_line(u, self.signed, scale, shift)
 
     def unconstrain(self, table: Mapping[str, Array], size: int) -> Array:
@@ -57,23 +57,25 @@ class TwoPL(ItemModel):
     def slope_sign(self, u: Array) -> Array:
         return slope_intercept(u, self.signed)[0]
 
-    def reversed(self, u: Array) -> Array:
+    def reflected(self, u: Array) -> Array:
         return np.concatenate([-u[:, :1], u[:, 1:]], axis=1)
 
-    def rows(self, u: Array, theta: Array) -> Array:
+    def log_likelihood(self, u: Array, theta: Array) -> Array:
         out = np.empty((len(u), 2, theta.shape[-1]))
         fill_lines(*slope_intercept(u, self.signed), np.atleast_2d(theta), out)
         return out
 
-    def slopes(self, u: Array, theta: Array) -> Array:
+    def log_likelihood_gradient(self, u: Array, theta: Array) -> Array:
         slope, intercept = slope_intercept(u, self.signed)
         right = expit(slope[:, None] * theta + intercept[:, None])
         by_line = np.stack(slope_intercept_gradient(u, theta, self.signed), axis=1)
         return np.stack([-right[:, None] * by_line, (1 - right[:, None]) * by_line], axis=2)
 
-    def evaluated(self, u: Array, theta: Array, counts: Array) -> tuple[Array, Array, Array]:
+    def value_gradient_curvature(
+        self, u: Array, theta: Array, counts: Array
+    ) -> tuple[Array, Array, Array]:
         if type(self) is not TwoPL:  # guessing and slipping take the general way
-            return super().evaluated(u, theta, counts)
+            return super().value_gradient_curvature(u, theta, counts)
         value = np.empty(len(u))
         gradient = np.empty((len(u), 2))
         curvature = np.empty((len(u), 2, 2))
@@ -167,16 +169,16 @@ class OnePL(ItemModel):
     binary = True
     has_unit_slope = True
 
-    def names(self, size: int) -> tuple[str, ...]:
+    def parameter_names(self, size: int) -> tuple[str, ...]:
         return ("b",)
 
     def priors(self, size: int) -> tuple[NormalPrior, ...]:
         return (DIFFICULTY,)
 
-    def start(self, share: Array, slope: Array, reverse: Bools) -> Array:
+    def initial(self, share: Array, slope: Array, reverse: Bools) -> Array:
         return -1.15 * log_odds(share[:, 1])[:, None]
 
-    def describe(self, u: Array, scale: float = 1.0, shift: float = 0.0) -> dict[str, Array]:
+    def constrain(self, u: Array, scale: float = 1.0, shift: float = 0.0) -> dict[str, Array]:
         return constrain_line(_with_unit_slope(u), False, scale, shift)
 
     def unconstrain(self, table: Mapping[str, Array], size: int) -> Array:
@@ -185,14 +187,18 @@ class OnePL(ItemModel):
     def slope_sign(self, u: Array) -> Array:
         return np.ones(len(u))
 
-    def rows(self, u: Array, theta: Array) -> Array:
-        return _TWO.rows(_with_unit_slope(u), theta)
+    def log_likelihood(self, u: Array, theta: Array) -> Array:
+        return _TWO.log_likelihood(_with_unit_slope(u), theta)
 
-    def slopes(self, u: Array, theta: Array) -> Array:
-        return _TWO.slopes(_with_unit_slope(u), theta)[:, 1:]
+    def log_likelihood_gradient(self, u: Array, theta: Array) -> Array:
+        return _TWO.log_likelihood_gradient(_with_unit_slope(u), theta)[:, 1:]
 
-    def evaluated(self, u: Array, theta: Array, counts: Array) -> tuple[Array, Array, Array]:
-        value, gradient, curvature = _TWO.evaluated(_with_unit_slope(u), theta, counts)
+    def value_gradient_curvature(
+        self, u: Array, theta: Array, counts: Array
+    ) -> tuple[Array, Array, Array]:
+        value, gradient, curvature = _TWO.value_gradient_curvature(
+            _with_unit_slope(u), theta, counts
+        )
         return value, gradient[:, 1:], curvature[:, 1:, 1:]
 
 
@@ -213,15 +219,15 @@ class FourPL(TwoPL):
     name = "4PL"
     slips = True
 
-    def names(self, size: int) -> tuple[str, ...]:
+    def parameter_names(self, size: int) -> tuple[str, ...]:
         return (*_TWO_NAMES[self.signed], "guess", *(("slip",) if self.slips else ()))
 
     def priors(self, size: int) -> tuple[NormalPrior, ...]:
         first = (SLOPE, INTERCEPT) if self.signed else (LOG_SLOPE, DIFFICULTY)
         return (*first, GUESS, *((SLIP,) if self.slips else ()))
 
-    def start(self, share: Array, slope: Array, reverse: Bools) -> Array:
-        first = TwoPL(signed=self.signed).start(share, slope, reverse)
+    def initial(self, share: Array, slope: Array, reverse: Bools) -> Array:
+        first = TwoPL(signed=self.signed).initial(share, slope, reverse)
         ends = [GUESS.mean, SLIP.mean][: 1 + self.slips]
         return np.concatenate([first, np.tile(ends, (len(share), 1))], axis=1)
 
@@ -233,7 +239,7 @@ class FourPL(TwoPL):
         whole = np.exp(guess - top) + np.exp(slip - top) + np.exp(-top)
         return np.exp(guess - top) / whole, np.exp(slip - top) / whole
 
-    def describe(self, u: Array, scale: float = 1.0, shift: float = 0.0) -> dict[str, Array]:
+    def constrain(self, u: Array, scale: float = 1.0, shift: float = 0.0) -> dict[str, Array]:
         guess, slip = self._ends(u)
         out = constrain_line(u, self.signed, scale, shift) | {"c": guess[:, 0]}
         return out | ({"d": 1 - slip[:, 0]} if self.slips else {})
@@ -246,7 +252,7 @@ class FourPL(TwoPL):
             logits = [np.log(guess / (1 - guess - slip)), np.log(slip / (1 - guess - slip))]
         return np.stack([*unconstrain_line(table, self.signed), *logits[: 1 + self.slips]], axis=1)
 
-    def rows(self, u: Array, theta: Array) -> Array:
+    def log_likelihood(self, u: Array, theta: Array) -> Array:
         slope, intercept = slope_intercept(u, self.signed)
         t = slope[:, None] * theta + intercept[:, None]
         guess, slip = self._ends(u)
@@ -254,7 +260,7 @@ class FourPL(TwoPL):
             [_log_mixed(slip, 1 - guess - slip, -t), _log_mixed(guess, 1 - guess - slip, t)], axis=1
         )
 
-    def slopes(self, u: Array, theta: Array) -> Array:
+    def log_likelihood_gradient(self, u: Array, theta: Array) -> Array:
         slope, intercept = slope_intercept(u, self.signed)
         t = slope[:, None] * theta + intercept[:, None]
         up = expit(t)

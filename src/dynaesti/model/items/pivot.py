@@ -44,16 +44,16 @@ class PivotPartialCredit(Softmax):
         k = np.delete(np.arange(size), self.pivot) - self.pivot
         return [f"{'p' if s > 0 else 'm'}{abs(s)}" for s in k]
 
-    def names(self, size: int) -> tuple[str, ...]:
+    def parameter_names(self, size: int) -> tuple[str, ...]:
         labels = self._labels(size)
         return (*(f"log_a_{s}" for s in labels), *(f"b_{s}" for s in labels))
 
     def priors(self, size: int) -> tuple[NormalPrior, ...]:
         return (NormalPrior(-0.7, 0.7, "log slope"),) * (size - 1) + (
-            NormalPrior(0.0, 4.0, "place"),
+            NormalPrior(0.0, 4.0, "location"),
         ) * (size - 1)
 
-    def start(self, share: Array, slope: Array, reverse: Bools) -> Array:
+    def initial(self, share: Array, slope: Array, reverse: Bools) -> Array:
         size = share.shape[1]
         smooth = np.log(share + 0.002)
         k = np.delete(np.arange(size), self.pivot)
@@ -79,7 +79,7 @@ class PivotPartialCredit(Softmax):
             delta[:, k] = delta[:, k + 1] + a[:, k] * b[:, k]
         return alpha, delta
 
-    def describe(self, u: Array, scale: float = 1.0, shift: float = 0.0) -> dict[str, Array]:
+    def constrain(self, u: Array, scale: float = 1.0, shift: float = 0.0) -> dict[str, Array]:
         half = u.shape[1] // 2
         labels = self._labels(half + 1)
         a = np.exp(u[:, :half]) / scale

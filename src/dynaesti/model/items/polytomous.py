@@ -52,7 +52,7 @@ class Graded(ItemModel):
 
     name = "GRM"
 
-    def names(self, size: int) -> tuple[str, ...]:
+    def parameter_names(self, size: int) -> tuple[str, ...]:
         first = ("slope", "threshold1") if self.signed else ("log_a", "b1")
         return (*first, *(f"log_gap{k}" for k in range(2, size)))
 
@@ -61,7 +61,7 @@ class Graded(ItemModel):
             return (SLOPE, INTERCEPT, *(NormalPrior(0.0, 1.0),) * (size - 2))
         return (LOG_SLOPE, DIFFICULTY, *(LOG_GAP,) * (size - 2))
 
-    def start(self, share: Array, slope: Array, reverse: Bools) -> Array:
+    def initial(self, share: Array, slope: Array, reverse: Bools) -> Array:
         slope = slope * (1.0 if not self.signed else np.where(reverse, -1.0, 1.0))
         flat = np.sqrt(1 + slope**2 / 3)
         at = (
@@ -85,7 +85,7 @@ class Graded(ItemModel):
         slope = np.exp(u[:, 0])
         return slope, slope[:, None] * at
 
-    def describe(self, u: Array, scale: float = 1.0, shift: float = 0.0) -> dict[str, Array]:
+    def constrain(self, u: Array, scale: float = 1.0, shift: float = 0.0) -> dict[str, Array]:
         slope, at = self._line(u)
         a = slope / scale
         intercepts = -(at + (slope * shift / scale)[:, None])
@@ -108,16 +108,16 @@ class Graded(ItemModel):
     def slope_sign(self, u: Array) -> Array:
         return self._line(u)[0]
 
-    def reversed(self, u: Array) -> Array:
+    def reflected(self, u: Array) -> Array:
         return np.concatenate([-u[:, :1], u[:, 1:]], axis=1)
 
-    def rows(self, u: Array, theta: Array) -> Array:
+    def log_likelihood(self, u: Array, theta: Array) -> Array:
         slope, at = self._line(u)
         out = np.empty((len(u), at.shape[1] + 1, theta.shape[-1]))
         graded_rows(slope, at, np.atleast_2d(theta), out)
         return out
 
-    def slopes(self, u: Array, theta: Array) -> Array:
+    def log_likelihood_gradient(self, u: Array, theta: Array) -> Array:
         slope, at = self._line(u)
         above = (slope[:, None] * theta)[:, None, :] - at[:, :, None]  # (items, K, points)
         density = expit(above) * expit(-above)
@@ -132,7 +132,7 @@ class Graded(ItemModel):
         for k in range(steps.shape[1]):
             later = (np.arange(at.shape[1]) > k)[None, :, None]
             moves.append(np.broadcast_to(-(unit * steps[:, k])[:, None, None] * later, above.shape))
-        log_p = self.rows(u, theta)
+        log_p = self.log_likelihood(u, theta)
         out = []
         for move in moves:
             d = density * move
@@ -142,7 +142,9 @@ class Graded(ItemModel):
             )
         return np.stack(out, axis=1)
 
-    def evaluated(self, u: Array, theta: Array, counts: Array) -> tuple[Array, Array, Array]:
+    def value_gradient_curvature(
+        self, u: Array, theta: Array, counts: Array
+    ) -> tuple[Array, Array, Array]:
         slope, at = self._line(u)
         value = np.zeros(len(u))
         gradient = np.zeros(u.shape)
@@ -278,13 +280,13 @@ class Softmax(ItemModel):
             d_delta.append((d1 - d0) / (2 * step))
         return np.stack(d_alpha, axis=1), np.stack(d_delta, axis=1)
 
-    def rows(self, u: Array, theta: Array) -> Array:
+    def log_likelihood(self, u: Array, theta: Array) -> Array:
         alpha, delta = self.lines(u)
         z = alpha[:, :, None] * np.atleast_2d(theta)[:, None, :] + delta[:, :, None]
         return np.asarray(z - logsumexp(z, axis=1, keepdims=True))
 
-    def slopes(self, u: Array, theta: Array) -> Array:
-        p = np.exp(self.rows(u, theta))
+    def log_likelihood_gradient(self, u: Array, theta: Array) -> Array:
+        p = np.exp(self.log_likelihood(u, theta))
         d_alpha, d_delta = self.line_jacobian(u)
         dz = d_alpha[..., None] * np.atleast_2d(theta)[:, None, None, :] + d_delta[..., None]
         return np.asarray(dz - np.einsum("iprg,irg->ipg", dz, p)[:, :, None, :])
@@ -309,7 +311,7 @@ class GeneralPartialCredit(Softmax):
 
     name = "GPCM"
 
-    def names(self, size: int) -> tuple[str, ...]:
+    def parameter_names(self, size: int) -> tuple[str, ...]:
         if self.signed:
             return ("slope", *(f"intercept{k}" for k in range(1, size)))
         return ("log_a", *(f"b{k}" for k in range(1, size)))
@@ -321,7 +323,7 @@ class GeneralPartialCredit(Softmax):
             else (LOG_SLOPE, *(DIFFICULTY,) * (size - 1))
         )
 
-    def start(self, share: Array, slope: Array, reverse: Bools) -> Array:
+    def initial(self, share: Array, slope: Array, reverse: Bools) -> Array:
         odds = np.clip(_step_odds(share), -4.0, 4.0)
         slope = slope / np.sqrt(share.shape[1] - 1)
         if self.signed:
@@ -341,7 +343,7 @@ class GeneralPartialCredit(Softmax):
         slope, steps = self._steps(u)
         return slope[:, None] * np.arange(steps.shape[1] + 1), _from_zero(steps)
 
-    def describe(self, u: Array, scale: float = 1.0, shift: float = 0.0) -> dict[str, Array]:
+    def constrain(self, u: Array, scale: float = 1.0, shift: float = 0.0) -> dict[str, Array]:
         slope, steps = self._steps(u)
         a = slope / scale
         intercepts = steps - (slope * shift / scale)[:, None]
@@ -357,7 +359,7 @@ class GeneralPartialCredit(Softmax):
         b = columns(table, [f"b{k}" for k in range(1, size)])
         return np.concatenate([a, -a * b] if self.signed else [np.log(a), b], axis=1)
 
-    def reversed(self, u: Array) -> Array:
+    def reflected(self, u: Array) -> Array:
         return np.concatenate([-u[:, :1], u[:, 1:]], axis=1)
 
 
@@ -373,19 +375,19 @@ class PartialCredit(Softmax):
     name = "PCM"
     has_unit_slope = True
 
-    def names(self, size: int) -> tuple[str, ...]:
+    def parameter_names(self, size: int) -> tuple[str, ...]:
         return tuple(f"b{k}" for k in range(1, size))
 
     def priors(self, size: int) -> tuple[NormalPrior, ...]:
         return (DIFFICULTY,) * (size - 1)
 
-    def start(self, share: Array, slope: Array, reverse: Bools) -> Array:
+    def initial(self, share: Array, slope: Array, reverse: Bools) -> Array:
         return np.clip(-_step_odds(share), -4.0, 4.0)
 
     def lines(self, u: Array) -> tuple[Array, Array]:
         return np.tile(np.arange(u.shape[1] + 1.0), (len(u), 1)), _from_zero(-u)
 
-    def describe(self, u: Array, scale: float = 1.0, shift: float = 0.0) -> dict[str, Array]:
+    def constrain(self, u: Array, scale: float = 1.0, shift: float = 0.0) -> dict[str, Array]:
         a = np.full(len(u), 1 / scale)
         b = u * scale + shift
         return {"a": a, **numbered("b", b), **numbered("intercept", -b / scale)}
@@ -408,8 +410,8 @@ class RatingScale(PartialCredit):
     name = "RSM"
     shared = True
 
-    def describe(self, u: Array, scale: float = 1.0, shift: float = 0.0) -> dict[str, Array]:
-        whole = super().describe(u, scale, shift)
+    def constrain(self, u: Array, scale: float = 1.0, shift: float = 0.0) -> dict[str, Array]:
+        whole = super().constrain(u, scale, shift)
         b = u * scale + shift
         return {
             "a": whole["a"],
@@ -428,13 +430,13 @@ class Nominal(Softmax):
 
     name = "NRM"
 
-    def names(self, size: int) -> tuple[str, ...]:
+    def parameter_names(self, size: int) -> tuple[str, ...]:
         return (*(f"alpha{k}" for k in range(1, size)), *(f"delta{k}" for k in range(1, size)))
 
     def priors(self, size: int) -> tuple[NormalPrior, ...]:
         return (SLOPE,) * (size - 1) + (INTERCEPT,) * (size - 1)
 
-    def start(self, share: Array, slope: Array, reverse: Bools) -> Array:
+    def initial(self, share: Array, slope: Array, reverse: Bools) -> Array:
         signs = np.where(reverse, -1.0, 1.0) if self.signed else np.ones(len(share))
         rise = (slope * signs / np.sqrt(share.shape[1] - 1))[:, None] * np.arange(1, share.shape[1])
         return np.concatenate([rise, _from_zero(_step_odds(share))[:, 1:]], axis=1)
@@ -446,7 +448,7 @@ class Nominal(Softmax):
             [zero, u[:, half:]], axis=1
         )
 
-    def describe(self, u: Array, scale: float = 1.0, shift: float = 0.0) -> dict[str, Array]:
+    def constrain(self, u: Array, scale: float = 1.0, shift: float = 0.0) -> dict[str, Array]:
         half = u.shape[1] // 2
         alpha = u[:, :half] / scale
         delta = u[:, half:] - u[:, :half] * shift / scale
@@ -456,6 +458,6 @@ class Nominal(Softmax):
         steps = range(1, size)
         return columns(table, [*(f"alpha{k}" for k in steps), *(f"delta{k}" for k in steps)])
 
-    def reversed(self, u: Array) -> Array:
+    def reflected(self, u: Array) -> Array:
         half = u.shape[1] // 2
         return np.concatenate([-u[:, :half], u[:, half:]], axis=1)

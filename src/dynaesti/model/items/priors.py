@@ -37,7 +37,7 @@ class ItemPrior:
     slope: Array  # (items, parameters)
     log_density: float
 
-    def evaluated(self, u: Array, slope: Array) -> tuple[Array, Array, Array]:
+    def value_gradient_curvature(self, u: Array, slope: Array) -> tuple[Array, Array, Array]:
         """Log prior of some items at u, its gradient, and its curvature (parameters, parameters)."""
         off = (u - self.centre) / self.spread
         return (
@@ -60,7 +60,7 @@ def fixed_prior(u: Array, free: Bools, mean: Array, sd: Array) -> ItemPrior:
 
 def has_location_and_slope(weak: Sequence[NormalPrior]) -> bool:
     """Whether the items have slopes, and places in their units."""
-    return {"log slope", "place"} <= {w.unit for w in weak}
+    return {"log slope", "location"} <= {w.role for w in weak}
 
 
 def pooled_location_prior(u: Array, free: Bools, weak: Sequence[NormalPrior]) -> ItemPrior:
@@ -71,7 +71,9 @@ def pooled_location_prior(u: Array, free: Bools, weak: Sequence[NormalPrior]) ->
     logarithm Σ stands under a concave function, so the normal prior with the spread of the items as
     they are lies below it and touches it: M-steps by it never lose.
     """
-    slopes, places = (np.array([w.unit == unit for w in weak]) for unit in ("log slope", "place"))
+    slopes, places = (
+        np.array([w.role == unit for w in weak]) for unit in ("log slope", "location")
+    )
     centre = np.array([w.mean for w in weak])
     spread = np.array([w.sd for w in weak])
     slope = np.where(
@@ -104,11 +106,11 @@ def estimate_hyperprior(
     mean = np.empty(len(weak))
     sd = np.empty(len(weak))
     for p, w in enumerate(weak):
-        mean[p] = (w.mean * (w.unit == "") + u[:, p].sum()) / ((w.unit == "") + count)
+        mean[p] = (w.mean * (w.role == "") + u[:, p].sum()) / ((w.role == "") + count)
         square = float(((u[:, p] - mean[p]) ** 2 + variance[:, p]).sum())
-        known = 0.0 if w.unit == "place" else SPREAD_WEIGHT
+        known = 0.0 if w.role == "location" else SPREAD_WEIGHT
         usual = (
-            float(np.mean(u[:, p] ** 2)) if w.unit == "slope" else w.sd**2
+            float(np.mean(u[:, p] ** 2)) if w.role == "slope" else w.sd**2
         )  # signed slopes: as wide as they are, in any unit
         sd[p] = np.sqrt((known * usual + square) / (known + count))
     return mean, sd
