@@ -1,9 +1,7 @@
-"""What is assumed: kernels, links, emission families, item response models.
+"""What is assumed: kernels, links, emission families and item response models.
 
-Plain NumPy, no inference.
-
-Its public surface is listed in `__init__.pyi`, and loaded when first used; nothing else is imported
-from outside this folder.
+Formulas and their derivatives, no inference. The public names are listed in `__init__.pyi` and
+loaded when first used; other folders import nothing else from here.
 """
 
 import lazy_loader
