@@ -173,7 +173,7 @@ class SimulationModel:
         positive_number(self.span, "span")
         positive_number(self.bandwidth, "bandwidth")
         if not 0 <= self.level <= 1:
-            raise InputError(f"level: expected a share between 0 and 1, got {self.level!r}")
+            raise InputError(f"level: expected a fraction between 0 and 1, got {self.level!r}")
 
     @property
     def grid(self) -> Array:

@@ -259,7 +259,7 @@ class ItemBlock:
         block : ItemBlock
             The block with new parameters.
         curvature : array (n_items, n_parameters, n_parameters)
-            Curvature of the objective there.
+            Curvature of the objective at the last point that was evaluated.
         """
         shaped = counts.reshape(len(self.u), self.depth, -1)
         if self.model.shared:

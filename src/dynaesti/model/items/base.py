@@ -344,12 +344,22 @@ class ItemModel:
         ------
         ResponseError
             Where `accepts` is False for a response.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dynaesti.model import item_model
+        >>> item_model("poisson").check_responses(np.array([1.0, 2.5]), "goals")
+        Traceback (most recent call last):
+            ...
+        dynaesti.errors.ResponseError: resp: 1 of 2 answers to item 'goals' are not whole ...
         """
         bad = ~self.accepts(resp)
         if bad.any():
             raise ResponseError(
-                f"resp: {int(bad.sum())} answers to item {label!r} are no {self.response_kind} "
-                f"(first: {resp[int(bad.argmax())]:g}), which the {self.name} model needs"
+                f"resp: {int(bad.sum())} of {resp.size} answers to item {label!r} are not "
+                f"{self.response_kind} (first: {resp[int(bad.argmax())]:g}), which the "
+                f"{self.name} model needs; correct them, or choose another model"
             )
 
     def with_values(self, values: Array) -> "ItemModel":
