@@ -112,7 +112,7 @@ def intervals(replications: int = 200) -> None:
             table, real = drawn(model, people, 16, 24, seed)
             fit = dy.DynAEsti(model, bandwidth=0.4).fit(table)
             for block, cov in zip(fit.bank.blocks, fit.covariance, strict=True):
-                names = block.model.names(block.size)
+                names = block.model.parameter_names(block.size)
                 if model == "GPCM" and block.size < 3:
                     # a category that nobody chose leaves another item than
                     # the one that was drawn

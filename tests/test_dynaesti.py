@@ -59,7 +59,9 @@ def test_the_gradient_of_the_m_step_is_that_of_the_evidence(model):
     counts = executor.counts(kernels, expected, rows)
     ours = np.concatenate(
         [
-            np.einsum("rpg,rg->rp", b.slopes(b_theta), counts[b.first_row : b.end_row])
+            np.einsum(
+                "rpg,rg->rp", b.log_likelihood_gradient(b_theta), counts[b.first_row : b.end_row]
+            )
             .reshape(len(b.items), b.depth, -1)
             .sum(axis=1)
             .ravel()
@@ -68,13 +70,13 @@ def test_the_gradient_of_the_m_step_is_that_of_the_evidence(model):
             for b_theta in [bank.ability_scale.theta(z)]
         ]
     )
-    x = bank.vector()
+    x = bank.to_vector()
     rng = np.random.default_rng(1)
     for _ in range(3):
         d = rng.normal(size=x.size)
         step = 1e-4
         ahead, behind = (
-            evidence(bank.at(x + s * step * d), answers, kernels, z)[2] for s in (1, -1)
+            evidence(bank.from_vector(x + s * step * d), answers, kernels, z)[2] for s in (1, -1)
         )
         assert_allclose((ahead - behind) / (2 * step), ours @ d, rtol=2e-5, atol=2e-4)
 
@@ -83,13 +85,13 @@ def test_static_abilities_are_exact_quadrature():
     table = classroom(20, 6, 12)
     fit = dy.DynAEsti("3PL", bandwidth=np.inf).fit(table)
     r = fit.responses
-    u = fit.bank.blocks[0].describe if False else fit.bank.blocks[0].u
+    u = fit.bank.blocks[0].u
     model = fit.bank.blocks[0].model
     for p in range(4):
         mine = r.person == p
 
         def posterior(x, k=0, mine=mine):
-            chance = np.exp(model.rows(u[r.item[mine]], np.array([x])))[
+            chance = np.exp(model.log_likelihood(u[r.item[mine]], np.array([x])))[
                 np.arange(mine.sum()), r.resp[mine].astype(int), 0
             ]
             return x**k * norm.pdf(x) * chance.prod()
@@ -224,7 +226,7 @@ def test_order_labels_and_threads_do_not_matter(monkeypatch):
     table = classroom(40, 6, 20)
     one = dy.DynAEsti(threads=1, iterations=12).fit(table)
     two = dy.DynAEsti(threads=3, iterations=12).fit(table)
-    assert np.array_equal(one.bank.vector(), two.bank.vector())
+    assert np.array_equal(one.bank.to_vector(), two.bank.to_vector())
     assert np.array_equal(one.ability([0.5])["mean"], two.ability([0.5])["mean"])
     shuffled = table.sample(frac=1, random_state=0)
     shuffled["id"] = shuffled["id"].map(lambda label: hash(label) % 10**9)
@@ -341,8 +343,8 @@ def test_abilities_counted_anew_leave_every_chance_as_it_was(model):
     z = np.linspace(-2, 2, 7)
     for location, log_scale in ((0.3, 0.0), (0.0, 0.2), (-0.4, -0.3)):
         assert_allclose(
-            bank.rescaled(location, log_scale).rows(z),
-            bank.rows(location + np.exp(log_scale) * z),
+            bank.rescaled(location, log_scale).log_likelihood(z),
+            bank.log_likelihood(location + np.exp(log_scale) * z),
             rtol=1e-10,
             atol=1e-12,
         )
@@ -458,7 +460,7 @@ def test_an_interrupted_fit_goes_on_to_the_same_answer(tmp_path, stop):
     assert path.exists()
     resumed = dy.DynAEsti(checkpoint=path, every=0.0).fit(table)
     straight = dy.DynAEsti().fit(table)
-    assert np.array_equal(resumed.bank.vector(), straight.bank.vector())
+    assert np.array_equal(resumed.bank.to_vector(), straight.bank.to_vector())
     assert len(resumed.trace) == len(straight.trace)
     assert not path.exists()
 

@@ -25,7 +25,7 @@ CASES = [
 
 def draw(name, signed, size, items=3):
     model = item_model(name, signed)
-    return model, np.random.default_rng(0).normal(0, 0.5, (items, len(model.names(size))))
+    return model, np.random.default_rng(0).normal(0, 0.5, (items, len(model.parameter_names(size))))
 
 
 @pytest.mark.nojit
@@ -33,7 +33,9 @@ def draw(name, signed, size, items=3):
 def test_slopes_are_the_rows_derivatives(name, signed, size):
     model, u = draw(name, signed, size)
     slopes = central_gradient(model, u, THETA)
-    assert_allclose(model.slopes(u, THETA), slopes, rtol=1e-6, atol=1e-8 * np.abs(slopes).max())
+    assert_allclose(
+        model.log_likelihood_gradient(u, THETA), slopes, rtol=1e-6, atol=1e-8 * np.abs(slopes).max()
+    )
 
 
 @pytest.mark.nojit
@@ -49,7 +51,9 @@ def test_compiled_items_climb_as_formulas_do(name, size, signed):
     counts[3, 1, 4] = -0.01  # weights of interpolation may be negative
     u[4, :2] = 9.0 if name == "2PL" else 3.0  # far out
     for quick, plain in zip(
-        model.evaluated(u, THETA, counts), ItemModel.evaluated(model, u, THETA, counts), strict=True
+        model.value_gradient_curvature(u, THETA, counts),
+        ItemModel.value_gradient_curvature(model, u, THETA, counts),
+        strict=True,
     ):
         assert_allclose(quick, plain, rtol=1e-10, atol=1e-10 * np.abs(plain).max())
 
@@ -57,10 +61,10 @@ def test_compiled_items_climb_as_formulas_do(name, size, signed):
 @pytest.mark.parametrize(("name", "signed", "size"), CASES)
 def test_parameters_come_back_and_chances_add_up(name, signed, size):
     model, u = draw(name, signed, size)
-    assert_allclose(model.unconstrain(model.describe(u), size), u, atol=1e-12)
+    assert_allclose(model.unconstrain(model.constrain(u), size), u, atol=1e-12)
     assert len(model.priors(size)) == u.shape[1]
     if model.categorical:
-        assert_allclose(np.exp(model.rows(u, THETA)).sum(axis=1), 1.0, rtol=1e-12)
+        assert_allclose(np.exp(model.log_likelihood(u, THETA)).sum(axis=1), 1.0, rtol=1e-12)
 
 
 @pytest.mark.parametrize(("name", "signed", "size"), CASES)
@@ -69,8 +73,13 @@ def test_a_change_of_scale_leaves_the_chances(name, signed, size):
     model, u = draw(name, signed, size)
     if model.has_unit_slope:
         return  # their slope on another scale is not 1, which they cannot say
-    moved = model.unconstrain(model.describe(u, 2.0, 0.5), size)
-    assert_allclose(model.rows(moved, 2 * THETA + 0.5), model.rows(u, THETA), rtol=1e-9, atol=1e-9)
+    moved = model.unconstrain(model.constrain(u, 2.0, 0.5), size)
+    assert_allclose(
+        model.log_likelihood(moved, 2 * THETA + 0.5),
+        model.log_likelihood(u, THETA),
+        rtol=1e-9,
+        atol=1e-9,
+    )
 
 
 def test_formulas_by_hand():
@@ -78,16 +87,20 @@ def test_formulas_by_hand():
     three = item_model("3PL")
     u = three.unconstrain({"a": np.array([a]), "b": np.array([b]), "c": np.array([c])}, 2)
     assert_allclose(
-        np.exp(three.rows(u, THETA))[0, 1], c + (1 - c) * expit(a * (THETA - b)), rtol=1e-12
+        np.exp(three.log_likelihood(u, THETA))[0, 1],
+        c + (1 - c) * expit(a * (THETA - b)),
+        rtol=1e-12,
     )
     grm = item_model("GRM")
     u = grm.unconstrain({"a": np.array([a]), "b1": np.array([-1.0]), "b2": np.array([0.5])}, 3)
     up = expit(a * (THETA - np.array([[-1.0], [0.5]])))
-    assert_allclose(np.exp(grm.rows(u, THETA))[0], [1 - up[0], up[0] - up[1], up[1]], rtol=1e-10)
+    assert_allclose(
+        np.exp(grm.log_likelihood(u, THETA))[0], [1 - up[0], up[0] - up[1], up[1]], rtol=1e-10
+    )
     gpcm = item_model("GPCM")
     u = gpcm.unconstrain({"a": np.array([a]), "b1": np.array([-1.0]), "b2": np.array([0.5])}, 3)
     odds = np.exp(np.array([0 * THETA, a * (THETA + 1), a * (THETA + 1) + a * (THETA - 0.5)]))
-    assert_allclose(np.exp(gpcm.rows(u, THETA))[0], odds / odds.sum(axis=0), rtol=1e-10)
+    assert_allclose(np.exp(gpcm.log_likelihood(u, THETA))[0], odds / odds.sum(axis=0), rtol=1e-10)
 
 
 def test_the_golf_model_is_built_outward_from_par():
@@ -99,7 +112,7 @@ def test_the_golf_model_is_built_outward_from_par():
     one = 0.7 * (THETA - 0.3)
     two = one + 1.1 * (THETA - 0.9)
     odds = np.exp(np.array([low, 0 * THETA, one, two]))
-    assert_allclose(np.exp(golf.rows(u, THETA))[0], odds / odds.sum(axis=0), rtol=1e-10)
+    assert_allclose(np.exp(golf.log_likelihood(u, THETA))[0], odds / odds.sum(axis=0), rtol=1e-10)
 
 
 @pytest.mark.parametrize("name", ["poisson", "gaussian", "beta"])
@@ -107,8 +120,8 @@ def test_amounts_are_sums_of_terms(name):
     model, u = draw(name, False, 0)
     y = {"poisson": 3.0, "gaussian": 0.7, "beta": 0.3}[name]
     terms, constant = model.terms(np.array([y]), np.zeros((1, 0)))
-    ours = np.einsum("r,irg->ig", terms[0], model.rows(u, THETA)) + constant[0]
-    told = model.describe(u)
+    ours = np.einsum("r,irg->ig", terms[0], model.log_likelihood(u, THETA)) + constant[0]
+    told = model.constrain(u)
     t = told["a"][:, None] * (THETA - told["b"][:, None])
     scale = np.exp(u[:, -1:])
     truth = {
@@ -128,7 +141,7 @@ def test_the_m_step_finds_the_maximum(name, signed, size):
     z = np.linspace(-5, 5, 101)
     weight = 1e4 * np.exp(-0.5 * z**2)
     if model.categorical:
-        counts = np.exp(model.rows(truth, z)) * weight
+        counts = np.exp(model.log_likelihood(truth, z)) * weight
     else:
         y = np.random.default_rng(1).uniform(0.1, 0.9, 50).round(2)
         counts = (
@@ -164,14 +177,18 @@ def test_the_m_step_finds_the_maximum(name, signed, size):
         truth = truth.mean(axis=1, keepdims=True) + (
             truth - truth.mean(axis=1, keepdims=True)
         ).mean(axis=0)
-        counts = np.exp(model.rows(truth, z)) * weight
+        counts = np.exp(model.log_likelihood(truth, z)) * weight
     flat = counts.reshape(-1, z.size)
     for _ in range(30):
         block, _ = block.improved(flat, z)
     if model.categorical:
-        assert_allclose(np.exp(model.rows(block.u, z)), np.exp(model.rows(truth, z)), atol=2e-4)
+        assert_allclose(
+            np.exp(model.log_likelihood(block.u, z)),
+            np.exp(model.log_likelihood(truth, z)),
+            atol=2e-4,
+        )
     elif name != "gaussian":  # constant responses leave no noise to estimate
-        gradient = np.einsum("iprg,irg->ip", model.slopes(block.u, z), counts)
+        gradient = np.einsum("iprg,irg->ip", model.log_likelihood_gradient(block.u, z), counts)
         assert np.abs(gradient).max() < 1e-2 * np.abs(counts).sum()
 
 
@@ -180,7 +197,7 @@ def test_spreads_of_learned_priors_do_not_collapse():
     rng = np.random.default_rng(0)
     u = np.stack([rng.normal(0, 0.3, 400), rng.normal(0, 1, 400)], axis=1)
     z = np.linspace(-5, 5, 101)
-    counts = (np.exp(model.rows(u, z)) * 0.2 * np.exp(-0.5 * z**2)).reshape(
+    counts = (np.exp(model.log_likelihood(u, z)) * 0.2 * np.exp(-0.5 * z**2)).reshape(
         -1, z.size
     )  # five answers an item or so
     weak = model.priors(2)
@@ -215,7 +232,7 @@ def test_pooled_priors(name, size):
     u = np.array([w.mean for w in weak]) + 0.7 * rng.standard_normal((3000, len(weak)))
     free = rng.random(u.shape) < 0.9
     here = pooled_location_prior(u, free, weak)
-    value, gradient, _ = here.evaluated(u, here.slope)
+    value, gradient, _ = here.value_gradient_curvature(u, here.slope)
     step = 1e-4
     for p in range(len(weak)):
         move = np.zeros_like(u)
@@ -228,9 +245,9 @@ def test_pooled_priors(name, size):
     for _ in range(20):
         v = np.where(free, u + 0.3 * rng.standard_normal(u.shape), u)
         gain = pooled_location_prior(v, free, weak).log_density - here.log_density
-        assert gain >= (here.evaluated(v, here.slope)[0] - value).sum() - 1e-9
+        assert gain >= (here.value_gradient_curvature(v, here.slope)[0] - value).sum() - 1e-9
 
-    places = [k for k, w in enumerate(weak) if w.unit == "place"]
+    places = [k for k, w in enumerate(weak) if w.role == "location"]
     every = np.ones_like(free)
 
     def along(

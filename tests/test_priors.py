@@ -31,7 +31,7 @@ SOLVERS = ["dense", "lowrank", "statespace"]
 
 
 def placed(name):
-    return KERNELS[name].place(0.0, 10.0)
+    return KERNELS[name].anchored(0.0, 10.0)
 
 
 def solve(name, kernel, tau, nu, t=T):

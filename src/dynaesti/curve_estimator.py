@@ -153,7 +153,7 @@ class CurvFiFE:
     def _fit(self, observations: Observations, frame: str | None) -> Curve:
         observations, kernel, spread, unit = self._resolve_scale(observations)
         first, last = observations.span
-        kernel = kernel.place(first, last)
+        kernel = kernel.anchored(first, last)
         space = curve_grid(kernel, last - first, observations.typical_gap(), unit, spread)
         if not space.axes:
             component = graft_kernels(observations, [kernel], self.solver)
@@ -286,7 +286,7 @@ def warn_at_edge(space: HyperGrid, kernels: Sequence[Kernel], weights: Array) ->
         ):  # the latter counts within its period
             continue
         bandwidths = np.array(
-            [kernel.summands[axis.summands[0]].number("bandwidth") for kernel in kernels]
+            [kernel.summands[axis.summands[0]].value_of("bandwidth") for kernel in kernels]
         )
         shortest = bandwidths.min()
         at_edge = float(weights[bandwidths <= 1.0001 * shortest].sum())

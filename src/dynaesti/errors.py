@@ -1,15 +1,39 @@
-"""The exceptions and warnings a user may catch.
+"""Exceptions and warnings that a user may catch.
 
-Everything raised on purpose derives from DynaestiError.
+Everything that the package raises on purpose derives from `DynaestiError`, every warning from
+`DynaestiWarning`. Each error also derives from the built-in exception that Python users expect:
+`ValueError` for unusable input, `OSError` for files, `ImportError` for missing packages.
 """
 
 
 class DynaestiError(Exception):
-    """Base class: the message says what is wrong, where, how many times, and what to do."""
+    """Base class of all errors of the package.
+
+    The message says what is wrong, where, how many times, and what to do. Catch this class to
+    handle every deliberate error; anything else that is raised is a defect of the package.
+
+    Examples
+    --------
+    >>> import dynaesti as dy
+    >>> try:
+    ...     dy.RBF(bandwidth=-1.0)
+    ... except dy.DynaestiError as error:
+    ...     print(type(error).__name__)
+    InputError
+    """
 
 
 class InputError(DynaestiError, ValueError):
-    """Times, options or arrays that cannot be used as they are."""
+    """Times, options or arrays that cannot be used as they are.
+
+    Raised before anything is computed. Correct the argument that the message names first.
+
+    Examples
+    --------
+    >>> import dynaesti as dy
+    >>> issubclass(dy.InputError, ValueError)
+    True
+    """
 
 
 class NeedsFunctionError(InputError):
@@ -17,41 +41,139 @@ class NeedsFunctionError(InputError):
 
 
 class EmissionError(InputError):
-    """An emission whose likelihood is impossible everywhere, not a number, or raised an error
-    itself.
+    """An emission whose likelihood cannot be used.
+
+    Raised when a likelihood is zero for every value of the curve, is not a number, or when a user's
+    likelihood function fails itself. The message names the emission by its position. Correct the
+    observation, or let its likelihood be positive somewhere.
+
+    Examples
+    --------
+    >>> import dynaesti as dy
+    >>> never = float("-inf")
+    >>> try:
+    ...     dy.Table([0.1, 0.2, 0.3, 0.4], [never, never, never, never])
+    ... except dy.EmissionError:
+    ...     print("refused")
+    refused
     """
 
 
 class StorageError(DynaestiError, OSError):
-    """A saved file that is missing, truncated, foreign, hostile or from a newer version."""
+    """A file or folder that cannot be read or written.
+
+    Raised when a saved fit, a shard or a run is missing, truncated, changed, not from this package,
+    or written by a newer version. Look at the path in the message; where the version is the reason,
+    upgrade the package.
+
+    Examples
+    --------
+    >>> import dynaesti as dy
+    >>> try:
+    ...     dy.load("no such file")
+    ... except dy.StorageError:
+    ...     print("not there")
+    not there
+    """
 
 
 class MissingExtraError(DynaestiError, ImportError):
-    """An optional package is needed for what was asked."""
+    """An optional package that is needed but not installed.
 
+    Raised by plots, reports, Parquet files, data frames, remote folders and Dask. Install the extra
+    that the message names, such as ``pip install 'dynaesti[scale]'``.
 
-class DynaestiWarning(UserWarning):
-    """Base class of the warnings."""
-
-
-class ConvergenceWarning(DynaestiWarning):
-    """Grafting stopped before it settled; the result is the best found, and the fields say so."""
-
-
-class BandwidthWarning(DynaestiWarning):
-    """The best bandwidth lies at the edge of what these times can show."""
+    Examples
+    --------
+    >>> import dynaesti as dy
+    >>> issubclass(dy.MissingExtraError, ImportError)
+    True
+    """
 
 
 class ResponseError(InputError):
     """A table of responses that cannot be used as it is.
 
-    A column missing, text where numbers belong, ids or times missing.
+    Raised when a column is missing, when text stands where numbers belong, when ids or times are
+    missing, or when a response is outside what its item model allows. Correct the table, or name
+    its columns in the call.
+
+    Examples
+    --------
+    >>> import dynaesti as dy
+    >>> try:
+    ...     dy.DynAEsti("2PL").fit({"id": [1, 2], "item": ["x", "y"]})
+    ... except dy.ResponseError:
+    ...     print("no responses")
+    no responses
     """
 
 
 class FileError(ResponseError, StorageError):
-    """A file of answers that is not there, or is none."""
+    """A file of responses that is missing, is a folder, or cannot be opened.
+
+    It is both a `ResponseError` and a `StorageError`. Correct the path in the message.
+
+    Examples
+    --------
+    >>> import dynaesti as dy
+    >>> issubclass(dy.errors.FileError, OSError)
+    True
+    """
+
+
+class DynaestiWarning(UserWarning):
+    """Base class of all warnings of the package.
+
+    The result is returned all the same. Turn warnings into errors with
+    ``warnings.simplefilter("error", dy.DynaestiWarning)``.
+
+    Examples
+    --------
+    >>> import dynaesti as dy
+    >>> issubclass(dy.ConvergenceWarning, dy.DynaestiWarning)
+    True
+    """
+
+
+class ConvergenceWarning(DynaestiWarning):
+    """An iteration that stopped before it converged.
+
+    Given by fits and updates when expectation propagation or EM ran out of iterations. The result
+    is the best one found, and its fields say what has not converged. Allow more iterations, or
+    audit the curve.
+
+    Examples
+    --------
+    >>> import dynaesti as dy
+    >>> issubclass(dy.ConvergenceWarning, UserWarning)
+    True
+    """
+
+
+class BandwidthWarning(DynaestiWarning):
+    """A learned bandwidth at the edge of what the times can show.
+
+    Given when the best bandwidth is the shortest or the longest one tried, so that the data do not
+    determine it. Give a bandwidth, widen the range, or collect denser or longer series.
+
+    Examples
+    --------
+    >>> import dynaesti as dy
+    >>> issubclass(dy.BandwidthWarning, UserWarning)
+    True
+    """
 
 
 class HealthWarning(DynaestiWarning):
-    """The data can be fitted, but something about them deserves a look."""
+    """Data that can be fitted but need attention.
+
+    Given for repeated responses, items that nearly everybody answers alike, and other findings of
+    the data checks. Read what the message found, and correct the data where it is a mistake.
+
+    Examples
+    --------
+    >>> import dynaesti as dy
+    >>> issubclass(dy.HealthWarning, UserWarning)
+    True
+    """

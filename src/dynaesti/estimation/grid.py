@@ -29,7 +29,7 @@ RESOLVED = 0.35  # log units that the steepest row may change by within a cell
 
 def tabulate_items(bank: ItemBank, z: Array) -> LogLikelihoodTable:
     """The rows of all items on a grid of abilities, ready for grafting."""
-    rows = bank.rows(z)
+    rows = bank.log_likelihood(z)
     bank.check_custom_rows(rows, z)
     return likelihood_table(float(z[0]), float(z[1] - z[0]), rows)
 

@@ -167,12 +167,16 @@ def likelihood_gradients(bank: ItemBank, z: Array) -> Array:
     """Derivatives of the rows by their item's parameters, and by the metric's free ones in the last
     columns.
     """
-    own = bank.slopes(z)
+    own = bank.log_likelihood_gradient(z)
     ability_scale = bank.ability_scale
     if not (ability_scale.free_location or ability_scale.free_scale):
         return own
     step = 1e-4
-    rise = (bank.rows(z + step) - bank.rows(z - step)) / (2 * step) / ability_scale.scale  # by θ
+    rise = (
+        (bank.log_likelihood(z + step) - bank.log_likelihood(z - step))
+        / (2 * step)
+        / ability_scale.scale
+    )  # by θ
     parts = [rise] * ability_scale.free_location + [
         rise * ability_scale.scale * z
     ] * ability_scale.free_scale
@@ -287,6 +291,6 @@ def _moves(block: ItemBlock, bank: ItemBank) -> Array:
         bank.ability_scale.free_scale or block.model.has_unit_slope
     )  # there the unit is a parameter of its own
     for scale, shift in ((1.0, STEP), (1.0 if held else float(np.exp(STEP)), 0.0)):
-        moved = block.model.unconstrain(block.model.describe(block.u, scale, shift), block.size)
+        moved = block.model.unconstrain(block.model.constrain(block.u, scale, shift), block.size)
         moves.append((moved - block.u) / STEP)
     return np.where(block.free[..., None], np.stack(moves, axis=2), 0.0)

@@ -74,7 +74,7 @@ def build_bank(
     for (model, size), members in keys.items():
         items = np.array(members, dtype=np.int64)
         share = _shares(response_counts, coding, items, model, size)
-        u = model.start(share, np.abs(slope[items]), slope[items] < 0)
+        u = model.initial(share, np.abs(slope[items]), slope[items] < 0)
         weak = model.priors(size)
         sd = np.array([w.sd for w in weak]) if priors is not None else np.full(len(weak), np.inf)
         values = _level_values(coding, items, size, model, response_counts)
@@ -262,7 +262,11 @@ def _holds(block: ItemBlock, kinds: tuple[str, ...]) -> bool:
     """
     if isinstance(block.model, CustomItemModel):
         return False
-    mine = [k for k, name in enumerate(block.model.names(block.size)) if name.startswith(kinds)]
+    mine = [
+        k
+        for k, name in enumerate(block.model.parameter_names(block.size))
+        if name.startswith(kinds)
+    ]
     return not block.free[:, mine].all()
 
 
@@ -353,7 +357,7 @@ def _placed(
     names = sorted({name for one in given for name in one})
     if not names:
         return u, free
-    known = set(model.in_units(model.describe(u), values)) | {"intercept"}
+    known = set(model.to_response_unit(model.constrain(u), values)) | {"intercept"}
     odd = [name for name in names if name not in known]
     if odd:
         raise InputError(
@@ -362,12 +366,12 @@ def _placed(
         )
     table = {name: np.array([float(one.get(name, np.nan)) for one in given]) for name in names}
     with np.errstate(invalid="ignore", divide="ignore"):
-        found = model.unconstrain(model.out_of_units(table, values), size)
+        found = model.unconstrain(model.from_response_unit(table, values), size)
     found = np.where(np.isneginf(found), np.log(NO_CHANCE), found)
     zero, unit = scale
-    own = u if scale == (0.0, 1.0) else model.unconstrain(model.describe(u, unit, zero), size)
+    own = u if scale == (0.0, 1.0) else model.unconstrain(model.constrain(u, unit, zero), size)
     placed = np.where(np.isnan(found), own, found)
-    told = model.in_units(model.describe(placed), values)
+    told = model.to_response_unit(model.constrain(placed), values)
     for name, wanted in table.items():
         lost = ~np.isnan(wanted) & ~(
             np.abs(told.get(name, np.full(wanted.shape, np.nan)) - wanted)
@@ -384,7 +388,7 @@ def _placed(
     counted = (
         placed
         if scale == (0.0, 1.0)
-        else model.unconstrain(model.describe(placed, 1 / unit, -zero / unit), size)
+        else model.unconstrain(model.constrain(placed, 1 / unit, -zero / unit), size)
     )
     steep = np.abs(model.slope_sign(counted)) > STEEPEST
     if (steep & ~np.isnan(found).all(axis=1)).any():

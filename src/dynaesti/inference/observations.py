@@ -176,7 +176,7 @@ def rough_scale(observations: Observations) -> tuple[float, float]:
     rough = [
         values
         for part, _ in emission_blocks(observations.emissions)
-        if (values := part.rough(observations.link)) is not None
+        if (values := part.initial_latent(observations.link)) is not None
     ]
     if not rough:
         return 0.0, 1.0

@@ -334,7 +334,7 @@ def tabulate(
 
     And each emission's row.
     """
-    first = emissions.distinct()
+    first = emissions.unique_index()
     if first is None:
         return None
     leaders, row = np.unique(first, return_inverse=True)

@@ -2,10 +2,10 @@
 
 A kernel owns its hyper-parameters: numbers, or words that say how to learn them.
 
-A leaf has covariance weight · amplitude² · correlation(s, t). Sums are tuples of leaves side by
-side; scaling a kernel scales its weights, so `0.5 * Level() + 0.5 * RBF()` has total variance 1.
-The nugget is variance (relative to the leaf's) that belongs to each instant alone: it widens what
-an emission sees of the curve and is no part of the curve.
+A simple kernel has covariance weight · amplitude² · correlation(s, t). A sum has a tuple of simple
+kernels, its summands; scaling a kernel scales their weights, so `0.5 * Level() + 0.5 * RBF()` has
+total variance 1. The nugget is variance (relative to the summand's) of each instant alone: it is
+added to what an emission sees of the curve and is no part of the curve.
 """
 
 from __future__ import annotations
@@ -22,9 +22,8 @@ from dynaesti.errors import InputError
 
 Method: TypeAlias = Literal["learn", "evidence", "loo", "cv"]
 Bandwidth: TypeAlias = float | Method
-Amplitude: TypeAlias = (
-    float | Literal["learn"] | None
-)  # None: 1 where unit variance is a fair prior, else learned
+# None: 1 where unit variance is a fair prior, else learned
+Amplitude: TypeAlias = float | Literal["learn"] | None
 METHODS: tuple[Method, ...] = ("learn", "evidence", "loo", "cv")
 # a nugget for rounding's sake only: sharper emissions than 1e-5 of the amplitude would cost all
 # digits of their cavities
@@ -34,12 +33,26 @@ SQRT5 = float(np.sqrt(5.0))
 
 
 class Kernel(ABC):
-    """What can be added, scaled and asked for covariances."""
+    """Base class of covariance kernels: they can be added, scaled and evaluated.
+
+    ``k1 + k2`` is the kernel of a sum of independent curves; ``0.5 * k`` has half the variance.
+
+    Examples
+    --------
+    A constant of variance 0.5 plus a smooth curve of variance 0.5:
+
+    >>> import dynaesti as dy
+    >>> kernel = 0.5 * dy.Level() + 0.5 * dy.RBF(bandwidth=2.0)
+    >>> float(kernel.cov(0.0, 0.0))
+    1.0
+    >>> round(float(kernel.cov(0.0, 2.0)), 3)
+    0.803
+    """
 
     @property
     @abstractmethod
     def summands(self) -> tuple[BaseKernel, ...]:
-        """The simple kernels whose sum this is."""
+        """The simple kernels whose sum this kernel is."""
 
     def __add__(self, other: Kernel) -> Kernel:
         if not isinstance(other, Kernel):
@@ -55,21 +68,37 @@ class Kernel(ABC):
     __rmul__ = __mul__
 
     def cov(self, s: Array, t: Array) -> Array:
-        """Covariance of the curve between times s and t, which broadcast."""
+        """Covariance of the curve between times s and t.
+
+        Parameters
+        ----------
+        s, t : float or array
+            Times, which broadcast. Bandwidths are in the same unit.
+
+        Returns
+        -------
+        array of the broadcast shape
+            Covariances, without the nugget.
+
+        Raises
+        ------
+        InputError
+            If a hyper-parameter is still to be learned.
+        """
         return sum(
             (summand.variance * summand.correlation(s, t) for summand in self.summands),
             np.zeros(()),
         )
 
     def cov_slope(self, s: Array, t: Array) -> Array:
-        """Covariance of the curve's slope at s with its value at t."""
+        """Covariance of the curve's time derivative at s with its value at t, which broadcast."""
         return sum(
             (summand.variance * summand.correlation_ds(s, t) for summand in self.summands),
             np.zeros(()),
         )
 
     def cov_slopes(self, s: Array, t: Array) -> Array:
-        """Covariance of the slopes at s and t."""
+        """Covariance of the curve's time derivatives at s and t, which broadcast."""
         return sum(
             (summand.variance * summand.correlation_dsdt(s, t) for summand in self.summands),
             np.zeros(()),
@@ -77,7 +106,7 @@ class Kernel(ABC):
 
     @property
     def nugget_variance(self) -> float:
-        """The nugget: variance of each instant alone. A constant curve has none."""
+        """Nugget: independent variance at each instant, 0 for a constant curve."""
         return (
             0.0
             if self.static
@@ -86,31 +115,42 @@ class Kernel(ABC):
 
     @property
     def static(self) -> bool:
-        """Whether the curve is one constant."""
+        """Whether the curve is constant in time."""
         return all(summand.constant for summand in self.summands)
 
     @property
     def low_rank(self) -> bool:
-        """Whether a few features carry it."""
+        """Whether every summand has a finite basis, so that weight space can be used."""
         return all(summand.has_finite_basis for summand in self.summands)
 
-    def place(self, first: float, last: float) -> Kernel:
-        """The kernel with what depends on the data's span filled in."""
+    def anchored(self, first: float, last: float) -> Kernel:
+        """The kernel with what depends on the data's time span filled in.
+
+        Parameters
+        ----------
+        first, last : float
+            First and last time of the data.
+
+        Returns
+        -------
+        Kernel
+            The kernel with origins of random walks, and centres and reaches of trends.
+        """
         return as_kernel(tuple(summand.anchored_summand(first, last) for summand in self.summands))
 
     def describe(self) -> str:
-        """The kernel in words."""
+        """Names and hyper-parameters of the summands, as text."""
         return " + ".join(summand.describe_summand() for summand in self.summands)
 
 
 def as_kernel(summands: tuple[BaseKernel, ...]) -> Kernel:
-    """One leaf as itself, several as their sum."""
+    """The only summand itself, or several as their sum."""
     return summands[0] if len(summands) == 1 else Sum(summands)
 
 
 @dataclass(frozen=True)
 class Sum(Kernel):
-    """Several kernels added."""
+    """Sum of several simple kernels: the kernel of a sum of independent curves."""
 
     parts: tuple[BaseKernel, ...]
 
@@ -121,8 +161,9 @@ class Sum(Kernel):
 
 @dataclass(frozen=True)
 class BaseKernel(Kernel):
-    """One simple kernel; subclasses name their hyper-parameters first, `weight` comes last and by
-    name.
+    """Base class of simple kernels: covariance weight · amplitude² · correlation(s, t).
+
+    Subclasses have their hyper-parameters as fields; `weight` is given by name.
     """
 
     weight: float = field(default=1.0, kw_only=True)
@@ -131,19 +172,17 @@ class BaseKernel(Kernel):
 
     @property
     def amplitude(self) -> Amplitude:
-        """Standard deviation of the curve, before the weight (each kernel has it as a field of its
-        own).
-        """
+        """Standard deviation of the curve before the weight, a field of every subclass."""
         return None
 
     @property
     def has_finite_basis(self) -> bool:
-        """Whether low-rank features exist."""
+        """Whether a finite set of basis functions represents the kernel."""
         return True
 
     @property
     def relative_nugget(self) -> float:
-        """The nugget, relative to the leaf's variance."""
+        """Nugget relative to the summand's variance."""
         return 0.0
 
     def __post_init__(self) -> None:
@@ -158,53 +197,59 @@ class BaseKernel(Kernel):
 
     @property
     def title(self) -> str:
-        """The kernel's name."""
+        """Name of the kernel, such as "RBF"."""
         return type(self).__name__
 
     @property
     def constant(self) -> bool:
-        """Whether its curves are constants."""
+        """Whether the curve is constant in time."""
         return False
 
     @property
     def variance(self) -> float:
-        """Weight · amplitude²."""
-        return self.weight * (1.0 if self.amplitude is None else self.number("amplitude") ** 2)
+        """Variance of the curve: weight · amplitude²."""
+        return self.weight * (1.0 if self.amplitude is None else self.value_of("amplitude") ** 2)
 
-    def number(self, name: str) -> float:
-        """A hyper-parameter's value; words must have been replaced by candidates before."""
+    def value_of(self, name: str) -> float:
+        """Value of a hyper-parameter that has been set to a number.
+
+        Raises
+        ------
+        InputError
+            If it is still a word, such as "learn", or None.
+        """
         value = getattr(self, name)
         if not isinstance(value, float):
             raise InputError(
                 f"{self.title} {name}: {value!r} is still to be set; give a number to use the "
-                f"kernel by itself"
+                "kernel by itself"
             )
         return value
 
     def describe_summand(self) -> str:
-        """Name and hyper-parameters."""
+        """Name and hyper-parameters, as text."""
         return f"{self.title}(sd {np.sqrt(self.variance):.4g})"
 
     @abstractmethod
     def correlation(self, s: Array, t: Array) -> Array:
-        """Covariance at unit weight and amplitude."""
+        """Covariance between times s and t, which broadcast, at unit weight and amplitude."""
 
     def correlation_ds(self, s: Array, t: Array) -> Array:  # noqa: ARG002
-        """∂/∂s of the correlation."""
+        """Derivative ∂/∂s of the correlation."""
         raise InputError(f"{self.title}: {self.slope_error}")
 
     def correlation_dsdt(self, s: Array, t: Array) -> Array:  # noqa: ARG002
-        """∂²/∂s∂t of the correlation."""
+        """Derivative ∂²/∂s∂t of the correlation."""
         raise InputError(f"{self.title}: {self.slope_error}")
 
     def anchored_summand(self, first: float, last: float) -> BaseKernel:  # noqa: ARG002
-        """The leaf with what depends on the data's span filled in."""
+        """The summand with what depends on the data's time span filled in."""
         return self
 
 
 @dataclass(frozen=True)
 class BandwidthKernel(BaseKernel):
-    """A leaf with a time scale h: a number, inf, or how to choose it."""
+    """Base class of kernels with a bandwidth h: a number, inf, or a word for how to choose it."""
 
     bandwidth: Bandwidth = "learn"
 
@@ -214,7 +259,7 @@ class BandwidthKernel(BaseKernel):
             if self.bandwidth not in METHODS:
                 raise InputError(
                     f"bandwidth: {self.bandwidth!r} is none of {', '.join(METHODS)}, nor a "
-                    f"positive number"
+                    "positive number"
                 )
         else:
             object.__setattr__(
@@ -226,16 +271,38 @@ class BandwidthKernel(BaseKernel):
         return self.bandwidth == np.inf
 
     def scaled(self, s: Array, t: Array) -> Array:
-        """(s − t)/h."""
-        return (s - t) / self.number("bandwidth")
+        """Time differences in bandwidths: (s − t)/h."""
+        return (s - t) / self.value_of("bandwidth")
 
     def describe_summand(self) -> str:
-        return f"{self.title}(sd {np.sqrt(self.variance):.4g}, bandwidth {self.number('bandwidth'):.4g})"
+        bandwidth = self.value_of("bandwidth")
+        return f"{self.title}(sd {np.sqrt(self.variance):.4g}, bandwidth {bandwidth:.4g})"
 
 
 @dataclass(frozen=True)
 class RBF(BandwidthKernel):
-    """exp(−½((s − t)/h)²): the paper's kernel, for smooth curves; nugget 1e-4 as there."""
+    """Radial basis function kernel: exp(−½ ((s − t)/h)²), for infinitely smooth curves.
+
+    Parameters
+    ----------
+    bandwidth : float or {"learn", "evidence", "loo", "cv"}, default "learn"
+        Time scale h, in the unit of the times; inf is a constant curve. "learn" averages over a
+        grid of bandwidths; "evidence", "loo" and "cv" pick the best by log evidence, leave-one-out
+        or cross-validation (single curves only).
+    amplitude : float or "learn", optional
+        Standard deviation of the curve. Default: 1 where that is a fair prior (probabilities,
+        abilities), else learned.
+    nugget : float, default 1e-4
+        Independent variance at each instant, relative to the variance of the curve.
+    weight : float, default 1
+        Factor of the variance, set by scaling the kernel.
+
+    Examples
+    --------
+    >>> import dynaesti as dy
+    >>> round(float(dy.RBF(bandwidth=2.0).cov(0.0, 2.0)), 4)  # exp(−½)
+    0.6065
+    """
 
     bandwidth: Bandwidth = "learn"
     amplitude: Amplitude = None
@@ -256,16 +323,19 @@ class RBF(BandwidthKernel):
 
     def correlation_ds(self, s: Array, t: Array) -> Array:
         d = self.scaled(s, t)
-        return -d / self.number("bandwidth") * np.exp(-0.5 * d**2)
+        return -d / self.value_of("bandwidth") * np.exp(-0.5 * d**2)
 
     def correlation_dsdt(self, s: Array, t: Array) -> Array:
         d = self.scaled(s, t)
-        return (1 - d**2) / self.number("bandwidth") ** 2 * np.exp(-0.5 * d**2)
+        return (1 - d**2) / self.value_of("bandwidth") ** 2 * np.exp(-0.5 * d**2)
 
 
 @dataclass(frozen=True)
 class Matern(BandwidthKernel):
-    """Kernels of half-integer smoothness: exact in state space at a cost linear in the data."""
+    """Base class of Matérn kernels of half-integer order.
+
+    They are exact in state space, at a cost linear in the number of times.
+    """
 
     bandwidth: Bandwidth = "learn"
     amplitude: Amplitude = None
@@ -284,7 +354,28 @@ class Matern(BandwidthKernel):
 
 @dataclass(frozen=True)
 class Matern12(Matern):
-    """exp(−|s − t|/h): continuous, nowhere smooth (Ornstein–Uhlenbeck)."""
+    """Matérn ½ kernel: exp(−|s − t|/h), for continuous curves that are nowhere differentiable.
+
+    It is the covariance of the Ornstein–Uhlenbeck process.
+
+    Parameters
+    ----------
+    bandwidth : float or {"learn", "evidence", "loo", "cv"}, default "learn"
+        Time scale h, in the unit of the times; inf is a constant curve. "learn" averages over a
+        grid of bandwidths; "evidence", "loo" and "cv" pick the best by log evidence, leave-one-out
+        or cross-validation (single curves only).
+    amplitude : float or "learn", optional
+        Standard deviation of the curve. Default: 1 where that is a fair prior (probabilities,
+        abilities), else learned.
+    weight : float, default 1
+        Factor of the variance, set by scaling the kernel.
+
+    Examples
+    --------
+    >>> import dynaesti as dy
+    >>> round(float(dy.Matern12(bandwidth=2.0).cov(0.0, 2.0)), 4)  # exp(−1)
+    0.3679
+    """
 
     order = 1
     rate = 1.0
@@ -295,7 +386,26 @@ class Matern12(Matern):
 
 @dataclass(frozen=True)
 class Matern32(Matern):
-    """(1 + r)e⁻ʳ with r = √3|s − t|/h: one derivative."""
+    """Matérn 3/2 kernel: (1 + r) e⁻ʳ with r = √3 |s − t|/h, for curves with one derivative.
+
+    Parameters
+    ----------
+    bandwidth : float or {"learn", "evidence", "loo", "cv"}, default "learn"
+        Time scale h, in the unit of the times; inf is a constant curve. "learn" averages over a
+        grid of bandwidths; "evidence", "loo" and "cv" pick the best by log evidence, leave-one-out
+        or cross-validation (single curves only).
+    amplitude : float or "learn", optional
+        Standard deviation of the curve. Default: 1 where that is a fair prior (probabilities,
+        abilities), else learned.
+    weight : float, default 1
+        Factor of the variance, set by scaling the kernel.
+
+    Examples
+    --------
+    >>> import dynaesti as dy
+    >>> round(float(dy.Matern32(bandwidth=2.0).cov(0.0, 2.0)), 4)
+    0.4834
+    """
 
     order = 2
     rate = SQRT3
@@ -306,16 +416,35 @@ class Matern32(Matern):
 
     def correlation_ds(self, s: Array, t: Array) -> Array:
         d = self.scaled(s, t)
-        return -3 * d / self.number("bandwidth") * np.exp(-SQRT3 * np.abs(d))
+        return -3 * d / self.value_of("bandwidth") * np.exp(-SQRT3 * np.abs(d))
 
     def correlation_dsdt(self, s: Array, t: Array) -> Array:
         r = SQRT3 * np.abs(self.scaled(s, t))
-        return 3 / self.number("bandwidth") ** 2 * (1 - r) * np.exp(-r)
+        return 3 / self.value_of("bandwidth") ** 2 * (1 - r) * np.exp(-r)
 
 
 @dataclass(frozen=True)
 class Matern52(Matern):
-    """(1 + r + r²/3)e⁻ʳ with r = √5|s − t|/h: two derivatives."""
+    """Matérn 5/2 kernel: (1 + r + r²/3) e⁻ʳ with r = √5 |s − t|/h; two derivatives.
+
+    Parameters
+    ----------
+    bandwidth : float or {"learn", "evidence", "loo", "cv"}, default "learn"
+        Time scale h, in the unit of the times; inf is a constant curve. "learn" averages over a
+        grid of bandwidths; "evidence", "loo" and "cv" pick the best by log evidence, leave-one-out
+        or cross-validation (single curves only).
+    amplitude : float or "learn", optional
+        Standard deviation of the curve. Default: 1 where that is a fair prior (probabilities,
+        abilities), else learned.
+    weight : float, default 1
+        Factor of the variance, set by scaling the kernel.
+
+    Examples
+    --------
+    >>> import dynaesti as dy
+    >>> round(float(dy.Matern52(bandwidth=2.0).cov(0.0, 2.0)), 4)
+    0.524
+    """
 
     order = 3
     rate = SQRT5
@@ -327,28 +456,48 @@ class Matern52(Matern):
     def correlation_ds(self, s: Array, t: Array) -> Array:
         d = self.scaled(s, t)
         r = SQRT5 * np.abs(d)
-        return -5 / 3 * d / self.number("bandwidth") * (1 + r) * np.exp(-r)
+        return -5 / 3 * d / self.value_of("bandwidth") * (1 + r) * np.exp(-r)
 
     def correlation_dsdt(self, s: Array, t: Array) -> Array:
         r = SQRT5 * np.abs(self.scaled(s, t))
-        return 5 / 3 / self.number("bandwidth") ** 2 * (1 + r - r**2) * np.exp(-r)
+        return 5 / 3 / self.value_of("bandwidth") ** 2 * (1 + r - r**2) * np.exp(-r)
 
 
 @dataclass(frozen=True)
 class Wiener(BandwidthKernel):
-    """A random walk from the first observation on.
+    """Random walk from an origin on: start² + min(s − origin, t − origin)/h, times amplitude².
 
-    Variance start² there, amplitude² more with each bandwidth of time.
+    Its variance is (start · amplitude)² at the origin, the first observation, and amplitude² more
+    after each bandwidth of time. Before the origin the curve is constant.
 
-    `start` is relative to the amplitude. Before the first observation the curve is constant.
+    Parameters
+    ----------
+    bandwidth : float or {"learn", "evidence", "loo", "cv"}, default "learn"
+        Time h in which the variance grows by amplitude², in the unit of the times. The words
+        choose it as for `RBF`.
+    amplitude : float or "learn", optional
+        Standard deviation of the change over one bandwidth. Default: 1 where that is a fair prior
+        (probabilities, abilities), else learned.
+    start : float, default 1
+        Standard deviation at the origin, relative to the amplitude.
+    origin : float, optional
+        Time at which the walk begins. Default: the first time of the data, filled in by the fit on
+        its own time axis.
+    weight : float, default 1
+        Factor of the variance, set by scaling the kernel.
+
+    Examples
+    --------
+    >>> import dynaesti as dy
+    >>> walk = dy.Wiener(bandwidth=2.0).anchored(0.0, 10.0)
+    >>> float(walk.cov(0.0, 0.0)), float(walk.cov(4.0, 4.0))
+    (1.0, 3.0)
     """
 
     bandwidth: Bandwidth = "learn"
     amplitude: Amplitude = None
     start: float = 1.0
-    origin: float | None = field(
-        default=None, kw_only=True
-    )  # filled in by the fit, on its own time axis
+    origin: float | None = field(default=None, kw_only=True)
 
     order: ClassVar[int] = 1
 
@@ -368,8 +517,8 @@ class Wiener(BandwidthKernel):
         return ROUNDING_NUGGET
 
     def elapsed(self, t: Array) -> Array:
-        """Variance gathered since the origin."""
-        return np.maximum(t - self.number("origin"), 0.0) / self.number("bandwidth")
+        """Bandwidths of time since the origin, 0 before it: the variance gained."""
+        return np.maximum(t - self.value_of("origin"), 0.0) / self.value_of("bandwidth")
 
     def correlation(self, s: Array, t: Array) -> Array:
         return self.start**2 + np.minimum(self.elapsed(s), self.elapsed(t))
@@ -381,7 +530,22 @@ class Wiener(BandwidthKernel):
 
 @dataclass(frozen=True)
 class Level(BaseKernel):
-    """One constant for all times."""
+    """Constant kernel: covariance 1 between all times, for a level that does not change.
+
+    Parameters
+    ----------
+    amplitude : float or "learn", optional
+        Standard deviation of the constant. Default: 1 where that is a fair prior (probabilities,
+        abilities), else learned.
+    weight : float, default 1
+        Factor of the variance, set by scaling the kernel.
+
+    Examples
+    --------
+    >>> import dynaesti as dy
+    >>> float(dy.Level(amplitude=2.0).cov(0.0, 100.0))
+    4.0
+    """
 
     amplitude: Amplitude = None
 
@@ -400,14 +564,32 @@ class Level(BaseKernel):
 
 @dataclass(frozen=True)
 class Trend(BaseKernel):
-    """A straight line through 0 in the middle of the data's span, with standard deviation
-    `amplitude` at its ends.
+    """Straight line: ((s − centre)/reach) · ((t − centre)/reach), 0 in the middle of the data.
+
+    Parameters
+    ----------
+    amplitude : float or "learn", optional
+        Standard deviation of the line at the first and the last time of the data. Default: 1 where
+        that is a fair prior (probabilities, abilities), else learned.
+    centre : float, optional
+        Time at which the line is 0. Default: the middle of the data, filled in by the fit on its
+        own time axis.
+    reach : float, optional
+        Time from the centre to where the standard deviation is `amplitude`. Default: half the
+        length of the data, filled in with `centre`.
+    weight : float, default 1
+        Factor of the variance, set by scaling the kernel.
+
+    Examples
+    --------
+    >>> import dynaesti as dy
+    >>> line = dy.Trend().anchored(0.0, 10.0)
+    >>> float(line.cov(0.0, 10.0)), float(line.cov(5.0, 5.0))
+    (-1.0, 0.0)
     """
 
     amplitude: Amplitude = None
-    centre: float | None = field(
-        default=None, kw_only=True
-    )  # filled in by the fit, on its own time axis
+    centre: float | None = field(default=None, kw_only=True)
     reach: float | None = field(default=None, kw_only=True)
 
     def anchored_summand(self, first: float, last: float) -> BaseKernel:
@@ -421,24 +603,42 @@ class Trend(BaseKernel):
         return ROUNDING_NUGGET
 
     def line(self, t: Array) -> Array:
-        """The line's value at each time for unit amplitude."""
-        return (t - self.number("centre")) / self.number("reach")
+        """Value of the line of slope 1/reach at times t."""
+        return (t - self.value_of("centre")) / self.value_of("reach")
 
     def correlation(self, s: Array, t: Array) -> Array:
         return self.line(s) * self.line(t)
 
     def correlation_ds(self, s: Array, t: Array) -> Array:
-        return np.broadcast_to(self.line(t) / self.number("reach"), np.broadcast(s, t).shape)
+        return np.broadcast_to(self.line(t) / self.value_of("reach"), np.broadcast(s, t).shape)
 
     def correlation_dsdt(self, s: Array, t: Array) -> Array:
-        return np.full(np.broadcast(s, t).shape, self.number("reach") ** -2.0)
+        return np.full(np.broadcast(s, t).shape, self.value_of("reach") ** -2.0)
 
 
 @dataclass(frozen=True)
 class Periodic(BandwidthKernel):
-    """exp(−2 sin²(π(s − t)/period)/h²).
+    """Periodic kernel: exp(−2 sin²(π (s − t)/period)/h²), for curves that repeat each period.
 
-    Repeats each period; the bandwidth h counts within it (1 is one slow wave).
+    Parameters
+    ----------
+    period : float
+        Length of a period, in the unit of the times.
+    bandwidth : float or {"learn", "evidence", "loo", "cv"}, default 1
+        Smoothness h within a period, without unit: 1 is about one slow wave, smaller values allow
+        faster changes. The words choose it as for `RBF`.
+    amplitude : float or "learn", optional
+        Standard deviation of the curve. Default: 1 where that is a fair prior (probabilities,
+        abilities), else learned.
+    weight : float, default 1
+        Factor of the variance, set by scaling the kernel.
+
+    Examples
+    --------
+    >>> import dynaesti as dy
+    >>> week = dy.Periodic(period=7.0)
+    >>> round(float(week.cov(0.0, 7.0)), 3), round(float(week.cov(0.0, 3.5)), 3)
+    (1.0, 0.135)
     """
 
     period: float = 1.0
@@ -463,20 +663,21 @@ class Periodic(BandwidthKernel):
         self.__post_init__()
 
     def _phase(self, s: Array, t: Array) -> Array:
+        """Time difference as an angle."""
         return 2 * np.pi * (s - t) / self.period
 
     def correlation(self, s: Array, t: Array) -> Array:
-        return np.exp((np.cos(self._phase(s, t)) - 1) / self.number("bandwidth") ** 2)
+        return np.exp((np.cos(self._phase(s, t)) - 1) / self.value_of("bandwidth") ** 2)
 
     def correlation_ds(self, s: Array, t: Array) -> Array:
-        pull = 2 * np.pi / self.period / self.number("bandwidth") ** 2
-        return -pull * np.sin(self._phase(s, t)) * self.correlation(s, t)
+        rate = 2 * np.pi / self.period / self.value_of("bandwidth") ** 2
+        return -rate * np.sin(self._phase(s, t)) * self.correlation(s, t)
 
     def correlation_dsdt(self, s: Array, t: Array) -> Array:
-        pull = 2 * np.pi / self.period / self.number("bandwidth") ** 2
+        rate = 2 * np.pi / self.period / self.value_of("bandwidth") ** 2
         phase = self._phase(s, t)
         return (
-            pull * 2 * np.pi / self.period * np.cos(phase) - (pull * np.sin(phase)) ** 2
+            rate * 2 * np.pi / self.period * np.cos(phase) - (rate * np.sin(phase)) ** 2
         ) * self.correlation(s, t)
 
 
@@ -493,17 +694,17 @@ DEFAULT_KERNEL = "level+matern32"  # on evidence: see docs/kernels.md
 
 
 def named_kernel(name: str) -> Kernel:
-    """A prior of abilities by its name."""
+    """Kernel of abilities by its name, one of `NAMED_KERNELS` in any case."""
     if name.lower() not in NAMED_KERNELS:
         raise InputError(
             f"kernel: no kernel is called {name!r}; there are {', '.join(NAMED_KERNELS)}, or give "
-            f"one such as Level() + RBF()"
+            "one such as Level() + RBF()"
         )
     return NAMED_KERNELS[name.lower()]()
 
 
 def kernel_header(kernel: Kernel) -> list[Header]:
-    """Leaf by leaf: name and hyper-parameters."""
+    """Name and hyper-parameters of each summand, as they are saved."""
     return [
         {"kernel": summand.title, **{f.name: getattr(summand, f.name) for f in fields(summand)}}
         for summand in kernel.summands
@@ -511,7 +712,7 @@ def kernel_header(kernel: Kernel) -> list[Header]:
 
 
 def read_kernel(summands: list[Header]) -> Kernel:
-    """The kernel again: all that it owns is numbers by now."""
+    """Kernel from `kernel_header`, with hyper-parameters that are numbers or None."""
     kernel = as_kernel(
         tuple(
             KERNELS[summand["kernel"]](**{k: v for k, v in summand.items() if k != "kernel"})

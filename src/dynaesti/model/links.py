@@ -1,5 +1,6 @@
-"""Monotone scales between the latent curve x(t), a Gaussian process, and the curve y(t) that
-emissions see.
+"""Links: monotone maps between the latent curve x(t), a Gaussian process, and the curve y(t).
+
+Emissions see y(t), and results are reported as y(t).
 """
 
 from collections.abc import Callable
@@ -19,38 +20,47 @@ UNIT = "numbers between 0 and 1"
 
 
 class Link:
-    """y = value(x), increasing.
+    """Base class of links: y = value(x), x = latent(y), strictly monotone.
 
-    X = latent(y). The logarithms keep their digits where y rounds to 0 or 1.
+    The logarithms keep their digits where y rounds to 0 or 1.
+
+    Attributes
+    ----------
+    name : str
+        Name by which the link is chosen, and under which it is saved.
+    range : str
+        Values that y can take: `REAL`, `POSITIVE` or `UNIT`.
+    sign : int
+        1 for an increasing link, −1 for a decreasing pair of functions.
     """
 
     name: str
     range: str
-    sign: int = 1  # -1 for a decreasing pair of functions
+    sign: int = 1
 
     def value(self, x: Array) -> Array:
-        """Latent to the link's scale."""
+        """Value y on the link's scale from latent x."""
         raise NotImplementedError
 
     def latent(self, y: Array) -> Array:
-        """The link's scale to latent."""
+        """Latent x from the value y on the link's scale: the inverse of `value`."""
         raise NotImplementedError
 
     def slope(self, x: Array) -> Array:
-        """dy/dx."""
+        """Derivative dy/dx at latent x."""
         raise NotImplementedError
 
     def log_value(self, x: Array) -> Array:
-        """Log y."""
+        """Logarithm of y."""
         return np.log(self.value(x))
 
     def log_complement(self, x: Array) -> Array:
-        """log(1 − y)."""
+        """Logarithm of 1 − y, for links into (0, 1)."""
         return np.log1p(-self.value(x))
 
 
 class Identity(Link):
-    """The curve is the Gaussian process itself."""
+    """Identity link y = x: the curve is the Gaussian process itself."""
 
     name = "identity"
     range = REAL
@@ -66,7 +76,7 @@ class Identity(Link):
 
 
 class Probit(Link):
-    """y = Φ(x): a standard normal x makes y uniform on (0, 1), the paper's bounded case."""
+    """Probit link y = Φ(x): a standard normal x makes y uniform on (0, 1)."""
 
     name = "probit"
     range = UNIT
@@ -88,7 +98,7 @@ class Probit(Link):
 
 
 class Logit(Link):
-    """y = 1/(1 + e⁻ˣ)."""
+    """Logit link y = 1/(1 + e⁻ˣ), for probabilities."""
 
     name = "logit"
     range = UNIT
@@ -110,7 +120,7 @@ class Logit(Link):
 
 
 class Log(Link):
-    """y = eˣ, for rates."""
+    """Log link y = eˣ, for positive rates."""
 
     name = "log"
     range = POSITIVE
@@ -129,7 +139,20 @@ class Log(Link):
 
 
 class CustomLink(Link):
-    """A user's monotone pair of functions: value (latent → scale) and latent (scale → latent)."""
+    """Link from a user's pair of functions, which are inverse to each other.
+
+    Parameters
+    ----------
+    value : callable
+        Latent x → y, on arrays; strictly monotone between −4 and 4.
+    latent : callable
+        y → latent x, on arrays; the inverse of `value`.
+
+    Raises
+    ------
+    InputError
+        If a function fails, `value` is not monotone, or `latent` does not undo it.
+    """
 
     name = "custom"
 
@@ -174,7 +197,7 @@ BUILT_IN: dict[str, Link] = {link.name: link for link in (Identity(), Probit(), 
 
 
 def as_link(link: Any) -> Link:
-    """A link from its name, a pair of functions (latent → scale, scale → latent), or a Link."""
+    """Link from its name, a pair of functions (latent → scale, scale → latent), or a Link."""
     if isinstance(link, Link):
         return link
     if isinstance(link, str) and link in BUILT_IN:
@@ -183,15 +206,20 @@ def as_link(link: Any) -> Link:
         return CustomLink(*link)
     raise InputError(
         f"link: {link!r} is none of {', '.join(BUILT_IN)} nor a pair of functions (latent → "
-        f"scale, scale → latent)"
+        "scale, scale → latent)"
     )
 
 
 @dataclass(frozen=True)
 class LinkedPoints:
-    """Latent points seen through a link.
+    """Latent points seen through a link, in every form that emission families compute with.
 
-    Each emission family takes the form it computes best with.
+    Parameters
+    ----------
+    x : array
+        Latent values.
+    link : Link
+        The link.
     """
 
     x: Array
@@ -199,15 +227,15 @@ class LinkedPoints:
 
     @cached_property
     def y(self) -> Array:
-        """The value on the link's scale."""
+        """Values on the link's scale."""
         return self.link.value(self.x)
 
     @cached_property
     def log(self) -> Array:
-        """Log y."""
+        """Logarithm of y."""
         return self.link.log_value(self.x)
 
     @cached_property
     def log_complement(self) -> Array:
-        """log(1 − y)."""
+        """Logarithm of 1 − y, for links into (0, 1)."""
         return self.link.log_complement(self.x)

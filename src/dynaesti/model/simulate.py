@@ -1,7 +1,4 @@
-"""Data drawn from the model, for checks and power studies.
-
-Tests of any item models, curves of the prior.
-"""
+"""Data drawn from the model, for checks and power studies: responses to items, and curves."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -16,22 +13,52 @@ from dynaesti.model.items.registry import item_model
 
 
 def curves(times: npt.ArrayLike, bandwidth: float, size: int, seed: Any = 0) -> Array:
-    """Ability curves of unit variance drawn from the RBF prior: (size, times)."""
+    """Draw ability curves of mean 0 and variance 1 from the RBF prior.
+
+    Parameters
+    ----------
+    times : array (n_times,)
+        Times at which the curves are drawn.
+    bandwidth : float
+        Bandwidth of the RBF kernel, in the unit of the times.
+    size : int
+        Number of curves.
+    seed : int or numpy.random.Generator, default 0
+        Seed or source of randomness.
+
+    Returns
+    -------
+    array (size, n_times)
+        The curves.
+
+    Examples
+    --------
+    >>> import dynaesti as dy
+    >>> dy.simulate.curves([0.0, 1.0, 2.0], bandwidth=1.0, size=5).shape
+    (5, 3)
+    """
     t = np.asarray(times, dtype=np.float64)
     root = symmetric_root(np.exp(-0.5 * ((t[:, None] - t) / bandwidth) ** 2))
     return np.asarray(as_rng(seed).standard_normal((size, t.size)) @ root)
 
 
 ORDERED = 4  # categories of drawn items that have several
-WIDTH = 0.5  # of the weak priors, from which drawn items come
-GRID = 241
+PRIOR_FRACTION = 0.5  # sd of drawn items' parameters, relative to the weak priors'
+GRID = 241  # times at which abilities are drawn
 
 
 @dataclass(frozen=True)
 class SimulatedResponses:
-    """Answers drawn from the model as columns, and the truth behind them.
+    """Responses drawn from the model, and the truth behind them.
 
-    The items' parameters, everyone's ability at each answer.
+    Parameters
+    ----------
+    table : dict of str to array (n_responses,)
+        Columns "id", "item", "resp" and "date", which `DynAEsti.fit` takes.
+    items : dict of str to array (n_items,)
+        Column "item" and the true item parameters.
+    abilities : dict of str to array (n_responses,)
+        Columns "id", "date" and the true "ability" at each response.
     """
 
     table: dict[str, Any]
@@ -51,11 +78,47 @@ def responses(
     growth: float = 0.0,
     seed: Any = 0,
 ) -> SimulatedResponses:
-    """Answers at irregular times by people whose ability is a level plus an RBF curve of total
-    variance 1, and may grow with time.
+    """Draw responses of people whose ability changes with time.
 
-    `level` is the share of the variance that stays with a person; `growth` everybody's rise over
-    the span, centred.
+    Ability is a constant of variance `level` plus an RBF curve of variance 1 − `level`, plus a
+    straight line that is the same for all. Times are uniform over the span, items are chosen at
+    random, and item parameters come from the weak priors at half their width.
+
+    Parameters
+    ----------
+    people, items, per_person : int, default 200, 40, 60
+        Number of people, of items, and of responses of each person.
+    model : str, default "2PL"
+        Item model by its name; models with several categories have 4.
+    span : float, default 100
+        Length of time; times run from 0 to `span`.
+    bandwidth : float, default 25
+        Bandwidth of the RBF curve, in the same unit.
+    level : float, default 0.5
+        Fraction of the variance that is constant in time, between 0 and 1.
+    growth : float, default 0
+        Everybody's rise over the span, from −growth/2 to growth/2.
+    seed : int or numpy.random.Generator, default 0
+        Seed or source of randomness.
+
+    Returns
+    -------
+    SimulatedResponses
+        The table of responses, the true items and the true abilities.
+
+    Raises
+    ------
+    InputError
+        If a number is out of range or there is no such model.
+
+    Examples
+    --------
+    >>> import dynaesti as dy
+    >>> drawn = dy.simulate.responses(people=3, items=5, per_person=4)
+    >>> list(drawn.table)
+    ['id', 'item', 'resp', 'date']
+    >>> drawn.table["resp"].size, drawn.items["b"].size
+    (12, 5)
     """
     rng = as_rng(seed)
     n = whole_number(people, "people", 1)
@@ -68,7 +131,7 @@ def responses(
     theta = np.array([np.interp(t[k], world.grid, ability[k]) for k in range(n)]).ravel()
     u = world.parameters(rng)
     item = rng.integers(0, world.items, theta.size)
-    resp = _responses(world.model, u, item, theta, rng)
+    resp = world.model.draw(u[item], theta, rng)
     table = {
         "id": np.repeat(numbered_labels("p", n), count),
         "item": world.names[item],
@@ -81,13 +144,23 @@ def responses(
 
 
 def numbered_labels(letter: str, count: int) -> npt.NDArray[np.str_]:
-    """Names p000, p001, …, which sort as they count."""
+    """Names such as p000, p001, … with leading zeros, so that they sort by number."""
     return np.array([f"{letter}{k:0{len(str(count - 1))}d}" for k in range(count)])
 
 
 @dataclass(frozen=True)
 class SimulationModel:
-    """Where answers are drawn: the items' model, and how abilities move."""
+    """The model that responses are drawn from.
+
+    Parameters
+    ----------
+    model : ItemModel
+        Model of all items.
+    items : int
+        Number of items.
+    span, bandwidth, level, growth : float
+        How abilities change with time, see `responses`.
+    """
 
     model: ItemModel
     items: int
@@ -97,54 +170,66 @@ class SimulationModel:
     growth: float
 
     def __post_init__(self) -> None:
-        positive_number(self.span, "span"), positive_number(self.bandwidth, "bandwidth")
+        positive_number(self.span, "span")
+        positive_number(self.bandwidth, "bandwidth")
         if not 0 <= self.level <= 1:
-            raise InputError(f"level: expected a share between 0 and 1, got {self.level!r}")
+            raise InputError(f"level: expected a fraction between 0 and 1, got {self.level!r}")
 
     @property
     def grid(self) -> Array:
-        """Times at which abilities are drawn; between them they are straight."""
+        """Times at which abilities are drawn; between them they are interpolated."""
         return np.linspace(0.0, self.span, GRID)
 
     @property
     def categories(self) -> int:
-        """Categories of the items."""
+        """Number of categories of each item."""
         return 2 if self.model.binary else ORDERED
 
     @property
     def names(self) -> npt.NDArray[np.str_]:
-        """The items' names."""
+        """Names of the items."""
         return numbered_labels("i", self.items)
 
     def abilities(self, people: int, rng: np.random.Generator) -> Array:
-        """Ability curves on the grid: (people, times)."""
-        moving = curves(self.grid, self.bandwidth, people, rng)
+        """Draw ability curves on the grid: (people, n_grid)."""
+        changing = curves(self.grid, self.bandwidth, people, rng)
         return np.asarray(
             np.sqrt(self.level) * rng.standard_normal((people, 1))
-            + np.sqrt(1 - self.level) * moving
+            + np.sqrt(1 - self.level) * changing
             + self.growth * (self.grid / self.span - 0.5)
         )
 
     def parameters(self, rng: np.random.Generator) -> Array:
-        """The items' parameters, unconstrained: (items, parameters)."""
+        """Draw unconstrained item parameters: (n_items, n_parameters)."""
         weak = self.model.priors(self.categories)
-        spread = WIDTH * np.minimum(
-            [w.sd for w in weak], 2.0
-        )  # amounts have priors as wide as any unit needs
+        # amounts have priors as wide as any unit needs
+        spread = PRIOR_FRACTION * np.minimum([w.sd for w in weak], 2.0)
         return np.asarray(
             np.array([w.mean for w in weak]) + spread * rng.standard_normal((self.items, len(weak)))
         )
 
     def described(self, u: Array) -> dict[str, Any]:
-        """The items' table."""
-        return {"item": self.names, **self.model.describe(u)}
+        """Reported parameters of the items by name, with a column "item"."""
+        return {"item": self.names, **self.model.constrain(u)}
 
     def answers(
         self, u: Array, counts: Ints, rng: np.random.Generator
     ) -> tuple[Ints, Ints, Array, Array, Array]:
-        """Answers of new people with so many each.
+        """Draw responses of new people.
 
-        (person, item, response, time, ability), sorted by person and time.
+        Parameters
+        ----------
+        u : array (n_items, n_parameters)
+            Unconstrained item parameters.
+        counts : int array (n_people,)
+            Number of responses of each person.
+        rng : numpy.random.Generator
+            Source of randomness.
+
+        Returns
+        -------
+        person, item, response, time, ability : array (n_responses,)
+            Sorted by person and time.
         """
         ability = self.abilities(counts.size, rng)
         grid = self.grid
@@ -152,27 +237,8 @@ class SimulationModel:
         t = rng.uniform(0.0, self.span, person.size)
         order = np.lexsort((t, person))
         t = t[order]
-        place = np.minimum((t / self.span * (GRID - 1)).astype(np.int64), GRID - 2)
-        part = (t - grid[place]) / (grid[1] - grid[0])
-        theta = (1 - part) * ability[person, place] + part * ability[person, place + 1]
+        below = np.minimum((t / self.span * (GRID - 1)).astype(np.int64), GRID - 2)
+        part = (t - grid[below]) / (grid[1] - grid[0])
+        theta = (1 - part) * ability[person, below] + part * ability[person, below + 1]
         item = rng.integers(0, self.items, person.size)
-        return person, item, _responses(self.model, u, item, theta, rng), t, theta
-
-
-def _responses(
-    model: ItemModel, u: Array, item: Ints, theta: Array, rng: np.random.Generator
-) -> Array:
-    if model.categorical:
-        p = np.exp(model.rows(u[item], theta[:, None]))[:, :, 0]
-        return np.asarray(
-            (rng.uniform(size=(theta.size, 1)) > p.cumsum(axis=1)[:, :-1]).sum(axis=1),
-            dtype=np.float64,
-        )
-    values = np.zeros((theta.size, 0))
-    mean, var = (f(u[item], theta[:, None], values)[:, 0] for f in (model.expected, model.variance))
-    if model.name == "poisson":
-        return rng.poisson(mean).astype(np.float64)
-    if model.name == "gaussian":
-        return np.asarray(mean + np.sqrt(var) * rng.standard_normal(theta.size))
-    total = mean * (1 - mean) / var - 1
-    return np.clip(rng.beta(mean * total, (1 - mean) * total), 1e-6, 1 - 1e-6)
+        return person, item, self.model.draw(u[item], theta, rng), t, theta

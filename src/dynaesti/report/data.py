@@ -230,7 +230,7 @@ def _response_functions(
     names = []
     amounts = []
     rows = [
-        block.model.rows(block.u, theta)
+        block.model.log_likelihood(block.u, theta)
         if block.model.categorical
         else block.model.expected(block.u, theta, block.values)
         for block in fit.bank.blocks
@@ -295,7 +295,9 @@ def _short(fit: Fit, kernel: Kernel) -> str:
         return kernel.describe()
     total = sum(summand.variance for summand in kernel.summands)
     unit = "" if fit.responses.unit == UNSTATED else f" {fit.responses.unit}"
-    return f"{1 - moving[0].variance / total:.0%} stays, {moving[0].number('bandwidth'):.3g}{unit}"
+    return (
+        f"{1 - moving[0].variance / total:.0%} stays, {moving[0].value_of('bandwidth'):.3g}{unit}"
+    )
 
 
 def _calibration(fit: Fit, static_comparison: StaticComparison | None) -> list[dict[str, Any]]:

@@ -513,7 +513,7 @@ class Curve:
         """
         times = self.grid() if t is None else t
         lower, upper = self.interval(times, level)
-        seen = self.observations.emissions.observed() if self.shown_link is None else None
+        seen = self.observations.emissions.plot_values() if self.shown_link is None else None
         return {
             "time": np.asarray(times),
             "median": self.median(times),
@@ -730,7 +730,7 @@ def _moved_sites(component: GraftedCurve, old: Observations, new: Observations) 
 def _bandwidth(kernel: Kernel) -> float:
     return next(
         (
-            summand.number("bandwidth")
+            summand.value_of("bandwidth")
             for summand in kernel.summands
             if isinstance(summand, BandwidthKernel)
         ),

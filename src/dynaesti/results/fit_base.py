@@ -177,7 +177,7 @@ class FitBase(ABC):
                 if summand.constant or isinstance(summand, Level):
                     stays += weight * summand.variance / total
                 elif isinstance(summand, BandwidthKernel):
-                    scales.append(summand.number("bandwidth"))
+                    scales.append(summand.value_of("bandwidth"))
                     weights.append(weight * summand.variance / total)
         if not scales:
             return {
@@ -254,7 +254,7 @@ class FitBase(ABC):
                 "bound, and the items' unit with it."
             )
         for block, cov in zip(self.bank.blocks, self.covariance or (), strict=False):
-            names = block.model.names(block.size)
+            names = block.model.parameter_names(block.size)
             if "guess" not in names:
                 continue
             k = names.index("guess")

@@ -23,7 +23,7 @@ def standard_errors(block: ItemBlock, cov: Array, scale: Scale) -> dict[str, Arr
     slopes: dict[str, list[Array]] = {}
     for step, unit in moves:
         ahead, behind = (
-            block.told(block.u + sign * step, scale.gain / unit**sign, scale.shift / unit**sign)
+            block.reported(block.u + sign * step, scale.gain / unit**sign, scale.shift / unit**sign)
             for sign in (1, -1)
         )
         for name in ahead:
@@ -50,7 +50,7 @@ def item_columns(
     errors: dict[str, Array] = {}
     for k, block in enumerate(bank.blocks):
         model[block.items] = getattr(block.model, "label", block.model.name)
-        for name, column in block.told(block.u, scale.gain, scale.shift).items():
+        for name, column in block.reported(block.u, scale.gain, scale.shift).items():
             values.setdefault(name, np.full(size, np.nan))[block.items] = column
         if covariance is not None:
             for name, column in standard_errors(block, covariance[k], scale).items():

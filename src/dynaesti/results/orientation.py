@@ -68,4 +68,4 @@ def reflect_scale_covariance(fit: FitBase) -> Array | None:
 def _flip(block: Any) -> Any:
     """+1 for parameters that stay, −1 for those that turn, when the scale is turned round."""
     one = np.ones((1, block.u.shape[1]))
-    return block.model.reversed(one)[0]
+    return block.model.reflected(one)[0]

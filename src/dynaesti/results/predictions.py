@@ -87,7 +87,7 @@ def predict_responses(
                 theta = bank.ability_scale.theta(
                     z.means[c, part][:, None] + z.sds[c, part][:, None] * NODES
                 )
-                basis = block.model.rows(u, theta)
+                basis = block.model.log_likelihood(u, theta)
                 if block.model.categorical:
                     p = np.exp(basis) @ WEIGHTS
                     rows_mean += weight[:, None] * p
@@ -140,7 +140,7 @@ def item_information(bank: ItemBank, z: Array) -> Array:
     out = np.empty((bank.item_count, z.size))
     for block in bank.blocks:
         theta = [bank.ability_scale.theta(z + d) for d in (-step, 0.0, step)]
-        low, mid, high = (block.model.rows(block.u, t) for t in theta)
+        low, mid, high = (block.model.log_likelihood(block.u, t) for t in theta)
         slope = (high - low) / (2 * step)
         if block.model.categorical or isinstance(block.model, CustomItemModel):
             out[block.items] = (np.exp(mid) * slope**2).sum(axis=1)

@@ -80,7 +80,7 @@ def recovery(fit: Fit, truth: Synthetic) -> dict[str, float]:
     mix = fit.marginals(np.repeat(np.arange(people), items), truth.times.ravel())
     return measures(
         truth,
-        np.exp(block.model.rows(block.u, at))[:, 1],
+        np.exp(block.model.log_likelihood(block.u, at))[:, 1],
         mix.quantiles(LEVELS, BUILT_IN["identity"]).reshape(LEVELS.size, people, items),
     )
 
@@ -374,7 +374,7 @@ def _fit_variant(variant: Variant, truth: Synthetic, options: Options) -> dict[s
 def _irf(bank: ItemBank) -> Array:
     block = bank.blocks[0]
     return np.asarray(
-        np.exp(block.model.rows(block.u, bank.ability_scale.theta(ndtri(THETA))))[:, 1]
+        np.exp(block.model.log_likelihood(block.u, bank.ability_scale.theta(ndtri(THETA))))[:, 1]
     )
 
 

@@ -49,7 +49,7 @@ class LineBasis:
         return self.sd * line[:, None]
 
     def slopes(self, t: Array) -> Array:
-        slope = 1 / self.summand.number("reach") if isinstance(self.summand, Trend) else 0.0
+        slope = 1 / self.summand.value_of("reach") if isinstance(self.summand, Trend) else 0.0
         return np.full((t.size, 1), self.sd * slope)
 
 
@@ -58,7 +58,7 @@ class FourierBasis:
 
     def __init__(self, summand: Periodic) -> None:
         self.period = summand.period
-        sharp = summand.number("bandwidth") ** -2
+        sharp = summand.value_of("bandwidth") ** -2
         k = np.arange(int(12 + 8 * np.sqrt(sharp)) + 1)
         power = summand.variance * ive(k, sharp) * np.where(k > 0, 2.0, 1.0)
         keep = power > 1e-12 * summand.variance
@@ -88,7 +88,7 @@ def _cached_points(length: float) -> tuple[Array, Array]:
 def expected_rank(kernel: Kernel, span: float) -> float:
     """Roughly how many features a low-rank kernel takes over a span."""
     return sum(
-        2.0 * span / summand.number("bandwidth") + 6
+        2.0 * span / summand.value_of("bandwidth") + 6
         if isinstance(summand, RBF) and not summand.constant
         else 1
         for summand in kernel.summands
@@ -144,7 +144,7 @@ class RbfBasis:
     """RBF on a span: whitened values at Chebyshev points."""
 
     def __init__(self, summand: RBF, first: float, last: float) -> None:
-        self.h = summand.number("bandwidth")
+        self.h = summand.value_of("bandwidth")
         self.sd = float(np.sqrt(summand.variance))
         length = round_up_length((last - first) / self.h)
         self.origin = 0.5 * (first + last) - 0.5 * length * self.h
@@ -225,7 +225,7 @@ def ragged_features(
     counts = np.diff(starts)
     lengths = np.ones(counts.size)
     scales = [
-        summand.number("bandwidth")
+        summand.value_of("bandwidth")
         for summand in kernel.summands
         if isinstance(summand, RBF) and not summand.constant
     ]

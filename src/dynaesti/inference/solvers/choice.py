@@ -120,13 +120,13 @@ def build_batched_solver(
     )
     if name == "lowrank" and not depends_on_span(kernel):
         return LowRankSolver(*ragged_features(kernel, times, starts, first, last))
-    kernels = [kernel.place(float(a), float(b)) for a, b in zip(first, last, strict=True)]
+    kernels = [kernel.anchored(float(a), float(b)) for a, b in zip(first, last, strict=True)]
     return build_solver(name, kernels, [times[a:b] for a, b in pairwise(starts)])
 
 
 def depends_on_span(kernel: Kernel) -> bool:
     """Whether the kernel depends on where a curve's data lie."""
-    return kernel.place(0.0, 1.0) != kernel
+    return kernel.anchored(0.0, 1.0) != kernel
 
 
 def build_posterior(

@@ -229,11 +229,11 @@ def level_matern32_form(kernel: Kernel) -> LevelMatern32Form | None:
     if (
         len(moving) != 1
         or len(moving) + len(levels) != len(kernel.summands)
-        or not np.isfinite(moving[0].number("bandwidth"))
+        or not np.isfinite(moving[0].value_of("bandwidth"))
     ):
         return None
     return LevelMatern32Form(
-        moving[0].rate / moving[0].number("bandwidth"),
+        moving[0].rate / moving[0].value_of("bandwidth"),
         moving[0].variance,
         float(np.sqrt(sum(summand.variance for summand in levels))),
     )

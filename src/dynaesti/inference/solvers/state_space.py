@@ -242,7 +242,7 @@ def _moving(summand: BaseKernel, instants: Array, gaps: Array) -> _Part:
         start = summand.variance * (summand.start**2 + summand.elapsed(instants[:1]))
         return _Part(np.ones((gaps.size, 1, 1)), noise[:, None, None], start[:, None])
     assert isinstance(summand, Matern)
-    rate = summand.rate / summand.number("bandwidth")
+    rate = summand.rate / summand.value_of("bandwidth")
     # companion form of (d/dt + rate)^order; exp of it is e^{-rate·dt} times a finite series
     # (nilpotent part)
     nilpotent = _companion(summand.order, rate) + rate * np.eye(summand.order)

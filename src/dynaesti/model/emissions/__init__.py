@@ -1,1 +1,1 @@
-"""Families of observations: log f(y), vectorised."""
+"""Emission families: likelihoods of observations of a curve."""

@@ -1,5 +1,6 @@
-"""Answers to items of a fitted bank as emissions, so that one person's curve is a `Curve` like any
-other.
+"""Responses to items of a fitted bank as emissions.
+
+With them, one person's ability is a `Curve` like any other.
 """
 
 import numpy as np
@@ -7,12 +8,25 @@ import numpy as np
 from dynaesti.core import Array, Ints
 from dynaesti.model.emissions.base import Emissions
 from dynaesti.model.items.bank import ItemBank
-from dynaesti.model.items.custom import CustomItemModel
 from dynaesti.model.links import LinkedPoints
 
 
 class BankResponses(Emissions):
-    """Answers to known items: y is the ability on the reported scale, y = gain · z + shift."""
+    """Responses to items of a bank; y is the ability on the reported scale.
+
+    Parameters
+    ----------
+    bank : ItemBank
+        The items.
+    item : int array (n,)
+        Number of each response's item.
+    code : array (n,)
+        Category or amount of each response.
+    weight : array (n,)
+        Weight of each response.
+    gain, shift : float
+        The reported scale is y = gain · z + shift, with z the standardised ability.
+    """
 
     kind = "bank_answers"
 
@@ -34,22 +48,22 @@ class BankResponses(Emissions):
             (np.asarray(at.y).reshape(rows.size, -1) - self.shift) / self.gain
         )
         out = np.empty(theta.shape)
-        block_of, place = self.bank.index_in_blocks()
+        block_of, index = self.bank.index_in_blocks()
         for k, block in enumerate(self.bank.blocks):
             mine = np.flatnonzero(block_of[self.item[rows]] == k)
             if not mine.size:
                 continue
-            items = place[self.item[rows[mine]]]
-            basis = block.model.rows(block.u[items], theta[mine])
+            items = index[self.item[rows[mine]]]
+            basis = block.model.log_likelihood(block.u[items], theta[mine])
             code = self.code[rows[mine]]
-            if block.model.categorical or isinstance(block.model, CustomItemModel):
+            if block.model.has_value_rows:
                 out[mine] = basis[np.arange(mine.size), code.astype(np.int64)]
             else:
                 terms, constant = block.model.terms(code, block.values[items])
                 out[mine] = np.einsum("nr,nrg->ng", terms, basis) + constant[:, None]
         return np.asarray((out * self.weight[rows][:, None]).reshape(np.shape(at.y)))
 
-    def distinct(self) -> Ints:
+    def unique_index(self) -> Ints:
         _, first, inverse = np.unique(
             np.stack([self.item, self.code, self.weight], axis=1),
             axis=0,

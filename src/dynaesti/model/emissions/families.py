@@ -1,4 +1,4 @@
-"""Families of observations: votes, counts, measurements, ordered categories."""
+"""Emission families: votes, counts, measurements and ordered categories."""
 
 from dataclasses import dataclass
 
@@ -21,7 +21,25 @@ from dynaesti.model.links import POSITIVE, UNIT, Link, LinkedPoints
 
 @dataclass(frozen=True, eq=False)
 class Bernoulli(ArrayEmissions):
-    """Yes/no answers: 1 with probability y."""
+    """Yes/no observations: P(1 | y) = y.
+
+    Parameters
+    ----------
+    votes : array (n,)
+        0 or 1.
+
+    Raises
+    ------
+    InputError
+        If an observation is impossible; the message says which and how many.
+
+    Examples
+    --------
+    >>> import dynaesti as dy
+    >>> votes = dy.Bernoulli([1, 0, 1])
+    >>> len(votes), votes.link
+    (3, 'probit')
+    """
 
     votes: Array
     kind = "bernoulli"
@@ -42,16 +60,36 @@ class Bernoulli(ArrayEmissions):
     def log_prob(self, at: LinkedPoints, rows: Ints) -> Array:
         return np.where(as_column(self.votes, rows, at) == 1, at.log, at.log_complement)
 
-    def rough(self, link: Link) -> Array:
+    def initial_latent(self, link: Link) -> Array:
         return link.latent(0.25 + 0.5 * self.votes)
 
-    def observed(self) -> Array:
+    def plot_values(self) -> Array:
         return self.votes
 
 
 @dataclass(frozen=True, eq=False)
 class Binomial(ArrayEmissions):
-    """`successes` out of `trials`, each with probability y."""
+    """Successes in several trials: P(k | y) = C(n, k) yᵏ (1 − y)ⁿ⁻ᵏ.
+
+    Parameters
+    ----------
+    successes : array (n,)
+        Number of successes k.
+    trials : array (n,) or int
+        Number of trials n, at least 1 and at least k.
+
+    Raises
+    ------
+    InputError
+        If an observation is impossible; the message says which and how many.
+
+    Examples
+    --------
+    >>> import dynaesti as dy
+    >>> polls = dy.Binomial(successes=[520, 430], trials=1000)
+    >>> polls.plot_values().tolist()
+    [0.52, 0.43]
+    """
 
     successes: Array
     trials: Array
@@ -86,16 +124,36 @@ class Binomial(ArrayEmissions):
             no = np.where(n - k > 0, (n - k) * at.log_complement, 0.0)
         return choose + yes + no
 
-    def rough(self, link: Link) -> Array:
+    def initial_latent(self, link: Link) -> Array:
         return link.latent((self.successes + 0.5) / (self.trials + 1))
 
-    def observed(self) -> Array:
+    def plot_values(self) -> Array:
         return self.successes / self.trials
 
 
 @dataclass(frozen=True, eq=False)
 class Poisson(ArrayEmissions):
-    """Counts with mean y · exposure."""
+    """Counts: k ~ Poisson(y · exposure).
+
+    Parameters
+    ----------
+    counts : array (n,)
+        Whole numbers from 0.
+    exposure : array (n,) or float, default 1
+        Positive: time, area or size in which the events were counted.
+
+    Raises
+    ------
+    InputError
+        If an observation is impossible; the message says which and how many.
+
+    Examples
+    --------
+    >>> import dynaesti as dy
+    >>> events = dy.Poisson([3, 0, 10], exposure=[1.0, 1.0, 5.0])
+    >>> events.plot_values().tolist()  # rates
+    [3.0, 0.0, 2.0]
+    """
 
     counts: Array
     exposure: Array = 1.0  # type: ignore[assignment]
@@ -117,18 +175,40 @@ class Poisson(ArrayEmissions):
         with np.errstate(invalid="ignore", over="ignore"):
             return np.where(k > 0, k * (at.log + np.log(e)), 0.0) - e * at.y - gammaln(k + 1)
 
-    def rough(self, link: Link) -> Array:
+    def initial_latent(self, link: Link) -> Array:
         return link.latent((self.counts + 0.5) / self.exposure)
 
-    def observed(self) -> Array:
+    def plot_values(self) -> Array:
         return self.counts / self.exposure
 
 
 @dataclass(frozen=True, eq=False)
 class NegativeBinomial(ArrayEmissions):
-    """Counts with mean μ = y · exposure and variance μ + μ²/size.
+    """Counts with more spread than Poisson's: mean μ = y · exposure, variance μ + μ²/size.
 
-    Poisson in the limit of a large size.
+    P(k | y) = Γ(k + size) / (Γ(size) k!) · (μ/(μ + size))ᵏ · (size/(μ + size))^size. A very large
+    size is the Poisson family.
+
+    Parameters
+    ----------
+    counts : array (n,)
+        Whole numbers from 0.
+    size : array (n,) or float
+        Positive: smaller means more spread.
+    exposure : array (n,) or float, default 1
+        Positive: time, area or size in which the events were counted.
+
+    Raises
+    ------
+    InputError
+        If an observation is impossible; the message says which and how many.
+
+    Examples
+    --------
+    >>> import dynaesti as dy
+    >>> events = dy.NegativeBinomial([3, 0, 10], size=2.0)
+    >>> len(events), events.link
+    (3, 'log')
     """
 
     counts: Array
@@ -157,16 +237,40 @@ class NegativeBinomial(ArrayEmissions):
         chosen = np.where(k > 0, k * log_odds - np.log(some) - betaln(some, r), 0.0)
         return np.asarray(chosen - (k + r) * np.logaddexp(0.0, log_odds))
 
-    def rough(self, link: Link) -> Array:
+    def initial_latent(self, link: Link) -> Array:
         return link.latent((self.counts + 0.5) / self.exposure)
 
-    def observed(self) -> Array:
+    def plot_values(self) -> Array:
         return self.counts / self.exposure
 
 
 @dataclass(frozen=True, eq=False)
 class Gaussian(ArrayEmissions):
-    """Values with their own standard deviations: exact sites, never tabulated."""
+    """Measurements with normal noise: value ~ N(y, sd²).
+
+    Inference is exact for these: their likelihoods are Gaussian sites as they are.
+
+    Parameters
+    ----------
+    values : array (n,)
+        Measurements, in the unit of the curve.
+    sd : array (n,) or float
+        Standard deviation of the noise, positive, in the same unit.
+
+    Raises
+    ------
+    InputError
+        If an observation is impossible; the message says which and how many.
+
+    Examples
+    --------
+    >>> import dynaesti as dy
+    >>> curve = dy.CurvFiFE(dy.RBF(1.0, amplitude=1.0), mean=0.0).fit(
+    ...     [0.0, 1.0, 2.0], dy.Gaussian([0.1, 0.9, 2.2], sd=0.2)
+    ... )
+    >>> len(curve.interval([0.5, 1.5]))
+    2
+    """
 
     values: Array
     sd: Array
@@ -188,19 +292,43 @@ class Gaussian(ArrayEmissions):
     def gaussian(self) -> tuple[Array, Array]:
         return self.values, self.sd
 
-    def distinct(self) -> None:
+    def unique_index(self) -> None:
         return None
 
-    def rough(self, link: Link) -> Array:
+    def initial_latent(self, link: Link) -> Array:
         return link.latent(inside(self.values, link))
 
-    def observed(self) -> Array:
+    def plot_values(self) -> Array:
         return self.values
 
 
 @dataclass(frozen=True, eq=False)
 class StudentT(ArrayEmissions):
-    """Values with heavy-tailed noise: scale and degrees of freedom each."""
+    """Measurements with heavy-tailed noise: (value − y)/scale ~ Student t with df degrees.
+
+    Outliers pull the curve less than with `Gaussian`.
+
+    Parameters
+    ----------
+    values : array (n,)
+        Measurements, in the unit of the curve.
+    scale : array (n,) or float
+        Scale of the noise, positive, in the same unit.
+    df : array (n,) or float, default 4
+        Degrees of freedom, positive: smaller means heavier tails.
+
+    Raises
+    ------
+    InputError
+        If an observation is impossible; the message says which and how many.
+
+    Examples
+    --------
+    >>> import dynaesti as dy
+    >>> values = dy.StudentT([0.1, 0.9, 25.0], scale=0.2)
+    >>> len(values), values.df.tolist()
+    (3, [4.0, 4.0, 4.0])
+    """
 
     values: Array
     scale: Array
@@ -222,18 +350,35 @@ class StudentT(ArrayEmissions):
         constant = gammaln((v + 1) / 2) - gammaln(v / 2) - 0.5 * np.log(v * np.pi) - np.log(s)
         return constant - (v + 1) / 2 * np.log1p(((m - at.y) / s) ** 2 / v)
 
-    def rough(self, link: Link) -> Array:
+    def initial_latent(self, link: Link) -> Array:
         return link.latent(inside(self.values, link))
 
-    def observed(self) -> Array:
+    def plot_values(self) -> Array:
         return self.values
 
 
 @dataclass(frozen=True, eq=False)
 class Ordinal(ArrayEmissions):
-    """Ordered grades 0…K with cut points.
+    """Ordered grades 0 … K: P(grade ≥ k | y) = σ(y − cut_k), σ(x) = 1 / (1 + e⁻ˣ).
 
-    P(grade ≥ k) = σ(y − cut_k). Cuts are shared (K,) or per observation (n, K).
+    Parameters
+    ----------
+    grades : array (n,)
+        Whole numbers from 0 to K.
+    cuts : array (K,) or (n, K)
+        Strictly increasing cut points on the scale of the curve, for all observations or for each.
+
+    Raises
+    ------
+    InputError
+        If an observation is impossible; the message says which and how many.
+
+    Examples
+    --------
+    >>> import dynaesti as dy
+    >>> grades = dy.Ordinal([0, 2, 1], cuts=[-1.0, 1.0])
+    >>> len(grades), grades.cuts.shape
+    (3, (3, 2))
     """
 
     grades: Array

@@ -20,10 +20,34 @@ KNOWN_ITEMS = {
 
 
 class ItemResponses(Emissions):
-    """Responses to items with known parameters: `ItemResponses(resp, "3PL", a=…, b=…, c=…)`.
+    """Responses to items with known parameters; the curve y is the ability θ.
 
-    Models: 2PL, 3PL, 4PL, GRM (graded), GPCM (partial credit). Each parameter is one number or one
-    an answer; thresholds are (K,) or (n, K). Categories count from 0.
+    "2PL": P(1 | θ) = σ(a (θ − b)). "3PL": c + (1 − c) σ(a (θ − b)). "4PL": c + (d − c)
+    σ(a (θ − b)). "GRM" (graded response): P(resp ≥ k | θ) = σ(a (θ − b_k)). "GPCM" (generalised
+    partial credit): P(k | θ) ∝ exp Σ_{v=1…k} a (θ − b_v).
+
+    Parameters
+    ----------
+    resp : array (n,)
+        Categories, counted from 0.
+    model : {"2PL", "3PL", "4PL", "GRM", "GPCM"}
+        The item model.
+    **params : array (n,) or float
+        Item parameters of each response, by name: slope `a`, difficulty `b` (larger is harder),
+        guessing `c` and upper limit `d` with 0 ≤ c < d ≤ 1. For GRM and GPCM `b` has shape (K,) or
+        (n, K); for GRM it increases and `a` is positive.
+
+    Raises
+    ------
+    InputError
+        If the model is unknown, or parameters or responses do not fit it.
+
+    Examples
+    --------
+    >>> import dynaesti as dy
+    >>> answers = dy.ItemResponses([1, 0, 1], "2PL", a=1.2, b=[-1.0, 0.0, 1.0])
+    >>> len(answers)
+    3
     """
 
     kind = "item_responses"
@@ -59,6 +83,7 @@ class ItemResponses(Emissions):
         )
 
     def _parameter(self, name: str, value: Any) -> Array:
+        """One parameter as an array (n,), or (n, K) for thresholds."""
         label = f"ItemResponses {name}"
         n = len(self)
         if name != "b" or not self.thresholds:
@@ -70,6 +95,7 @@ class ItemResponses(Emissions):
         return np.ascontiguousarray(matrix)
 
     def _check_bounds(self, params: dict[str, Array]) -> None:
+        """Refuse parameters that are no item of the model."""
         if self.thresholds:
             bad = np.asarray(~np.isfinite(params["b"]).all(axis=1))
             if self.name == "GRM":
@@ -97,10 +123,10 @@ class ItemResponses(Emissions):
 
     def log_prob(self, at: LinkedPoints, rows: Ints) -> Array:
         theta = np.asarray(at.y).reshape(rows.size, -1)
-        every = self.model.rows(self.u[rows], theta)
+        every = self.model.log_likelihood(self.u[rows], theta)
         return every[np.arange(rows.size), self.resp[rows].astype(np.int64)].reshape(np.shape(at.y))
 
-    def distinct(self) -> Ints:
+    def unique_index(self) -> Ints:
         return first_equal_row([self.resp, *self.params])
 
     def take(self, rows: Ints) -> "ItemResponses":

@@ -1,4 +1,4 @@
-"""Several families on one curve, and any input to emissions."""
+"""Several families on one curve, and emissions from any input."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -23,7 +23,7 @@ from dynaesti.model.links import LinkedPoints
 
 
 class Mixed(Emissions):
-    """Several kinds laid end to end."""
+    """Emissions of several kinds, one after the other."""
 
     kind = "mixed"
 
@@ -37,9 +37,7 @@ class Mixed(Emissions):
         return int(self.starts[-1])
 
     def _split(self, rows: Ints) -> Iterator[tuple[Emissions, Ints, Ints]]:
-        """Each part with the rows that fall into it, counted within the part, and where they stand
-        in `rows`.
-        """
+        """Split indices by parts: each part, indices within the part, and positions in `rows`."""
         owner = np.searchsorted(self.starts, rows, side="right") - 1
         for k, part in enumerate(self.parts):
             where = np.flatnonzero(owner == k)
@@ -52,8 +50,8 @@ class Mixed(Emissions):
             out[where] = part.log_prob(LinkedPoints(at.x[where], at.link), inner)
         return out
 
-    def distinct(self) -> Ints | None:
-        firsts = [part.distinct() for part in self.parts]
+    def unique_index(self) -> Ints | None:
+        firsts = [part.unique_index() for part in self.parts]
         if any(first is None for first in firsts):
             return None
         return np.concatenate(
@@ -65,17 +63,14 @@ class Mixed(Emissions):
         )
 
     def take(self, rows: Ints) -> Emissions:
-        return Mixed(
-            [part.take(inner) for part, inner, _ in self._split(np.sort(rows))]
-        )  # kinds stay end to end
+        # in sorted order each kind stays in one piece
+        return Mixed([part.take(inner) for part, inner, _ in self._split(np.sort(rows))])
 
-    def observed(self) -> Array | None:
-        seen = [part.observed() for part in self.parts]
-        return (
-            None
-            if any(s is None for s in seen)
-            else np.concatenate([s for s in seen if s is not None])
-        )
+    def plot_values(self) -> Array | None:
+        values = [part.plot_values() for part in self.parts]
+        if any(value is None for value in values):
+            return None
+        return np.concatenate([value for value in values if value is not None])
 
 
 FAMILIES: dict[str, type[Any]] = {
@@ -95,7 +90,23 @@ FAMILIES: dict[str, type[Any]] = {
 
 
 def as_emissions(given: Any) -> Emissions:
-    """Emissions from a family, a function, or a list of either (laid end to end)."""
+    """Emissions from a family, a function, or a list of either.
+
+    Parameters
+    ----------
+    given : Emissions, callable log f(y), or sequence of these
+        The entries of a sequence follow each other.
+
+    Returns
+    -------
+    Emissions
+        One family, `Functions`, or `Mixed`.
+
+    Raises
+    ------
+    InputError
+        If an entry is neither a family nor a function.
+    """
     if isinstance(given, Emissions):
         return given
     if isinstance(given, type):
@@ -106,7 +117,7 @@ def as_emissions(given: Any) -> Emissions:
         return Functions([given])
     if not isinstance(given, Sequence) or isinstance(given, str | bytes):
         raise InputError(
-            f"emissions: expected a family such as Bernoulli(votes), or a list of functions; got "
+            "emissions: expected a family such as Bernoulli(votes), or a list of functions; got "
             f"{type(given).__name__}"
         )
     parts: list[Emissions] = []
@@ -129,7 +140,7 @@ def as_emissions(given: Any) -> Emissions:
 
 
 def emission_blocks(emissions: Emissions) -> tuple[tuple[Emissions, slice], ...]:
-    """The kinds within, each with the observations it covers."""
+    """Each kind of emissions with the slice of observations that it covers."""
     if not isinstance(emissions, Mixed):
         return ((emissions, slice(0, len(emissions))),)
     return tuple(
@@ -140,10 +151,14 @@ def emission_blocks(emissions: Emissions) -> tuple[tuple[Emissions, slice], ...]
     )
 
 
-def check_evidence(emissions: Emissions, log_evidence: Array) -> None:
-    """Refuse a log probability above 0 of what has probabilities.
+EVIDENCE_SLACK = 1e-3  # nats an observation that grafting may be off by
 
-    The numbers have failed, and nothing that follows can be right.
+
+def check_evidence(emissions: Emissions, log_evidence: Array) -> None:
+    """Refuse a log probability above 0.
+
+    It is impossible where all likelihoods are probabilities: the computation has failed, and
+    nothing that follows from it can be right.
     """
     slack = EVIDENCE_SLACK * (1 + len(emissions))
     if (
@@ -152,11 +167,7 @@ def check_evidence(emissions: Emissions, log_evidence: Array) -> None:
     ):
         raise EmissionError(
             f"the log probability of these {len(emissions)} observations came out as "
-            f"{np.max(log_evidence):+.3g}, which is "
-            "impossible: the prior and the observations contradict each other beyond what can be "
-            "computed; bring mean, "
-            "amplitude and observations to one scale"
+            f"{np.max(log_evidence):+.3g}, which is impossible: the prior and the observations "
+            "contradict each other beyond what can be computed; bring mean, amplitude and "
+            "observations to one scale"
         )
-
-
-EVIDENCE_SLACK = 1e-3  # nats an observation that grafting may be off by

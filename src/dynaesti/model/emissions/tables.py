@@ -1,4 +1,4 @@
-"""Likelihoods given as functions or as tables."""
+"""Emissions whose likelihoods are given as functions or as tables."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -13,7 +13,7 @@ from dynaesti.model.links import POSITIVE, UNIT, Link, LinkedPoints
 
 
 class Functions(Emissions):
-    """A user's functions log f_i(y), each vectorised over y."""
+    """Likelihoods given as functions log f_i(y), each of which works on arrays of y."""
 
     kind = "functions"
 
@@ -30,6 +30,7 @@ class Functions(Emissions):
         return out
 
     def _call(self, row: int, y: Array) -> Array:
+        """One function at points y, with its result checked."""
         try:
             values = np.asarray(self.functions[row](y), dtype=np.float64)
         except Exception as error:  # whatever the user's function raised, say which one it was
@@ -39,12 +40,11 @@ class Functions(Emissions):
         if values.shape not in ((), y.shape):
             raise EmissionError(
                 f"emission {row}: its function returned shape {values.shape} for points of shape "
-                f"{y.shape}; "
-                "it must work on arrays"
+                f"{y.shape}; it must work on arrays"
             )
         return np.broadcast_to(values, y.shape)
 
-    def distinct(self) -> Ints:
+    def unique_index(self) -> Ints:
         first: dict[int, int] = {}
         return np.array(
             [first.setdefault(id(f), k) for k, f in enumerate(self.functions)], dtype=np.int64
@@ -55,11 +55,35 @@ class Functions(Emissions):
 
 
 class Table(Emissions):
-    """log f_i tabulated: `Table(grid, log_lik)`, grid rising on the link's scale (or latent),
-    log_lik one row an emission.
+    """Likelihoods given as tables of log f_i(y) on a grid.
 
-    Between grid points the table is interpolated (cubic spline of log f on the latent scale);
-    beyond them log f goes on in a straight line, unless the table says -inf there.
+    Between grid points log f is a cubic spline on the latent scale. Beyond the grid it goes on as a
+    straight line, unless the table is -inf there.
+
+    Parameters
+    ----------
+    grid : array (n_grid,)
+        At least 4 strictly increasing values of y on the link's scale, or latent values.
+    log_lik : array (n, n_grid) or (n_grid,)
+        Log-likelihood of each emission, one row an emission; -inf where it is impossible.
+    latent : bool, default False
+        Whether `grid` holds latent values.
+
+    Raises
+    ------
+    InputError
+        If the grid does not increase, or shapes differ.
+    EmissionError
+        If a row has NaN or +inf, or is -inf everywhere.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import dynaesti as dy
+    >>> p = np.linspace(0.05, 0.95, 19)
+    >>> table = dy.Table(p, [np.log(p), np.log(1 - p)])  # one yes, one no
+    >>> len(table)
+    2
     """
 
     kind = "table"
@@ -74,7 +98,7 @@ class Table(Emissions):
         if rows.ndim != 2 or rows.shape[1] != self.grid.size:
             raise InputError(
                 f"Table log_lik: shape {rows.shape} for a grid of {self.grid.size}; give one row "
-                f"an emission"
+                "an emission"
             )
         raise_where(
             np.isnan(rows).any(axis=1) | (rows == np.inf).any(axis=1),
@@ -101,20 +125,19 @@ class Table(Emissions):
         return np.stack([splines[row](x[k]) for k, row in enumerate(rows)])
 
     def _splines(self, link: Link) -> tuple[int, list[Callable[[Array], Array]]]:
-        """One interpolating function a row, built once for each link."""
-        if (
-            link not in self._built
-        ):  # by the link itself: every pair of functions is called "custom"
+        """Interpolating function of each row, and the link's sign, built once for each link."""
+        # by the link itself: every pair of functions is called "custom"
+        if link not in self._built:
             knots, sign = self._knots(link)
             keep = np.concatenate([[True], np.diff(knots) > 0])
             self._built[link] = sign, [_spline(knots[keep], row[keep]) for row in self.log_lik]
         return self._built[link]
 
-    def distinct(self) -> Ints:
+    def unique_index(self) -> Ints:
         return np.arange(len(self))
 
     def _knots(self, link: Link) -> tuple[Array, int]:
-        """The grid on the latent scale, rising after multiplication with the sign."""
+        """Grid on the latent scale times the link's sign, which increases, and the sign."""
         if self.latent:
             return self.grid, 1
         inner = self.grid
@@ -125,7 +148,7 @@ class Table(Emissions):
         return link.latent(inner) * link.sign, link.sign
 
     def latent_ends(self, link: Link) -> tuple[float, float]:
-        """The latent values between which the table says something."""
+        """Lowest and highest latent value of the grid."""
         knots, sign = self._knots(link)
         ends = knots[[0, -1]] * sign
         return float(ends.min()), float(ends.max())
@@ -135,21 +158,18 @@ class Table(Emissions):
 
 
 def _spline(knots: Array, values: Array) -> Callable[[Array], Array]:
-    """A cubic through the possible knots and straight lines beyond them.
+    """Cubic spline through the finite knots, with straight lines beyond them.
 
-    -inf where the table says so.
-
-    A single -inf at the very end of the grid is a limit (log 0 at y = 0), not a region: the line
-    goes on there.
+    It is -inf where the table is. A single -inf at the very end of the grid is a limit (log 0 at
+    y = 0), not a region: the line goes on there.
     """
     from scipy.interpolate import make_interp_spline
 
     possible = np.flatnonzero(np.isfinite(values))
     first = int(possible[0])
     last = int(possible[-1])
-    if (
-        possible.size < 4 or possible.size < last - first + 1
-    ):  # gaps within: straight lines, impossible next to impossible
+    if possible.size < 4 or possible.size < last - first + 1:
+        # gaps within: straight lines, impossible next to impossible
         return partial(_broken_line, knots, values)
     inner = knots[first : last + 1]
     spline = make_interp_spline(inner, values[first : last + 1], k=3)
@@ -165,5 +185,6 @@ def _spline(knots: Array, values: Array) -> Callable[[Array], Array]:
 
 
 def _broken_line(knots: Array, values: Array, x: Array) -> Array:
+    """Linear interpolation, -inf next to knots that are -inf."""
     with np.errstate(invalid="ignore"):
         return np.nan_to_num(np.interp(x, knots, values), nan=-np.inf, neginf=-np.inf)

@@ -1,4 +1,1 @@
-"""Item response models.
-
-Each fills its rows from parameters, and is fitted from expected counts on them.
-"""
+"""Item response models: their formulas, priors, and the bank of all items of a fit."""

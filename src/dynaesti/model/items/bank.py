@@ -1,6 +1,7 @@
-"""The item bank: all items of a fit in blocks of one model each.
+"""The item bank: all items of a fit, in blocks of one model each.
 
-Their rows on the ability grid, and the M-step from counts.
+It holds the items' parameters and the scale of ability, gives log-likelihoods on a grid of
+abilities, and has the M-step: new parameters from expected counts.
 """
 
 from __future__ import annotations
@@ -14,8 +15,6 @@ import numpy as np
 
 from dynaesti.core import Array, Bools, Ints, concatenate_rows, run_in_threads
 from dynaesti.model.items.base import ItemModel
-from dynaesti.model.items.continuous import GaussianItem
-from dynaesti.model.items.custom import CustomItemModel
 from dynaesti.model.items.priors import (
     ItemPrior,
     estimate_hyperprior,
@@ -24,31 +23,44 @@ from dynaesti.model.items.priors import (
     pooled_location_prior,
 )
 
-BOUND = 1e-3  # a parameter so near its bound stands there
+BOUND_TOLERANCE = 1e-3  # a parameter so near its bound is at the bound
 NEWTON_STEPS = 10
-SETTLED = (
-    1e-3  # largest step of an item at rest: the next one, Newton's, would be about the square of it
-)
-BATCH = 1_000_000  # slopes at a time
+# largest step of an item that has converged: the next one, Newton's, would be about its square
+NEWTON_TOLERANCE = 1e-3
+BATCH = 1_000_000  # entries of log-likelihood gradients computed at a time
 HYPER_ITEMS = 20  # fewer items than this do not learn their priors from each other
 # sds of the weak priors of a small population's mean and log sd, in the items' unit
 FEW_LOCATION_SD = 2.0
 FEW_LOG_SCALE_SD = 0.5
-WIDEST = float(
-    np.log(50.0)
-)  # log spread of abilities, where it is free: the same for items of slope 1
-# slope: the finest grid of abilities resolves no more, so what is not kept from running away
-# stops there
+# largest log sd of abilities, where it is free: the same bound for items of slope 1
+MAX_LOG_SCALE = float(np.log(50.0))
+# slope: the finest grid of abilities resolves no more, so a slope that would run away stops there
 STEEPEST = 50.0
 
 
 @dataclass(frozen=True)
 class AbilityScale:
-    """Abilities in the items' metric: θ = location + scale · z, with z of unit variance.
+    """Zero and unit of ability while items are learned: θ = location + scale · z.
 
-    The location is free where some item's difficulty is anchored, the scale where some item's slope
-    is (Rasch, anchors), unless the population is stated. Anchors on a reporting scale (500 ± 100)
-    are counted anew to compute with: theirs is zero + unit · θ.
+    z has unit variance. The location is free where some item's difficulty is anchored, the scale
+    where some item's slope is (Rasch models, anchors), unless the user states the population.
+    Anchors on a reporting scale (500 ± 100) are transformed before computing: their scale is
+    zero + unit · θ.
+
+    Parameters
+    ----------
+    location : float
+        Mean of abilities in the items' unit.
+    log_scale : float
+        Log standard deviation of abilities in the items' unit.
+    free_location, free_scale : bool
+        Whether each is estimated.
+    zero, unit : float
+        The anchors' scale is zero + unit · θ.
+    stated : bool
+        Whether the user has stated the population's mean and standard deviation.
+    few : bool
+        Whether the people are too few to show their spread by themselves.
     """
 
     location: float = 0.0
@@ -57,13 +69,13 @@ class AbilityScale:
     free_scale: bool = False
     zero: float = 0.0
     unit: float = 1.0
-    stated: bool = False  # whether the user told the population's mean and sd
-    few: bool = False  # whether the people are too few to tell their spread by themselves
+    stated: bool = False
+    few: bool = False
 
     def log_prior(self) -> float:
-        """Of what is free, where people are few.
+        """Log prior of the free location and scale, where people are few; else 0.
 
-        Without it one person's spread would be learned as 0, and their band with it.
+        Without it the spread of a single person would be learned as 0, and the band with it.
         """
         if not self.few:
             return 0.0
@@ -79,35 +91,58 @@ class AbilityScale:
 
     @property
     def at_bound(self) -> bool:
-        """Whether the spread of abilities would grow on if it could."""
-        return self.free_scale and self.log_scale >= WIDEST - BOUND
+        """Whether the spread of abilities is free and at its upper bound."""
+        return self.free_scale and self.log_scale >= MAX_LOG_SCALE - BOUND_TOLERANCE
 
     def theta(self, z: Array) -> Array:
-        """Grid of abilities in the items' metric."""
+        """Abilities in the items' unit from standardised abilities z."""
         return self.location + self.scale * z
 
 
 @dataclass(frozen=True)
 class ItemBlock:
-    """Items of one model with equally many categories, and where their rows begin."""
+    """Items of one model with equally many categories.
+
+    Parameters
+    ----------
+    model : ItemModel
+        Their model.
+    size : int
+        Number of categories, 0 where there are none.
+    items : int array (n_items,)
+        Numbers of the items in the bank.
+    first_row : int
+        Row of the bank at which the block begins.
+    u : array (n_items, n_parameters)
+        Unconstrained parameters.
+    free : bool array (n_items, n_parameters)
+        Parameters that are estimated; the others are given.
+    values : array (n_items, size)
+        Responses that the categories stand for; for measurements the zero and the unit of each
+        item's responses, (n_items, 2).
+    prior_mean, prior_sd : array (n_parameters,)
+        Normal prior of the parameters; the sd is infinite where there is no prior.
+    weak : bool
+        Whether the priors are the weak ones, with locations pooled.
+    given : ItemPrior, optional
+        Priors of other items, which these are to join.
+    """
 
     model: ItemModel
     size: int
     items: Ints
     first_row: int
-    u: Array  # (items, parameters), unconstrained
+    u: Array
     free: Bools
-    # (items, size): the responses that the categories stand for; of measurements their zero
-    # and unit
     values: Array
-    prior_mean: Array  # (parameters,)
-    prior_sd: Array  # infinite where there is no prior
-    weak: bool = False  # whether the priors are the weak ones, the items' places pooled
-    given: ItemPrior | None = None  # the priors of other items, which these are to join
+    prior_mean: Array
+    prior_sd: Array
+    weak: bool = False
+    given: ItemPrior | None = None
 
     @property
     def depth(self) -> int:
-        """Rows an item has."""
+        """Number of log-likelihood rows of an item."""
         return self.model.row_count(self.size)
 
     @property
@@ -117,7 +152,7 @@ class ItemBlock:
 
     @cached_property
     def item_prior(self) -> ItemPrior:
-        """The items' prior, as it is for items here."""
+        """Prior of the items at their present parameters."""
         priors = self.model.priors(self.size)
         if self.given is not None:
             return self.given
@@ -126,8 +161,10 @@ class ItemBlock:
         return fixed_prior(self.u, self.free, self.prior_mean, self.prior_sd)
 
     def laplace_log_volume(self, curvature: Array) -> float:
-        """Log of the room that the answers leave the free parameters of what their priors gave them
-        (by Laplace's method).
+        """Laplace log volume of the free parameters' posterior relative to their prior.
+
+        −½ Σ log det(sd · curvature · sd), with `curvature` (n_items, n_parameters, n_parameters)
+        that of the log posterior.
         """
         scaled = self.prior_sd[:, None] * curvature * self.prior_sd
         both = self.free[:, :, None] & self.free[:, None, :]
@@ -135,76 +172,94 @@ class ItemBlock:
             -0.5 * np.linalg.slogdet(np.where(both, scaled, np.eye(self.prior_sd.size)))[1].sum()
         )
 
-    def told(self, u: Array, gain: float = 1.0, shift: float = 0.0) -> dict[str, Array]:
-        """Reported parameters of all items at u, with abilities counted as gain · θ + shift."""
-        return self.model.in_units(self.model.describe(u, gain, shift), self.values)
+    def reported(self, u: Array, gain: float = 1.0, shift: float = 0.0) -> dict[str, Array]:
+        """Reported parameters of all items at u, with abilities expressed as gain · θ + shift."""
+        return self.model.to_response_unit(self.model.constrain(u, gain, shift), self.values)
 
-    def rows(self, theta: Array) -> Array:
-        """All rows of the block, flat: (rows, points)."""
+    def log_likelihood(self, theta: Array) -> Array:
+        """Log-likelihoods of all items at abilities theta (n_points,): (n_rows, n_points)."""
         return concatenate_rows(
             [
-                self.model.rows(self.u[part], theta).reshape(-1, theta.size)
+                self.model.log_likelihood(self.u[part], theta).reshape(-1, theta.size)
                 for part in self._batches(theta.size)
             ]
         )
 
-    def slopes(self, theta: Array) -> Array:
-        """Derivatives of the rows by the item's own parameters: (rows, parameters, points)."""
+    def log_likelihood_gradient(self, theta: Array) -> Array:
+        """Derivatives of the rows by their own item's parameters.
+
+        (n_rows, n_parameters, n_points).
+        """
         parts = [
-            self.model.slopes(self.u[part], theta).transpose(0, 2, 1, 3)
+            self.model.log_likelihood_gradient(self.u[part], theta).transpose(0, 2, 1, 3)
             for part in self._batches(theta.size)
         ]
         return np.concatenate([part.reshape(-1, self.u.shape[1], theta.size) for part in parts])
 
     def bounds(self, u: Array) -> tuple[Array, Array]:
-        """How far parameters (items, parameters) may run away.
+        """Lower and upper bounds of parameters u, (n_items, n_parameters) each.
 
-        Where slopes are flat, places may lie far off.
+        Where slopes are flat, locations may lie far off: their bounds are divided by the slope.
         """
-        units = [prior.unit for prior in self.model.priors(self.size)]
-        if (
-            isinstance(self.model, GaussianItem) and not self.values.shape[1]
-        ):  # in a unit that is not known
+        if self.model.has_response_unit and not self.values.shape[1]:
+            # an older file: the unit of the responses is not known
             return np.full(u.shape, -np.inf), np.full(u.shape, np.inf)
-        far = np.full(u.shape, self.model.farthest)
-        if "log slope" in units:
-            flat = np.exp(-u[:, [unit == "log slope" for unit in units]].min(axis=1, initial=0.0))
-            far[:, [unit == "place" for unit in units]] *= flat[:, None]
-        high = far.copy()
-        high[:, [unit == "log slope" for unit in units]] = np.log(STEEPEST)
-        low = -far
-        names = self.model.names(self.size)
+        roles = [prior.role for prior in self.model.priors(self.size)]
+        is_slope = [role == "log slope" for role in roles]
+        limit = np.full(u.shape, self.model.parameter_bound)
+        if any(is_slope):
+            flatness = np.exp(-u[:, is_slope].min(axis=1, initial=0.0))
+            limit[:, [role == "location" for role in roles]] *= flatness[:, None]
+        high = limit.copy()
+        high[:, is_slope] = np.log(STEEPEST)
+        low = -limit
+        names = self.model.parameter_names(self.size)
         for name, floor in self.model.floors.items():
             low[:, names.index(name)] = floor
         return low, high
 
     def clipped(self, u: Array, which: Any = slice(None)) -> Array:
-        """Parameters of some of the items kept from running away.
-
-        Those that are given stay as they are.
-        """
+        """Parameters u of the items `which`, with the free ones clipped to their bounds."""
         return np.where(self.free[which], np.clip(u, *self.bounds(u)), u)
 
     @property
     def at_bound(self) -> Bools:
-        """Items that would run on if they could.
+        """Items (n_items,) with a free parameter at its bound.
 
-        Their answers leave a parameter without a finite estimate.
+        Their responses leave that parameter without a finite estimate.
         """
         low, high = self.bounds(self.u)
         return np.asarray(
-            (self.free & ((self.u <= low + BOUND) | (self.u >= high - BOUND))).any(axis=1)
+            (
+                self.free & ((self.u <= low + BOUND_TOLERANCE) | (self.u >= high - BOUND_TOLERANCE))
+            ).any(axis=1)
         )
 
     def _batches(self, points: int) -> list[slice]:
+        """Slices of items whose log-likelihood gradients at so many points fit into `BATCH`."""
         size = max(1, BATCH // (self.u.shape[1] * self.depth * points))
         return [slice(a, a + size) for a in range(0, len(self.u), size)]
 
     def improved(
         self, counts: Array, theta: Array, threads: int | None = None
     ) -> tuple[ItemBlock, Array]:
-        """The block at the maximum of expected log-likelihood + log prior, and each item's
-        curvature there.
+        """M-step: the block at the maximum of expected log-likelihood plus log prior.
+
+        Parameters
+        ----------
+        counts : array (n_rows, n_points)
+            Expected counts of the block's rows.
+        theta : array (n_points,)
+            Abilities.
+        threads : int, optional
+            Number of threads. Default: all.
+
+        Returns
+        -------
+        block : ItemBlock
+            The block with new parameters.
+        curvature : array (n_items, n_parameters, n_parameters)
+            Curvature of the objective at the last point that was evaluated.
         """
         shaped = counts.reshape(len(self.u), self.depth, -1)
         if self.model.shared:
@@ -222,16 +277,24 @@ class ItemBlock:
 def _evaluated(
     block: ItemBlock, which: Ints, u: Array, counts: Array, theta: Array
 ) -> tuple[Array, Array, Array]:
-    """Expected log-likelihood + log prior of some of a block's items at u, its gradient and its
-    curvature.
+    """Objective of the M-step for the items `which` of a block, with gradient and curvature.
+
+    The objective is expected log-likelihood plus log prior: (n_items,), (n_items, n_parameters) and
+    (n_items, n_parameters, n_parameters).
     """
-    value, gradient, curvature = block.model.evaluated(u, theta, counts)
-    log_prior, pull, bend = block.item_prior.evaluated(u, block.item_prior.slope[which])
-    return value + log_prior, gradient + pull, curvature + bend
+    value, gradient, curvature = block.model.value_gradient_curvature(u, theta, counts)
+    log_prior, prior_gradient, prior_curvature = block.item_prior.value_gradient_curvature(
+        u, block.item_prior.slope[which]
+    )
+    return value + log_prior, gradient + prior_gradient, curvature + prior_curvature
 
 
 def _newton(block: ItemBlock, part: slice, counts: Array, theta: Array) -> tuple[Array, Array]:
-    """Damped Newton steps for a batch of items; those at rest drop out."""
+    """Damped Newton steps for a batch of items; items that have converged drop out.
+
+    Returns the parameters (n_items, n_parameters) and the curvatures (n_items, n_parameters,
+    n_parameters).
+    """
     u = block.u[part].copy()
     free = block.free[part]
     which = np.arange(len(block.u))[part]
@@ -241,8 +304,8 @@ def _newton(block: ItemBlock, part: slice, counts: Array, theta: Array) -> tuple
     for _ in range(NEWTON_STEPS):
         step = _solve_free(curvature, gradient, free[active])
         largest = np.abs(step).max(axis=1, initial=0.0)
-        small = largest < SETTLED
-        if small.any():  # the last step needs no look at where it leads
+        small = largest < NEWTON_TOLERANCE
+        if small.any():  # the last step needs no evaluation where it leads
             u[active[small]] = block.clipped(u[active[small]] + step[small], which[active[small]])
             active = active[~small]
             value = value[~small]
@@ -252,7 +315,7 @@ def _newton(block: ItemBlock, part: slice, counts: Array, theta: Array) -> tuple
             largest = largest[~small]
         if active.size == 0:
             break
-        step *= np.minimum(1.0, block.model.longest / np.maximum(largest, 1e-300))[:, None]
+        step *= np.minimum(1.0, block.model.max_newton_step / np.maximum(largest, 1e-300))[:, None]
         here = value, gradient, curvature
         trial, value, gradient, curvature = _halved(
             block, which[active], u[active], step, here, counts[active], theta
@@ -271,33 +334,34 @@ def _halved(
     counts: Array,
     theta: Array,
 ) -> tuple[Array, Array, Array, Array]:
-    """Each item after its step, which is halved until it does not make things worse.
+    """Parameters of each item after its step, halved until the objective does not decrease.
 
-    Value, gradient and curvature there.
+    `here` holds value, gradient and curvature at u. Returns the new parameters and value, gradient
+    and curvature there; an item for which 12 halvings do not help stays where it is.
     """
     trial = block.clipped(u + step, which)
     todo = np.arange(len(u))
     value = here[0]
-    best, slope, bend = (part.copy() for part in here)
+    best, gradient, curvature = (part.copy() for part in here)
     for _ in range(12):
-        found, rise, bent = _evaluated(block, which[todo], trial[todo], counts[todo], theta)
-        fine = found >= value[todo] - 1e-12 * np.abs(value[todo])
-        best[todo[fine]] = found[fine]
-        slope[todo[fine]] = rise[fine]
-        bend[todo[fine]] = bent[fine]
+        new = _evaluated(block, which[todo], trial[todo], counts[todo], theta)
+        fine = new[0] >= value[todo] - 1e-12 * np.abs(value[todo])
+        best[todo[fine]] = new[0][fine]
+        gradient[todo[fine]] = new[1][fine]
+        curvature[todo[fine]] = new[2][fine]
         todo = todo[~fine]
         if todo.size == 0:
-            return trial, best, slope, bend
+            return trial, best, gradient, curvature
         step[todo] *= 0.5
         trial[todo] = block.clipped(u[todo] + step[todo], which[todo])
     trial[todo] = u[todo]
-    return trial, best, slope, bend
+    return trial, best, gradient, curvature
 
 
 def _solve_free(curvature: Array, gradient: Array, free: Bools) -> Array:
-    """Newton's step in the free parameters.
+    """Newton step (n_items, n_parameters) in the free parameters, 0 in the others.
 
-    Directions without positive curvature are taken by their size, so it climbs.
+    Eigenvalues of the curvature are taken by their absolute values, so that the step always climbs.
     """
     both = free[:, :, None] & free[:, None, :]
     inner = np.where(both, curvature, 0.0)
@@ -310,7 +374,11 @@ def _solve_free(curvature: Array, gradient: Array, free: Bools) -> Array:
 
 
 def _improve_shared(block: ItemBlock, counts: Array, theta: Array) -> tuple[ItemBlock, Array]:
-    """Rating scales: steps u = own difficulty + thresholds shared by all items, which sum to zero."""
+    """M-step of rating scales: u = difficulty of the item + thresholds shared by all items.
+
+    The thresholds sum to zero. Newton steps for both together: the difficulties are eliminated from
+    the linear system (Schur complement), as each is coupled to the thresholds only.
+    """
     count, steps = block.u.shape
     every = np.arange(count)
     own = block.u.mean(axis=1)
@@ -332,7 +400,8 @@ def _improve_shared(block: ItemBlock, counts: Array, theta: Array) -> tuple[Item
         d_own = (g_own - cross @ d_tau) / h_own
         length = min(
             1.0,
-            block.model.longest / max(np.abs(d_own).max(), np.abs(d_tau).max(initial=0.0), 1e-300),
+            block.model.max_newton_step
+            / max(np.abs(d_own).max(), np.abs(d_tau).max(initial=0.0), 1e-300),
         )
         while True:
             trial_own = own + length * d_own
@@ -347,37 +416,51 @@ def _improve_shared(block: ItemBlock, counts: Array, theta: Array) -> tuple[Item
         own = trial_own
         tau = trial_tau
         value = found
-        if moved < SETTLED:
+        if moved < NEWTON_TOLERANCE:
             break
     return replace(block, u=own[:, None] + tau), curvature
 
 
 class MStepResult(NamedTuple):
-    """What an M-step finds."""
+    """What an M-step finds.
+
+    Parameters
+    ----------
+    bank : ItemBank
+        The bank with new parameters.
+    weights : array, of the length of `ItemBank.to_vector`
+        Square root of the information about each entry: weighted changes are in standard errors.
+    laplace_log_volume : float
+        Sum of `ItemBlock.laplace_log_volume` where priors are learned from the items, else 0.
+    """
 
     bank: ItemBank
-    # root of the information about each free parameter: weighted moves are in standard errors
     weights: Array
-    laplace_log_volume: (
-        float  # of all items under priors that are learned from them, see `Block.log_room`; else 0
-    )
+    laplace_log_volume: float
 
 
 @dataclass(frozen=True)
 class ItemBank:
-    """All items. Rows of a block's k-th item begin at first_row + k · depth."""
+    """All items of a fit. The rows of a block's k-th item begin at first_row + k · depth.
+
+    Parameters
+    ----------
+    blocks : tuple of ItemBlock
+        The items.
+    ability_scale : AbilityScale
+        Zero and unit of ability.
+    priors : {"weak", "sparse", "hierarchical", None}
+        The items' priors: weak ones; learned from the items because these have few responses;
+        learned because the user asked for it; none.
+    """
 
     blocks: tuple[ItemBlock, ...]
     ability_scale: AbilityScale
-    priors: str | None = (
-        # "weak", "sparse" (items have few answers: learned as hierarchical ones are),
-        # "hierarchical" or None
-        "weak"
-    )
+    priors: str | None = "weak"
 
     @cached_property
     def row_count(self) -> int:
-        """Rows of all items."""
+        """Number of log-likelihood rows of all items."""
         return self.blocks[-1].end_row
 
     @cached_property
@@ -387,27 +470,42 @@ class ItemBank:
 
     @property
     def learns_hyperpriors(self) -> bool:
-        """Whether priors bear on so many thin items that they must be kept from deciding the unit
-        of ability.
+        """Whether the priors' means and spreads are learned from the items.
+
+        With many items of few responses each, fixed priors would decide the unit of ability.
         """
         return self.priors in ("sparse", "hierarchical")
 
-    def rows(self, z: Array) -> Array:
-        """Basis rows of all items at abilities z: (rows, points)."""
+    def log_likelihood(self, z: Array) -> Array:
+        """Log-likelihoods of all items at standardised abilities z: (n_rows, n_points)."""
         theta = self.ability_scale.theta(z)
-        return concatenate_rows([block.rows(theta) for block in self.blocks])
+        return concatenate_rows([block.log_likelihood(theta) for block in self.blocks])
 
     def log_prior(self) -> float:
-        """Log prior of all items, and of the population where it is a small one."""
+        """Log prior of all items, plus that of the ability scale where people are few."""
         return (
             sum(block.item_prior.log_density for block in self.blocks)
             + self.ability_scale.log_prior()
         )
 
     def improved(self, counts: Array, z: Array, threads: int | None = None) -> MStepResult:
-        """The M-step: every item, then the priors' own parameters, from expected counts.
+        """M-step: every item, then the parameters of learned priors, from expected counts.
 
-        The metric is not for it: see `rescaled`.
+        The ability scale stays as it is, see `rescaled`.
+
+        Parameters
+        ----------
+        counts : array (n_rows, n_points)
+            Expected counts.
+        z : array (n_points,)
+            Standardised abilities.
+        threads : int, optional
+            Number of threads. Default: all.
+
+        Returns
+        -------
+        MStepResult
+            New bank, weights of its vector and Laplace log volume.
         """
         seen = np.flatnonzero(np.abs(counts).max(axis=0) > 1e-14)  # nobody is at the grid's ends
         counts = np.ascontiguousarray(counts[:, seen[0] : seen[-1] + 1])
@@ -420,7 +518,7 @@ class ItemBank:
         blocks = [block for block, _ in moved]
         if self.learns_hyperpriors:
             blocks = [_with_learned_prior(block, curvature) for block, curvature in moved]
-        room = (
+        log_volume = (
             sum(
                 block.laplace_log_volume(curvature)
                 for block, (_, curvature) in zip(self.blocks, moved, strict=True)
@@ -429,24 +527,27 @@ class ItemBank:
             else 0.0
         )
         improved = replace(self, blocks=tuple(blocks))
-        return MStepResult(improved, improved._weights([curvature for _, curvature in moved]), room)
+        return MStepResult(
+            improved, improved.vector_weights([curvature for _, curvature in moved]), log_volume
+        )
 
     # --- as one vector, for acceleration
     # --------------------------------------------------------------
 
     @property
     def free_count(self) -> int:
-        """Free parameters of the items and the metric."""
+        """Number of free parameters of the items and the ability scale."""
         return (
             sum(int(block.free.sum()) for block in self.blocks)
             + self.ability_scale.free_location
             + self.ability_scale.free_scale
         )
 
-    def vector(self) -> Array:
-        """Everything that an EM step moves, as one vector.
+    def to_vector(self) -> Array:
+        """Everything that an EM iteration changes, as one vector.
 
-        Free parameters, the metric, the priors' own where they are learned.
+        Free parameters of the items, means and log sds of priors where they are learned, and the
+        free part of the ability scale.
         """
         parts = [block.u[block.free] for block in self.blocks]
         if self.learns_hyperpriors:
@@ -462,8 +563,11 @@ class ItemBank:
             ]
         )
 
-    def _weights(self, curvatures: Sequence[Array]) -> Array:
-        """Root of the information about each entry of the vector."""
+    def vector_weights(self, curvatures: Sequence[Array]) -> Array:
+        """Square root of the information about each entry of `to_vector`.
+
+        `curvatures` are those of each block's items, (n_items, n_parameters, n_parameters).
+        """
         parts = [
             np.sqrt(np.maximum(np.diagonal(curvature, axis1=1, axis2=2), 0.0))[block.free]
             for block, curvature in zip(self.blocks, curvatures, strict=True)
@@ -474,13 +578,13 @@ class ItemBank:
                 * np.concatenate([1 / block.prior_sd, np.full(block.prior_sd.size, np.sqrt(2.0))])
                 for block in self.blocks
             ]
-        world = [np.sqrt(self.row_count)] * (
+        scale_weights = [np.sqrt(self.row_count)] * (
             self.ability_scale.free_location + self.ability_scale.free_scale
         )
-        return np.concatenate([*parts, world])
+        return np.concatenate([*parts, scale_weights])
 
-    def at(self, vector: Array) -> ItemBank:
-        """The bank with another vector."""
+    def from_vector(self, vector: Array) -> ItemBank:
+        """The bank with the parameters of `vector`, clipped to their bounds; see `to_vector`."""
         blocks = []
         used = 0
         for block in self.blocks:
@@ -499,18 +603,18 @@ class ItemBank:
         ability_scale = self.ability_scale
         if ability_scale.free_location:
             ability_scale = replace(ability_scale, location=float(vector[used]))
-            used = used + 1
+            used += 1
         if ability_scale.free_scale:
-            ability_scale = replace(ability_scale, log_scale=min(float(vector[used]), WIDEST))
+            ability_scale = replace(
+                ability_scale, log_scale=min(float(vector[used]), MAX_LOG_SCALE)
+            )
         return replace(self, blocks=tuple(blocks), ability_scale=ability_scale)
 
     def rescaled(self, location: float, log_scale: float) -> ItemBank:
-        """The bank at abilities location + scale · z, told of z.
+        """The bank after the change of variable z → location + scale · z of abilities.
 
-        By the metric where it is free, else by the items.
-
-        Items whose own zero or unit is anchored stay. Priors that are learned from the items move
-        with them.
+        The ability scale takes the change up where it is free; elsewhere the items' parameters do.
+        Items that are anchored stay. Priors that are learned from the items change with them.
         """
         ability_scale = self.ability_scale
         if ability_scale.stated:
@@ -522,9 +626,7 @@ class ItemBank:
         )
         shift = 0.0 if ability_scale.free_location else -gain * ability_scale.scale * location
         blocks = self.blocks
-        if (gain, shift) != (1.0, 0.0) and not any(
-            isinstance(block.model, CustomItemModel) for block in blocks
-        ):
+        if (gain, shift) != (1.0, 0.0) and all(block.model.can_be_rescaled for block in blocks):
             blocks = tuple(
                 _rescaled(block, gain, shift, self.learns_hyperpriors) for block in blocks
             )
@@ -534,14 +636,16 @@ class ItemBank:
             + ability_scale.scale * location * ability_scale.free_location,
             log_scale=min(
                 ability_scale.log_scale + log_scale * ability_scale.free_scale,
-                max(WIDEST, ability_scale.log_scale),
+                max(MAX_LOG_SCALE, ability_scale.log_scale),
             ),
         )
         return replace(self, blocks=blocks, ability_scale=moved)
 
     def warm_started(self, earlier: ItemBank) -> ItemBank:
-        """The same items at an earlier bank's parameters, as far as it has them under the same
-        model with equally many categories.
+        """The bank at the parameters, priors and ability scale of an earlier bank.
+
+        Items that the earlier bank lacks, or has under another model or with another number of
+        categories, keep their parameters.
         """
         blocks = []
         for block in self.blocks:
@@ -557,23 +661,22 @@ class ItemBank:
                 free[here] = old.free[there]
                 mean = old.prior_mean
                 sd = old.prior_sd
-                if isinstance(
-                    block.model, GaussianItem
-                ):  # measurements are counted from the mean of all, which has moved
-                    told = {name: column[there] for name, column in old.told(old.u).items()}
+                if block.model.has_response_unit:
+                    # measurements are standardised by the mean and sd of all, which have changed
+                    table = {name: column[there] for name, column in old.reported(old.u).items()}
                     u[here] = block.model.unconstrain(
-                        block.model.out_of_units(told, block.values[here]), block.size
+                        block.model.from_response_unit(table, block.values[here]), block.size
                     )
             blocks.append(replace(block, u=u, free=free, prior_mean=mean, prior_sd=sd))
         return replace(self, blocks=tuple(blocks), ability_scale=earlier.ability_scale)
 
     def reflected(self) -> ItemBank:
-        """The same items on the scale θ → −θ."""
+        """The bank on the scale θ → −θ; all models must be reflectable."""
         blocks = tuple(
             replace(
                 block,
-                u=block.model.reversed(block.u),
-                prior_mean=block.model.reversed(block.prior_mean[None])[0],
+                u=block.model.reflected(block.u),
+                prior_mean=block.model.reflected(block.prior_mean[None])[0],
             )
             for block in self.blocks
         )
@@ -583,75 +686,80 @@ class ItemBank:
             ability_scale=replace(self.ability_scale, location=-self.ability_scale.location),
         )
 
-    def slopes(self, z: Array) -> Array:
-        """Derivatives of all rows by their item's parameters, padded to the widest item.
+    def log_likelihood_gradient(self, z: Array) -> Array:
+        """Derivatives of all rows by their own item's parameters at standardised abilities z.
 
-        (rows, parameters, points).
+        (n_rows, n_parameters, n_points), padded with 0 to the item with most parameters.
         """
         theta = self.ability_scale.theta(z)
         width = max(block.u.shape[1] for block in self.blocks)
         out = np.zeros((self.row_count, width, z.size))
         for block in self.blocks:
-            out[block.first_row : block.end_row, : block.u.shape[1]] = block.slopes(theta)
+            out[block.first_row : block.end_row, : block.u.shape[1]] = (
+                block.log_likelihood_gradient(theta)
+            )
         return out
 
     def item_of_row(self) -> Ints:
-        """The item that each row belongs to."""
+        """Number of the item that each row belongs to: (n_rows,)."""
         return np.concatenate([np.repeat(block.items, block.depth) for block in self.blocks])
 
     def index_in_blocks(self) -> tuple[Ints, Ints]:
-        """Block and place within it, for every item."""
+        """For every item the number of its block and its index in the block, (n_items,) each."""
         block_of = np.empty(self.item_count, dtype=np.int64)
-        place = np.empty(self.item_count, dtype=np.int64)
+        index = np.empty(self.item_count, dtype=np.int64)
         for k, block in enumerate(self.blocks):
             block_of[block.items] = k
-            place[block.items] = np.arange(len(block.items))
-        return block_of, place
+            index[block.items] = np.arange(len(block.items))
+        return block_of, index
 
     def log_slope(self) -> float:
-        """Log of the root mean square slope: what the items say of the unit of ability."""
+        """Log of the root mean square slope, by which items show the unit of ability."""
         slopes = np.concatenate([block.model.slope_sign(block.u) for block in self.blocks])
         return float(0.5 * np.log(np.mean(slopes**2) + 1e-300))
 
     def steepness(self) -> float:
-        """The steepest predictor per unit of z: how fine a grid the rows need."""
+        """Fastest change of any log-likelihood per unit of z, which decides how fine a grid is.
+
+        At z = 0 for built-in models, whose predictors are lines; everywhere for users' models, of
+        which nothing is known but what they return.
+        """
         z = np.array([-1e-4, 1e-4])
-        steep = float(
+        theta = self.ability_scale.theta(z)
+        at_zero = float(
             max(
                 (
-                    np.abs(np.diff(block.rows(self.ability_scale.theta(z)), axis=1)).max()
+                    np.abs(np.diff(block.log_likelihood(theta), axis=1)).max()
                     for block in self.blocks
                 ),
                 default=1.0,
             )
             / 2e-4
         )
-        own = [
+        everywhere = [
             block.model.steepness(block.u) * self.ability_scale.scale
             for block in self.blocks
-            if isinstance(block.model, CustomItemModel)
+            if block.model.needs_row_check
         ]
-        return max(
-            [steep, *own]
-        )  # of formulas that are not ours nothing is known but what they return
+        return max([at_zero, *everywhere])
 
     def check_custom_rows(self, rows: Array, z: Array) -> None:
-        """Refuse models of the user's own whose rows on a grid cannot be computed with."""
+        """Refuse users' models whose rows (n_rows, n_points) at z cannot be computed with."""
+        theta = self.ability_scale.theta(z)
         for block in self.blocks:
-            if isinstance(block.model, CustomItemModel):
-                mine = rows[block.first_row : block.end_row].reshape(
-                    len(block.items), block.depth, -1
-                )
-                block.model.check_rows(mine, self.ability_scale.theta(z))
+            if block.model.needs_row_check:
+                own = rows[block.first_row : block.end_row]
+                block.model.check_rows(own.reshape(len(block.items), block.depth, -1), theta)
 
 
 def _rescaled(block: ItemBlock, gain: float, shift: float, learned: bool) -> ItemBlock:
-    """A block's items for abilities counted anew, and its learned priors, whose spreads follow by
-    the derivative at the centre.
+    """The block for abilities expressed as gain · θ + shift.
+
+    Learned priors change with the items, their spreads by the derivative at the centre.
     """
 
     def moved(u: Array) -> Array:
-        return block.model.unconstrain(block.model.describe(u, gain, shift), block.size)
+        return block.model.unconstrain(block.model.constrain(u, gain, shift), block.size)
 
     if not learned or len(block.items) < HYPER_ITEMS or not np.isfinite(block.prior_sd).all():
         return replace(block, u=moved(block.u))
@@ -660,17 +768,17 @@ def _rescaled(block: ItemBlock, gain: float, shift: float, learned: bool) -> Ite
     stretch = (
         np.abs(np.diagonal(moved(block.prior_mean + step) - moved(block.prior_mean - step))) / 2e-4
     )
-    unit = np.array([prior.unit != "" for prior in block.model.priors(block.size)])
+    depends = np.array([prior.role != "" for prior in block.model.priors(block.size)])
     return replace(
         block,
         u=moved(block.u),
-        prior_mean=np.where(unit, centre, block.prior_mean),
-        prior_sd=np.where(unit, block.prior_sd * stretch, block.prior_sd),
+        prior_mean=np.where(depends, centre, block.prior_mean),
+        prior_sd=np.where(depends, block.prior_sd * stretch, block.prior_sd),
     )
 
 
 def _with_learned_prior(block: ItemBlock, curvature: Array) -> ItemBlock:
-    """Centres and spreads of the priors from the block's own items, where these are enough."""
+    """The block with priors learned from its own items, where these are enough."""
     if len(block.items) < HYPER_ITEMS or not np.isfinite(block.prior_sd).all():
         return block
     own = np.diagonal(

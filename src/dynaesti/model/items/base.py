@@ -1,14 +1,13 @@
-"""What every item model is.
+"""The interface of all item models, and helpers that several of them share.
 
-Rows of log-likelihood over ability, from a few unconstrained parameters.
+An item model turns a few parameters into log-likelihoods over ability. The log-likelihood of a
+response is a sum of *terms*, coefficient × row plus a constant. A response in category k has one
+term, 1 × log P_k(θ). A count y has two, y × log λ(θ) and 1 × −λ(θ). So inference sees only rows and
+coefficients, and the M-step sees only the expected sums of coefficients at each ability ("expected
+counts"), whatever the family.
 
-An answer's log-likelihood is a sum of *terms*: coefficient × basis row. An answer in category k has
-one term, 1 × log P_k(θ); a count y has y × log λ(θ) and 1 × −λ(θ). So grafting sees only rows and
-coefficients, and the M-step only the expected sums of coefficients at each ability ("counts"),
-whatever the family.
-
-Parameters are kept unconstrained (log slope, difficulty, logit guessing, …) in an array u of shape
-(items, parameters).
+Items are optimised in unconstrained parameters (log slope, difficulty, logit of guessing, …), an
+array u of shape (n_items, n_parameters). `ItemModel.constrain` gives the reported parameters.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,179 +17,456 @@ from typing import ClassVar
 import numpy as np
 
 from dynaesti.core import Array, Bools
-from dynaesti.errors import InputError
+from dynaesti.errors import InputError, ResponseError
 
 STEP = 1e-5  # of central differences
+MODEL_RANGE = 5.0  # abilities on either side of 0 at which users' models are judged
+NEGLIGIBLE = -30.0  # log probability below which a response's likelihood does not count
 
 
 @dataclass(frozen=True)
 class NormalPrior:
-    """A weak normal prior of one unconstrained parameter.
+    """Weak normal prior of one unconstrained item parameter.
 
-    `unit` says how the parameter depends on the unit of ability: "log slope" and "log gap" (by its
-    centre), "slope" (by its spread), "place" (by both). Thousands of items with few answers each
-    would drag that unit along (smaller slopes are likelier, so abilities would grow without end),
-    so there centres and spreads come from the items themselves, with no weight of their own on what
-    depends on it.
+    Thousands of items with few responses each would drag the unit of ability along: smaller slopes
+    are likelier, so abilities would grow without end. There, centres and spreads are learned from
+    the items themselves, and the weak prior has no weight on what depends on the unit.
+
+    Parameters
+    ----------
+    mean : float
+        Centre, on the unconstrained scale.
+    sd : float
+        Standard deviation, on the unconstrained scale.
+    role : {"", "log slope", "log gap", "slope", "location"}
+        How the parameter depends on the unit of ability: not at all (""), by its centre
+        ("log slope", "log gap"), by its spread ("slope"), or by both ("location").
     """
 
     mean: float
     sd: float
-    unit: str = ""
+    role: str = ""
 
 
 LOG_SLOPE = NormalPrior(0.0, 0.5, "log slope")
 SLOPE = NormalPrior(0.0, 1.5, "slope")
-DIFFICULTY = NormalPrior(0.0, 2.0, "place")
+DIFFICULTY = NormalPrior(0.0, 2.0, "location")
 INTERCEPT = NormalPrior(0.0, 3.0)
 LOG_GAP = NormalPrior(-0.2, 1.0, "log gap")
 
 
 @dataclass(frozen=True)
 class ItemModel:
-    """One family of items. Subclasses give the formula.
+    """Base class of item models: the formula of one family of items.
 
-    `size` is the number of an item's categories where it has them.
+    Users choose a model by its name ("2PL", "GRM", "poisson", …), or write their own with
+    `CustomItemModel`. All arrays hold many items of one model at once. `size` is the number of an
+    item's categories; models without categories ignore it.
 
-    `signed` lets slopes be negative: the first parameter is then the slope itself and locations are
-    intercepts.
+    Parameters
+    ----------
+    signed : bool, default False
+        Whether slopes may be negative, for items that run backwards. The first parameter is then
+        the slope itself, and locations are kept as intercepts.
+
+    Attributes
+    ----------
+    name : str
+        Name by which the model is chosen, and under which it is saved.
+    categorical : bool
+        Whether responses are categories with probabilities that sum to 1.
+    has_value_rows : bool
+        Whether each distinct response value has a log-likelihood row of its own. Otherwise a
+        response is a sum of terms, see `terms`.
+    is_probability : bool
+        Whether the likelihood of a response is a probability, not a density.
+    binary : bool
+        Whether the only responses are 0 and 1.
+    shared : bool
+        Whether items have parameters in common.
+    has_unit_slope : bool
+        Whether every slope is 1, so that the variance of abilities is free instead.
+    has_response_unit : bool
+        Whether responses have a zero and a unit of their own, item by item.
+    can_be_rescaled : bool
+        Whether parameters can be expressed for another zero and unit of ability.
+    needs_row_check : bool
+        Whether the formula is a user's, so that its rows must be checked and its steepness
+        measured.
+    any_response : float
+        A response that the model accepts, to stand in for a missing one.
+    response_kind : str
+        What `accepts` allows, in words.
+    parameter_bound : float
+        Absolute value at which an unconstrained parameter stops. Without priors a slope or
+        difficulty may run away.
+    max_newton_step : float
+        Largest change of a parameter in one step of the M-step.
+    floors : mapping of str to float
+        Parameters that would run away downwards, and where they stop.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dynaesti.model import item_model
+    >>> rasch = item_model("1PL")
+    >>> rasch.parameter_names(2)
+    ('b',)
+    >>> u = np.array([[0.5]])  # one item of difficulty 0.5
+    >>> p = np.exp(rasch.log_likelihood(u, np.array([0.5])))  # at ability 0.5
+    >>> p[0, :, 0].round(2).tolist()
+    [0.5, 0.5]
     """
 
     signed: bool = field(default=False, kw_only=True)
 
     name: ClassVar[str]
     categorical: ClassVar[bool] = True
-    shared: ClassVar[bool] = False  # whether items share parameters
-    has_unit_slope: ClassVar[bool] = (
-        False  # whether the slope is 1, so that the abilities' variance is free
-    )
+    has_value_rows: ClassVar[bool] = True
+    is_probability: ClassVar[bool] = True
     binary: ClassVar[bool] = False
-    farthest: ClassVar[float] = (
-        30.0  # without priors a slope or difficulty may run away; there it stays
-    )
-    longest: ClassVar[float] = 1.5  # an M-step's largest move of any parameter at once
-    floors: ClassVar[
-        Mapping[str, float]
-    ] = {}  # parameters that would run away downwards, and where they stop
+    shared: ClassVar[bool] = False
+    has_unit_slope: ClassVar[bool] = False
+    has_response_unit: ClassVar[bool] = False
+    can_be_rescaled: ClassVar[bool] = True
+    needs_row_check: ClassVar[bool] = False
+    any_response: ClassVar[float] = 0.0
+    response_kind: ClassVar[str] = "numbers"
+    parameter_bound: ClassVar[float] = 30.0
+    max_newton_step: ClassVar[float] = 1.5
+    floors: ClassVar[Mapping[str, float]] = {}
+
+    @property
+    def label(self) -> str:
+        """Name shown in tables and reports."""
+        return self.name
+
+    @property
+    def has_signed_slopes(self) -> bool:
+        """Whether items may run backwards, so that the data do not fix the scale's direction."""
+        return self.signed
+
+    @property
+    def is_reflectable(self) -> bool:
+        """Whether items can be expressed on the reflected scale θ → −θ."""
+        return type(self).reflected is not ItemModel.reflected
 
     # --- parameters
     # -----------------------------------------------------------------------------------
 
-    def names(self, size: int) -> tuple[str, ...]:
-        """Names of the unconstrained parameters of an item with so many categories."""
+    def parameter_names(self, size: int) -> tuple[str, ...]:
+        """Names of the unconstrained parameters of an item with `size` categories."""
         raise NotImplementedError
 
     def priors(self, size: int) -> tuple[NormalPrior, ...]:
-        """A weak prior for each of them."""
+        """Weak prior of each unconstrained parameter, in the order of `parameter_names`."""
         raise NotImplementedError
 
-    def start(self, share: Array, slope: Array, reverse: Bools) -> Array:
-        """Starting u from the share of each category (items, size), rough slopes, and which items
-        run backwards.
+    def initial(self, frequencies: Array, slope: Array, reverse: Bools) -> Array:
+        """Unconstrained parameters from which estimation starts.
+
+        Parameters
+        ----------
+        frequencies : array (n_items, size)
+            Relative frequency of each category; (n_items, 2) with the mean and standard deviation
+            of the responses for models without categories.
+        slope : array (n_items,)
+            Rough positive slopes.
+        reverse : bool array (n_items,)
+            Items that run backwards. Used by signed models only.
+
+        Returns
+        -------
+        array (n_items, n_parameters)
+            Unconstrained parameters.
         """
         raise NotImplementedError
 
-    def describe(self, u: Array, scale: float = 1.0, shift: float = 0.0) -> dict[str, Array]:
-        """Reported parameters, with abilities counted as scale · θ + shift."""
+    def constrain(self, u: Array, scale: float = 1.0, shift: float = 0.0) -> dict[str, Array]:
+        """Reported parameters, with abilities expressed as scale · θ + shift.
+
+        Parameters
+        ----------
+        u : array (n_items, n_parameters)
+            Unconstrained parameters.
+        scale, shift : float
+            The reported scale of ability.
+
+        Returns
+        -------
+        dict of str to array (n_items,)
+            Reported parameters by name.
+        """
         raise NotImplementedError
 
     def unconstrain(self, table: Mapping[str, Array], size: int) -> Array:
-        """Unconstrained u from reported parameters (NaN where none is given)."""
+        """Unconstrained parameters from reported ones: the inverse of `constrain`.
+
+        Parameters
+        ----------
+        table : mapping of str to array (n_items,)
+            Reported parameters by name. Missing ones become NaN.
+        size : int
+            Number of categories.
+
+        Returns
+        -------
+        array (n_items, n_parameters)
+            Unconstrained parameters.
+        """
         raise NotImplementedError
 
     def slope_sign(self, u: Array) -> Array:
-        """Signed steepness of each item, for the direction of the scale."""
+        """Signed steepness of each item (n_items,), which gives the scale its direction."""
         raise NotImplementedError
 
-    def reversed(self, u: Array) -> Array:
-        """The same items on the mirrored scale θ → −θ (signed models only)."""
+    def reflected(self, u: Array) -> Array:
+        """Unconstrained parameters of the same items on the scale θ → −θ (signed models only)."""
         raise NotImplementedError
+
+    def to_response_unit(self, table: Mapping[str, Array], values: Array) -> dict[str, Array]:
+        """Reported parameters in the unit of the responses, where the model keeps another unit.
+
+        `values` are those of each item, see `ItemBlock.values`.
+        """
+        return dict(table)
+
+    def from_response_unit(self, table: Mapping[str, Array], values: Array) -> dict[str, Array]:
+        """Reported parameters in the model's own unit: the inverse of `to_response_unit`."""
+        return dict(table)
 
     # --- likelihood
     # -----------------------------------------------------------------------------------
 
-    def rows(self, u: Array, theta: Array) -> Array:
-        """Basis rows (items, rows, points) at abilities theta of shape (points,) or (items,
-        points).
+    def log_likelihood(self, u: Array, theta: Array) -> Array:
+        """Log-likelihood rows of each item.
+
+        Parameters
+        ----------
+        u : array (n_items, n_parameters)
+            Unconstrained parameters.
+        theta : array (n_points,) or (n_items, n_points)
+            Abilities, the same for all items or each item's own.
+
+        Returns
+        -------
+        array (n_items, n_rows, n_points)
+            One row for each category or response value (`has_value_rows`), else the rows that
+            `terms` has coefficients for.
         """
         raise NotImplementedError
 
-    def slopes(self, u: Array, theta: Array) -> Array:
-        """Derivatives of the rows by each parameter: (items, parameters, rows, points)."""
+    def log_likelihood_gradient(self, u: Array, theta: Array) -> Array:
+        """Derivatives of the rows by parameters: (n_items, n_parameters, n_rows, n_points)."""
         return central_gradient(self, u, theta)
 
     def row_count(self, size: int) -> int:
-        """Basis rows an item has."""
+        """Number of log-likelihood rows of an item with `size` categories."""
         return size
 
     def terms(self, amount: Array, values: Array) -> tuple[Array, Array]:
-        """(coefficients (answers, rows), constants (answers,)) of answers that are amounts.
+        """Coefficients of the rows for responses that are amounts.
 
-        Categories need none.
+        log f(y | θ) = Σ coefficient × row(θ) + constant. Models with a row for each response value
+        (`has_value_rows`) have no terms.
 
-        `values` are those of each answer's item, see `Block.values`.
+        Parameters
+        ----------
+        amount : array (n_responses,)
+            Responses.
+        values : array (n_responses, 0) or (n_responses, 2)
+            Zero and unit of each response's item, see `ItemBlock.values`.
+
+        Returns
+        -------
+        coefficients : array (n_responses, n_rows)
+            One coefficient for each row.
+        constants : array (n_responses,)
+            What does not depend on ability.
         """
         raise NotImplementedError
 
-    def in_units(self, told: Mapping[str, Array], values: Array) -> dict[str, Array]:
-        """Reported parameters in the unit of the responses, where they are kept in another.
-
-        `values` as above, of each item.
-        """
-        return dict(told)
-
-    def out_of_units(self, told: Mapping[str, Array], values: Array) -> dict[str, Array]:
-        """And back."""
-        return dict(told)
-
     def expected(self, u: Array, theta: Array, values: Array) -> Array:
-        """Mean response (items, points); `values` are the categories' values (items, size)."""
-        return np.asarray(np.einsum("ikg,ik->ig", np.exp(self.rows(u, theta)), values))
+        """Mean response (n_items, n_points).
+
+        `values` are the responses that the categories stand for, (n_items, size).
+        """
+        return np.asarray(np.einsum("ikg,ik->ig", np.exp(self.log_likelihood(u, theta)), values))
 
     def variance(self, u: Array, theta: Array, values: Array) -> Array:
-        """Variance of the response (items, points)."""
-        p = np.exp(self.rows(u, theta))
+        """Variance of the response (n_items, n_points); `values` as in `expected`."""
+        p = np.exp(self.log_likelihood(u, theta))
         return np.asarray(
             np.einsum("ikg,ik->ig", p, values**2) - self.expected(u, theta, values) ** 2
         )
 
-    @property
-    def is_reflectable(self) -> bool:
-        """Whether the items can be told on the mirrored scale."""
-        return type(self).reversed is not ItemModel.reversed
+    def draw(self, u: Array, theta: Array, rng: np.random.Generator) -> Array:
+        """One random response for each item and its ability.
 
-    def curvature(self, u: Array, theta: Array, counts: Array, rows: Array, slopes: Array) -> Array:
-        """Negative Hessian of Σ counts × rows, or its expectation: (items, parameters, parameters).
+        Parameters
+        ----------
+        u : array (n_responses, n_parameters)
+            Unconstrained parameters of each response's item.
+        theta : array (n_responses,)
+            Ability at each response.
+        rng : numpy.random.Generator
+            Source of randomness.
 
-        For categories the expected one, which is never indefinite: Σ over abilities of their number
-        × Fisher information.
+        Returns
+        -------
+        array (n_responses,)
+            Responses; categories count from 0.
+        """
+        p = np.exp(self.log_likelihood(u, theta[:, None]))[:, :, 0]
+        return np.asarray(
+            (rng.uniform(size=(theta.size, 1)) > p.cumsum(axis=1)[:, :-1]).sum(axis=1),
+            dtype=np.float64,
+        )
+
+    # --- responses
+    # -----------------------------------------------------------------------------------
+
+    def accepts(self, resp: Array) -> Bools:
+        """Which responses (n_responses,) the likelihood is defined for; categories: all."""
+        return np.ones(resp.size, dtype=bool)
+
+    def check_responses(self, resp: Array, label: object) -> None:
+        """Refuse responses that the model cannot have given.
+
+        Parameters
+        ----------
+        resp : array (n_responses,)
+            Responses to one item.
+        label : object
+            The item's name, for the message.
+
+        Raises
+        ------
+        ResponseError
+            Where `accepts` is False for a response.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dynaesti.model import item_model
+        >>> item_model("poisson").check_responses(np.array([1.0, 2.5]), "goals")
+        Traceback (most recent call last):
+            ...
+        dynaesti.errors.ResponseError: resp: 1 of 2 answers to item 'goals' are not whole ...
+        """
+        bad = ~self.accepts(resp)
+        if bad.any():
+            raise ResponseError(
+                f"resp: {int(bad.sum())} of {resp.size} answers to item {label!r} are not "
+                f"{self.response_kind} (first: {resp[int(bad.argmax())]:g}), which the "
+                f"{self.name} model needs; correct them, or choose another model"
+            )
+
+    def with_values(self, values: Array) -> "ItemModel":
+        """The model with a row for each distinct response value of the data.
+
+        Only models that are not categorical and have value rows depend on them; others return
+        themselves.
+        """
+        return self
+
+    def check_rows(self, rows: Array, theta: Array) -> None:
+        """Refuse rows (n_items, n_rows, n_points) on an even grid that cannot be computed with.
+
+        Built-in formulas are smooth and positive: nothing is refused.
+        """
+
+    def steepness(self, u: Array) -> float:
+        """Fastest change of any log-likelihood row with ability, where it is not negligible.
+
+        Measured between −5 and 5, for formulas of which nothing else is known.
+        """
+        theta = np.linspace(-MODEL_RANGE, MODEL_RANGE, 201)
+        rows = self.log_likelihood(u, theta)
+        visible = np.maximum(rows[:, :, 1:], rows[:, :, :-1]) > NEGLIGIBLE
+        change = np.abs(np.diff(rows, axis=2)) * visible
+        return float(change.max(initial=0.0) / (theta[1] - theta[0]))
+
+    # --- M-step
+    # -----------------------------------------------------------------------------------
+
+    def curvature(
+        self, u: Array, theta: Array, counts: Array, rows: Array, gradient: Array
+    ) -> Array:
+        """Negative Hessian of Σ counts × rows, or its expectation.
+
+        For categories the expected one, which is never indefinite: the sum over abilities of the
+        number of responses there × Fisher information.
+
+        Parameters
+        ----------
+        u : array (n_items, n_parameters)
+            Unconstrained parameters.
+        theta : array (n_points,)
+            Abilities.
+        counts : array (n_items, n_rows, n_points)
+            Expected counts.
+        rows, gradient : array
+            `log_likelihood` and `log_likelihood_gradient` at u.
+
+        Returns
+        -------
+        array (n_items, n_parameters, n_parameters)
+            Curvature of each item.
         """
         weight = np.exp(rows) * np.maximum(counts.sum(axis=1, keepdims=True), 0.0)
         return np.asarray(
-            np.einsum("iprg,iqrg->ipq", slopes * weight[:, None], slopes, optimize=True)
+            np.einsum("iprg,iqrg->ipq", gradient * weight[:, None], gradient, optimize=True)
         )
 
-    def evaluated(self, u: Array, theta: Array, counts: Array) -> tuple[Array, Array, Array]:
-        """Σ counts × rows of each item, its gradient (items, parameters), and the curvature.
+    def value_gradient_curvature(
+        self, u: Array, theta: Array, counts: Array
+    ) -> tuple[Array, Array, Array]:
+        """Expected log-likelihood of each item with its derivatives, for the M-step.
 
-        What an M-step climbs by.
+        Parameters
+        ----------
+        u : array (n_items, n_parameters)
+            Unconstrained parameters.
+        theta : array (n_points,)
+            Abilities.
+        counts : array (n_items, n_rows, n_points)
+            Expected counts.
+
+        Returns
+        -------
+        value : array (n_items,)
+            Σ counts × rows.
+        gradient : array (n_items, n_parameters)
+            Its derivatives by u.
+        curvature : array (n_items, n_parameters, n_parameters)
+            Its negative Hessian, or the expectation of it.
         """
-        rows = self.rows(u, theta)
-        slopes = self.slopes(u, theta)
+        rows = self.log_likelihood(u, theta)
+        gradient = self.log_likelihood_gradient(u, theta)
         return (
             np.asarray(np.einsum("irg,irg->i", counts, rows)),
-            np.asarray(np.einsum("iprg,irg->ip", slopes, counts)),
-            self.curvature(u, theta, counts, rows, slopes),
+            np.asarray(np.einsum("iprg,irg->ip", gradient, counts)),
+            self.curvature(u, theta, counts, rows, gradient),
         )
 
 
 class ContinuousItemModel(ItemModel):
-    """Responses that are amounts: a few basis rows, any number of values."""
+    """Base class of models of amounts: a few log-likelihood rows for any number of values."""
 
     categorical = False
+    has_value_rows = False
+    is_probability = False
 
-    def curvature(self, u: Array, theta: Array, counts: Array, rows: Array, slopes: Array) -> Array:
-        """By central differences of the gradient."""
+    def draw(self, u: Array, theta: Array, rng: np.random.Generator) -> Array:
+        raise InputError(
+            f"model: responses cannot be drawn from the {self.label} model; name a built-in model"
+        )
+
+    def curvature(
+        self, u: Array, theta: Array, counts: Array, rows: Array, gradient: Array
+    ) -> Array:
+        """Negative Hessian of Σ counts × rows, by central differences of the gradient."""
         width = u.shape[1]
         out = np.empty((len(u), width, width))
         for p in range(width):
@@ -199,28 +475,34 @@ class ContinuousItemModel(ItemModel):
             ahead[:, p] += STEP
             behind[:, p] -= STEP
             gradients = [
-                np.einsum("iprg,irg->ip", self.slopes(v, theta), counts) for v in (ahead, behind)
+                np.einsum("iprg,irg->ip", self.log_likelihood_gradient(v, theta), counts)
+                for v in (ahead, behind)
             ]
             out[:, p] = (gradients[1] - gradients[0]) / (2 * STEP)
         return 0.5 * (out + out.transpose(0, 2, 1))
 
 
 def central_gradient(model: ItemModel, u: Array, theta: Array) -> Array:
-    """Derivatives of a model's rows by central differences."""
+    """Derivatives of a model's rows by central differences.
+
+    (n_items, n_parameters, n_rows, n_points).
+    """
     out = []
     for p in range(u.shape[1]):
         ahead = u.copy()
         behind = u.copy()
         ahead[:, p] += STEP
         behind[:, p] -= STEP
-        out.append((model.rows(ahead, theta) - model.rows(behind, theta)) / (2 * STEP))
+        out.append(
+            (model.log_likelihood(ahead, theta) - model.log_likelihood(behind, theta)) / (2 * STEP)
+        )
     return np.stack(out, axis=1)
 
 
 def slope_intercept(u: Array, signed: bool) -> tuple[Array, Array]:
-    """Slope and intercept of the predictor from the first two parameters.
+    """Slope and intercept of the predictor slope · θ + intercept, (n_items,) each.
 
-    (slope, intercept), or (log slope, difficulty).
+    The first two parameters are (slope, intercept) if signed, else (log slope, difficulty).
     """
     if signed:
         return u[:, 0], u[:, 1]
@@ -229,16 +511,26 @@ def slope_intercept(u: Array, signed: bool) -> tuple[Array, Array]:
 
 
 def slope_intercept_gradient(u: Array, theta: Array, signed: bool) -> tuple[Array, Array]:
-    """Derivatives of slope·θ + intercept by the two parameters, each (items, points)."""
+    """Derivatives of slope·θ + intercept by the two parameters, each (n_items, n_points)."""
     if signed:
         return np.broadcast_to(theta, (len(u), theta.shape[-1])), np.ones((len(u), theta.shape[-1]))
     slope = np.exp(u[:, :1])
     return slope * (theta - u[:, 1:2]), np.broadcast_to(-slope, (len(u), theta.shape[-1]))
 
 
+def reflect_slope(u: Array) -> Array:
+    """Parameters with the sign of the first one, a signed slope, changed."""
+    return np.concatenate([-u[:, :1], u[:, 1:]], axis=1)
+
+
 def constrain_line(u: Array, signed: bool, scale: float, shift: float) -> dict[str, Array]:
-    """Both metrics of a line: a, b and the intercept."""
+    """Reported parameters a, b and intercept of the line a(θ − b) = a·θ + intercept."""
     slope, intercept = slope_intercept(u, signed)
+    return reported_line(slope, intercept, scale, shift)
+
+
+def reported_line(slope: Array, intercept: Array, scale: float, shift: float) -> dict[str, Array]:
+    """Reported parameters of slope · θ + intercept, with abilities expressed as scale·θ + shift."""
     a = slope / scale
     intercept = intercept - slope * shift / scale
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -254,19 +546,18 @@ def unconstrain_line(table: Mapping[str, Array], signed: bool) -> list[Array]:
     if not signed and np.any(a <= 0):
         raise InputError(
             f"item parameters: {int(np.sum(a <= 0))} slopes a are not positive; use "
-            f"direction='free' for items that "
-            "run backwards"
+            "direction='free' for items that run backwards"
         )
     return [a, np.where(np.isnan(intercept), -a * b, intercept)] if signed else [np.log(a), b]
 
 
 def numbered(prefix: str, values: Array) -> dict[str, Array]:
-    """Columns b1, b2, … of a vector parameter."""
+    """Columns b1, b2, … of a vector parameter (n_items, n)."""
     return {f"{prefix}{k + 1}": values[:, k] for k in range(values.shape[1])}
 
 
 def columns(table: Mapping[str, Array], names: Sequence[str]) -> Array:
-    """Several named columns side by side, NaN where missing."""
+    """Several named columns side by side, (n_items, n_names), NaN where missing."""
     some = next(iter(table.values()))
     return np.stack(
         [
@@ -277,7 +568,7 @@ def columns(table: Mapping[str, Array], names: Sequence[str]) -> Array:
     )
 
 
-def log_odds(share: Array) -> Array:
-    """Log p/(1 − p), kept finite."""
-    p = np.clip(share, 0.01, 0.99)
+def log_odds(frequency: Array) -> Array:
+    """Log p/(1 − p), with p kept between 0.01 and 0.99."""
+    p = np.clip(frequency, 0.01, 0.99)
     return np.asarray(np.log(p / (1 - p)))

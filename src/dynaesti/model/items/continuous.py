@@ -1,4 +1,4 @@
-"""Responses that are amounts: counts, measurements, and shares between 0 and 1."""
+"""Items whose responses are amounts: counts, measurements, and proportions."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,55 +18,71 @@ from dynaesti.model.items.base import (
     columns,
     constrain_line,
     log_odds,
+    reflect_slope,
+    reported_line,
     slope_intercept,
     unconstrain_line,
 )
 
 
 def _line(u: Array, theta: Array, signed: bool) -> Array:
-    """Slope · θ + intercept.
+    """Predictor slope · θ + intercept, (n_items, n_points).
 
-    Amounts keep the intercept itself: far from 0 a difficulty −intercept/slope would tie the two
-    together.
+    Counts and measurements keep the intercept as a parameter: far from 0 a difficulty
+    −intercept/slope would tie the two together.
     """
     slope = u[:, :1] if signed else np.exp(u[:, :1])
     return np.asarray(slope * theta + u[:, 1:2])
 
 
-def _line_slopes(u: Array, theta: Array, signed: bool) -> Array:
-    """Derivatives of the line by its two parameters: (items, 2, points)."""
+def _line_gradient(u: Array, theta: Array, signed: bool) -> Array:
+    """Derivatives of the predictor by its two parameters: (n_items, 2, n_points)."""
     points = np.broadcast_to(theta, (len(u), theta.shape[-1]))
     return np.stack(
         [points if signed else np.exp(u[:, :1]) * points, np.ones(points.shape)], axis=1
     )
 
 
-def _described(u: Array, signed: bool, scale: float, shift: float) -> dict[str, Array]:
-    """Both metrics: a, b and the intercept."""
-    slope = u[:, 0] if signed else np.exp(u[:, 0])
-    a = slope / scale
-    intercept = u[:, 1] - slope * shift / scale
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return {"a": a, "b": -intercept / a, "intercept": intercept}
+def _slope(u: Array, signed: bool) -> Array:
+    """Slope (n_items,) from the first parameter, which is its logarithm unless signed."""
+    return u[:, 0] if signed else np.exp(u[:, 0])
 
 
-def _recovered(table: Mapping[str, Array], signed: bool) -> list[Array]:
+def _unconstrain_with_intercept(table: Mapping[str, Array], signed: bool) -> list[Array]:
+    """(log) slope and intercept from a and b, or a and the intercept; NaN where not given."""
     a, b, intercept = columns(table, ["a", "b", "intercept"]).T
     return [a if signed else np.log(a), np.where(np.isnan(intercept), -a * b, intercept)]
 
 
-def _turned(u: Array) -> Array:
-    return np.concatenate([-u[:, :1], u[:, 1:]], axis=1)
-
-
 @dataclass(frozen=True)
 class PoissonItem(ContinuousItemModel):
-    """Counts: log mean = a(θ − b)."""
+    """Poisson model of counts: y ~ Poisson(λ) with log λ = a (θ − b).
+
+    Reported are the slope `a`, the location `b` (the ability at which the mean count is 1; larger
+    means fewer counts) and `intercept` = −a · b. Unconstrained: log a (a when signed) and the
+    intercept.
+
+    Parameters
+    ----------
+    signed : bool, default False
+        Whether slopes may be negative.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dynaesti.model import item_model
+    >>> model = item_model("poisson")
+    >>> u = model.unconstrain({"a": np.array([1.0]), "b": np.array([0.0])}, size=0)
+    >>> model.expected(u, np.array([0.0, 1.0]), np.zeros((1, 0))).round(3).tolist()
+    [[1.0, 2.718]]
+    """
 
     name = "poisson"
-    farthest = 200.0
+    is_probability = True
+    response_kind = "whole numbers from 0"
+    parameter_bound = 200.0
 
-    def names(self, size: int) -> tuple[str, ...]:
+    def parameter_names(self, size: int) -> tuple[str, ...]:
         return ("slope" if self.signed else "log_a", "intercept")
 
     def priors(self, size: int) -> tuple[NormalPrior, ...]:
@@ -75,30 +91,29 @@ class PoissonItem(ContinuousItemModel):
             NormalPrior(0.0, 20.0),
         )
 
-    def start(self, share: Array, slope: Array, reverse: Bools) -> Array:
-        """`share` holds each item's mean and sd of the responses."""
-        mean = np.maximum(share[:, 0], 0.05)
-        sd = share[:, 1]
-        extra = (
-            np.maximum(sd**2 - mean, 0.02 * mean) / mean**2
-        )  # spread beyond Poisson's own is ability's
+    def initial(self, frequencies: Array, slope: Array, reverse: Bools) -> Array:
+        """Starting u; `frequencies` holds the mean and sd of each item's responses."""
+        mean = np.maximum(frequencies[:, 0], 0.05)
+        sd = frequencies[:, 1]
+        # variance beyond Poisson's own comes from ability
+        extra = np.maximum(sd**2 - mean, 0.02 * mean) / mean**2
         a = np.clip(np.sqrt(np.log1p(extra)), 0.05, 1.5)
         return np.stack(
             [np.where(reverse, -a, a) if self.signed else np.log(a), np.log(mean) - 0.5 * a**2],
             axis=1,
         )
 
-    def describe(self, u: Array, scale: float = 1.0, shift: float = 0.0) -> dict[str, Array]:
-        return _described(u, self.signed, scale, shift)
+    def constrain(self, u: Array, scale: float = 1.0, shift: float = 0.0) -> dict[str, Array]:
+        return reported_line(_slope(u, self.signed), u[:, 1], scale, shift)
 
     def unconstrain(self, table: Mapping[str, Array], size: int) -> Array:
-        return np.stack(_recovered(table, self.signed), axis=1)
+        return np.stack(_unconstrain_with_intercept(table, self.signed), axis=1)
 
     def slope_sign(self, u: Array) -> Array:
-        return u[:, 0] if self.signed else np.exp(u[:, 0])
+        return _slope(u, self.signed)
 
-    def reversed(self, u: Array) -> Array:
-        return _turned(u)
+    def reflected(self, u: Array) -> Array:
+        return reflect_slope(u)
 
     def row_count(self, size: int) -> int:
         return 2
@@ -107,16 +122,15 @@ class PoissonItem(ContinuousItemModel):
         return np.stack([amount, np.ones_like(amount)], axis=1), -gammaln(amount + 1)
 
     def _predictor(self, u: Array, theta: Array) -> Array:
-        return np.clip(
-            _line(u, theta, self.signed), -200.0, 200.0
-        )  # e^200 is no count; keeps rows finite
+        # e^200 is no count; keeps rows finite
+        return np.clip(_line(u, theta, self.signed), -200.0, 200.0)
 
-    def rows(self, u: Array, theta: Array) -> Array:
+    def log_likelihood(self, u: Array, theta: Array) -> Array:
         t = self._predictor(u, theta)
         return np.stack([t, -np.exp(t)], axis=1)
 
-    def slopes(self, u: Array, theta: Array) -> Array:
-        by_line = _line_slopes(u, theta, self.signed)
+    def log_likelihood_gradient(self, u: Array, theta: Array) -> Array:
+        by_line = _line_gradient(u, theta, self.signed)
         return np.stack([by_line, -np.exp(self._predictor(u, theta))[:, None] * by_line], axis=2)
 
     def expected(self, u: Array, theta: Array, values: Array) -> Array:
@@ -125,22 +139,48 @@ class PoissonItem(ContinuousItemModel):
     def variance(self, u: Array, theta: Array, values: Array) -> Array:
         return self.expected(u, theta, values)
 
+    def draw(self, u: Array, theta: Array, rng: np.random.Generator) -> Array:
+        mean = np.exp(self._predictor(u, theta[:, None]))[:, 0]
+        return rng.poisson(mean).astype(np.float64)
+
+    def accepts(self, resp: Array) -> Bools:
+        return np.asarray((resp >= 0) & (resp == np.floor(resp)))
+
 
 @dataclass(frozen=True)
 class GaussianItem(ContinuousItemModel):
-    """Measurements: y = a(θ − b) + noise of standard deviation sigma.
+    """Gaussian model of measurements: y = a (θ − b) + ε with ε ~ N(0, sigma²).
 
-    Measurements have a zero and a unit of their own, item by item, which must not matter: each
-    item's are counted from the mean of its responses in their standard deviation, kept as the
-    item's `values`, and reported as they came. (Files of before have none.)
+    Reported are the slope `a` and `intercept` = −a · b in the unit of the responses, the location
+    `b` (the ability at which the mean response is 0) and the noise `sigma` > 0. Unconstrained:
+    log a (a when signed), the intercept and log sigma.
+
+    Measurements have a zero and a unit of their own, item by item, which must not matter. So each
+    item's responses are standardised by their mean and standard deviation, kept as the item's
+    `values` (n_items, 2), and reported in the original unit. (Older saved files have no `values`.)
+
+    Parameters
+    ----------
+    signed : bool, default False
+        Whether slopes may be negative.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dynaesti.model import item_model
+    >>> model = item_model("gaussian")
+    >>> table = {"a": [2.0], "b": [-1.0], "sigma": [0.5]}
+    >>> u = model.unconstrain({name: np.array(x) for name, x in table.items()}, size=0)
+    >>> model.expected(u, np.array([0.0, 1.0]), np.zeros((1, 0))).round(3).tolist()
+    [[2.0, 4.0]]
     """
 
     name = "gaussian"
-    floors = MappingProxyType(
-        {"log_sigma": float(np.log(1e-4))}
-    )  # responses that are all alike, or wholly explained
+    has_response_unit = True
+    # where responses are all alike, or wholly explained
+    floors = MappingProxyType({"log_sigma": float(np.log(1e-4))})
 
-    def names(self, size: int) -> tuple[str, ...]:
+    def parameter_names(self, size: int) -> tuple[str, ...]:
         return ("slope" if self.signed else "log_a", "intercept", "log_sigma")
 
     def priors(self, size: int) -> tuple[NormalPrior, ...]:
@@ -150,57 +190,63 @@ class GaussianItem(ContinuousItemModel):
             NormalPrior(0.0, 20.0),
         )
 
-    def start(self, share: Array, slope: Array, reverse: Bools) -> Array:
-        """Half the variance is ability's to begin with."""
-        a = np.full(len(share), np.sqrt(0.5))
-        flat = np.zeros(len(share))
+    def initial(self, frequencies: Array, slope: Array, reverse: Bools) -> Array:
+        """Starting u, with half of the variance due to ability."""
+        a = np.full(len(frequencies), np.sqrt(0.5))
+        flat = np.zeros(len(frequencies))
         return np.stack(
             [np.where(reverse, -a, a) if self.signed else np.log(a), flat, np.log(a)], axis=1
         )
 
     @staticmethod
     def _unit(values: Array) -> tuple[Array, Array]:
-        """Zero and unit of each item's (or answer's) responses."""
+        """Zero and unit of the responses of each item (or of each response's item)."""
         return (
             (values[:, 0], values[:, 1])
             if values.shape[1]
             else (np.zeros(len(values)), np.ones(len(values)))
         )
 
-    def in_units(self, told: Mapping[str, Array], values: Array) -> dict[str, Array]:
+    def to_response_unit(self, table: Mapping[str, Array], values: Array) -> dict[str, Array]:
         centre, spread = self._unit(values)
-        a = told["a"] * spread
-        intercept = told["intercept"] * spread + centre
+        a = table["a"] * spread
+        intercept = table["intercept"] * spread + centre
         with np.errstate(divide="ignore", invalid="ignore"):
             return {
                 "a": a,
                 "b": -intercept / a,
                 "intercept": intercept,
-                "sigma": told["sigma"] * spread,
+                "sigma": table["sigma"] * spread,
             }
 
-    def out_of_units(self, told: Mapping[str, Array], values: Array) -> dict[str, Array]:
+    def from_response_unit(self, table: Mapping[str, Array], values: Array) -> dict[str, Array]:
         centre, spread = self._unit(values)
-        a, b, intercept, sigma = columns(told, ["a", "b", "intercept", "sigma"]).T
+        a, b, intercept, sigma = columns(table, ["a", "b", "intercept", "sigma"]).T
         return {
             "a": a / spread,
             "intercept": (np.where(np.isnan(intercept), -a * b, intercept) - centre) / spread,
             "sigma": sigma / spread,
         }
 
-    def describe(self, u: Array, scale: float = 1.0, shift: float = 0.0) -> dict[str, Array]:
-        return _described(u, self.signed, scale, shift) | {"sigma": np.exp(u[:, 2])}
+    def constrain(self, u: Array, scale: float = 1.0, shift: float = 0.0) -> dict[str, Array]:
+        return reported_line(_slope(u, self.signed), u[:, 1], scale, shift) | {
+            "sigma": np.exp(u[:, 2])
+        }
 
     def unconstrain(self, table: Mapping[str, Array], size: int) -> Array:
         return np.stack(
-            [*_recovered(table, self.signed), np.log(columns(table, ["sigma"])[:, 0])], axis=1
+            [
+                *_unconstrain_with_intercept(table, self.signed),
+                np.log(columns(table, ["sigma"])[:, 0]),
+            ],
+            axis=1,
         )
 
     def slope_sign(self, u: Array) -> Array:
-        return (u[:, 0] if self.signed else np.exp(u[:, 0])) / np.exp(u[:, 2])
+        return _slope(u, self.signed) / np.exp(u[:, 2])
 
-    def reversed(self, u: Array) -> Array:
-        return _turned(u)
+    def reflected(self, u: Array) -> Array:
+        return reflect_slope(u)
 
     def row_count(self, size: int) -> int:
         return 3
@@ -212,16 +258,16 @@ class GaussianItem(ContinuousItemModel):
             spread
         )
 
-    def rows(self, u: Array, theta: Array) -> Array:
+    def log_likelihood(self, u: Array, theta: Array) -> Array:
         t = _line(u, theta, self.signed)
         precision = np.exp(-2 * u[:, 2:3])
         flat = np.broadcast_to(-0.5 * precision, t.shape)
         return np.stack([flat, precision * t, -0.5 * precision * t**2 - u[:, 2:3]], axis=1)
 
-    def slopes(self, u: Array, theta: Array) -> Array:
+    def log_likelihood_gradient(self, u: Array, theta: Array) -> Array:
         t = _line(u, theta, self.signed)
         precision = np.exp(-2 * u[:, 2:3])
-        by_line = _line_slopes(u, theta, self.signed)
+        by_line = _line_gradient(u, theta, self.signed)
         parts = [
             np.stack([np.zeros_like(t), precision * d, -precision * t * d], axis=1)
             for d in by_line.transpose(1, 0, 2)
@@ -241,17 +287,43 @@ class GaussianItem(ContinuousItemModel):
             * np.ones((1, theta.shape[-1]))
         )
 
+    def draw(self, u: Array, theta: Array, rng: np.random.Generator) -> Array:
+        no_unit = np.zeros((theta.size, 0))
+        mean = self.expected(u, theta[:, None], no_unit)[:, 0]
+        variance = self.variance(u, theta[:, None], no_unit)[:, 0]
+        return np.asarray(mean + np.sqrt(variance) * rng.standard_normal(theta.size))
+
 
 @dataclass(frozen=True)
 class BetaItem(ContinuousItemModel):
-    """Shares strictly between 0 and 1.
+    """Beta model of proportions: y ~ Beta(μ phi, (1 − μ) phi) with μ = σ(a (θ − b)).
 
-    A beta distribution with mean σ(a(θ − b)) and precision phi.
+    Responses are strictly between 0 and 1. Reported are the slope `a`, the location `b` (the
+    ability at which the mean response is ½; larger is harder), `intercept` = −a · b and the
+    precision `phi` > 0; the variance of y is μ (1 − μ) / (1 + phi). Unconstrained: those of the 2PL
+    and log phi.
+
+    Parameters
+    ----------
+    signed : bool, default False
+        Whether slopes may be negative.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dynaesti.model import item_model
+    >>> model = item_model("beta")
+    >>> table = {"a": [1.0], "b": [0.0], "phi": [3.0]}
+    >>> u = model.unconstrain({name: np.array(x) for name, x in table.items()}, size=0)
+    >>> model.variance(u, np.array([0.0]), np.zeros((1, 0))).tolist()
+    [[0.0625]]
     """
 
     name = "beta"
+    any_response = 0.5
+    response_kind = "values strictly between 0 and 1"
 
-    def names(self, size: int) -> tuple[str, ...]:
+    def parameter_names(self, size: int) -> tuple[str, ...]:
         return (*(("slope", "intercept") if self.signed else ("log_a", "b")), "log_phi")
 
     def priors(self, size: int) -> tuple[NormalPrior, ...]:
@@ -260,18 +332,18 @@ class BetaItem(ContinuousItemModel):
             NormalPrior(2.0, 1.5),
         )
 
-    def start(self, share: Array, slope: Array, reverse: Bools) -> Array:
-        """`share` holds each item's mean and sd of the responses."""
-        odds = log_odds(share[:, 0])
+    def initial(self, frequencies: Array, slope: Array, reverse: Bools) -> Array:
+        """Starting u; `frequencies` holds the mean and sd of each item's responses."""
+        odds = log_odds(frequencies[:, 0])
         a = 0.7 * slope
         first = (
             [np.where(reverse, -a, a), odds]
             if self.signed
             else [np.log(a), np.clip(-odds / a, -4, 4)]
         )
-        return np.stack([*first, np.full(len(share), 1.5)], axis=1)
+        return np.stack([*first, np.full(len(frequencies), 1.5)], axis=1)
 
-    def describe(self, u: Array, scale: float = 1.0, shift: float = 0.0) -> dict[str, Array]:
+    def constrain(self, u: Array, scale: float = 1.0, shift: float = 0.0) -> dict[str, Array]:
         return constrain_line(u, self.signed, scale, shift) | {"phi": np.exp(u[:, 2])}
 
     def unconstrain(self, table: Mapping[str, Array], size: int) -> Array:
@@ -286,8 +358,8 @@ class BetaItem(ContinuousItemModel):
     def slope_sign(self, u: Array) -> Array:
         return slope_intercept(u, self.signed)[0]
 
-    def reversed(self, u: Array) -> Array:
-        return np.concatenate([-u[:, :1], u[:, 1:]], axis=1)
+    def reflected(self, u: Array) -> Array:
+        return reflect_slope(u)
 
     def row_count(self, size: int) -> int:
         return 3
@@ -297,7 +369,7 @@ class BetaItem(ContinuousItemModel):
         high = np.log1p(-amount)
         return np.stack([low, high, np.ones_like(amount)], axis=1), -low - high
 
-    def rows(self, u: Array, theta: Array) -> Array:
+    def log_likelihood(self, u: Array, theta: Array) -> Array:
         slope, intercept = slope_intercept(u, self.signed)
         t = slope[:, None] * theta + intercept[:, None]
         phi = np.exp(u[:, 2:3])
@@ -312,3 +384,13 @@ class BetaItem(ContinuousItemModel):
     def variance(self, u: Array, theta: Array, values: Array) -> Array:
         mean = self.expected(u, theta, values)
         return np.asarray(mean * (1 - mean) / (1 + np.exp(u[:, 2:3])))
+
+    def draw(self, u: Array, theta: Array, rng: np.random.Generator) -> Array:
+        no_unit = np.zeros((theta.size, 0))
+        mean = self.expected(u, theta[:, None], no_unit)[:, 0]
+        variance = self.variance(u, theta[:, None], no_unit)[:, 0]
+        total = mean * (1 - mean) / variance - 1
+        return np.clip(rng.beta(mean * total, (1 - mean) * total), 1e-6, 1 - 1e-6)
+
+    def accepts(self, resp: Array) -> Bools:
+        return np.asarray(~((resp <= 0) | (resp >= 1)))

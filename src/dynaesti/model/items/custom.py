@@ -1,7 +1,7 @@
-"""The user's own item model: one function."""
+"""The user's own item model, from one function."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -9,39 +9,81 @@ from scipy.special import expit
 
 from dynaesti.core import Array, Bools
 from dynaesti.errors import InputError
-from dynaesti.model.items.base import ContinuousItemModel, NormalPrior, columns
+from dynaesti.model.items.base import (
+    MODEL_RANGE,
+    NEGLIGIBLE,
+    ContinuousItemModel,
+    NormalPrior,
+    columns,
+)
 
 MOST_VALUES = 400  # distinct responses that get a row each
-# whole-numbered responses that are categories; what their chances may add up to
+# at most so many responses, all whole numbers, are taken for categories; what their probabilities
+# may add up to
 FEW_VALUES = 12
-SURE = 1.02
-IMPOSSIBLE = -700.0  # log chance that stands for none
-# below which a log chance may end: formulas that are not written for small chances round to 0
-# there
-FADED = -30.0
-CONSIDERED = 5.0  # abilities either side of 0 at which models are judged
-# log units between two points of the grid that make a jump, if those beside change by so small a
-# part of it
+MAX_TOTAL = 1.02
+IMPOSSIBLE = -700.0  # log probability that stands for −inf
+# log units between two points of the grid that make a jump, if the changes on both sides of it are
+# together less than this part of it
 JUMP = 0.05
 SMOOTH = 0.2
 
 
 @dataclass(frozen=True)
 class CustomItemModel(ContinuousItemModel):
-    """An item model from `log_prob(theta, resp, params)`, with start and bounds for each named
-    parameter.
+    """An item model from a function that returns log P(y | θ).
 
-    `params` is a mapping from name to (start, lower, upper); bounds may be infinite. The function
-    is called with an array of abilities, one response and a tuple of numbers, and returns log
-    Pr[resp | θ] (a log density for continuous responses).
+    All items of the model share the function; each has its own parameters, which are learned
+    between their bounds under weak normal priors around their starting values.
+
+    Parameters
+    ----------
+    log_prob : callable
+        ``log_prob(theta, resp, params)`` with `theta` an array (n_points,) of abilities, `resp` one
+        response and `params` a tuple of numbers in the order of `params` below. Returns log P(resp
+        | θ) as an array (n_points,), or a log density for continuous responses. It must be smooth
+        in θ.
+    params : mapping of str to (start, lower, upper)
+        Starting value and bounds of each parameter, with lower < start < upper. Bounds may be
+        infinite.
+    label : str, default "own"
+        Name of the model in tables, messages and saved files.
+    values : tuple of float, default ()
+        Distinct responses. The fit fills them in; users leave them.
+    signed : bool, default False
+        Without effect: the function decides.
+
+    Raises
+    ------
+    InputError
+        If `log_prob` is not callable, or a parameter lacks a start between its bounds. While
+        fitting, if the function fails, returns NaN or +inf, jumps, or gives probabilities that add
+        up to more than 1.
+
+    Examples
+    --------
+    A Rasch model whose curve is the normal distribution function:
+
+    >>> import numpy as np
+    >>> from scipy.special import log_ndtr
+    >>> import dynaesti as dy
+    >>> def log_prob(theta, resp, params):
+    ...     (b,) = params
+    ...     return log_ndtr((theta - b) * (1 if resp == 1 else -1))
+    >>> model = dy.CustomItemModel(log_prob, {"b": (0.0, -6.0, 6.0)}, label="probit")
+    >>> model.label, model.parameter_names(2)
+    ('probit', ('b',))
     """
 
     log_prob: Callable[[Array, float, tuple[float, ...]], Any]
     params: Mapping[str, tuple[float, float, float]]
     label: str = "own"
-    values: tuple[float, ...] = ()  # distinct responses, filled in when the data are known
+    values: tuple[float, ...] = ()
 
     name = "own"
+    has_value_rows = True
+    can_be_rescaled = False  # of a formula that is not ours nothing is known but what it returns
+    needs_row_check = True
 
     def __post_init__(self) -> None:
         if not callable(self.log_prob) or not isinstance(self.params, Mapping) or not self.params:
@@ -64,18 +106,18 @@ class CustomItemModel(ContinuousItemModel):
     def __hash__(self) -> int:
         return hash((self.label, id(self.log_prob), self.values, self.signed))
 
-    def names(self, size: int) -> tuple[str, ...]:
+    def parameter_names(self, size: int) -> tuple[str, ...]:
         return tuple(self.params)
 
     def priors(self, size: int) -> tuple[NormalPrior, ...]:
         return tuple(
-            NormalPrior(float(self._inside(np.array([s]), lo, hi)[0]), 2.0)
+            NormalPrior(float(self._to_unbounded(np.array([s]), lo, hi)[0]), 2.0)
             for s, lo, hi in self.params.values()
         )
 
     @staticmethod
-    def _inside(value: Array, lo: float, hi: float) -> Array:
-        """Unconstrained from bounded."""
+    def _to_unbounded(value: Array, lo: float, hi: float) -> Array:
+        """Unconstrained values from values between bounds: a logit or a logarithm."""
         if np.isfinite(lo) and np.isfinite(hi):
             return np.asarray(np.log((value - lo) / (hi - value)))
         if np.isfinite(lo):
@@ -83,24 +125,25 @@ class CustomItemModel(ContinuousItemModel):
         return -np.log(hi - value) if np.isfinite(hi) else value
 
     @staticmethod
-    def _outside(u: Array, lo: float, hi: float) -> Array:
-        """Bounded from unconstrained."""
+    def _to_bounded(u: Array, lo: float, hi: float) -> Array:
+        """Values between bounds from unconstrained ones: the inverse of `_to_unbounded`."""
         if np.isfinite(lo) and np.isfinite(hi):
             return np.asarray(lo + (hi - lo) * expit(u))
         if np.isfinite(lo):
             return lo + np.exp(u)
         return hi - np.exp(-u) if np.isfinite(hi) else u
 
-    def start(self, share: Array, slope: Array, reverse: Bools) -> Array:
-        return np.tile([prior.mean for prior in self.priors(0)], (len(share), 1))
+    def initial(self, frequencies: Array, slope: Array, reverse: Bools) -> Array:
+        return np.tile([prior.mean for prior in self.priors(0)], (len(frequencies), 1))
 
-    def describe(self, u: Array, scale: float = 1.0, shift: float = 0.0) -> dict[str, Array]:
-        """The parameters as the user's function takes them.
+    def constrain(self, u: Array, scale: float = 1.0, shift: float = 0.0) -> dict[str, Array]:
+        """Parameters as the user's function takes them.
 
-        On the fit's own ability scale, which a formula unknown to us fixes.
+        They stay on the fit's own scale of ability, whatever `scale` and `shift`: nothing is known
+        of how the formula depends on it.
         """
         return {
-            name: self._outside(u[:, k], lo, hi)
+            name: self._to_bounded(u[:, k], lo, hi)
             for k, (name, (_, lo, hi)) in enumerate(self.params.items())
         }
 
@@ -108,15 +151,15 @@ class CustomItemModel(ContinuousItemModel):
         given = columns(table, list(self.params))
         return np.stack(
             [
-                self._inside(given[:, k], lo, hi)
+                self._to_unbounded(given[:, k], lo, hi)
                 for k, (_, lo, hi) in enumerate(self.params.values())
             ],
             axis=1,
         )
 
     def slope_sign(self, u: Array) -> Array:
-        """From how the log odds of the highest over the lowest response change between −1 and 1."""
-        rows = self.rows(u, np.array([-1.0, 1.0]))
+        """Mean slope from −1 to 1 of the log odds of the highest against the lowest response."""
+        rows = self.log_likelihood(u, np.array([-1.0, 1.0]))
         return np.asarray(
             0.5 * ((rows[:, -1, 1] - rows[:, 0, 1]) - (rows[:, -1, 0] - rows[:, 0, 0]))
         )
@@ -124,8 +167,11 @@ class CustomItemModel(ContinuousItemModel):
     def row_count(self, size: int) -> int:
         return len(self.values)
 
-    def rows(self, u: Array, theta: Array) -> Array:
-        natural = np.stack(list(self.describe(u).values()), axis=1)
+    def with_values(self, values: Array) -> "CustomItemModel":
+        return replace(self, values=tuple(values.tolist()))
+
+    def log_likelihood(self, u: Array, theta: Array) -> Array:
+        natural = np.stack(list(self.constrain(u).values()), axis=1)
         points = np.broadcast_to(theta, (len(u), theta.shape[-1]))
         out = np.empty((len(u), len(self.values), theta.shape[-1]))
         for i, item in enumerate(natural):
@@ -134,6 +180,7 @@ class CustomItemModel(ContinuousItemModel):
         return out
 
     def _call(self, theta: Array, value: float, item: tuple[float, ...]) -> Array:
+        """The user's function at abilities (n_points,), with its result checked."""
         try:
             found = np.asarray(self.log_prob(theta, value, item), dtype=np.float64)
         except Exception as error:  # whatever the user's function raised
@@ -144,70 +191,63 @@ class CustomItemModel(ContinuousItemModel):
         if found.shape != theta.shape or np.isnan(found).any() or (found == np.inf).any():
             raise InputError(
                 f"item model {self.label!r}: log_prob must return one number below infinity for "
-                f"each ability "
-                f"(resp {value:g}, params {item})"
+                f"each ability (resp {value:g}, params {item})"
             )
-        return np.maximum(
-            found, IMPOSSIBLE
-        )  # an impossible response stays a row that can be interpolated
+        # an impossible response stays a row that can be interpolated
+        return np.maximum(found, IMPOSSIBLE)
 
     def check_rows(self, rows: Array, theta: Array) -> None:
-        """Refuse rows (items, values, points) on an even grid that cannot be computed with.
+        """Refuse rows (n_items, n_values, n_points) on an even grid that cannot be computed with.
 
-        With chances of 0 all of a sudden, or jumps.
-
-        A chance that fades away until it rounds to 0, as log(1 − p) does, is none of these.
+        Refused are probabilities that add up to more than 1, that are 0 everywhere, that drop to 0
+        at once, or that jump. A probability that decreases gradually until it rounds to 0, as
+        log(1 − p) does, is accepted.
         """
-        where = np.abs(theta) <= CONSIDERED
+        where = np.abs(theta) <= MODEL_RANGE
         near = rows[:, :, where]
         at = theta[where]
-        barred = near <= IMPOSSIBLE
         whole = len(self.values) <= FEW_VALUES and all(
             float(value).is_integer() for value in self.values
         )
-        if whole and (np.exp(near[:, :, np.abs(at) <= 2.0]).sum(axis=1) > SURE).all():
+        if whole and (np.exp(near[:, :, np.abs(at) <= 2.0]).sum(axis=1) > MAX_TOTAL).all():
             raise InputError(
                 f"item model {self.label!r}: the chances of its {len(self.values)} responses add "
-                f"up to more than 1 at every "
-                "ability; log_prob must return the logarithm of a probability"
+                "up to more than 1 at every ability; log_prob must return the logarithm of a "
+                "probability"
             )
         for k, value in enumerate(self.values):
-            if barred[:, k].all(axis=1).any():
-                raise InputError(
-                    f"item model {self.label!r}: the response {value:g} is impossible (log_prob "
-                    f"is -inf) at every ability; "
-                    "give it a chance, or leave such answers out"
-                )
-            seen = np.maximum(near[:, k, 1:], near[:, k, :-1]) > FADED
-            edge = (barred[:, k, 1:] != barred[:, k, :-1]) & seen
-            change = np.abs(np.diff(near[:, k], axis=1))
-            around = np.pad(change, ((0, 0), (1, 1)), mode="edge")
-            jump = (change > JUMP) & (around[:, :-2] + around[:, 2:] < SMOOTH * change) & seen
-            odd = np.argwhere(edge | jump)
-            if odd.size:
-                what = "drops to -inf" if edge[tuple(odd[0])] else "jumps"
-                raise InputError(
-                    f"item model {self.label!r}: log_prob {what} at ability {at[odd[0][1]]:.3g} "
-                    f"(resp {value:g}); curves are "
-                    "learned from smooth models, so let chances change gradually, and add 1e-6 or "
-                    "so to those of 0"
-                )
+            self._check_smooth(near[:, k], at, value)
 
-    def steepness(self, u: Array) -> float:
-        """The fastest that any response's log chance changes with ability, where it is not
-        negligible.
-        """
-        theta = np.linspace(-CONSIDERED, CONSIDERED, 201)
-        rows = self.rows(u, theta)
-        step = np.abs(np.diff(rows, axis=2)) * (np.maximum(rows[:, :, 1:], rows[:, :, :-1]) > FADED)
-        return float(step.max(initial=0.0) / (theta[1] - theta[0]))
+    def _check_smooth(self, rows: Array, theta: Array, value: float) -> None:
+        """Refuse the rows (n_items, n_points) of one response if they jump or are impossible."""
+        impossible = rows <= IMPOSSIBLE
+        if impossible.all(axis=1).any():
+            raise InputError(
+                f"item model {self.label!r}: the response {value:g} is impossible (log_prob is "
+                "-inf) at every ability; give it a chance, or leave such answers out"
+            )
+        visible = np.maximum(rows[:, 1:], rows[:, :-1]) > NEGLIGIBLE
+        edge = (impossible[:, 1:] != impossible[:, :-1]) & visible
+        change = np.abs(np.diff(rows, axis=1))
+        around = np.pad(change, ((0, 0), (1, 1)), mode="edge")
+        jump = (change > JUMP) & (around[:, :-2] + around[:, 2:] < SMOOTH * change) & visible
+        odd = np.argwhere(edge | jump)
+        if odd.size:
+            what = "drops to -inf" if edge[tuple(odd[0])] else "jumps"
+            raise InputError(
+                f"item model {self.label!r}: log_prob {what} at ability {theta[odd[0][1]]:.3g} "
+                f"(resp {value:g}); curves are learned from smooth models, so let chances change "
+                "gradually, and add 1e-6 or so to those of 0"
+            )
 
     def expected(self, u: Array, theta: Array, values: Array) -> Array:
-        p = np.exp(self.rows(u, theta))
+        """Mean response (n_items, n_points), over the values of the data."""
+        p = np.exp(self.log_likelihood(u, theta))
         return np.asarray(np.einsum("irg,r->ig", p, np.array(self.values)) / p.sum(axis=1))
 
     def variance(self, u: Array, theta: Array, values: Array) -> Array:
-        p = np.exp(self.rows(u, theta))
+        """Variance of the response (n_items, n_points), over the values of the data."""
+        p = np.exp(self.log_likelihood(u, theta))
         return np.asarray(
             np.einsum("irg,r->ig", p, np.array(self.values) ** 2) / p.sum(axis=1)
             - self.expected(u, theta, values) ** 2

@@ -1,4 +1,4 @@
-"""Partial credit with steps counted from a pivot, as par in golf."""
+"""Partial credit with steps counted from a pivot category, such as par in golf."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,18 +13,44 @@ from dynaesti.model.items.polytomous import Softmax
 
 @dataclass(frozen=True)
 class PivotPartialCredit(Softmax):
-    """Partial credit built outward from a pivot (par).
+    """Partial credit with steps outward from a pivot, such as par in golf (model "golf").
 
-    Each step away from it has a slope a > 0 and a difficulty b of its own.
+    With s the number of steps by which a response is better (s > 0) or worse (s < 0) than the
+    pivot, log P(s | θ) / P(0 | θ) = sgn(s) Σ_v a_v (θ − b_v), summed over the steps v between the
+    pivot and s. Each step has a slope a_v > 0 and a difficulty b_v of its own. Reported are
+    `a_p1`, `b_p1` for the first step better than the pivot, `a_m1`, `b_m1` for the first step
+    worse, and so on; a larger b makes the better response of that step rarer. Unconstrained: the
+    logs of the slopes, then the difficulties.
 
-    log odds against the pivot: ω_s = sgn(s) Σ a_v (θ − b_v) over the steps v between it and s.
-    `par` gives each item's pivot response (by default its most frequent one). Higher responses are
-    worse (strokes) unless `descending` is False.
+    Parameters
+    ----------
+    par : mapping of item to float, optional
+        Pivot response of each item. Default: the item's most frequent response.
+    descending : bool, default True
+        Whether lower responses are better, as strokes are.
+    pivot : int, default 0
+        Category of the pivot. The fit fills it in; users leave it.
+    signed : bool, default False
+        Without effect: slopes are positive.
+
+    Raises
+    ------
+    InputError
+        If `par` is not a mapping.
+
+    Examples
+    --------
+    >>> import dynaesti as dy
+    >>> model = dy.PivotPartialCredit(par={"hole 1": 4, "hole 2": 3})
+    >>> model.name
+    'golf'
+    >>> dy.PivotPartialCredit(pivot=1).parameter_names(3)  # a worse response, a better one
+    ('log_a_m1', 'log_a_p1', 'b_m1', 'b_p1')
     """
 
     par: Mapping[object, float] | None = None
     descending: bool = True
-    pivot: int = 0  # category of the pivot, filled in when items are grouped
+    pivot: int = 0
 
     name = "golf"
 
@@ -36,26 +62,27 @@ class PivotPartialCredit(Softmax):
         return hash((self.name, self.signed, self.descending, self.pivot))
 
     def _sides(self, size: int) -> Array:
-        """The other categories with signs: −1 below the pivot, +1 above."""
+        """Sign of each category but the pivot: −1 below it, +1 above."""
         k = np.delete(np.arange(size), self.pivot)
         return np.sign(k - self.pivot).astype(np.float64)
 
     def _labels(self, size: int) -> list[str]:
+        """Names of the steps: …, m2, m1 worse than the pivot, p1, p2, … better."""
         k = np.delete(np.arange(size), self.pivot) - self.pivot
         return [f"{'p' if s > 0 else 'm'}{abs(s)}" for s in k]
 
-    def names(self, size: int) -> tuple[str, ...]:
+    def parameter_names(self, size: int) -> tuple[str, ...]:
         labels = self._labels(size)
         return (*(f"log_a_{s}" for s in labels), *(f"b_{s}" for s in labels))
 
     def priors(self, size: int) -> tuple[NormalPrior, ...]:
         return (NormalPrior(-0.7, 0.7, "log slope"),) * (size - 1) + (
-            NormalPrior(0.0, 4.0, "place"),
+            NormalPrior(0.0, 4.0, "location"),
         ) * (size - 1)
 
-    def start(self, share: Array, slope: Array, reverse: Bools) -> Array:
-        size = share.shape[1]
-        smooth = np.log(share + 0.002)
+    def initial(self, frequencies: Array, slope: Array, reverse: Bools) -> Array:
+        size = frequencies.shape[1]
+        smooth = np.log(frequencies + 0.002)
         k = np.delete(np.arange(size), self.pivot)
         toward = k - np.sign(k - self.pivot)
         odds = smooth[:, k] - smooth[:, toward]
@@ -79,7 +106,7 @@ class PivotPartialCredit(Softmax):
             delta[:, k] = delta[:, k + 1] + a[:, k] * b[:, k]
         return alpha, delta
 
-    def describe(self, u: Array, scale: float = 1.0, shift: float = 0.0) -> dict[str, Array]:
+    def constrain(self, u: Array, scale: float = 1.0, shift: float = 0.0) -> dict[str, Array]:
         half = u.shape[1] // 2
         labels = self._labels(half + 1)
         a = np.exp(u[:, :half]) / scale

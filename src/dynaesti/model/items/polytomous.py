@@ -1,6 +1,4 @@
-"""Several categories: graded, partial credit, rating scale, nominal, and partial credit built
-outward from par.
-"""
+"""Items with several categories: graded, partial credit, rating scale and nominal models."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,12 +18,26 @@ from dynaesti.model.items.base import (
     columns,
     log_odds,
     numbered,
+    reflect_slope,
 )
 
 
 def log_between(above: Array, y: Array) -> Array:
-    """log(σ(u_y) − σ(u_{y+1})) for falling u = logit P(Y ≥ k), k = 1…K, with u_0 = ∞ and u_{K+1} =
-    −∞.
+    """Log probability of category y in a cumulative logit model.
+
+    log(σ(u_y) − σ(u_{y+1})) for falling u_k = logit P(Y ≥ k), k = 1…K, u_0 = ∞, u_{K+1} = −∞.
+
+    Parameters
+    ----------
+    above : array (..., K)
+        The logits u_1 … u_K.
+    y : array, broadcastable to (...)
+        Categories 0 … K.
+
+    Returns
+    -------
+    array (...)
+        Log probabilities, with all digits in both tails.
     """
     ends = np.full((*above.shape[:-1], 1), np.inf)
     padded = np.concatenate([ends, above, -ends], axis=-1)
@@ -36,23 +48,41 @@ def log_between(above: Array, y: Array) -> Array:
     return np.asarray(log_expit(upper) + log_expit(-lower) + np.log(-np.expm1(lower - upper)))
 
 
-def _tail_shares(share: Array) -> Array:
-    """Shares of the answers at or above each category but the lowest, kept apart."""
-    smooth = (share + 0.01) / (share + 0.01).sum(axis=1, keepdims=True)
+def _tail_frequencies(frequencies: Array) -> Array:
+    """Frequencies of responses at or above each category but the lowest, kept distinct."""
+    smooth = (frequencies + 0.01) / (frequencies + 0.01).sum(axis=1, keepdims=True)
     return np.asarray(smooth[:, ::-1].cumsum(axis=1)[:, ::-1][:, 1:])
 
 
 @dataclass(frozen=True)
 class Graded(ItemModel):
-    """Samejima's graded response: P(y ≥ k | θ) = σ(a(θ − b_k)), thresholds b rising.
+    """Samejima's graded response model: P(y ≥ k | θ) = σ(a (θ − b_k)), with b_1 < b_2 < ….
 
-    Unconstrained: log a, b₁ and the logs of the gaps between thresholds; when signed, the slope and
-    the same for a·b_k.
+    Reported are the slope `a`, the thresholds `b1`, `b2`, … (the ability at which category k or
+    above becomes likelier than below; larger is harder) and `intercept1`, … with intercept_k =
+    −a · b_k. Unconstrained: log a, b_1 and the logs of the gaps between thresholds; when signed,
+    the slope and the same for a · b_k.
+
+    Parameters
+    ----------
+    signed : bool, default False
+        Whether slopes may be negative.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dynaesti.model import item_model
+    >>> model = item_model("GRM")
+    >>> table = {"a": [1.5], "b1": [-1.0], "b2": [1.0]}  # three categories
+    >>> u = model.unconstrain({name: np.array(x) for name, x in table.items()}, size=3)
+    >>> p = np.exp(model.log_likelihood(u, np.array([0.0])))
+    >>> p[0, :, 0].round(3).tolist()
+    [0.182, 0.635, 0.182]
     """
 
     name = "GRM"
 
-    def names(self, size: int) -> tuple[str, ...]:
+    def parameter_names(self, size: int) -> tuple[str, ...]:
         first = ("slope", "threshold1") if self.signed else ("log_a", "b1")
         return (*first, *(f"log_gap{k}" for k in range(2, size)))
 
@@ -61,11 +91,11 @@ class Graded(ItemModel):
             return (SLOPE, INTERCEPT, *(NormalPrior(0.0, 1.0),) * (size - 2))
         return (LOG_SLOPE, DIFFICULTY, *(LOG_GAP,) * (size - 2))
 
-    def start(self, share: Array, slope: Array, reverse: Bools) -> Array:
+    def initial(self, frequencies: Array, slope: Array, reverse: Bools) -> Array:
         slope = slope * (1.0 if not self.signed else np.where(reverse, -1.0, 1.0))
         flat = np.sqrt(1 + slope**2 / 3)
         at = (
-            -log_odds(_tail_shares(share))
+            -log_odds(_tail_frequencies(frequencies))
             * flat[:, None]
             / (1.0 if self.signed else slope[:, None])
         )
@@ -75,17 +105,14 @@ class Graded(ItemModel):
         )
 
     def _line(self, u: Array) -> tuple[Array, Array]:
-        """Slope (items,) and thresholds (items, K) on the logit scale.
-
-        P(y ≥ k) = σ(slope·θ − threshold).
-        """
+        """Slope (n_items,) and thresholds (n_items, K): P(y ≥ k) = σ(slope·θ − threshold_k)."""
         at = np.concatenate([u[:, 1:2], u[:, 1:2] + np.cumsum(np.exp(u[:, 2:]), axis=1)], axis=1)
         if self.signed:
             return u[:, 0], at
         slope = np.exp(u[:, 0])
         return slope, slope[:, None] * at
 
-    def describe(self, u: Array, scale: float = 1.0, shift: float = 0.0) -> dict[str, Array]:
+    def constrain(self, u: Array, scale: float = 1.0, shift: float = 0.0) -> dict[str, Array]:
         slope, at = self._line(u)
         a = slope / scale
         intercepts = -(at + (slope * shift / scale)[:, None])
@@ -108,16 +135,16 @@ class Graded(ItemModel):
     def slope_sign(self, u: Array) -> Array:
         return self._line(u)[0]
 
-    def reversed(self, u: Array) -> Array:
-        return np.concatenate([-u[:, :1], u[:, 1:]], axis=1)
+    def reflected(self, u: Array) -> Array:
+        return reflect_slope(u)
 
-    def rows(self, u: Array, theta: Array) -> Array:
+    def log_likelihood(self, u: Array, theta: Array) -> Array:
         slope, at = self._line(u)
         out = np.empty((len(u), at.shape[1] + 1, theta.shape[-1]))
-        graded_rows(slope, at, np.atleast_2d(theta), out)
+        fill_graded(slope, at, np.atleast_2d(theta), out)
         return out
 
-    def slopes(self, u: Array, theta: Array) -> Array:
+    def log_likelihood_gradient(self, u: Array, theta: Array) -> Array:
         slope, at = self._line(u)
         above = (slope[:, None] * theta)[:, None, :] - at[:, :, None]  # (items, K, points)
         density = expit(above) * expit(-above)
@@ -132,7 +159,7 @@ class Graded(ItemModel):
         for k in range(steps.shape[1]):
             later = (np.arange(at.shape[1]) > k)[None, :, None]
             moves.append(np.broadcast_to(-(unit * steps[:, k])[:, None, None] * later, above.shape))
-        log_p = self.rows(u, theta)
+        log_p = self.log_likelihood(u, theta)
         out = []
         for move in moves:
             d = density * move
@@ -142,7 +169,9 @@ class Graded(ItemModel):
             )
         return np.stack(out, axis=1)
 
-    def evaluated(self, u: Array, theta: Array, counts: Array) -> tuple[Array, Array, Array]:
+    def value_gradient_curvature(
+        self, u: Array, theta: Array, counts: Array
+    ) -> tuple[Array, Array, Array]:
         slope, at = self._line(u)
         value = np.zeros(len(u))
         gradient = np.zeros(u.shape)
@@ -155,19 +184,18 @@ class Graded(ItemModel):
 
 @jit
 def _graded_at(t: float, at: Array, log_gap: Array, up: Array, down: Array, log_p: Array) -> None:
-    """At a predictor t without thresholds.
+    """Log probabilities of a graded item at the predictor t = slope · θ.
 
-    Log P(Y ≥ k) and log P(Y < k) for each threshold, and the log chance of each category.
-
-    σ(u) − σ(l) = σ(u) σ(−l) (1 − e^{l−u}): each factor keeps its digits in both tails, and the
-    last, in `log_gap`, knows no ability.
+    Fills `up` with log P(Y ≥ k) and `down` with log P(Y < k) for each threshold, and `log_p` with
+    the log probability of each category. σ(u) − σ(l) = σ(u) σ(−l) (1 − e^{l−u}): each factor keeps
+    its digits in both tails, and the last, in `log_gap`, does not depend on ability.
     """
     last = at.size
     for k in range(last):
         above = t - at[k]
-        rest = -np.log1p(np.exp(-abs(above)))
-        up[k] = rest + min(above, 0.0)
-        down[k] = rest - max(above, 0.0)
+        larger = -np.log1p(np.exp(-abs(above)))  # log of the larger of both probabilities
+        up[k] = larger + min(above, 0.0)
+        down[k] = larger - max(above, 0.0)
     log_p[0] = down[0]
     log_p[last] = up[last - 1]
     for k in range(1, last):
@@ -175,8 +203,20 @@ def _graded_at(t: float, at: Array, log_gap: Array, up: Array, down: Array, log_
 
 
 @jit
-def graded_rows(slope: Array, at: Array, theta: Array, out: Array) -> None:
-    """Log chances of graded items at abilities (1 or items, points)."""
+def fill_graded(slope: Array, at: Array, theta: Array, out: Array) -> None:
+    """Log probabilities of all categories of graded items.
+
+    Parameters
+    ----------
+    slope : array (n_items,)
+        Slopes.
+    at : array (n_items, K)
+        Thresholds on the logit scale: P(y ≥ k) = σ(slope·θ − at_k).
+    theta : array (1 or n_items, n_points)
+        Abilities.
+    out : array (n_items, K + 1, n_points)
+        Filled with the log probabilities.
+    """
     count, last = at.shape
     up = np.empty(last)
     down = np.empty(last)
@@ -204,8 +244,30 @@ def evaluate_graded(
     gradient: Array,
     curvature: Array,
 ) -> None:
-    """Σ counts × log rows of graded items, gradients and expected curvatures, added to what is
-    there, without an array on the way.
+    """Add the expected log-likelihood of graded items, its gradient and expected curvature.
+
+    No intermediate arrays.
+
+    Parameters
+    ----------
+    slope : array (n_items,)
+        Slopes.
+    at : array (n_items, K)
+        Thresholds on the logit scale: P(y ≥ k) = σ(slope·θ − at_k).
+    steps : array (n_items, K − 1)
+        Gaps between thresholds, as the parameters have them.
+    signed : bool
+        Whether the first parameter is the slope, else its logarithm.
+    theta : array (n_points,)
+        Abilities.
+    counts : array (n_items, K + 1, n_points)
+        Expected counts.
+    value : array (n_items,)
+        Where Σ counts × log P is added.
+    gradient : array (n_items, K + 1)
+        Where its derivatives are added.
+    curvature : array (n_items, K + 1, K + 1)
+        Where its expected negative Hessian is added.
     """
     count, last = at.shape
     up = np.empty(last)
@@ -226,8 +288,8 @@ def evaluate_graded(
             t = slope[i] * theta[g]
             _graded_at(t, at[i], log_gap, up, down, log_p)
             for k in range(last + 1):
-                # the chance is that of its lower threshold less that of its upper
-                # one: how steep each is, against the chance
+                # P(y = k) is P(y ≥ k) less P(y ≥ k + 1): the derivative of each by its
+                # predictor, relative to P(y = k)
                 lower = np.exp(up[k - 1] + down[k - 1] - log_p[k]) if k > 0 else 0.0
                 upper = np.exp(up[k] + down[k] - log_p[k]) if k < last else 0.0
                 below = (theta[g] if signed else t - at[i, k - 1]) if k > 0 else 0.0
@@ -254,16 +316,19 @@ def evaluate_graded(
 
 @dataclass(frozen=True)
 class Softmax(ItemModel):
-    """Categories with log odds that are straight lines in θ: P(k | θ) ∝ exp(α_k θ + δ_k)."""
+    """Base class of models P(y = k | θ) ∝ exp(α_k θ + δ_k): log odds are straight lines in θ.
+
+    Subclasses give the lines α, δ as functions of their parameters.
+    """
 
     def lines(self, u: Array) -> tuple[Array, Array]:
-        """α and δ, (items, categories) each."""
+        """Slopes α and intercepts δ of the categories, (n_items, size) each."""
         raise NotImplementedError
 
     def line_jacobian(self, u: Array) -> tuple[Array, Array]:
-        """Derivatives of α and δ by each parameter.
+        """Derivatives of α and δ by parameters, (n_items, n_parameters, size) each.
 
-        (items, parameters, categories) each. Lines are smooth and cheap: by differences.
+        By central differences: lines are smooth and cheap.
         """
         d_alpha = []
         d_delta = []
@@ -273,18 +338,19 @@ class Softmax(ItemModel):
             behind = u.copy()
             ahead[:, p] += step
             behind[:, p] -= step
-            (a1, d1), (a0, d0) = self.lines(ahead), self.lines(behind)
+            a1, d1 = self.lines(ahead)
+            a0, d0 = self.lines(behind)
             d_alpha.append((a1 - a0) / (2 * step))
             d_delta.append((d1 - d0) / (2 * step))
         return np.stack(d_alpha, axis=1), np.stack(d_delta, axis=1)
 
-    def rows(self, u: Array, theta: Array) -> Array:
+    def log_likelihood(self, u: Array, theta: Array) -> Array:
         alpha, delta = self.lines(u)
         z = alpha[:, :, None] * np.atleast_2d(theta)[:, None, :] + delta[:, :, None]
         return np.asarray(z - logsumexp(z, axis=1, keepdims=True))
 
-    def slopes(self, u: Array, theta: Array) -> Array:
-        p = np.exp(self.rows(u, theta))
+    def log_likelihood_gradient(self, u: Array, theta: Array) -> Array:
+        p = np.exp(self.log_likelihood(u, theta))
         d_alpha, d_delta = self.line_jacobian(u)
         dz = d_alpha[..., None] * np.atleast_2d(theta)[:, None, None, :] + d_delta[..., None]
         return np.asarray(dz - np.einsum("iprg,irg->ipg", dz, p)[:, :, None, :])
@@ -297,19 +363,41 @@ class Softmax(ItemModel):
         )
 
 
-def _step_odds(share: Array) -> Array:
-    """Log of each category's share over the one below."""
-    smooth = share + 0.005
+def _step_odds(frequencies: Array) -> Array:
+    """Log odds of each category against the one below, from frequencies."""
+    smooth = frequencies + 0.005
     return np.asarray(np.diff(np.log(smooth), axis=1))
 
 
 @dataclass(frozen=True)
 class GeneralPartialCredit(Softmax):
-    """Muraki's generalised partial credit: P(k | θ) ∝ exp Σ_{v≤k} a(θ − b_v)."""
+    """Muraki's generalised partial credit model: P(y = k | θ) ∝ exp Σ_{v=1…k} a (θ − b_v).
+
+    Reported are the slope `a`, the step difficulties `b1`, `b2`, … (the ability at which category k
+    and the one below are equally likely; larger is harder, any order is allowed) and `intercept1`,
+    … with intercept_k = −a · b_k. Unconstrained: (log a, b_1, …), or (a, intercept_1, …) when
+    signed.
+
+    Parameters
+    ----------
+    signed : bool, default False
+        Whether slopes may be negative.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dynaesti.model import item_model
+    >>> model = item_model("GPCM")
+    >>> table = {"a": [1.0], "b1": [-1.0], "b2": [1.0]}  # three categories
+    >>> u = model.unconstrain({name: np.array(x) for name, x in table.items()}, size=3)
+    >>> p = np.exp(model.log_likelihood(u, np.array([0.0])))
+    >>> p[0, :, 0].round(3).tolist()
+    [0.212, 0.576, 0.212]
+    """
 
     name = "GPCM"
 
-    def names(self, size: int) -> tuple[str, ...]:
+    def parameter_names(self, size: int) -> tuple[str, ...]:
         if self.signed:
             return ("slope", *(f"intercept{k}" for k in range(1, size)))
         return ("log_a", *(f"b{k}" for k in range(1, size)))
@@ -321,9 +409,9 @@ class GeneralPartialCredit(Softmax):
             else (LOG_SLOPE, *(DIFFICULTY,) * (size - 1))
         )
 
-    def start(self, share: Array, slope: Array, reverse: Bools) -> Array:
-        odds = np.clip(_step_odds(share), -4.0, 4.0)
-        slope = slope / np.sqrt(share.shape[1] - 1)
+    def initial(self, frequencies: Array, slope: Array, reverse: Bools) -> Array:
+        odds = np.clip(_step_odds(frequencies), -4.0, 4.0)
+        slope = slope / np.sqrt(frequencies.shape[1] - 1)
         if self.signed:
             return np.concatenate([np.where(reverse, -slope, slope)[:, None], odds], axis=1)
         return np.concatenate(
@@ -331,7 +419,7 @@ class GeneralPartialCredit(Softmax):
         )
 
     def _steps(self, u: Array) -> tuple[Array, Array]:
-        """Slope and the intercept of every step."""
+        """Slope (n_items,) and the intercept of every step (n_items, size − 1)."""
         if self.signed:
             return u[:, 0], u[:, 1:]
         slope = np.exp(u[:, 0])
@@ -341,7 +429,7 @@ class GeneralPartialCredit(Softmax):
         slope, steps = self._steps(u)
         return slope[:, None] * np.arange(steps.shape[1] + 1), _from_zero(steps)
 
-    def describe(self, u: Array, scale: float = 1.0, shift: float = 0.0) -> dict[str, Array]:
+    def constrain(self, u: Array, scale: float = 1.0, shift: float = 0.0) -> dict[str, Array]:
         slope, steps = self._steps(u)
         a = slope / scale
         intercepts = steps - (slope * shift / scale)[:, None]
@@ -357,35 +445,54 @@ class GeneralPartialCredit(Softmax):
         b = columns(table, [f"b{k}" for k in range(1, size)])
         return np.concatenate([a, -a * b] if self.signed else [np.log(a), b], axis=1)
 
-    def reversed(self, u: Array) -> Array:
-        return np.concatenate([-u[:, :1], u[:, 1:]], axis=1)
+    def reflected(self, u: Array) -> Array:
+        return reflect_slope(u)
 
 
 def _from_zero(steps: Array) -> Array:
-    """Running sums that begin with 0."""
+    """Cumulative sums along the second axis, with a 0 in front."""
     return np.concatenate([np.zeros_like(steps[:, :1]), np.cumsum(steps, axis=1)], axis=1)
 
 
 @dataclass(frozen=True)
 class PartialCredit(Softmax):
-    """Masters' partial credit: slope 1 for every item, the abilities' variance is free instead."""
+    """Masters' partial credit model: P(y = k | θ) ∝ exp Σ_{v=1…k} (θ − b_v), with slope 1.
+
+    The variance of abilities is free instead, so that on a reported scale of unit variance all
+    items have the same slope `a`. Reported are `a`, the step difficulties `b1`, `b2`, … (larger is
+    harder) and `intercept1`, … with intercept_k = −a · b_k. Unconstrained: b_1, b_2, ….
+
+    Parameters
+    ----------
+    signed : bool, default False
+        Without effect: the slope is 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dynaesti.model import item_model
+    >>> model = item_model("PCM")
+    >>> p = np.exp(model.log_likelihood(np.array([[-1.0, 1.0]]), np.array([1.0])))
+    >>> p[0, :, 0].round(3).tolist()
+    [0.063, 0.468, 0.468]
+    """
 
     name = "PCM"
     has_unit_slope = True
 
-    def names(self, size: int) -> tuple[str, ...]:
+    def parameter_names(self, size: int) -> tuple[str, ...]:
         return tuple(f"b{k}" for k in range(1, size))
 
     def priors(self, size: int) -> tuple[NormalPrior, ...]:
         return (DIFFICULTY,) * (size - 1)
 
-    def start(self, share: Array, slope: Array, reverse: Bools) -> Array:
-        return np.clip(-_step_odds(share), -4.0, 4.0)
+    def initial(self, frequencies: Array, slope: Array, reverse: Bools) -> Array:
+        return np.clip(-_step_odds(frequencies), -4.0, 4.0)
 
     def lines(self, u: Array) -> tuple[Array, Array]:
         return np.tile(np.arange(u.shape[1] + 1.0), (len(u), 1)), _from_zero(-u)
 
-    def describe(self, u: Array, scale: float = 1.0, shift: float = 0.0) -> dict[str, Array]:
+    def constrain(self, u: Array, scale: float = 1.0, shift: float = 0.0) -> dict[str, Array]:
         a = np.full(len(u), 1 / scale)
         b = u * scale + shift
         return {"a": a, **numbered("b", b), **numbered("intercept", -b / scale)}
@@ -396,20 +503,32 @@ class PartialCredit(Softmax):
 
 @dataclass(frozen=True)
 class RatingScale(PartialCredit):
-    """Andrich's rating scale.
+    """Andrich's rating scale model: P(y = k | θ) ∝ exp Σ_{v=1…k} (θ − b − τ_v).
 
-    Partial credit whose steps are a difficulty of the item's own plus thresholds shared by all
-    items.
+    A partial credit model with slope 1 in which step v of an item is its difficulty b plus a
+    threshold τ_v that all items share; the thresholds sum to zero. Reported are the slope `a`, the
+    difficulty `b` (larger is harder), the steps `b1`, … with b_k = b + τ_k, `intercept1`, … and
+    `tau1`, …. Unconstrained: b_1, b_2, …, which the M-step keeps in the form b + τ_k.
 
-    The shared thresholds sum to zero. Each item still carries its steps b_k = b + τ_k; the fit
-    keeps them in this form.
+    Parameters
+    ----------
+    signed : bool, default False
+        Without effect: the slope is 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dynaesti.model import item_model
+    >>> item = item_model("RSM").constrain(np.array([[-0.5, 1.5]]))
+    >>> {name: float(item[name][0]) for name in ("b", "tau1", "tau2")}
+    {'b': 0.5, 'tau1': -1.0, 'tau2': 1.0}
     """
 
     name = "RSM"
     shared = True
 
-    def describe(self, u: Array, scale: float = 1.0, shift: float = 0.0) -> dict[str, Array]:
-        whole = super().describe(u, scale, shift)
+    def constrain(self, u: Array, scale: float = 1.0, shift: float = 0.0) -> dict[str, Array]:
+        whole = super().constrain(u, scale, shift)
         b = u * scale + shift
         return {
             "a": whole["a"],
@@ -421,23 +540,46 @@ class RatingScale(PartialCredit):
 
 @dataclass(frozen=True)
 class Nominal(Softmax):
-    """Bock's nominal response.
+    """Bock's nominal response model: P(y = k | θ) ∝ exp(α_k θ + δ_k), with α_0 = δ_0 = 0.
 
-    P(k | θ) ∝ exp(α_k θ + δ_k), the lowest category at 0; order is not assumed.
+    No order of the categories is assumed. Reported are the slopes `alpha1`, `alpha2`, … (positive:
+    likelier than the lowest category at higher ability) and the intercepts `delta1`, `delta2`, …
+    (larger: more frequent). Both are also the unconstrained parameters.
+
+    Parameters
+    ----------
+    signed : bool, default False
+        Whether starting values may have negative slopes; estimated slopes always may.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dynaesti.model import item_model
+    >>> model = item_model("NRM")
+    >>> u = np.array([[1.0, -1.0, 0.0, 0.0]])  # alpha1, alpha2, delta1, delta2
+    >>> p = np.exp(model.log_likelihood(u, np.array([0.0, 2.0])))
+    >>> p[0].round(2).T.tolist()
+    [[0.33, 0.33, 0.33], [0.12, 0.87, 0.02]]
     """
 
     name = "NRM"
 
-    def names(self, size: int) -> tuple[str, ...]:
+    @property
+    def has_signed_slopes(self) -> bool:
+        return True
+
+    def parameter_names(self, size: int) -> tuple[str, ...]:
         return (*(f"alpha{k}" for k in range(1, size)), *(f"delta{k}" for k in range(1, size)))
 
     def priors(self, size: int) -> tuple[NormalPrior, ...]:
         return (SLOPE,) * (size - 1) + (INTERCEPT,) * (size - 1)
 
-    def start(self, share: Array, slope: Array, reverse: Bools) -> Array:
-        signs = np.where(reverse, -1.0, 1.0) if self.signed else np.ones(len(share))
-        rise = (slope * signs / np.sqrt(share.shape[1] - 1))[:, None] * np.arange(1, share.shape[1])
-        return np.concatenate([rise, _from_zero(_step_odds(share))[:, 1:]], axis=1)
+    def initial(self, frequencies: Array, slope: Array, reverse: Bools) -> Array:
+        signs = np.where(reverse, -1.0, 1.0) if self.signed else np.ones(len(frequencies))
+        rise = (slope * signs / np.sqrt(frequencies.shape[1] - 1))[:, None] * np.arange(
+            1, frequencies.shape[1]
+        )
+        return np.concatenate([rise, _from_zero(_step_odds(frequencies))[:, 1:]], axis=1)
 
     def lines(self, u: Array) -> tuple[Array, Array]:
         half = u.shape[1] // 2
@@ -446,7 +588,7 @@ class Nominal(Softmax):
             [zero, u[:, half:]], axis=1
         )
 
-    def describe(self, u: Array, scale: float = 1.0, shift: float = 0.0) -> dict[str, Array]:
+    def constrain(self, u: Array, scale: float = 1.0, shift: float = 0.0) -> dict[str, Array]:
         half = u.shape[1] // 2
         alpha = u[:, :half] / scale
         delta = u[:, half:] - u[:, :half] * shift / scale
@@ -456,6 +598,6 @@ class Nominal(Softmax):
         steps = range(1, size)
         return columns(table, [*(f"alpha{k}" for k in steps), *(f"delta{k}" for k in steps)])
 
-    def reversed(self, u: Array) -> Array:
+    def reflected(self, u: Array) -> Array:
         half = u.shape[1] // 2
         return np.concatenate([-u[:, :half], u[:, half:]], axis=1)

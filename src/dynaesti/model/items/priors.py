@@ -1,13 +1,12 @@
-"""What is known of items beside their answers.
+"""Priors of items: weak normal priors, and normal priors learned from the items.
 
-Normal priors of their unconstrained parameters, weak ones or learned from the items.
-
-Items are taken at the peak of their density, and its coordinates matter: the steeper an item, the
-sharper its difficulty, so with difficulties integrated out the density falls as 1 / slope, and
-slopes at the peak of both are too high (3PL, 500 answers each: by 7 %). `pooled_location_prior`
-leans against that. The lean of hundreds of items together would stretch abilities far beyond their
-unit, were it not for the other half: a spread of the difficulties that is integrated out too pulls
-as hard the other way, whatever the unit.
+All are priors of unconstrained parameters, and items are estimated at the maximum of the posterior
+density. That density depends on the coordinates: the steeper an item, the sharper its difficulty,
+so with difficulties integrated out the density falls as 1 / slope, and slopes at the joint maximum
+are too high (3PL, 500 responses each: by 7 %). `pooled_location_prior` corrects for that by a
+linear term in the log slope. The linear terms of hundreds of items together would stretch abilities
+far beyond their unit, were it not for the other half: a spread of the difficulties that is
+integrated out too pulls as hard the other way, whatever the unit.
 """
 
 from __future__ import annotations
@@ -20,38 +19,67 @@ import numpy as np
 from dynaesti.core import Array, Bools
 from dynaesti.model.items.base import NormalPrior
 
-# in items: what a weak prior knows of a spread and of a centre that the items share
+# what a weak prior knows of the spread and of the centre that items have in common, as a number of
+# items
 SPREAD_WEIGHT = 3.0
 CENTRE_WEIGHT = 1.0
 
 
 @dataclass(frozen=True)
 class ItemPrior:
-    """Where priors pull items.
+    """Normal prior of a block's items plus a linear term, as the M-step uses it.
 
-    Towards a centre within a spread, and along a slope; and their log density where they are now.
+    log p(u) = Σ slope · u − ½ ((u − centre) / spread)² + constant.
+
+    Parameters
+    ----------
+    centre : array (n_parameters,)
+        Means.
+    spread : array (n_parameters,)
+        Standard deviations, infinite where there is no prior.
+    slope : array (n_items, n_parameters)
+        Linear term, which corrects for locations that are integrated out.
+    log_density : float
+        Log prior of all items at their present parameters.
     """
 
-    centre: Array  # (parameters,)
-    spread: Array  # infinite where there is no prior
-    slope: Array  # (items, parameters)
+    centre: Array
+    spread: Array
+    slope: Array
     log_density: float
 
-    def evaluated(self, u: Array, slope: Array) -> tuple[Array, Array, Array]:
-        """Log prior of some items at u, its gradient, and its curvature (parameters, parameters)."""
-        off = (u - self.centre) / self.spread
+    def value_gradient_curvature(self, u: Array, slope: Array) -> tuple[Array, Array, Array]:
+        """Log prior of some items at u, with its derivatives.
+
+        Parameters
+        ----------
+        u : array (n_items, n_parameters)
+            Unconstrained parameters.
+        slope : array (n_items, n_parameters)
+            Rows of `self.slope` that belong to these items.
+
+        Returns
+        -------
+        value : array (n_items,)
+            Log prior up to a constant.
+        gradient : array (n_items, n_parameters)
+            Its derivatives.
+        curvature : array (n_parameters, n_parameters)
+            Its negative Hessian, which is the same for all items.
+        """
+        deviation = (u - self.centre) / self.spread
         return (
-            (u * slope).sum(axis=1) - 0.5 * (off**2).sum(axis=1),
-            slope - off / self.spread,
+            (u * slope).sum(axis=1) - 0.5 * (deviation**2).sum(axis=1),
+            slope - deviation / self.spread,
             np.diag(self.spread**-2.0),
         )
 
 
 def fixed_prior(u: Array, free: Bools, mean: Array, sd: Array) -> ItemPrior:
-    """Normal priors of given centres and spreads.
+    """Normal priors of given means and standard deviations (n_parameters,).
 
-    The density is in units of each prior's spread, so that it does not depend on the unit of
-    ability, and spreads that are learned do not collapse.
+    The log density is in units of each prior's standard deviation, so that it does not depend on
+    the unit of ability, and spreads that are learned do not collapse.
     """
     return ItemPrior(
         mean, sd, np.zeros(u.shape), float(-0.5 * (((u - mean) / sd) ** 2)[free].sum())
@@ -59,28 +87,43 @@ def fixed_prior(u: Array, free: Bools, mean: Array, sd: Array) -> ItemPrior:
 
 
 def has_location_and_slope(weak: Sequence[NormalPrior]) -> bool:
-    """Whether the items have slopes, and places in their units."""
-    return {"log slope", "place"} <= {w.unit for w in weak}
+    """Whether items have log slopes, and locations in the unit of ability."""
+    return {"log slope", "location"} <= {w.role for w in weak}
 
 
 def pooled_location_prior(u: Array, free: Bools, weak: Sequence[NormalPrior]) -> ItemPrior:
-    """Weak priors; the items' places (difficulties) have a centre and a spread in common, and
-    everything about places is integrated out.
+    """Weak priors in which locations (difficulties) share a centre and a spread.
 
-    With S = ν·sd² + Σ (place − centre)² + κ·centre² the density of n places is S^(−(ν+n)/2). In its
-    logarithm Σ stands under a concave function, so the normal prior with the spread of the items as
-    they are lies below it and touches it: M-steps by it never lose.
+    Everything about locations is integrated out: with ν = SPREAD_WEIGHT, κ = CENTRE_WEIGHT and
+    S = ν·sd² + Σ (location − centre)² + κ·centre², the density of n locations is S^(−(ν+n)/2). In
+    its logarithm S stands under a concave function, so the normal prior with the spread of the
+    items as they are lies below it and touches it: an M-step with it never lowers the density.
+
+    Parameters
+    ----------
+    u : array (n_items, n_parameters)
+        Unconstrained parameters.
+    free : bool array (n_items, n_parameters)
+        Parameters that are estimated.
+    weak : sequence of NormalPrior, length n_parameters
+        Weak prior of each parameter.
+
+    Returns
+    -------
+    ItemPrior
+        The normal prior that touches the pooled density at u.
     """
-    slopes, places = (np.array([w.unit == unit for w in weak]) for unit in ("log slope", "place"))
+    is_slope = np.array([w.role == "log slope" for w in weak])
+    is_location = np.array([w.role == "location" for w in weak])
     centre = np.array([w.mean for w in weak])
     spread = np.array([w.sd for w in weak])
-    slope = np.where(
-        free & slopes, -(free & places).sum(axis=1, keepdims=True) / slopes.sum(), 0.0
-    )  # golf: each step has its own
+    # models such as golf have several slopes: each step has its own
+    locations_per_slope = (free & is_location).sum(axis=1, keepdims=True) / is_slope.sum()
+    slope = np.where(free & is_slope, -locations_per_slope, 0.0)
     density = float((u * slope).sum())
     for p in range(len(weak)):
         mine = u[free[:, p], p]
-        if places[p]:
+        if is_location[p]:
             known = SPREAD_WEIGHT * weak[p].sd ** 2
             centre[p] = mine.sum() / (mine.size + CENTRE_WEIGHT)
             spread[p] = np.sqrt(
@@ -96,19 +139,32 @@ def pooled_location_prior(u: Array, free: Bools, weak: Sequence[NormalPrior]) ->
 def estimate_hyperprior(
     u: Array, variance: Array, weak: Sequence[NormalPrior]
 ) -> tuple[Array, Array]:
-    """Centres and spreads of normal priors from many items.
+    """Means and standard deviations of normal priors, learned from many items.
 
-    Each item's own variance is added to a spread, else it collapses.
+    Each item's own variance is added to the spread; without it the spread would collapse.
+
+    Parameters
+    ----------
+    u : array (n_items, n_parameters)
+        Unconstrained parameters.
+    variance : array (n_items, n_parameters)
+        Posterior variance of each.
+    weak : sequence of NormalPrior, length n_parameters
+        Weak priors, which have the weight of a few items.
+
+    Returns
+    -------
+    mean, sd : array (n_parameters,)
+        The learned priors.
     """
     count = len(u)
     mean = np.empty(len(weak))
     sd = np.empty(len(weak))
     for p, w in enumerate(weak):
-        mean[p] = (w.mean * (w.unit == "") + u[:, p].sum()) / ((w.unit == "") + count)
+        mean[p] = (w.mean * (w.role == "") + u[:, p].sum()) / ((w.role == "") + count)
         square = float(((u[:, p] - mean[p]) ** 2 + variance[:, p]).sum())
-        known = 0.0 if w.unit == "place" else SPREAD_WEIGHT
-        usual = (
-            float(np.mean(u[:, p] ** 2)) if w.unit == "slope" else w.sd**2
-        )  # signed slopes: as wide as they are, in any unit
+        known = 0.0 if w.role == "location" else SPREAD_WEIGHT
+        # signed slopes: as wide as they are, in any unit
+        usual = float(np.mean(u[:, p] ** 2)) if w.role == "slope" else w.sd**2
         sd[p] = np.sqrt((known * usual + square) / (known + count))
     return mean, sd

@@ -1,4 +1,4 @@
-"""Item models: each fills its rows from parameters, and is fitted from expected counts on them."""
+"""Item models by name."""
 
 from dynaesti.errors import InputError
 from dynaesti.model.items.base import ItemModel
@@ -35,7 +35,25 @@ ALIASES = {"rasch": "1PL", "graded": "GRM", "partial credit": "PCM", "nominal": 
 
 
 def item_model(model: object, signed: bool = False) -> ItemModel:
-    """A model from its name or itself."""
+    """Item model from its name, or the model itself.
+
+    Parameters
+    ----------
+    model : str or ItemModel
+        A name of `MODELS` or `ALIASES` in any case, such as "2PL", "rasch" or "poisson".
+    signed : bool, default False
+        Whether slopes may be negative. A model that is given as an object keeps its own choice.
+
+    Returns
+    -------
+    ItemModel
+        The model.
+
+    Raises
+    ------
+    InputError
+        If there is no model of that name.
+    """
     if isinstance(model, ItemModel):
         return model
     if isinstance(model, str):

@@ -69,7 +69,7 @@ def starting_items(fit: Fit) -> dict[Any, dict[str, float]]:
             or isinstance(block.model, CustomItemModel)
         ):
             continue
-        names = list(block.model.describe(block.u[:1]))
+        names = list(block.model.constrain(block.u[:1]))
         if any(name.startswith("b") for name in names):  # intercepts say the same in another metric
             names = [name for name in names if not name.startswith("intercept")]
         for label in fit.responses.items[block.items].tolist():

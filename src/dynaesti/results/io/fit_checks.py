@@ -91,7 +91,7 @@ def _check_block(block: ItemBlock, items: int, row: int) -> None:
         block.items.min() >= 0 and block.items.max() < items,
         "a block has items that there are none of",
     )
-    width = len(block.model.names(block.size))
+    width = len(block.model.parameter_names(block.size))
     check_array(block.u, (count, width), "the items' parameters")
     check_array(block.free, (count, width), "which parameters are free", "b")
     require(

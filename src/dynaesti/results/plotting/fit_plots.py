@@ -120,7 +120,7 @@ class FitPlots:
                 "expected": block.model.expected(u, theta, values)[0],
                 "item": item,
             }
-        chances = np.exp(block.model.rows(u, theta))[0]
+        chances = np.exp(block.model.log_likelihood(u, theta))[0]
         return {
             "ability": ability,
             "item": item,
