@@ -163,10 +163,10 @@ def run_em(
         if on_iteration is not None:
             on_iteration(trace[-1])
 
-        x = step.expected.bank.vector()
+        x = step.expected.bank.to_vector()
         is_plain = state.iteration < settings.warm_up or step.expected.bank.learns_hyperpriors
         if is_plain:
-            proposal = step.updated.vector()
+            proposal = step.updated.to_vector()
         else:
             proposal = accelerator.propose(x, step.residual, step.weights)
         jump = root_mean_square(step.weights * (proposal - x))
@@ -193,7 +193,7 @@ def em_step(people: People, state: EMState, threads: int | None) -> EMStep:
     assert expected.counts is not None
     updated, weights, log_volume = bank.improved(expected.counts, expected.grid, threads)
     updated = scale_step(bank, expected.scale, updated, weights)
-    residual = updated.vector() - bank.vector()
+    residual = updated.to_vector() - bank.to_vector()
     return EMStep(expected, updated, residual, weights, expected.objective + log_volume)
 
 
@@ -261,7 +261,7 @@ def advanced(
     return replace(
         state,
         iteration=state.iteration + 1,
-        bank=step.updated.at(proposal),
+        bank=step.updated.from_vector(proposal),
         plain_bank=step.updated,
         priors=priors,
         ep_tolerance=float(ep_tolerance),

@@ -118,7 +118,7 @@ def warn_at_edge(grid: UnitVarianceGrid, mixture: PriorMixture, edge_weight: flo
         if axis.field != "bandwidth":
             continue
         number = axis.summands[0]
-        at = [np.log(kernel.summands[number].number("bandwidth")) for kernel in mixture.kernels]
+        at = [np.log(kernel.summands[number].value_of("bandwidth")) for kernel in mixture.kernels]
         edge = float(mixture.weights[np.array(at) <= axis.lowest + 1e-9].sum())
         if edge > edge_weight:
             warnings.warn(

@@ -37,7 +37,7 @@ def reported_scale(bank: ItemBank, wanted: str) -> Scale:
         return Scale(
             "abilities", 1 / ability_scale.scale, -ability_scale.location / ability_scale.scale
         )
-    tables = [block.told(block.u) for block in bank.blocks]
+    tables = [block.reported(block.u) for block in bank.blocks]
     slopes = [table["a"] for table in tables if "a" in table]
     if not slopes:
         return Scale(
@@ -103,7 +103,7 @@ def scale_step(bank: ItemBank, scale: Array, updated: ItemBank, weights: Array) 
     scale : array (2, 2)
         Of the E-step: `scale_gradient`.
     weights : array (n_free,)
-        Root of the information about each entry of ``bank.vector()``.
+        Root of the information about each entry of ``bank.to_vector()``.
     """
     if bank.learns_hyperpriors:
         return _scale_step_by_evidence(bank, scale, updated)
@@ -113,7 +113,7 @@ def scale_step(bank: ItemBank, scale: Array, updated: ItemBank, weights: Array) 
         [bank.rescaled(sign * step * move[0], sign * step * move[1]) for sign in (1, -1)]
         for move in ((1, 0), (0, 1))
     ]
-    differences = [(ahead.vector() - behind.vector()) / (2 * step) for ahead, behind in moved]
+    differences = [(ahead.to_vector() - behind.to_vector()) / (2 * step) for ahead, behind in moved]
     along = np.stack(differences, axis=1)
     gram = (weights[:, None] * along).T @ (weights[:, None] * along)
     free = np.flatnonzero(np.diagonal(gram) > 0)
@@ -126,9 +126,9 @@ def scale_step(bank: ItemBank, scale: Array, updated: ItemBank, weights: Array) 
     information = np.where(free_scale, information, np.minimum(information, np.diagonal(gram)))
     newton = gradient / (information + 1e-9)
     wanted = np.clip(newton, -MAX_SCALE_STEP, MAX_SCALE_STEP)[free]
-    m_step = updated.vector() - bank.vector()
+    m_step = updated.to_vector() - bank.to_vector()
     went = np.linalg.solve(gram[np.ix_(free, free)], along[:, free].T @ (weights**2 * m_step))
-    return updated.at(updated.vector() + along[:, free] @ (wanted - went))
+    return updated.from_vector(updated.to_vector() + along[:, free] @ (wanted - went))
 
 
 def _scale_step_by_evidence(bank: ItemBank, scale: Array, updated: ItemBank) -> ItemBank:

@@ -161,7 +161,7 @@ def graft_many(
     offset = data.observations.mean_at(layout.times)
     ends = np.array([layout.times.min(), layout.times.max()])
     first, last = layout.spans
-    tabulated = table_covers_prior(kernel.place(*ends), data.likelihood, offset, ends) and (
+    tabulated = table_covers_prior(kernel.anchored(*ends), data.likelihood, offset, ends) and (
         data.likelihood.table is not None  # built here, before threads ask for it
     )
     curve_chunks = chunks(layout.site_start)

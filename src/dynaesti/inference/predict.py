@@ -120,7 +120,7 @@ class _Query:
             have = slice(self.layout.site_start[c], self.layout.site_start[c + 1])
             first = float(self.first[c])
             last = float(self.last[c])
-            kernel = self.kernel.place(first, last)
+            kernel = self.kernel.anchored(first, last)
             name = choose_solver(kernel, int(have.stop - have.start), last - first, self.solver)
             posterior = build_posterior(
                 name, kernel, self.layout.times[have], *self.latent_sites.select(have)

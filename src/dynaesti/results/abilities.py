@@ -117,7 +117,7 @@ def person_curve(fit: Fit, who: Ints, until: float | None, bank: ItemBank | None
         fit.shift,
         TABLE_SDS * fit.gain,
     )
-    kernels = [(fit.gain**2 * kernel).place(*observations.span) for kernel in fit.kernels]
+    kernels = [(fit.gain**2 * kernel).anchored(*observations.span) for kernel in fit.kernels]
     made = graft_kernels(observations, kernels)
     with np.errstate(divide="ignore"):
         log_prior = np.log(fit.population).tolist()

@@ -68,7 +68,7 @@ class Curves:
 
     def _curve(self, k: int) -> Curve:
         one = self.data.one(k)
-        kernels = [fit.kernel.place(*one.span) for fit in self.fits]
+        kernels = [fit.kernel.anchored(*one.span) for fit in self.fits]
         starts = [fit.sites(k) for fit in self.fits]
         components = graft_kernels(one, kernels, self.solver, starts)
         with np.errstate(divide="ignore"):
