@@ -323,7 +323,7 @@ class DynAEsti:
         people = PeopleInMemory(build_site_layout(responses, coding, bank), self.threads)
         if any(m.signed for m in models):
             slopes = initial_signed_slopes(
-                responses.take(people.person_summary.sample(SIGNED)), coding
+                responses.select_people(people.person_summary.sample(SIGNED)), coding
             )
             bank = self._bank(responses.items, coding, response_counts, slopes)
         listen = self._listener()

@@ -238,7 +238,9 @@ def _unknown(fit: Fit, more: Responses, drop: bool) -> Responses:
     from dynaesti.data import try_index_of
 
     known = np.flatnonzero(try_index_of(fit.item_labels, more.items.tolist())[more.item] >= 0)
-    again = known[fit.repeated(more.part(known))] if known.size else known
+    again = (
+        known[fit.repeated(more.select_responses(known, drop_unused=True))] if known.size else known
+    )
     if again.size and not drop:
         tell(
             [
@@ -249,4 +251,4 @@ def _unknown(fit: Fit, more: Responses, drop: bool) -> Responses:
     if not again.size or not drop:
         return more
     tell([f"{again.size:,} answers that are in the run already were left out"])
-    return more.part(np.setdiff1d(np.arange(len(more)), again))
+    return more.select_responses(np.setdiff1d(np.arange(len(more)), again), drop_unused=True)

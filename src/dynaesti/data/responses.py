@@ -189,7 +189,7 @@ class Responses:
         )
         return _sorted(typed, axis.unit, "calendar", None, (), {})
 
-    def joined(self, other: Responses) -> Responses:
+    def append(self, other: Responses) -> Responses:
         """With further answers; both must be on one time axis."""
 
         def both(a: Array | None, b: Array | None) -> Array | None:
@@ -274,13 +274,17 @@ class Responses:
         rows = np.flatnonzero(~again)
         if rows.size == len(self):
             return self
-        return self.pick(rows).with_note(
+        return self.select_responses(rows).with_note(
             f"{int(again.sum()):,} answers that repeat another exactly were counted once"
         )
 
-    def pick(self, rows: Ints) -> Responses:
-        """Some of the answers; people and items keep their numbers."""
-        return replace(
+    def select_responses(self, rows: Ints, drop_unused: bool = False) -> Responses:
+        """Some of the answers; people and items keep their numbers.
+
+        With `drop_unused`, people and items without answers left are dropped, and the others are
+        numbered anew; labels stay.
+        """
+        chosen = replace(
             self,
             person=self.person[rows],
             item=self.item[rows],
@@ -288,6 +292,22 @@ class Responses:
             offsets=self.offsets[rows],
             weight=None if self.weight is None else self.weight[rows],
             row=self.row[rows],
+        )
+        return chosen._without_unused() if drop_unused else chosen
+
+    def _without_unused(self) -> Responses:
+        """Without the people and items that have no answers."""
+        people, person = np.unique(self.person, return_inverse=True)
+        items, item = np.unique(self.item, return_inverse=True)
+        return replace(
+            self,
+            people=self.people[people],
+            items=self.items[items],
+            person=person.astype(np.int64),
+            item=item.astype(np.int64),
+            origin=self.origin[people],
+            dropped=0,
+            models=None if self.models is None else self.models[items],
         )
 
     def fingerprint(self) -> str:
@@ -315,23 +335,6 @@ class Responses:
             total ^= total >> np.uint64(29)
         return blake2b(np.sort(total).tobytes(), digest_size=16).hexdigest()
 
-    def part(self, rows: Ints) -> Responses:
-        """Some of the answers; people and items keep their labels, and those without answers left
-        are dropped.
-        """
-        people, person = np.unique(self.person[rows], return_inverse=True)
-        items, item = np.unique(self.item[rows], return_inverse=True)
-        return replace(
-            self.pick(rows),
-            people=self.people[people],
-            items=self.items[items],
-            person=person.astype(np.int64),
-            item=item.astype(np.int64),
-            origin=self.origin[people],
-            dropped=0,
-            models=None if self.models is None else self.models[items],
-        )
-
     def _models_of(self, other: Responses) -> npt.NDArray[Any]:
         """The model of each of the other's items: its own, or the one that the item has here."""
         if other.models is not None:
@@ -347,7 +350,7 @@ class Responses:
         return np.asarray(self.models[place])
 
     @staticmethod
-    def stacked(parts: Sequence[Responses]) -> Responses:
+    def concatenate(parts: Sequence[Responses]) -> Responses:
         """The people of all parts, who are different people answering the same items, one part
         after the other.
         """
@@ -364,7 +367,7 @@ class Responses:
         )
         return replace(parts[0], person=person, weight=weight, row=np.arange(person.size), **whole)
 
-    def take(self, people: Ints) -> Responses:
+    def select_people(self, people: Ints) -> Responses:
         """The answers of some people (all items keep their numbers)."""
         rows = np.flatnonzero(np.isin(self.person, people))
         place = np.full(self.people.size, -1, dtype=np.int64)

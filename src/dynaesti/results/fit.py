@@ -263,7 +263,7 @@ class Fit(FitParts, FitBase):
         return self._curve(who, None if until is None else float(self._offsets([until])[0]))
 
     def _curve(self, who: Ints, until: float | None, bank: ItemBank | None = None) -> Curve:
-        one = self.responses.take(who)
+        one = self.responses.select_people(who)
         rows = np.arange(len(one)) if until is None else np.flatnonzero(one.clock_times <= until)
         if not rows.size:
             raise InputError("until: no answers up to then; the curve would be the prior")
@@ -513,7 +513,7 @@ class Fit(FitParts, FitBase):
 
     def repeated(self, more: Responses) -> Ints:
         """Which of further answers repeat one of the fit exactly."""
-        joined = self.responses.joined(self._read(more)[0])
+        joined = self.responses.append(self._read(more)[0])
         again = joined.row[np.flatnonzero(joined.repeats) + 1] - len(self.responses)
         return np.asarray(again[again >= 0])
 
@@ -555,10 +555,10 @@ class Fit(FitParts, FitBase):
         moved = replace(
             more, items=self.responses.items, item=items[more.item], models=self.responses.models
         )
-        joined = self.responses.joined(moved)
+        joined = self.responses.append(moved)
         touched = np.sort(index_of(joined.people, more.people.tolist(), "id"))
         known = index_of(joined.people, self.responses.people.tolist(), "id")
-        part = build_site_layout(joined.take(touched), self.coding, self.bank)
+        part = build_site_layout(joined.select_people(touched), self.coding, self.bank)
         answers = build_site_layout(joined, self.coding, self.bank)
         before = np.full(joined.people.size, -1, dtype=np.int64)
         before[known] = np.arange(known.size)
@@ -609,13 +609,15 @@ class Fit(FitParts, FitBase):
         )
         return replace(
             grown,
-            **new_item_fit.learned(new_item_fit.answers(grown.with_answers(more.take(people)))),
+            **new_item_fit.learned(
+                new_item_fit.answers(grown.with_answers(more.select_people(people)))
+            ),
         )
 
     def with_answers(self, more: Responses) -> Responses:
         """All answers of the people in further data, these included."""
         more, _, items = self._read(more)
-        joined = self.responses.joined(
+        joined = self.responses.append(
             replace(
                 more,
                 items=self.responses.items,
@@ -623,7 +625,7 @@ class Fit(FitParts, FitBase):
                 models=self.responses.models,
             )
         )
-        return joined.take(np.sort(index_of(joined.people, more.people.tolist(), "id")))
+        return joined.select_people(np.sort(index_of(joined.people, more.people.tolist(), "id")))
 
     def live(self, id: Any) -> LivePerson:
         """One known person, ready for further answers one by one.

@@ -224,7 +224,7 @@ class ShardedFit(FittedModel, FitBase):
         back = []
         parts = []
         for k, people in self._people_by_shard(more).items():
-            some = more.take(people)
+            some = more.select_people(people)
             back.append(np.sort(some.row))  # the order in which `predict` answers
             parts.append(
                 (self._open(k) if self.shards.parts[k].people else self._any()).predicted(some)
@@ -342,7 +342,9 @@ class ShardedFit(FittedModel, FitBase):
             raise InputError(
                 "weight: the answers in the shards have no weights, so further ones cannot have any"
             )
-        groups = {k: more.take(people) for k, people in self._people_by_shard(more).items()}
+        groups = {
+            k: more.select_people(people) for k, people in self._people_by_shard(more).items()
+        }
         task = UpdateTask(self, groups, max(self.versions) + 1, distinct)
         grown: list[UpdatedShard] = (executor or ThreadExecutor(self.options["threads"])).run(
             task, list(groups), sum_results, listen
@@ -384,14 +386,16 @@ class ShardedFit(FittedModel, FitBase):
         shards = replace(
             self.shards, items=labels, models=extend_models(self.shards.models, labels.size)
         )
-        for k, some in self._people_by_shard(more.take(people)).items():
+        for k, some in self._people_by_shard(more.select_people(people)).items():
             holder = self._open(k) if self.shards.parts[k].people else self._any()
-            theirs = more.take(people[some])
+            theirs = more.select_people(people[some])
             grown = replace(
                 holder, responses=replace(holder.responses, items=labels, models=shards.models)
             )
             if distinct:
-                theirs = theirs.pick(np.setdiff1d(np.arange(len(theirs)), grown.repeated(theirs)))
+                theirs = theirs.select_responses(
+                    np.setdiff1d(np.arange(len(theirs)), grown.repeated(theirs))
+                )
             parts.append(new_item_fit.answers(grown.with_answers(theirs)))
         answered = np.append(
             self.answered, np.zeros(labels.size - self.answered.size, dtype=np.int64)
@@ -665,7 +669,7 @@ class UpdateTask:
             old: Fit | None = fit.shard(shard, threads)
             assert old is not None
             if self.distinct:
-                more = more.pick(np.setdiff1d(np.arange(len(more)), old.repeated(more)))
+                more = more.select_responses(np.setdiff1d(np.arange(len(more)), old.repeated(more)))
             if not len(more):
                 return []
             new = old._updated(more)

@@ -79,7 +79,7 @@ class PeopleInShards:
     def responses(self, people: Ints) -> Responses:
         """The responses of some people, in memory."""
         chosen = self._chosen(people)
-        return Responses.stacked(
+        return Responses.concatenate(
             self.executor.run(CollectResponsesTask(self.layout, chosen), list(chosen), sum_results)
         )
 

@@ -93,7 +93,9 @@ class CollectResponsesTask:
     chosen: dict[int, Ints]
 
     def __call__(self, shard: int, threads: int | None) -> list[Responses]:  # noqa: ARG002
-        return [self.layout.shards.responses(shard, self.layout.clock).take(self.chosen[shard])]
+        return [
+            self.layout.shards.responses(shard, self.layout.clock).select_people(self.chosen[shard])
+        ]
 
 
 _at_hand: dict[tuple[str, str], Any] = {}  # of the last scene
