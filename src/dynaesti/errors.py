@@ -45,6 +45,10 @@ class ResponseError(InputError):
     """
 
 
+class MissingColumnError(ResponseError):
+    """A table without a column that was named, or that every table of responses needs."""
+
+
 class FileError(ResponseError, StorageError):
     """A file of answers that is not there, or is none."""
 

@@ -1,6 +1,5 @@
-from .checks import ALIKE as ALIKE
-from .checks import CONFOUNDED as CONFOUNDED
-from .checks import MEANT as MEANT
+from .checks import Caution as Caution
+from .checks import CautionKind as CautionKind
 from .checks import DataReport as DataReport
 from .checks import check_responses as check_responses
 from .columns import find_column as find_column

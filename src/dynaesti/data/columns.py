@@ -16,7 +16,7 @@ from dynaesti.core import Array, Bools
 from dynaesti.data.labels import display_label
 from dynaesti.data.read_log import ReadLog
 from dynaesti.data.readers.table import Table
-from dynaesti.errors import ResponseError
+from dynaesti.errors import MissingColumnError, ResponseError
 
 SYNONYMS = {
     "id": (
@@ -113,7 +113,7 @@ def find_column(
         if given in names:
             return given
         near = get_close_matches(str(given), names[:MOST_NAMES], n=3, cutoff=0.4)
-        raise ResponseError(
+        raise MissingColumnError(
             f"{key}: no column {given!r}; {f'did you mean {near[0]!r}? ' if near else ''}There "
             f"are: {display_label(names)}"
         )
@@ -137,7 +137,7 @@ def find_column(
         if key == "time"
         else ""
     )
-    raise ResponseError(f"no column for {key} among {display_label(names)}{hint}{rest}")
+    raise MissingColumnError(f"no column for {key} among {display_label(names)}{hint}{rest}")
 
 
 def nulls(series: nw.Series[Any]) -> Bools:

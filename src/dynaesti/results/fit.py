@@ -29,9 +29,7 @@ from dynaesti.core import (
     write_archive,
 )
 from dynaesti.data import (
-    ALIKE,
-    CONFOUNDED,
-    MEANT,
+    CautionKind,
     DataReport,
     Labels,
     Responses,
@@ -685,16 +683,15 @@ class Fit(FitParts, FitBase):
     @cached_property
     def cautions(self) -> list[str]:
         """What these answers cannot tell, in words: the bands do not know of it."""
-        settled = [MEANT] if self.options["direction"] == "free" else []
-        settled += (
-            [CONFOUNDED]
-            if self.bank.ability_scale.free_location or self.bank.ability_scale.stated
-            else []
-        )  # anchors know how hard items are
-        settled += [] if any(block.free.any() for block in self.bank.blocks) else [ALIKE]
-        return [
-            text for text in self.health.cautions if not any(words in text for words in settled)
-        ] + self.item_cautions()
+        not_needed = set()  # kinds that this fit knows better
+        if self.options["direction"] == "free":
+            not_needed.add(CautionKind.BACKWARD_ITEMS)
+        if self.bank.ability_scale.free_location or self.bank.ability_scale.stated:
+            not_needed.add(CautionKind.OWN_TIMES)  # anchors know how hard items are
+        if not any(block.free.any() for block in self.bank.blocks):
+            not_needed.add(CautionKind.ONE_CATEGORY_ITEMS)
+        about_data = [str(c) for c in self.health.cautions if c.kind not in not_needed]
+        return about_data + self.item_cautions()
 
     # --- information
     # --------------------------------------------------------------------------------------
