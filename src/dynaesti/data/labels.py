@@ -77,7 +77,7 @@ def same_label(label: Any) -> str:
     return unicodedata.normalize("NFKC", label_text(label)).strip().casefold()
 
 
-def display_label(names: Sequence[Any], most: int = 12, longest: int = 40) -> str:
+def display_names(names: Sequence[Any], most: int = 12, longest: int = 40) -> str:
     """Names in a message: a few of them, none too long, and nothing that a terminal would obey."""
 
     def one(name: Any) -> str:

@@ -18,7 +18,7 @@ from typing import Any
 
 import narwhals as nw
 
-from dynaesti.data.labels import display_label
+from dynaesti.data.labels import display_names
 from dynaesti.data.readers.table import Source, Table, from_rows
 from dynaesti.data.readers.text import read_text
 from dynaesti.errors import FileError, MissingExtraError, ResponseError
@@ -124,13 +124,13 @@ def _expanded(pattern: str) -> list[str]:
             return [pattern]
     except (OSError, ValueError) as error:  # a name too long, or with a zero in it
         raise FileError(
-            f"{display_label([pattern])}: no such file "
+            f"{display_names([pattern])}: no such file "
             f"({getattr(error, 'strerror', None) or error})"
         ) from None
     found = sorted(glob.glob(pattern, recursive=True)) if glob.has_magic(pattern) else []
     if not found:
         raise FileError(
-            f"{display_label([pattern], longest=200)}: "
+            f"{display_names([pattern], longest=200)}: "
             f"{'no file matches' if glob.has_magic(pattern) else 'no such file'}"
         )
     return found
@@ -162,7 +162,7 @@ def _differing(found: Sequence[str], wanted: Sequence[str]) -> str:
         [name for name in a if name not in b] for a, b in ((wanted, found), (found, wanted))
     )
     told = [
-        f"{word} {display_label(names)}"
+        f"{word} {display_names(names)}"
         for word, names in (("it lacks", lacks), ("it has also", more))
         if names
     ]
