@@ -15,7 +15,7 @@ import numpy.typing as npt
 from dynaesti.core import Array, Bools
 from dynaesti.data.columns import MISSING, as_text, floats_of_texts, null_mask, try_floats
 from dynaesti.data.read_log import ReadLog
-from dynaesti.data.time_axis import TimeAxis, read_times
+from dynaesti.data.time_axis import YEARS, TimeAxis, read_times
 from dynaesti.errors import InputError, ResponseError
 
 DATE_FORMATS = ("%d.%m.%Y", "%Y/%m/%d", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y")
@@ -29,7 +29,6 @@ UNIX = {
 }
 UNIX_SECONDS = (3e8, 5e9)  # 1979 to 2128: numbers in between look like Unix time
 LAST_SECOND = 9.2e9  # since 1970: beyond, nanoseconds overflow 64 bits
-YEARS = (1678, 2261)  # that nanoseconds since 1970 can express in 64 bits
 # dates that are written as numbers: lowest, highest, format, name of the format
 DATES_AS_NUMBERS = (
     (190001, 210012, "%Y%m", "YYYYMM"),
