@@ -212,7 +212,7 @@ class FitBase(ABC):
             "unit": None if self.like.axis.stamps else self.like.unit,
         }
         try:
-            return Responses.read(data, **columns, **reading, known=True)
+            return Responses.read(data, **columns, **reading, reuse_columns=True)
         except MissingColumnError:
             return Responses.read(data, **reading)
 
