@@ -73,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
         args.fit if is_address(args.fit) else lock,
         args.fit,
         wait=LOCK_TIMEOUT,
-        tell=lambda text: tell([text]),
+        on_wait=lambda text: tell([text]),
     ):
         if whole and folder.is_dir():
             remove_partial_files(folder, FIT_NAME, *TABLES)

@@ -70,7 +70,7 @@ class Checkpoint:
                     "trace": [asdict(step) for step in mark.trace],
                 },
                 arrays,
-                packed=False,
+                compressed=False,
             )
         self.written = time.monotonic()
 
