@@ -109,7 +109,8 @@ def parse_times(
         axis, offsets = read_times(_native_times(good), name)
         return _for_all_rows(*_in_stated_zone(axis, offsets, name, options, log), log)
     if log.bad.all():
-        axis, offsets = TimeAxis(0.0, 0, stamps=False, zoned=False), np.zeros(0)
+        axis = TimeAxis(0.0, 0, stamps=False, zoned=False)
+        offsets = np.zeros(0)
     else:
         axis, offsets = read_times(raw[~log.bad], name)
     return _for_all_rows(replace(axis, zoned=zoned), offsets, log)

@@ -458,22 +458,7 @@ class Responses:
             weight=None if self.weight is None else self.weight[rows],
             row=self.row[rows],
         )
-        return selected._without_unused() if drop_unused else selected
-
-    def _without_unused(self) -> Responses:
-        """Without the people and items that have no responses."""
-        people, person = np.unique(self.person, return_inverse=True)
-        items, item = np.unique(self.item, return_inverse=True)
-        return replace(
-            self,
-            people=self.people[people],
-            items=self.items[items],
-            person=person.astype(np.int64),
-            item=item.astype(np.int64),
-            origin=self.origin[people],
-            dropped=0,
-            models=None if self.models is None else self.models[items],
-        )
+        return _drop_unused(selected) if drop_unused else selected
 
     def select_people(self, people: Ints) -> Responses:
         """The responses of some people.
@@ -766,6 +751,22 @@ def _model_of_each_item(items: Labels, item: Ints, models: npt.NDArray[Any]) -> 
             f"model: item {items[bad]!r} is given different models; each item needs one"
         )
     return per_item
+
+
+def _drop_unused(r: Responses) -> Responses:
+    """Responses without the people and items that have none, the others numbered anew."""
+    people, person = np.unique(r.person, return_inverse=True)
+    items, item = np.unique(r.item, return_inverse=True)
+    return replace(
+        r,
+        people=r.people[people],
+        items=r.items[items],
+        person=person.astype(np.int64),
+        item=item.astype(np.int64),
+        origin=r.origin[people],
+        dropped=0,
+        models=None if r.models is None else r.models[items],
+    )
 
 
 def _merge_people(own: Labels, others: Labels) -> tuple[Labels, Ints, Ints]:
