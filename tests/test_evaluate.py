@@ -71,7 +71,9 @@ def test_static_answers_are_predicted_without_themselves():
     found, ability = fit.without_each()
     r = fit.responses
     for k in range(0, len(r), 7):
-        rest = r.part(np.flatnonzero((r.person == r.person[k]) & (np.arange(len(r)) != k)))
+        rest = r.select_responses(
+            np.flatnonzero((r.person == r.person[k]) & (np.arange(len(r)) != k)), drop_unused=True
+        )
         mean = fit._scored(
             rest, np.full(rest.people.size, -1), np.searchsorted(r.items, rest.items)
         ).ability([0.0])["mean"][0]
@@ -207,8 +209,8 @@ def test_simple_forecasts_are_what_they_say():
         {"id": "a", "item": ["x", "y", "x"], "resp": [1.0, 0.0, 1.0], "date": [1, 2, 3]}
     )
     first, last = (
-        dy.Responses.read(three).part(np.array([0, 1])),
-        dy.Responses.read(three).part(np.array([2])),
+        dy.Responses.read(three).select_responses(np.array([0, 1]), drop_unused=True),
+        dy.Responses.read(three).select_responses(np.array([2]), drop_unused=True),
     )
     up = 0.8 * 0.5  # after the right answer to x
     p = 1 / (1 + np.exp(-up))  # of y

@@ -166,7 +166,7 @@ def test_joint_likelihoods_are_chains_of_predictions(scorecards):
 
 
 def _part(responses, *rows):
-    return responses.part(np.concatenate(rows))
+    return responses.select_responses(np.concatenate(rows), drop_unused=True)
 
 
 def _as_new(fit, answers):

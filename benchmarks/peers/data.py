@@ -69,7 +69,7 @@ def held_out(responses: Responses, how: str, seed: int = 0) -> tuple[Responses, 
     """(training, held-out) answers; held-out ones are to items that the training part has."""
     train, test = split(responses, SHARE, by=SPLITS[how], seed=seed)
     known = np.isin(test.items.astype(object), train.items.astype(object))[test.item]
-    return train, test.part(np.flatnonzero(known))
+    return train, test.select_responses(np.flatnonzero(known), drop_unused=True)
 
 
 def strided_view(responses: Responses, most: int, seed: int = 0) -> Responses:
@@ -79,4 +79,6 @@ def strided_view(responses: Responses, most: int, seed: int = 0) -> Responses:
     order = np.random.default_rng(seed).permutation(responses.people.size)
     sizes = np.diff(responses.person_start)[order]
     chosen = order[: max(2, int(np.searchsorted(np.cumsum(sizes), most)))]
-    return responses.part(np.flatnonzero(np.isin(responses.person, chosen)))
+    return responses.select_responses(
+        np.flatnonzero(np.isin(responses.person, chosen)), drop_unused=True
+    )

@@ -109,6 +109,10 @@ class ResponseError(InputError):
     """
 
 
+class MissingColumnError(ResponseError):
+    """A table without a column that was named, or that every table of responses needs."""
+
+
 class FileError(ResponseError, StorageError):
     """A file of responses that is missing, is a folder, or cannot be opened.
 

@@ -101,7 +101,7 @@ def run(args: argparse.Namespace) -> int:
         TimeOptions(None, args.timezone, args.time_format),
         found,
     )
-    found.settle(args.drop_unreadable)
+    found.raise_or_drop(args.drop_unreadable)
     tell(found.notes)
     keep = np.flatnonzero(~found.bad)
     emissions = _emissions(args, {key: values[keep] for key, values in seen.items()}, keep.size)
@@ -155,7 +155,7 @@ def _check(args: argparse.Namespace) -> None:
 
 
 def _column(table: Any, found: Any, key: str, given: str) -> Any:
-    """A column of numbers; rows without one are complained of."""
+    """A column of numbers; rows without one are rejected."""
     import numpy as np
 
     from dynaesti.data import find_column
@@ -163,7 +163,7 @@ def _column(table: Any, found: Any, key: str, given: str) -> Any:
 
     name = str(find_column(table, key, given, []))
     values, missing = numbers(table.frame[name], f"{key} (column {name!r})", found)
-    found.complain(missing, f"{key} (column {name!r})", "have none")
+    found.reject(missing, f"{key} (column {name!r})", "have none")
     return np.where(found.bad, 0.0, values)
 
 

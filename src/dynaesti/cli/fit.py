@@ -229,10 +229,10 @@ def finish(
 
 def write_run(fit: Any, target: Path, tables: Sequence[str]) -> list[str]:
     """The fit and its tables, all together or none; the names of the files."""
-    from dynaesti.core import together
+    from dynaesti.core import atomic_paths
 
     frames = {"items": fit.items, "abilities": ability_table(fit)}
-    with together() as stage:
+    with atomic_paths() as stage:
         fit.save_into(stage(target))
         for name in tables:
             stem, _, ending = name.partition(".")

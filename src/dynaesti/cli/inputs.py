@@ -63,7 +63,7 @@ def further_responses(
         clock=like.clock,
         timeless=like.columns.get("time") is None,
         unanswered=unanswered,
-        known=True,
+        reuse_columns=True,
     )
     if like.people.size:
         from dynaesti.data import count_noun, describe_new_people, try_index_of
@@ -90,7 +90,7 @@ def _read(
     present = {
         key: name
         for key, name in names.items()
-        if name in table.frame.columns or not more.get("known")
+        if name in table.frame.columns or not more.get("reuse_columns")
     }
     found = Responses.read(
         table,

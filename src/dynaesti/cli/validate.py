@@ -67,6 +67,7 @@ def run(args: argparse.Namespace) -> int:
             as_json(
                 {
                     **asdict(found),
+                    "cautions": [str(caution) for caution in found.cautions],
                     "timeless": timeless,
                     "look": look,
                     "columns": dict(responses.columns),

@@ -1,159 +1,39 @@
-"""The one saved format.
+"""Archive: the one saved format, of curves, fits and checkpoints.
 
-A zip of a JSON header and NumPy arrays. Nothing in it is a pickle, so opening a file runs no code.
+An archive is a zip file of
 
-Files are written beside their target and moved into place, so an interrupted save leaves the old
-file whole.
+- ``header.json``: an object with ``format`` ("dynaesti"), ``version``, ``kind`` ("curve", "fit",
+  …) and whatever the kind needs,
+- ``<name>.npy``: NumPy arrays, none of objects.
+
+It holds no pickles, so opening one runs no code. Before anything of a file is trusted, it is
+checked that it does not unpack to far more than its size, that its format and version are known,
+and that every array is as large as its own header says. What the entries mean is for the readers
+of each kind to check, with `require`, `check_array` and `is_number`.
 """
 
-import errno
-import glob
 import json
 import os
-import stat
-import time
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
-from functools import cache
+from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from dynaesti.core.atomic_files import atomic_path
 from dynaesti.errors import InputError, StorageError
 
 FORMAT = "dynaesti"
-VERSION = 1
+VERSION = 1  # of the format; files of later versions are refused
+HEADER = "header.json"
+# bytes that any file may unpack to, and by which factor larger ones may grow (fits: about 3)
+ALWAYS_UNPACKED = 64e6
+MOST_UNPACKED = 40
 
-
-@contextmanager
-def together() -> Iterator[Callable[[str | os.PathLike[str]], Path]]:
-    """Files that change together.
-
-    Each is written beside its target, and all are moved into place at the end, one right after the
-    other.
-
-    So a full disk, an error or a killed process leaves the old files as they were. The function
-    handed out makes a new, empty file with a name that nobody can foresee (a link planted in a
-    shared folder would be followed else), open to whom the target is open to.
-    """
-    staged: list[tuple[Path, Path]] = []
-
-    def stage(path: str | os.PathLike[str]) -> Path:
-        target = (
-            Path(os.path.realpath(path)) if os.path.islink(path) else Path(path)
-        )  # a link stays one
-        try:
-            part = _new_part(target)
-        except (OSError, ValueError) as error:
-            raise _unwritten(target, error) from error
-        staged.append((part, target))
-        return part
-
-    try:
-        yield stage
-        for part, target in staged:
-            try:
-                with part.open("rb+") as file:
-                    os.fsync(file.fileno())
-            except OSError as error:
-                raise _unwritten(target, error) from error
-        for moved, (part, target) in enumerate(staged):
-            try:
-                part.replace(target)
-            except OSError as error:
-                half = (
-                    f"; {moved} of {len(staged)} files are new already, and the same call again "
-                    f"brings the others"
-                    if moved
-                    else None
-                )
-                raise _unwritten(target, error, half) from error
-    except StorageError:
-        raise
-    except OSError as error:
-        if not staged or (
-            error.errno not in DISK_FULL and error.filename not in [str(part) for part, _ in staged]
-        ):
-            raise  # of something else than these files
-        raise _unwritten(staged[-1][1], error) from error
-    finally:
-        for part, _ in staged:
-            with suppress(OSError):
-                part.unlink(missing_ok=True)
-
-
-@contextmanager
-def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A file to write next to the target, moved into place at the end."""
-    with together() as stage:
-        yield stage(path)
-
-
-def remove_partial_files(folder: str | os.PathLike[str], *names: str) -> None:
-    """Remove what killed writers left behind of files that only the caller writes.
-
-    Of all in the folder, where none is named.
-    """
-    for name in names or ("",):
-        for part in Path(folder).glob(f".{glob.escape(name)}*{PART}"):
-            with suppress(OSError):
-                part.unlink()
-
-
-def _unwritten(target: Path, error: Exception, state: str | None = None) -> StorageError:
-    told = "; what was there before is as it was" if state is None else state
-    return StorageError(
-        f"{target}: could not be written ({getattr(error, 'strerror', None) or error}){told}"
-    )
-
-
-DISK_FULL = (
-    errno.ENOSPC,
-    errno.EDQUOT,
-    errno.EFBIG,
-    errno.EIO,
-    errno.EROFS,
-)  # what writing itself runs into
-
-
-def _new_part(target: Path) -> Path:
-    """A new file beside the target with its mode; what killed writers left behind for it goes."""
-    if target.is_dir():
-        raise IsADirectoryError(errno.EISDIR, "a folder, not a file")
-    if not target.name:
-        raise ValueError("no file name")
-    begin = f".{target.name[:LONGEST_NAME]}."
-    for old in target.parent.glob(f"{glob.escape(begin)}*{PART}"):
-        with suppress(OSError):
-            if time.time() - old.stat().st_mtime > LEFT_BEHIND:
-                old.unlink()
-    import tempfile  # which takes its time, and is for those who write
-
-    handle, name = tempfile.mkstemp(PART, begin, target.parent)
-    os.close(handle)
-    try:
-        mode = stat.S_IMODE(target.stat().st_mode)
-    except OSError:
-        mode = 0o666 & ~umask()
-    with suppress(OSError):
-        os.chmod(name, mode)
-    return Path(name)
-
-
-PART = ".part"  # ending of files that are being written
-LEFT_BEHIND = 3600.0  # seconds since anybody wrote to such a file, after which its writer is dead
-LONGEST_NAME = 40  # characters of the target's name in it
-
-
-@cache
-def umask() -> int:
-    """The process's own; it can only be asked for by setting it."""
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask
+Arrays: TypeAlias = dict[str, npt.NDArray[Any]]
+Header: TypeAlias = dict[str, Any]
 
 
 def save_archive(
@@ -162,10 +42,18 @@ def save_archive(
     header: Mapping[str, Any],
     arrays: Mapping[str, npt.NDArray[Any]],
 ) -> Path:
-    """Save a header and arrays as one file of the given kind."""
+    """Save a header and arrays as one file, whole or not at all.
+
+    Raises
+    ------
+    InputError
+        If `path` is no file name.
+    StorageError
+        If the file cannot be written.
+    """
     if not isinstance(path, str | os.PathLike) or not os.fspath(path):
         raise InputError(f"path: expected a file name, got {path!r}")
-    with atomic_path(path) as temporary, temporary.open("wb") as file:
+    with atomic_path(path) as partial, partial.open("wb") as file:
         write_archive(file, kind, header, arrays)
     return Path(path)
 
@@ -175,59 +63,73 @@ def write_archive(
     kind: str,
     header: Mapping[str, Any],
     arrays: Mapping[str, npt.NDArray[Any]],
-    packed: bool = True,
+    compressed: bool = True,
 ) -> None:
-    """Write a header and arrays to an open file."""
+    """Write a header and arrays to an open file.
+
+    Parameters
+    ----------
+    file : binary file
+        Where to write.
+    kind : str
+        What is saved: "curve", "fit", ….
+    header : mapping
+        Entries that JSON can express; NumPy numbers are converted.
+    arrays : mapping of name to array
+        Of numbers, booleans or text.
+    compressed : bool, default=True
+        Whether to compress, which takes time and saves disk.
+    """
     text = json.dumps(
         {"format": FORMAT, "version": VERSION, "kind": kind, **header},
         default=lambda number: number.item(),
     )
-    with zipfile.ZipFile(
-        file, "w", zipfile.ZIP_DEFLATED if packed else zipfile.ZIP_STORED
-    ) as archive:
-        archive.writestr("header.json", text)
+    method = zipfile.ZIP_DEFLATED if compressed else zipfile.ZIP_STORED
+    with zipfile.ZipFile(file, "w", method) as archive:
+        archive.writestr(HEADER, text)
         for name, array in arrays.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
                 np.lib.format.write_array(entry, np.ascontiguousarray(array), allow_pickle=False)
 
 
-def open_archive(
-    path: str | os.PathLike[str],
-) -> tuple[str, dict[str, Any], dict[str, npt.NDArray[Any]]]:
-    """(kind, header, arrays) of a saved file."""
+def open_archive(path: str | os.PathLike[str]) -> tuple[str, Header, Arrays]:
+    """Kind, header and arrays of a saved file.
+
+    Raises
+    ------
+    StorageError
+        If the file is missing, damaged, not an archive, or of a later version.
+    """
     source = Path(path)
     try:
-        found = source.is_file()
-        folder = source.is_dir()
+        is_file = source.is_file()
+        is_folder = source.is_dir()
     except (OSError, ValueError) as error:  # a name too long, or with a zero in it
         raise StorageError(
             f"{str(source)[:200]}: no such file ({getattr(error, 'strerror', None) or error})"
         ) from None
-    if not found:
+    if not is_file:
         raise StorageError(
-            f"{str(source)[:200]}: {'a folder, not a file' if folder else 'no such file'}"
+            f"{str(source)[:200]}: {'a folder, not a file' if is_folder else 'no such file'}"
         )
     return read_archive(source, str(source))
 
 
-def read_archive(
-    file: Path | IO[bytes], source: str
-) -> tuple[str, dict[str, Any], dict[str, npt.NDArray[Any]]]:
-    """(kind, header, arrays) of an open file; `source` is its name."""
+def read_archive(file: Path | IO[bytes], source: str) -> tuple[str, Header, Arrays]:
+    """Kind, header and arrays of a path or an open file, which messages call `source`.
+
+    Raises
+    ------
+    StorageError
+        If the file is damaged, not an archive, or of a later version.
+    """
     try:
         with zipfile.ZipFile(file) as archive:
-            _refuse_bomb(archive, source)
-            header = json.loads(archive.read("header.json"))
-            if not isinstance(header, dict) or header.get("format") != FORMAT:
-                raise StorageError(f"{source}: not a file saved by dynaesti")
-            if not isinstance(header.get("version"), int) or header["version"] > VERSION:
-                raise StorageError(
-                    f"{source}: written by a newer dynaesti (format {header.get('version')}, this "
-                    f"one reads up to "
-                    f"{VERSION}); upgrade dynaesti to open it"
-                )
+            _refuse_zip_bomb(archive, source)
+            header = json.loads(archive.read(HEADER))
+            _check_format(header, source)
             arrays = {
-                name[:-4]: _array(archive, name)
+                name[:-4]: _read_array(archive, name)
                 for name in archive.namelist()
                 if name.endswith(".npy")
             }
@@ -240,7 +142,18 @@ def read_archive(
     return str(header.get("kind")), header, arrays
 
 
-def _refuse_bomb(archive: zipfile.ZipFile, source: str) -> None:
+def _check_format(header: Any, source: str) -> None:
+    """Refuse files of other programs and of later versions."""
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
+        raise StorageError(f"{source}: not a file saved by dynaesti")
+    if not isinstance(header.get("version"), int) or header["version"] > VERSION:
+        raise StorageError(
+            f"{source}: written by a newer dynaesti (format {header.get('version')}, this one "
+            f"reads up to {VERSION}); upgrade dynaesti to open it"
+        )
+
+
+def _refuse_zip_bomb(archive: zipfile.ZipFile, source: str) -> None:
     """Refuse a file that unpacks to far more than fits and curves do.
 
     A few kilobytes must not take the memory of the machine.
@@ -248,51 +161,42 @@ def _refuse_bomb(archive: zipfile.ZipFile, source: str) -> None:
     entries = archive.infolist()
     packed = sum(entry.compress_size for entry in entries)
     unpacked = sum(entry.file_size for entry in entries)
-    header = next((entry.file_size for entry in entries if entry.filename == "header.json"), 0)
+    header = next((entry.file_size for entry in entries if entry.filename == HEADER), 0)
     if (
-        unpacked > ALWAYS_FINE + MOST_UNPACKED * packed
-        or header > ALWAYS_FINE / 16 + MOST_UNPACKED * packed / 4
+        unpacked > ALWAYS_UNPACKED + MOST_UNPACKED * packed
+        or header > ALWAYS_UNPACKED / 16 + MOST_UNPACKED * packed / 4
     ):
         raise StorageError(
             f"{source}: claims to unpack from {packed / 1e6:.1f} MB to {unpacked / 1e6:,.0f} MB, "
-            f"which no saved fit or "
-            "curve does; it was not opened"
+            f"which no saved fit or curve does; it was not opened"
         )
 
 
-# bytes that any file may unpack to, and to how many times its size (fits: about 3)
-ALWAYS_FINE = 64e6
-MOST_UNPACKED = 40
+def _read_array(archive: zipfile.ZipFile, name: str) -> npt.NDArray[Any]:
+    """One array, if the archive holds as many bytes as the array's own header claims.
 
-
-def _array(archive: zipfile.ZipFile, name: str) -> npt.NDArray[Any]:
-    """One array, after its header has been held against what the archive really holds.
-
-    A false one must not cost memory.
+    NumPy allocates what the header says before it reads: a false one must not cost memory.
     """
     with archive.open(name) as entry:
         version = np.lib.format.read_magic(entry)
-        reader = (
+        read_header = (
             np.lib.format.read_array_header_1_0
             if version == (1, 0)
             else np.lib.format.read_array_header_2_0
         )
-        shape, _, dtype = reader(entry)
-        if (
-            dtype.hasobject
-            or int(np.prod(shape, dtype=object)) * dtype.itemsize > archive.getinfo(name).file_size
-        ):
+        shape, _, dtype = read_header(entry)
+        n_bytes = int(np.prod(shape, dtype=object)) * dtype.itemsize
+        if dtype.hasobject or n_bytes > archive.getinfo(name).file_size:
             raise ValueError(f"{name} claims what it does not hold")
     with archive.open(name) as entry:
         return np.asarray(np.lib.format.read_array(entry, allow_pickle=False))
 
 
-# --- what files from elsewhere hold
-# ---------------------------------------------------------------------------
+# --- checks of what archives hold
 
 
 def require(condition: Any, what: str) -> None:
-    """Refuse unless the condition holds."""
+    """Raise ValueError with the message `what` unless the condition holds."""
     if not condition:
         raise ValueError(what)
 
@@ -300,7 +204,24 @@ def require(condition: Any, what: str) -> None:
 def check_array(
     array: npt.NDArray[Any], shape: tuple[int, ...], what: str, kind: str = "f"
 ) -> None:
-    """Refuse an array of another shape or kind, or with anything in it that is not finite."""
+    """Check an array of a file: shape, 64 bits, all finite.
+
+    Parameters
+    ----------
+    array : array
+        As it was read.
+    shape : tuple of int
+        The shape that it has to have.
+    what : str
+        Its name in messages.
+    kind : {"f", "i", "b"}, default="f"
+        Floats, integers or booleans (of 8 bits).
+
+    Raises
+    ------
+    ValueError
+        If it is of another shape or type, or not finite.
+    """
     require(
         isinstance(array, np.ndarray) and array.shape == shape and array.dtype.kind == kind,
         f"{what} is malformed",
@@ -312,9 +233,5 @@ def check_array(
 
 
 def is_number(value: Any) -> bool:
-    """Whether an entry of a header is a number, infinite ones included."""
+    """Whether an entry of a header is a number: infinite ones are, NaN and booleans are not."""
     return isinstance(value, int | float) and not isinstance(value, bool) and value == value
-
-
-Arrays: TypeAlias = dict[str, npt.NDArray[Any]]
-Header: TypeAlias = dict[str, Any]

@@ -1,4 +1,4 @@
-"""Array types."""
+"""Types of NumPy arrays: 64-bit floats, 64-bit integers, booleans."""
 
 from typing import TypeAlias
 

@@ -1,4 +1,4 @@
-"""The decorator for compiled loops."""
+"""The decorator of compiled functions (Numba), and its choice of floating-point rules."""
 
 import warnings
 from collections.abc import Callable
@@ -19,17 +19,17 @@ REORDERED = {"contract", "reassoc"}
 
 
 def jit(function: Callable[P, R]) -> Callable[P, R]:
-    """Compile on first call.
+    """Compile a function when it is first called, and keep the compiled code on disk.
 
-    Pass arrays and numbers only: a function argument is recompiled in every process.
+    Pass arrays and numbers only: with a function as argument it is compiled anew in every process.
     """
     return compile_lazily(function, _FUSED)
 
 
 def compile_lazily(function: Callable[P, R], fastmath: set[str]) -> Callable[P, R]:
-    """Compile on first call, with these liberties of arithmetic.
+    """Compile a function when it is first called, with these flags of LLVM's fast-math.
 
-    Kept on disk where that can be done.
+    The compiled code is kept on disk, if some folder for it can be written to.
     """
 
     def decorated(keep: bool) -> Callable[P, R]:
@@ -43,17 +43,17 @@ def compile_lazily(function: Callable[P, R], fastmath: set[str]) -> Callable[P, 
     except RuntimeError as error:
         if "cannot cache" not in str(error):
             raise
-        _tell_uncached()
+        _warn_uncached()
         return decorated(False)
 
 
 @cache
-def _tell_uncached() -> None:
-    """Containers and clusters may let nobody write, neither beside the package nor at home."""
+def _warn_uncached() -> None:
+    """Warn, once, that compiled code cannot be kept: in containers no folder may be writable."""
     warnings.warn(
         "compiled code cannot be kept, since neither the package's folder nor the home folder can "
-        "be written to: every process "
-        "compiles anew, which takes 20 seconds or so. Set NUMBA_CACHE_DIR to a folder of your own",
+        "be written to: every process compiles anew, which takes 20 seconds or so. Set "
+        "NUMBA_CACHE_DIR to a folder of your own",
         DynaestiWarning,
         stacklevel=2,
     )

@@ -1,7 +1,4 @@
-"""Folders here or elsewhere.
-
-Local paths, and addresses such as s3://bucket/folder through fsspec.
-"""
+"""Folders: local paths, and addresses such as s3://bucket/folder through fsspec."""
 
 from __future__ import annotations
 
@@ -15,18 +12,24 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from dynaesti.core.archive import atomic_path
+from dynaesti.core.atomic_files import atomic_path
 from dynaesti.errors import MissingExtraError, StorageError
 
 
 def is_address(path: str) -> bool:
-    """Whether a path is an address of fsspec's, a chain of them included."""
+    """Whether a path is an address for fsspec (s3://…), or a chain of them (zip::s3://…)."""
     return "://" in path or "::" in path
 
 
 @dataclass(frozen=True)
 class Folder:
-    """A folder, by its path or address. Files in it are written whole or not at all."""
+    """A local or remote folder, in which files are written whole or not at all.
+
+    Parameters
+    ----------
+    root : str
+        Its path or address.
+    """
 
     root: str
 
@@ -37,6 +40,7 @@ class Folder:
 
     @cached_property
     def _remote(self) -> tuple[Any, str]:
+        """The file system of an address, and the path there."""
         try:
             import fsspec
         except ImportError:
@@ -50,17 +54,20 @@ class Folder:
         return system, path
 
     def path(self, name: str = "") -> str:
-        """Where a file lies."""
+        """The path or address of a file in the folder; of the folder itself without a name."""
         return os.path.join(self.root, name) if self.local else posixpath.join(self.root, name)
 
     def relative(self, other: str) -> str:
-        """Another folder as seen from here, so that both can be moved together."""
+        """The path of another folder relative to this one, so that both can be moved together.
+
+        Addresses, and local paths seen from an address, are absolute.
+        """
         if is_address(other):
             return other
         return os.path.relpath(other, self.root) if self.local else os.path.abspath(other)
 
     def resolved(self, other: str) -> str:
-        """A folder that was told by `relative`."""
+        """The path or address that `relative` has shortened."""
         return (
             other
             if is_address(other) or os.path.isabs(other) or not self.local
@@ -68,20 +75,20 @@ class Folder:
         )
 
     def may_reach(self, other: str) -> bool:
-        """Whether somewhere else is here too.
+        """Whether a path in a saved file may be followed without asking.
 
-        On this machine, or at the host and in the bucket that this address names.
+        It may if it is local, or on the host and in the bucket of this folder's own address.
         """
         return not is_address(other) or (
             not self.local and urlsplit(other)[:2] == urlsplit(self.root)[:2] and "::" not in other
         )
 
     def child(self, name: str) -> Folder:
-        """A folder within."""
+        """A folder within this one."""
         return Folder(self.path(name))
 
     def exists(self, name: str) -> bool:
-        """Whether there is such a file."""
+        """Whether the folder has such a file."""
         if self.local:
             try:
                 return Path(self.path(name)).exists()
@@ -91,7 +98,7 @@ class Folder:
         return bool(system.exists(posixpath.join(path, name)))
 
     def names(self) -> list[str]:
-        """The files in the folder; none if there is no folder."""
+        """Names of the files in the folder, sorted; none if there is no folder."""
         if self.local:
             return (
                 sorted(entry.name for entry in os.scandir(self.root))
@@ -108,7 +115,7 @@ class Folder:
 
     @contextmanager
     def reading(self, name: str) -> Iterator[Any]:
-        """A file opened to read bytes from."""
+        """Open a file to read bytes from."""
         try:
             if self.local:
                 with open(self.path(name), "rb") as file:
@@ -122,9 +129,9 @@ class Folder:
 
     @contextmanager
     def writing(self, name: str) -> Iterator[Any]:
-        """A file opened to write bytes to; it takes its place when all are written."""
+        """Open a file to write bytes to; it appears under its name when all are written."""
         if self.local:
-            with suppress(OSError):  # told when the file cannot be made
+            with suppress(OSError):  # reported when the file cannot be made
                 Path(self.path(name)).parent.mkdir(parents=True, exist_ok=True)
             with atomic_path(self.path(name)) as part, part.open("wb") as file:
                 yield file
@@ -139,7 +146,7 @@ class Folder:
             raise StorageError(f"{self.path(name)}: could not be written ({error})") from error
 
     def remove(self, name: str) -> None:
-        """Remove a file, if it is there."""
+        """Remove a file, if it exists."""
         if self.local:
             Path(self.path(name)).unlink(missing_ok=True)
             return

@@ -1,4 +1,4 @@
-"""One at a time: a run, or a folder that is being made, belongs to one command until it has ended."""
+"""Locks: one command at a time changes a run, or makes a folder."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from dynaesti.core.folder import is_address
 from dynaesti.errors import StorageError
 
-LOCK_TIMEOUT = 600.0  # seconds that an update waits for another one of the same run
+LOCK_TIMEOUT = 600.0  # seconds that an update waits for another update of the same run
 
 
 @contextmanager
@@ -19,16 +19,32 @@ def exclusive_lock(
     what: str,
     *,
     wait: float = 0.0,
-    fleeting: bool = False,
-    tell: Callable[[str], None] | None = None,
+    temporary: bool = False,
+    on_wait: Callable[[str], None] | None = None,
 ) -> Iterator[None]:
-    """Hold the lock `path`, a file that is made if need be.
+    """Hold a lock while the context lasts.
 
-    Whoever holds it already may take it again.
+    The lock is the operating system's: it ends with the process, however that ends. A process that
+    holds it may take it again. At addresses (s3://…) there are no locks: there runs are compared
+    before they change.
 
-    The lock is the operating system's and ends with its process, however that ends. Others are
-    refused, or wait; `tell` hears that they do. A `fleeting` lock leaves no file behind. At
-    addresses (s3://…) there are no locks: there runs are compared before they change.
+    Parameters
+    ----------
+    path : path
+        File of the lock; made if it does not exist.
+    what : str
+        What is locked, for messages.
+    wait : float, default=0
+        Seconds to wait for another process that holds the lock.
+    temporary : bool, default=False
+        Whether the file of the lock is removed at the end.
+    on_wait : function of str, optional
+        Gets a message when waiting begins.
+
+    Raises
+    ------
+    StorageError
+        If another process holds the lock, or if its file cannot be written.
     """
     if is_address(os.fspath(path)):
         yield
@@ -44,8 +60,8 @@ def exclusive_lock(
         except Timeout:
             if wait <= 0:
                 raise
-            if tell is not None:
-                tell(f"another command is at work on {what}; waiting for it to end")
+            if on_wait is not None:
+                on_wait(f"another command is at work on {what}; waiting for it to end")
             lock.acquire(timeout=wait)
     except Timeout:
         raise StorageError(
@@ -58,7 +74,7 @@ def exclusive_lock(
     try:
         yield
     finally:
-        if fleeting:
+        if temporary:
             with suppress(OSError):
                 target.unlink()
         lock.release()

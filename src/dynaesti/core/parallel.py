@@ -1,6 +1,6 @@
-"""Work over threads in fixed chunks, so that results do not depend on how many threads there are.
+"""Work over threads, in fixed chunks: results do not depend on the number of threads.
 
-And BLAS's own threads, kept out.
+Also a context that keeps BLAS to one thread.
 """
 
 import os
@@ -17,11 +17,21 @@ import numpy as np
 from dynaesti.core.arrays import Ints
 
 T = TypeVar("T")
-CHUNK = 20_000  # sites that one thread takes at a time
+CHUNK = 20_000  # sites that a thread works on at a time
 
 
 def run_in_threads(run: Callable[[T], None], tasks: Sequence[T], threads: int | None) -> None:
-    """Run every task; errors surface here."""
+    """Call `run` on every task, in threads; the first error is raised here.
+
+    Parameters
+    ----------
+    run : function of a task
+        It stores its results itself.
+    tasks : sequence
+        Arguments of the calls.
+    threads : int, optional
+        Number of threads. Default: as many as the machine has cores.
+    """
     workers = min(threads or os.cpu_count() or 1, len(tasks))
     if workers <= 1:
         for task in tasks:
@@ -33,27 +43,32 @@ def run_in_threads(run: Callable[[T], None], tasks: Sequence[T], threads: int | 
 
 
 def chunks(site_start: Ints) -> list[Ints]:
-    """Runs of whole curves with about CHUNK sites each."""
+    """Split curves into chunks of about CHUNK sites each: int arrays of curve numbers.
+
+    Parameters
+    ----------
+    site_start : int array (n_curves + 1,)
+        First site of each curve, and the number of sites.
+    """
     cuts = np.unique(np.searchsorted(site_start, np.arange(0, site_start[-1], CHUNK)))
     bounds = np.append(cuts, site_start.size - 1)
     return [np.arange(a, b) for a, b in pairwise(bounds) if b > a]
 
 
 # --- BLAS
-# --------------------------------------------------------------------------------------------------
 
 
-_limited = threading.Lock()  # held by whoever keeps BLAS to one thread
+_limited = threading.Lock()  # held by the thread that keeps BLAS to one thread
 
 
 @contextmanager
 def single_blas_thread() -> Iterator[None]:
-    """BLAS kept to one thread, as a context or a decorator.
+    """Keep BLAS to one thread; a context or a decorator.
 
-    Curves live in twenty weights or so: threads of BLAS bring nothing there, and each spins on a
-    core for a while after every call (a fit of 100 votes took twice the CPU time, and ten times the
-    wall time on a busy machine). The setting belongs to the process: the first one in makes it and
-    takes it back, whoever else comes meanwhile finds it made.
+    Curves have about twenty weights: threads of BLAS gain nothing there, and each spins on a core
+    for a while after every call (a fit of 100 votes took twice the CPU time, and ten times the wall
+    time on a busy machine). The setting is the process's: the first context to enter sets it and
+    restores it, contexts that enter meanwhile change nothing.
     """
     if not _limited.acquire(blocking=False):
         yield
@@ -67,7 +82,8 @@ def single_blas_thread() -> Iterator[None]:
 
 @cache
 def _libraries() -> Any:
-    import scipy.linalg  # noqa: F401  it brings a BLAS of its own, which has to be there to be found
+    """The controller of all loaded BLAS libraries."""
+    import scipy.linalg  # noqa: F401  it has a BLAS of its own, which must be loaded to be found
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()

@@ -1,6 +1,6 @@
-"""Users' numbers, checked.
+"""Checks of the numbers that users give.
 
-An error says which argument, what is wrong, where and how many times.
+Errors say which argument is wrong, how, where and how many times.
 """
 
 from typing import Any
@@ -13,9 +13,12 @@ from dynaesti.errors import InputError
 
 
 def as_numbers(values: Any, name: str) -> Array:
-    """A float64 array of any shape.
+    """A float64 array of any shape; a copy, so that later changes by the user do not reach a fit.
 
-    Text, None and objects that are no numbers are refused by name.
+    Raises
+    ------
+    InputError
+        If values are text, dates, complex, masked, or no numbers at all.
     """
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         raise InputError(
@@ -39,13 +42,21 @@ def as_numbers(values: Any, name: str) -> Array:
             raw = raw.astype(np.float64)
         except (TypeError, ValueError, OverflowError):
             raise InputError(f"{name}: expected numbers, got {_first_non_number(raw)}") from None
-    return np.array(
-        raw, dtype=np.float64, order="C"
-    )  # a copy: what the user does to the array later must not reach a fit
+    return np.array(raw, dtype=np.float64, order="C")
 
 
 def as_vector(values: Any, name: str, length: int | None = None) -> Array:
-    """A finite one-dimensional float array; a single number is repeated when a length is given."""
+    """A finite float64 array (n,).
+
+    Parameters
+    ----------
+    values : numbers
+        One for each observation, or a single one, which is repeated `length` times.
+    name : str
+        The argument, for messages.
+    length : int, optional
+        The length that it has to have.
+    """
     vector = as_numbers(values, name)
     if vector.ndim == 0:
         vector = np.full(1 if length is None else length, float(vector))
@@ -63,7 +74,21 @@ def as_vector(values: Any, name: str, length: int | None = None) -> Array:
 def raise_where(
     bad: Bools, name: str, what: str, remedy: str, error: type[InputError] = InputError
 ) -> None:
-    """Raise when any entry is bad, telling how many, the first place and the remedy."""
+    """Raise an error if any value is bad: it says how many are, the first one's index, a remedy.
+
+    Parameters
+    ----------
+    bad : bool array (n,)
+        Which values are bad.
+    name : str
+        The argument.
+    what : str
+        What they are, as the predicate of "3 of 10 values are …".
+    remedy : str
+        What to do.
+    error : type, default=InputError
+        The class to raise.
+    """
     where = np.flatnonzero(bad)
     if where.size:
         raise error(
@@ -73,7 +98,7 @@ def raise_where(
 
 
 def as_rng(seed: Any) -> np.random.Generator:
-    """A random generator from a seed, a generator or None."""
+    """NumPy's random generator for a seed, a generator or None."""
     try:
         return np.random.default_rng(seed)
     except (TypeError, ValueError):
@@ -81,14 +106,14 @@ def as_rng(seed: Any) -> np.random.Generator:
 
 
 def whole_number(value: Any, name: str, least: int) -> int:
-    """A whole number of at least `least`."""
+    """The value as int; InputError unless it is a whole number of at least `least`."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
         raise InputError(f"{name}: expected a whole number of at least {least}, got {value!r}")
     return int(value)
 
 
 def check_size(count: int, name: str, most: float = 2e8) -> None:
-    """Refuse to make more numbers at once than a machine has room for."""
+    """Raise InputError if more numbers are asked for at once than memory can hold."""
     if count > most:
         raise InputError(
             f"{name}: {count:,} numbers are too many at once (at most {most:,.0f}); ask for "
@@ -97,7 +122,7 @@ def check_size(count: int, name: str, most: float = 2e8) -> None:
 
 
 def finite_number(value: Any, name: str) -> float:
-    """A number that is one."""
+    """The value as float; InputError unless it is a finite number."""
     try:
         number = (
             float(value)
@@ -113,7 +138,7 @@ def finite_number(value: Any, name: str) -> float:
 
 
 def positive_number(value: Any, name: str, *, infinite: bool = False) -> float:
-    """A number above zero; `infinite` admits inf."""
+    """The value as float; InputError unless it is above 0 and finite (or `infinite` is allowed)."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
         raise InputError(f"{name}: expected a positive number, got {value!r}")
     try:
@@ -126,6 +151,7 @@ def positive_number(value: Any, name: str, *, infinite: bool = False) -> float:
 
 
 def _first_non_number(raw: npt.NDArray[Any]) -> str:
+    """The first value that is no number, with its index, for messages."""
     for position, value in enumerate(raw.ravel().tolist()):
         try:
             if not isinstance(value, str):
@@ -138,5 +164,5 @@ def _first_non_number(raw: npt.NDArray[Any]) -> str:
 
 
 def concatenate_rows(parts: list[Array]) -> Array:
-    """Arrays one after the other; a single one as it is, not copied."""
+    """Arrays joined along the first axis; a single one is returned itself, not copied."""
     return parts[0] if len(parts) == 1 else np.concatenate(parts)

@@ -1,45 +1,78 @@
-"""A look at responses before they are fitted: what deserves attention, in words."""
+"""Checks of responses before they are fitted: what they hold, and what they cannot show."""
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from dynaesti.core import Ints
 from dynaesti.data.item_direction import backward_items
 from dynaesti.data.labels import count_noun
 from dynaesti.data.responses import Responses
 
-RARE = 10
-MANY = 0.02  # share of exact repeats that is no accident
-OFTEN = 5  # answers of an item from which on its time is judged
-NO_WEIGHT = 1e-3  # of an answer
-OWN_TIMES = 0.9  # of the variance of time, between items
-# what some fits know better: that items may run both ways, how hard they are at each time, and
-# all about them
-MEANT = "run against the rest"
-CONFOUNDED = "Each item is met at a time of its own"
-ALIKE = "got one answer only"
+RARE_CATEGORY = 10  # responses, below which a category of an item is called rare
+MOST_CATEGORIES = 60  # distinct values; more are amounts, not categories
+MANY_REPEATS = 0.02  # fraction of exact repeats that is no accident
+MANY_LONE_PEOPLE = 0.1  # fraction of people with one response that deserves attention
+MIN_RESPONSES_TIMED = 5  # of an item, from which on it counts in `_time_variance_between_items`
+NEGLIGIBLE_WEIGHT = 1e-3  # a response of this weight or less links no person to an item
+MOST_BETWEEN_ITEMS = 0.9  # fraction of the variance of time between items
+
+
+class CautionKind(StrEnum):
+    """What a caution is about. Some fits know better and leave some kinds out."""
+
+    ONE_CATEGORY_ITEMS = "one_category_items"  # everybody answered alike
+    UNLINKED_GROUPS = "unlinked_groups"  # of people and items: no common scale
+    REPEATED_RESPONSES = "repeated_responses"  # exact duplicates
+    BACKWARD_ITEMS = "backward_items"  # run against the rest
+    OWN_TIMES = "own_times"  # each item is met at a time of its own
+
+
+@dataclass(frozen=True)
+class Caution:
+    """One thing that changes what a fit means; `str(caution)` is its sentence.
+
+    Attributes
+    ----------
+    kind : CautionKind
+        What it is about, by which callers select.
+    text : str
+        The sentence for users.
+    """
+
+    kind: CautionKind
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
 
 
 @dataclass(frozen=True)
 class DataReport:
-    """Findings, each a number and a sentence; `str(health)` is the whole in words."""
+    """What was found in responses, in numbers and in sentences; `str(report)` is all sentences."""
 
     rows: int
     people: int
     items: int
-    dropped: int
-    lone_people: int  # with one answer
-    flat_items: int  # all answers alike
-    blocks: int  # groups of people and items that share nothing with each other
+    dropped: int  # rows without a response
+    lone_people: int  # with one response
+    flat_items: int  # all responses alike
+    blocks: int  # groups of people and items without a link between them
     rare_categories: int
     duplicates: int  # same person, item, time and response
     backward_items: int
-    padded_names: int
-    sentences: tuple[str, ...]
-    cautions: tuple[str, ...]  # those of them that change what a fit means
+    padded_names: int  # that begin or end with a space
+    sentences: tuple[str, ...]  # remarks, then the texts of the cautions
+    cautions: tuple[Caution, ...]  # what changes the meaning of a fit
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """The sentences that are not cautions: sizes, notes of reading, and small findings."""
+        return self.sentences[: len(self.sentences) - len(self.cautions)]
 
     @property
     def has_warnings(self) -> bool:
@@ -50,7 +83,7 @@ class DataReport:
             or self.rare_categories
             or self.duplicates
             or self.padded_names
-            or self.lone_people > 0.1 * self.people
+            or self.lone_people > MANY_LONE_PEOPLE * self.people
         )
 
     def __str__(self) -> str:
@@ -58,109 +91,157 @@ class DataReport:
 
 
 def check_responses(responses: Responses) -> DataReport:
-    """Look at people, items, connections, categories, duplicates and directions."""
+    """Check people, items, links between them, categories, duplicates and directions of items."""
     r = responses
-    per_person = np.bincount(r.person, minlength=r.people.size)
-    lone = int((per_person == 1).sum())
-    flat = _flat_items(r)
-    heard = (
-        np.ones(len(r)) if r.weight is None else (r.weight > NO_WEIGHT) * 1.0
-    )  # answers of no weight link nothing
-    links = coo_array(
-        (heard, (r.person, r.item + r.people.size)), shape=(r.people.size + r.items.size,) * 2
-    ).tocsr()
-    links.eliminate_zeros()
-    blocks = int(connected_components(links, directed=False)[0])
-    rare, example = _rare_categories(r)
-    same = r.repeats
-    padded = _padded(r)
+    lone = int((np.bincount(r.person, minlength=r.people.size) == 1).sum())
+    flat = _one_category_items(r)
+    groups = _count_unlinked_groups(r)
+    rare, rare_example = _rare_categories(r)
+    repeated = int(r.repeats.sum())
+    padded = _count_padded_names(r)
     backward = backward_items(r.person, r.item, r.resp, r.people.size, r.items.size)
-    per_item = np.bincount(r.item, minlength=r.items.size)
-    words = [
-        f"{count_noun(len(r), 'answers')} of {count_noun(r.people.size, 'people')} to "
-        f"{count_noun(r.items.size, 'items')}; a person has "
-        f"{count_noun(int(np.median(per_person)), 'answers')} in the middle, an item "
-        f"{int(np.median(per_item))}."
+    has_times = r.columns.get("time", "") is not None
+    too_many_repeats = repeated > MANY_REPEATS * len(r) and has_times
+    remarks = [
+        _size_remark(r),
+        *(f"{note[0].upper()}{note[1:]}." for note in r.notes),
+        *_small_findings(r.dropped, lone, rare, rare_example),
+        *([] if too_many_repeats else _repeats_remark(repeated)),
+        *_padding_remark(padded),
     ]
-    words += [f"{note[0].upper()}{note[1:]}." for note in r.notes]
-    if r.dropped:
-        words.append(f"{r.dropped:,} rows without a response were dropped.")
-    if lone:
-        words.append(
-            f"{lone:,} people have one answer only: they say little, and their curves are mostly "
-            f"the prior."
-        )
-    cautions = []
-    if flat.size:
-        cautions.append(
-            f"{count_noun(flat.size, 'items')} {ALIKE}, from everybody (first: "
-            f"{_label(r.items, flat[0])}): what is told "
-            "of them rests on the priors, and without priors has no finite value."
-        )
-    if blocks > 1:
-        cautions.append(
-            f"People and items fall into {blocks:,} groups without a link: these have no common "
-            f"scale. Each is told as if its "
-            "people were like those of the others on average, so do not compare people or items "
-            "across groups."
-        )
-    if rare:
-        words.append(
-            f"{rare:,} categories have fewer than {RARE} answers (first: {example}); merge them "
-            f"with rare={RARE}."
-        )
-    if same.sum() > MANY * len(r) and r.columns.get("time", "") is not None:
-        cautions.append(
-            f"{int(same.sum()):,} of {len(r):,} answers repeat another one exactly (person, item, "
-            f"time and response): each "
-            "counts as one more proof of the same, so bands come out too narrow and slopes too "
-            "steep. Count them once: "
-            "Responses.read(…).distinct(), on the command line --drop-duplicates."
-        )
-    elif same.any():
-        words.append(
-            f"{int(same.sum()):,} answers repeat another one exactly (person, item, time and "
-            f"response)."
-        )
-    if padded:
-        words.append(
-            f"{padded:,} ids or item names begin or end with a space; the same name without it "
-            f"counts as another."
-        )
-    if backward.size:
-        cautions.append(
-            f"{count_noun(backward.size, 'items')} of {r.items.size:,} {MEANT} (first: "
-            f"{_label(r.items, backward[0])}): "
-            "those who do well on the others do badly there. If that is meant, use "
-            "direction='free'; else recode them."
-        )
-    own = _at_their_own_times(r)
-    if own > OWN_TIMES:
-        cautions.append(
-            f"{CONFOUNDED} ({own:.0%} of the variance of time lies between items): whether "
-            f"everybody "
-            "rises or items become easier cannot be told apart, so abilities are told relative to "
-            "the others at the time."
-        )
+    cautions = (
+        *_caution_one_category(r, flat),
+        *_caution_unlinked(groups),
+        *(_caution_repeated(r, repeated) if too_many_repeats else ()),
+        *_caution_backward(r, backward),
+        *_caution_own_times(r),
+    )
     return DataReport(
-        len(r),
-        r.people.size,
-        r.items.size,
-        r.dropped,
-        lone,
-        flat.size,
-        blocks,
-        rare,
-        int(same.sum()),
-        backward.size,
-        padded,
-        (*words, *cautions),
-        tuple(cautions),
+        rows=len(r),
+        people=r.people.size,
+        items=r.items.size,
+        dropped=r.dropped,
+        lone_people=lone,
+        flat_items=flat.size,
+        blocks=groups,
+        rare_categories=rare,
+        duplicates=repeated,
+        backward_items=backward.size,
+        padded_names=padded,
+        sentences=(*remarks, *map(str, cautions)),
+        cautions=cautions,
     )
 
 
-def _padded(r: Responses) -> int:
-    """Names with space around them: often one name written in two ways."""
+# --- remarks
+
+
+def _size_remark(r: Responses) -> str:
+    per_person = np.bincount(r.person, minlength=r.people.size)
+    per_item = np.bincount(r.item, minlength=r.items.size)
+    return (
+        f"{count_noun(len(r), 'answers')} of {count_noun(r.people.size, 'people')} to "
+        f"{count_noun(r.items.size, 'items')}; the median person has "
+        f"{count_noun(int(np.median(per_person)), 'answers')}, the median item "
+        f"{int(np.median(per_item))}."
+    )
+
+
+def _small_findings(dropped: int, lone: int, rare: int, rare_example: str) -> list[str]:
+    out = []
+    if dropped:
+        out.append(f"{dropped:,} rows without a response were dropped.")
+    if lone:
+        out.append(
+            f"{lone:,} people have one answer only: they say little, and their curves are mostly "
+            f"the prior."
+        )
+    if rare:
+        out.append(
+            f"{rare:,} categories have fewer than {RARE_CATEGORY} answers (first: "
+            f"{rare_example}); merge them with rare={RARE_CATEGORY}."
+        )
+    return out
+
+
+def _repeats_remark(repeated: int) -> list[str]:
+    if not repeated:
+        return []
+    return [f"{repeated:,} answers repeat another one exactly (person, item, time and response)."]
+
+
+def _padding_remark(padded: int) -> list[str]:
+    if not padded:
+        return []
+    return [
+        f"{padded:,} ids or item names begin or end with a space; the same name without it "
+        f"counts as another."
+    ]
+
+
+# --- cautions: none, or one
+
+
+def _caution_one_category(r: Responses, flat: Ints) -> list[Caution]:
+    if not flat.size:
+        return []
+    text = (
+        f"{count_noun(flat.size, 'items')} got one answer only, from everybody (first: "
+        f"{_label(r.items, flat[0])}): their parameters rest on the priors, and without priors "
+        f"have no finite value."
+    )
+    return [Caution(CautionKind.ONE_CATEGORY_ITEMS, text)]
+
+
+def _caution_unlinked(groups: int) -> list[Caution]:
+    if groups <= 1:
+        return []
+    text = (
+        f"People and items fall into {groups:,} groups without a link: these have no common "
+        f"scale. Each group is reported as if its people were on average like those of the "
+        f"others, so do not compare people or items across groups."
+    )
+    return [Caution(CautionKind.UNLINKED_GROUPS, text)]
+
+
+def _caution_repeated(r: Responses, repeated: int) -> list[Caution]:
+    text = (
+        f"{repeated:,} of {len(r):,} answers repeat another one exactly (person, item, time and "
+        f"response): each counts as one more proof of the same, so bands come out too narrow and "
+        f"slopes too steep. Count them once: Responses.read(…).distinct(), on the command line "
+        f"--drop-duplicates."
+    )
+    return [Caution(CautionKind.REPEATED_RESPONSES, text)]
+
+
+def _caution_backward(r: Responses, backward: Ints) -> list[Caution]:
+    if not backward.size:
+        return []
+    text = (
+        f"{count_noun(backward.size, 'items')} of {r.items.size:,} run against the rest (first: "
+        f"{_label(r.items, backward[0])}): those who do well on the others do badly there. If "
+        f"that is meant, use direction='free'; else recode them."
+    )
+    return [Caution(CautionKind.BACKWARD_ITEMS, text)]
+
+
+def _caution_own_times(r: Responses) -> list[Caution]:
+    between = _time_variance_between_items(r)
+    if not between > MOST_BETWEEN_ITEMS:
+        return []
+    text = (
+        f"Each item is met at a time of its own ({between:.0%} of the variance of time lies "
+        f"between items): these answers cannot distinguish everybody's rise from easier items, "
+        f"so abilities are relative to the other people's at the time."
+    )
+    return [Caution(CautionKind.OWN_TIMES, text)]
+
+
+# --- what is counted
+
+
+def _count_padded_names(r: Responses) -> int:
+    """How many ids and item names have space around them: often one name written in two ways."""
     return sum(
         isinstance(label, str) and label != label.strip()
         for labels in (r.people, r.items)
@@ -172,7 +253,8 @@ def _label(labels: Any, k: Any) -> str:
     return repr(labels.tolist()[int(k)])
 
 
-def _flat_items(r: Responses) -> Any:
+def _one_category_items(r: Responses) -> Ints:
+    """Items all of whose responses are alike."""
     low = np.full(r.items.size, np.inf)
     high = np.full(r.items.size, -np.inf)
     np.minimum.at(low, r.item, r.resp)
@@ -180,29 +262,46 @@ def _flat_items(r: Responses) -> Any:
     return np.flatnonzero(low == high)
 
 
+def _count_unlinked_groups(r: Responses) -> int:
+    """Connected components of the graph of people and items; responses are its edges."""
+    counts = np.ones(len(r)) if r.weight is None else (r.weight > NEGLIGIBLE_WEIGHT) * 1.0
+    n_nodes = r.people.size + r.items.size
+    links = coo_array((counts, (r.person, r.item + r.people.size)), shape=(n_nodes,) * 2).tocsr()
+    links.eliminate_zeros()
+    return int(connected_components(links, directed=False)[0])
+
+
 def _rare_categories(r: Responses) -> tuple[int, str]:
+    """How many categories of items are rare, and the first one in words.
+
+    Items with fewer than 2 · RARE_CATEGORY responses, and items with two categories, are not
+    judged.
+    """
     values, code = np.unique(r.resp, return_inverse=True)
-    if values.size > 60:  # amounts
+    if values.size > MOST_CATEGORIES:
         return 0, ""
     counts = np.bincount(r.item * values.size + code, minlength=r.items.size * values.size).reshape(
         r.items.size, values.size
     )
-    rare = (counts > 0) & (counts < RARE) & (counts.sum(axis=1, keepdims=True) >= 2 * RARE)
+    enough = counts.sum(axis=1, keepdims=True) >= 2 * RARE_CATEGORY
+    rare = (counts > 0) & (counts < RARE_CATEGORY) & enough
     if values.size <= 2 or not rare.any():
         return 0, ""
     item, value = np.argwhere(rare)[0]
-    return int(
-        rare.sum()
-    ), f"response {values[value]:g} to item {_label(r.items, item)}, {counts[item, value]} times"
+    example = (
+        f"response {values[value]:g} to item {_label(r.items, item)}, {counts[item, value]} times"
+    )
+    return int(rare.sum()), example
 
 
-def _at_their_own_times(r: Responses) -> float:
-    """Share of the variance of time that lies between items.
+def _time_variance_between_items(r: Responses) -> float:
+    """Fraction of the variance of time that lies between items.
 
-    Near 1 each item is met at a time of its own.
+    1 − Σ (t − mean t of the item)² / Σ (t − mean t)²: near 1 each item is met at a time of its
+    own. 0 where too few items have MIN_RESPONSES_TIMED responses to judge.
     """
-    number = np.bincount(r.item, minlength=r.items.size)
-    rows = np.flatnonzero(number[r.item] >= OFTEN)
+    per_item = np.bincount(r.item, minlength=r.items.size)
+    rows = np.flatnonzero(per_item[r.item] >= MIN_RESPONSES_TIMED)
     times = r.clock_times[rows]
     item = r.item[rows]
     if rows.size < 0.5 * len(r) or not np.ptp(times) > 0 or np.unique(item).size < 2:

@@ -1,4 +1,8 @@
-"""Columns of a table as numbers or labels, found by their names."""
+"""Columns of a table: found by their names, and parsed as numbers or labels.
+
+Parsers take the name by which messages call the column and a `ReadLog`; rows that cannot be read
+are rejected in the log, and their values mean nothing.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +17,12 @@ import numpy as np
 import numpy.typing as npt
 
 from dynaesti.core import Array, Bools
-from dynaesti.data.labels import display_label
+from dynaesti.data.labels import display_names
 from dynaesti.data.read_log import ReadLog
 from dynaesti.data.readers.table import Table
-from dynaesti.errors import ResponseError
+from dynaesti.errors import MissingColumnError, ResponseError
 
+# names by which the columns of each role are recognised; the first is the usual one
 SYNONYMS = {
     "id": (
         "id",
@@ -84,9 +89,10 @@ SYNONYMS = {
         "wave",
     ),
 }
-ABSENT = "\0"  # no column can be called so
-MOST_NAMES = 500  # columns that are searched for one that was meant
+ABSENT = "\0"  # stands for "there is no such column"; no column can be called so
+MOST_NAMES_COMPARED = 500  # columns that are searched for a similar name, when one is missing
 MISSING = frozenset(("", "na", "n/a", "nan", "none", "null", "."))
+# words that count as responses
 WORDS = {
     "true": 1.0,
     "false": 0.0,
@@ -99,80 +105,125 @@ WORDS = {
     "pass": 1.0,
     "fail": 0.0,
 }
+LARGEST_EXACT = 2.0**53  # whole numbers below this differ as floats too
+DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
+COMMA_THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+")
+POINT_THOUSANDS = re.compile(r"[+-]?\d{1,3}(\.\d{3})+")
+
+
+# --- finding columns
 
 
 def find_column(
-    table: Table, key: str, given: str | None, notes: list[str], optional: bool = False
+    table: Table, role: str, given: str | None, notes: list[str], optional: bool = False
 ) -> str | None:
-    """The name of the column that plays a role.
+    """Find the column that plays a role: the one given, or one with a usual name.
 
-    As given, the default, or a synonym, which is told.
+    Parameters
+    ----------
+    table : Table
+        Where to look.
+    role : str
+        A key of SYNONYMS; any name if `given` is not None.
+    given : str, optional
+        The column's name as the user gave it.
+    notes : list of str
+        Gets a note if a column was recognised by a name other than the role's first.
+    optional : bool, default=False
+        Whether the table may lack such a column.
+
+    Returns
+    -------
+    str or None
+        The column's name; None only if it is optional and missing.
+
+    Raises
+    ------
+    MissingColumnError
+        If there is no such column; the message names similar ones.
     """
     names = [str(name) for name in table.frame.columns]
     if given is not None:
         if given in names:
             return given
-        near = get_close_matches(str(given), names[:MOST_NAMES], n=3, cutoff=0.4)
-        raise ResponseError(
-            f"{key}: no column {given!r}; {f'did you mean {near[0]!r}? ' if near else ''}There "
-            f"are: {display_label(names)}"
-        )
-    lowered = {name.lower().strip().replace(" ", "_"): name for name in reversed(names)}
-    for synonym in SYNONYMS[key]:
-        if synonym in lowered:
-            if lowered[synonym] != SYNONYMS[key][0]:
-                notes.append(f"{key} is {lowered[synonym]!r}")
-            return lowered[synonym]
+        raise _given_column_missing(role, given, names)
+    by_plain_name = {name.lower().strip().replace(" ", "_"): name for name in reversed(names)}
+    for synonym in SYNONYMS[role]:
+        if synonym in by_plain_name:
+            column = by_plain_name[synonym]
+            if column != SYNONYMS[role][0]:
+                notes.append(f"{role} is {column!r}")
+            return column
     if optional:
         return None
-    near = [
-        name
-        for synonym in SYNONYMS[key]
-        for name in get_close_matches(synonym, names[:MOST_NAMES], n=1, cutoff=0.7)
-    ]
-    hint = f"; did you mean {key}={near[0]!r}?" if near else f"; name it: {key}='name'"
-    rest = (
-        ", or fit one constant ability per person (bandwidth=inf; when preparing shards "
-        "timeless=True)"
-        if key == "time"
-        else ""
+    raise _no_column_recognised(role, names)
+
+
+def _given_column_missing(role: str, given: str, names: list[str]) -> MissingColumnError:
+    similar = get_close_matches(str(given), names[:MOST_NAMES_COMPARED], n=3, cutoff=0.4)
+    hint = f"did you mean {similar[0]!r}? " if similar else ""
+    return MissingColumnError(
+        f"{role}: no column {given!r}; {hint}There are: {display_names(names)}"
     )
-    raise ResponseError(f"no column for {key} among {display_label(names)}{hint}{rest}")
 
 
-def nulls(series: nw.Series[Any]) -> Bools:
-    """Where a column has no value."""
-    return np.array(
-        series.is_null().to_numpy(), dtype=bool
-    )  # a copy: frame libraries hand out read-only views
+def _no_column_recognised(role: str, names: list[str]) -> MissingColumnError:
+    similar = [
+        name
+        for synonym in SYNONYMS[role]
+        for name in get_close_matches(synonym, names[:MOST_NAMES_COMPARED], n=1, cutoff=0.7)
+    ]
+    hint = f"; did you mean {role}={similar[0]!r}?" if similar else f"; name it: {role}='name'"
+    if role == "time":
+        hint += (
+            ", or fit one constant ability per person (bandwidth=inf; when preparing shards "
+            "timeless=True)"
+        )
+    return MissingColumnError(f"no column for {role} among {display_names(names)}{hint}")
+
+
+def null_mask(series: nw.Series[Any]) -> Bools:
+    """Where a column has no value: bool array (n_rows,)."""
+    # a copy: frame libraries return read-only views
+    return np.array(series.is_null().to_numpy(), dtype=bool)
+
+
+# --- numbers
 
 
 def parse_numbers(
-    series: nw.Series[Any], name: str, found: ReadLog, code: Mapping[str, float] | None = None
+    series: nw.Series[Any], name: str, log: ReadLog, code: Mapping[str, float] | None = None
 ) -> tuple[Array, Bools]:
-    """A column as floats, and which are missing.
+    """Parse a column as floats.
 
-    Text is parsed; what is no number, nor has a code, is complained of.
+    Text is parsed too. Values that are neither numbers, nor words in `code` or WORDS, are
+    rejected, and so are infinite ones.
+
+    Returns
+    -------
+    values : array (n_rows,)
+        NaN where missing or infinite.
+    missing : bool array (n_rows,)
+        Rows without a value.
     """
-    missing = nulls(series)
-    quick = None if code else floats(series)
-    if quick is not None:
-        values = quick
+    missing = null_mask(series)
+    numbers = None if code else try_floats(series)
+    if numbers is not None:
+        values = numbers
     else:
-        values, missing = _numbers_of_text(
-            np.asarray(series.to_numpy(), dtype=object), missing, name, found, code or {}
-        )
-    missing |= np.isnan(values) & ~found.bad
+        raw = np.asarray(series.to_numpy(), dtype=object)
+        values, missing = _parse_number_texts(raw, missing, name, log, code or {})
+    missing |= np.isnan(values) & ~log.bad
     infinite = np.isinf(values)
-    found.complain(infinite, name, "are infinite")
+    log.reject(infinite, name, "are infinite")
     values[infinite] = np.nan
     return values, missing
 
 
-def floats(series: nw.Series[Any]) -> Array | None:
-    """The column as floats in one go; None where some text is no number."""
+def try_floats(series: nw.Series[Any]) -> Array | None:
+    """Convert a whole column to floats at once; None if some values are no numbers."""
     if series.dtype == nw.Object:
-        return _floats_of_objects(series.to_list())
+        return _try_floats_of_objects(series.to_list())
     if not (series.dtype.is_numeric() or series.dtype in (nw.Boolean, nw.String)):
         return None
     try:
@@ -181,8 +232,8 @@ def floats(series: nw.Series[Any]) -> Array | None:
         return None
 
 
-def _floats_of_objects(values: list[Any]) -> Array | None:
-    """Numbers that a frame holds as objects; None where some are no numbers."""
+def _try_floats_of_objects(values: list[Any]) -> Array | None:
+    """Numbers that a frame holds as objects, as floats; None if some are no numbers."""
     if not all(
         value is None
         or (
@@ -198,142 +249,149 @@ def _floats_of_objects(values: list[Any]) -> Array | None:
         return None
 
 
-DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
-THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+")
-THOUSAND_POINTS = re.compile(r"[+-]?\d{1,3}(\.\d{3})+")
-
-
-def written_numbers(texts: list[str]) -> tuple[Array, bool]:
+def floats_of_texts(texts: list[str]) -> tuple[Array, bool]:
     """Texts as numbers (NaN where they are none), and whether commas were read as decimal points.
 
-    Commas that could all part thousands are not read at all: 1,000 may be either. Nor are points
-    that could, beside decimal commas.
+    If all commas could separate thousands, none is read: 1,000 may be a thousand or one. Beside
+    decimal commas, points that could separate thousands are not read either.
     """
-    commas = [text for text in texts if DECIMAL_COMMA.fullmatch(text)]
-    decimal = any(not THOUSANDS.fullmatch(text) for text in commas)
+    with_comma = [text for text in texts if DECIMAL_COMMA.fullmatch(text)]
+    decimal_commas = any(not COMMA_THOUSANDS.fullmatch(text) for text in with_comma)
     out = np.full(len(texts), np.nan)
     for k, text in enumerate(texts):
-        if decimal and THOUSAND_POINTS.fullmatch(text):
+        if decimal_commas and POINT_THOUSANDS.fullmatch(text):
             continue
+        comma = decimal_commas and DECIMAL_COMMA.fullmatch(text)
         try:
-            out[k] = float(
-                text.replace(",", ".") if decimal and DECIMAL_COMMA.fullmatch(text) else text
-            )
+            out[k] = float(text.replace(",", ".") if comma else text)
         except ValueError:
             continue
-    return out, decimal
+    return out, decimal_commas
 
 
-def _numbers_of_text(
-    raw: npt.NDArray[Any], missing: Bools, name: str, found: ReadLog, code: Mapping[str, float]
+def _parse_number_texts(
+    raw: npt.NDArray[Any], missing: Bools, name: str, log: ReadLog, code: Mapping[str, float]
 ) -> tuple[Array, Bools]:
-    texts, place = np.unique(as_text(raw, missing), return_inverse=True)
+    """Text as numbers, and which are missing; each distinct text is parsed once."""
+    texts, index = np.unique(as_text(raw, missing), return_inverse=True)
     plain = [text.strip().lower() for text in texts.tolist()]
     meaning = WORDS | {word.strip().lower(): float(value) for word, value in code.items()}
-    values, commas = written_numbers(plain)
+    values, commas = floats_of_texts(plain)
     coded = [text for text in plain if text in meaning]
     for k, text in enumerate(plain):
         values[k] = meaning.get(text, values[k])
     absent = np.array([text in MISSING and text not in meaning for text in plain])
-    odd = np.isnan(values) & ~absent & np.array([text != "nan" for text in plain])
+    unreadable = np.isnan(values) & ~absent & np.array([text != "nan" for text in plain])
     if coded:
-        found.notes.append(
+        log.notes.append(
             f"{name}: " + ", ".join(f"{word!r} counts as {meaning[word]:g}" for word in coded[:8])
         )
     if commas:
-        found.notes.append(f"{name}: commas were read as decimal points")
-    found.complain(odd[place], name, "hold text where numbers belong", raw)
-    found.wordy |= bool(odd.any())
-    return values[place], missing | absent[place]
+        log.notes.append(f"{name}: commas were read as decimal points")
+    log.reject(unreadable[index], name, "hold text where numbers belong", raw)
+    log.needs_code |= bool(unreadable.any())
+    return values[index], missing | absent[index]
 
 
 def as_text(raw: npt.NDArray[Any], missing: Bools) -> npt.NDArray[np.str_]:
-    """Values as they are written, nothing where they are missing."""
+    """Values as text, "" where they are missing."""
     try:
         return np.where(missing, "", raw).astype(str)
     except ValueError:  # lists among them
         return np.array(
-            ["" if gone else str(value) for value, gone in zip(raw, missing, strict=True)]
+            ["" if absent else str(value) for value, absent in zip(raw, missing, strict=True)]
         )
 
 
-def parse_labels(series: nw.Series[Any], name: str, found: ReadLog) -> npt.NDArray[Any]:
-    """A column as labels; rows without one are complained of."""
-    blank = nulls(series)
-    if (
-        series.dtype.is_integer()
-    ):  # without the gaps: beside them frame libraries hand over floats, which round long ids
-        some = series.filter((~blank).tolist()) if blank.any() else series
-        try:
-            whole = np.asarray(some.to_numpy())
-        except Exception:  # wider than 64 bits: as written
-            whole = np.array(some.cast(nw.String).to_list(), dtype=object)
-        if whole.dtype.kind == "O" and any(
-            not isinstance(value, int) or abs(value) >= 2**63 for value in whole.tolist()
-        ):
-            values = np.full(blank.size, "", dtype=object)
-            values[~blank] = [str(value) for value in whole.tolist()]
-            found.complain(blank, name, "have none")
-            return values
-        values = np.zeros(blank.size, dtype=np.int64 if whole.dtype.kind == "O" else whole.dtype)
-        values[~blank] = whole
+# --- labels
+
+
+def parse_labels(series: nw.Series[Any], name: str, log: ReadLog) -> npt.NDArray[Any]:
+    """Parse a column as labels (ids, item names); rows without one are rejected.
+
+    Raises
+    ------
+    ResponseError
+        If labels are floats so large that neighbouring whole numbers coincide.
+    """
+    blank = null_mask(series)
+    if series.dtype.is_integer():
+        values = _integer_labels(series, blank)
     else:
         values = np.asarray(series.to_numpy())
     if values.dtype.kind == "f":
         blank |= np.isnan(values)
-        rounded = np.flatnonzero((np.abs(values) >= EXACT) & ~blank)
-        if rounded.size:
-            first = int(rounded[0])
-            raise ResponseError(
-                f"{name}: {rounded.size:,} of {blank.size:,} are numbers with a point beyond 2⁵³ "
-                f"(first: "
-                f"{values[first]:.0f} in {found.table.where(first)}), where neighbours cannot be "
-                f"told apart; read them as "
-                "text or whole numbers"
-            )
-    found.complain(blank, name, "have none")
+        _refuse_rounded(values, blank, name, log)
+    log.reject(blank, name, "have none")
     if values.dtype.kind == "O":
-        values = _checked_names(values, name, found)
+        values = _reject_unusable_names(values, name, log)
     return values
 
 
-EXACT = 2.0**53  # whole numbers below are told apart by floats
+def _integer_labels(series: nw.Series[Any], blank: Bools) -> npt.NDArray[Any]:
+    """Whole numbers, 0 where blank; as text, "" where blank, if some are beyond 64 bits."""
+    # without the blanks: beside them frame libraries return floats, which round long ids
+    given = series.filter((~blank).tolist()) if blank.any() else series
+    try:
+        whole = np.asarray(given.to_numpy())
+    except Exception:  # wider than 64 bits
+        whole = np.array(given.cast(nw.String).to_list(), dtype=object)
+    if whole.dtype.kind == "O" and any(
+        not isinstance(value, int) or abs(value) >= 2**63 for value in whole.tolist()
+    ):
+        texts = np.full(blank.size, "", dtype=object)
+        texts[~blank] = [str(value) for value in whole.tolist()]
+        return texts
+    values = np.zeros(blank.size, dtype=np.int64 if whole.dtype.kind == "O" else whole.dtype)
+    values[~blank] = whole
+    return values
 
 
-def _checked_names(values: npt.NDArray[Any], name: str, found: ReadLog) -> npt.NDArray[Any]:
-    """Names of any kind; lists and the like, and text with lone surrogates, which no file, frame or
-    page could take, are complained of.
+def _refuse_rounded(values: npt.NDArray[Any], blank: Bools, name: str, log: ReadLog) -> None:
+    """Refuse float labels of 2⁵³ or more: distinct ids may have been rounded to the same one."""
+    rounded = np.flatnonzero((np.abs(values) >= LARGEST_EXACT) & ~blank)
+    if rounded.size:
+        first = int(rounded[0])
+        raise ResponseError(
+            f"{name}: {rounded.size:,} of {blank.size:,} are numbers with a point beyond 2⁵³ "
+            f"(first: {values[first]:.0f} in {log.table.where(first)}), where neighbours cannot "
+            f"be told apart; read them as text or whole numbers"
+        )
+
+
+def _reject_unusable_names(values: npt.NDArray[Any], name: str, log: ReadLog) -> npt.NDArray[Any]:
+    """Reject names that cannot be used; "" replaces those that cannot be hashed.
+
+    Lists and the like cannot be compared. Text with lone surrogates cannot be written to any file,
+    frame or page.
     """
     try:
-        kinds = set(values.tolist())
+        distinct = set(values.tolist())
     except TypeError:
-        found.complain(
-            np.array([not isinstance(value, Hashable) for value in values.tolist()]),
-            name,
-            "hold lists or the like",
-        )
+        unhashable = np.array([not isinstance(value, Hashable) for value in values.tolist()])
+        log.reject(unhashable, name, "hold lists or the like")
         values = np.array(
-            ["" if bad else value for value, bad in zip(values.tolist(), found.bad, strict=True)],
+            ["" if bad else value for value, bad in zip(values.tolist(), log.bad, strict=True)],
             dtype=object,
         )
-        kinds = set(values.tolist())
-    torn = {
+        distinct = set(values.tolist())
+    unwritable = {
         value
-        for value in kinds
-        if isinstance(value, str) and not value.isascii() and _is_torn(value)
+        for value in distinct
+        if isinstance(value, str) and not value.isascii() and not _can_be_encoded(value)
     }
-    if torn:
-        found.complain(
-            np.array([isinstance(value, str) and value in torn for value in values.tolist()]),
+    if unwritable:
+        log.reject(
+            np.array([isinstance(value, str) and value in unwritable for value in values.tolist()]),
             name,
             "hold text that cannot be written down (half of a character pair)",
         )
     return values
 
 
-def _is_torn(text: str) -> bool:
+def _can_be_encoded(text: str) -> bool:
     try:
         text.encode()
     except UnicodeEncodeError:
-        return True
-    return False
+        return False
+    return True

@@ -1,4 +1,4 @@
-"""Columns of times: numbers, timestamps, Unix seconds, and dates written in any of the usual ways."""
+"""Columns of times: numbers, timestamps, Unix time, and dates written in the usual ways."""
 
 from __future__ import annotations
 
@@ -13,36 +13,50 @@ import numpy as np
 import numpy.typing as npt
 
 from dynaesti.core import Array, Bools
-from dynaesti.data.columns import MISSING, as_text, floats, nulls, written_numbers
+from dynaesti.data.columns import MISSING, as_text, floats_of_texts, null_mask, try_floats
 from dynaesti.data.read_log import ReadLog
-from dynaesti.data.time_axis import TimeAxis, read_times
+from dynaesti.data.time_axis import YEARS, TimeAxis, read_times
 from dynaesti.errors import InputError, ResponseError
 
 DATE_FORMATS = ("%d.%m.%Y", "%Y/%m/%d", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y")
 CLOCK_FORMATS = ("", " %H:%M", " %H:%M:%S", " %H:%M:%S.%f", " %I:%M %p", " %I:%M:%S %p")
+# unit: (its number in a second, its name)
 UNIX = {
     "unix": (1, "seconds"),
     "unix-ms": (10**3, "milliseconds"),
     "unix-us": (10**6, "microseconds"),
     "unix-ns": (10**9, "nanoseconds"),
 }
-EPOCH_SECONDS = (3e8, 5e9)  # 1979 to 2128
-YEARS = (1678, 2261)  # that nanoseconds since 1970 can tell
-# dates that are written as numbers: the lowest, the highest, how they are read, and what that is
-# called
-WRITTEN_AS_NUMBERS = (
+UNIX_SECONDS = (3e8, 5e9)  # 1979 to 2128: numbers in between look like Unix time
+LAST_SECOND = 9.2e9  # since 1970: beyond, nanoseconds overflow 64 bits
+# dates that are written as numbers: lowest, highest, format, name of the format
+DATES_AS_NUMBERS = (
     (190001, 210012, "%Y%m", "YYYYMM"),
     (19000101, 21001231, "%Y%m%d", "YYYYMMDD"),
     (190001010000, 210012312359, "%Y%m%d%H%M", "YYYYMMDDHHMM"),
     (19000101000000, 21001231235959, "%Y%m%d%H%M%S", "YYYYMMDDHHMMSS"),
 )
+# of MIN_ROWS numbers or more this fraction has to look like dates for all to be read as dates; of
+# fewer numbers all have to
+MOST_ALIKE = 0.9
+MIN_ROWS = 10
+MOST_SAMPLED = 2000  # distinct texts by which the format of dates is found out
+PLACEHOLDER = datetime(2000, 1, 1)  # in rejected rows
 
 
 @dataclass(frozen=True)
 class TimeOptions:
-    """How a user wants times read.
+    """How a user wants times to be read.
 
-    What numbers mean, the zone of stamps that lack one, and how dates are written.
+    Parameters
+    ----------
+    unit : str, optional
+        What one unit of numeric times is; "unix", "unix-ms", "unix-us" and "unix-ns" make dates of
+        them.
+    timezone : str, optional
+        Zone of timestamps that lack one, such as "Europe/Zurich".
+    time_format : str, optional
+        How dates are written, as in `strptime`.
     """
 
     unit: str | None = None
@@ -50,7 +64,13 @@ class TimeOptions:
     time_format: str | None = None
 
     def zone(self) -> ZoneInfo | None:
-        """The zone of stamps without one."""
+        """The zone of timestamps that lack one, if it was given.
+
+        Raises
+        ------
+        InputError
+            If there is no zone of that name.
+        """
         try:
             return None if self.timezone is None else ZoneInfo(self.timezone)
         except (ZoneInfoNotFoundError, ValueError):
@@ -61,45 +81,63 @@ class TimeOptions:
 
 
 def parse_times(
-    series: nw.Series[Any], name: str, clock: TimeOptions, found: ReadLog
+    series: nw.Series[Any], name: str, options: TimeOptions, log: ReadLog
 ) -> tuple[TimeAxis, Array]:
-    """A column as offsets on a time axis; the bad rows' offsets are zero and mean nothing."""
-    blank = nulls(series)
+    """Parse a column as offsets (n_rows,) on a time axis; they are 0 in rejected rows.
+
+    Raises
+    ------
+    InputError
+        If a zone was given for numbers, or is unknown.
+    ResponseError
+        If numbers or dates can be read in more than one way.
+    """
+    blank = null_mask(series)
     zoned = False
-    quick = floats(series) if clock.time_format is None else None
-    if quick is not None:
-        if clock.timezone is not None:
+    numbers = try_floats(series) if options.time_format is None else None
+    if numbers is not None:
+        if options.timezone is not None:
             raise InputError(f"timezone: {name} holds numbers, which have no zone; leave it out")
-        found.complain(~np.isfinite(quick), name, "have no time")
-        raw = _meant(quick, name, clock, found)
+        log.reject(~np.isfinite(numbers), name, "have no time")
+        raw = _interpret_numbers(numbers, name, options, log)
     elif series.dtype in (nw.String, nw.Object, nw.Categorical) and not _holds_dates(series):
-        raw, zoned = _times_of_text(
-            np.asarray(series.to_numpy(), dtype=object), blank, name, clock, found
-        )
+        texts = np.asarray(series.to_numpy(), dtype=object)
+        raw, zoned = _parse_time_texts(texts, blank, name, options, log)
     else:
-        found.complain(blank, name, "have no time")
-        good = series.filter((~found.bad).tolist()) if found.bad.any() else series
-        return _spread(*_in_zone(*read_times(_native_times(good), name), name, clock, found), found)
-    axis, offsets = (
-        read_times(raw[~found.bad], name)
-        if not found.bad.all()
-        else (TimeAxis(0.0, 0, stamps=False, zoned=False), np.zeros(0))
-    )
-    return _spread(replace(axis, zoned=zoned), offsets, found)
+        log.reject(blank, name, "have no time")
+        good = series.filter((~log.bad).tolist()) if log.bad.any() else series
+        axis, offsets = read_times(_native_times(good), name)
+        return _for_all_rows(*_in_stated_zone(axis, offsets, name, options, log), log)
+    if log.bad.all():
+        axis = TimeAxis(0.0, 0, stamps=False, zoned=False)
+        offsets = np.zeros(0)
+    else:
+        axis, offsets = read_times(raw[~log.bad], name)
+    return _for_all_rows(replace(axis, zoned=zoned), offsets, log)
 
 
-def _in_zone(
-    axis: TimeAxis, offsets: Array, name: str, clock: TimeOptions, found: ReadLog
+def _for_all_rows(axis: TimeAxis, offsets: Array, log: ReadLog) -> tuple[TimeAxis, Array]:
+    """Offsets of the good rows, with 0 in the others."""
+    out = np.zeros(log.bad.size)
+    out[~log.bad] = offsets
+    return axis, out
+
+
+# --- timestamps
+
+
+def _in_stated_zone(
+    axis: TimeAxis, offsets: Array, name: str, options: TimeOptions, log: ReadLog
 ) -> tuple[TimeAxis, Array]:
-    """Timestamps that lack a zone as the local times that they were stated to be."""
-    zone = clock.zone()
+    """Timestamps that lack a zone, read as local times of the zone that was given."""
+    zone = options.zone()
     if zone is None or axis.zoned or not axis.stamps:
         return axis, offsets
     stamps, code = np.unique(axis.restore(offsets).astype("datetime64[us]"), return_inverse=True)
     local = list(stamps.tolist())
-    _tell_odd_hours([str(stamp) for stamp in local], local, zone, name, clock, found)
-    found.notes += [
-        f"{name}: stamps without a zone were taken as {clock.timezone} time",
+    _note_clock_changes([str(stamp) for stamp in local], local, zone, name, options, log)
+    log.notes += [
+        f"{name}: stamps without a zone were taken as {options.timezone} time",
         f"{name}: times are reported in UTC",
     ]
     moved, offsets = read_times(
@@ -115,298 +153,308 @@ def _holds_dates(series: nw.Series[Any]) -> bool:
     )
 
 
-def _spread(axis: TimeAxis, offsets: Array, found: ReadLog) -> tuple[TimeAxis, Array]:
-    out = np.zeros(found.bad.size)
-    out[~found.bad] = offsets
-    return axis, out
-
-
 def _native_times(series: nw.Series[Any]) -> Any:
+    """The library's own series, or the NumPy array of a pandas series without a zone."""
     native = series.to_native()
-    return (
-        native.to_numpy()
-        if type(native).__module__.startswith("pandas")
-        and getattr(native.dtype, "tz", None) is None
-        else native
-    )
+    of_pandas = type(native).__module__.startswith("pandas")
+    if of_pandas and getattr(native.dtype, "tz", None) is None:
+        return native.to_numpy()
+    return native
 
 
-def _meant(raw: Array, name: str, clock: TimeOptions, found: ReadLog) -> npt.NDArray[Any]:
-    """Numbers as they are, or as the dates they write or count."""
-    fine = raw[~found.bad]
-    if clock.unit in UNIX:
-        likely = looks_like_epoch(fine)
-        if likely not in (None, clock.unit):
+# --- numbers
+
+
+def _interpret_numbers(
+    raw: Array, name: str, options: TimeOptions, log: ReadLog
+) -> npt.NDArray[Any]:
+    """Numbers as they are, or as the dates that they count (Unix time) or write (20240531)."""
+    good = raw[~log.bad]
+    if options.unit in UNIX:
+        likely = looks_like_epoch(good)
+        if likely not in (None, options.unit):
             raise ResponseError(
-                f"{name}: numbers such as {fine[0]:.0f} do not count {UNIX[clock.unit][1]} since "
-                f"1970; did you mean unit "
-                f"{likely!r}?"
+                f"{name}: numbers such as {good[0]:.0f} do not count {UNIX[options.unit][1]} "
+                f"since 1970; did you mean unit {likely!r}?"
             )
-        return _from_epoch(raw, clock.unit, name, found)
-    if clock.unit is not None or not fine.size:
+        return _from_unix(raw, options.unit, name, log)
+    if options.unit is not None or not good.size:
         return raw
-    _refuse_mixed_clocks(fine, name)
-    unit = _mostly_epoch(fine)
+    _refuse_mixed_clocks(good, name)
+    unit = _likely_unix_unit(good)
     if unit is not None:
-        low, high = (edge * UNIX[unit][0] for edge in EPOCH_SECONDS)
-        found.complain(
-            ~((raw > low) & (raw < high)),
-            name,
-            f"hold no Unix time in {UNIX[unit][1]}, where the others do",
-            raw,
-        )
-        fine = raw[~found.bad]
-        found.notes.append(
-            f"{name}: numbers such as {fine[0]:.0f} were taken as Unix time in {UNIX[unit][1]}; "
-            f"unit= says otherwise "
-            "(on the command line --unit)"
-        )
-        return _from_epoch(raw, unit, name, found)
-    for low, high, form, called in WRITTEN_AS_NUMBERS:
-        near = (fine >= low) & (fine <= high) & (fine == np.floor(fine))
-        if near.mean() < (MOST_ALIKE if fine.size >= FEW_ROWS else 1.0):
-            continue
-        values, counts = np.unique(fine, return_counts=True)
-        dates = [
-            _read_date(f"{value:.0f}", form)
-            if low <= value <= high and value.is_integer()
-            else None
-            for value in values.tolist()
-        ]
-        known = np.array([date is not None for date in dates])
-        if counts[known].sum() >= (MOST_ALIKE if fine.size >= FEW_ROWS else 1.0) * fine.size:
-            found.complain(
-                ~np.isin(raw, values[known]),
-                name,
-                f"hold no date where the others do ({called})",
-                raw,
-            )
-            found.notes.append(
-                f"{name}: numbers such as {fine[0]:.0f} were read as dates ({called}); times are "
-                f"in days"
-            )
-            lookup = dict(zip(values.tolist(), dates, strict=True))
-            return np.array(
-                [lookup.get(value, datetime(2000, 1, 1)) for value in raw.tolist()],
-                dtype="datetime64[ns]",
-            )
+        return _from_recognised_unix(raw, unit, name, log)
+    for low, high, form, form_name in DATES_AS_NUMBERS:
+        dates = _dates_as_numbers(good, low, high, form)
+        if dates is not None:
+            return _from_recognised_dates(raw, dates, form_name, name, log)
     return raw
 
 
-def _from_epoch(raw: Array, unit: str, name: str, found: ReadLog) -> npt.NDArray[Any]:
-    """Stamps from a count since 1970; counts beyond what can be told are complained of."""
+def _most(count: float, size: int) -> bool:
+    """Whether so many of `size` numbers are enough to judge all by them."""
+    return count >= (MOST_ALIKE if size >= MIN_ROWS else 1.0) * size
+
+
+def _from_recognised_unix(raw: Array, unit: str, name: str, log: ReadLog) -> npt.NDArray[Any]:
+    """Timestamps from numbers that look like Unix time; rows that do not are rejected."""
+    per_second, unit_name = UNIX[unit]
+    low, high = (edge * per_second for edge in UNIX_SECONDS)
+    log.reject(
+        ~((raw > low) & (raw < high)),
+        name,
+        f"hold no Unix time in {unit_name}, where the others do",
+        raw,
+    )
+    first = raw[~log.bad][0]
+    log.notes.append(
+        f"{name}: numbers such as {first:.0f} were taken as Unix time in {unit_name}; unit= says "
+        f"otherwise (on the command line --unit)"
+    )
+    return _from_unix(raw, unit, name, log)
+
+
+def _dates_as_numbers(good: Array, low: int, high: int, form: str) -> dict[float, datetime] | None:
+    """The date of each distinct number that writes one; None unless nearly all do."""
+    within = (good >= low) & (good <= high) & (good == np.floor(good))
+    if not _most(within.sum(), good.size):
+        return None
+    values, counts = np.unique(good, return_counts=True)
+    dates = {}
+    n_dates = 0
+    for value, count in zip(values.tolist(), counts.tolist(), strict=True):
+        date = None
+        if low <= value <= high and value.is_integer():
+            date = _read_date(f"{value:.0f}", form)
+        if date is not None:
+            dates[value] = date
+            n_dates += count
+    return dates if _most(n_dates, good.size) else None
+
+
+def _from_recognised_dates(
+    raw: Array, dates: dict[float, datetime], form_name: str, name: str, log: ReadLog
+) -> npt.NDArray[Any]:
+    """Timestamps from numbers that write dates; rows that do not are rejected."""
+    first = raw[~log.bad][0]
+    log.reject(
+        ~np.isin(raw, list(dates)), name, f"hold no date where the others do ({form_name})", raw
+    )
+    log.notes.append(
+        f"{name}: numbers such as {first:.0f} were read as dates ({form_name}); times are in days"
+    )
+    return np.array(
+        [dates.get(value, PLACEHOLDER) for value in raw.tolist()], dtype="datetime64[ns]"
+    )
+
+
+def _from_unix(raw: Array, unit: str, name: str, log: ReadLog) -> npt.NDArray[Any]:
+    """Timestamps from a count since 1970; counts beyond 64 bits of nanoseconds are rejected."""
     seconds = np.nan_to_num(raw) / UNIX[unit][0]
-    found.complain(
+    log.reject(
         ~(np.abs(seconds) < LAST_SECOND), name, f"lie outside the years {YEARS[0]} to {YEARS[1]}"
     )
     seconds = np.where(np.abs(seconds) < LAST_SECOND, seconds, 0.0)
-    whole = np.floor(seconds)  # seconds and the rest apart: a product of both would lose digits
+    whole = np.floor(seconds)  # seconds and their fraction apart: one product would lose digits
     return (
         whole.astype(np.int64) * 10**9 + np.rint((seconds - whole) * 1e9).astype(np.int64)
     ).astype("datetime64[ns]")
 
 
-LAST_SECOND = 9.2e9  # since 1970, that nanoseconds in 64 bits can tell
-# share of numbers that are dates, of at least so many, that makes the others odd
-MOST_ALIKE = 0.9
-FEW_ROWS = 10
-
-
-def _mostly_epoch(values: Array) -> str | None:
-    """The clock that nearly all of many numbers look like, or all of a few."""
-    for unit, (scale, _) in UNIX.items():
-        inside = (values > EPOCH_SECONDS[0] * scale) & (values < EPOCH_SECONDS[1] * scale)
-        if inside.mean() >= (MOST_ALIKE if values.size >= FEW_ROWS else 1.0):
+def _likely_unix_unit(values: Array) -> str | None:
+    """The unit of Unix time that nearly all numbers look like, if there is one."""
+    for unit, (per_second, _) in UNIX.items():
+        low, high = (edge * per_second for edge in UNIX_SECONDS)
+        inside = (values > low) & (values < high)
+        if _most(inside.sum(), values.size):
             return unit
     return None
 
 
 def looks_like_epoch(values: Array) -> str | None:
-    """The clock ("unix", "unix-ms", …) that numbers look like."""
+    """The unit of Unix time ("unix", "unix-ms", …) that all numbers look like, if there is one."""
     if not values.size:
         return None
-    low = float(np.nanmin(values))
-    high = float(np.nanmax(values))
-    return next(
-        (
-            unit
-            for unit, (scale, _) in UNIX.items()
-            if low > EPOCH_SECONDS[0] * scale and high < EPOCH_SECONDS[1] * scale
-        ),
-        None,
-    )
+    lowest = float(np.nanmin(values))
+    highest = float(np.nanmax(values))
+    for unit, (per_second, _) in UNIX.items():
+        if lowest > UNIX_SECONDS[0] * per_second and highest < UNIX_SECONDS[1] * per_second:
+            return unit
+    return None
 
 
 def _refuse_mixed_clocks(values: Array, name: str) -> None:
-    """Refuse numbers of which some count seconds since 1970 and some thousandths, and none anything
-    else.
-    """
-    counts = {
-        told: int(((values > EPOCH_SECONDS[0] * scale) & (values < EPOCH_SECONDS[1] * scale)).sum())
-        for scale, told in UNIX.values()
-    }
-    held = {told: count for told, count in counts.items() if count}
-    if len(held) > 1 and sum(held.values()) == values.size:
-        raise ResponseError(
-            f"{name}: "
-            + " and ".join(f"{count:,} values count {told}" for told, count in held.items())
-            + " since 1970; make them alike"
-        )
+    """Refuse numbers that all look like Unix time, but in different units."""
+    counts = {}
+    for per_second, unit_name in UNIX.values():
+        low, high = (edge * per_second for edge in UNIX_SECONDS)
+        count = int(((values > low) & (values < high)).sum())
+        if count:
+            counts[unit_name] = count
+    if len(counts) > 1 and sum(counts.values()) == values.size:
+        held = " and ".join(f"{count:,} values count {unit}" for unit, count in counts.items())
+        raise ResponseError(f"{name}: {held} since 1970; make them alike")
 
 
-def _times_of_text(
-    raw: npt.NDArray[Any], blank: Bools, name: str, clock: TimeOptions, found: ReadLog
+# --- text
+
+
+def _parse_time_texts(
+    raw: npt.NDArray[Any], blank: Bools, name: str, options: TimeOptions, log: ReadLog
 ) -> tuple[npt.NDArray[Any], bool]:
-    """Numbers or dates written as text, and whether their zone is known."""
+    """Numbers or dates written as text, and whether their zone is known.
+
+    Each distinct text is parsed once.
+    """
     texts, code = np.unique(as_text(raw, blank), return_inverse=True)
     stripped = [text.strip() for text in texts.tolist()]
     absent = np.array([text.lower() in MISSING for text in stripped])
-    found.complain(absent[code], name, "have no time")
-    plain, _ = written_numbers(stripped)
+    log.reject(absent[code], name, "have no time")
+    numbers, _ = floats_of_texts(stripped)
     given = np.flatnonzero(~absent)
-    if (
-        clock.time_format is None
-        and given.size
-        and np.isfinite(plain[code]).sum() >= 0.5 * (~absent[code]).sum()
-    ):  # a few are garbage
-        found.complain(
-            (~np.isfinite(plain) & ~absent)[code], name, "hold no number where the others do", raw
-        )
-        return _meant(np.nan_to_num(plain)[code], name, clock, found), False
-    stamps, zones = _stamps_of_text([stripped[k] for k in given], name, clock, found)
+    mostly_numbers = np.isfinite(numbers[code]).sum() >= 0.5 * (~absent[code]).sum()
+    if options.time_format is None and given.size and mostly_numbers:
+        unreadable = ~np.isfinite(numbers) & ~absent
+        log.reject(unreadable[code], name, "hold no number where the others do", raw)
+        return _interpret_numbers(np.nan_to_num(numbers)[code], name, options, log), False
+    stamps, zoned = _parse_stamps([stripped[k] for k in given], name, options, log)
     unread = np.zeros(texts.size, dtype=bool)
-    far = np.zeros(texts.size, dtype=bool)
+    too_far = np.zeros(texts.size, dtype=bool)
     unread[given] = [stamp is None for stamp in stamps]
-    far[given] = [stamp is not None and not YEARS[0] <= stamp.year <= YEARS[1] for stamp in stamps]
-    found.complain(unread[code], name, "hold no time", raw)
-    found.complain(
-        far[code],
+    too_far[given] = [stamp is not None and not _has_known_year(stamp) for stamp in stamps]
+    log.reject(unread[code], name, "hold no time", raw)
+    log.reject(
+        too_far[code],
         name,
         f"lie outside the years {YEARS[0]} to {YEARS[1]} (some databases write 'no date' so)",
         raw,
     )
-    whole = np.full(texts.size, np.datetime64("2000-01-01", "ns"))
+    out = np.full(texts.size, np.datetime64(PLACEHOLDER, "ns"))
     for k, stamp in zip(given, stamps, strict=True):
-        if stamp is not None and not far[k]:
-            whole[k] = np.datetime64(stamp, "ns")
-    return whole[code], zones
+        if stamp is not None and not too_far[k]:
+            out[k] = np.datetime64(stamp, "ns")
+    return out[code], zoned
 
 
-def _stamps_of_text(
-    texts: list[str], name: str, clock: TimeOptions, found: ReadLog
+def _parse_stamps(
+    texts: list[str], name: str, options: TimeOptions, log: ReadLog
 ) -> tuple[list[datetime | None], bool]:
-    """Stamps in UTC (None where a text is none), and whether zones were given or stated."""
-    read = _reader(texts, name, clock, found)
+    """Timestamps in UTC (None where a text is none), and whether zones were written or given."""
+    read = _choose_date_reader(texts, name, options, log)
     stamps = [read(text) for text in texts]
     known = [stamp for stamp in stamps if stamp is not None]
-    with_zone = sum(stamp.tzinfo is not None for stamp in known)
-    zone = clock.zone()
-    if zone is None and 0 < with_zone < len(known):
-        bare = next(
+    n_zoned = sum(stamp.tzinfo is not None for stamp in known)
+    zone = options.zone()
+    if zone is None and 0 < n_zoned < len(known):
+        first = next(
             text
             for text, stamp in zip(texts, stamps, strict=True)
             if stamp is not None and stamp.tzinfo is None
         )
         raise ResponseError(
-            f"{name}: {with_zone:,} kinds of stamps have a time zone and "
-            f"{len(known) - with_zone:,} lack one (first: "
-            f"{bare!r}); say what those mean by timezone='Europe/Zurich' (on the command line "
-            f"--timezone)"
+            f"{name}: {n_zoned:,} kinds of stamps have a time zone and {len(known) - n_zoned:,} "
+            f"lack one (first: {first!r}); say what those mean by timezone='Europe/Zurich' (on "
+            f"the command line --timezone)"
         )
-    if zone is not None and with_zone < len(known):
-        found.notes.append(f"{name}: stamps without a zone were taken as {clock.timezone} time")
-        _tell_odd_hours(texts, stamps, zone, name, clock, found)
-    if with_zone or zone is not None:
-        found.notes.append(f"{name}: times are reported in UTC")
-    return [_in_utc(stamp, zone) for stamp in stamps], bool(with_zone or zone is not None)
+    if zone is not None and n_zoned < len(known):
+        log.notes.append(f"{name}: stamps without a zone were taken as {options.timezone} time")
+        _note_clock_changes(texts, stamps, zone, name, options, log)
+    zoned = bool(n_zoned or zone is not None)
+    if zoned:
+        log.notes.append(f"{name}: times are reported in UTC")
+    return [_in_utc(stamp, zone) for stamp in stamps], zoned
+
+
+def _has_known_year(stamp: datetime) -> bool:
+    """Whether nanoseconds since 1970 can express the timestamp."""
+    return YEARS[0] <= stamp.year <= YEARS[1]
 
 
 def _in_utc(stamp: datetime | None, zone: ZoneInfo | None) -> datetime | None:
+    """A timestamp in UTC, without a zone; one that lacks a zone is in the given one, if any."""
     if stamp is None or (stamp.tzinfo is None and zone is None):
         return stamp
-    if (
-        not YEARS[0] <= stamp.year <= YEARS[1]
-    ):  # to be complained of; there is no UTC to the first and last day of all
+    if not _has_known_year(stamp):  # rejected later; the first and last day of all have no UTC
         return stamp.replace(tzinfo=None)
-    return (
-        (stamp.replace(tzinfo=zone) if stamp.tzinfo is None else stamp)
-        .astimezone(UTC)
-        .replace(tzinfo=None)
-    )
+    zoned = stamp.replace(tzinfo=zone) if stamp.tzinfo is None else stamp
+    return zoned.astimezone(UTC).replace(tzinfo=None)
 
 
-def _tell_odd_hours(
+def _note_clock_changes(
     texts: list[str],
     stamps: list[datetime | None],
     zone: ZoneInfo,
     name: str,
-    clock: TimeOptions,
-    found: ReadLog,
+    options: TimeOptions,
+    log: ReadLog,
 ) -> None:
-    """Tell of local times that a change of the clock skips, or has twice."""
+    """Note local times that do not exist, or occur twice, because clocks were changed."""
     skipped: list[str] = []
     twice: list[str] = []
     for text, stamp in zip(texts, stamps, strict=True):
-        if stamp is None or stamp.tzinfo is not None or not YEARS[0] <= stamp.year <= YEARS[1]:
+        if stamp is None or stamp.tzinfo is not None or not _has_known_year(stamp):
             continue
-        first, second = (stamp.replace(tzinfo=zone, fold=fold).utcoffset() for fold in (0, 1))
-        if first != second:  # asked before and after the change
-            exists = (
-                stamp.replace(tzinfo=zone).astimezone(UTC).astimezone(zone).replace(tzinfo=None)
-                == stamp
-            )
+        before, after = (stamp.replace(tzinfo=zone, fold=fold).utcoffset() for fold in (0, 1))
+        if before != after:
+            there_and_back = stamp.replace(tzinfo=zone).astimezone(UTC).astimezone(zone)
+            exists = there_and_back.replace(tzinfo=None) == stamp
             (twice if exists else skipped).append(text)
     if skipped:
-        found.notes.append(
-            f"{name}: {len(skipped):,} kinds of times do not exist in {clock.timezone}, whose "
-            f"clocks skip them (first: "
-            f"{skipped[0]!r}); they were read as if the clocks had not been changed yet. Is the "
-            f"zone right?"
+        log.notes.append(
+            f"{name}: {len(skipped):,} kinds of times do not exist in {options.timezone}, whose "
+            f"clocks skip them (first: {skipped[0]!r}); they were read as if the clocks had not "
+            f"been changed yet. Is the zone right?"
         )
     if twice:
-        found.notes.append(
-            f"{name}: {len(twice):,} kinds of times occur twice in {clock.timezone}, whose clocks "
-            f"go back (first: "
-            f"{twice[0]!r}); the earlier of both was taken"
+        log.notes.append(
+            f"{name}: {len(twice):,} kinds of times occur twice in {options.timezone}, whose "
+            f"clocks go back (first: {twice[0]!r}); the earlier of both was taken"
         )
 
 
-def _reader(
-    texts: list[str], name: str, clock: TimeOptions, found: ReadLog
-) -> Callable[[str], datetime | None]:
-    """The way of reading dates that understands most of the texts.
+# --- formats of dates
 
-    Two ways that understand them differently are refused.
+
+def _choose_date_reader(
+    texts: list[str], name: str, options: TimeOptions, log: ReadLog
+) -> Callable[[str], datetime | None]:
+    """The function that reads most of the texts: ISO, the given format, or one of the usual.
+
+    Two formats that read as many, but differently, are refused.
     """
-    if clock.time_format is not None:
-        form = clock.time_format
+    if options.time_format is not None:
+        form = options.time_format
         return lambda text: _read_date(text, form)
-    sample = texts[:: max(1, len(texts) // 2000)]
+    sample = texts[:: max(1, len(texts) // MOST_SAMPLED)]
     if sum(_read_iso(text) is not None for text in sample) >= 0.5 * len(sample):
         return _read_iso
-    ways: dict[str, int] = {}
-    for form in DATE_FORMATS:
-        for tail in CLOCK_FORMATS:
-            hits = sum(_read_date(text, form + tail) is not None for text in sample)
-            if hits:
-                ways[form + tail] = hits
-    if not ways:
+    hits = {
+        date + clock: sum(_read_date(text, date + clock) is not None for text in sample)
+        for date in DATE_FORMATS
+        for clock in CLOCK_FORMATS
+    }
+    most = max(hits.values())
+    if not most:
         return _read_iso
-    best = max(ways.values())
-    top = [form for form, hits in ways.items() if hits == best]
-    if len(top) > 1 and any(
-        None not in (both := (_read_date(text, top[0]), _read_date(text, top[1])))
-        and both[0] != both[1]
-        for text in sample
-    ):
+    best = [form for form, count in hits.items() if count == most]
+    if len(best) > 1 and _read_differently(sample, best[0], best[1]):
         raise ResponseError(
-            f"{name}: dates such as {sample[0]!r} can be read as {top[0]!r} or {top[1]!r}; say "
-            f"which by time_format= "
-            "(on the command line --time-format)"
+            f"{name}: dates such as {sample[0]!r} can be read as {best[0]!r} or {best[1]!r}; say "
+            f"which by time_format= (on the command line --time-format)"
         )
-    found.notes.append(f"{name}: dates were read as {top[0]!r}")
-    found.time_format = top[0]
-    return lambda text: _read_date(text, top[0])
+    log.notes.append(f"{name}: dates were read as {best[0]!r}")
+    log.time_format = best[0]
+    return lambda text: _read_date(text, best[0])
+
+
+def _read_differently(texts: list[str], form: str, other: str) -> bool:
+    """Whether two formats make different dates of some text."""
+    for text in texts:
+        date = _read_date(text, form)
+        other_date = _read_date(text, other)
+        if date is not None and other_date is not None and date != other_date:
+            return True
+    return False
 
 
 def _read_date(text: str, form: str) -> datetime | None:

@@ -1,4 +1,4 @@
-"""Data frames out: the caller's kind where it is known, else whichever library is installed."""
+"""Data frames as results: of the caller's library if it is known, else of one installed."""
 
 from collections.abc import Mapping
 from importlib import import_module
@@ -21,7 +21,15 @@ def frame_kind(*values: Any) -> str | None:
 
 
 def make_frame(columns: Mapping[str, Any], kind: str | None = None) -> Any:
-    """A native data frame of the named library, or of the first one installed."""
+    """Make a native data frame of the named library, or of the first of KINDS that is installed.
+
+    Raises
+    ------
+    InputError
+        If `kind` is not in KINDS.
+    MissingExtraError
+        If the library, or every library, is missing.
+    """
     if kind is not None and kind not in KINDS:
         raise InputError(f"frame: {kind!r} is none of {', '.join(KINDS)}")
     for name in KINDS if kind is None else (kind,):

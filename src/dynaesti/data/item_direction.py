@@ -1,5 +1,6 @@
-"""Which way items run: the first principal component of the standardised answers, found without
-making a matrix of them.
+"""Direction of items, from the first principal component of the standardised responses.
+
+The matrix of people and items stays sparse.
 """
 
 from __future__ import annotations
@@ -9,12 +10,22 @@ from scipy.sparse import csr_array
 
 from dynaesti.core import Array, Ints
 
-ROUNDS = 60
-STILL = 1e-9
+MAX_ITERATIONS = 60  # of the power iteration
+TOLERANCE = 1e-9  # change of the loadings, at which it has converged
 
 
 def standardised(item: Ints, value: Array, items: int) -> Array:
-    """Each answer in standard deviations of its item's, from its mean."""
+    """Each response in standard deviations of its item, from the item's mean: array (n_responses,).
+
+    Parameters
+    ----------
+    item : int array (n_responses,)
+        The item of each response.
+    value : array (n_responses,)
+        The responses.
+    items : int
+        Number of items.
+    """
     n = np.maximum(np.bincount(item, minlength=items), 1)
     mean = np.bincount(item, value, items) / n
     sd = np.sqrt(np.maximum(np.bincount(item, value**2, items) / n - mean**2, 1e-12))
@@ -24,26 +35,41 @@ def standardised(item: Ints, value: Array, items: int) -> Array:
 def first_component(
     person: Ints, item: Ints, score: Array, people: int, items: int
 ) -> tuple[Array, Array]:
-    """Loadings of the items, and everyone's standardised place on the component, of answers that
-    are standardised scores.
+    """First principal component of standardised responses, by power iteration.
+
+    Parameters
+    ----------
+    person, item : int array (n_responses,)
+        Whose response it is, and to which item.
+    score : array (n_responses,)
+        Responses as made by `standardised`.
+    people, items : int
+        Numbers of people and items.
+
+    Returns
+    -------
+    loading : array (n_items,)
+        Loadings of the items, of norm 1.
+    component : array (n_people,)
+        Everyone's value on the component, with mean 0 and standard deviation 1.
     """
     n = np.maximum(np.bincount(item, minlength=items), 1)
     matrix = csr_array((score, (person, item)), shape=(people, items))
     loading = np.asarray(matrix.T @ (matrix @ np.eye(1, items, int(n.argmax()))[0]))
-    for _ in range(ROUNDS):
+    for _ in range(MAX_ITERATIONS):
         new = np.asarray(matrix.T @ (matrix @ loading))
         norm = float(np.linalg.norm(new))
         if norm == 0:
             break
         new = new / norm
-        done = np.abs(new - loading).max() < STILL
+        converged = np.abs(new - loading).max() < TOLERANCE
         loading = new
-        if done:
+        if converged:
             break
-    place = np.asarray(matrix @ loading) / np.sqrt(
+    component = np.asarray(matrix @ loading) / np.sqrt(
         np.maximum(np.asarray(abs(matrix) @ loading**2), 1e-12)
     )
-    return loading, (place - place.mean()) / max(float(place.std()), 1e-12)
+    return loading, (component - component.mean()) / max(float(component.std()), 1e-12)
 
 
 def backward_items(
@@ -55,16 +81,31 @@ def backward_items(
     beyond: float = 3.0,
     fewest: int = 30,
 ) -> Ints:
-    """Items whose answers go, beyond chance, against what the others have in common.
+    """Numbers of the items whose responses go against what the other items have in common.
 
-    Of two camps the smaller one.
+    An item's z-score is its correlation with the first component of each person's other responses.
+    Items with |z| > `beyond` and at least `fewest` responses have a direction; the direction of
+    fewer items is the backward one.
+
+    Parameters
+    ----------
+    person, item : int array (n_responses,)
+        Whose response it is, and to which item.
+    value : array (n_responses,)
+        The responses.
+    people, items : int
+        Numbers of people and items.
+    beyond : float, default=3.0
+        Smallest |z| that is not put down to chance.
+    fewest : int, default=30
+        Responses that an item needs to be judged.
     """
     score = standardised(item, value, items)
     loading, _ = first_component(person, item, score, people, items)
-    part = score * loading[item]
-    rest = np.bincount(person, part, people)[person] - part  # without this very answer
-    product = np.bincount(item, score * rest, items)
-    spread = np.sqrt(np.maximum(np.bincount(item, (score * rest) ** 2, items), 1e-300))
+    term = score * loading[item]
+    others = np.bincount(person, term, people)[person] - term  # without this very response
+    product = np.bincount(item, score * others, items)
+    spread = np.sqrt(np.maximum(np.bincount(item, (score * others) ** 2, items), 1e-300))
     z = np.where(np.bincount(item, minlength=items) >= fewest, product / spread, 0.0)
     up = np.flatnonzero(z > beyond)
     down = np.flatnonzero(z < -beyond)

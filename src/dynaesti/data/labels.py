@@ -1,4 +1,4 @@
-"""Ids and item names of any type: numbered for the computation, and given back as they came."""
+"""Labels: ids and item names of any type, numbered for computing and returned as they came."""
 
 import unicodedata
 from collections.abc import Hashable, Sequence
@@ -11,33 +11,47 @@ from dynaesti.core import Ints
 from dynaesti.errors import InputError
 
 Labels: TypeAlias = npt.NDArray[Any]
+SINGULAR = {"people": "person"}  # of nouns that do not only lose an s
 
 
 def count_noun(count: int, what: str) -> str:
-    """So many people, items or answers, in words: 1 person, 2 people."""
-    return f"{count:,} {ONE.get(what, what.removesuffix('s')) if count == 1 else what}"
-
-
-ONE = {"people": "person"}
+    """A number with its noun, which is given in the plural: 1 person, 2,000 people."""
+    noun = SINGULAR.get(what, what.removesuffix("s")) if count == 1 else what
+    return f"{count:,} {noun}"
 
 
 def encode(values: Labels, name: str) -> tuple[Labels, Ints]:
-    """Distinct labels in order, and each value's number.
+    """Number labels.
 
-    Labels of one type sort by value; of several, by type, then value.
+    Labels of one type are sorted by value; of several types, by type, then as text. Labels that are
+    written alike are one, called as the first of them: 1 and "1".
+
+    Parameters
+    ----------
+    values : array (n,)
+        Labels, with repetitions.
+    name : str
+        What they are, for messages.
+
+    Returns
+    -------
+    labels : array (n_distinct,)
+        Distinct labels in order.
+    codes : int array (n,)
+        The number of each value in `labels`.
     """
     if values.dtype.kind in "iufbM":
         labels, codes = np.unique(values, return_inverse=True)
         return labels, codes.astype(np.int64)
     seen: dict[Any, int] = {}
     try:
-        as_list = values.tolist()
-        if (
-            len({type(value) for value in as_list}) > 1
-        ):  # 1 beside "1" is one label, called as it came first
-            called: dict[str, Any] = {}
-            as_list = [called.setdefault(label_text(value), value) for value in as_list]
-        first = np.array([seen.setdefault(value, len(seen)) for value in as_list], dtype=np.int64)
+        plain = values.tolist()
+        if len({type(value) for value in plain}) > 1:
+            first_written_so: dict[str, Any] = {}
+            plain = [first_written_so.setdefault(label_text(value), value) for value in plain]
+        by_occurrence = np.array(
+            [seen.setdefault(value, len(seen)) for value in plain], dtype=np.int64
+        )
     except TypeError:
         raise InputError(
             f"{name}: labels must be numbers, text or dates, not "
@@ -48,58 +62,59 @@ def encode(values: Labels, name: str) -> tuple[Labels, Ints]:
         order = sorted(range(len(found)), key=found.__getitem__)
     except TypeError:
         order = sorted(range(len(found)), key=lambda k: (type(found[k]).__name__, str(found[k])))
-    place = np.empty(len(found), dtype=np.int64)
-    place[order] = np.arange(len(found))
-    return as_labels([found[k] for k in order]), place[first]
+    rank = np.empty(len(found), dtype=np.int64)
+    rank[order] = np.arange(len(found))
+    return as_labels([found[k] for k in order]), rank[by_occurrence]
 
 
 def as_labels(values: list[Any]) -> Labels:
-    """Labels as an array that keeps their types."""
+    """Labels as an array of objects, which keeps their types."""
     out = np.empty(len(values), dtype=object)
     out[:] = values
     return out
 
 
 def label_text(label: Any) -> str:
-    """A label as it is written down, by which it is known again.
+    """A label as text, the same for labels that are one.
 
-    17, 17.0 (what frames make of 17 beside a gap) and "17" are one.
+    17, "17" and 17.0 (which frames make of 17 in a column with gaps) are one label.
     """
     plain = _plain(label)
     return str(int(plain)) if isinstance(plain, float) and plain.is_integer() else str(plain)
 
 
-def same_label(label: Any) -> str:
-    """What is left of a label without what people overlook.
-
-    Space around it, upper case, the way an accent is encoded.
-    """
+def loose_label_text(label: Any) -> str:
+    """A label as text without what people overlook: space around it, case, encoding of accents."""
     return unicodedata.normalize("NFKC", label_text(label)).strip().casefold()
 
 
-def display_label(names: Sequence[Any], most: int = 12, longest: int = 40) -> str:
-    """Names in a message: a few of them, none too long, and nothing that a terminal would obey."""
+def display_names(names: Sequence[Any], most: int = 12, longest: int = 40) -> str:
+    """List names in a message: at most `most` of them, each cut to `longest` characters.
 
-    def one(name: Any) -> str:
+    Control characters are escaped: a terminal would obey them.
+    """
+
+    def shortened(name: Any) -> str:
         text = str(name)
         cut = text if len(text) <= longest else text[: longest - 1] + "…"
         return cut if cut.isprintable() else repr(cut)[1:-1]
 
-    rest = len(names) - most
-    return ", ".join(map(one, names[:most])) + (f" and {rest:,} more" if rest > 0 else "")
+    n_more = len(names) - most
+    return ", ".join(map(shortened, names[:most])) + (f" and {n_more:,} more" if n_more > 0 else "")
 
 
 def as_list(values: Any) -> list[Any]:
-    """One label, or several, as a list."""
+    """A single label, or several in any container, as a list."""
     if isinstance(values, str | bytes) or not hasattr(values, "__len__"):
         return [values]
     return list(values.tolist()) if hasattr(values, "tolist") else list(values)
 
 
 def try_index_of(labels: Labels, wanted: list[Any]) -> Ints:
-    """Numbers of the wanted labels, −1 where unknown.
+    """Numbers of the wanted labels among `labels`, −1 where unknown: int array (n_wanted,).
 
-    Where types differ the written form counts: 17 is "17".
+    Labels of another type are compared as text: 17 is found as "17", unless several labels are
+    written so.
     """
     index = {label: k for k, label in enumerate(labels.tolist())}
     try:
@@ -108,28 +123,42 @@ def try_index_of(labels: Labels, wanted: list[Any]) -> Ints:
         odd = next(label for label in wanted if not isinstance(label, Hashable))
         raise InputError(f"labels: expected numbers, text or dates, got {odd!r}") from None
     if (numbers < 0).any():
-        by_form: dict[str, int] = {}
+        by_text: dict[str, int] = {}
         for label, k in index.items():
-            by_form[label_text(label)] = -1 if label_text(label) in by_form else k
-        for place in np.flatnonzero(numbers < 0):
-            numbers[place] = by_form.get(label_text(wanted[place]), -1)
+            by_text[label_text(label)] = -1 if label_text(label) in by_text else k
+        for j in np.flatnonzero(numbers < 0):
+            numbers[j] = by_text.get(label_text(wanted[j]), -1)
     return numbers
 
 
 def index_of(labels: Labels, wanted: list[Any], name: str, remedy: str = "") -> Ints:
-    """Numbers of the wanted labels.
+    """Numbers of the wanted labels among `labels`: int array (n_wanted,).
 
-    Unknown ones are refused with the nearest known, and what to do if they are meant.
+    Parameters
+    ----------
+    labels : array (n,)
+        Known labels.
+    wanted : list
+        Labels to find.
+    name : str
+        What they are, for messages.
+    remedy : str, default=""
+        End of the message: what to do if new labels are meant.
+
+    Raises
+    ------
+    InputError
+        If some are unknown; the message names the most similar known one.
     """
     numbers = try_index_of(labels, wanted)
     unknown = [label for label, k in zip(wanted, numbers, strict=True) if k < 0]
     if unknown:
         from difflib import get_close_matches
 
-        near = get_close_matches(str(unknown[0]), [str(label) for label in labels.tolist()], n=1)
+        similar = get_close_matches(str(unknown[0]), [str(label) for label in labels.tolist()], n=1)
         hint = (
-            f"; did you mean {near[0]!r}?"
-            if near
+            f"; did you mean {similar[0]!r}?"
+            if similar
             else f" (there are {labels.size}, such as {labels.tolist()[0]!r})"
         )
         raise InputError(
@@ -140,4 +169,5 @@ def index_of(labels: Labels, wanted: list[Any], name: str, remedy: str = "") -> 
 
 
 def _plain(label: Any) -> Any:
+    """A label as Python's own type."""
     return label.item() if isinstance(label, np.generic) else label

@@ -1,6 +1,4 @@
-"""Further answers: are they in already, and are people new who should not be? Told, never decided
-in silence.
-"""
+"""Warnings about further responses: added before, or of people who look new by mistake."""
 
 from __future__ import annotations
 
@@ -8,51 +6,60 @@ import warnings
 
 import numpy as np
 
-from dynaesti.data.labels import Labels, count_noun, same_label, try_index_of
+from dynaesti.data.labels import Labels, count_noun, loose_label_text, try_index_of
 from dynaesti.data.responses import Responses
 from dynaesti.errors import HealthWarning
 
 
 def warn_already_added(more: Responses) -> None:
-    """Say that these very answers are in already."""
+    """Warn that these responses were added by an earlier update, and are not added again."""
     warnings.warn(
         f"these {count_noun(len(more), 'answers')} of {count_noun(more.people.size, 'people')} "
-        f"were added by an earlier update; nothing was "
-        "added (again=True adds them once more)",
+        f"were added by an earlier update; nothing was added (again=True adds them once more)",
         HealthWarning,
         stacklevel=4,
     )
 
 
 def describe_new_people(known: Labels, people: Labels) -> str | None:
-    """What is odd about people whom the fit does not know, in words.
+    """Describe people whom the fit does not know, if that looks like a mistake; else None.
 
-    All are new, or some are called nearly as others are.
+    It does if all are new, or if some are called nearly like known ones.
+
+    Parameters
+    ----------
+    known : array (n_known,)
+        Labels of the people of the fit.
+    people : array (n_people,)
+        Labels of the people of further responses.
     """
-    strange = np.flatnonzero(try_index_of(known, people.tolist()) < 0)
-    if not strange.size or not known.size:
+    new = np.flatnonzero(try_index_of(known, people.tolist()) < 0)
+    if not new.size or not known.size:
         return None
-    names = [people.tolist()[k] for k in strange]
-    usual = {same_label(label): label for label in known.tolist()}
-    near = [(label, usual[same_label(label)]) for label in names if same_label(label) in usual]
-    if near:
+    names = [people.tolist()[k] for k in new]
+    known_as = {loose_label_text(label): label for label in known.tolist()}
+    similar = [
+        (label, known_as[loose_label_text(label)])
+        for label in names
+        if loose_label_text(label) in known_as
+    ]
+    if similar:
+        label, known_label = similar[0]
         return (
-            f"{len(near):,} of {count_noun(people.size, 'people')} are new, but called nearly as "
-            f"known ones are (first: {near[0][0]!r} "
-            f"beside {near[0][1]!r}); names are compared as written, so make them alike if they "
-            f"are the same"
+            f"{len(similar):,} of {count_noun(people.size, 'people')} are new, but called nearly "
+            f"as known ones are (first: {label!r} beside {known_label!r}); names are compared as "
+            f"written, so make them alike if they are the same"
         )
-    if strange.size == people.size:
+    if new.size == people.size:
         return (
             f"none of the {people.size:,} people is known to the fit (such as {names[0]!r}; the "
-            f"fit knows "
-            f"{known.tolist()[0]!r})"
+            f"fit knows {known.tolist()[0]!r})"
         )
     return None
 
 
 def warn_new_people(known: Labels, people: Labels) -> None:
-    """Warn of what is odd about people whom the fit does not know."""
+    """Warn if people whom the fit does not know look like a mistake."""
     words = describe_new_people(known, people)
     if words is not None:
         warnings.warn(words, HealthWarning, stacklevel=4)

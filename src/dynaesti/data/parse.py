@@ -1,4 +1,4 @@
-"""From a table to parsed columns: which column plays which role, and what stands in it."""
+"""From a table to parsed columns: which column plays which role, and the values in it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dynaesti.core import Array, Ints
+from dynaesti.core import Array, Bools, Ints
 from dynaesti.data.columns import ABSENT, find_column, parse_labels, parse_numbers
 from dynaesti.data.dates import UNIX, TimeOptions, parse_times
 from dynaesti.data.read_log import ReadLog
@@ -17,30 +17,36 @@ from dynaesti.data.readers.table import Table
 from dynaesti.data.time_axis import TimeAxis
 from dynaesti.errors import InputError, ResponseError
 
-# answers that all stand for together at the least; answers that one may stand for
-LEAST_WEIGHT = 1e-6
-MOST_WEIGHT = 1e6
+MIN_TOTAL_WEIGHT = 1e-6  # a smaller sum of all weights leaves nothing to fit
+MAX_WEIGHT = 1e6  # of one response; a weight counts as so many responses
 
 
 @dataclass(frozen=True)
 class ParsedColumns:
-    """A table's columns checked and typed, in the table's order, without the rows that were left
-    out.
+    """The columns of a table, checked and typed; unusable rows and gaps are left out.
+
+    Arrays have shape (n_kept,), in the order of the table.
     """
 
-    ids: npt.NDArray[Any]
-    names: npt.NDArray[Any]
+    ids: npt.NDArray[Any]  # labels of people
+    names: npt.NDArray[Any]  # labels of items
     resp: Array
-    offsets: Array
+    offsets: Array  # times, on `axis`
     weight: Array | None
-    models: npt.NDArray[Any] | None
+    models: npt.NDArray[Any] | None  # names of item models
     axis: TimeAxis
-    dropped: int
-    kept: Ints  # places of the rows in the table
-    time_format: str | None = None  # how dates are written, where it is not ISO
+    dropped: int  # rows without a response
+    kept: Ints  # numbers of these rows in the table
+    time_format: str | None = None  # how dates are written, where that was found out, not ISO
 
     def unit(self, asked: str | None) -> str:
-        """What a unit of time is: as asked for, or as the axis has it."""
+        """Name one unit of time: as asked for, or as the axis has it.
+
+        Raises
+        ------
+        InputError
+            If a unit other than days is asked for timestamps.
+        """
         wanted = "days" if asked in UNIX else asked
         if self.axis.stamps and wanted not in (None, "days"):
             raise InputError(
@@ -57,86 +63,149 @@ def find_column_roles(
     timeless: bool,
     unanswered: bool,
 ) -> dict[str, str | None]:
-    """The column that plays each role: as given, or recognised by its name, which is told."""
+    """Find the column that plays each role: as given, or recognised by its name.
+
+    Parameters
+    ----------
+    table : Table
+        The data.
+    given : mapping of role to column
+        Names that the user gave, for id, item, resp, time, weight and model. None: find it; ABSENT:
+        there is none.
+    notes : list of str
+        Gets a note on columns that were recognised by unusual names.
+    timeless, unanswered : bool
+        Whether the table may lack times, or responses.
+
+    Returns
+    -------
+    dict of role to column
+        None where there is none. Roles weight and model occur only if given.
+    """
     optional = {"time": timeless, "resp": unanswered}
-    guesses: list[str] = []
-    named = {
-        key: None
-        if given[key] is ABSENT
-        else find_column(table, key, given[key], guesses, optional.get(key, False))
-        for key in ("id", "item", "resp", "time")
-    }
-    named |= {
-        key: find_column(table, key, given[key], notes)
-        for key in ("weight", "model")
-        if given.get(key) is not None
-    }
-    if guesses:
-        notes.append(f"columns: {', '.join(guesses)}")
-    return named
+    recognised: list[str] = []
+    roles: dict[str, str | None] = {}
+    for role in ("id", "item", "resp", "time"):
+        roles[role] = (
+            None
+            if given[role] is ABSENT
+            else find_column(table, role, given[role], recognised, optional.get(role, False))
+        )
+    for role in ("weight", "model"):
+        if given.get(role) is not None:
+            roles[role] = find_column(table, role, given[role], notes)
+    if recognised:
+        notes.append(f"columns: {', '.join(recognised)}")
+    return roles
 
 
 def parse_columns(
     table: Table,
-    named: Mapping[str, str | None],
-    asked: TimeOptions,
+    roles: Mapping[str, str | None],
+    times: TimeOptions,
     notes: list[str],
     unanswered: bool,
     drop: bool,
     code: Mapping[str, float] | None,
 ) -> ParsedColumns:
-    """The columns that play the roles; what was decided about them joins the notes."""
-    frame = table.frame
-    found = ReadLog(table, np.zeros(len(table.frame), dtype=bool))
+    """Parse the columns that play the roles.
 
-    def told(key: str) -> str:
-        return f"{key} (column {named[key]!r})"
+    Parameters
+    ----------
+    table : Table
+        The data.
+    roles : mapping of role to column
+        As found by `find_column_roles`.
+    times : TimeOptions
+        How times are to be read.
+    notes : list of str
+        Gets what was decided about the columns.
+    unanswered : bool
+        Whether rows without a response are kept, with NaN.
+    drop : bool
+        Whether unreadable rows are left out; otherwise they are an error.
+    code : mapping of word to number, optional
+        Numbers that responses in words stand for.
 
-    resp = np.full(len(frame), np.nan)
-    missing = np.zeros(len(frame), dtype=bool)
-    if named["resp"] is not None:
-        resp, missing = parse_numbers(frame[named["resp"]], told("resp"), found, code)
-        if missing.all() and not unanswered:
-            raise ResponseError(f"{told('resp')}: all {len(frame)} responses are missing")
+    Raises
+    ------
+    ResponseError
+        If rows cannot be read and `drop` is false, or if no response or weight is left.
+    """
+    log = ReadLog(table, np.zeros(len(table.frame), dtype=bool))
+    resp, missing = _parse_responses(table, roles, log, unanswered, code)
     if not unanswered:
-        found.bad |= missing  # dropped and counted, whatever else their rows hold
-    ids, names = (parse_labels(frame[str(named[key])], told(key), found) for key in ("id", "item"))
-    weight = models = None
-    if named.get("weight"):
-        weight, blank = parse_numbers(frame[str(named["weight"])], told("weight"), found)
-        found.complain(
-            blank | (weight < 0),
-            told("weight"),
-            "are missing or negative; give numbers of at least 0",
-        )
-        if not found.bad.all() and not np.nansum(np.where(found.bad, 0.0, weight)) > LEAST_WEIGHT:
-            raise ResponseError(
-                f"{told('weight')}: all weights are 0, or next to it; leave the column out, or "
-                f"give some answers weight"
-            )
-        found.complain(
-            weight > MOST_WEIGHT,
-            told("weight"),
-            f"are above {MOST_WEIGHT:g}: a weight counts as so many answers; scale them",
-        )
-    if named.get("model"):
-        models = parse_labels(frame[str(named["model"])], told("model"), found)
+        log.bad |= missing  # dropped and counted, whatever else their rows hold
+    ids = _parse_names("id", table, roles, log)
+    names = _parse_names("item", table, roles, log)
+    weight = _parse_weights(table, roles, log) if roles.get("weight") else None
+    models = _parse_names("model", table, roles, log) if roles.get("model") else None
     axis = TimeAxis(0.0, 0, stamps=False, zoned=False)
-    offsets = np.zeros(len(frame))
-    if named["time"] is not None:
-        axis, offsets = parse_times(frame[named["time"]], told("time"), asked, found)
-    found.settle(drop)
-    notes += found.notes
-    keep = np.flatnonzero(~found.bad)
+    offsets = np.zeros(len(table.frame))
+    if roles["time"] is not None:
+        axis, offsets = parse_times(
+            table.frame[roles["time"]], _column_name("time", roles), times, log
+        )
+    log.raise_or_drop(drop)
+    notes += log.notes
+    kept = np.flatnonzero(~log.bad)
     return ParsedColumns(
-        ids[keep],
-        names[keep],
-        resp[keep],
-        offsets[keep],
-        None if weight is None else weight[keep],
-        None if models is None else models[keep],
-        axis,
-        int(missing.sum()),
-        keep,
-        found.time_format,
+        ids=ids[kept],
+        names=names[kept],
+        resp=resp[kept],
+        offsets=offsets[kept],
+        weight=None if weight is None else weight[kept],
+        models=None if models is None else models[kept],
+        axis=axis,
+        dropped=int(missing.sum()),
+        kept=kept,
+        time_format=log.time_format,
     )
+
+
+def _column_name(role: str, roles: Mapping[str, str | None]) -> str:
+    """A column as messages call it."""
+    return f"{role} (column {roles[role]!r})"
+
+
+def _parse_responses(
+    table: Table,
+    roles: Mapping[str, str | None],
+    log: ReadLog,
+    unanswered: bool,
+    code: Mapping[str, float] | None,
+) -> tuple[Array, Bools]:
+    """Responses as numbers, and which are missing; without a column all are NaN, none missing."""
+    n_rows = len(table.frame)
+    if roles["resp"] is None:
+        return np.full(n_rows, np.nan), np.zeros(n_rows, dtype=bool)
+    name = _column_name("resp", roles)
+    resp, missing = parse_numbers(table.frame[roles["resp"]], name, log, code)
+    if missing.all() and not unanswered:
+        raise ResponseError(f"{name}: all {n_rows} responses are missing")
+    return resp, missing
+
+
+def _parse_names(
+    role: str, table: Table, roles: Mapping[str, str | None], log: ReadLog
+) -> npt.NDArray[Any]:
+    return parse_labels(table.frame[str(roles[role])], _column_name(role, roles), log)
+
+
+def _parse_weights(table: Table, roles: Mapping[str, str | None], log: ReadLog) -> Array:
+    """Weights of at least 0 and at most MAX_WEIGHT, not all of them zero."""
+    name = _column_name("weight", roles)
+    weight, blank = parse_numbers(table.frame[str(roles["weight"])], name, log)
+    log.reject(blank | (weight < 0), name, "are missing or negative; give numbers of at least 0")
+    total = np.nansum(np.where(log.bad, 0.0, weight))
+    if not log.bad.all() and not total > MIN_TOTAL_WEIGHT:
+        raise ResponseError(
+            f"{name}: all weights are 0, or next to it; leave the column out, or give some "
+            f"answers weight"
+        )
+    log.reject(
+        weight > MAX_WEIGHT,
+        name,
+        f"are above {MAX_WEIGHT:g}: a weight counts as so many answers; scale them",
+    )
+    return weight

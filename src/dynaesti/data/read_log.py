@@ -12,58 +12,82 @@ from dynaesti.core import Bools
 from dynaesti.data.readers.table import Table
 from dynaesti.errors import ResponseError
 
+EXAMPLES = 3  # rows that a message names
+
 
 @dataclass
 class ReadLog:
-    """What reading the columns brought to light: rows to leave out and why, and notes in words."""
+    """Rows of a table that cannot be used, with reasons, and notes on how its columns were read.
+
+    The parsers of columns write into one log, one after the other. `raise_or_drop` ends the
+    reading.
+    """
 
     table: Table
-    bad: Bools
-    notes: list[str] = field(default_factory=list)
-    complaints: list[str] = field(default_factory=list)
-    time_format: str | None = None  # how dates turned out to be written, where it is not ISO
-    wordy: bool = False  # whether responses were words that a code could explain
+    bad: Bools  # (n_rows,): rows that cannot be used
+    notes: list[str] = field(default_factory=list)  # decisions, each a clause without a period
+    problems: list[str] = field(default_factory=list)  # why rows were rejected, each a clause
+    time_format: str | None = None  # how dates are written, where that was found out and is not ISO
+    needs_code: bool = False  # whether responses were words, to which `code` could give numbers
 
-    def complain(
+    def reject(
         self, rows: Bools, name: str, what: str, values: npt.NDArray[Any] | None = None
     ) -> None:
-        """Mark rows as unusable, with up to three examples."""
-        at = np.flatnonzero(rows & ~self.bad)
-        if not at.size:
+        """Mark rows as unusable, and record why, with up to EXAMPLES examples.
+
+        Rows that are marked already are not counted again.
+
+        Parameters
+        ----------
+        rows : bool array (n_rows,)
+            Which rows to mark.
+        name : str
+            The column, as messages call it.
+        what : str
+            What is wrong, as the predicate of "3 of 10 rows …".
+        values : array (n_rows,), optional
+            The column's values, to be quoted in the examples.
+        """
+        new = np.flatnonzero(rows & ~self.bad)
+        if not new.size:
             return
-        examples = [
-            "" if values is None else f"{values[k : k + 1].tolist()[0]!r} in " for k in at[:3]
-        ]
-        shown = [
-            f"{example}{self.table.where(int(k))}" for example, k in zip(examples, at, strict=False)
-        ]
-        self.complaints.append(
-            f"{name}: {at.size:,} of {rows.size:,} rows {what} "
-            f"({'; '.join(shown)}{'; …' if at.size > 3 else ''})"
+        examples = []
+        for k in new[:EXAMPLES].tolist():
+            value = "" if values is None else f"{values[k : k + 1].tolist()[0]!r} in "
+            examples.append(f"{value}{self.table.where(k)}")
+        self.problems.append(
+            f"{name}: {new.size:,} of {rows.size:,} rows {what} "
+            f"({'; '.join(examples)}{'; …' if new.size > EXAMPLES else ''})"
         )
         self.bad |= rows
 
-    def settle(self, drop: bool) -> None:
-        """Refuse unusable rows, or leave them out and say so."""
+    def raise_or_drop(self, drop: bool) -> None:
+        """Raise an error if rows were rejected, or with `drop` only note that they are left out.
+
+        Raises
+        ------
+        ResponseError
+            If there are unusable rows or lines and `drop` is false, or if no row is left.
+        """
         broken = self.table.broken
         if broken:
-            examples = "; ".join(broken[:3]) + ("; …" if len(broken) > 3 else "")
-            self.complaints.insert(
+            examples = "; ".join(broken[:EXAMPLES]) + ("; …" if len(broken) > EXAMPLES else "")
+            self.problems.insert(
                 0, f"{len(broken):,} lines cannot be read as rows of the table ({examples})"
             )
-        if not self.complaints:
+        if not self.problems:
             return
         if not drop:
-            words = (
+            code = (
                 ", or say what words stand for: code={'never': 0} (--code never=0)"
-                if self.wordy
+                if self.needs_code
                 else ""
             )
             raise ResponseError(
-                ". ".join(self.complaints) + ". Repair them, or leave these rows out by "
+                ". ".join(self.problems) + ". Repair them, or leave these rows out by "
                 f"Responses.read(…, unreadable='drop') (on the command line "
-                f"--drop-unreadable){words}"
+                f"--drop-unreadable){code}"
             )
         if self.bad.all():
-            raise ResponseError(". ".join(self.complaints) + ". No row is left")
-        self.notes += [f"left out: {complaint}" for complaint in self.complaints]
+            raise ResponseError(". ".join(self.problems) + ". No row is left")
+        self.notes += [f"left out: {problem}" for problem in self.problems]

@@ -17,30 +17,46 @@ from dynaesti.errors import InputError
 
 UNSTATED = "the unit of the times given"
 DAY_NS = 86_400_000_000_000
+YEARS = (1678, 2261)  # that nanoseconds since 1970 can express in 64 bits
+LONGEST_SPAN = 1e100  # spans of time whose squares can be computed with
 
 
 @dataclass(frozen=True)
 class TimeAxis:
-    """Where zero is and what one unit means.
+    """Origin and unit of times. Timestamps are counted in days, numbers in the user's own unit.
 
-    Timestamps are counted in days; numbers keep the user's own unit.
+    Parameters
+    ----------
+    origin : float
+        The time at offset 0; of timestamps, `origin_ns` as a float.
+    origin_ns : int
+        Of timestamps: nanoseconds since 1970-01-01 UTC at offset 0, exact. Of numbers: 0.
+    stamps : bool
+        Whether times are timestamps, not numbers.
+    zoned : bool
+        Whether the timestamps had a time zone.
     """
 
-    origin: (
-        float  # for timestamps: nanoseconds since 1970-01-01 UTC (an integer, exact in `origin_ns`)
-    )
+    origin: float
     origin_ns: int
     stamps: bool
     zoned: bool
 
     @property
     def unit(self) -> str:
-        """What one unit of time is, in words."""
+        """The name of one unit of time."""
         return "days" if self.stamps else UNSTATED
 
     def offsets(self, times: Any, name: str = "times") -> Array:
-        """Times as offsets from the origin, refused when they are of the other kind than the fit's."""
-        stamps = _stamps(times, name)
+        """Times as offsets from the origin: array (n_times,).
+
+        Raises
+        ------
+        InputError
+            If these are timestamps and the axis has numbers or vice versa, or if these have a time
+            zone and the axis has none.
+        """
+        stamps = _nanoseconds_and_zone(times, name)
         if (stamps is not None) != self.stamps:
             kinds = ("numbers", "timestamps")
             raise InputError(
@@ -57,39 +73,42 @@ class TimeAxis:
         return (nanoseconds - self.origin_ns) / DAY_NS
 
     def restore(self, offsets: Array) -> npt.NDArray[Any]:
-        """Offsets as the user's kind of time; timestamps come back in UTC, without a zone."""
+        """Offsets as the user's kind of time; timestamps are in UTC, as datetime64[ns]."""
         if not self.stamps:
             return offsets + self.origin
-        whole = np.floor(
-            offsets
-        )  # days and the rest apart: a product of both would lose the nanoseconds
+        whole = np.floor(offsets)  # days and their fraction apart: one product would lose digits
         ns = (
             self.origin_ns
             + whole.astype(np.int64) * DAY_NS
             + np.rint((offsets - whole) * DAY_NS).astype(np.int64)
         )
-        coarse = (
-            np.spacing(np.abs(offsets)) * DAY_NS > 0.4
-        )  # far from the origin an offset no longer holds them
+        # far from the origin an offset does not resolve nanoseconds: round to microseconds there
+        coarse = np.spacing(np.abs(offsets)) * DAY_NS > 0.4
         return np.where(coarse, (ns + 500) // 1000 * 1000, ns).astype("datetime64[ns]")
 
 
-def read_axis(told: Mapping[str, Any]) -> TimeAxis:
-    """An axis from a saved file, checked."""
-    axis = TimeAxis(**told)
+def read_axis(saved: Mapping[str, Any]) -> TimeAxis:
+    """The time axis of a saved file.
+
+    Raises
+    ------
+    ValueError
+        If it is malformed.
+    """
+    axis = TimeAxis(**saved)
     if (
         not np.isfinite(axis.origin)
         or type(axis.origin_ns) is not int
         or not {axis.stamps, axis.zoned} <= {True, False}
     ):
-        raise ValueError(f"no time axis: {dict(told)}")
+        raise ValueError(f"no time axis: {dict(saved)}")
     return axis
 
 
 def parse_iso(texts: Any, name: str) -> Any:
-    """ISO dates written as text, those with a zone in UTC.
+    """Parse ISO dates that are written as text: datetime64[us] (n_times,), in UTC if zoned.
 
-    Anything else is handed back as it is.
+    Anything else than text, or a list or tuple of texts, is returned unchanged.
     """
     as_list = [texts] if isinstance(texts, str) else texts
     if (
@@ -111,58 +130,57 @@ def parse_iso(texts: Any, name: str) -> Any:
 
 
 def _in_utc(stamp: datetime, name: str) -> datetime:
+    """A timestamp with a zone in UTC, without the zone."""
     try:
         return stamp.astimezone(UTC).replace(tzinfo=None)
     except OverflowError:
         raise InputError(
-            f"{name}: {stamp} lies outside the years that can be told; use decimal years instead"
+            f"{name}: {stamp} lies outside the years 1 to 9999; use decimal years instead"
         ) from None
 
 
 def read_times(times: Any, name: str = "times") -> tuple[TimeAxis, Array]:
-    """The axis that starts at the earliest time, and the offsets on it."""
-    stamps = _stamps(times, name)
+    """The axis whose origin is the earliest time, and the offsets (n_times,) on it."""
+    stamps = _nanoseconds_and_zone(times, name)
     if stamps is None:
         numbers = as_vector(times, name)
-        _need_some(numbers.size, name)
-        check_span(float(np.ptp(numbers)) if np.abs(numbers).max() < LONGEST else np.inf, name)
+        _refuse_empty(numbers.size, name)
+        within = np.abs(numbers).max() < LONGEST_SPAN
+        check_span(float(np.ptp(numbers)) if within else np.inf, name)
         axis = TimeAxis(float(numbers.min()), 0, stamps=False, zoned=False)
     else:
         nanoseconds, zoned = stamps
-        _need_some(nanoseconds.size, name)
+        _refuse_empty(nanoseconds.size, name)
         first = int(nanoseconds.min())
         axis = TimeAxis(float(first), first, stamps=True, zoned=zoned)
     return axis, axis.offsets(times, name)
 
 
-LONGEST = 1e100  # spans of time whose squares can be computed with
-
-
 def check_span(span: float, name: str) -> None:
-    """Refuse times so far or so near that computing with them fails."""
-    if not span <= LONGEST:
-        raise InputError(f"{name}: they reach or span more than {LONGEST:g}; use a larger unit")
-    if 0 < span < 1 / LONGEST:
+    """Raise InputError if times span so much, or so little, that squares over- or underflow."""
+    if not span <= LONGEST_SPAN:
+        raise InputError(
+            f"{name}: they reach or span more than {LONGEST_SPAN:g}; use a larger unit"
+        )
+    if 0 < span < 1 / LONGEST_SPAN:
         raise InputError(f"{name}: they span only {span:g}; use a smaller unit")
 
 
-def _need_some(size: int, name: str) -> None:
+def _refuse_empty(size: int, name: str) -> None:
     if size == 0:
         raise InputError(f"{name}: no observations; a curve needs at least one")
 
 
-def _stamps(times: Any, name: str) -> tuple[npt.NDArray[np.int64], bool] | None:
-    """Nanoseconds since 1970 UTC and whether a time zone was given.
+def _nanoseconds_and_zone(times: Any, name: str) -> tuple[npt.NDArray[np.int64], bool] | None:
+    """Nanoseconds since 1970 UTC, and whether a time zone was given; None for numbers.
 
-    None when the times are not timestamps.
-
-    Timestamps without a zone count as UTC beside ones that have it, so what a curve's frames say
-    can be asked again.
+    Timestamps without a zone count as UTC on an axis with zones, so that times which a curve
+    returned can be asked for again.
     """
     if isinstance(times, datetime | date | np.datetime64):
         times = [times]
-    kind = getattr(times, "dtype", getattr(times, "type", None))  # pandas and polars, or pyarrow
-    zone = getattr(kind, "time_zone", None) or getattr(kind, "tz", None)
+    dtype = getattr(times, "dtype", getattr(times, "type", None))  # pandas and polars, or pyarrow
+    zone = getattr(dtype, "time_zone", None) or getattr(dtype, "tz", None)
     if hasattr(times, "to_numpy"):
         times = (
             times.to_numpy(zero_copy_only=False)
@@ -171,21 +189,7 @@ def _stamps(times: Any, name: str) -> tuple[npt.NDArray[np.int64], bool] | None:
         )
     raw = np.asarray(times)
     if raw.dtype.kind == "O" and raw.size and any(isinstance(value, date) for value in raw.ravel()):
-        # missing ones come as None, NaN or NaT (which calls itself a date)
-        raise_where(
-            np.array([not isinstance(v, date) or v != v for v in raw.ravel()]),
-            name,
-            "missing or no timestamps",
-            "drop or repair them",
-        )
-        zones = {isinstance(value, datetime) and value.tzinfo is not None for value in raw.ravel()}
-        if len(zones) > 1:
-            raise InputError(
-                f"{name}: some timestamps have a time zone and some lack one; make them alike"
-            )
-        zoned = zones.pop()
-        utc = [_in_utc(value, name) if zoned else value for value in raw.ravel()]
-        return _nanoseconds(np.array(utc, dtype="datetime64[us]"), name), zoned
+        return _nanoseconds_of_objects(raw, name)
     if raw.dtype.kind in "UT":
         raise InputError(
             f"{name}: text such as {str(raw.ravel()[0])!r} where times belong; parse it into "
@@ -200,16 +204,36 @@ def _stamps(times: Any, name: str) -> tuple[npt.NDArray[np.int64], bool] | None:
     return _nanoseconds(raw, name), zone is not None
 
 
+def _nanoseconds_of_objects(raw: npt.NDArray[Any], name: str) -> tuple[npt.NDArray[np.int64], bool]:
+    """Nanoseconds since 1970 UTC of Python's dates, and whether they have a time zone."""
+    # missing ones come as None, NaN or NaT (which is an instance of date)
+    raise_where(
+        np.array([not isinstance(v, date) or v != v for v in raw.ravel()]),
+        name,
+        "missing or no timestamps",
+        "drop or repair them",
+    )
+    zones = {isinstance(value, datetime) and value.tzinfo is not None for value in raw.ravel()}
+    if len(zones) > 1:
+        raise InputError(
+            f"{name}: some timestamps have a time zone and some lack one; make them alike"
+        )
+    zoned = zones.pop()
+    utc = [_in_utc(value, name) if zoned else value for value in raw.ravel()]
+    return _nanoseconds(np.array(utc, dtype="datetime64[us]"), name), zoned
+
+
 def _nanoseconds(raw: npt.NDArray[Any], name: str) -> npt.NDArray[np.int64]:
+    """Nanoseconds since 1970 of an array of datetime64."""
     if raw.ndim > 1:
         raise InputError(f"{name}: expected one dimension, got an array of shape {raw.shape}")
     raw = np.atleast_1d(raw)
     raise_where(np.isnat(raw), name, "missing (NaT)", "drop or repair them")
     years = raw.astype("datetime64[Y]").astype(np.int64) + 1970
     raise_where(
-        (years < 1678) | (years > 2261),
+        (years < YEARS[0]) | (years > YEARS[1]),
         name,
-        "outside the years 1678 to 2261",
+        f"outside the years {YEARS[0]} to {YEARS[1]}",
         "use decimal years instead",
     )
     return raw.astype("datetime64[ns]").astype(np.int64)

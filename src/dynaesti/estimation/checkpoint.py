@@ -84,7 +84,7 @@ class Checkpoint:
             "trace": [asdict(line) for line in state.trace],
         }
         with self.folder.writing(self.name) as file:
-            write_archive(file, "checkpoint", header, arrays, packed=False)
+            write_archive(file, "checkpoint", header, arrays, compressed=False)
         self.written = time.monotonic()
 
     def resume(self, template: ItemBank, stages: Sequence[str]) -> EMState | None:

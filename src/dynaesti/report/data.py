@@ -36,9 +36,7 @@ def page_data(fit: Fit, static_comparison: StaticComparison | None) -> dict[str,
         "facts": _facts(fit, static_comparison, people),
         "words": findings(fit, static_comparison),
         "cautions": fit.cautions,
-        "health": [
-            sentence for sentence in fit.health.sentences if sentence not in fit.health.cautions
-        ],
+        "health": list(fit.health.remarks),
         "people": _people(fit, people),
         "cohort": _cohort(fit, people),
         "items": _items(fit),

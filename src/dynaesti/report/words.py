@@ -46,9 +46,5 @@ def findings(fit: Fit, static_comparison: StaticComparison | None = None) -> lis
     words.append(f"Reliability at the answers: {fit.reliability():.2f}.")
     if static_comparison is not None:
         words.append(static_comparison.told())
-    seen = [
-        sentence
-        for sentence in fit.health.sentences[1 + len(r.notes) :]
-        if sentence not in fit.health.cautions
-    ]
+    seen = fit.health.remarks[1 + len(r.notes) :]
     return words + [f"To look at: {sentence}" for sentence in (*fit.cautions, *seen)]

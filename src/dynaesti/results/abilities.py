@@ -98,7 +98,7 @@ def people_and_times(fit: Fit, at: Any, ids: Any) -> tuple[Ints, Array]:
 
 def person_curve(fit: Fit, who: Ints, until: float | None, bank: ItemBank | None = None) -> Curve:
     """One person's curve, by the responses up to an offset (None: all), with the fit's items or others."""
-    one = fit.responses.take(who)
+    one = fit.responses.select_people(who)
     rows = np.arange(len(one)) if until is None else np.flatnonzero(one.clock_times <= until)
     if not rows.size:
         raise InputError("until: no answers up to then; the curve would be the prior")

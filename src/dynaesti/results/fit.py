@@ -21,9 +21,7 @@ from dynaesti.core import (
     write_archive,
 )
 from dynaesti.data import (
-    ALIKE,
-    CONFOUNDED,
-    MEANT,
+    CautionKind,
     DataReport,
     Labels,
     Responses,
@@ -294,15 +292,15 @@ class Fit(FittedModel, FitBase):
     @cached_property
     def cautions(self) -> list[str]:
         """What these answers cannot say, in words: the bands do not know of it."""
-        settled = [MEANT] if self.options["direction"] == "free" else []
-        # anchors know how hard items are
-        scale = self.bank.ability_scale
-        settled += [CONFOUNDED] if scale.free_location or scale.stated else []
-        settled += [] if any(block.free.any() for block in self.bank.blocks) else [ALIKE]
-        kept = [
-            text for text in self.health.cautions if not any(words in text for words in settled)
-        ]
-        return kept + self.item_cautions()
+        not_needed = set()  # kinds that this fit knows better
+        if self.options["direction"] == "free":
+            not_needed.add(CautionKind.BACKWARD_ITEMS)
+        if self.bank.ability_scale.free_location or self.bank.ability_scale.stated:
+            not_needed.add(CautionKind.OWN_TIMES)  # anchors know how hard items are
+        if not any(block.free.any() for block in self.bank.blocks):
+            not_needed.add(CautionKind.ONE_CATEGORY_ITEMS)
+        about_data = [str(c) for c in self.health.cautions if c.kind not in not_needed]
+        return about_data + self.item_cautions()
 
     def next_item(self, id: Any, at: Any, *, exclude: Any = (), count: int = 5) -> Any:
         """The most informative items for a person at a time, averaged over what is known of their ability: a frame."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from dynaesti.core import Array, Ints, as_vector
 from dynaesti.data import Labels, Responses, as_list, count_noun, index_of, make_frame, parse_iso
-from dynaesti.errors import ResponseError
+from dynaesti.errors import MissingColumnError
 from dynaesti.estimation import (
     IterationRecord,
     ResponseCoding,
@@ -228,10 +228,8 @@ class FitBase(ABC):
             "unit": None if self.response_template.axis.stamps else self.response_template.unit,
         }
         try:
-            return Responses.read(data, **columns, **reading, known=True)
-        except ResponseError as error:
-            if "no column" not in str(error):
-                raise
+            return Responses.read(data, **columns, **reading, reuse_columns=True)
+        except MissingColumnError:
             return Responses.read(data, **reading)
 
     def item_cautions(self) -> list[str]:

@@ -101,7 +101,7 @@ class ResponsesInMemory:
         return self._people
 
     def responses_of(self, people: Ints) -> Responses:
-        return self.responses.take(people)
+        return self.responses.select_people(people)
 
     def checkpoint(self, options: Mapping[str, str]) -> Checkpoint | None:
         if self.checkpoint_path is None:

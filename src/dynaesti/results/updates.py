@@ -134,7 +134,7 @@ def fit_new_people(fit: Fit, new: NewResponses) -> Fit:
 
 def append_responses(fit: Fit, new: NewResponses) -> Responses:
     """All responses of the fit, and further ones."""
-    return fit.responses.joined(
+    return fit.responses.append(
         replace(
             new.responses,
             items=fit.responses.items,
@@ -146,7 +146,7 @@ def append_responses(fit: Fit, new: NewResponses) -> Responses:
 
 def repeated(fit: Fit, data: Responses) -> Ints:
     """Which of further responses repeat one of the fit exactly."""
-    joined = fit.responses.joined(read_new_responses(fit, data).responses)
+    joined = fit.responses.append(read_new_responses(fit, data).responses)
     again = joined.row[np.flatnonzero(joined.repeats) + 1] - len(fit.responses)
     return np.asarray(again[again >= 0])
 
@@ -156,7 +156,7 @@ def responses_of_people(fit: Fit, data: Responses) -> Responses:
     new = read_new_responses(fit, data)
     joined = append_responses(fit, new)
     people = index_of(joined.people, new.responses.people.tolist(), "id")
-    return joined.take(np.sort(people))
+    return joined.select_people(np.sort(people))
 
 
 def update_fit(fit: Fit, data: Any, *, new_items: bool, again: bool) -> Fit:
@@ -193,7 +193,7 @@ def with_new_items(fit: Fit, new: Responses) -> Fit:
     grown = replace(
         fit, responses=replace(fit.responses, items=labels, models=models), known_sites=None
     )
-    found = items.fit(items.sites(responses_of_people(grown, new.take(people))))
+    found = items.fit(items.sites(responses_of_people(grown, new.select_people(people))))
     return replace(grown, coding=found.coding, bank=found.bank, covariance=found.covariance)
 
 

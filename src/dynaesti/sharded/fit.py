@@ -200,7 +200,7 @@ class ShardedFit(FittedModel, FitBase):
         back = []
         parts = []
         for k, people in self._people_by_shard(more).items():
-            some = more.take(people)
+            some = more.select_people(people)
             back.append(np.sort(some.row))  # the order in which `predict` answers
             parts.append(
                 (self._open(k) if self.shards.parts[k].people else self._any()).predict_read(some)
@@ -313,7 +313,7 @@ class ShardedFit(FittedModel, FitBase):
             raise InputError(
                 "weight: the answers in the shards have no weights, so further ones cannot have any"
             )
-        groups = {k: more.take(people) for k, people in self._people_by_shard(more).items()}
+        groups = {k: more.select_people(people) for k, people in self._people_by_shard(more).items()}
         task = UpdateTask(self.shard_model, groups, max(self.versions) + 1, distinct, self.busy[0])
         run = (executor or ThreadExecutor(self.options["threads"])).run
         grown: list[UpdatedShard] = run(task, list(groups), sum_results, listen)
@@ -352,9 +352,9 @@ class ShardedFit(FittedModel, FitBase):
         items = NewItemFit(self, labels, more)
         models = extend_models(self.shards.models, labels.size)
         parts = []
-        for k, some in self._people_by_shard(more.take(people)).items():
+        for k, some in self._people_by_shard(more.select_people(people)).items():
             holder = self._open(k) if self.shards.parts[k].people else self._any()
-            theirs = more.take(people[some])
+            theirs = more.select_people(people[some])
             named = replace(holder.responses, items=labels, models=models)
             grown = replace(holder, responses=named, known_sites=None)
             if distinct:

@@ -75,7 +75,7 @@ class PeopleInShards:
     def responses(self, people: Ints) -> Responses:
         """The responses of some people, in memory."""
         chosen = self._chosen(people)
-        return Responses.stacked(
+        return Responses.concatenate(
             self.executor.run(CollectResponsesTask(self.context, chosen), list(chosen), sum_results)
         )
 

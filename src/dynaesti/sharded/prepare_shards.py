@@ -90,7 +90,7 @@ def prepare(
     if not MEMORY_SIZE.fullmatch(str(memory)):
         raise InputError(f"memory: expected a size such as '1GB' or '500MB', got {memory!r}")
     target = Path(os.path.abspath(out))  # "." has a name too
-    with exclusive_lock(target.with_name(f".{target.name}.lock"), f"out: {target}", fleeting=True):
+    with exclusive_lock(target.with_name(f".{target.name}.lock"), f"out: {target}", temporary=True):
         _refuse_full(target, force)
         pieces, about = _pieces_of(data)
         count = default_shards(about) if shards is None else whole_number(shards, "shards", 1)

@@ -75,4 +75,4 @@ class UpdateTask:
 
 def without_repeats(fit: Fit, new: Responses) -> Responses:
     """Further responses but those that repeat one of the fit exactly."""
-    return new.pick(np.setdiff1d(np.arange(len(new)), repeated(fit, new)))
+    return new.select_responses(np.setdiff1d(np.arange(len(new)), repeated(fit, new)))

@@ -34,7 +34,7 @@ def run(options: Options) -> Study:
     long = np.flatnonzero(np.bincount(pairs[0], minlength=responses.people.size) >= TOURNAMENTS)
     starts: dict[bool, Any] = {}
     others = fit_golf(
-        responses.part(np.flatnonzero(responses.person != palmer[0])),
+        responses.select_responses(np.flatnonzero(responses.person != palmer[0]), drop_unused=True),
         model,
         options,
         standard_errors=False,
@@ -162,8 +162,10 @@ def _ratio(
     starts: dict[bool, Any],
     kernel: Kernel | None,
 ) -> Array:
-    train = responses.part(np.flatnonzero(~held))
-    theirs = responses.part(np.flatnonzero(np.isin(responses.person, people)))
+    train = responses.select_responses(np.flatnonzero(~held), drop_unused=True)
+    theirs = responses.select_responses(
+        np.flatnonzero(np.isin(responses.person, people)), drop_unused=True
+    )
     found = []
     for static in (False, True):
         kind: dict[str, Any] = {"bandwidth": np.inf} if static else {"kernel": kernel}
@@ -174,7 +176,11 @@ def _ratio(
         found.append(
             _joint(fit, theirs)
             - _joint(
-                fit, train.part(np.flatnonzero(np.isin(train.people[train.person], theirs.people)))
+                fit,
+                train.select_responses(
+                    np.flatnonzero(np.isin(train.people[train.person], theirs.people)),
+                    drop_unused=True,
+                ),
             )
         )
     return np.asarray(found[0] - found[1])

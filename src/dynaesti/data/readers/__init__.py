@@ -1,1 +1,1 @@
-"""Sources of rows to tables."""
+"""Readers: frames, columns, dicts and files to one `Table`."""

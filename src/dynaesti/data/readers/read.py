@@ -1,4 +1,4 @@
-"""Any source of rows to one table: frames, mappings of columns, dicts, paths."""
+"""Any data to one table: frames, mappings of columns, dicts, paths."""
 
 from __future__ import annotations
 
@@ -17,8 +17,14 @@ from dynaesti.errors import ResponseError
 
 
 def read_table(data: Any) -> Table:
-    """A table from a frame, a path (or `-`, a pattern, several), a mapping of columns or an
-    iterable of dicts.
+    """Make a table of a frame, a path, a mapping of columns or an iterable of dicts.
+
+    Paths may be several, patterns, or "-" for standard input.
+
+    Raises
+    ------
+    ResponseError
+        If the data are of another kind, or cannot be read.
     """
     if isinstance(data, str | PathLike):
         return read_files([str(data)])
@@ -35,7 +41,7 @@ def read_table(data: Any) -> Table:
     if isinstance(frame, nw.LazyFrame):
         frame = frame.collect()
     if isinstance(frame, nw.DataFrame):
-        return Table(_with_own_names(frame), frame_kind(data))
+        return Table(_with_text_names(frame), frame_kind(data))
     if isinstance(data, Iterable):
         rows = list(data)
         if rows and all(isinstance(row, str | PathLike) for row in rows):
@@ -43,14 +49,13 @@ def read_table(data: Any) -> Table:
         if rows and all(isinstance(row, Mapping) for row in rows):
             return Table(from_rows(rows))
     raise ResponseError(
-        "data: expected a data frame, a CSV, JSON-lines or Parquet path, or an iterable of dicts; "
-        "got "
-        f"{type(data).__name__}"
+        f"data: expected a data frame, a CSV, JSON-lines or Parquet path, or an iterable of dicts; "
+        f"got {type(data).__name__}"
     )
 
 
-def _with_own_names(frame: nw.DataFrame[Any]) -> nw.DataFrame[Any]:
-    """A frame whose columns have names of text, each its own."""
+def _with_text_names(frame: nw.DataFrame[Any]) -> nw.DataFrame[Any]:
+    """A frame with the names of its columns as text; equal names are refused."""
     names = [str(name) for name in frame.columns]
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:

@@ -1,54 +1,49 @@
-"""Table: rows and columns of any origin, which know where they stood."""
+"""Table: rows and columns of any origin, with the file and line that each row came from."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
+from importlib.util import find_spec
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 
-from dynaesti.data.frames import KINDS
 from dynaesti.data.labels import label_text
 from dynaesti.errors import MissingExtraError, ResponseError
 
 
 @dataclass(frozen=True)
 class Source:
-    """A file's share of a table.
-
-    So many rows from the file's row `start` on. `line` finds a row's line, where files have such.
-    """
+    """The rows of a table that come from one file."""
 
     name: str
-    rows: int
-    start: int = 0
-    line: Callable[[int], int] | None = None
+    rows: int  # how many
+    start: int = 0  # the file's row that is the first of them
+    line: Callable[[int], int] | None = None  # from the file's row to its line, in text files
 
     def where(self, row: int) -> str:
-        """The place of one of these rows."""
-        at = self.start + row
-        return (
-            f"{self.name}, row {at}" if self.line is None else f"{self.name}, line {self.line(at)}"
-        )
+        """File and line (or row) of one of these rows, for messages."""
+        file_row = self.start + row
+        if self.line is None:
+            return f"{self.name}, row {file_row}"
+        return f"{self.name}, line {self.line(file_row)}"
 
 
 @dataclass(frozen=True)
 class Table:
-    """Rows and columns, the library they came from, where each row stood, and what was decided
-    while reading.
-    """
+    """Rows and columns, with their origin."""
 
     frame: nw.DataFrame[Any]
-    kind: str | None = None
-    sources: tuple[Source, ...] = ()
-    notes: tuple[str, ...] = ()
-    broken: tuple[str, ...] = ()  # lines that are no rows
+    kind: str | None = None  # library of the frame that the user gave: pandas, polars, pyarrow
+    sources: tuple[Source, ...] = ()  # files, one after the other
+    notes: tuple[str, ...] = ()  # what was decided while reading
+    broken: tuple[str, ...] = ()  # lines that are no rows, as messages name them
 
     def where(self, row: int) -> str:
-        """The place of a row, as its owner would look for it."""
+        """File and line of a row, or its number, for messages."""
         for source in self.sources:
             if row < source.rows:
                 return source.where(row)
@@ -57,13 +52,19 @@ class Table:
 
 
 def from_rows(rows: Sequence[Mapping[str, Any]]) -> nw.DataFrame[Any]:
-    """A frame from dicts, one a row."""
+    """Make a frame of dicts, one a row; missing keys are missing values."""
     keys = list(dict.fromkeys(key for row in rows for key in row))
     return from_columns({key: [row.get(key) for row in rows] for key in keys})
 
 
 def from_columns(columns: Mapping[Any, Any]) -> nw.DataFrame[Any]:
-    """A frame from sequences, one a column."""
+    """Make a frame of sequences, one a column.
+
+    Raises
+    ------
+    ResponseError
+        If there are no columns, they differ in length, or hold anything but single values.
+    """
     if not columns:
         raise ResponseError("data: no columns; expected some such as id, item, resp and date")
     single = [
@@ -78,10 +79,8 @@ def from_columns(columns: Mapping[Any, Any]) -> nw.DataFrame[Any]:
         )
     lengths = {key: len(value) for key, value in columns.items()}
     if len(set(lengths.values())) > 1:
-        raise ResponseError(
-            f"columns differ in length: "
-            f"{', '.join(f'{key} {n}' for key, n in list(lengths.items())[:12])}"
-        )
+        shown = ", ".join(f"{key} {n}" for key, n in list(lengths.items())[:12])
+        raise ResponseError(f"columns differ in length: {shown}")
     named = {
         str(key): _of_one_type(value, str(key)) if isinstance(value, list | tuple) else value
         for key, value in columns.items()
@@ -98,29 +97,21 @@ def from_columns(columns: Mapping[Any, Any]) -> nw.DataFrame[Any]:
 
 
 def _of_one_type(values: Sequence[Any], name: str) -> Any:
-    """A list as values of one type, which frame libraries insist on.
+    """A list as values of one type, which frame libraries need.
 
-    Numbers where all are (1 beside 1.5 too), else text.
+    Whole numbers, floats (1 beside 1.5 too) and dates stay such; other mixtures, and whole numbers
+    beyond 64 bits, become text.
     """
     plain = [value.item() if isinstance(value, np.generic) else value for value in values]
     kinds = {type(value) for value in plain if value is not None}
-    odd = next(
-        (
-            k
-            for k, value in enumerate(plain)
-            if isinstance(value, list | tuple | dict | set | np.ndarray)
-        ),
-        None,
-    )
-    if odd is not None:
-        raise ResponseError(
-            f"column {name!r}: a {type(plain[odd]).__name__} ({plain[odd]!r}) in row {odd}; give "
-            f"one value for each answer"
-        )
+    for row, value in enumerate(plain):
+        if isinstance(value, list | tuple | dict | set | np.ndarray):
+            raise ResponseError(
+                f"column {name!r}: a {type(value).__name__} ({value!r}) in row {row}; give one "
+                f"value for each answer"
+            )
     if kinds == {int} and any(abs(value) >= 2**63 for value in plain if value is not None):
-        return [
-            None if value is None else str(value) for value in plain
-        ]  # as written: no whole number of a frame is so long
+        return [None if value is None else str(value) for value in plain]
     if len(kinds) <= 1:
         return plain
     if kinds == {int, float} and all(
@@ -133,12 +124,8 @@ def _of_one_type(values: Sequence[Any], name: str) -> Any:
 
 
 def _backend() -> Any:
-    from importlib.util import find_spec
-
-    found = next(
-        (name for name in ("polars", "pyarrow", "pandas") if name in KINDS and find_spec(name)),
-        None,
-    )
+    """The frame library to use: the fastest that is installed."""
+    found = next((name for name in ("polars", "pyarrow", "pandas") if find_spec(name)), None)
     if found is None:
         raise MissingExtraError(
             "reading data needs pandas, polars or pyarrow; install one of them: pip install polars"

@@ -43,7 +43,7 @@ def against_baselines(
         if not known.any():
             continue
         for name, forecast in _forecasts(
-            estimator, train, test.part(np.flatnonzero(known)), static
+            estimator, train, test.select_responses(np.flatnonzero(known), drop_unused=True), static
         ):
             rows.setdefault(name, []).append(forecast)
     if not rows:

@@ -33,7 +33,9 @@ def split(
             f"share: {share!r} of these answers leaves nothing to "
             f"{'fit' if out.all() else 'hold out'}"
         )
-    return responses.part(np.flatnonzero(~out)), responses.part(np.flatnonzero(out))
+    return responses.select_responses(
+        np.flatnonzero(~out), drop_unused=True
+    ), responses.select_responses(np.flatnonzero(out), drop_unused=True)
 
 
 def _random_cells(r: Responses, share: float, rng: np.random.Generator) -> Bools:
@@ -71,7 +73,10 @@ def rolling(data: Any, folds: int = 3, **columns: Any) -> list[tuple[Responses, 
         after = (responses.offsets >= low) & (responses.offsets < high)
         if before.any() and after.any():
             pairs.append(
-                (responses.part(np.flatnonzero(before)), responses.part(np.flatnonzero(after)))
+                (
+                    responses.select_responses(np.flatnonzero(before), drop_unused=True),
+                    responses.select_responses(np.flatnonzero(after), drop_unused=True),
+                )
             )
     if not pairs:
         raise InputError(

@@ -97,7 +97,10 @@ def dynamic_against_static(
     for name, chosen in (("dynamic", estimator), ("static", still)):
         fit = chosen.fit(train)
         seen = np.isin(test.items, train.items)
-        rows[name] = (fit.log_evidence, held_out(fit, test.part(np.flatnonzero(seen[test.item]))))
+        rows[name] = (
+            fit.log_evidence,
+            held_out(fit, test.select_responses(np.flatnonzero(seen[test.item]), drop_unused=True)),
+        )
     return make_frame(
         {
             "abilities": list(rows),

@@ -1,0 +1,71 @@
+"""Encodings of text files: UTF-8, UTF-16, and UTF-8 with some bytes of Windows-1252."""
+
+from __future__ import annotations
+
+import codecs
+import io
+import threading
+from typing import Any
+
+REPAIRED = "utf-8, but for some bytes"  # as an encoding: read through `RepairedStream`
+BLOCK_BYTES = 1 << 24  # that are decoded at a time
+# the stream that this thread is decoding: error handlers of codecs get nothing but the error
+_decoding = threading.local()
+
+
+def detect_encoding(head: bytes) -> str:
+    """The encoding of a file that begins so: utf-8, utf-8-sig, utf-16 or REPAIRED."""
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(head)
+    except UnicodeDecodeError:
+        return REPAIRED
+    return "utf-8-sig" if head.startswith(codecs.BOM_UTF8) else "utf-8"
+
+
+def text_encoding(encoding: str) -> str:
+    """The encoding by Python's name; for REPAIRED, to be used with errors="replace"."""
+    return "utf-8" if encoding == REPAIRED else encoding
+
+
+def _as_windows(error: UnicodeError) -> tuple[str, int]:
+    """Decode bytes that are not UTF-8 as Windows-1252, and count them.
+
+    One name that was pasted from elsewhere must not spoil all the others.
+    """
+    assert isinstance(error, UnicodeDecodeError)
+    _decoding.stream.n_repaired += error.end - error.start
+    return error.object[error.start : error.end].decode("cp1252", "replace"), error.end
+
+
+codecs.register_error("dynaesti-windows", _as_windows)
+
+
+class RepairedStream(io.RawIOBase):
+    """A stream of bytes as UTF-8; bytes that are not UTF-8 are read as Windows-1252."""
+
+    def __init__(self, stream: Any) -> None:
+        self.stream = stream
+        self.decoder = codecs.getincrementaldecoder("utf-8")("dynaesti-windows")
+        self.unread = b""
+        self.n_repaired = 0  # bytes that were not UTF-8
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        parts = [self.unread]
+        n_bytes = len(self.unread)
+        while size < 0 or n_bytes < size:
+            chunk = self.stream.read(BLOCK_BYTES)
+            _decoding.stream = self
+            decoded = self.decoder.decode(chunk, final=not chunk).encode()
+            parts.append(decoded)
+            n_bytes += len(decoded)
+            if not chunk:
+                break
+        whole = b"".join(parts)
+        size = len(whole) if size < 0 else size
+        self.unread = whole[size:]
+        return whole[:size]

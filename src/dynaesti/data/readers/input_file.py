@@ -1,0 +1,55 @@
+"""A file to read rows from: on disk, or all that came through a pipe."""
+
+from __future__ import annotations
+
+import gzip
+import sys
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from dynaesti.errors import ResponseError
+
+STANDARD_INPUT = "-"
+HEAD_BYTES = 1 << 20  # by which a file's format, encoding and delimiter are judged
+GZIP_MAGIC = b"\x1f\x8b"
+
+
+@dataclass(frozen=True)
+class InputFile:
+    """A file that can be opened again and again; gzipped files are unpacked on the way."""
+
+    name: str  # its path, or "-"
+    content: bytes | None = None  # all bytes, where the file itself can be read only once
+
+    @property
+    def label(self) -> str:
+        """The file as messages call it."""
+        return "standard input" if self.name == STANDARD_INPUT else Path(self.name).name
+
+    @cached_property
+    def head(self) -> bytes:
+        """The first bytes."""
+        return bytes(self.open().read(HEAD_BYTES))
+
+    def open(self) -> Any:
+        """Open the file anew, as a stream of bytes (pyarrow's)."""
+        import pyarrow as pa
+
+        if self.content is not None:
+            return pa.BufferReader(self.content)
+        return pa.input_stream(self.name, compression="detect")
+
+
+def find_input(name: str) -> InputFile:
+    """The file of that path; standard input, pipes and devices are read at once."""
+    if name != STANDARD_INPUT and Path(name).is_file():
+        return InputFile(name)
+    if name != STANDARD_INPUT:
+        raw = Path(name).read_bytes()
+    elif sys.stdin is None:
+        raise ResponseError("standard input is closed; name a file")
+    else:
+        raw = sys.stdin.buffer.read()
+    return InputFile(name, gzip.decompress(raw) if raw.startswith(GZIP_MAGIC) else raw)

@@ -1,0 +1,79 @@
+"""JSON files to tables: one object a line, or one list of objects."""
+
+from __future__ import annotations
+
+import codecs
+import io
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import narwhals as nw
+
+from dynaesti.data.readers.input_file import InputFile
+from dynaesti.data.readers.table import Source, Table, from_rows
+from dynaesti.errors import ResponseError
+
+
+def read_json(file: InputFile, rows: int | None) -> Iterator[Table]:
+    """A JSON file in tables of at most `rows` rows; as one table if `rows` is None.
+
+    A list of objects is always one table. Lines that are no JSON are named in the table's `broken`.
+
+    Raises
+    ------
+    ResponseError
+        If a list is no valid JSON, or if there are no objects.
+    """
+    if file.head.lstrip().startswith(b"["):
+        yield _read_list(file)
+        return
+    objects: list[Any] = []
+    line_numbers: list[int] = []
+    broken: list[str] = []
+    start = 0
+    for number, line in enumerate(io.TextIOWrapper(file.open(), encoding="utf-8-sig"), 1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except json.JSONDecodeError:
+            broken.append(f"{file.label}, line {number}")
+            continue
+        objects.append(row)
+        line_numbers.append(number)
+        if len(objects) == rows:
+            yield _table_of_lines(objects, broken, file.label, start, line_numbers)
+            start += len(objects)
+            objects = []
+            line_numbers = []
+            broken = []
+    if objects or start == 0:
+        yield _table_of_lines(objects, broken, file.label, start, line_numbers)
+
+
+def _read_list(file: InputFile) -> Table:
+    text = codecs.decode(file.open().read(), "utf-8-sig")
+    try:
+        rows = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ResponseError(f"{file.label}: no valid JSON ({error})") from None
+    return Table(_frame(rows, file.label), None, (Source(file.label, len(rows)),))
+
+
+def _table_of_lines(
+    rows: list[Any], broken: list[str], label: str, start: int, line_numbers: list[int]
+) -> Table:
+    """A table of objects that stood in these lines; `start` is the file's row of the first."""
+    source = Source(label, len(rows), start, lambda row: line_numbers[row - start])
+    return Table(_frame(rows, label), None, (source,), (), tuple(broken))
+
+
+def _frame(rows: list[Any], label: str) -> nw.DataFrame[Any]:
+    """Objects as a frame of pyarrow."""
+    if not rows or not all(isinstance(row, dict) for row in rows):
+        raise ResponseError(
+            f"{label}: expected one JSON object a line, such as "
+            f'{{"id": "ada", "item": 3, "resp": 1, "date": 5}}'
+        )
+    return nw.from_native(from_rows(rows).to_arrow(), eager_only=True)
