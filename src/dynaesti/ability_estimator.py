@@ -23,7 +23,7 @@ from dynaesti.core import (
     whole_number,
 )
 from dynaesti.data import Labels, Responses
-from dynaesti.errors import ConvergenceWarning, HealthWarning, InputError
+from dynaesti.errors import ConvergenceWarning, HealthWarning, InputError, option
 from dynaesti.estimation import (
     Checkpoint,
     EMSchedule,
@@ -374,7 +374,8 @@ class DynAEsti:
             raise InputError(
                 "unit: it was stated when the shards were prepared"
                 if self.unit is not None
-                else "the shards have no times: fit one constant ability per person (bandwidth=inf)"
+                else "the shards have no times: fit one constant ability per person "
+                f"({option('bandwidth', np.inf)})"
             )
         executor = self.executor or ThreadExecutor(self.threads)
         models = self._models(shards.items, shards.models)
@@ -500,7 +501,7 @@ class DynAEsti:
             warnings.warn(
                 f"the fit did not come to rest within {self.iterations} steps (last change "
                 f"{made.trace[-1].change:.2g} standard "
-                "errors); raise iterations, or look at fit.history",
+                f"errors); raise {option('iterations')}, or look at fit.history",
                 ConvergenceWarning,
                 stacklevel=3,
             )

@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import Any
 
 from dynaesti import __version__
-from dynaesti.cli.messages import as_flags, complain, tell
+from dynaesti.cli.messages import complain, flag, tell
 
 VERBS = {
     "fit": "fit abilities and items to a file of answers, and write a report",
@@ -109,16 +109,16 @@ def _open_streams() -> None:
 
 
 def _run(args: argparse.Namespace) -> int:
-    from dynaesti.errors import DynaestiError, MissingExtraError, StorageError
+    from dynaesti.errors import DynaestiError, MissingExtraError, StorageError, spell_options
 
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), spell_options(flag):
         warnings.showwarning = _told
         try:
             return int(args.run(args) or FINE)
         except DynaestiError as error:
             if args.debug:
                 raise
-            complain(f"dynaesti {args.verb}: {as_flags(str(error))}")
+            complain(f"dynaesti {args.verb}: {error}")
             return NO_FILE if isinstance(error, StorageError | MissingExtraError) else BAD_DATA
         except OSError as error:
             if args.debug or isinstance(error, BrokenPipeError):

@@ -58,9 +58,9 @@ def run(args: argparse.Namespace) -> int:
     )
     wanted = list(STUDIES) if args.study == "all" else [args.study]
     if args.study == "all" and args.golf is None:
-        from dynaesti.studies import HOW_TO_GET
+        from dynaesti.studies import how_to_get_scorecards
 
-        tell([f"golf and palmer are left out: {HOW_TO_GET}"])
+        tell([f"golf and palmer are left out: {how_to_get_scorecards()}"])
         wanted = [name for name in wanted if name not in ("golf", "palmer")]
     found = []
     for name in wanted:

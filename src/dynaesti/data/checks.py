@@ -10,6 +10,7 @@ from scipy.sparse.csgraph import connected_components
 from dynaesti.data.item_direction import backward_items
 from dynaesti.data.labels import count_noun
 from dynaesti.data.responses import Responses
+from dynaesti.errors import option
 
 RARE = 10
 MANY = 0.02  # share of exact repeats that is no accident
@@ -107,7 +108,7 @@ def check_responses(responses: Responses) -> DataReport:
     if rare:
         words.append(
             f"{rare:,} categories have fewer than {RARE} answers (first: {example}); merge them "
-            f"with rare={RARE}."
+            f"with {option('rare', RARE)}."
         )
     if same.sum() > MANY * len(r) and r.columns.get("time", "") is not None:
         cautions.append(
@@ -115,7 +116,7 @@ def check_responses(responses: Responses) -> DataReport:
             f"time and response): each "
             "counts as one more proof of the same, so bands come out too narrow and slopes too "
             "steep. Count them once: "
-            "Responses.read(…).distinct(), on the command line --drop-duplicates."
+            f"{option('distinct', True, python='Responses.read(…).distinct()')}."
         )
     elif same.any():
         words.append(
@@ -132,7 +133,7 @@ def check_responses(responses: Responses) -> DataReport:
             f"{count_noun(backward.size, 'items')} of {r.items.size:,} {MEANT} (first: "
             f"{_label(r.items, backward[0])}): "
             "those who do well on the others do badly there. If that is meant, use "
-            "direction='free'; else recode them."
+            f"{option('direction', 'free')}; else recode them."
         )
     own = _at_their_own_times(r)
     if own > OWN_TIMES:

@@ -16,7 +16,7 @@ from dynaesti.core import Array, Bools
 from dynaesti.data.labels import display_label
 from dynaesti.data.read_log import ReadLog
 from dynaesti.data.readers.table import Table
-from dynaesti.errors import ResponseError
+from dynaesti.errors import ResponseError, option
 
 SYNONYMS = {
     "id": (
@@ -130,10 +130,12 @@ def find_column(
         for synonym in SYNONYMS[key]
         for name in get_close_matches(synonym, names[:MOST_NAMES], n=1, cutoff=0.7)
     ]
-    hint = f"; did you mean {key}={near[0]!r}?" if near else f"; name it: {key}='name'"
+    hint = (
+        f"; did you mean {option(key, near[0])}?" if near else f"; name it: {option(key, 'name')}"
+    )
     rest = (
-        ", or fit one constant ability per person (bandwidth=inf; when preparing shards "
-        "timeless=True)"
+        f", or fit one constant ability per person ({option('bandwidth', np.inf)}; when preparing "
+        f"shards {option('timeless', True)})"
         if key == "time"
         else ""
     )

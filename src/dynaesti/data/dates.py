@@ -16,7 +16,7 @@ from dynaesti.core import Array, Bools
 from dynaesti.data.columns import MISSING, as_text, floats, nulls, written_numbers
 from dynaesti.data.read_log import ReadLog
 from dynaesti.data.time_axis import TimeAxis, read_times
-from dynaesti.errors import InputError, ResponseError
+from dynaesti.errors import InputError, ResponseError, option
 
 DATE_FORMATS = ("%d.%m.%Y", "%Y/%m/%d", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y")
 CLOCK_FORMATS = ("", " %H:%M", " %H:%M:%S", " %H:%M:%S.%f", " %I:%M %p", " %I:%M:%S %p")
@@ -139,8 +139,7 @@ def _meant(raw: Array, name: str, clock: TimeOptions, found: ReadLog) -> npt.NDA
         if likely not in (None, clock.unit):
             raise ResponseError(
                 f"{name}: numbers such as {fine[0]:.0f} do not count {UNIX[clock.unit][1]} since "
-                f"1970; did you mean unit "
-                f"{likely!r}?"
+                f"1970; did you mean {option('unit', likely)}?"
             )
         return _from_epoch(raw, clock.unit, name, found)
     if clock.unit is not None or not fine.size:
@@ -158,8 +157,7 @@ def _meant(raw: Array, name: str, clock: TimeOptions, found: ReadLog) -> npt.NDA
         fine = raw[~found.bad]
         found.notes.append(
             f"{name}: numbers such as {fine[0]:.0f} were taken as Unix time in {UNIX[unit][1]}; "
-            f"unit= says otherwise "
-            "(on the command line --unit)"
+            f"if they are something else, state their unit"
         )
         return _from_epoch(raw, unit, name, found)
     for low, high, form, called in WRITTEN_AS_NUMBERS:
@@ -310,8 +308,7 @@ def _stamps_of_text(
         raise ResponseError(
             f"{name}: {with_zone:,} kinds of stamps have a time zone and "
             f"{len(known) - with_zone:,} lack one (first: "
-            f"{bare!r}); say what those mean by timezone='Europe/Zurich' (on the command line "
-            f"--timezone)"
+            f"{bare!r}); say what those mean by {option('timezone', 'Europe/Zurich')}"
         )
     if zone is not None and with_zone < len(known):
         found.notes.append(f"{name}: stamps without a zone were taken as {clock.timezone} time")
@@ -401,8 +398,7 @@ def _reader(
     ):
         raise ResponseError(
             f"{name}: dates such as {sample[0]!r} can be read as {top[0]!r} or {top[1]!r}; say "
-            f"which by time_format= "
-            "(on the command line --time-format)"
+            f"which by {option('time_format')}"
         )
     found.notes.append(f"{name}: dates were read as {top[0]!r}")
     found.time_format = top[0]

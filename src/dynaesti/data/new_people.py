@@ -10,7 +10,7 @@ import numpy as np
 
 from dynaesti.data.labels import Labels, count_noun, same_label, try_index_of
 from dynaesti.data.responses import Responses
-from dynaesti.errors import HealthWarning
+from dynaesti.errors import HealthWarning, option
 
 
 def warn_already_added(more: Responses) -> None:
@@ -18,7 +18,7 @@ def warn_already_added(more: Responses) -> None:
     warnings.warn(
         f"these {count_noun(len(more), 'answers')} of {count_noun(more.people.size, 'people')} "
         f"were added by an earlier update; nothing was "
-        "added (again=True adds them once more)",
+        f"added ({option('again', True)} adds them once more)",
         HealthWarning,
         stacklevel=4,
     )

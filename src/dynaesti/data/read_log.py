@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from dynaesti.core import Bools
 from dynaesti.data.readers.table import Table
-from dynaesti.errors import ResponseError
+from dynaesti.errors import ResponseError, option
 
 
 @dataclass
@@ -54,15 +54,15 @@ class ReadLog:
         if not self.complaints:
             return
         if not drop:
+            drop_rows = option("unreadable", "drop", python="Responses.read(…, unreadable='drop')")
             words = (
-                ", or say what words stand for: code={'never': 0} (--code never=0)"
+                f", or say what words stand for: {option('code', {'never': 0})}"
                 if self.wordy
                 else ""
             )
             raise ResponseError(
-                ". ".join(self.complaints) + ". Repair them, or leave these rows out by "
-                f"Responses.read(…, unreadable='drop') (on the command line "
-                f"--drop-unreadable){words}"
+                f"{'. '.join(self.complaints)}. Repair them, or leave these rows out by "
+                f"{drop_rows}{words}"
             )
         if self.bad.all():
             raise ResponseError(". ".join(self.complaints) + ". No row is left")

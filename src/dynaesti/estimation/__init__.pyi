@@ -22,10 +22,10 @@ from .likelihood_table import REACH as REACH
 from .likelihood_table import ability_grid as ability_grid
 from .likelihood_table import check_reach as check_reach
 from .likelihood_table import tabulate_items as tabulate_items
-from .new_items import NEW_ITEMS_HINT as NEW_ITEMS_HINT
 from .new_items import NewItemFit as NewItemFit
 from .new_items import extend_models as extend_models
 from .new_items import find_new_items as find_new_items
+from .new_items import new_items_hint as new_items_hint
 from .people import CheckpointArrays as CheckpointArrays
 from .people import EStepResult as EStepResult
 from .people import PeopleInMemory as PeopleInMemory

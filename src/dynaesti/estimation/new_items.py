@@ -17,7 +17,7 @@ import numpy as np
 
 from dynaesti.core import Ints
 from dynaesti.data import Labels, Responses, as_labels, try_index_of
-from dynaesti.errors import ConvergenceWarning, InputError, ResponseError
+from dynaesti.errors import ConvergenceWarning, InputError, ResponseError, option
 from dynaesti.estimation.coding import ResponseCoding
 from dynaesti.estimation.e_step import EP_TOLERANCE_FINAL, EStep
 from dynaesti.estimation.fitted import FittedModel
@@ -31,7 +31,6 @@ from dynaesti.estimation.standard_errors import (
 from dynaesti.estimation.start_values import unit_of
 from dynaesti.model import GaussianItem, ItemBank, ItemBlock, ItemPrior
 
-NEW_ITEMS_HINT = "; new_items=True lets new ones in"
 # of EM, and the largest step at rest, in standard errors
 ROUNDS = 100
 STILL = 0.01
@@ -46,6 +45,11 @@ def find_new_items(items: Labels, more: Responses) -> tuple[Labels, Ints]:
         return items, np.zeros(0, dtype=np.int64)
     labels = as_labels([*items.tolist(), *(more.items.tolist()[k] for k in strange)])
     return labels, np.unique(more.person[np.isin(more.item, strange)])
+
+
+def new_items_hint() -> str:
+    """End of a message that refuses unknown items: which option lets them in."""
+    return f"; {option('new_items', True)} lets new ones in"
 
 
 def extend_models(models: Labels | None, size: int) -> Labels | None:

@@ -51,7 +51,6 @@ from dynaesti.data import (
 from dynaesti.errors import HealthWarning, InputError
 from dynaesti.estimation import (
     EP_TOLERANCE_FINAL,
-    NEW_ITEMS_HINT,
     EStep,
     EStepPosterior,
     Grafts,
@@ -65,6 +64,7 @@ from dynaesti.estimation import (
     index_of_items,
     leave_one_out_abilities,
     max_abs_ability,
+    new_items_hint,
     person_weights,
     sample_bank,
     tabulate_items,
@@ -551,7 +551,7 @@ class Fit(FitParts, FitBase):
         return replace(grown, batches=(*self.batches, batch))
 
     def _updated(self, data: Responses) -> Fit:
-        more, people, items = self._read(data, remedy=NEW_ITEMS_HINT)
+        more, people, items = self._read(data, remedy=new_items_hint())
         moved = replace(
             more, items=self.responses.items, item=items[more.item], models=self.responses.models
         )

@@ -11,7 +11,7 @@ import numpy as np
 
 from dynaesti.core import Array, Ints, as_vector
 from dynaesti.data import Labels, Responses, as_list, count_noun, index_of, make_frame, parse_iso
-from dynaesti.errors import ResponseError
+from dynaesti.errors import ResponseError, option
 from dynaesti.estimation import (
     IterationRecord,
     ResponseCoding,
@@ -228,7 +228,7 @@ class FitBase(ABC):
                 f"{count_noun(lost.size, 'items')} of {len(labels):,} have no finite estimate "
                 f"(first: {labels[lost[0]]!r}): everybody "
                 "answered alike, or ability parts right from wrong without a flaw. They stand at "
-                "the bounds; priors='weak' gives "
+                f"the bounds; {option('priors', 'weak')} gives "
                 "them a value."
             )
         if self.bank.ability_scale.at_bound:
@@ -270,7 +270,7 @@ class FitBase(ABC):
         verdict = (
             "The fit came to rest"
             if self.converged
-            else "The fit did NOT come to rest (raise iterations)"
+            else f"The fit did NOT come to rest (raise {option('iterations')})"
         )
         return (
             f"{verdict} after {len(self.trace)} steps; log evidence {log_evidence:.2f}. Scale: "

@@ -46,10 +46,9 @@ from dynaesti.data import (
     try_index_of,
     warn_already_added,
 )
-from dynaesti.errors import DynaestiWarning, InputError, StorageError
+from dynaesti.errors import DynaestiWarning, InputError, StorageError, option
 from dynaesti.estimation import (
     EP_TOLERANCE_FINAL,
-    NEW_ITEMS_HINT,
     EStep,
     FittedModel,
     NewItemFit,
@@ -57,6 +56,7 @@ from dynaesti.estimation import (
     build_site_layout,
     extend_models,
     find_new_items,
+    new_items_hint,
 )
 from dynaesti.inference import check_level
 from dynaesti.model import BUILT_IN, CustomItemModel, ItemModel
@@ -337,7 +337,7 @@ class ShardedFit(FittedModel, FitBase):
     def _updated(
         self, more: Responses, distinct: bool, executor: Executor | None, listen: Listen | None
     ) -> ShardedFit:
-        index_of(self.item_labels, more.items.tolist(), "item", NEW_ITEMS_HINT)
+        index_of(self.item_labels, more.items.tolist(), "item", new_items_hint())
         if more.weight is not None and not self.shards.weighted:
             raise InputError(
                 "weight: the answers in the shards have no weights, so further ones cannot have any"
@@ -540,7 +540,7 @@ def open_sharded(
             raise StorageError(
                 f"{run.root}: its shards are told to be at {name}, elsewhere than the run itself; "
                 f"if you trust that, open "
-                "it with load(path, connect=True) (on the command line --connect)"
+                f"it with {option('connect', True, python='load(path, connect=True)')}"
             )
     for part in header["shards"]["parts"]:
         if part["file"].startswith(WITHIN):

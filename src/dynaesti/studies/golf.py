@@ -14,7 +14,7 @@ import numpy as np
 from dynaesti.ability_estimator import DynAEsti
 from dynaesti.core import Array, Ints
 from dynaesti.data import Responses, read_table
-from dynaesti.errors import InputError
+from dynaesti.errors import InputError, option
 from dynaesti.estimation import build_coding, count_responses, resolve_item_models
 from dynaesti.model import BUILT_IN, PivotPartialCredit
 from dynaesti.results import Fit
@@ -24,13 +24,16 @@ IDENTITY = BUILT_IN["identity"]
 MORE_THAN = 100  # stroke counts seen no more often than this join their neighbour
 LEGENDS = ("Arnold Palmer", "Jack Nicklaus", "Tiger Woods")
 DRAWS = 2000
-HOW_TO_GET = (
-    "the scorecards are not ours to ship. They are in the repository of the paper's authors "
-    "(golf_data.json of "
-    "chausies/DynAEstiAndCurvFiFE on GitHub); make a table of them with the columns person, hole, "
-    "year, response (strokes) and "
-    "par, one row a hole played, save it as CSV or Parquet, and name it by --golf FILE"
-)
+
+
+def how_to_get_scorecards() -> str:
+    """Where the scorecards are, and which table to make of them."""
+    return (
+        "the scorecards are not ours to ship. They are in the repository of the paper's authors "
+        "(golf_data.json of chausies/DynAEstiAndCurvFiFE on GitHub); make a table of them with the "
+        "columns person, hole, year, response (strokes) and par, one row a hole played, save it "
+        f"as CSV or Parquet, and name it by {option('golf', 'FILE')}"
+    )
 
 
 def read_golf(path: Path | None) -> tuple[Responses, PivotPartialCredit]:
@@ -38,15 +41,17 @@ def read_golf(path: Path | None) -> tuple[Responses, PivotPartialCredit]:
     par.
     """
     if path is None:
-        raise InputError(f"golf: no file is given; {HOW_TO_GET}")
+        raise InputError(f"golf: no file is given; {how_to_get_scorecards()}")
     if not path.exists():
-        raise InputError(f"golf: {path} does not exist; {HOW_TO_GET}")
+        raise InputError(f"golf: {path} does not exist; {how_to_get_scorecards()}")
     frame = read_table(path).frame
     missing = [
         name for name in ("person", "hole", "year", "response", "par") if name not in frame.columns
     ]
     if missing:
-        raise InputError(f"golf: {path} lacks the columns {', '.join(missing)}; {HOW_TO_GET}")
+        raise InputError(
+            f"golf: {path} lacks the columns {', '.join(missing)}; {how_to_get_scorecards()}"
+        )
     responses = Responses.read(
         frame.select(["person", "hole", "year", "response"]).to_native(),
         id="person",

@@ -18,7 +18,7 @@ from typing import ClassVar
 import numpy as np
 
 from dynaesti.core import Array, Bools
-from dynaesti.errors import InputError
+from dynaesti.errors import InputError, option
 
 STEP = 1e-5  # of central differences
 
@@ -254,8 +254,7 @@ def unconstrain_line(table: Mapping[str, Array], signed: bool) -> list[Array]:
     if not signed and np.any(a <= 0):
         raise InputError(
             f"item parameters: {int(np.sum(a <= 0))} slopes a are not positive; use "
-            f"direction='free' for items that "
-            "run backwards"
+            f"{option('direction', 'free')} for items that run backwards"
         )
     return [a, np.where(np.isnan(intercept), -a * b, intercept)] if signed else [np.log(a), b]
 
