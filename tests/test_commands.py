@@ -73,7 +73,7 @@ def test_fit_writes_everything_and_tells_in_words(run, answers, tmp_path, capsys
     assert code == 0
     for part in (
         "750 answers of 30 people to 8 items (2PL)",
-        "came to rest",
+        "converged after",
         "variance 1",
         "time scale",
         "nowing when",
@@ -293,7 +293,7 @@ def test_an_interrupted_fit_says_how_to_go_on(tmp_path):
     words = [
         sys.executable,
         "-c",
-        "from dynaesti.cli import fit; import sys; fit.EVERY = 0.0; "
+        "from dynaesti.cli import fit; import sys; fit.CHECKPOINT_SECONDS = 0.0; "
         "from dynaesti.cli.dispatch import main; sys.exit(main(sys.argv[1:]))",
         "fit",
         str(tmp_path / "a.csv"),

@@ -1,5 +1,4 @@
-"""The command line: `main` finds the verb, each verb is a small file that says its options and does
-one thing.
+"""The command line: `main` finds the verb, and each verb is a small file with its options.
 
 Its public surface is listed in `__init__.pyi`, and loaded when first used; nothing else is imported
 from outside this folder.

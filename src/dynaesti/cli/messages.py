@@ -1,7 +1,6 @@
-"""Words on the terminal.
+"""What the command line prints: notes, results and errors.
 
-Notes, results and errors, in the command line's own language, and without anything that a terminal
-would obey.
+Options are named by their flags, and control characters are escaped.
 """
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from dynaesti.errors import NO_VALUE
 
@@ -79,10 +78,10 @@ def _word(text: str) -> str:
     return shlex.quote(text if text.isprintable() else repr(text)[1:-1])
 
 
-def harmless(text: str) -> str:
-    """Text without control characters.
+def printable(text: str) -> str:
+    """Text with its control characters escaped, line ends excepted.
 
-    A name in a file must not set the title or the colours of whoever looks at it.
+    A name in a file must not set the title or the colours of a terminal.
     """
     return (
         text
@@ -91,19 +90,19 @@ def harmless(text: str) -> str:
     )
 
 
-def complain(text: str) -> None:
-    """An error or a hint, on standard error."""
+def print_error(text: str) -> None:
+    """Print an error or a hint to standard error."""
     if sys.stderr is not None:
-        print(harmless(text), file=sys.stderr)
+        print(printable(text), file=sys.stderr)
 
 
-def tell(notes: Iterable[str]) -> None:
-    """What was decided, on standard error."""
+def print_notes(*notes: str) -> None:
+    """Print what was decided, a line each, to standard error."""
     for note in notes:
-        complain(f"note: {note}")
+        print_error(f"note: {note}")
 
 
-def say(text: str, args: argparse.Namespace) -> None:
-    """Words for people; machines get theirs as JSON."""
+def print_text(text: str, args: argparse.Namespace) -> None:
+    """Print a text for people; with --json, which is for machines, print nothing."""
     if not args.json:
-        print(harmless(text))
+        print(printable(text))

@@ -44,7 +44,7 @@ def run(options: Options) -> Study:
         _both_ways(responses, model, palmer, seed, options, starts, kernel)[0]
         for seed in range(runs)
     ]
-    options.say(f"palmer alone: log ratios {', '.join(f'{x:.2f}' for x in alone)}")
+    options.print_progress(f"palmer alone: log ratios {', '.join(f'{x:.2f}' for x in alone)}")
     everyone = np.array(
         [
             _both_ways(responses, model, long, 100 + seed, options, starts)

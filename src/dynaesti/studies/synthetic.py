@@ -102,7 +102,7 @@ def run(options: Options) -> Study:
                 recovery(replace(fit, options={**fit.options, "scale": scale}), truth)
             )
         rows["known items"].append(recovery(_known_items(truth, options), truth))
-        options.say(
+        options.print_progress(
             f"synthetic, seed {seed}: ability {rows['items'][-1]['ability']:.4f}, {spent[-1]:.1f} "
             f"CPU s"
         )
@@ -191,7 +191,9 @@ def run_static(options: Options) -> Study:
         fit = DynAEsti("3PL", bandwidth=np.inf, threads=options.threads).fit(matrices(truth))
         found.append(recovery(fit, truth))
         known.append(recovery(_known_items(truth, options, static=True), truth))
-        options.say(f"static, seed {seed}: {found[-1]['irf']:.4f} / {found[-1]['ability']:.4f}")
+        options.print_progress(
+            f"static, seed {seed}: {found[-1]['irf']:.4f} / {found[-1]['ability']:.4f}"
+        )
     ours, limit = (
         {key: float(np.mean([r[key] for r in part])) for key in ("irf", "ability", "70 %", "95 %")}
         for part in (found, known)
@@ -311,7 +313,7 @@ def _variants(truth: Synthetic, fit: Fit, options: Options) -> tuple[str, dict[s
         clock = Stopwatch()
         names.append(variant.name)
         found.append({**_fit_variant(variant, truth, options), "CPU s": clock.spent()})
-        options.say(f"{variant.name}: ability {found[-1]['ability']:.4f}")
+        options.print_progress(f"{variant.name}: ability {found[-1]['ability']:.4f}")
     last = (
         ("+ EM until it rests, extrapolated (ours, scale of abilities)", "abilities"),
         ("+ scale of items (ours)", "items"),
