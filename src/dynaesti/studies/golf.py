@@ -179,7 +179,7 @@ def _highest_rows(best: dict[str, list[Any]], woods: float, any_woods: float) ->
             (player, year) == ("Tiger Woods", 1997),
         ),
         Row("Pr[Woods 1997 is the highest tournament ever]", "claimed", f"{woods:.2f}"),
-        Row("Pr[Woods is the player with the highest peak]", "not told", f"{any_woods:.2f}"),
+        Row("Pr[Woods is the player with the highest peak]", "not reported", f"{any_woods:.2f}"),
     ]
 
 
@@ -257,7 +257,7 @@ class _Players:
         )
 
     def highest(self) -> tuple[tuple[str, dict[str, list[Any]]], dict[tuple[str, float], float]]:
-        """A table of the highest peaks by mean, and each tournament's probability to be the highest.
+        """A table of the highest peaks, and how probably each tournament is the highest ever.
 
         The probabilities are shares of joint draws of the best players' curves, by the player's
         name and the year.

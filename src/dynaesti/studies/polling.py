@@ -109,21 +109,21 @@ def _accuracy_rows(found: _OverSeeds, judged: bool) -> list[Row]:
     return [
         Row(
             "RMISE of the curve, mean over seeds",
-            "not told",
+            "not reported",
             f"{found.rmise:.4f}",
             "≤ 0.096",
             found.rmise <= 0.096 if judged else None,
         ),
         Row(
             "cover of the 70 % band",
-            "not told",
+            "not reported",
             f"{found.cover70:.3f}",
             "0.68 to 0.76",
             0.68 <= found.cover70 <= 0.76 if judged else None,
         ),
         Row(
             "cover of the 95 % band",
-            "not told",
+            "not reported",
             f"{found.cover95:.3f}",
             "0.935 to 0.975",
             0.935 <= found.cover95 <= 0.975 if judged else None,
@@ -150,7 +150,7 @@ def _cost_rows(found: _OverSeeds, gaussian_sweeps: int, vote_sweeps: int) -> lis
         Row("sweeps here (median prior)", "about 15", str(vote_sweeps)),
         Row(
             "CPU of a fit, bandwidths averaged over",
-            "not told",
+            "not reported",
             f"{1e3 * found.cpu:.0f} ms",
             "≤ 15 ms",
         ),
