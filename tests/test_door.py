@@ -109,7 +109,7 @@ def test_a_messy_file_is_refused_by_line_or_read_with_every_decision_told(tmp_pa
         "'banana' in messy.csv, line 6",
         "id (column 'student_id'): 1 of 9 rows have none",
         "'never' in messy.csv, line 8",
-        "--drop-unreadable",
+        "unreadable='drop'",
     ):
         assert part in words
     found = read(path, unreadable="drop")

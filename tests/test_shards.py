@@ -467,7 +467,7 @@ def test_shards_on_the_command_line(tmp_path, capsys):
     ):
         assert main([*command, "--json"]) == 0, command
     assert main(["evaluate", shards, "--json"]) == 0
-    assert "shard 1 of 3 stands for all" in capsys.readouterr().err
+    assert "only shard 1 of 3 is read" in capsys.readouterr().err
     assert main(["validate", shards]) in (0, 1)
     assert main(["ability", run, "--id", "nobody"]) == 3
     assert "there are 80 people in 3 shards" in capsys.readouterr().err

@@ -23,7 +23,7 @@ from dynaesti.core import (
     whole_number,
 )
 from dynaesti.data import Labels, Responses
-from dynaesti.errors import ConvergenceWarning, HealthWarning, InputError
+from dynaesti.errors import ConvergenceWarning, HealthWarning, InputError, option
 from dynaesti.estimation import (
     EMSchedule,
     EMSettings,
@@ -325,7 +325,8 @@ class DynAEsti:
                 raise InputError("unit: it was stated when the shards were prepared")
             if not (self.kernel.static or shards.columns.get("time")):
                 raise InputError(
-                    "the shards have no times: fit one constant ability per person (bandwidth=inf)"
+                    "the shards have no times: fit one constant ability per person "
+                    f"({option('bandwidth', np.inf)})"
                 )
             executor = self.executor or ThreadExecutor(self.threads)
             source = ResponsesInShards(shards, run, self.clock, executor, self._reporter, earlier)
@@ -413,7 +414,7 @@ class DynAEsti:
             warnings.warn(
                 f"the fit did not converge within {self.iterations} iterations (last change "
                 f"{made.trace[-1].change:.2g} standard "
-                "errors); raise iterations, or look at fit.history",
+                f"errors); raise {option('iterations')}, or look at fit.history",
                 ConvergenceWarning,
                 stacklevel=3,
             )

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import argparse
 
-from dynaesti.cli.inputs import asked_labels, asked_times, open_any
-from dynaesti.cli.messages import say
+from dynaesti.cli.inputs import open_any, requested_labels, requested_times
+from dynaesti.cli.messages import print_text
 from dynaesti.cli.options import out_option, run_option, when_options
 from dynaesti.cli.output import show
 
-EXAMPLE = "  dynaesti ability run --id ada --id bob --at 2024-05-01 2024-06-01\n  dynaesti ability run --now --out now.csv"
+EXAMPLE = (
+    "  dynaesti ability run --id ada --id bob --at 2024-05-01 2024-06-01\n"
+    "  dynaesti ability run --now --out now.csv"
+)
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -23,19 +26,19 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print or write the table."""
+    """Print or write the table of abilities."""
     from dynaesti.results import Fit
 
     fit = open_any(args.fit, args.connect)
-    ids = asked_labels(fit.ids, args.id) if isinstance(fit, Fit) else args.id
+    ids = requested_labels(fit.ids, args.id) if isinstance(fit, Fit) else args.id
     if ids is None and not isinstance(fit, Fit):
-        folder = fit.write_abilities(asked_times(fit, args), level=args.level)
-        say(
+        folder = fit.write_abilities(requested_times(fit, args), level=args.level)
+        print_text(
             f"Everyone's abilities are in {folder}/, a file for each shard. --id asks for single "
             f"people.",
             args,
         )
         return 0
-    frame = fit.ability(asked_times(fit, args), ids, level=args.level)
+    frame = fit.ability(requested_times(fit, args), ids, level=args.level)
     show(frame, args, scale=fit.scale.name, level=args.level)
     return 0

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dynaesti.cli.inputs import is_number, parsed_times
-from dynaesti.cli.messages import tell
+from dynaesti.cli.inputs import MOST_TIMES, is_number, parsed_times
+from dynaesti.cli.messages import print_notes
 from dynaesti.cli.options import out_option
 from dynaesti.cli.output import show
+
+if TYPE_CHECKING:
+    from dynaesti.core import Array
+    from dynaesti.data import Labels, ReadLog, Table, TimeAxis
+    from dynaesti.results import Curve
 
 EXAMPLE = (
     "  dynaesti curve polls.csv --time day --successes yes --trials n --grid 100 --figure polls.png"
 )
+
+
+SEEN = ("votes", "successes", "counts", "values", "trials", "exposure", "sd")
+OWNERS = {"trials": "successes", "exposure": "counts", "sd": "values"}
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -23,29 +32,11 @@ def options(parser: argparse.ArgumentParser) -> None:
         metavar="DATA",
         help="CSV, TSV, JSON lines or Parquet; - for standard input",
     )
-    group = parser.add_argument_group("what was seen, at each time")
-    group.add_argument("--time", metavar="COLUMN", help="column of the times (default: guessed)")
-    kinds = group.add_mutually_exclusive_group(required=True)
-    kinds.add_argument("--votes", metavar="COLUMN", help="0 or 1")
-    kinds.add_argument("--successes", metavar="COLUMN", help="successes out of --trials")
-    kinds.add_argument(
-        "--counts", metavar="COLUMN", help="counts, out of --exposure where it varies"
-    )
-    kinds.add_argument(
-        "--values", metavar="COLUMN", help="measurements with a standard deviation --sd"
-    )
-    group.add_argument("--trials", metavar="COLUMN", help="trials behind the successes")
-    group.add_argument(
-        "--exposure", metavar="COLUMN", help="exposure behind the counts (default: 1)"
-    )
-    group.add_argument(
-        "--sd", metavar="COLUMN", help="standard deviation of each value, a column or a number"
-    )
-    group.add_argument("--group", metavar="COLUMN", help="a curve for each group")
+    _observation_options(parser)
     parser.add_argument(
         "--bandwidth", type=float, help="fix the time scale (default: averaged over)"
     )
-    parser.add_argument("--at", nargs="+", metavar="TIME", help="times to tell the curve at")
+    parser.add_argument("--at", nargs="+", metavar="TIME", help="times of the table's rows")
     parser.add_argument(
         "--grid",
         type=int,
@@ -69,55 +60,48 @@ def options(parser: argparse.ArgumentParser) -> None:
     out_option(parser)
 
 
+def _observation_options(parser: argparse.ArgumentParser) -> None:
+    """Options that name the columns, and with them the family of the emissions."""
+    group = parser.add_argument_group("what was seen, at each time")
+    group.add_argument("--time", metavar="COLUMN", help="column of the times (default: guessed)")
+    kinds = group.add_mutually_exclusive_group(required=True)
+    kinds.add_argument("--votes", metavar="COLUMN", help="0 or 1")
+    kinds.add_argument("--successes", metavar="COLUMN", help="successes out of --trials")
+    kinds.add_argument(
+        "--counts", metavar="COLUMN", help="counts, out of --exposure where it varies"
+    )
+    kinds.add_argument(
+        "--values", metavar="COLUMN", help="measurements with a standard deviation --sd"
+    )
+    group.add_argument("--trials", metavar="COLUMN", help="trials behind the successes")
+    group.add_argument(
+        "--exposure", metavar="COLUMN", help="exposure behind the counts (default: 1)"
+    )
+    group.add_argument(
+        "--sd", metavar="COLUMN", help="standard deviation of each value, a column or a number"
+    )
+    group.add_argument("--group", metavar="COLUMN", help="a curve for each group")
+
+
 def run(args: argparse.Namespace) -> int:
-    """Read, fit, tell, draw."""
+    """Fit one curve, or one for each group; print or write the table, draw the figure."""
     import numpy as np
 
     from dynaesti.core import check_size, whole_number
     from dynaesti.curve_estimator import CurvFiFE
-    from dynaesti.data import ReadLog, TimeOptions, find_column, read_table
-    from dynaesti.data import parse_labels as labels
-    from dynaesti.data import parse_times as times
-    from dynaesti.errors import InputError
 
     _check(args)
-    table = read_table(args.data)
-    if not len(table.frame):
-        raise InputError("the table has no rows")
-    found = ReadLog(table, np.zeros(len(table.frame), dtype=bool))
-    column = str(find_column(table, "time", args.time, found.notes))
-    seen = {
-        key: _column(table, found, key, getattr(args, key))
-        for key in SEEN
-        if getattr(args, key) is not None and not (key == "sd" and is_number(args.sd))
-    }
-    group = None
-    if args.group is not None:
-        name = str(find_column(table, "group", args.group, []))
-        group = labels(table.frame[name], f"group (column {name!r})", found)
-    axis, offsets = times(
-        table.frame[column],
-        f"time (column {column!r})",
-        TimeOptions(None, args.timezone, args.time_format),
-        found,
-    )
-    found.raise_or_drop(args.drop_unreadable)
-    tell(found.notes)
-    keep = np.flatnonzero(~found.bad)
-    emissions = _emissions(args, {key: values[keep] for key, values in seen.items()}, keep.size)
-    when = axis.restore(offsets[keep])
+    data = _read(args)
     model = CurvFiFE() if args.bandwidth is None else CurvFiFE(bandwidth=args.bandwidth)
-    check_size(args.grid, "--grid", 1e7)
-    grid = np.linspace(
-        offsets[keep].min(), offsets[keep].max(), whole_number(args.grid, "--grid", 1)
-    )
-    at: Any = axis.restore(grid)
-    if args.at is not None:
-        at = parsed_times(args.at)
-    if group is not None:
-        show(model.fit_many(group[keep], when, emissions).to_frame(at, args.level), args)
+    check_size(args.grid, "--grid", MOST_TIMES)
+    grid = np.linspace(data.offsets.min(), data.offsets.max(), whole_number(args.grid, "--grid", 1))
+    at = data.axis.restore(grid) if args.at is None else parsed_times(args.at)
+    times = data.axis.restore(data.offsets)
+    if data.group is not None:
+        curves = model.fit_many(data.group, times, data.emissions)
+        show(curves.to_frame(at, args.level), args)
         return 0
-    curve = model.fit(when, emissions)
+    curve = model.fit(times, data.emissions)
     show(
         curve.to_frame(at, args.level),
         args,
@@ -125,22 +109,75 @@ def run(args: argparse.Namespace) -> int:
         converged=curve.converged,
     )
     if args.figure is not None:
-        import matplotlib as mpl
-
-        mpl.use("Agg")
-        try:
-            curve.plot(level=args.level).figure.savefig(args.figure, dpi=150)
-        except ValueError as error:
-            raise InputError(f"--figure: {error}") from None
+        _draw(curve, args)
     return 0
 
 
-SEEN = ("votes", "successes", "counts", "values", "trials", "exposure", "sd")
-OWNERS = {"trials": "successes", "exposure": "counts", "sd": "values"}
+class _Observations(NamedTuple):
+    """The rows of a table that can be used."""
+
+    axis: TimeAxis
+    offsets: Array  # (n_rows,) on the axis
+    emissions: Any  # n_rows of them
+    group: Labels | None  # (n_rows,) of --group
+
+
+def _read(args: argparse.Namespace) -> _Observations:
+    """Read the columns that the options name, and print what was decided about them."""
+    import numpy as np
+
+    from dynaesti.data import (
+        ReadLog,
+        TimeOptions,
+        find_column,
+        parse_labels,
+        parse_times,
+        read_table,
+    )
+    from dynaesti.errors import InputError
+
+    table = read_table(args.data)
+    if not len(table.frame):
+        raise InputError("the table has no rows")
+    log = ReadLog(table, np.zeros(len(table.frame), dtype=bool))
+    time = str(find_column(table, "time", args.time, log.notes))
+    seen = {
+        key: _column(table, log, key, getattr(args, key))
+        for key in SEEN
+        if getattr(args, key) is not None and not (key == "sd" and is_number(args.sd))
+    }
+    group = None
+    if args.group is not None:
+        name = str(find_column(table, "group", args.group, []))
+        group = parse_labels(table.frame[name], f"group (column {name!r})", log)
+    axis, offsets = parse_times(
+        table.frame[time],
+        f"time (column {time!r})",
+        TimeOptions(None, args.timezone, args.time_format),
+        log,
+    )
+    log.raise_or_drop(args.drop_unreadable)
+    print_notes(*log.notes)
+    keep = np.flatnonzero(~log.bad)
+    emissions = _emissions(args, {key: values[keep] for key, values in seen.items()}, keep.size)
+    return _Observations(axis, offsets[keep], emissions, None if group is None else group[keep])
+
+
+def _draw(curve: Curve, args: argparse.Namespace) -> None:
+    """Draw a curve into the file of --figure."""
+    import matplotlib as mpl
+
+    from dynaesti.errors import InputError
+
+    mpl.use("Agg")
+    try:
+        curve.plot(level=args.level).figure.savefig(args.figure, dpi=150)
+    except ValueError as error:
+        raise InputError(f"--figure: {error}") from None
 
 
 def _check(args: argparse.Namespace) -> None:
-    """Options that belong together."""
+    """Refuse options that lack the ones they belong to."""
     from dynaesti.errors import InputError
 
     for name, owner in OWNERS.items():
@@ -154,21 +191,20 @@ def _check(args: argparse.Namespace) -> None:
         raise InputError("--figure: draws one curve; leave out --group, or draw from the table")
 
 
-def _column(table: Any, found: Any, key: str, given: str) -> Any:
-    """A column of numbers; rows without one are rejected."""
+def _column(table: Table, log: ReadLog, key: str, given: str) -> Array:
+    """A column of numbers, 0 in unusable rows; rows without a number go to the log."""
     import numpy as np
 
-    from dynaesti.data import find_column
-    from dynaesti.data import parse_numbers as numbers
+    from dynaesti.data import find_column, parse_numbers
 
     name = str(find_column(table, key, given, []))
-    values, missing = numbers(table.frame[name], f"{key} (column {name!r})", found)
-    found.reject(missing, f"{key} (column {name!r})", "have none")
-    return np.where(found.bad, 0.0, values)
+    values, missing = parse_numbers(table.frame[name], f"{key} (column {name!r})", log)
+    log.reject(missing, f"{key} (column {name!r})", "have none")
+    return np.where(log.bad, 0.0, values)
 
 
-def _emissions(args: argparse.Namespace, seen: dict[str, Any], size: int) -> Any:
-    """The family that the options name."""
+def _emissions(args: argparse.Namespace, seen: dict[str, Array], size: int) -> Any:
+    """Emissions of the family that the options name."""
     import numpy as np
 
     from dynaesti.model import Bernoulli, Binomial, Gaussian, Poisson

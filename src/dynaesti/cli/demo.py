@@ -1,7 +1,4 @@
-"""The whole job on simulated data.
-
-A class over a term is drawn, fitted, and reported on one page.
-"""
+"""Simulate a class over a term, fit it, and write the report: everything in one command."""
 
 from __future__ import annotations
 
@@ -22,10 +19,10 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Draw, fit, write, tell."""
+    """Draw the answers, fit them, write the run."""
     from dynaesti.ability_estimator import DynAEsti
     from dynaesti.cli.demo_data import term
-    from dynaesti.cli.fit import finish
+    from dynaesti.cli.fit import fit_and_write
     from dynaesti.cli.output import write_frame
     from dynaesti.data import Responses, make_frame
 
@@ -37,12 +34,14 @@ def run(args: argparse.Namespace) -> int:
         f"fitted.",
         file=sys.stderr,
     )
-    args.no_static = args.no_report = False
+    args.no_static = False
+    args.no_report = False
     chosen = DynAEsti("2PL", progress=True)
-    return finish(
+    fit_and_write(
         chosen,
         Responses.read(str(folder / "answers.csv")),
         folder,
         args,
         title="A class over a term (simulated)",
     )
+    return 0

@@ -1,6 +1,4 @@
-"""The demonstration: a class over a term, with dates, topics and people who learn, pause or
-struggle.
-"""
+"""Data of the demonstration: a class over a term, whose students learn, pause or fall behind."""
 
 from typing import Any
 
@@ -53,12 +51,11 @@ WEEKS = 16
 
 
 def term(students: int = 120, seed: Any = 7) -> dict[str, Any]:
-    """A class over a term as a learning platform would log it.
-
-    Student, problem, correct, timestamp.
+    """Draw a class over a term as a learning platform would log it.
 
     Most students learn, some stand still, a few fall behind after the holidays; work comes in
-    evening sessions, some weeks are missed.
+    evening sessions, some weeks are missed. The columns are student, problem, correct and
+    timestamp.
     """
     rng = as_rng(seed)
     n = whole_number(students, "students", 1)
@@ -83,8 +80,8 @@ def term(students: int = 120, seed: Any = 7) -> dict[str, Any]:
         for week in np.flatnonzero(rng.uniform(size=WEEKS) < eager):
             day = 7 * week + rng.integers(0, 7)
             clock = day + rng.normal(17.5, 2.0) / 24
-            for place in range(rng.integers(3, 9)):
-                when = clock + place * rng.uniform(1.5, 4.0) / 1440
+            for position in range(rng.integers(3, 9)):
+                when = clock + position * rng.uniform(1.5, 4.0) / 1440
                 q = rng.integers(len(problems))
                 theta = np.interp(when, days, ability[k])
                 rows["student"].append(names[k])

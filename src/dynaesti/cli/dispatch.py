@@ -14,16 +14,16 @@ from importlib import import_module
 from typing import Any
 
 from dynaesti import __version__
-from dynaesti.cli.messages import as_flags, complain, tell
+from dynaesti.cli.messages import flag, print_error, print_notes
 
 VERBS = {
     "fit": "fit abilities and items to a file of answers, and write a report",
     "prepare": "sort and split answers that memory cannot hold into shards",
-    "validate": "look at a file of answers before fitting",
+    "validate": "check a file of answers before fitting",
     "report": "write the report of a fit as one HTML page",
     "items": "the item table of a fit",
     "ability": "abilities of people at times",
-    "predict": "chances of answers, given or not yet given",
+    "predict": "probabilities of answers, given or not yet given",
     "score": "abilities of further people with the items frozen",
     "update": "more answers of known or new people; items stay",
     "evaluate": "held-out scores against baselines",
@@ -32,16 +32,15 @@ VERBS = {
     "reproduce": "the paper's studies, beside the paper's numbers",
     "demo": "simulate a class over a term, fit it, write the report",
 }
-FINE = 0
-LOOK = 1
-USAGE = 2
+# exit codes; argparse has 2, and `validate` 1
+DONE = 0
 BAD_DATA = 3
 NO_FILE = 4
 FAULT = 5
-STOPPED = 130
+INTERRUPTED = 130
 EXIT_CODES = """exit codes:
   0    done
-  1    validate: usable, but something deserves a look
+  1    validate: usable, but something needs attention
   2    a wrong command line
   3    data or options that cannot be used
   4    a file that cannot be read or written, or a package that is missing
@@ -50,7 +49,10 @@ EXIT_CODES = """exit codes:
 
 
 def parser(wanted: str | None = None) -> argparse.ArgumentParser:
-    """The parser; with a verb's name only that one gets its options, which keeps `--help` quick."""
+    """The parser of the command line.
+
+    With a verb's name only that verb gets its options, so that nothing else is imported.
+    """
     top = argparse.ArgumentParser(
         prog="dynaesti",
         description="Abilities that change over time, from who answered what, when and how.",
@@ -88,17 +90,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _run(args)
     except KeyboardInterrupt:
         hint = getattr(args, "after_interrupt", None)
-        complain(f"\ninterrupted{f': {hint()}' if hint else ''}")
-        return STOPPED
+        print_error(f"\ninterrupted{f': {hint()}' if hint else ''}")
+        return INTERRUPTED
     except BrokenPipeError:  # whoever read our output has had enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return FINE
+        return DONE
 
 
 def _open_streams() -> None:
-    """Streams that take every character, escaped where their encoding lacks it.
+    """Let standard output and error take every character, escaped where their encoding lacks it.
 
-    One that was closed leads nowhere.
+    A stream that was closed becomes the null device.
     """
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
@@ -109,26 +111,27 @@ def _open_streams() -> None:
 
 
 def _run(args: argparse.Namespace) -> int:
-    from dynaesti.errors import DynaestiError, MissingExtraError, StorageError
+    """Run a verb; print its errors and return the exit code."""
+    from dynaesti.errors import DynaestiError, MissingExtraError, StorageError, spell_options
 
-    with warnings.catch_warnings():
-        warnings.showwarning = _told
+    with warnings.catch_warnings(), spell_options(flag):
+        warnings.showwarning = _print_warning
         try:
-            return int(args.run(args) or FINE)
+            return int(args.run(args) or DONE)
         except DynaestiError as error:
             if args.debug:
                 raise
-            complain(f"dynaesti {args.verb}: {as_flags(str(error))}")
+            print_error(f"dynaesti {args.verb}: {error}")
             return NO_FILE if isinstance(error, StorageError | MissingExtraError) else BAD_DATA
         except OSError as error:
             if args.debug or isinstance(error, BrokenPipeError):
                 raise
-            complain(f"dynaesti {args.verb}: {error.filename or ''}: {error.strerror or error}")
+            print_error(f"dynaesti {args.verb}: {error.filename or ''}: {error.strerror or error}")
             return NO_FILE
         except MemoryError as error:
             if args.debug:
                 raise
-            complain(
+            print_error(
                 f"dynaesti {args.verb}: not enough memory ({str(error) or 'none is left'}). "
                 f"Nothing that was written before is lost. "
                 "Ask for fewer times or people at once, or split the data into shards: `dynaesti "
@@ -138,7 +141,7 @@ def _run(args: argparse.Namespace) -> int:
         except Exception as error:
             if args.debug:
                 raise
-            complain(
+            print_error(
                 f"dynaesti {args.verb}: a fault of the program itself ({type(error).__name__}: "
                 f"{error}); --debug shows where. Nothing "
                 "that was written before is lost; please tell the developers"
@@ -146,16 +149,15 @@ def _run(args: argparse.Namespace) -> int:
             return FAULT
 
 
-def _told(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
-    """Our own warnings as notes, each once; those of libraries are for `--debug`."""
+def _print_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+    """Print our own warnings as notes, each once; those of libraries only with --debug."""
     from dynaesti.errors import DynaestiWarning, HealthWarning
 
-    ours = issubclass(category, DynaestiWarning) and not issubclass(
-        category, HealthWarning
-    )  # health is told with the results
-    if (ours and str(message) not in _said) or "--debug" in sys.argv:
-        _said.add(str(message))
-        tell([str(message)])
+    # a HealthWarning repeats what the results say
+    ours = issubclass(category, DynaestiWarning) and not issubclass(category, HealthWarning)
+    if (ours and str(message) not in _printed_warnings) or "--debug" in sys.argv:
+        _printed_warnings.add(str(message))
+        print_notes(str(message))
 
 
-_said: set[str] = set()
+_printed_warnings: set[str] = set()

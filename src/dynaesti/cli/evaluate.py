@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import argparse
 
-from dynaesti.cli.inputs import estimator, named_model, read_responses
+from dynaesti.cli.inputs import estimator, read_responses, with_model
 from dynaesti.cli.options import data_options, model_options, out_option
 from dynaesti.cli.output import show
 
-EXAMPLE = "  dynaesti evaluate answers.csv --split last --share 0.15\n  dynaesti evaluate answers.csv --split rolling --folds 4"
+EXAMPLE = (
+    "  dynaesti evaluate answers.csv --split last --share 0.15\n"
+    "  dynaesti evaluate answers.csv --split rolling --folds 4"
+)
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -32,11 +35,11 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Split, fit, score."""
+    """Split the answers, fit one part, score the other."""
     from dynaesti.results import against_baselines, rolling, split
 
     responses = read_responses(args, timeless=args.bandwidth == float("inf"))
-    chosen = estimator(named_model(args, responses), standard_errors=False)
+    chosen = estimator(with_model(args, responses), standard_errors=False)
     pairs = (
         rolling(responses, args.folds)
         if args.split == "rolling"

@@ -8,21 +8,26 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from dynaesti.cli.inputs import default_model, estimator, named_model, read_responses
-from dynaesti.cli.messages import say, tell
+from dynaesti.cli.inputs import default_model, estimator, read_responses, with_model
+from dynaesti.cli.messages import print_notes, print_text
 from dynaesti.cli.options import COLUMNS, data_options, model_options
-from dynaesti.cli.output import as_json, write_frame, write_table
+from dynaesti.cli.output import as_json, print_result, write_frame, write_table
 from dynaesti.core import CHECKPOINT, FIT_NAME, LOCK, STATIC_NAME
+
+if TYPE_CHECKING:
+    from dynaesti.ability_estimator import DynAEsti
+    from dynaesti.data import Responses
+    from dynaesti.results import Fit, StaticComparison
 
 EXAMPLE = (
     "  dynaesti fit answers.csv --id student --item problem --resp correct --time ts --out run"
 )
-EVERY = 5.0  # seconds between checkpoints
-# rows of the ability table, beyond which a grid of times takes the place of the answers' own
+CHECKPOINT_SECONDS = 5.0  # between checkpoints
+# largest ability table at the instants of the answers; beyond, it is at a few times instead
 MOST_INSTANTS = 500_000
-GRID = 12
+N_TABLE_TIMES = 12
 TABLES = ("items.csv", "items.parquet", "abilities.csv", "abilities.parquet")
 
 
@@ -54,7 +59,7 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Fit, write, tell."""
+    """Fit a file of answers or a folder of shards into the folder of --out."""
     from dynaesti.core import exclusive_lock, remove_partial_files
     from dynaesti.errors import InputError
     from dynaesti.sharded import is_shards
@@ -67,70 +72,61 @@ def run(args: argparse.Namespace) -> int:
     with exclusive_lock(folder / LOCK, f"--out: {folder}"):
         remove_partial_files(folder, FIT_NAME, STATIC_NAME, *TABLES)
         _refuse_full(folder, args)
+        args.after_interrupt = lambda: _how_to_resume(folder / CHECKPOINT)
         if len(args.data) == 1 and is_shards(args.data[0]):
-            return _of_shards(args, folder)
+            return _fit_shards(args, folder)
         if args.dask:
             raise InputError(
                 "--dask: a cluster works on shards; `dynaesti prepare DATA --out shards` makes them"
             )
-        return _in_memory(args, folder)
+        return _fit_file(args, folder)
 
 
-def _in_memory(args: argparse.Namespace, folder: Path) -> int:
-    """Read, fit, write, tell."""
-    responses = read_responses(args, timeless=args.bandwidth == float("inf"))
-    checkpoint = folder / CHECKPOINT
-    args.after_interrupt = lambda: (
+def _how_to_resume(checkpoint: Path) -> str:
+    """What to do after an interrupted fit."""
+    return (
         f"the same command goes on from {checkpoint}"
         if checkpoint.exists()
         else "nothing had been saved yet; the same command begins anew"
     )
+
+
+def _fit_file(args: argparse.Namespace, folder: Path) -> int:
+    """Fit answers that fit into memory, and write the run."""
+    responses = read_responses(args, timeless=args.bandwidth == float("inf"))
     chosen = estimator(
-        named_model(args, responses), progress=not args.quiet, checkpoint=checkpoint, every=EVERY
+        with_model(args, responses),
+        progress=not args.quiet,
+        checkpoint=folder / CHECKPOINT,
+        every=CHECKPOINT_SECONDS,
     )
-    return finish(chosen, responses, folder, args)
+    fit_and_write(chosen, responses, folder, args)
+    return 0
 
 
-def _of_shards(args: argparse.Namespace, folder: Path) -> int:
-    """Stream a folder of shards, write the tables, tell."""
-    from dynaesti.errors import InputError
+def _fit_shards(args: argparse.Namespace, folder: Path) -> int:
+    """Fit a folder of shards, and write the item table and each shard's abilities."""
     from dynaesti.sharded import Shards, cluster
 
     shards = Shards.open(args.data[0])
+    _refuse_column_options(args)
     checkpoint = folder / CHECKPOINT
-    given = [f"--{key}" for key in COLUMNS if getattr(args, key)] + [
-        f"--{key}" for key in ("unit", "timezone") if getattr(args, key)
-    ]
-    if given:
-        raise InputError(
-            f"{given[0]}: the shards' columns and clock were named when they were prepared"
-        )
-    args.after_interrupt = lambda: (
-        f"the same command goes on from {checkpoint}"
-        if checkpoint.exists()
-        else "nothing had been saved yet; the same command begins anew"
-    )
     if args.force and not checkpoint.exists():
         (folder / FIT_NAME).unlink(missing_ok=True)
     if args.model is None and shards.models is None:
         args.model = default_model(shards.values())
-        tell([f"the model is {args.model}, by the responses; --model names another"])
+        print_notes(f"the model is {args.model}, by the responses; --model names another")
     with cluster(args.dask) as executor:
-        fit = _fitted(
-            estimator(args, progress=not args.quiet, executor=executor),
-            shards,
-            checkpoint,
-            args,
-            out=folder,
-        )
+        chosen = estimator(args, progress=not args.quiet, executor=executor)
+        fit = _fit_or_resume(chosen, shards, checkpoint, args, out=folder)
         write_frame(fit.items, folder / "items.csv")
         write_frame(fit.items, folder / "items.parquet")
-        where = fit.write_abilities(executor=executor)
+        abilities = fit.write_abilities(executor=executor)
     facts = {
         "out": str(folder),
         "files": [FIT_NAME, "items.csv", "items.parquet", "abilities"],
         "converged": fit.converged,
-        "steps": len(fit.trace),
+        "iterations": len(fit.trace),
         "answers": shards.rows,
         "people": shards.people,
         "items": shards.items.size,
@@ -139,19 +135,28 @@ def _of_shards(args: argparse.Namespace, folder: Path) -> int:
         "unit": shards.unit,
         "movement": fit.variance_components(),
     }
-    if args.json:
-        print(as_json(facts))
-    say(
-        f"{fit.summary()}\nWritten to {folder}/: {FIT_NAME}, items.csv, items.parquet, and "
-        f"abilities shard by shard in {where}/. "
-        f"`dynaesti report {folder}` makes a page.",
+    print_result(
         args,
+        facts,
+        f"{fit.summary()}\nWritten to {folder}/: {FIT_NAME}, items.csv, items.parquet, and "
+        f"abilities shard by shard in {abilities}/. `dynaesti report {folder}` makes a page.",
     )
     return 0
 
 
+def _refuse_column_options(args: argparse.Namespace) -> None:
+    """Refuse options that were decided when the shards were prepared."""
+    from dynaesti.errors import InputError
+
+    given = [f"--{key}" for key in (*COLUMNS, "unit", "timezone") if getattr(args, key)]
+    if given:
+        raise InputError(
+            f"{given[0]}: the shards' columns and clock were named when they were prepared"
+        )
+
+
 def _refuse_full(folder: Path, args: argparse.Namespace) -> None:
-    """An earlier fit in the run's folder is not written over unasked."""
+    """Refuse a folder with a finished fit, unless --force allows to write over it."""
     from dynaesti.errors import InputError
 
     if (folder / FIT_NAME).exists() and not (folder / CHECKPOINT).exists() and not args.force:
@@ -161,25 +166,20 @@ def _refuse_full(folder: Path, args: argparse.Namespace) -> None:
         )
 
 
-def finish(
-    chosen: Any, responses: Any, folder: Path, args: argparse.Namespace, title: str | None = None
-) -> int:
-    """Fit, hold against constant abilities, write everything into the folder, and tell."""
-    from dynaesti.errors import InputError
-    from dynaesti.report import findings
-    from dynaesti.results import compare_with_static
-
-    fit = _fitted(chosen, responses, folder / CHECKPOINT, args)
+def fit_and_write(
+    chosen: DynAEsti,
+    responses: Responses,
+    folder: Path,
+    args: argparse.Namespace,
+    title: str | None = None,
+) -> None:
+    """Fit, compare with constant abilities, write everything into the folder, print a summary."""
+    fit = _fit_or_resume(chosen, responses, folder / CHECKPOINT, args)
     written = write_run(fit, folder / FIT_NAME, TABLES)
     args.after_interrupt = lambda: (
         f"the fit is in {folder / FIT_NAME}; `dynaesti report {folder}` writes the page"
     )
-    static_comparison = None
-    if not args.no_static and not all(kernel.static for kernel in fit.kernels):
-        try:
-            static_comparison = compare_with_static(chosen, fit)
-        except InputError as error:
-            tell([f"no comparison with constant abilities: {error}"])
+    static_comparison = None if args.no_static else _compare_with_static(chosen, fit)
     (folder / STATIC_NAME).unlink(missing_ok=True)
     if static_comparison is not None:
         static_comparison.fit.save(folder / STATIC_NAME)
@@ -189,46 +189,68 @@ def finish(
 
         write_report(fit, folder / "report.html", static_comparison=static_comparison, title=title)
         written.append("report.html")
+    _print_summary(fit, static_comparison, folder, written, args)
+
+
+def _compare_with_static(chosen: DynAEsti, fit: Fit) -> StaticComparison | None:
+    """The static comparison; None where abilities are constant anyway, or it cannot be made."""
+    from dynaesti.errors import InputError
+    from dynaesti.results import compare_with_static
+
+    if all(kernel.static for kernel in fit.kernels):
+        return None
+    try:
+        return compare_with_static(chosen, fit)
+    except InputError as error:
+        print_notes(f"no comparison with constant abilities: {error}")
+        return None
+
+
+def _print_summary(
+    fit: Fit,
+    static_comparison: StaticComparison | None,
+    folder: Path,
+    written: Sequence[str],
+    args: argparse.Namespace,
+) -> None:
+    """Print what was found and which files were written, as JSON or in words."""
+    from dynaesti.report import findings
+
     if args.json:
-        print(
-            as_json(
-                {
-                    "out": str(folder),
-                    "files": written,
-                    "converged": fit.converged,
-                    "steps": len(fit.trace),
-                    "answers": len(responses),
-                    "people": responses.people.size,
-                    "items": responses.items.size,
-                    "log_evidence": fit.log_evidence,
-                    "scale": fit.scale.name,
-                    "unit": responses.unit,
-                    "movement": fit.variance_components(),
-                    "static": None if static_comparison is None else static_comparison.facts(),
-                    "notes": list(responses.notes),
-                    "health": list(fit.health.sentences),
-                }
-            )
-        )
-        return 0
-    say(
-        "\n".join(
-            [
-                "",
-                *findings(fit, static_comparison),
-                "",
-                f"Written to {folder}/: {', '.join(written)}",
-            ]
-        ),
-        args,
-    )
-    if not args.no_report:
-        say(f"Open {folder / 'report.html'} in a browser.", args)
-    return 0
+        print(as_json(_summary_facts(fit, static_comparison, folder, written)))
+        return
+    found = findings(fit, static_comparison)
+    lines = ["", *found, "", f"Written to {folder}/: {', '.join(written)}"]
+    if "report.html" in written:
+        lines.append(f"Open {folder / 'report.html'} in a browser.")
+    print_text("\n".join(lines), args)
 
 
-def write_run(fit: Any, target: Path, tables: Sequence[str]) -> list[str]:
-    """The fit and its tables, all together or none; the names of the files."""
+def _summary_facts(
+    fit: Fit, static_comparison: StaticComparison | None, folder: Path, written: Sequence[str]
+) -> dict[str, Any]:
+    """The summary of a fit for machines."""
+    responses = fit.responses
+    return {
+        "out": str(folder),
+        "files": list(written),
+        "converged": fit.converged,
+        "iterations": len(fit.trace),
+        "answers": len(responses),
+        "people": responses.people.size,
+        "items": responses.items.size,
+        "log_evidence": fit.log_evidence,
+        "scale": fit.scale.name,
+        "unit": responses.unit,
+        "movement": fit.variance_components(),
+        "static": None if static_comparison is None else static_comparison.facts(),
+        "notes": list(responses.notes),
+        "health": list(fit.health.sentences),
+    }
+
+
+def write_run(fit: Fit, target: Path, tables: Sequence[str]) -> list[str]:
+    """Write a fit and its tables, all of them or none; return the names of the files."""
     from dynaesti.core import atomic_paths
 
     frames = {"items": fit.items, "abilities": ability_table(fit)}
@@ -240,19 +262,19 @@ def write_run(fit: Any, target: Path, tables: Sequence[str]) -> list[str]:
     return [target.name, *tables]
 
 
-def _fitted(
-    chosen: Any, responses: Any, checkpoint: Path, args: argparse.Namespace, **more: Any
+def _fit_or_resume(
+    chosen: DynAEsti, responses: Any, checkpoint: Path, args: argparse.Namespace, **more: Any
 ) -> Any:
-    """The fit, gone on with from its checkpoint if there is one.
+    """Fit, from the checkpoint if there is one.
 
-    With --force one of other data or options is thrown away.
+    With --force a checkpoint of other data or options is removed.
     """
     from dynaesti.errors import StorageError
 
     known = checkpoint.exists()
     try:
         if known:
-            tell([f"going on from {checkpoint}"])
+            print_notes(f"going on from {checkpoint}")
         return chosen.fit(responses, **more)
     except StorageError as error:
         if not known:
@@ -263,17 +285,15 @@ def _fitted(
         return chosen.fit(responses, **more)
 
 
-def ability_table(fit: Any) -> Any:
-    """Everyone at the instants of their answers, or on a grid where these are very many."""
+def ability_table(fit: Fit) -> Any:
+    """Everyone's ability at the instants of the answers, or at a few times if these are many."""
     import numpy as np
 
     if fit.sites.layout.times.size <= MOST_INSTANTS:
         return fit.ability()
     times = fit.responses.clock_times
-    tell(
-        [
-            f"{fit.sites.layout.times.size:,} instants are too many for a table; abilities are told at "
-            f"{GRID} times"
-        ]
+    print_notes(
+        f"{fit.sites.layout.times.size:,} instants are too many for a table; abilities are given at "
+        f"{N_TABLE_TIMES} times"
     )
-    return fit.ability(fit.from_clock(np.linspace(times.min(), times.max(), GRID)))
+    return fit.ability(fit.from_clock(np.linspace(times.min(), times.max(), N_TABLE_TIMES)))

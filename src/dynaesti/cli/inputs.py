@@ -1,4 +1,4 @@
-"""What verbs read: responses, fits, times and labels from the command line."""
+"""From options to what verbs work on: responses, fits, times and labels."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dynaesti.cli.messages import tell
+from dynaesti.cli.messages import print_notes
 from dynaesti.cli.options import COLUMNS
 from dynaesti.core import FIT_NAME
 
@@ -17,26 +17,23 @@ if TYPE_CHECKING:
     from dynaesti.results import Fit
     from dynaesti.sharded import ShardedFit
 
-
-# --- from options to objects
-# -----------------------------------------------------------------------------
+MOST_TIMES = 1e7  # of --grid
+MOST_GRADES = 12  # distinct whole numbers that are taken as grades, not as counts
 
 
 def read_responses(args: argparse.Namespace, *, timeless: bool = False) -> Responses:
-    """The answers that the command line names.
+    """Read the answers that the command line names, and print what was decided about them.
 
-    What was decided about them is told. Of a folder of shards the first one stands for all.
+    Of a folder of shards only the first one with people in it is read.
     """
     from dynaesti.sharded import Shards, is_shards
 
     if len(args.data) == 1 and is_shards(args.data[0]):
         shards = Shards.open(args.data[0])
         busy = next(k for k, part in enumerate(shards.parts) if part.people)
-        tell(
-            [
-                f"shard {busy + 1} of {len(shards)} stands for all: {shards.parts[busy].rows:,} "
-                f"of {shards.rows:,} answers"
-            ]
+        print_notes(
+            f"only shard {busy + 1} of {len(shards)} is read: {shards.parts[busy].rows:,} of "
+            f"{shards.rows:,} answers"
         )
         return shards.responses(busy, getattr(args, "clock", "calendar"))
     return _read(
@@ -52,7 +49,7 @@ def read_responses(args: argparse.Namespace, *, timeless: bool = False) -> Respo
 def further_responses(
     args: argparse.Namespace, fit: Fit | ShardedFit, *, unanswered: bool = False
 ) -> Responses:
-    """Further answers in the columns of a fit, or in those that the command line names."""
+    """Read further answers, in the columns of a fit or in those that the command line names."""
     like = fit.response_template
     names = {key: getattr(args, key) or like.columns.get(key) for key in COLUMNS}
     unit = args.unit or (None if like.axis.stamps else like.unit)
@@ -63,34 +60,33 @@ def further_responses(
         clock=like.clock,
         timeless=like.columns.get("time") is None,
         unanswered=unanswered,
-        reuse_columns=True,
+        known=True,
     )
     if like.people.size:
         from dynaesti.data import count_noun, describe_new_people, try_index_of
 
-        strange = int((try_index_of(like.people, more.people.tolist()) < 0).sum())
-        odd = describe_new_people(like.people, more.people)
-        tell(
-            [
-                f"{count_noun(len(more), 'answers')} of {count_noun(more.people.size, 'people')}, "
-                f"{strange:,} of them new to the fit"
-            ]
+        n_new = int((try_index_of(like.people, more.people.tolist()) < 0).sum())
+        caution = describe_new_people(like.people, more.people)
+        print_notes(
+            f"{count_noun(len(more), 'answers')} of {count_noun(more.people.size, 'people')}, "
+            f"{n_new:,} of them new to the fit"
         )
-        tell([] if odd is None else [odd])
+        if caution is not None:
+            print_notes(caution)
     return more
 
 
 def _read(
     args: argparse.Namespace, names: dict[str, Any], unit: str | None, **more: Any
 ) -> Responses:
-    """Read, and tell every decision."""
+    """Read responses, and print every decision that was made."""
     from dynaesti.data import Responses, read_table
 
     table = read_table(args.data)
     present = {
         key: name
         for key, name in names.items()
-        if name in table.frame.columns or not more.get("reuse_columns")
+        if name in table.frame.columns or not more.get("known")
     }
     found = Responses.read(
         table,
@@ -103,14 +99,14 @@ def _read(
         **more,
     )
     found = found.distinct() if args.drop_duplicates else found
-    tell(found.notes)
+    print_notes(*found.notes)
     return found
 
 
 def default_model(values: Any) -> str:
-    """The model that distinct responses ask for.
+    """The model for distinct responses: 2PL for 0 and 1, GRM for a few whole numbers.
 
-    2PL for 0 and 1, GRM for a few whole numbers; amounts must be named.
+    For amounts the model has to be named.
     """
     import numpy as np
 
@@ -118,7 +114,7 @@ def default_model(values: Any) -> str:
 
     if np.isin(values, (0, 1)).all():
         return "2PL"
-    if values.size <= 12 and np.all(values == np.floor(values)):
+    if values.size <= MOST_GRADES and np.all(values == np.floor(values)):
         return "GRM"
     raise InputError(
         f"resp: {values.size} different values from {values[0]:g} to {values[-1]:g}; name a "
@@ -127,13 +123,13 @@ def default_model(values: Any) -> str:
     )
 
 
-def named_model(args: argparse.Namespace, responses: Responses) -> argparse.Namespace:
-    """The options with a model, told where they do not name one."""
+def with_model(args: argparse.Namespace, responses: Responses) -> argparse.Namespace:
+    """The options with a model: one by the responses, with a note, where they name none."""
     import numpy as np
 
     if args.model is None and responses.models is None:
         args.model = default_model(np.unique(responses.resp))
-        tell([f"the model is {args.model}, by the responses; --model names another"])
+        print_notes(f"the model is {args.model}, by the responses; --model names another")
     return args
 
 
@@ -179,7 +175,7 @@ def open_any(name: str, connect: bool = False) -> Fit | ShardedFit:
     from dynaesti.results import Curve
 
     empty = False
-    with suppress(OSError, ValueError):  # a name too long, or with a zero in it: `load` tells
+    with suppress(OSError, ValueError):  # a name too long or with a zero in it: `load` refuses it
         empty = Path(name).is_dir() and not (Path(name) / FIT_NAME).exists()
     if empty:
         raise StorageError(
@@ -191,7 +187,7 @@ def open_any(name: str, connect: bool = False) -> Fit | ShardedFit:
     return found
 
 
-def asked_times(fit: Fit | ShardedFit, args: argparse.Namespace) -> Any:
+def requested_times(fit: Fit | ShardedFit, args: argparse.Namespace) -> Any:
     """Times from --at, --grid or --now; None where nothing is asked."""
     import numpy as np
 
@@ -201,7 +197,7 @@ def asked_times(fit: Fit | ShardedFit, args: argparse.Namespace) -> Any:
     if sum(value not in (None, False) for value in (args.at, args.grid, args.now)) > 1:
         raise InputError("give one of --at, --grid and --now")
     if args.grid is not None:
-        check_size(whole_number(args.grid, "--grid", 1), "--grid", 1e7)
+        check_size(whole_number(args.grid, "--grid", 1), "--grid", MOST_TIMES)
     if args.at is not None:
         return parsed_times(args.at)
     if args.grid is not None:
@@ -209,13 +205,13 @@ def asked_times(fit: Fit | ShardedFit, args: argparse.Namespace) -> Any:
     if args.now:
         if fit.response_template.axis.stamps and fit.response_template.clock == "calendar":
             return np.array([np.datetime64("now", "ns")])
-        tell(["times are numbers, so now is the last one in the data"])
+        print_notes("times are numbers, so now is the last one in the data")
         return fit.from_clock(np.array([fit.time_range[1]]))
     return None
 
 
 def parsed_times(texts: Sequence[str]) -> Any:
-    """Numbers where all are such, else ISO dates."""
+    """Times from --at: numbers where all are numbers, else ISO dates."""
     import numpy as np
 
     from dynaesti.data import parse_iso
@@ -236,8 +232,8 @@ def is_number(text: str) -> bool:
     return True
 
 
-def asked_labels(labels: Sequence[Any], names: Sequence[str] | None) -> list[Any] | None:
-    """Labels as the fit has them, from their written form."""
+def requested_labels(labels: Sequence[Any], names: Sequence[str] | None) -> list[Any] | None:
+    """Labels of the fit by their written form; None where none are asked for."""
     if names is None:
         return None
     written = {str(label): label for label in labels}

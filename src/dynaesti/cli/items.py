@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
 from dynaesti.cli.inputs import open_any, open_fit
 from dynaesti.cli.options import out_option, run_option
@@ -26,11 +27,8 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print or write the table."""
-    import numpy as np
-
+    """Print or write the item table."""
     from dynaesti.data import make_frame
-    from dynaesti.errors import InputError
 
     fit = open_any(args.fit, args.connect)
     columns = columns_of(fit.items)
@@ -40,18 +38,24 @@ def run(args: argparse.Namespace) -> int:
         found = columns_of(item_fit(open_fit(args.fit, args.connect)))
         columns |= {name: found[name] for name in ("infit", "outfit")}
     if args.sort:
-        name = args.sort.removeprefix("-")
-        backwards = args.sort.startswith("-")
-        if name not in columns:
-            raise InputError(f"--sort: no column {name!r}; there are {', '.join(columns)}")
-        values = columns[name]
-        keys = (
-            np.array(values, dtype=float)
-            if all(isinstance(v, int | float) for v in values)
-            else np.array([str(v) for v in values])
-        )
-        order = np.argsort(-keys if backwards and keys.dtype.kind == "f" else keys, kind="stable")
-        order = order[::-1] if backwards and keys.dtype.kind != "f" else order
-        columns = {key: [column[k] for k in order] for key, column in columns.items()}
+        columns = _sorted(columns, args.sort)
     show(make_frame(columns), args, scale=fit.scale.name)
     return 0
+
+
+def _sorted(columns: dict[str, list[Any]], by: str) -> dict[str, list[Any]]:
+    """Columns sorted by one of them; by -COLUMN with the largest first."""
+    import numpy as np
+
+    from dynaesti.errors import InputError
+
+    name = by.removeprefix("-")
+    backwards = by.startswith("-")
+    if name not in columns:
+        raise InputError(f"--sort: no column {name!r}; there are {', '.join(columns)}")
+    values = columns[name]
+    numeric = all(isinstance(v, int | float) for v in values)
+    keys = np.array(values, dtype=float) if numeric else np.array([str(v) for v in values])
+    order = np.argsort(-keys if backwards and numeric else keys, kind="stable")
+    order = order[::-1] if backwards and not numeric else order
+    return {key: [column[k] for k in order] for key, column in columns.items()}

@@ -1,67 +1,87 @@
-"""Words on the terminal.
+"""What the command line prints: notes, results and errors.
 
-Notes, results and errors, in the command line's own language, and without anything that a terminal
-would obey.
+Options are named by their flags, and control characters are escaped.
 """
 
 from __future__ import annotations
 
 import argparse
-import re
 import shlex
 import sys
-from collections.abc import Iterable
+from collections.abc import Mapping
 
-SAID_HERE = {
-    "Responses.read(…, unreadable='drop') (on the command line --drop-unreadable)": "--drop-unreadable",
-    "; unit= says otherwise (on the command line --unit)": "; --unit says otherwise",
-    "code={'never': 0} (--code never=0)": "--code never=0",
-    "force=True (--force)": "--force",
-    "timeless=True": "--timeless",
-    "new_items=True": "--new-items",
-    "again=True": "--again",
-    " (on the command line --timezone)": "",
-    " (on the command line --time-format)": "",
-    "raise iterations": "raise --iterations",
-}
-FLAGS = (
-    "bandwidth",
-    "direction",
-    "rare",
-    "scale",
-    "clock",
-    "model",
-    "kernel",
-    "priors",
-    "unit",
-    "timezone",
-    "time_format",
-    "id",
-    "item",
-    "resp",
-    "time",
-    "weight",
-)
+from dynaesti.errors import NO_VALUE
 
-
-def as_flags(text: str) -> str:
-    """A message that speaks of Python's options, in those of the command line.
-
-    Bandwidth=inf is --bandwidth inf here.
-    """
-    for python, flag in SAID_HERE.items():
-        text = text.replace(python, flag)
-    return re.sub(
-        rf"(?<![\w-])({'|'.join(FLAGS)})=('[^']*'|[\w.]+)",
-        lambda found: f"--{found[1].replace('_', '-')} {shlex.quote(found[2].strip(chr(39)))}",
-        text,
+# options of the library that the command line takes by a flag of the same name (time_format:
+# --time-format)
+SAME_NAME = frozenset(
+    (
+        "again",
+        "bandwidth",
+        "clock",
+        "code",
+        "connect",
+        "counts",
+        "dask",
+        "direction",
+        "exposure",
+        "force",
+        "golf",
+        "group",
+        "id",
+        "item",
+        "iterations",
+        "kernel",
+        "model",
+        "new_items",
+        "priors",
+        "rare",
+        "resp",
+        "scale",
+        "sd",
+        "successes",
+        "time",
+        "time_format",
+        "timeless",
+        "timezone",
+        "trials",
+        "unit",
+        "values",
+        "votes",
+        "weight",
     )
+)
+# and those that it takes otherwise
+OTHER_NAME = {
+    ("distinct", True): "--drop-duplicates",
+    ("unreadable", "drop"): "--drop-unreadable",
+}
 
 
-def harmless(text: str) -> str:
-    """Text without control characters.
+def flag(name: str, value: object = NO_VALUE) -> str | None:
+    """Spell an option of the library as a flag: bandwidth=inf is --bandwidth inf.
 
-    A name in a file must not set the title or the colours of whoever looks at it.
+    None where the command line has no such flag, so that Python's spelling is shown.
+    """
+    if name not in SAME_NAME:
+        return next((found for key, found in OTHER_NAME.items() if key == (name, value)), None)
+    found = f"--{name.replace('_', '-')}"
+    if value is NO_VALUE or value is True:
+        return found
+    if isinstance(value, Mapping):
+        return " ".join(f"{found} {_word(f'{key}={item}')}" for key, item in value.items())
+    return f"{found} {_word(str(value))}"
+
+
+def _word(text: str) -> str:
+    """A word as a shell takes it, on one line."""
+    return shlex.quote(text if text.isprintable() else repr(text)[1:-1])
+
+
+def printable(text: str) -> str:
+    """Text with its control characters escaped, line ends excepted.
+
+    A name in a file must not set the title or the colours of a terminal.
     """
     return (
         text
@@ -70,19 +90,19 @@ def harmless(text: str) -> str:
     )
 
 
-def complain(text: str) -> None:
-    """An error or a hint, on standard error."""
+def print_error(text: str) -> None:
+    """Print an error or a hint to standard error."""
     if sys.stderr is not None:
-        print(harmless(text), file=sys.stderr)
+        print(printable(text), file=sys.stderr)
 
 
-def tell(notes: Iterable[str]) -> None:
-    """What was decided, on standard error."""
+def print_notes(*notes: str) -> None:
+    """Print what was decided, a line each, to standard error."""
     for note in notes:
-        complain(f"note: {as_flags(note)}")
+        print_error(f"note: {note}")
 
 
-def say(text: str, args: argparse.Namespace) -> None:
-    """Words for people; machines get theirs as JSON."""
+def print_text(text: str, args: argparse.Namespace) -> None:
+    """Print a text for people; with --json, which is for machines, print nothing."""
     if not args.json:
-        print(harmless(text))
+        print(printable(text))

@@ -8,12 +8,11 @@ from pathlib import Path
 COLUMNS = ("id", "item", "resp", "time", "weight")
 
 
-# --- options
-# ---------------------------------------------------------------------------------------------
+KERNELS = ("level+matern32", "level+rbf", "matern32", "rbf")
 
 
 def data_options(parser: argparse.ArgumentParser, *, known: bool = False) -> None:
-    """DATA and how to read it."""
+    """DATA and how to read it; with `known` the columns are by default those of a fit."""
     parser.add_argument(
         "data",
         nargs="+",
@@ -22,17 +21,27 @@ def data_options(parser: argparse.ArgumentParser, *, known: bool = False) -> Non
         "input",
     )
     group = parser.add_argument_group("reading the data")
+    default = "as in the fit" if known else "guessed, with a note"
     for name, what in zip(
         COLUMNS, ("people", "items", "responses", "times", "response weights"), strict=True
     ):
-        guessed = (
-            ""
-            if name == "weight"
-            else " (default: as in the fit)"
-            if known
-            else " (default: guessed, and told)"
-        )
+        guessed = "" if name == "weight" else f" (default: {default})"
         group.add_argument(f"--{name}", metavar="COLUMN", help=f"column of the {what}{guessed}")
+    _value_options(group)
+    group.add_argument(
+        "--drop-unreadable",
+        action="store_true",
+        help="leave out rows that cannot be read, instead of stopping",
+    )
+    group.add_argument(
+        "--drop-duplicates",
+        action="store_true",
+        help="count answers that repeat another exactly only once",
+    )
+
+
+def _value_options(group: argparse._ArgumentGroup) -> None:
+    """What the values in the columns mean."""
     group.add_argument(
         "--unit",
         help="what a unit of numeric times is (days, years, …); unix or unix-ms for such clocks",
@@ -52,29 +61,12 @@ def data_options(parser: argparse.ArgumentParser, *, known: bool = False) -> Non
         metavar="TEXT=NUMBER",
         help="what a response in words stands for (again for more)",
     )
-    group.add_argument(
-        "--drop-unreadable",
-        action="store_true",
-        help="leave out rows that cannot be read, instead of stopping",
-    )
-    group.add_argument(
-        "--drop-duplicates",
-        action="store_true",
-        help="count answers that repeat another exactly only once",
-    )
 
 
 def model_options(parser: argparse.ArgumentParser) -> None:
     """The estimator's options."""
     group = parser.add_argument_group("the model")
-    group.add_argument(
-        "--model",
-        help="1PL, 2PL, 3PL, 4PL, GRM, PCM, GPCM, RSM, NRM, golf, poisson, gaussian or beta "
-        "(default: 2PL for 0 and 1, GRM for a few whole numbers)",
-    )
-    group.add_argument(
-        "--model-column", metavar="COLUMN", help="column that names each item's model"
-    )
+    _item_options(group)
     group.add_argument(
         "--kernel",
         choices=KERNELS,
@@ -92,6 +84,26 @@ def model_options(parser: argparse.ArgumentParser) -> None:
         help="the unit: abilities of variance 1, or slopes of geometric mean 1",
     )
     group.add_argument(
+        "--clock",
+        choices=("calendar", "person"),
+        default="calendar",
+        help="person counts time from each one's first answer",
+    )
+    group.add_argument("--iterations", type=int, default=200, help="most iterations of EM")
+    group.add_argument("--threads", type=int, help="threads to use (default: all cores)")
+
+
+def _item_options(group: argparse._ArgumentGroup) -> None:
+    """Options of the item models."""
+    group.add_argument(
+        "--model",
+        help="1PL, 2PL, 3PL, 4PL, GRM, PCM, GPCM, RSM, NRM, golf, poisson, gaussian or beta "
+        "(default: 2PL for 0 and 1, GRM for a few whole numbers)",
+    )
+    group.add_argument(
+        "--model-column", metavar="COLUMN", help="column that names each item's model"
+    )
+    group.add_argument(
         "--direction",
         choices=("positive", "free"),
         default="positive",
@@ -104,23 +116,12 @@ def model_options(parser: argparse.ArgumentParser) -> None:
         help="priors on the items",
     )
     group.add_argument(
-        "--clock",
-        choices=("calendar", "person"),
-        default="calendar",
-        help="person counts time from each one's first answer",
-    )
-    group.add_argument(
         "--rare", type=int, default=1, help="categories with fewer answers join a neighbour"
     )
-    group.add_argument("--iterations", type=int, default=200, help="most steps of the fit")
-    group.add_argument("--threads", type=int, help="threads to use (default: all cores)")
-
-
-KERNELS = ("level+matern32", "level+rbf", "matern32", "rbf")
 
 
 def run_option(parser: argparse.ArgumentParser) -> None:
-    """The fit to ask."""
+    """The fit that the verb works on."""
     parser.add_argument(
         "fit", metavar="RUN", help="a folder written by `dynaesti fit`, or a .dyn file"
     )
@@ -132,7 +133,7 @@ def run_option(parser: argparse.ArgumentParser) -> None:
 
 
 def when_options(parser: argparse.ArgumentParser) -> None:
-    """At which times abilities are told, and how wide the band is."""
+    """At which times abilities are given, and how wide the band is."""
     parser.add_argument(
         "--at",
         nargs="+",
@@ -151,7 +152,7 @@ def when_options(parser: argparse.ArgumentParser) -> None:
 
 
 def out_option(parser: argparse.ArgumentParser) -> None:
-    """Where a table goes."""
+    """The file that a table is written to."""
     parser.add_argument(
         "--out",
         metavar="FILE",
@@ -161,12 +162,14 @@ def out_option(parser: argparse.ArgumentParser) -> None:
 
 
 def _table_name(name: str) -> str:
+    """The name of a CSV or Parquet file."""
     if Path(name).suffix.lower() not in (".csv", ".parquet"):
         raise argparse.ArgumentTypeError(f"{name} is neither .csv nor .parquet")
     return name
 
 
 def _coded(text: str) -> tuple[str, float]:
+    """The text and the number of TEXT=NUMBER."""
     word, _, number = text.rpartition("=")
     try:
         return word, float(number)

@@ -1,4 +1,4 @@
-"""Tables out of the command line: to a file, to machines, to a pipe or to a terminal."""
+"""What verbs hand out: tables to a file, a pipe or a terminal, and JSON for machines."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from dynaesti.cli.inputs import is_number
-from dynaesti.cli.messages import harmless
+from dynaesti.cli.messages import printable
 
 SHOWN = 40  # rows of a table on a terminal
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet takes for the beginning of one
@@ -24,8 +24,16 @@ def columns_of(frame: Any) -> dict[str, list[Any]]:
     return {name: table[name].to_list() for name in table.columns}
 
 
+def print_result(args: argparse.Namespace, facts: Mapping[str, Any], text: str) -> None:
+    """Print what a verb did: the facts as JSON with --json, else the text."""
+    print(as_json(facts) if args.json else printable(text))
+
+
 def show(frame: Any, args: argparse.Namespace, **facts: Any) -> None:
-    """A table to a file, to machines, to a pipe or to a terminal."""
+    """Write a table to the file of --out, or print it: as JSON, as CSV to a pipe, else aligned.
+
+    The facts join the JSON.
+    """
     out = getattr(args, "out", None)
     if out is not None:
         write_frame(frame, Path(out))
@@ -41,7 +49,7 @@ def show(frame: Any, args: argparse.Namespace, **facts: Any) -> None:
 
 
 def write_frame(frame: Any, path: Path) -> None:
-    """A frame as CSV or Parquet, by the file's name; written beside and moved into place."""
+    """Write a frame as CSV or Parquet, by the file's ending: beside the file, then moved there."""
     from dynaesti.core import atomic_path
 
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -50,7 +58,7 @@ def write_frame(frame: Any, path: Path) -> None:
 
 
 def write_table(frame: Any, file: Path, parquet: bool) -> None:
-    """A frame into a file, as Parquet or CSV."""
+    """Write a frame straight into a file, as Parquet or CSV."""
     columns = columns_of(frame)
     if parquet:
         import pyarrow as pa
@@ -64,7 +72,7 @@ def write_table(frame: Any, file: Path, parquet: bool) -> None:
 
 
 def _one_type(values: list[Any]) -> list[Any]:
-    """A column of one type: labels of several types are written out."""
+    """A column of one type: labels of several types become text."""
     kinds = {type(value) for value in values if value is not None}
     return (
         [None if value is None else str(value) for value in values]
@@ -90,8 +98,9 @@ def _cell(value: Any) -> str:
 
 
 def _text_cell(text: str) -> str:
-    """A name as a cell: quoted where it has to be, and with a ' before what a spreadsheet would run
-    as a formula.
+    """A text as a CSV cell, quoted where it has to be.
+
+    What a spreadsheet would run as a formula gets a ' in front.
     """
     if text.startswith(FORMULA) and not is_number(text):
         text = f"'{text}"
@@ -99,10 +108,10 @@ def _text_cell(text: str) -> str:
 
 
 def _aligned(columns: Mapping[str, list[Any]]) -> str:
-    """A table for eyes: few digits, few rows."""
+    """A table for people to read: columns aligned, few digits, the first rows only."""
     total = len(next(iter(columns.values()), []))
     shown = {
-        harmless(name): [harmless(_short(value)) for value in values[:SHOWN]]
+        printable(name): [printable(_short(value)) for value in values[:SHOWN]]
         for name, values in columns.items()
     }
     columns = dict(zip(shown, columns.values(), strict=True))
@@ -136,7 +145,7 @@ def _short(value: Any) -> str:
 
 
 def as_json(value: Any) -> str:
-    """JSON without NaN, which it does not know; dates as ISO text."""
+    """Encode a value as JSON: NaN and infinity as null, dates as ISO text."""
     return json.dumps(_plain(value), ensure_ascii=False, allow_nan=False)
 
 

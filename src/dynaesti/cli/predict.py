@@ -1,5 +1,6 @@
-"""Chances of each response at its time, for known people (their curves) and new ones (the
-population).
+"""Probabilities of each response at its time.
+
+For known people from their curves, for new ones from the population.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from dynaesti.cli.inputs import further_responses, open_any
 from dynaesti.cli.options import data_options, out_option, run_option
 from dynaesti.cli.output import show
 
-EXAMPLE = "  dynaesti predict run tomorrow.csv --out chances.csv"
+EXAMPLE = "  dynaesti predict run tomorrow.csv --out predicted.csv"
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -21,7 +22,7 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print or write the table."""
+    """Print or write the table of probabilities."""
     fit = open_any(args.fit, args.connect)
     show(fit.predict(further_responses(args, fit, unanswered=True)), args)
     return 0

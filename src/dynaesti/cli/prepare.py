@@ -8,9 +8,9 @@ from __future__ import annotations
 import argparse
 import sys
 
-from dynaesti.cli.messages import say, tell
+from dynaesti.cli.messages import print_notes
 from dynaesti.cli.options import COLUMNS, data_options
-from dynaesti.cli.output import as_json
+from dynaesti.cli.output import print_result
 
 EXAMPLE = "  dynaesti prepare answers-*.parquet --out shards\n  dynaesti fit shards --out run"
 
@@ -43,10 +43,10 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Read, sort, write, tell."""
+    """Read, sort and split the answers."""
     from dynaesti.sharded import prepare
 
-    def live(text: str) -> None:
+    def show_progress(text: str) -> None:
         if not args.quiet and sys.stderr.isatty():
             print(f"\r{text:60}", end="", file=sys.stderr, flush=True)
 
@@ -65,28 +65,22 @@ def run(args: argparse.Namespace) -> int:
         timeless=args.timeless,
         force=args.force,
         memory=args.memory,
-        tell=live,
+        tell=show_progress,
     )
-    live("")
-    tell(made.notes)
-    if args.json:
-        print(
-            as_json(
-                {
-                    "out": args.out,
-                    "shards": len(made),
-                    "answers": made.rows,
-                    "people": made.people,
-                    "items": made.items.size,
-                    "dropped": made.dropped,
-                    "notes": list(made.notes),
-                }
-            )
-        )
-    say(
-        f"{made.rows:,} answers of {made.people:,} people to {made.items.size:,} items are in "
-        f"{len(made)} shards in {args.out}/. "
-        f"`dynaesti fit {args.out}` fits them.",
+    show_progress("")
+    print_notes(*made.notes)
+    print_result(
         args,
+        {
+            "out": args.out,
+            "shards": len(made),
+            "answers": made.rows,
+            "people": made.people,
+            "items": made.items.size,
+            "dropped": made.dropped,
+            "notes": list(made.notes),
+        },
+        f"{made.rows:,} answers of {made.people:,} people to {made.items.size:,} items are in "
+        f"{len(made)} shards in {args.out}/. `dynaesti fit {args.out}` fits them.",
     )
     return 0

@@ -1,6 +1,6 @@
-"""The paper's studies beside the paper's own numbers.
+"""Run the paper's studies and show the results beside the paper's own numbers.
 
-Polling, prior, synthetic, static, golf, palmer, or all of them.
+The studies are polling, prior, synthetic, static, golf and palmer.
 """
 
 from __future__ import annotations
@@ -9,10 +9,13 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from dynaesti.cli.messages import say, tell
+from dynaesti.cli.messages import print_notes, print_text
 from dynaesti.cli.output import as_json
 
-EXAMPLE = "  dynaesti reproduce polling --out paper\n  dynaesti reproduce all --golf masters.parquet --page docs/paper.md"
+EXAMPLE = (
+    "  dynaesti reproduce polling --out paper\n"
+    "  dynaesti reproduce all --golf masters.parquet --page docs/paper.md"
+)
 STUDIES = ("polling", "prior", "synthetic", "static", "golf", "palmer")
 
 
@@ -23,7 +26,9 @@ def options(parser: argparse.ArgumentParser) -> None:
         "--seeds", type=int, default=5, help="seeds of the synthetic studies (default: 5)"
     )
     parser.add_argument(
-        "--quick", action="store_true", help="small sizes and few seeds: a look, not a result"
+        "--quick",
+        action="store_true",
+        help="small sizes and few seeds: a first impression, not a result",
     )
     parser.add_argument(
         "--golf",
@@ -49,7 +54,7 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run, write, tell."""
+    """Run the studies, write and print what they found."""
     from dynaesti.core import whole_number
     from dynaesti.studies import Options, run_study
 
@@ -58,26 +63,26 @@ def run(args: argparse.Namespace) -> int:
     )
     wanted = list(STUDIES) if args.study == "all" else [args.study]
     if args.study == "all" and args.golf is None:
-        from dynaesti.studies import HOW_TO_GET
+        from dynaesti.studies import how_to_get_scorecards
 
-        tell([f"golf and palmer are left out: {HOW_TO_GET}"])
+        print_notes(f"golf and palmer are left out: {how_to_get_scorecards()}")
         wanted = [name for name in wanted if name not in ("golf", "palmer")]
     found = []
     for name in wanted:
         study = run_study(name, chosen)
         study.write(args.out)
-        say(f"\n{study.told()}\n", args)
+        print_text(f"\n{study.as_text()}\n", args)
         found.append(study)
     if args.page is not None:
         _page(found, args)
     if args.json:
         print(as_json({"studies": [study.as_dict() for study in found]}))
-    say(f"Figures and numbers are in {args.out}/.", args)
+    print_text(f"Figures and numbers are in {args.out}/.", args)
     return 0
 
 
 def _page(found: list[Any], args: argparse.Namespace) -> None:
-    """A page that can be read without the paper at hand."""
+    """Write a page that can be read without the paper at hand."""
     folder = args.page.parent / args.page.stem
     folder.mkdir(parents=True, exist_ok=True)
     for study in found:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 
-from dynaesti.cli.inputs import asked_times, further_responses, open_any
+from dynaesti.cli.inputs import further_responses, open_any, requested_times
 from dynaesti.cli.options import data_options, out_option, run_option, when_options
 from dynaesti.cli.output import show
 
-EXAMPLE = "  dynaesti score run newcomers.csv --at 30 60 90"
+EXAMPLE = "  dynaesti score run new-people.csv --at 30 60 90"
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -20,10 +20,10 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print or write the table."""
+    """Print or write the table of abilities."""
     fit = open_any(args.fit, args.connect)
     show(
-        fit.score(further_responses(args, fit), at=asked_times(fit, args), level=args.level),
+        fit.score(further_responses(args, fit), at=requested_times(fit, args), level=args.level),
         args,
         scale=fit.scale.name,
     )

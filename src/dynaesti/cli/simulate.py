@@ -1,6 +1,7 @@
 """Draw answers from the model.
 
-People whose abilities move, items of any kind, irregular times. The truth is written beside.
+Abilities change over time, items are of any model, times are irregular. The true abilities and
+items are written beside the answers.
 """
 
 from __future__ import annotations
@@ -8,15 +9,15 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
+from typing import Any
 
-from dynaesti.cli.messages import say
-from dynaesti.cli.output import as_json, write_frame
+from dynaesti.cli.output import print_result, write_frame
 
 EXAMPLE = (
     "  dynaesti simulate --people 200 --items 40 --answers-per-person 60 --out class\n"
     "  dynaesti simulate --people 1000000 --items 10000 --answers-per-person 100 --out platform"
 )
-MOST = 2_000_000  # answers in memory
+MOST_IN_MEMORY = 2_000_000  # answers; more are drawn into shards
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -25,12 +26,14 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--items", type=int, default=40, help="number of items (default: 40)")
     parser.add_argument(
         "--answers-per-person",
-        type=_extrapolation_radius,
+        type=_answers_per_person,
         default=60,
         metavar="N",
         help="answers of each (default: 60); 5:2000 for as few and as many, spread over their "
         "logarithms",
     )
+    _model_options(parser)
+    parser.add_argument("--seed", type=int, default=0, help="seed (default: 0)")
     parser.add_argument(
         "--shards",
         type=int,
@@ -38,6 +41,19 @@ def options(parser: argparse.ArgumentParser) -> None:
         help="write N shards, one at a time (default: beyond two million answers, a million in "
         "each)",
     )
+    parser.add_argument(
+        "--out",
+        default="simulated",
+        metavar="FOLDER",
+        help="folder for answers, items and abilities (default: simulated)",
+    )
+    parser.add_argument(
+        "--force", action="store_true", help="write over earlier answers in the folder"
+    )
+
+
+def _model_options(parser: argparse.ArgumentParser) -> None:
+    """Options of the model that the answers are drawn from."""
     parser.add_argument(
         "--model",
         default="2PL",
@@ -59,121 +75,30 @@ def options(parser: argparse.ArgumentParser) -> None:
         default=0.0,
         help="rise of everybody's ability over the span, in sds (default: 0)",
     )
-    parser.add_argument("--seed", type=int, default=0, help="seed (default: 0)")
-    parser.add_argument(
-        "--out",
-        default="simulated",
-        metavar="FOLDER",
-        help="folder for answers, items and abilities (default: simulated)",
-    )
-
-    parser.add_argument(
-        "--force", action="store_true", help="write over earlier answers in the folder"
-    )
-
-
-def _extrapolation_radius(text: str) -> int | tuple[int, int]:
-    least, _, most = text.partition(":")
-    try:
-        return (int(least), int(most)) if most else int(least)
-    except ValueError:
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is neither a number nor LEAST:MOST, such as 5:2000"
-        ) from None
-
-
-def _to_shards(args: argparse.Namespace) -> int:
-    """Draw a shard at a time."""
-    from dynaesti.data import make_frame
-    from dynaesti.errors import InputError
-    from dynaesti.sharded import is_shards, simulate_shards
-
-    folder = Path(args.out)
-    if is_shards(folder / "shards") and not args.force:
-        raise InputError(
-            f"--out: {folder} holds shards already; name another folder, or add --force to write "
-            f"over them"
-        )
-
-    def live(done: int, shards: int) -> None:
-        if sys.stderr.isatty():
-            print(
-                f"\rshard {done} of {shards}",
-                end="" if done < shards else "\n",
-                file=sys.stderr,
-                flush=True,
-            )
-
-    made, items = simulate_shards(
-        folder / "shards",
-        args.people,
-        args.items,
-        args.answers_per_person,
-        shards=args.shards,
-        model=args.model,
-        span=args.span,
-        bandwidth=args.bandwidth,
-        level=args.level,
-        growth=args.growth,
-        seed=args.seed,
-        tell=live,
-    )
-    write_frame(make_frame(items), folder / "true_items.csv")
-    if args.json:
-        print(
-            as_json(
-                {
-                    "out": str(folder),
-                    "files": ["shards", "true_items.csv"],
-                    "answers": made.rows,
-                    "shards": len(made),
-                }
-            )
-        )
-    say(
-        f"{made.rows:,} answers of {made.people:,} people to {args.items:,} items ({args.model}) "
-        f"are in {len(made)} shards in "
-        f"{folder}/shards, true abilities in its folder truth, true items in "
-        f"{folder}/true_items.csv.",
-        args,
-    )
-    return 0
 
 
 def run(args: argparse.Namespace) -> int:
-    """Draw and write."""
+    """Draw answers and write them, in one file or in shards."""
+    count = args.answers_per_person
+    most = count if isinstance(count, int) else count[1]
+    in_shards = args.shards is not None or not isinstance(count, int)
+    if in_shards or args.people * most > MOST_IN_MEMORY:
+        _draw_shards(args)
+    else:
+        _draw_file(args)
+    return 0
+
+
+def _draw_file(args: argparse.Namespace) -> None:
+    """Draw everyone's answers at once, and write them with the truth beside them."""
     from dynaesti.data import make_frame
-    from dynaesti.errors import InputError
     from dynaesti.model import responses
 
-    most = (
-        args.answers_per_person
-        if isinstance(args.answers_per_person, int)
-        else args.answers_per_person[1]
-    )
-    if (
-        args.shards is not None
-        or not isinstance(args.answers_per_person, int)
-        or args.people * most > MOST
-    ):
-        return _to_shards(args)
-    drawn = responses(
-        args.people,
-        args.items,
-        args.answers_per_person,
-        model=args.model,
-        span=args.span,
-        bandwidth=args.bandwidth,
-        level=args.level,
-        growth=args.growth,
-        seed=args.seed,
-    )
     folder = Path(args.out)
-    if (folder / "answers.csv").exists() and not args.force:
-        raise InputError(
-            f"--out: {folder} holds answers already; name another folder, or add --force to write "
-            f"over them"
-        )
+    _refuse_full(folder, "answers", (folder / "answers.csv").exists(), args)
+    drawn = responses(
+        args.people, args.items, args.answers_per_person, seed=args.seed, **_truth_options(args)
+    )
     files = {
         "answers.csv": drawn.table,
         "answers.parquet": drawn.table,
@@ -182,14 +107,80 @@ def run(args: argparse.Namespace) -> int:
     }
     for name, columns in files.items():
         write_frame(make_frame(columns), folder / name)
-    if args.json:
-        print(
-            as_json({"out": str(folder), "files": list(files), "answers": len(drawn.table["id"])})
-        )
-    say(
-        f"{len(drawn.table['id']):,} answers of {args.people:,} people to {args.items:,} items "
-        f"({args.model}) are in {folder}/answers.csv, "
-        "the truth beside them.",
+    count = len(drawn.table["id"])
+    print_result(
         args,
+        {"out": str(folder), "files": list(files), "answers": count},
+        f"{count:,} answers of {args.people:,} people to {args.items:,} items ({args.model}) are "
+        f"in {folder}/answers.csv, the truth beside them.",
     )
-    return 0
+
+
+def _draw_shards(args: argparse.Namespace) -> None:
+    """Draw the answers a shard at a time."""
+    from dynaesti.data import make_frame
+    from dynaesti.sharded import is_shards, simulate_shards
+
+    folder = Path(args.out)
+    _refuse_full(folder, "shards", is_shards(folder / "shards"), args)
+    made, items = simulate_shards(
+        folder / "shards",
+        args.people,
+        args.items,
+        args.answers_per_person,
+        shards=args.shards,
+        seed=args.seed,
+        tell=_show_progress,
+        **_truth_options(args),
+    )
+    write_frame(make_frame(items), folder / "true_items.csv")
+    print_result(
+        args,
+        {
+            "out": str(folder),
+            "files": ["shards", "true_items.csv"],
+            "answers": made.rows,
+            "shards": len(made),
+        },
+        f"{made.rows:,} answers of {made.people:,} people to {args.items:,} items ({args.model}) "
+        f"are in {len(made)} shards in {folder}/shards, true abilities in its folder truth, true "
+        f"items in {folder}/true_items.csv.",
+    )
+
+
+def _truth_options(args: argparse.Namespace) -> dict[str, Any]:
+    """The options of `_model_options` as keywords of the simulators."""
+    return {name: getattr(args, name) for name in ("model", "span", "bandwidth", "level", "growth")}
+
+
+def _refuse_full(folder: Path, what: str, full: bool, args: argparse.Namespace) -> None:
+    """Refuse a folder that holds drawn answers, unless --force allows to write over them."""
+    from dynaesti.errors import InputError
+
+    if full and not args.force:
+        raise InputError(
+            f"--out: {folder} holds {what} already; name another folder, or add --force to write "
+            f"over them"
+        )
+
+
+def _show_progress(done: int, shards: int) -> None:
+    """Show on a terminal how many shards are done."""
+    if sys.stderr.isatty():
+        print(
+            f"\rshard {done} of {shards}",
+            end="" if done < shards else "\n",
+            file=sys.stderr,
+            flush=True,
+        )
+
+
+def _answers_per_person(text: str) -> int | tuple[int, int]:
+    """A number, or LEAST:MOST."""
+    least, _, most = text.partition(":")
+    try:
+        return (int(least), int(most)) if most else int(least)
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is neither a number nor LEAST:MOST, such as 5:2000"
+        ) from None

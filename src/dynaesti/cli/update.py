@@ -1,22 +1,22 @@
-"""More answers of known people, or of new ones.
+"""Add answers of known or new people to a run.
 
-Their curves move, the items stay. The run's fit is replaced.
+Their curves change, the items stay. The run's fit is replaced.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from dynaesti.cli.fit import TABLES
 from dynaesti.cli.inputs import further_responses, open_any
-from dynaesti.cli.messages import say, tell
+from dynaesti.cli.messages import print_notes
 from dynaesti.cli.options import data_options, run_option
-from dynaesti.cli.output import as_json, write_table
+from dynaesti.cli.output import print_result, write_table
 from dynaesti.core import CHECKPOINT, FIT_NAME, LOCK, is_address
 
 if TYPE_CHECKING:
@@ -58,115 +58,140 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Update, write, tell. Of several updates at once each waits for the one before."""
+    """Add the answers to the run; of several updates at once each waits for the one before."""
     from dynaesti.core import LOCK_TIMEOUT, exclusive_lock, remove_partial_files
     from dynaesti.errors import InputError
     from dynaesti.results import Fit
 
-    place = Path(os.path.realpath(args.out or args.fit))
+    path = Path(os.path.realpath(args.out or args.fit))
     if not Path(args.fit).exists():
-        open_any(args.fit, args.connect)  # which says so, or opens what lies at an address
-    whole = bool(args.out) or place.is_dir() or place.name == FIT_NAME
-    folder = place.parent if place.name == FIT_NAME and not args.out else place
-    lock = folder / LOCK if whole else place.with_name(f".{place.name}{LOCK}")
+        open_any(args.fit, args.connect)  # which refuses it, or opens what lies at an address
+    is_run = bool(args.out) or path.is_dir() or path.name == FIT_NAME
+    folder = path.parent if path.name == FIT_NAME and not args.out else path
+    lock = folder / LOCK if is_run else path.with_name(f".{path.name}{LOCK}")
     with exclusive_lock(
         args.fit if is_address(args.fit) else lock,
         args.fit,
         wait=LOCK_TIMEOUT,
-        tell=lambda text: tell([text]),
+        on_wait=print_notes,
     ):
-        if whole and folder.is_dir():
+        if is_run and folder.is_dir():
             remove_partial_files(folder, FIT_NAME, *TABLES)
         opened = open_any(args.fit, args.connect)
         if not isinstance(opened, Fit):
-            return _of_shards(args, opened)
+            return _update_shards(args, opened)
         if args.refit_items or args.dask:
             raise InputError(
                 "--refit-items and --dask are for fits of shards; fit the whole again instead"
             )
-        return _in_memory(args, opened)
+        return _update_fit(args, opened)
 
 
-def _in_memory(args: argparse.Namespace, fit: Fit) -> int:
-    """Add answers to a fit; the run changes at once, or not at all."""
+def _update_fit(args: argparse.Namespace, fit: Fit) -> int:
+    """Add answers to a fit in memory; the files of the run change atomic_paths, or not at all."""
     from dynaesti.cli.fit import write_run
-    from dynaesti.data import count_noun
-    from dynaesti.errors import InputError
 
-    place = Path(args.fit)
-    folder = Path(args.out) if args.out else place if place.is_dir() else place.parent
-    target = place if place.is_file() and not args.out else folder / FIT_NAME
+    path = Path(args.fit)
+    folder = Path(args.out) if args.out else path if path.is_dir() else path.parent
+    target = path if path.is_file() and not args.out else folder / FIT_NAME
     batch = further_responses(args, fit)
-    more = batch
     known = batch.fingerprint() in fit.batches and not args.again
     if known:
-        _tell_known(batch)
+        _note_known_batch(batch)
+        added = batch
         grown = fit
-        count = 0
     else:
-        more = _unknown(fit, batch, args.drop_duplicates)
-        count = len(more)
-        if not count:
-            raise InputError("all of these answers are in the run already; nothing is left to add")
-        grown = replace(
-            fit.update(more, new_items=args.new_items, again=args.again),
-            batches=(*fit.batches, batch.fingerprint()),
-        )
+        added = _unknown(fit, batch, args.drop_duplicates)
+        grown = _grown(fit, batch, added, args)
     folder.mkdir(parents=True, exist_ok=True)
     write_run(grown, target, [name for name in TABLES if args.out or (folder / name).exists()])
-    new = grown.responses.people.size - fit.responses.people.size
-    if args.json:
-        print(
-            as_json(
-                {
-                    "out": str(target),
-                    "answers": count,
-                    "people": more.people.size,
-                    "new_people": new,
-                    "new_items": grown.item_labels.size - fit.item_labels.size,
-                    "log_evidence": grown.log_evidence,
-                    "known": known,
-                }
-            )
-        )
-    say(
-        f"Added {count_noun(count, 'answers')} of {count_noun(more.people.size, 'people')} "
-        f"({new:,} new); items stay as they were"
-        f"{_joined(fit, grown)}. Written to {target}. `dynaesti report` makes the page anew.",
+    change = _Change(
+        out=str(target),
+        answers=0 if known else len(added),
+        people=added.people.size,
+        new_people=grown.responses.people.size - fit.responses.people.size,
+        new_items=grown.item_labels.size - fit.item_labels.size,
+        log_evidence=grown.log_evidence,
+        known=known,
+    )
+    print_result(
         args,
+        asdict(change),
+        f"{change.describe('items stay as they were')} Written to {target}. `dynaesti report` "
+        "makes the page anew.",
     )
     return 0
 
 
-def _of_shards(args: argparse.Namespace, fit: ShardedFit) -> int:
-    """Add answers to the shards they belong to; with --refit-items move the items too."""
-    from dynaesti.ability_estimator import refit_items
-    from dynaesti.data import count_noun
+def _grown(fit: Fit, batch: Responses, added: Responses, args: argparse.Namespace) -> Fit:
+    """The fit with the added answers of a batch, and with the batch's fingerprint."""
     from dynaesti.errors import InputError
-    from dynaesti.sharded import cluster
+
+    if not len(added):
+        raise InputError("all of these answers are in the run already; nothing is left to add")
+    return replace(
+        fit.update(added, new_items=args.new_items, again=args.again),
+        batches=(*fit.batches, batch.fingerprint()),
+    )
+
+
+def _update_shards(args: argparse.Namespace, fit: ShardedFit) -> int:
+    """Add answers to the shards they belong to; with --refit-items learn the items again."""
+    from dynaesti.errors import InputError
 
     if args.out:
         raise InputError("--out: a fit of shards is updated in its own folder")
-    more = further_responses(args, fit)
-    halfway = fit.run.exists(CHECKPOINT)
-    if halfway and not args.refit_items:
+    batch = further_responses(args, fit)
+    known = batch.fingerprint() in fit.batches and not args.again
+    grown = _grown_shards(fit, batch, known, args)
+    _write_item_tables(grown)
+    change = _Change(
+        out=grown.run.root,
+        answers=grown.shards.rows - fit.shards.rows,
+        people=batch.people.size,
+        new_people=grown.shards.people - fit.shards.people,
+        new_items=grown.item_labels.size - fit.item_labels.size,
+        log_evidence=grown.log_evidence,
+        known=known,
+    )
+    items = (
+        f"items were learned again in {len(grown.trace)} iterations"
+        if args.refit_items
+        else "items stay as they were"
+    )
+    print_result(
+        args,
+        {**asdict(change), "refitted": args.refit_items},
+        f"{change.describe(items)} Tables of abilities are up to date.",
+    )
+    return 0
+
+
+def _grown_shards(
+    fit: ShardedFit, batch: Responses, known: bool, args: argparse.Namespace
+) -> ShardedFit:
+    """The fit of shards with a batch of answers, after a refit that was interrupted is finished."""
+    from dynaesti.ability_estimator import refit_items
+    from dynaesti.errors import InputError
+    from dynaesti.sharded import cluster
+
+    interrupted = fit.run.exists(CHECKPOINT)
+    if interrupted and not args.refit_items:
         raise InputError(
             f"{args.fit}: a refit of this run was interrupted; `dynaesti update` with "
             f"--refit-items goes on with it"
         )
-    known = more.fingerprint() in fit.batches and not args.again
     with cluster(args.dask) as executor:
-        now = fit
-        if halfway:
-            tell(["going on with the refit that was interrupted"])
-            now = refit_items(now, progress=not args.quiet, executor=executor)
+        if interrupted:
+            print_notes("going on with the refit that was interrupted")
+            fit = refit_items(fit, progress=not args.quiet, executor=executor)
         if known:
-            _tell_known(more)
-            now.finish_update(more, executor)
-            grown = now
+            _note_known_batch(batch)
+            fit.finish_update(batch, executor)
+            grown = fit
         else:
-            grown = now.update(
-                more,
+            grown = fit.update(
+                batch,
                 executor=executor,
                 distinct=args.drop_duplicates,
                 new_items=args.new_items,
@@ -174,80 +199,68 @@ def _of_shards(args: argparse.Namespace, fit: ShardedFit) -> int:
             )
         if args.refit_items and grown.stale:
             grown = refit_items(grown, progress=not args.quiet, executor=executor)
+    return grown
+
+
+def _write_item_tables(fit: ShardedFit) -> None:
+    """Write the item tables beside a fit of shards, which may lie at an address."""
     for name in ("items.csv", "items.parquet"):
-        with (
-            TemporaryDirectory() as folder,
-            grown.run.writing(name) as file,
-        ):  # the run may lie at an address
-            write_table(grown.items, Path(folder) / name, name.endswith("parquet"))
+        with TemporaryDirectory() as folder, fit.run.writing(name) as file:
+            write_table(fit.items, Path(folder) / name, name.endswith("parquet"))
             file.write((Path(folder) / name).read_bytes())
-    new = grown.shards.people - fit.shards.people
-    count = grown.shards.rows - fit.shards.rows
-    if args.json:
-        print(
-            as_json(
-                {
-                    "out": grown.run.root,
-                    "answers": count,
-                    "people": more.people.size,
-                    "new_people": new,
-                    "new_items": grown.item_labels.size - fit.item_labels.size,
-                    "log_evidence": grown.log_evidence,
-                    "refitted": args.refit_items,
-                    "known": known,
-                }
-            )
+
+
+@dataclass(frozen=True)
+class _Change:
+    """What an update did, for machines and in words."""
+
+    out: str
+    answers: int
+    people: int
+    new_people: int
+    new_items: int
+    log_evidence: float
+    known: bool  # whether an earlier update had added the very same answers
+
+    def describe(self, items: str) -> str:
+        """One sentence; `items` says what happened to the items of the fit."""
+        from dynaesti.data import count_noun
+
+        joined = (
+            f", and {count_noun(self.new_items, 'items')} joined them" if self.new_items else ""
         )
-    items = (
-        f"items were learned again in {len(grown.trace)} steps"
-        if args.refit_items
-        else "items stay as they were"
-    )
-    say(
-        f"Added {count_noun(count, 'answers')} of {count_noun(more.people.size, 'people')} "
-        f"({new:,} new); {items}{_joined(fit, grown)}. Tables of "
-        "abilities are up to date.",
-        args,
-    )
-    return 0
+        return (
+            f"Added {count_noun(self.answers, 'answers')} of {count_noun(self.people, 'people')} "
+            f"({self.new_people:,} new); {items}{joined}."
+        )
 
 
-def _tell_known(batch: Responses) -> None:
+def _note_known_batch(batch: Responses) -> None:
+    """Say that an earlier update has added these very answers."""
     from dynaesti.data import count_noun
 
-    tell(
-        [
-            f"these {count_noun(len(batch), 'answers')} were added by an earlier update, and none "
-            f"are added now; --again adds them once more"
-        ]
+    print_notes(
+        f"these {count_noun(len(batch), 'answers')} were added by an earlier update, and none "
+        f"are added now; --again adds them once more"
     )
-
-
-def _joined(fit: Fit | ShardedFit, grown: Fit | ShardedFit) -> str:
-    """How many items are new, in words."""
-    from dynaesti.data import count_noun
-
-    count = grown.item_labels.size - fit.item_labels.size
-    return f", and {count_noun(count, 'items')} joined them" if count else ""
 
 
 def _unknown(fit: Fit, more: Responses, drop: bool) -> Responses:
-    """The answers, those left out (or told of) that repeat one of the run exactly."""
+    """The answers without exact repeats of the run's with `drop`, else with a note about them."""
     import numpy as np
 
     from dynaesti.data import try_index_of
     from dynaesti.results import repeated
 
     known = np.flatnonzero(try_index_of(fit.item_labels, more.items.tolist())[more.item] >= 0)
-    again = known[repeated(fit, more.part(known))] if known.size else known
+    again = known[repeated(fit, more.select_responses(known, drop_unused=True))] if known.size else known
     if again.size and not drop:
-        tell(
-            [
-                f"{again.size:,} of {len(more):,} answers are in the run already, exactly; "
-                f"--drop-duplicates leaves them out"
-            ]
+        print_notes(
+            f"{again.size:,} of {len(more):,} answers are in the run already, exactly; "
+            f"--drop-duplicates leaves them out"
         )
     if not again.size or not drop:
         return more
-    tell([f"{again.size:,} answers that are in the run already were left out"])
-    return more.part(np.setdiff1d(np.arange(len(more)), again))
+    print_notes(f"{again.size:,} answers that are in the run already were left out")
+    kept = np.setdiff1d(np.arange(len(more)), again)
+    return more.select_responses(kept, drop_unused=True)

@@ -1,6 +1,6 @@
-"""Look at a file of answers before fitting.
+"""Check a file of answers before fitting: what can be used, and what needs attention.
 
-What can be used, what deserves a look. The exit code says it (see `dynaesti --help`).
+The exit code says it too (see `dynaesti --help`).
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from dynaesti.cli.inputs import read_responses
-from dynaesti.cli.messages import say
+from dynaesti.cli.messages import print_text
 from dynaesti.cli.options import data_options
 from dynaesti.cli.output import as_json
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from dynaesti.data import Responses
 
 EXAMPLE = "  dynaesti validate answers.csv && echo fine"
+MOST_VALUES = 12  # distinct responses that are listed one by one
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -25,7 +26,7 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def _described(r: Responses) -> list[str]:
-    """Columns, responses and times in words."""
+    """What was read, in sentences: columns, responses and times."""
     import numpy as np
 
     words = [
@@ -34,7 +35,7 @@ def _described(r: Responses) -> list[str]:
         + "."
     ]
     values, counts = np.unique(r.resp, return_counts=True)
-    if values.size <= 12:
+    if values.size <= MOST_VALUES:
         words.append(
             "Responses: "
             + ", ".join(
@@ -53,7 +54,7 @@ def _described(r: Responses) -> list[str]:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Examine and tell."""
+    """Check the answers and print what was found."""
     from dataclasses import asdict
 
     from dynaesti.data import check_responses
@@ -61,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
     responses = read_responses(args, timeless=True)
     found = check_responses(responses)
     timeless = responses.columns.get("time") is None
-    look = found.has_warnings or timeless
+    needs_attention = found.has_warnings or timeless
     if args.json:
         print(
             as_json(
@@ -69,18 +70,23 @@ def run(args: argparse.Namespace) -> int:
                     **asdict(found),
                     "cautions": [str(caution) for caution in found.cautions],
                     "timeless": timeless,
-                    "look": look,
+                    "needs_attention": needs_attention,
                     "columns": dict(responses.columns),
                     "unit": responses.unit,
                 }
             )
         )
-        return int(look)
+        return int(needs_attention)
     words = [*found.sentences[:1], *_described(responses), *found.sentences[1:]]
     if timeless:
         words.append(
             "There is no column of times: only constant abilities can be fitted (--bandwidth inf)."
         )
-    say("\n".join(words), args)
-    say("Usable; the points above deserve a look." if look else "Usable, nothing special.", args)
-    return int(look)
+    print_text("\n".join(words), args)
+    print_text(
+        "Usable; the points above need attention."
+        if needs_attention
+        else "Usable, nothing special.",
+        args,
+    )
+    return int(needs_attention)

@@ -1,15 +1,52 @@
-from .acceleration import AndersonAcceleration as AndersonAcceleration, anderson_step as anderson_step
-from .archive import Arrays as Arrays, Header as Header, check_array as check_array, is_number as is_number, open_archive as open_archive, read_archive as read_archive, require as require, save_archive as save_archive, write_archive as write_archive
-from .arrays import Array as Array, Bools as Bools, Ints as Ints
-from .atomic_files import atomic_path as atomic_path, atomic_paths as atomic_paths, remove_partial_files as remove_partial_files, umask as umask
+from .acceleration import AndersonAcceleration as AndersonAcceleration
+from .acceleration import anderson_step as anderson_step
+from .archive import Arrays as Arrays
+from .archive import Header as Header
+from .archive import check_array as check_array
+from .archive import is_number as is_number
+from .archive import open_archive as open_archive
+from .archive import read_archive as read_archive
+from .archive import require as require
+from .archive import save_archive as save_archive
+from .archive import write_archive as write_archive
+from .arrays import Array as Array
+from .arrays import Bools as Bools
+from .arrays import Ints as Ints
+from .atomic_files import atomic_path as atomic_path
+from .atomic_files import atomic_paths as atomic_paths
+from .atomic_files import remove_partial_files as remove_partial_files
+from .atomic_files import umask as umask
 from .compiled import jit as jit
-from .folder import Folder as Folder, is_address as is_address
-from .linalg import dot as dot, symmetric_root as symmetric_root
-from .locks import LOCK_TIMEOUT as LOCK_TIMEOUT, exclusive_lock as exclusive_lock
+from .folder import Folder as Folder
+from .folder import is_address as is_address
+from .linalg import dot as dot
+from .linalg import symmetric_root as symmetric_root
+from .locks import LOCK_TIMEOUT as LOCK_TIMEOUT
+from .locks import exclusive_lock as exclusive_lock
 from .numerics import softmax as softmax
-from .parallel import chunks as chunks, run_in_threads as run_in_threads, single_blas_thread as single_blas_thread
+from .parallel import chunks as chunks
+from .parallel import run_in_threads as run_in_threads
+from .parallel import single_blas_thread as single_blas_thread
 from .quadrature import gauss_hermite as gauss_hermite
-from .ragged import Ragged as Ragged, last_of_rows as last_of_rows, row_of_entries as row_of_entries, starts_of as starts_of, starts_of_runs as starts_of_runs, take_rows as take_rows
-from .run_folder import ABILITIES as ABILITIES, CHECKPOINT as CHECKPOINT, FIT_NAME as FIT_NAME, LOCK as LOCK, PARTS as PARTS, STATIC_NAME as STATIC_NAME
-from .validation import as_numbers as as_numbers, as_rng as as_rng, as_vector as as_vector, check_size as check_size, concatenate_rows as concatenate_rows, finite_number as finite_number, positive_number as positive_number, raise_where as raise_where, whole_number as whole_number
+from .ragged import Ragged as Ragged
+from .ragged import last_of_rows as last_of_rows
+from .ragged import row_of_entries as row_of_entries
+from .ragged import starts_of as starts_of
+from .ragged import starts_of_runs as starts_of_runs
+from .ragged import take_rows as take_rows
+from .run_folder import ABILITIES as ABILITIES
+from .run_folder import CHECKPOINT as CHECKPOINT
+from .run_folder import FIT_NAME as FIT_NAME
+from .run_folder import LOCK as LOCK
+from .run_folder import PARTS as PARTS
+from .run_folder import STATIC_NAME as STATIC_NAME
+from .validation import as_numbers as as_numbers
+from .validation import as_rng as as_rng
+from .validation import as_vector as as_vector
+from .validation import check_size as check_size
+from .validation import concatenate_rows as concatenate_rows
+from .validation import finite_number as finite_number
+from .validation import positive_number as positive_number
+from .validation import raise_where as raise_where
+from .validation import whole_number as whole_number
 from .workspace import Workspace as Workspace

@@ -1,14 +1,41 @@
-from .checks import CautionKind as CautionKind, DataReport as DataReport, check_responses as check_responses
-from .columns import find_column as find_column, parse_labels as parse_labels, parse_numbers as parse_numbers
-from .dates import TimeOptions as TimeOptions, parse_times as parse_times
-from .frames import KINDS as KINDS, frame_kind as frame_kind, make_frame as make_frame
-from .item_direction import first_component as first_component, standardised as standardised
-from .labels import Labels as Labels, as_labels as as_labels, as_list as as_list, count_noun as count_noun, encode as encode, index_of as index_of, label_text as label_text, try_index_of as try_index_of
-from .new_people import describe_new_people as describe_new_people, warn_already_added as warn_already_added, warn_new_people as warn_new_people
-from .parse import ParsedColumns as ParsedColumns, find_column_roles as find_column_roles, parse_columns as parse_columns
+from .checks import CautionKind as CautionKind
+from .checks import DataReport as DataReport
+from .checks import check_responses as check_responses
+from .columns import find_column as find_column
+from .columns import parse_labels as parse_labels
+from .columns import parse_numbers as parse_numbers
+from .dates import TimeOptions as TimeOptions
+from .dates import parse_times as parse_times
+from .frames import KINDS as KINDS
+from .frames import frame_kind as frame_kind
+from .frames import make_frame as make_frame
+from .item_direction import first_component as first_component
+from .item_direction import standardised as standardised
+from .labels import Labels as Labels
+from .labels import as_labels as as_labels
+from .labels import as_list as as_list
+from .labels import count_noun as count_noun
+from .labels import encode as encode
+from .labels import index_of as index_of
+from .labels import label_text as label_text
+from .labels import try_index_of as try_index_of
+from .new_people import describe_new_people as describe_new_people
+from .new_people import warn_already_added as warn_already_added
+from .new_people import warn_new_people as warn_new_people
+from .parse import ParsedColumns as ParsedColumns
+from .parse import find_column_roles as find_column_roles
+from .parse import parse_columns as parse_columns
 from .read_log import ReadLog as ReadLog
-from .readers.files import read_pieces as read_pieces, rows_about as rows_about
+from .readers.files import read_pieces as read_pieces
+from .readers.files import rows_about as rows_about
 from .readers.read import read_table as read_table
 from .readers.table import Table as Table
-from .responses import Responses as Responses, check_saved_responses as check_saved_responses
-from .time_axis import DAY_NS as DAY_NS, TimeAxis as TimeAxis, UNSTATED as UNSTATED, check_span as check_span, parse_iso as parse_iso, read_axis as read_axis, read_times as read_times
+from .responses import Responses as Responses
+from .responses import check_saved_responses as check_saved_responses
+from .time_axis import DAY_NS as DAY_NS
+from .time_axis import UNSTATED as UNSTATED
+from .time_axis import TimeAxis as TimeAxis
+from .time_axis import check_span as check_span
+from .time_axis import parse_iso as parse_iso
+from .time_axis import read_axis as read_axis
+from .time_axis import read_times as read_times

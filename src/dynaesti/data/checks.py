@@ -12,6 +12,7 @@ from dynaesti.core import Ints
 from dynaesti.data.item_direction import backward_items
 from dynaesti.data.labels import count_noun
 from dynaesti.data.responses import Responses
+from dynaesti.errors import option
 
 RARE_CATEGORY = 10  # responses, below which a category of an item is called rare
 MOST_CATEGORIES = 60  # distinct values; more are amounts, not categories
@@ -159,7 +160,7 @@ def _small_findings(dropped: int, lone: int, rare: int, rare_example: str) -> li
     if rare:
         out.append(
             f"{rare:,} categories have fewer than {RARE_CATEGORY} answers (first: "
-            f"{rare_example}); merge them with rare={RARE_CATEGORY}."
+            f"{rare_example}); merge them with {option('rare', RARE_CATEGORY)}."
         )
     return out
 
@@ -208,8 +209,8 @@ def _caution_repeated(r: Responses, repeated: int) -> list[Caution]:
     text = (
         f"{repeated:,} of {len(r):,} answers repeat another one exactly (person, item, time and "
         f"response): each counts as one more proof of the same, so bands come out too narrow and "
-        f"slopes too steep. Count them once: Responses.read(…).distinct(), on the command line "
-        f"--drop-duplicates."
+        f"slopes too steep. Count them once: "
+        f"{option('distinct', True, python='Responses.read(…).distinct()')}."
     )
     return [Caution(CautionKind.REPEATED_RESPONSES, text)]
 
@@ -220,7 +221,7 @@ def _caution_backward(r: Responses, backward: Ints) -> list[Caution]:
     text = (
         f"{count_noun(backward.size, 'items')} of {r.items.size:,} run against the rest (first: "
         f"{_label(r.items, backward[0])}): those who do well on the others do badly there. If "
-        f"that is meant, use direction='free'; else recode them."
+        f"that is meant, use {option('direction', 'free')}; else recode them."
     )
     return [Caution(CautionKind.BACKWARD_ITEMS, text)]
 

@@ -20,7 +20,7 @@ from dynaesti.core import Array, Bools
 from dynaesti.data.labels import display_names
 from dynaesti.data.read_log import ReadLog
 from dynaesti.data.readers.table import Table
-from dynaesti.errors import MissingColumnError, ResponseError
+from dynaesti.errors import MissingColumnError, ResponseError, option
 
 # names by which the columns of each role are recognised; the first is the usual one
 SYNONYMS = {
@@ -173,11 +173,12 @@ def _no_column_recognised(role: str, names: list[str]) -> MissingColumnError:
         for synonym in SYNONYMS[role]
         for name in get_close_matches(synonym, names[:MOST_NAMES_COMPARED], n=1, cutoff=0.7)
     ]
-    hint = f"; did you mean {role}={similar[0]!r}?" if similar else f"; name it: {role}='name'"
+    named = f"; name it: {option(role, 'name')}"
+    hint = f"; did you mean {option(role, similar[0])}?" if similar else named
     if role == "time":
         hint += (
-            ", or fit one constant ability per person (bandwidth=inf; when preparing shards "
-            "timeless=True)"
+            f", or fit one constant ability per person ({option('bandwidth', float('inf'))}; when "
+            f"preparing shards {option('timeless', True)})"
         )
     return MissingColumnError(f"no column for {role} among {display_names(names)}{hint}")
 

@@ -16,7 +16,7 @@ from dynaesti.core import Array, Bools
 from dynaesti.data.columns import MISSING, as_text, floats_of_texts, null_mask, try_floats
 from dynaesti.data.read_log import ReadLog
 from dynaesti.data.time_axis import YEARS, TimeAxis, read_times
-from dynaesti.errors import InputError, ResponseError
+from dynaesti.errors import InputError, ResponseError, option
 
 DATE_FORMATS = ("%d.%m.%Y", "%Y/%m/%d", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y")
 CLOCK_FORMATS = ("", " %H:%M", " %H:%M:%S", " %H:%M:%S.%f", " %I:%M %p", " %I:%M:%S %p")
@@ -175,7 +175,7 @@ def _interpret_numbers(
         if likely not in (None, options.unit):
             raise ResponseError(
                 f"{name}: numbers such as {good[0]:.0f} do not count {UNIX[options.unit][1]} "
-                f"since 1970; did you mean unit {likely!r}?"
+                f"since 1970; did you mean {option('unit', likely)}?"
             )
         return _from_unix(raw, options.unit, name, log)
     if options.unit is not None or not good.size:
@@ -208,8 +208,8 @@ def _from_recognised_unix(raw: Array, unit: str, name: str, log: ReadLog) -> npt
     )
     first = raw[~log.bad][0]
     log.notes.append(
-        f"{name}: numbers such as {first:.0f} were taken as Unix time in {unit_name}; unit= says "
-        f"otherwise (on the command line --unit)"
+        f"{name}: numbers such as {first:.0f} were taken as Unix time in {unit_name}; if they "
+        "are something else, state their unit"
     )
     return _from_unix(raw, unit, name, log)
 
@@ -353,8 +353,8 @@ def _parse_stamps(
         )
         raise ResponseError(
             f"{name}: {n_zoned:,} kinds of stamps have a time zone and {len(known) - n_zoned:,} "
-            f"lack one (first: {first!r}); say what those mean by timezone='Europe/Zurich' (on "
-            f"the command line --timezone)"
+            f"lack one (first: {first!r}); say what those mean by "
+            f"{option('timezone', 'Europe/Zurich')}"
         )
     if zone is not None and n_zoned < len(known):
         log.notes.append(f"{name}: stamps without a zone were taken as {options.timezone} time")
@@ -440,7 +440,7 @@ def _choose_date_reader(
     if len(best) > 1 and _read_differently(sample, best[0], best[1]):
         raise ResponseError(
             f"{name}: dates such as {sample[0]!r} can be read as {best[0]!r} or {best[1]!r}; say "
-            f"which by time_format= (on the command line --time-format)"
+            f"which by {option('time_format')}"
         )
     log.notes.append(f"{name}: dates were read as {best[0]!r}")
     log.time_format = best[0]

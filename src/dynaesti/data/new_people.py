@@ -8,14 +8,14 @@ import numpy as np
 
 from dynaesti.data.labels import Labels, count_noun, loose_label_text, try_index_of
 from dynaesti.data.responses import Responses
-from dynaesti.errors import HealthWarning
+from dynaesti.errors import HealthWarning, option
 
 
 def warn_already_added(more: Responses) -> None:
     """Warn that these responses were added by an earlier update, and are not added again."""
     warnings.warn(
         f"these {count_noun(len(more), 'answers')} of {count_noun(more.people.size, 'people')} "
-        f"were added by an earlier update; nothing was added (again=True adds them once more)",
+        f"were added by an earlier update; nothing was added ({option('again', True)} adds them once more)",
         HealthWarning,
         stacklevel=4,
     )

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from dynaesti.core import Bools
 from dynaesti.data.readers.table import Table
-from dynaesti.errors import ResponseError
+from dynaesti.errors import ResponseError, option
 
 EXAMPLES = 3  # rows that a message names
 
@@ -79,14 +79,14 @@ class ReadLog:
             return
         if not drop:
             code = (
-                ", or say what words stand for: code={'never': 0} (--code never=0)"
+                f", or say what words stand for: {option('code', {'never': 0})}"
                 if self.needs_code
                 else ""
             )
+            drop_rows = option("unreadable", "drop", python="Responses.read(…, unreadable='drop')")
             raise ResponseError(
                 ". ".join(self.problems) + ". Repair them, or leave these rows out by "
-                f"Responses.read(…, unreadable='drop') (on the command line "
-                f"--drop-unreadable){code}"
+                f"{drop_rows}{code}"
             )
         if self.bad.all():
             raise ResponseError(". ".join(self.problems) + ". No row is left")

@@ -1,18 +1,53 @@
-from .checkpoint import Checkpoint as Checkpoint, fingerprint as fingerprint, in_full as in_full
-from .coding import ResponseCoding as ResponseCoding, build_coding as build_coding, index_of_items as index_of_items, resolve_item_models as resolve_item_models
-from .e_step import EP_TOLERANCE_FINAL as EP_TOLERANCE_FINAL, EStep as EStep, EStepPosterior as EStepPosterior, kernel_weights as kernel_weights, leave_one_out_abilities as leave_one_out_abilities
-from .em import EMSettings as EMSettings, IterationRecord as IterationRecord
+from .checkpoint import Checkpoint as Checkpoint
+from .checkpoint import fingerprint as fingerprint
+from .checkpoint import in_full as in_full
+from .coding import ResponseCoding as ResponseCoding
+from .coding import build_coding as build_coding
+from .coding import index_of_items as index_of_items
+from .coding import resolve_item_models as resolve_item_models
+from .e_step import EP_TOLERANCE_FINAL as EP_TOLERANCE_FINAL
+from .e_step import EStep as EStep
+from .e_step import EStepPosterior as EStepPosterior
+from .e_step import kernel_weights as kernel_weights
+from .e_step import leave_one_out_abilities as leave_one_out_abilities
+from .em import EMSettings as EMSettings
+from .em import IterationRecord as IterationRecord
 from .fitted import FittedModel as FittedModel
-from .grid import REACH as REACH, ability_grid as ability_grid, check_reach as check_reach, tabulate_items as tabulate_items
-from .hyper_grid import HyperGrid as HyperGrid, curve_grid as curve_grid, refine_grid as refine_grid
-from .new_items import NEW_ITEMS_HINT as NEW_ITEMS_HINT, NewItemFit as NewItemFit, extend_models as extend_models, find_new_items as find_new_items
-from .people import CheckpointArrays as CheckpointArrays, EStepResult as EStepResult, People as People, PeopleInMemory as PeopleInMemory, StartingSites as StartingSites, e_step_over as e_step_over, sum_e_steps as sum_e_steps
-from .population import PriorMixture as PriorMixture, estimate_population_weights as estimate_population_weights
-from .progress import OnIteration as OnIteration, ProgressLine as ProgressLine
-from .response_counts import ResponseCounts as ResponseCounts, count_responses as count_responses
-from .scale import Scale as Scale, reported_scale as reported_scale
-from .schedule import EMSchedule as EMSchedule, Estimate as Estimate
-from .site_layout import PeopleSites as PeopleSites, build_people_sites as build_people_sites
-from .standard_errors import ItemInformation as ItemInformation, collect_information as collect_information, likelihood_gradients as likelihood_gradients, sample_bank as sample_bank
-from .start_values import build_bank as build_bank, given_items as given_items, initial_signed_slopes as initial_signed_slopes
+from .grid import REACH as REACH
+from .grid import ability_grid as ability_grid
+from .grid import check_reach as check_reach
+from .grid import tabulate_items as tabulate_items
+from .hyper_grid import HyperGrid as HyperGrid
+from .hyper_grid import curve_grid as curve_grid
+from .hyper_grid import refine_grid as refine_grid
+from .new_items import NewItemFit as NewItemFit
+from .new_items import extend_models as extend_models
+from .new_items import find_new_items as find_new_items
+from .new_items import new_items_hint as new_items_hint
+from .people import CheckpointArrays as CheckpointArrays
+from .people import EStepResult as EStepResult
+from .people import People as People
+from .people import PeopleInMemory as PeopleInMemory
+from .people import StartingSites as StartingSites
+from .people import e_step_over as e_step_over
+from .people import sum_e_steps as sum_e_steps
+from .population import PriorMixture as PriorMixture
+from .population import estimate_population_weights as estimate_population_weights
+from .progress import OnIteration as OnIteration
+from .progress import ProgressLine as ProgressLine
+from .response_counts import ResponseCounts as ResponseCounts
+from .response_counts import count_responses as count_responses
+from .scale import Scale as Scale
+from .scale import reported_scale as reported_scale
+from .schedule import EMSchedule as EMSchedule
+from .schedule import Estimate as Estimate
+from .site_layout import PeopleSites as PeopleSites
+from .site_layout import build_people_sites as build_people_sites
+from .standard_errors import ItemInformation as ItemInformation
+from .standard_errors import collect_information as collect_information
+from .standard_errors import likelihood_gradients as likelihood_gradients
+from .standard_errors import sample_bank as sample_bank
+from .start_values import build_bank as build_bank
+from .start_values import given_items as given_items
+from .start_values import initial_signed_slopes as initial_signed_slopes
 from .subsample import PersonSummary as PersonSummary

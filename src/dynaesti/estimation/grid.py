@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from dynaesti.core import Array
-from dynaesti.errors import InputError
+from dynaesti.errors import InputError, option
 from dynaesti.inference import LogLikelihoodTable, likelihood_table
 from dynaesti.model import ItemBank, PoissonItem
 
@@ -71,9 +71,8 @@ def check_probability(bank: ItemBank, log_evidence: float, answers: int) -> None
         raise InputError(
             f"the log probability of these {answers:,} answers came out as {log_evidence:+.6g}, "
             f"which is impossible: items "
-            "are steeper, or lie farther off, than can be computed with; use priors='weak', and "
-            "look at `fixed` and the "
-            "responses"
+            "are steeper, or lie farther off, than can be computed with; use "
+            f"{option('priors', 'weak')}, and look at `fixed` and the responses"
         )
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from dynaesti.core import Array, Ints
 from dynaesti.data import Labels, Responses, as_labels, try_index_of
-from dynaesti.errors import ConvergenceWarning, InputError, ResponseError
+from dynaesti.errors import ConvergenceWarning, InputError, ResponseError, option
 from dynaesti.estimation.coding import ResponseCoding
 from dynaesti.estimation.e_step import EP_TOLERANCE_FINAL, EStep
 from dynaesti.estimation.fitted import FittedModel
@@ -32,10 +32,14 @@ from dynaesti.estimation.start_values import unit_of
 from dynaesti.inference import NaturalGaussian
 from dynaesti.model import GaussianItem, ItemBank, ItemBlock, ItemPrior
 
-NEW_ITEMS_HINT = "; new_items=True lets new ones in"
 MAX_ITERATIONS = 100
 TOLERANCE = 0.01  # largest change of a parameter, in standard errors
 EP_TOLERANCE = 1e-4  # on the way
+
+
+def new_items_hint() -> str:
+    """End of a message that refuses unknown items: which option lets them in."""
+    return f"; {option('new_items', True)} lets new ones in"
 
 
 def find_new_items(items: Labels, more: Responses) -> tuple[Labels, Ints]:

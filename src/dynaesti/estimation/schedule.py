@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dynaesti.core import Array, single_blas_thread
-from dynaesti.errors import InputError
+from dynaesti.errors import InputError, option
 from dynaesti.estimation.checkpoint import Checkpoint
 from dynaesti.estimation.coding import ResponseCoding
 from dynaesti.estimation.e_step import EP_TOLERANCE_FINAL
@@ -153,7 +153,8 @@ class EMSchedule:
                 if one_instant
                 else "nobody answered at more than one instant"
             )
-            raise InputError(f"time: {who}, so nothing can be seen of change; use bandwidth=inf")
+            raise InputError(f"time: {who}, so nothing can be seen of change; use "
+                f"{option('bandwidth', float('inf'))}")
         return population_grid(self.kernel, span, gap)
 
     def _first_priors(self, grid: UnitVarianceGrid | None) -> PriorMixture:

@@ -1,19 +1,55 @@
-from .audit.audit import Audit as Audit, audit_curve as audit_curve
+from .audit.audit import Audit as Audit
+from .audit.audit import audit_curve as audit_curve
 from .cross_validation import cross_validate as cross_validate
-from .grafting import EPProblem as EPProblem, EPSettings as EPSettings, MomentMatcher as MomentMatcher, graft as graft
-from .leave_one_out import LeaveOneOut as LeaveOneOut, leave_one_out_densities as leave_one_out_densities
-from .many_curves import CurveData as CurveData, GraftedCurves as GraftedCurves, graft_in_chunks as graft_in_chunks, graft_many as graft_many, group_by_curve as group_by_curve
-from .marginals import HERMITE_WEIGHTS as HERMITE_WEIGHTS, HERMITE_X as HERMITE_X, Marginals as Marginals, TRUSTED as TRUSTED, check_level as check_level
-from .moments.adaptive import DONE as DONE, adaptive_moments as adaptive_moments
-from .moments.match import CACHE_SIZE as CACHE_SIZE, match_sites_cached as match_sites_cached
-from .moments.on_grid import gaussian_recurrence as gaussian_recurrence, summed_moments as summed_moments
-from .moments.table import HALF_AGREE as HALF_AGREE, LogLikelihoodTable as LogLikelihoodTable, MOST_NODES as MOST_NODES, WIDTH as WIDTH, lagrange as lagrange, likelihood_table as likelihood_table
-from .observations import Observations as Observations, observe as observe, rough_scale as rough_scale, unit_scale as unit_scale
-from .online.curve import OnlineCurve as OnlineCurve, start_online as start_online
+from .grafting import EPProblem as EPProblem
+from .grafting import EPSettings as EPSettings
+from .grafting import MomentMatcher as MomentMatcher
+from .grafting import graft as graft
+from .leave_one_out import LeaveOneOut as LeaveOneOut
+from .leave_one_out import leave_one_out_densities as leave_one_out_densities
+from .many_curves import CurveData as CurveData
+from .many_curves import GraftedCurves as GraftedCurves
+from .many_curves import graft_in_chunks as graft_in_chunks
+from .many_curves import graft_many as graft_many
+from .many_curves import group_by_curve as group_by_curve
+from .marginals import HERMITE_WEIGHTS as HERMITE_WEIGHTS
+from .marginals import HERMITE_X as HERMITE_X
+from .marginals import TRUSTED as TRUSTED
+from .marginals import Marginals as Marginals
+from .marginals import check_level as check_level
+from .moments.adaptive import DONE as DONE
+from .moments.adaptive import adaptive_moments as adaptive_moments
+from .moments.match import CACHE_SIZE as CACHE_SIZE
+from .moments.match import match_sites_cached as match_sites_cached
+from .moments.on_grid import gaussian_recurrence as gaussian_recurrence
+from .moments.on_grid import summed_moments as summed_moments
+from .moments.table import HALF_AGREE as HALF_AGREE
+from .moments.table import MOST_NODES as MOST_NODES
+from .moments.table import WIDTH as WIDTH
+from .moments.table import LogLikelihoodTable as LogLikelihoodTable
+from .moments.table import lagrange as lagrange
+from .moments.table import likelihood_table as likelihood_table
+from .observations import Observations as Observations
+from .observations import observe as observe
+from .observations import rough_scale as rough_scale
+from .observations import unit_scale as unit_scale
+from .online.curve import OnlineCurve as OnlineCurve
+from .online.curve import start_online as start_online
 from .predict import predict_marginals as predict_marginals
 from .second_order import second_order_corrected as second_order_corrected
-from .single_curve import GraftedCurve as GraftedCurve, full_cavity_and_tilted as full_cavity_and_tilted, graft_kernels as graft_kernels, is_one_number as is_one_number
-from .sites import EPResult as EPResult, Moments as Moments, NaturalGaussian as NaturalGaussian, SiteFactors as SiteFactors, SiteLayout as SiteLayout
-from .solvers.choice import build_batched_solver as build_batched_solver, build_posterior as build_posterior, depends_on_span as depends_on_span
-from .solvers.contract import SOLVERS as SOLVERS, Solver as Solver, SolverName as SolverName
+from .single_curve import GraftedCurve as GraftedCurve
+from .single_curve import full_cavity_and_tilted as full_cavity_and_tilted
+from .single_curve import graft_kernels as graft_kernels
+from .single_curve import is_one_number as is_one_number
+from .sites import EPResult as EPResult
+from .sites import Moments as Moments
+from .sites import NaturalGaussian as NaturalGaussian
+from .sites import SiteFactors as SiteFactors
+from .sites import SiteLayout as SiteLayout
+from .solvers.choice import build_batched_solver as build_batched_solver
+from .solvers.choice import build_posterior as build_posterior
+from .solvers.choice import depends_on_span as depends_on_span
+from .solvers.contract import SOLVERS as SOLVERS
+from .solvers.contract import Solver as Solver
+from .solvers.contract import SolverName as SolverName
 from .solvers.level_matern32 import level_matern32_form as level_matern32_form

@@ -1,17 +1,66 @@
 from . import simulate as simulate
 from .emissions.bank_responses import BankResponses as BankResponses
 from .emissions.base import Emissions as Emissions
-from .emissions.families import Bernoulli as Bernoulli, Binomial as Binomial, Gaussian as Gaussian, NegativeBinomial as NegativeBinomial, Ordinal as Ordinal, Poisson as Poisson, StudentT as StudentT
+from .emissions.families import Bernoulli as Bernoulli
+from .emissions.families import Binomial as Binomial
+from .emissions.families import Gaussian as Gaussian
+from .emissions.families import NegativeBinomial as NegativeBinomial
+from .emissions.families import Ordinal as Ordinal
+from .emissions.families import Poisson as Poisson
+from .emissions.families import StudentT as StudentT
 from .emissions.item_responses import ItemResponses as ItemResponses
-from .emissions.mixed import FAMILIES as FAMILIES, as_emissions as as_emissions, check_evidence as check_evidence, emission_blocks as emission_blocks
-from .emissions.tables import Functions as Functions, Table as Table
-from .items.bank import AbilityScale as AbilityScale, FEW_LOCATION_SD as FEW_LOCATION_SD, FEW_LOG_SCALE_SD as FEW_LOG_SCALE_SD, HYPER_ITEMS as HYPER_ITEMS, ItemBank as ItemBank, ItemBlock as ItemBlock, STEEPEST as STEEPEST
-from .items.base import ContinuousItemModel as ContinuousItemModel, ItemModel as ItemModel, STEP as STEP, log_odds as log_odds
-from .items.continuous import GaussianItem as GaussianItem, PoissonItem as PoissonItem
-from .items.custom import CustomItemModel as CustomItemModel, MOST_VALUES as MOST_VALUES
+from .emissions.mixed import FAMILIES as FAMILIES
+from .emissions.mixed import as_emissions as as_emissions
+from .emissions.mixed import check_evidence as check_evidence
+from .emissions.mixed import emission_blocks as emission_blocks
+from .emissions.tables import Functions as Functions
+from .emissions.tables import Table as Table
+from .items.bank import FEW_LOCATION_SD as FEW_LOCATION_SD
+from .items.bank import FEW_LOG_SCALE_SD as FEW_LOG_SCALE_SD
+from .items.bank import HYPER_ITEMS as HYPER_ITEMS
+from .items.bank import STEEPEST as STEEPEST
+from .items.bank import AbilityScale as AbilityScale
+from .items.bank import ItemBank as ItemBank
+from .items.bank import ItemBlock as ItemBlock
+from .items.base import STEP as STEP
+from .items.base import ContinuousItemModel as ContinuousItemModel
+from .items.base import ItemModel as ItemModel
+from .items.base import log_odds as log_odds
+from .items.continuous import GaussianItem as GaussianItem
+from .items.continuous import PoissonItem as PoissonItem
+from .items.custom import MOST_VALUES as MOST_VALUES
+from .items.custom import CustomItemModel as CustomItemModel
 from .items.pivot import PivotPartialCredit as PivotPartialCredit
 from .items.priors import ItemPrior as ItemPrior
-from .items.registry import MODELS as MODELS, item_model as item_model
-from .kernels import BandwidthKernel as BandwidthKernel, BaseKernel as BaseKernel, DEFAULT_KERNEL as DEFAULT_KERNEL, Kernel as Kernel, Level as Level, METHODS as METHODS, Matern as Matern, Matern12 as Matern12, Matern32 as Matern32, Matern52 as Matern52, Periodic as Periodic, RBF as RBF, Trend as Trend, Wiener as Wiener, as_kernel as as_kernel, kernel_header as kernel_header, named_kernel as named_kernel, read_kernel as read_kernel
-from .links import BUILT_IN as BUILT_IN, Link as Link, LinkedPoints as LinkedPoints, POSITIVE as POSITIVE, REAL as REAL, UNIT as UNIT, as_link as as_link
-from .simulate import GRID as GRID, SimulationModel as SimulationModel, curves as curves, numbered_labels as numbered_labels, responses as responses
+from .items.registry import MODELS as MODELS
+from .items.registry import item_model as item_model
+from .kernels import DEFAULT_KERNEL as DEFAULT_KERNEL
+from .kernels import METHODS as METHODS
+from .kernels import RBF as RBF
+from .kernels import BandwidthKernel as BandwidthKernel
+from .kernels import BaseKernel as BaseKernel
+from .kernels import Kernel as Kernel
+from .kernels import Level as Level
+from .kernels import Matern as Matern
+from .kernels import Matern12 as Matern12
+from .kernels import Matern32 as Matern32
+from .kernels import Matern52 as Matern52
+from .kernels import Periodic as Periodic
+from .kernels import Trend as Trend
+from .kernels import Wiener as Wiener
+from .kernels import as_kernel as as_kernel
+from .kernels import kernel_header as kernel_header
+from .kernels import named_kernel as named_kernel
+from .kernels import read_kernel as read_kernel
+from .links import BUILT_IN as BUILT_IN
+from .links import POSITIVE as POSITIVE
+from .links import REAL as REAL
+from .links import UNIT as UNIT
+from .links import Link as Link
+from .links import LinkedPoints as LinkedPoints
+from .links import as_link as as_link
+from .simulate import GRID as GRID
+from .simulate import SimulationModel as SimulationModel
+from .simulate import curves as curves
+from .simulate import numbered_labels as numbered_labels
+from .simulate import responses as responses

@@ -1,6 +1,6 @@
 """The report's charts as Vega-Lite specifications, built with Altair.
 
-Data come by name; the page hands them over.
+The charts name their data; the page supplies them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,11 @@ PALETTE = [
 
 
 def charts(facts: dict[str, Any], *, amounts: bool) -> dict[str, dict[str, Any]]:
-    """Every chart of the page by name."""
+    """Vega-Lite specifications of all charts of the page, by name.
+
+    `facts` are those of `page_data`; `amounts` says whether any item has a mean response in place
+    of categories.
+    """
     alt = _altair()
     time = alt.X(
         "t:T" if facts["stamps"] else "t:Q", title=facts["time_title"], axis=alt.Axis(grid=False)
@@ -48,6 +52,7 @@ def charts(facts: dict[str, Any], *, amounts: bool) -> dict[str, dict[str, Any]]
 
 
 def _altair() -> Any:
+    """Altair, or an error that says how to install it."""
     try:
         import altair as alt
     except ImportError as error:
@@ -58,6 +63,7 @@ def _altair() -> Any:
 
 
 def _data(alt: Any, name: str) -> Any:
+    """Data that the page supplies by name."""
     return alt.NamedData(name=name)
 
 
@@ -67,16 +73,31 @@ def _people(alt: Any, time: Any) -> Any:
         orient="top", labelLimit=260, symbolOpacity=1, symbolType="stroke", symbolStrokeWidth=3
     )
     colour = alt.Color("name:N", title=None, scale=alt.Scale(range=PALETTE), legend=legend)
-    hover = alt.selection_point(
-        fields=["t"], nearest=True, on="pointerover", empty=False, name="hover"
-    )
     base = alt.Chart(_data(alt, "curves"))
     band = base.mark_area(opacity=0.2).encode(
         time, alt.Y("l:Q", title="ability", scale=alt.Scale(zero=False)), alt.Y2("u:Q"), colour
     )
     line = base.mark_line(strokeWidth=2.2).encode(time, alt.Y("m:Q"), colour)
-    points = (
-        base.mark_point(size=70, filled=True)
+    single = (
+        alt.Chart(_data(alt, "singles"))
+        .mark_rule(strokeWidth=3, opacity=0.5)
+        .encode(time, alt.Y("l:Q"), alt.Y2("u:Q"), colour)
+    )
+    layers = (band, line, single, _answers(alt, time), _hovered_point(alt, time, colour))
+    return alt.layer(*layers).properties(width="container", height=340)
+
+
+def _hovered_point(alt: Any, time: Any, colour: Any) -> Any:
+    """The point of a curve nearest to the pointer.
+
+    The page makes the words of its tooltip: Vega-Lite loses text where the nearest point is sought.
+    """
+    hover = alt.selection_point(
+        fields=["t"], nearest=True, on="pointerover", empty=False, name="hover"
+    )
+    return (
+        alt.Chart(_data(alt, "curves"))
+        .mark_point(size=70, filled=True)
         .encode(
             time,
             alt.Y("m:Q"),
@@ -85,8 +106,12 @@ def _people(alt: Any, time: Any) -> Any:
             tooltip=alt.Tooltip("m:Q"),
         )
         .add_params(hover)
-    )  # the page makes the words: Vega-Lite loses text where the nearest point is sought
-    answers = (
+    )
+
+
+def _answers(alt: Any, time: Any) -> Any:
+    """Answers on the curves, as triangles in the direction that they moved the curve."""
+    return (
         alt.Chart(_data(alt, "answers"))
         .mark_point(filled=True, opacity=0.75)
         .encode(
@@ -108,15 +133,10 @@ def _people(alt: Any, time: Any) -> Any:
             ],
         )
     )
-    single = (
-        alt.Chart(_data(alt, "singles"))
-        .mark_rule(strokeWidth=3, opacity=0.5)
-        .encode(time, alt.Y("l:Q"), alt.Y2("u:Q"), colour)
-    )
-    return alt.layer(band, line, single, answers, points).properties(width="container", height=340)
 
 
 def _cohort(alt: Any, time: Any) -> Any:
+    """Median and middle 80 % of the people's mean abilities over time."""
     base = alt.Chart(_data(alt, "cohort"))
     band = base.mark_area(opacity=0.25, color=BLUE).encode(
         time,
@@ -137,7 +157,8 @@ def _cohort(alt: Any, time: Any) -> Any:
 
 
 def _item(alt: Any, amounts: bool) -> Any:
-    title = "chance, or mean response" if amounts else "chance of each response"
+    """Response functions of one item."""
+    title = "probability, or mean response" if amounts else "probability of each response"
     return (
         alt.Chart(_data(alt, "functions"))
         .mark_line(strokeWidth=2.2)
@@ -162,6 +183,7 @@ def _item(alt: Any, amounts: bool) -> Any:
 
 
 def _information(alt: Any) -> Any:
+    """Information of one item over ability."""
     return (
         alt.Chart(_data(alt, "information"))
         .mark_area(opacity=0.35, line={"color": ORANGE}, color=ORANGE)
@@ -212,6 +234,7 @@ def _wright(alt: Any) -> Any:
 
 
 def _priors(alt: Any, count: int) -> Any:
+    """Weights of the prior mixture's kernels in the population."""
     return (
         alt.Chart(_data(alt, "priors"))
         .mark_bar(color=BLUE)
@@ -227,6 +250,7 @@ def _priors(alt: Any, count: int) -> Any:
 
 
 def _calibration(alt: Any) -> Any:
+    """Predicted against observed mean responses, of moving and constant abilities."""
     base = alt.Chart(_data(alt, "calibration"))
     colour = alt.Color(
         "abilities:N",
@@ -254,14 +278,15 @@ def _calibration(alt: Any) -> Any:
 
 
 def _trace(alt: Any) -> Any:
+    """Change of the items at each iteration."""
     return (
         alt.Chart(_data(alt, "trace"))
         .mark_line(point=True, color=BLUE)
         .encode(
-            alt.X("step:Q", axis=alt.Axis(grid=False, tickMinStep=1)),
+            alt.X("iteration:Q", axis=alt.Axis(grid=False, tickMinStep=1)),
             alt.Y("change:Q", title="change, in standard errors", scale=alt.Scale(type="log")),
             tooltip=[
-                "step:Q",
+                "iteration:Q",
                 "stage:N",
                 alt.Tooltip("change:Q", format=".2g"),
                 alt.Tooltip("log_evidence:Q", format=",.1f"),

@@ -1,7 +1,4 @@
-"""The numbers behind a report.
-
-Sampled where they are many, rounded, and nothing but plain lists, so that they embed as JSON.
-"""
+"""The numbers behind a report: sampled where they are many, rounded, and ready for JSON."""
 
 from __future__ import annotations
 
@@ -30,7 +27,7 @@ IDENTITY = BUILT_IN["identity"]
 
 
 def page_data(fit: Fit, static_comparison: StaticComparison | None) -> dict[str, Any]:
-    """Everything that the page shows, by section."""
+    """Everything that the page shows, by section, as plain lists and dictionaries."""
     people = _sample(np.diff(fit.responses.person_start), MOST_PEOPLE)
     return {
         "facts": _facts(fit, static_comparison, people),
@@ -49,7 +46,7 @@ def page_data(fit: Fit, static_comparison: StaticComparison | None) -> dict[str,
 
 
 def _sample(counts: Ints, most: int) -> Ints:
-    """Everyone, or people spread evenly over numbers of answers; the same ones every time."""
+    """Indices of everyone, or of `most` people spread evenly over their numbers of answers."""
     if counts.size <= most:
         return np.arange(counts.size)
     return np.sort(
@@ -60,6 +57,7 @@ def _sample(counts: Ints, most: int) -> Ints:
 
 
 def _rounded(values: Any, digits: int = 3) -> list[Any]:
+    """Numbers rounded for JSON, None where there is none."""
     return [
         None if v is None or v != v else v
         for v in np.round(np.asarray(values, dtype=np.float64), digits).tolist()
@@ -76,6 +74,7 @@ def _times(fit: Fit, offsets: Array) -> list[Any]:
 
 
 def _facts(fit: Fit, static_comparison: StaticComparison | None, people: Ints) -> dict[str, Any]:
+    """Single numbers and titles."""
     r = fit.responses
     axis = fit.responses.axis
     stamps = axis.stamps and r.clock == "calendar"
@@ -93,7 +92,7 @@ def _facts(fit: Fit, static_comparison: StaticComparison | None, people: Ints) -
         "priors": len(fit.kernels),
         "reliability": round(fit.reliability(), 3),
         "converged": fit.converged,
-        "steps": len(fit.trace),
+        "iterations": len(fit.trace),
         "gain": None
         if static_comparison is None
         else round(static_comparison.static_loss - static_comparison.dynamic_loss, 5),
@@ -104,8 +103,7 @@ def _people(fit: Fit, people: Ints) -> dict[str, Any]:
     """Curves of the people shown, each over its own answers, and the answers that moved it."""
     first, last = (edge[people] for edge in fit.sites.layout.spans)
     points = int(np.clip(MOST_POINTS // people.size, 12, 60))
-    share = np.linspace(0.0, 1.0, points)
-    offsets = first[:, None] + (last - first)[:, None] * share
+    offsets = first[:, None] + (last - first)[:, None] * np.linspace(0.0, 1.0, points)
     mix = fit.marginals(np.repeat(people, points), offsets.ravel())
     low, high = mix.quantiles(np.array([0.5 - LEVEL / 2, 0.5 + LEVEL / 2]), IDENTITY)
     mean = mix.mean(IDENTITY)
@@ -128,10 +126,7 @@ def _people(fit: Fit, people: Ints) -> dict[str, Any]:
 
 
 def _answers(fit: Fit, people: Ints) -> list[dict[str, Any]]:
-    """The answers of each person that moved the curve most.
-
-    Time, item, response, and by how much.
-    """
+    """The answers of each person that moved the curve most: time, item, response, movement."""
     r = fit.responses
     rows = np.flatnonzero(np.isin(r.person, people))
     without = fit.leave_one_out[1]
@@ -156,7 +151,10 @@ def _answers(fit: Fit, people: Ints) -> list[dict[str, Any]]:
 
 
 def _cohort(fit: Fit, people: Ints) -> dict[str, Any]:
-    """Quantiles over people of the ability's mean, among those between their first and last answer."""
+    """Quantiles over people of the mean ability, at even times.
+
+    Of the people between their first and their last answer.
+    """
     times = fit.responses.clock_times
     at = np.linspace(times.min(), times.max(), COHORT)
     first, last = (edge[people] for edge in fit.sites.layout.spans)
@@ -201,7 +199,7 @@ def _items(fit: Fit) -> dict[str, Any]:
         columns[name] = _rounded([values[k] for k in shown], 2)
     ability = fit.shift + fit.gain * np.linspace(-3.5, 3.5, ABILITY_POINTS)
     z = (ability - fit.shift) / fit.gain
-    curves, names, block_of = _response_functions(fit, z, shown)
+    curves, names, amounts = _response_functions(fit, z, shown)
     information = fit.information_at(ability)[shown]
     labels = [str(label) for label in r.items.tolist()]
     return {
@@ -212,18 +210,20 @@ def _items(fit: Fit) -> dict[str, Any]:
         "categories": names,
         "information": [_rounded(row, 3) for row in information],
         "labels": labels,
-        "amount": block_of,
+        "amount": amounts,
     }
 
 
 def _response_functions(
     fit: Fit, z: Array, shown: Ints
 ) -> tuple[list[list[list[float]]], list[list[str]], list[bool]]:
-    """Chances of each category (but the first, which is the rest) or the mean response, item by
-    item.
+    """Probabilities of each category, or the mean response, of the items shown.
+
+    Returns the curves (item, category, ability), the names of their categories, and whether each
+    item's curve is a mean response.
     """
     theta = fit.bank.ability_scale.theta(z)
-    block_of, place = fit.bank.index_in_blocks()
+    block_of, index = fit.bank.index_in_blocks()
     curves = []
     names = []
     amounts = []
@@ -235,10 +235,10 @@ def _response_functions(
     ]
     for item in shown:
         block = fit.bank.blocks[int(block_of[item])]
-        table = rows[int(block_of[item])][place[item]]
+        table = rows[int(block_of[item])][index[item]]
         if block.model.categorical:
-            curves.append([_rounded(chance, 3) for chance in np.exp(table)])
-            names.append([f"{value:g}" for value in block.values[place[item]]])
+            curves.append([_rounded(probability, 3) for probability in np.exp(table)])
+            names.append([f"{value:g}" for value in block.values[index[item]]])
         else:
             curves.append([_rounded(table, 3)])
             names.append(["mean response"])
@@ -247,15 +247,15 @@ def _response_functions(
 
 
 def _wright(fit: Fit, people: Ints) -> dict[str, Any]:
-    """Abilities of people (their average over their answers) and locations of items on one scale."""
+    """Abilities of people, averaged over their answers, and locations of items, on one scale."""
     found = fit.plot.wright_data()
     shown = found["people"][people]
     items = found["items"][np.isfinite(found["items"])]
     both = np.concatenate([shown, items])
     low = float(both.min())
     high = float(both.max())
-    room = max(0.05, 0.02 * (high - low))
-    edges = np.linspace(low - room, high + room, 37)  # the same bins for both
+    margin = max(0.05, 0.02 * (high - low))
+    edges = np.linspace(low - margin, high + margin, 37)  # the same bins for both
     bars = [
         {"what": what, "from": round(float(a), 3), "to": round(float(b), 3), "count": int(n)}
         for what, values in (("people", shown), ("items", items))
@@ -265,6 +265,7 @@ def _wright(fit: Fit, people: Ints) -> dict[str, Any]:
 
 
 def _priors(fit: Fit) -> list[dict[str, Any]]:
+    """The prior mixture: each kernel with its weight in the population."""
     return [
         {
             "prior": _short(fit, kernel),
@@ -276,10 +277,7 @@ def _priors(fit: Fit) -> list[dict[str, Any]]:
 
 
 def _short(fit: Fit, kernel: Kernel) -> str:
-    """A prior in a few words, where it is a level and one thing that moves.
-
-    Else its whole description.
-    """
+    """A short description of a prior that is a level and one moving kernel, else the whole one."""
     moving = [
         summand
         for summand in kernel.summands
@@ -315,19 +313,20 @@ def _calibration(fit: Fit, static_comparison: StaticComparison | None) -> list[d
 
 
 def _trace(fit: Fit) -> list[dict[str, Any]]:
+    """Change and log evidence at each iteration of EM."""
     return [
         {
-            "step": step.iteration,
-            "stage": step.stage,
-            "change": float(f"{max(step.change, 1e-12):.3g}"),
-            "log_evidence": round(step.log_evidence, 2),
+            "iteration": record.iteration,
+            "stage": record.stage,
+            "change": float(f"{max(record.change, 1e-12):.3g}"),
+            "log_evidence": round(record.log_evidence, 2),
         }
-        for step in fit.trace
+        for record in fit.trace
     ]
 
 
 def _method(fit: Fit) -> list[str]:
-    """What was done, and with what, so that it can be done again."""
+    """The method, the options and the versions, so that the fit can be repeated."""
     import numba
     import scipy
 

@@ -1,6 +1,6 @@
 """The report: one self-contained HTML page that works offline.
 
-Data go in as JSON, and every name is shown as text.
+The data are embedded as JSON, and the page shows every name as text, never as HTML.
 """
 
 from __future__ import annotations
@@ -27,10 +27,30 @@ def write_report(
     static_comparison: StaticComparison | None = None,
     title: str | None = None,
 ) -> Path:
-    """Write the report of a fit.
+    """Write the report of a fit as one HTML page.
 
-    `static_comparison` (evaluation.compare_with_static) adds the comparison with constant
-    abilities.
+    Parameters
+    ----------
+    fit : Fit
+        The fit.
+    path : path
+        The page, which ends in .html or .htm.
+    static_comparison : StaticComparison, optional
+        The fit beside the same with constant abilities, from `evaluation.compare_with_static`.
+    title : str, default "Abilities over time"
+        The page's title.
+
+    Returns
+    -------
+    Path
+        The page.
+
+    Raises
+    ------
+    InputError
+        Where the path has another ending.
+    MissingExtraError
+        Where the packages that draw the charts are not installed.
     """
     target = Path(path)
     if target.suffix.lower() not in PAGES:
@@ -49,27 +69,27 @@ PAGES = (".html", ".htm")
 
 
 def report_page(fit: Fit, static_comparison: StaticComparison | None, title: str) -> str:
-    """The page as text."""
+    """The HTML of the report."""
     data = page_data(fit, static_comparison)
     data["charts"] = charts(data["facts"], amounts=any(data["items"]["amount"]))
     page = _asset("report.html")
-    # one pass over named places, so that no inserted text is searched again
-    places = {
+    # one pass over the slots in their order, so that no inserted text is searched again
+    slots = {
         "title": escape(title),
         "style": _asset("report.css"),
         "script": _asset("report.js"),
         "data": embedded(data),
         "vega": _vega(),
     }
-    for name in places:
+    for name in slots:
         head, _, tail = page.partition(f"{{{{{name}}}}}")
-        places[name] = head + places[name]
+        slots[name] = head + slots[name]
         page = tail
-    return "".join(places.values()) + page
+    return "".join(slots.values()) + page
 
 
 def embedded(data: Any) -> str:
-    """JSON that is safe inside a script element: no tag can begin in it."""
+    """Encode data as JSON that is safe inside a script element: no tag can begin in it."""
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     for sign in "<>&\u2028\u2029":
         text = text.replace(sign, f"\\u{ord(sign):04x}")
@@ -77,6 +97,7 @@ def embedded(data: Any) -> str:
 
 
 def _asset(name: str) -> str:
+    """The text of a file in the folder of assets."""
     return files("dynaesti.report").joinpath("assets", name).read_text(encoding="utf-8")
 
 

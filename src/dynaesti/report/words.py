@@ -1,17 +1,19 @@
-"""A fit in words."""
+"""What a fit found, in sentences."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from dynaesti.data import UNSTATED
+from dynaesti.errors import option
 from dynaesti.results import Fit, StaticComparison
 
 
 def findings(fit: Fit, static_comparison: StaticComparison | None = None) -> list[str]:
-    """The fit in words for people.
+    """What a fit found, in sentences for people.
 
-    Data, convergence, scale, movement, against constant abilities, and what to look at.
+    Data, convergence, scale, movement, static comparison, and what needs attention. The first
+    sentence is about the data; those about what needs attention begin with "To look at: ".
     """
     r = fit.responses
     move = fit.variance_components()
@@ -22,8 +24,9 @@ def findings(fit: Fit, static_comparison: StaticComparison | None = None) -> lis
     words = [
         f"{len(r):,} answers of {r.people.size:,} people to {r.items.size:,} items "
         f"({', '.join(models)}), from {first} to {last}.",
-        f"The fit {'came to rest' if fit.converged else 'did NOT come to rest'} after "
-        f"{len(fit.trace)} steps" + ("." if fit.converged else "; raise the number of iterations."),
+        f"The fit {'converged' if fit.converged else 'did NOT converge'} after "
+        f"{len(fit.trace)} iterations"
+        + ("." if fit.converged else f"; raise {option('iterations')}."),
         {
             "abilities": "Abilities have mean 0 and variance 1 in the population.",
             "items": "The unit is such that slopes have geometric mean 1.",

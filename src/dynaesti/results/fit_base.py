@@ -11,7 +11,7 @@ import numpy as np
 
 from dynaesti.core import Array, Ints, as_vector
 from dynaesti.data import Labels, Responses, as_list, count_noun, index_of, make_frame, parse_iso
-from dynaesti.errors import MissingColumnError
+from dynaesti.errors import MissingColumnError, option
 from dynaesti.estimation import (
     IterationRecord,
     ResponseCoding,
@@ -242,7 +242,7 @@ class FitBase(ABC):
                 f"{count_noun(lost.size, 'items')} of {len(labels):,} have no finite estimate "
                 f"(first: {labels[lost[0]]!r}): everybody "
                 "answered alike, or ability parts right from wrong without a flaw. They stand at "
-                "the bounds; priors='weak' gives "
+                f"the bounds; {option('priors', 'weak')} gives "
                 "them a value."
             )
         if self.bank.ability_scale.at_bound:
@@ -281,17 +281,13 @@ class FitBase(ABC):
     def convergence_text(self, log_evidence: float, n_unconverged: int, dropped: int) -> str:
         """How the fit ended, in a few sentences."""
         heavy = int(np.argmax(self.population))
-        verdict = (
-            "The fit came to rest"
-            if self.converged
-            else "The fit did NOT come to rest (raise iterations)"
-        )
+        raise_limit = f"The fit did NOT converge (raise {option('iterations')})"
+        verdict = "The fit converged" if self.converged else raise_limit
         return (
-            f"{verdict} after {len(self.trace)} steps; log evidence {log_evidence:.2f}. Scale: "
-            f"{self.scale.name}. Priors: "
-            f"{self.kernels[heavy].describe()} carries {self.population[heavy]:.0%} of the "
-            f"population, {len(self.kernels)} in all."
-            + (f" Grafting did not settle for {n_unconverged} curves." if n_unconverged else "")
+            f"{verdict} after {len(self.trace)} iterations; log evidence {log_evidence:.2f}. Scale: "
+            f"{self.scale.name}. Priors: {self.kernels[heavy].describe()} carries "
+            f"{self.population[heavy]:.0%} of the population, {len(self.kernels)} in all."
+            + (f" EP did not converge for {n_unconverged} curves." if n_unconverged else "")
             + (f" {dropped:,} rows without a response were dropped." if dropped else "")
             + (
                 f" {len(self.coding.merged)} items had rare categories merged."

@@ -21,7 +21,6 @@ from dynaesti.data import (
 from dynaesti.errors import HealthWarning
 from dynaesti.estimation import (
     EP_TOLERANCE_FINAL,
-    NEW_ITEMS_HINT,
     EStep,
     EStepPosterior,
     NewItemFit,
@@ -33,6 +32,7 @@ from dynaesti.estimation import (
     find_new_items,
     index_of_items,
     kernel_weights,
+    new_items_hint,
     tabulate_items,
 )
 from dynaesti.inference import EPResult, NaturalGaussian
@@ -199,7 +199,7 @@ def with_new_items(fit: Fit, new: Responses) -> Fit:
 
 def add_people(fit: Fit, data: Responses) -> Fit:
     """The curves of people with further responses grafted anew, from their present sites."""
-    new = read_new_responses(fit, data, remedy=NEW_ITEMS_HINT)
+    new = read_new_responses(fit, data, remedy=new_items_hint())
     joined = append_responses(fit, new)
     touched = np.sort(index_of(joined.people, new.responses.people.tolist(), "id"))
     known = index_of(joined.people, fit.responses.people.tolist(), "id")

@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Any, Protocol, TypeVar
 
-from dynaesti.errors import InputError, MissingExtraError, StorageError
+from dynaesti.errors import InputError, MissingExtraError, StorageError, option
 
 Result = TypeVar("Result")
 R_co = TypeVar("R_co", covariant=True)
@@ -243,18 +243,25 @@ def cluster(where: str | None) -> Iterator[DaskExecutor | None]:
         try:
             client = Client(where, timeout=CONNECTING)  # type: ignore[no-untyped-call]
         except (OSError, ValueError, TypeError) as error:
-            raise StorageError(f"--dask: no scheduler answers at {where} ({error})") from error
+            raise StorageError(f"{_where()}: no scheduler answers at {where} ({error})") from error
         with client:
             yield DaskExecutor(client)
         return
     if not count.isdigit() or int(count) < 1:
-        raise InputError(f"--dask: expected local:N with N worker processes, got {where!r}")
+        raise InputError(f"{_where()}: expected local:N with N worker processes, got {where!r}")
     try:
         here = LocalCluster(n_workers=int(count), threads_per_worker=1, dashboard_address=":0")  # type: ignore[no-untyped-call]
     except (RuntimeError, OSError) as error:
-        raise StorageError(f"--dask: worker processes cannot be started here ({error})") from error
+        raise StorageError(
+            f"{_where()}: worker processes cannot be started here ({error})"
+        ) from error
     with here, Client(here) as client:  # type: ignore[no-untyped-call]
         yield DaskExecutor(client)
+
+
+def _where() -> str:
+    """Name of the option that says where the cluster is."""
+    return option("dask", python="where")
 
 
 CONNECTING = 20  # seconds to wait for a scheduler,

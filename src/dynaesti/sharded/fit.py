@@ -39,12 +39,12 @@ from dynaesti.data import (
 )
 from dynaesti.errors import InputError, StorageError
 from dynaesti.estimation import (
-    NEW_ITEMS_HINT,
     FittedModel,
     NewItemFit,
     PeopleSites,
     extend_models,
     find_new_items,
+    new_items_hint,
 )
 from dynaesti.inference import check_level
 from dynaesti.results import (
@@ -308,7 +308,7 @@ class ShardedFit(FittedModel, FitBase):
     def _updated(
         self, more: Responses, distinct: bool, executor: Executor | None, listen: Listen | None
     ) -> ShardedFit:
-        index_of(self.item_labels, more.items.tolist(), "item", NEW_ITEMS_HINT)
+        index_of(self.item_labels, more.items.tolist(), "item", new_items_hint())
         if more.weight is not None and not self.shards.weighted:
             raise InputError(
                 "weight: the answers in the shards have no weights, so further ones cannot have any"

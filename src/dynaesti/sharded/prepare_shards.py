@@ -38,7 +38,7 @@ from dynaesti.data import (
     read_table,
     rows_about,
 )
-from dynaesti.errors import InputError, MissingExtraError, ResponseError
+from dynaesti.errors import InputError, MissingExtraError, ResponseError, option
 from dynaesti.sharded.shards import (
     Shard,
     Shards,
@@ -122,7 +122,7 @@ def _refuse_full(target: Path, force: bool) -> None:
     if not force:
         raise InputError(
             f"out: {target} holds shards already; name another folder, or write over them with "
-            f"force=True (--force)"
+            f"{option('force', True)}"
         )
 
 

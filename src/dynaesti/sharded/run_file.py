@@ -18,7 +18,7 @@ from dynaesti.core import (
     require,
 )
 from dynaesti.data import Labels
-from dynaesti.errors import StorageError
+from dynaesti.errors import StorageError, option
 from dynaesti.model import ItemModel
 from dynaesti.results import read_common
 from dynaesti.sharded.fit import WITHIN, ShardedFit
@@ -67,8 +67,7 @@ def _check_hosts(run: Folder, header: Header, connect: bool) -> None:
         if not connect and not run.may_reach(name):
             raise StorageError(
                 f"{run.root}: its shards are said to be at {name}, elsewhere than the run itself; "
-                "if you trust that, open it with load(path, connect=True) (on the command line "
-                "--connect)"
+                f"if you trust that, open it with {option('connect', True, python='load(path, connect=True)')}"
             )
 
 

@@ -79,8 +79,8 @@ class Shards:
         place = Folder(str(folder))
         if not place.exists(MANIFEST):
             raise StorageError(
-                f"{folder}: no {MANIFEST} in this folder; `dynaesti prepare DATA --out {folder}` "
-                f"makes shards"
+                f"{folder}: no {MANIFEST} in this folder, so it holds no shards; `prepare` makes "
+                f"them"
             )
         with place.reading(MANIFEST) as file:
             try:

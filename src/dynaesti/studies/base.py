@@ -1,7 +1,4 @@
-"""What every study hands back.
-
-Numbers beside the paper's, tables, figures, and how to write them down.
-"""
+"""The outcome of a study: numbers beside the paper's, tables and figures, and how to write them."""
 
 from __future__ import annotations
 
@@ -16,58 +13,55 @@ import numpy as np
 
 from dynaesti.errors import MissingExtraError, StorageError
 
-BLUE, ORANGE, GREEN, GREY = (
-    "#0b5394",
-    "#b45f06",
-    "#38761d",
-    "#8a8f98",
-)  # apart for the colour-blind, and in lightness
+# told apart by the colour-blind, and by their lightness
+BLUE = "#0b5394"
+ORANGE = "#b45f06"
+GREEN = "#38761d"
+GREY = "#8a8f98"
 
 
 @dataclass(frozen=True)
 class Options:
-    """How a study is to be run."""
+    """How a study is run."""
 
-    seeds: int = 5
-    quick: bool = False
-    golf: Path | None = None
-    threads: int | None = None
-    quiet: bool = False
+    seeds: int = 5  # of the synthetic studies
+    quick: bool = False  # small sizes, and fewer seeds
+    golf: Path | None = None  # the scorecards
+    threads: int | None = None  # None: all cores
+    quiet: bool = False  # no progress
 
-    def say(self, text: str) -> None:
-        """Progress, on standard error."""
+    def print_progress(self, text: str) -> None:
+        """Print a line of progress to standard error, unless `quiet`."""
         if not self.quiet:
             print(f"  {text}", file=sys.stderr, flush=True)  # noqa: T201
 
 
 @dataclass(frozen=True)
 class Row:
-    """One number: what the paper says, what we get, the best that can be had or the bar, and
-    whether it holds.
-    """
+    """One number of the paper beside ours."""
 
     what: str
     paper: str
     ours: str
-    limit: str = ""
-    holds: bool | None = None
+    limit: str = ""  # the best that can be had, or the bar
+    holds: bool | None = None  # whether ours passes the bar; None without one
 
 
 @dataclass
 class Study:
-    """A study's outcome."""
+    """What a study found."""
 
     name: str
     title: str
-    words: list[str] = field(default_factory=list)
+    words: list[str] = field(default_factory=list)  # sentences
     rows: list[Row] = field(default_factory=list)
-    tables: list[tuple[str, dict[str, list[Any]]]] = field(default_factory=list)
+    tables: list[tuple[str, dict[str, list[Any]]]] = field(default_factory=list)  # with captions
     figures: list[tuple[str, str, Any]] = field(default_factory=list)  # name, caption, figure
     facts: dict[str, Any] = field(default_factory=dict)
     seconds: float = 0.0
 
-    def told(self) -> str:
-        """For a terminal."""
+    def as_text(self) -> str:
+        """The study as plain text, for a terminal."""
         lines = [
             self.title,
             "",
@@ -101,7 +95,7 @@ class Study:
         return "\n".join([*lines, "", *self.words])
 
     def markdown(self, folder: str) -> str:
-        """For a page; figures lie in the folder."""
+        """The study as Markdown, with the figures in `folder`."""
         parts = [f"## {self.title}", *self.words]
         if self.rows:
             verdict = {True: "holds", False: "**missed**", None: ""}
@@ -127,7 +121,7 @@ class Study:
         return "\n\n".join(parts)
 
     def write(self, folder: Path) -> None:
-        """Figures as PNG and SVG, and everything else as JSON."""
+        """Write the figures as PNG and SVG, and everything else as JSON."""
         try:
             folder.mkdir(parents=True, exist_ok=True)
             for name, _, figure in self.figures:
@@ -142,7 +136,7 @@ class Study:
             ) from error
 
     def as_dict(self) -> dict[str, Any]:
-        """Numbers and words, without the figures."""
+        """Everything but the figures, ready for JSON."""
         return {
             "study": self.name,
             "title": self.title,
@@ -158,6 +152,7 @@ class Study:
 
 
 def _plain(value: Any) -> Any:
+    """A NumPy value as JSON can hold it."""
     return (
         value.item()
         if isinstance(value, np.generic)
@@ -168,12 +163,14 @@ def _plain(value: Any) -> Any:
 
 
 def _cell(value: Any) -> str:
+    """A value in a table: four digits of a fraction."""
     if isinstance(value, float | np.floating):
         return f"{value:.4g}"
     return str(value)
 
 
 def _aligned(rows: list[tuple[Any, ...]]) -> list[str]:
+    """Lines of a table whose columns are aligned."""
     cells = [[str(value) for value in row] for row in rows]
     widths = [max(len(row[k]) for row in cells) for k in range(len(cells[0]))]
     return [
@@ -206,7 +203,7 @@ def canvas(
 
 
 class Stopwatch:
-    """CPU seconds of all threads, and seconds by the clock."""
+    """CPU seconds of all threads, and seconds by the clock, since it was made."""
 
     def __init__(self) -> None:
         self.cpu = time.process_time()

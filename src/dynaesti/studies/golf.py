@@ -1,7 +1,4 @@
-"""The Masters: 849 players, 77 years of scorecards.
-
-Trajectories, legends, holes; who was best, and how sure that is.
-"""
+"""The Masters: 849 players over 77 years; who was best, and how sure that is."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ import numpy as np
 from dynaesti.ability_estimator import DynAEsti
 from dynaesti.core import Array, Ints
 from dynaesti.data import Responses, read_table
-from dynaesti.errors import InputError
+from dynaesti.errors import InputError, option
 from dynaesti.estimation import build_coding, count_responses, resolve_item_models
 from dynaesti.model import BUILT_IN, PivotPartialCredit
 from dynaesti.results import Fit
@@ -24,29 +21,35 @@ IDENTITY = BUILT_IN["identity"]
 MORE_THAN = 100  # stroke counts seen no more often than this join their neighbour
 LEGENDS = ("Arnold Palmer", "Jack Nicklaus", "Tiger Woods")
 DRAWS = 2000
-HOW_TO_GET = (
-    "the scorecards are not ours to ship. They are in the repository of the paper's authors "
-    "(golf_data.json of "
-    "chausies/DynAEstiAndCurvFiFE on GitHub); make a table of them with the columns person, hole, "
-    "year, response (strokes) and "
-    "par, one row a hole played, save it as CSV or Parquet, and name it by --golf FILE"
-)
+
+
+def how_to_get_scorecards() -> str:
+    """Where the scorecards are, and which table to make of them."""
+    return (
+        "the scorecards are not ours to ship. They are in the repository of the paper's authors "
+        "(golf_data.json of chausies/DynAEstiAndCurvFiFE on GitHub); make a table of them with the "
+        "columns person, hole, year, response (strokes) and par, one row a hole played, save it "
+        f"as CSV or Parquet, and name it by {option('golf', 'FILE')}"
+    )
 
 
 def read_golf(path: Path | None) -> tuple[Responses, PivotPartialCredit]:
-    """Scorecards with all rounds of a tournament at its year, and the golf model with each hole's
-    par.
+    """Read the scorecards, all rounds of a tournament at its year, and each hole's par.
+
+    Returns the responses and the golf model. Stroke counts that are rare on a hole join others.
     """
     if path is None:
-        raise InputError(f"golf: no file is given; {HOW_TO_GET}")
+        raise InputError(f"golf: no file is given; {how_to_get_scorecards()}")
     if not path.exists():
-        raise InputError(f"golf: {path} does not exist; {HOW_TO_GET}")
+        raise InputError(f"golf: {path} does not exist; {how_to_get_scorecards()}")
     frame = read_table(path).frame
     missing = [
         name for name in ("person", "hole", "year", "response", "par") if name not in frame.columns
     ]
     if missing:
-        raise InputError(f"golf: {path} lacks the columns {', '.join(missing)}; {HOW_TO_GET}")
+        raise InputError(
+            f"golf: {path} lacks the columns {', '.join(missing)}; {how_to_get_scorecards()}"
+        )
     responses = Responses.read(
         frame.select(["person", "hole", "year", "response"]).to_native(),
         id="person",
@@ -63,9 +66,9 @@ def read_golf(path: Path | None) -> tuple[Responses, PivotPartialCredit]:
 
 
 def _clipped(responses: Responses, model: PivotPartialCredit) -> Responses:
-    """Stroke counts seen too rarely on a hole as the ones they join, once and for all.
+    """The responses with rare stroke counts of a hole replaced by those they join.
 
-    Every fit then has the same categories.
+    It is done before any fit, so that all fits have the same categories.
     """
     models = resolve_item_models(model, responses.items, None, False)
     coding = build_coding(
@@ -83,7 +86,7 @@ def _clipped(responses: Responses, model: PivotPartialCredit) -> Responses:
 
 
 def fit_golf(responses: Responses, model: PivotPartialCredit, options: Options, **more: Any) -> Fit:
-    """The whole fit."""
+    """Fit the scorecards; `more` are further options of the estimator."""
     return DynAEsti(model, threads=options.threads, **more).fit(responses)
 
 
@@ -94,34 +97,64 @@ def run(options: Options) -> Study:
     clock = Stopwatch()
     fit = fit_golf(responses, model, options)
     spent = clock.spent()
-    options.say(f"golf: fitted in {spent:.1f} CPU s")
-    who = _Players(fit)
-    study.figures = [
+    options.print_progress(f"golf: fitted in {spent:.1f} CPU s")
+    players = _Players(fit)
+    best, probability = players.highest()
+    decades = players.decades()
+    holes = _hole_information(fit)
+    woods = probability.get(("Tiger Woods", 1997.0), 0.0)
+    any_woods = sum(p for (name, _), p in probability.items() if name == "Tiger Woods")
+    study.figures = _figures(fit, players)
+    study.tables = [best, players.peaks(), decades, holes]
+    study.rows = [
+        *_fit_rows(fit, spent),
+        *_highest_rows(best[1], woods, any_woods),
+        *_career_rows(decades[1]["median ability"], players.rise_and_fall()),
+        *_hole_rows(fit, holes[1]["hole"]),
+    ]
+    study.words = [
+        "All rounds of a tournament are at its year. The prior is the default (a level plus "
+        f"Matérn 3/2, learned): {fit.variance_components()['stays']:.0%} of the variance stays with a player, "
+        f"the rest moves over about {fit.variance_components()['bandwidth']:.0f} years.",
+        "Is Woods in 1997 the highest ever? His mean is, as the paper says. But counting what is "
+        f"unknown about every curve (joint draws of the {len(players.top)} best players' whole "
+        f"curves), that tournament is the highest with probability {woods:.2f} only, and the "
+        f"highest is one of his with probability {any_woods:.2f}: a peak that wins among thousands "
+        "of uncertain ones is partly luck.",
+    ]
+    study.facts = {
+        "cpu": spent,
+        "woods_1997": woods,
+        "highest": {f"{name} {year:.0f}": p for (name, year), p in probability.items() if p > 0.01},
+        "movement": fit.variance_components(),
+    }
+    return study
+
+
+def _figures(fit: Fit, players: _Players) -> list[tuple[str, str, Any]]:
+    """The figures, each with its name and caption."""
+    return [
         (
             "golf_all",
             "Abilities of everyone with two tournaments or more, the median, and the fifteen with "
             "the highest peaks.",
-            _trajectories(who),
+            _trajectories(players),
         ),
-        ("golf_legends", "Three legends with 70 % bands.", _legends(who)),
+        ("golf_legends", "Three legends with 70 % bands.", _legends(players)),
         (
             "golf_holes",
-            "Response functions of holes 6 (Juniper) and 13 (Azalea): chances of each number of "
-            "strokes.",
+            "Response functions of holes 6 (Juniper) and 13 (Azalea): probabilities of each number "
+            "of strokes.",
             _holes(fit),
         ),
     ]
-    best, share = who.highest()
-    holes = _hole_information(fit)
-    study.tables = [best, who.peaks(), who.decades(), holes]
-    rise = who.decades()[1]["median ability"]
-    woods = share.get(("Tiger Woods", 1997.0), 0.0)
-    six, thirteen = (holes[1]["hole"].index(k) + 1 for k in (6, 13))
-    theirs = sum(p for (name, _), p in share.items() if name == "Tiger Woods")
-    eight = float(fit.coding.values[fit.coding.table[fit.item_numbers[8]] >= 0].max())
-    bent = who.rise_and_fall()
-    study.rows = [
-        Row("players, scores", "hundreds, –", f"{responses.people.size}, {len(responses):,}"),
+
+
+def _fit_rows(fit: Fit, spent: float) -> list[Row]:
+    """Size and cost of the fit."""
+    size = f"{fit.responses.people.size}, {len(fit.responses):,}"
+    return [
+        Row("players, scores", "hundreds, –", size),
         Row(
             "CPU seconds of the fit",
             "over 7,200 a round (its code)",
@@ -129,30 +162,53 @@ def run(options: Options) -> Study:
             "≤ 60",
             spent <= 60,
         ),
-        Row("steps of EM", "about 15", str(len(fit.trace)), "", None),
+        Row("iterations of EM", "about 15", str(len(fit.trace)), "", None),
+    ]
+
+
+def _highest_rows(best: dict[str, list[Any]], woods: float, any_woods: float) -> list[Row]:
+    """Who was best: the highest mean, and the probabilities that it was Woods."""
+    player = best["player"][0]
+    year = best["year"][0]
+    return [
         Row(
             "highest ability ever",
             "Tiger Woods, 1997",
-            f"{best[1]['player'][0]}, {best[1]['year'][0]}",
+            f"{player}, {year}",
             "",
-            (best[1]["player"][0], best[1]["year"][0]) == ("Tiger Woods", 1997),
+            (player, year) == ("Tiger Woods", 1997),
         ),
         Row("Pr[Woods 1997 is the highest tournament ever]", "claimed", f"{woods:.2f}"),
-        Row("Pr[Woods is the player with the highest peak]", "not told", f"{theirs:.2f}"),
+        Row("Pr[Woods is the player with the highest peak]", "not reported", f"{any_woods:.2f}"),
+    ]
+
+
+def _career_rows(medians: list[float], rise_and_fall: float) -> list[Row]:
+    """The field over the decades, and the shape of careers."""
+    return [
         Row(
             "abilities rise over the decades",
             "yes",
-            f"{rise[0]:+.2f} to {rise[-1]:+.2f}",
+            f"{medians[0]:+.2f} to {medians[-1]:+.2f}",
             "",
-            rise[-1] > rise[0],
+            medians[-1] > medians[0],
         ),
         Row(
             "careers of ten tournaments or more that rise, then fall",
             "“a common trend”",
-            f"{bent:.0%}",
+            f"{rise_and_fall:.0%}",
             "",
-            bent > 0.5,
+            rise_and_fall > 0.5,
         ),
+    ]
+
+
+def _hole_rows(fit: Fit, by_information: list[Any]) -> list[Row]:
+    """Holes 6 and 13 by their information, and the categories of hole 8."""
+    six = by_information.index(6) + 1
+    thirteen = by_information.index(13) + 1
+    most = float(fit.coding.values[fit.coding.table[fit.item_numbers[8]] >= 0].max())
+    return [
         Row(
             "hole 6 flat, hole 13 telling (rank by information)",
             "yes",
@@ -163,31 +219,11 @@ def run(options: Options) -> Study:
         Row(
             "strokes that hole 8 keeps (counts over 100)",
             "up to 6 in its list",
-            f"up to {eight:g}",
+            f"up to {most:g}",
             "up to 7",
-            eight == 7,
+            most == 7,
         ),
     ]
-    study.words = [
-        "All rounds of a tournament are at its year. The prior is the default (a level plus "
-        "Matérn 3/2, learned): "
-        f"{fit.variance_components()['stays']:.0%} of the variance stays with a player, the rest moves over "
-        f"about {fit.variance_components()['bandwidth']:.0f} "
-        "years.",
-        "Is Woods in 1997 the highest ever? His mean is, as the paper says. But counting what is "
-        "unknown about every curve (joint draws "
-        f"of the {len(who.top)} best players' whole curves), that tournament is the highest with "
-        f"probability {woods:.2f} only, and the "
-        f"highest is one of his with probability {theirs:.2f}: a peak that wins among thousands "
-        f"of uncertain ones is partly luck.",
-    ]
-    study.facts = {
-        "cpu": spent,
-        "woods_1997": woods,
-        "highest": {f"{name} {year:.0f}": p for (name, year), p in share.items() if p > 0.01},
-        "movement": fit.variance_components(),
-    }
-    return study
 
 
 class _Players:
@@ -210,30 +246,31 @@ class _Players:
         self.top = order[:60]
 
     def own(self, person: int) -> Ints:
-        """Rows of a player's tournaments."""
+        """Indices of a player's tournaments."""
         return np.flatnonzero(self.person == person)
 
     def draws(self, person: int, seed: int) -> Array:
-        """Whole curves of a player at the tournaments: (draws, tournaments)."""
+        """Joint draws of a player's abilities at the tournaments: array (DRAWS, n_tournaments)."""
         times = self.fit.from_clock(self.offset[self.own(person)])
         return np.asarray(self.fit.plausible(self.fit.ids[person], times, DRAWS, seed)).reshape(
             DRAWS, -1
         )
 
     def highest(self) -> tuple[tuple[str, dict[str, list[Any]]], dict[tuple[str, float], float]]:
-        """The highest tournaments by mean, and how often each is the highest in joint draws of the
-        best players' curves.
+        """A table of the highest peaks, and how probably each tournament is the highest ever.
+
+        The probabilities are shares of joint draws of the best players' curves, by the player's
+        name and the year.
         """
-        rows = [self.own(int(p)) for p in self.top]
+        tournaments = np.concatenate([self.own(int(p)) for p in self.top])
         drawn = np.concatenate([self.draws(int(p), 17 + k) for k, p in enumerate(self.top)], axis=1)
-        where = np.concatenate(rows)
-        wins = np.bincount(drawn.argmax(axis=1), minlength=where.size) / DRAWS
-        share = {
+        wins = np.bincount(drawn.argmax(axis=1), minlength=tournaments.size) / DRAWS
+        probability = {
             (self.names[self.person[k]], float(self.year[k])): float(w)
-            for k, w in zip(where, wins, strict=True)
+            for k, w in zip(tournaments, wins, strict=True)
         }
         by_player: dict[str, float] = {}
-        for (name, _), p in share.items():
+        for (name, _), p in probability.items():
             by_player[name] = by_player.get(name, 0.0) + p
         best = []
         for p in self.top[:12]:
@@ -242,7 +279,7 @@ class _Players:
             name = self.names[p]
             year = int(self.year[k])
             best.append(
-                (name, year, float(self.mean[k]), share[name, float(year)], by_player[name])
+                (name, year, float(self.mean[k]), probability[name, float(year)], by_player[name])
             )
         columns = zip(*best, strict=True)
         names = (
@@ -258,10 +295,10 @@ class _Players:
                 name: [round(v, 3) if isinstance(v, float) else v for v in column]
                 for name, column in zip(names, columns, strict=True)
             },
-        ), share
+        ), probability
 
     def peaks(self) -> tuple[str, dict[str, list[Any]]]:
-        """When the legends peaked."""
+        """A table of when the legends peaked."""
         table: dict[str, list[Any]] = {
             "player": [],
             "tournaments": [],
@@ -283,7 +320,7 @@ class _Players:
         return "When three legends peaked:", table
 
     def decades(self) -> tuple[str, dict[str, list[Any]]]:
-        """The field over the decades."""
+        """A table of the field's abilities, decade by decade."""
         decade = self.year // 10 * 10
         shown = np.unique(decade)
         return "The field, decade by decade:", {
@@ -301,31 +338,32 @@ class _Players:
         inside = 0
         for p in long:
             mine = self.own(int(p))
-            at = self.mean[mine].argmax() / (mine.size - 1)
-            inside += int(0.1 < at < 0.9)
+            position = self.mean[mine].argmax() / (mine.size - 1)
+            inside += int(0.1 < position < 0.9)
         return inside / max(long.size, 1)
 
 
-def _trajectories(who: _Players) -> Any:
+def _trajectories(players: _Players) -> Any:
+    """Everyone's mean curve, the best fifteen in colour."""
     figure, ax = canvas(width=9.0, height=5.2)
-    for p in np.flatnonzero(who.count >= 2):
-        mine = who.own(int(p))
-        ax.plot(who.year[mine], who.mean[mine], color=GREY, linewidth=0.5, alpha=0.35)
+    for p in np.flatnonzero(players.count >= 2):
+        mine = players.own(int(p))
+        ax.plot(players.year[mine], players.mean[mine], color=GREY, linewidth=0.5, alpha=0.35)
     colours = [BLUE, ORANGE, GREEN, "#990000", "#674ea7"]
-    for k, p in enumerate(who.top[:15]):
-        mine = who.own(int(p))
+    for k, p in enumerate(players.top[:15]):
+        mine = players.own(int(p))
         ax.plot(
-            who.year[mine],
-            who.mean[mine],
+            players.year[mine],
+            players.mean[mine],
             color=colours[k % 5],
             linewidth=1.6,
             linestyle=("-", "--", ":")[k // 5],
-            label=who.names[p],
+            label=players.names[p],
         )
-    years = np.unique(who.year)
+    years = np.unique(players.year)
     ax.plot(
         years,
-        [np.median(who.mean[who.year == y]) for y in years],
+        [np.median(players.mean[players.year == y]) for y in years],
         color="black",
         linewidth=2.5,
         label="median of the field",
@@ -335,15 +373,16 @@ def _trajectories(who: _Players) -> Any:
     return figure
 
 
-def _legends(who: _Players) -> Any:
+def _legends(players: _Players) -> Any:
+    """The legends' curves with 70 % bands."""
     figure, ax = canvas(width=7.5)
     for name, colour in zip(LEGENDS, (ORANGE, GREEN, BLUE), strict=True):
-        person = who.names.index(name)
-        mine = who.own(person)
-        t = np.linspace(who.offset[mine].min(), who.offset[mine].max(), 200)
-        mix = who.fit.marginals(np.full(t.size, person), t)
+        person = players.names.index(name)
+        mine = players.own(person)
+        t = np.linspace(players.offset[mine].min(), players.offset[mine].max(), 200)
+        mix = players.fit.marginals(np.full(t.size, person), t)
         low, high = mix.quantiles(np.array([0.15, 0.85]), IDENTITY)
-        x = t + who.fit.responses.axis.origin
+        x = t + players.fit.responses.axis.origin
         ax.fill_between(x, low, high, color=colour, alpha=0.2, linewidth=0)
         ax.plot(x, mix.mean(IDENTITY), color=colour, linewidth=2, label=name)
     ax.set(xlabel="year", ylabel="ability (70 % bands)")
@@ -352,22 +391,25 @@ def _legends(who: _Players) -> Any:
 
 
 def _holes(fit: Fit) -> Any:
+    """Response functions of two holes."""
     figure, axes = canvas(1, 2, 11.0, 4.0)
     for ax, hole, name in ((axes[0], 6, "hole 6, Juniper"), (axes[1], 13, "hole 13, Azalea")):
         data = fit.plot.item_data(hole)
         lines = {key: value for key, value in data.items() if key not in ("ability", "item")}
-        for k, (strokes, chance) in enumerate(
+        for k, (strokes, probability) in enumerate(
             sorted(lines.items(), key=lambda pair: float(pair[0]))
         ):
             colour = (BLUE, ORANGE, GREEN, "#990000", "#674ea7", GREY)[k % 6]
-            ax.plot(data["ability"], chance, linewidth=2, color=colour, label=f"{strokes} strokes")
-        ax.set(title=name, xlabel="ability", ylabel="chance", ylim=(0, 1), xlim=(-3, 3))
+            ax.plot(
+                data["ability"], probability, linewidth=2, color=colour, label=f"{strokes} strokes"
+            )
+        ax.set(title=name, xlabel="ability", ylabel="probability", ylim=(0, 1), xlim=(-3, 3))
         ax.legend(frameon=False, fontsize=8)
     return figure
 
 
 def _hole_information(fit: Fit) -> tuple[str, dict[str, list[Any]]]:
-    """Holes by the information that one score holds, averaged over the population."""
+    """A table of the holes by the information of one score, averaged over the population."""
     z = np.linspace(-3, 3, 121)
     ability = fit.shift + fit.gain * z
     weight = np.exp(-0.5 * z**2)

@@ -1,17 +1,15 @@
-"""Held-out likelihood: halves of Palmer's scores, and of every long career's, under moving and
-constant abilities.
-"""
+"""Held-out likelihood of half of a career's scores, under moving and under constant abilities."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from dynaesti.core import Array, Bools, Ints
 from dynaesti.data import Responses
-from dynaesti.model import Kernel
+from dynaesti.model import Kernel, PivotPartialCredit
 from dynaesti.results import Fit, fit_new_people, read_new_responses, starting_items
 from dynaesti.studies.base import BLUE, GREY, Options, Row, Study, canvas
 from dynaesti.studies.golf import fit_golf, read_golf
@@ -27,95 +25,37 @@ def run(options: Options) -> Study:
     """Palmer as in the paper, then everyone with ten tournaments."""
     study = Study("palmer", "Held out: half of a career's scores")
     responses, model = read_golf(options.golf)
+    halvings = Halvings(responses, model, options)
     runs = 1 if options.quick else RUNS
     names = [str(name) for name in responses.people.tolist()]
     palmer = np.array([names.index(PALMER)])
     pairs = np.unique(np.stack([responses.person, responses.offsets.astype(np.int64)]), axis=1)
     long = np.flatnonzero(np.bincount(pairs[0], minlength=responses.people.size) >= TOURNAMENTS)
-    starts: dict[bool, Any] = {}
     others = fit_golf(
-        responses.select_responses(np.flatnonzero(responses.person != palmer[0]), drop_unused=True),
+        responses.select_responses(
+            np.flatnonzero(responses.person != palmer[0]), drop_unused=True
+        ),
         model,
         options,
         standard_errors=False,
     )
     kernel = others.kernels[int(np.argmax(others.population))]
-    starts[False] = starting_items(others)
-    alone = [
-        _both_ways(responses, model, palmer, seed, options, starts, kernel)[0]
-        for seed in range(runs)
-    ]
-    options.say(f"palmer alone: log ratios {', '.join(f'{x:.2f}' for x in alone)}")
+    halvings.starts[False] = starting_items(others)
+    alone = [float(halvings.log_ratios(palmer, seed, kernel)[0]) for seed in range(runs)]
+    options.print_progress(f"palmer alone: log ratios {', '.join(f'{x:.2f}' for x in alone)}")
     everyone = np.array(
-        [
-            _both_ways(responses, model, long, 100 + seed, options, starts)
-            for seed in range(min(runs, RUNS_OF_ALL))
-        ]
+        [halvings.log_ratios(long, 100 + seed) for seed in range(min(runs, RUNS_OF_ALL))]
     )
     mean = everyone.mean(axis=0)
     total = float(mean.sum())
     se = float(mean.std(ddof=1) * np.sqrt(mean.size))
-    log_ratio = float(np.mean(alone))
-    study.rows = [
-        Row(
-            "Palmer: geometric-mean ratio of likelihoods, moving over constant",
-            "over 120",
-            f"{np.exp(log_ratio):.0f}",
-            "≥ 120",
-            log_ratio >= 4.79,
-        ),
-        Row(
-            "the same as a log, over the runs",
-            "over 4.79",
-            f"{log_ratio:.2f} (from {min(alone):.2f} to {max(alone):.2f})",
-        ),
-        Row(
-            f"all {long.size} players with ≥ {TOURNAMENTS} tournaments: total log ratio",
-            "not told",
-            f"{total:.1f} ± {se:.1f}",
-            "> 3 standard errors",
-            total > 3 * se,
-        ),
-        Row(
-            "share of them better off with moving abilities", "not told", f"{np.mean(mean > 0):.0%}"
-        ),
-    ]
-    figure, ax = canvas(width=7.2)
-    ax.hist(mean, bins=30, color=BLUE, alpha=0.85)
-    ax.axvline(0, color=GREY, linewidth=1)
-    ax.set(xlabel="log ratio of held-out likelihoods, moving − constant", ylabel="players")
-    caption = f"Players with {TOURNAMENTS} tournaments or more: how much better moving abilities predict the held-out half."
-    study.figures.append(("palmer", caption, figure))
-    order = np.argsort(-mean)
-    study.tables.append(
-        (
-            "Most and least helped:",
-            {
-                "player": [names[long[k]] for k in (*order[:6], *order[-4:])],
-                "log ratio": [round(float(mean[k]), 2) for k in (*order[:6], *order[-4:])],
-            },
-        )
-    )
-    study.words = [
-        f"{runs} random halvings, each half held out in turn. Items are learned without the "
-        f"held-out half, by each scheme for itself; the "
-        f"prior of Palmer's curve, {kernel.describe()}, is the one that most of the other players "
-        f"have, learned without any of his. "
-        "The likelihood of a half is joint and exact to expectation propagation: the evidence of "
-        "both halves less that of the first, not a "
-        "product of single predictions.",
-        f"For everyone else ({len(everyone)} halvings) the held-out halves of all long careers "
-        f"are taken away at once, so that items see "
-        "half of their scores.",
-        "The paper's factor of over 120 for Palmer is not reached by honest inference: both "
-        "schemes here average over what they do not "
-        "know of an ability, and a constant ability then does not commit itself as a single "
-        "estimate would. The advantage of moving "
-        "abilities is real, and adds up over players.",
-    ]
+    study.rows = [*_palmer_rows(alone), *_everyone_rows(mean, total, se)]
+    study.figures.append(_figure(mean))
+    study.tables.append(_most_and_least([names[k] for k in long], mean))
+    study.words = _words(runs, len(everyone), kernel)
     study.facts = {
         "palmer": alone,
-        "log_ratio": log_ratio,
+        "log_ratio": float(np.mean(alone)),
         "total": total,
         "se": se,
         "players": [names[k] for k in long],
@@ -124,72 +64,151 @@ def run(options: Options) -> Study:
     return study
 
 
-def _both_ways(
-    responses: Responses,
-    model: Any,
-    people: Ints,
-    seed: int,
-    options: Options,
-    starts: dict[bool, Any],
-    kernel: Kernel | None = None,
-) -> Array:
-    """Log ratio of joint held-out likelihoods for each of the people, averaged over which half is
-    held out.
+def _palmer_rows(log_ratios: list[float]) -> list[Row]:
+    """Palmer's ratio of likelihoods beside the paper's; one log ratio a halving."""
+    mean = float(np.mean(log_ratios))
+    return [
+        Row(
+            "Palmer: geometric-mean ratio of likelihoods, moving over constant",
+            "over 120",
+            f"{np.exp(mean):.0f}",
+            "≥ 120",
+            mean >= 4.79,
+        ),
+        Row(
+            "the same as a log, over the runs",
+            "over 4.79",
+            f"{mean:.2f} (from {min(log_ratios):.2f} to {max(log_ratios):.2f})",
+        ),
+    ]
+
+
+def _everyone_rows(log_ratios: Array, total: float, se: float) -> list[Row]:
+    """The total over all long careers, and how many of them gain; one log ratio a player."""
+    return [
+        Row(
+            f"all {log_ratios.size} players with ≥ {TOURNAMENTS} tournaments: total log ratio",
+            "not reported",
+            f"{total:.1f} ± {se:.1f}",
+            "> 3 standard errors",
+            total > 3 * se,
+        ),
+        Row(
+            "share of them better off with moving abilities",
+            "not reported",
+            f"{np.mean(log_ratios > 0):.0%}",
+        ),
+    ]
+
+
+def _figure(log_ratios: Array) -> tuple[str, str, Any]:
+    """A histogram of the players' log ratios, with its name and caption."""
+    figure, ax = canvas(width=7.2)
+    ax.hist(log_ratios, bins=30, color=BLUE, alpha=0.85)
+    ax.axvline(0, color=GREY, linewidth=1)
+    ax.set(xlabel="log ratio of held-out likelihoods, moving − constant", ylabel="players")
+    caption = (
+        f"Players with {TOURNAMENTS} tournaments or more: how much better moving abilities predict "
+        "the held-out half."
+    )
+    return "palmer", caption, figure
+
+
+def _most_and_least(names: list[str], log_ratios: Array) -> tuple[str, dict[str, list[Any]]]:
+    """A table of the players that moving abilities help most and least."""
+    order = np.argsort(-log_ratios)
+    shown = (*order[:6], *order[-4:])
+    return (
+        "Most and least helped:",
+        {
+            "player": [names[k] for k in shown],
+            "log ratio": [round(float(log_ratios[k]), 2) for k in shown],
+        },
+    )
+
+
+def _words(runs: int, runs_of_all: int, kernel: Kernel) -> list[str]:
+    """What was done, and why the paper's number is not reached."""
+    return [
+        f"{runs} random halvings, each half held out in turn. Items are learned without the "
+        "held-out half, by each scheme for itself; the prior of Palmer's curve, "
+        f"{kernel.describe()}, is the one that most of the other players have, learned without any "
+        "of his. The likelihood of a half is joint and exact to expectation propagation: the "
+        "evidence of both halves less that of the first, not a product of single predictions.",
+        f"For everyone else ({runs_of_all} halvings) the held-out halves of all long careers are "
+        "taken away at once, so that items see half of their scores.",
+        "The paper's factor of over 120 for Palmer is not reached by honest inference: both "
+        "schemes here average over what they do not know of an ability, and a constant ability "
+        "then does not commit itself as a single estimate would. The advantage of moving abilities "
+        "is real, and adds up over players.",
+    ]
+
+
+@dataclass(frozen=True)
+class Halvings:
+    """Held-out halves of careers, predicted by moving and by constant abilities.
+
+    `starts` keeps items from which later fits start: of constant abilities under True, of moving
+    ones under False.
     """
-    rng = np.random.default_rng(seed)
-    half = np.zeros(len(responses), dtype=bool)
-    for p in people:
-        mine = np.flatnonzero(responses.person == p)
-        half[rng.permutation(mine)[: mine.size // 2]] = True
-    other: Bools = np.isin(responses.person, people) & ~half
-    return np.asarray(
-        np.mean(
-            [
-                _ratio(responses, model, people, held, options, starts, kernel)
-                for held in (half, other)
-            ],
-            axis=0,
-        )
-    )
 
+    responses: Responses
+    model: PivotPartialCredit
+    options: Options
+    starts: dict[bool, Any] = field(default_factory=dict)
 
-def _ratio(
-    responses: Responses,
-    model: Any,
-    people: Ints,
-    held: Bools,
-    options: Options,
-    starts: dict[bool, Any],
-    kernel: Kernel | None,
-) -> Array:
-    train = responses.select_responses(np.flatnonzero(~held), drop_unused=True)
-    theirs = responses.select_responses(
-        np.flatnonzero(np.isin(responses.person, people)), drop_unused=True
-    )
-    found = []
-    for static in (False, True):
-        kind: dict[str, Any] = {"bandwidth": np.inf} if static else {"kernel": kernel}
-        fit = fit_golf(
-            train, model, options, standard_errors=False, start=starts.get(static), **kind
+    def log_ratios(self, people: Ints, seed: int, kernel: Kernel | None = None) -> Array:
+        """Log ratio of joint held-out likelihoods, moving over constant, for each of the people.
+
+        Averaged over which half is held out: array (n_people,). `kernel` is the prior of the
+        moving abilities, by default learned.
+        """
+        rng = np.random.default_rng(seed)
+        half = np.zeros(len(self.responses), dtype=bool)
+        for p in people:
+            mine = np.flatnonzero(self.responses.person == p)
+            half[rng.permutation(mine)[: mine.size // 2]] = True
+        other: Bools = np.isin(self.responses.person, people) & ~half
+        return np.asarray(
+            np.mean([self._log_ratios(people, held, kernel) for held in (half, other)], axis=0)
         )
-        starts.setdefault(static, starting_items(fit))
-        found.append(
-            _joint(fit, theirs)
-            - _joint(
-                fit,
-                train.select_responses(
-                    np.flatnonzero(np.isin(train.people[train.person], theirs.people)),
-                    drop_unused=True,
-                ),
+
+    def _log_ratios(self, people: Ints, held: Bools, kernel: Kernel | None) -> Array:
+        """Log ratios of the likelihoods of the responses `held` out."""
+        responses = self.responses
+        train = responses.select_responses(np.flatnonzero(~held), drop_unused=True)
+        theirs = responses.select_responses(
+            np.flatnonzero(np.isin(responses.person, people)), drop_unused=True
+        )
+        found = []
+        for static in (False, True):
+            kind: dict[str, Any] = {"bandwidth": np.inf} if static else {"kernel": kernel}
+            fit = fit_golf(
+                train,
+                self.model,
+                self.options,
+                standard_errors=False,
+                start=self.starts.get(static),
+                **kind,
             )
-        )
-    return np.asarray(found[0] - found[1])
+            self.starts.setdefault(static, starting_items(fit))
+            found.append(
+                _joint(fit, theirs)
+                - _joint(
+                    fit,
+                    train.select_responses(
+                        np.flatnonzero(np.isin(train.people[train.person], theirs.people)),
+                        drop_unused=True,
+                    ),
+                )
+            )
+        return np.asarray(found[0] - found[1])
 
 
 def _joint(fit: Fit, answers: Responses) -> Array:
-    """Log probability of all of each person's answers together, items and priors frozen.
+    """Joint log probability of each person's answers, items and priors fixed: array (n_people,).
 
-    In the order of their names.
+    In the order of the people's names.
     """
     new = read_new_responses(fit, answers)
     as_strangers = replace(new, people=np.full(new.people.size, -1))

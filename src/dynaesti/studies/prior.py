@@ -13,7 +13,7 @@ POINTS = (np.array([0.1, 0.35, 0.6, 0.9]), np.array([-0.8, 0.9, 0.2, -0.5]))
 
 
 def run(options: Options) -> Study:  # noqa: ARG001
-    """The figure, and a check that the conditioned curve is exact."""
+    """The paper's figure, and a check that the conditioned curve is exact."""
     study = Study("prior", "The prior: curves before and after a few points")
     t = np.linspace(0, 1, 201)
     curve = CurvFiFE(RBF(BANDWIDTH, amplitude=1.0, nugget=0.0), mean=0.0).fit(
@@ -33,7 +33,10 @@ def run(options: Options) -> Study:  # noqa: ARG001
         ax.set(title=name, xlabel="time", ylabel="curve", ylim=(-3, 3))
     axes[1].plot(*POINTS, "o", color=ORANGE, label="points")
     axes[1].legend(frameon=False, loc="upper right")
-    caption = "Curves drawn from the prior (bandwidth 0.15), and from the posterior that goes through four points."
+    caption = (
+        "Curves drawn from the prior (bandwidth 0.15), and from the posterior that goes through "
+        "four points."
+    )
     study.figures.append(("prior", caption, figure))
     k = np.exp(-0.5 * ((POINTS[0][:, None] - POINTS[0]) / BANDWIDTH) ** 2) + 1e-6 * np.eye(4)
     cross = np.exp(-0.5 * ((t[:, None] - POINTS[0]) / BANDWIDTH) ** 2)

@@ -1,4 +1,4 @@
-"""One of the paper's studies, by name."""
+"""The paper's studies by name."""
 
 from __future__ import annotations
 
@@ -6,10 +6,7 @@ from dynaesti.studies.base import Options, Stopwatch, Study
 
 
 def run_study(name: str, options: Options) -> Study:
-    """The numbers, tables and figures of a study.
-
-    Polling, prior, synthetic, static, golf or palmer.
-    """
+    """Run a study: polling, prior, synthetic, static, golf or palmer."""
     from dynaesti.studies.golf import run as golf
     from dynaesti.studies.held_out_careers import run as palmer
     from dynaesti.studies.polling import run as polling

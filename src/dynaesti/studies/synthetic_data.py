@@ -1,4 +1,4 @@
-"""The paper's synthetic experiment drawn anew."""
+"""Simulated data of the paper's synthetic experiment."""
 
 from dataclasses import dataclass
 
@@ -15,17 +15,14 @@ PAPER_MEAN = 0.5
 
 @dataclass(frozen=True)
 class Synthetic:
-    """The paper's experiment.
-
-    Abilities on (0, 1), response and time matrices, and the truth behind them.
-    """
+    """Data of the paper's experiment: responses, times, and the truth behind them."""
 
     responses: Ints  # (people, items)
     times: Array  # (people, items)
     ability: Array  # (people, items), on (0, 1)
-    a: Array
-    b: Array  # on (0, 1)
-    c: Array
+    a: Array  # (items,) discriminations
+    b: Array  # (items,) difficulties, on (0, 1)
+    c: Array  # (items,) guessing
 
     @property
     def latent(self) -> Array:
@@ -39,9 +36,10 @@ class Synthetic:
 
 
 def paper(people: int = 500, items: int = 500, *, static: bool = False, seed: int = 0) -> Synthetic:
-    """The paper's synthetic experiment.
+    """Draw the paper's synthetic experiment.
 
-    Transformed 3PL items, curves between Latin hypercube end points. `static`: no change.
+    Items are transformed 3PL, abilities are curves between Latin hypercube end points, or constant
+    with `static`.
     """
     rng = as_rng(seed)
     whole_number(people, "people", 1)
@@ -61,7 +59,7 @@ def paper(people: int = 500, items: int = 500, *, static: bool = False, seed: in
 
 
 def _bridges(t: Array, ends: Array, rng: np.random.Generator) -> Array:
-    """Gaussian-process curves through given end points, drawn again until they stay within (0, 1)."""
+    """Gaussian-process curves through given end points, drawn until they stay within (0, 1)."""
 
     def cov(x: Array, y: Array) -> Array:
         return np.asarray(

@@ -17,7 +17,7 @@ from typing import ClassVar
 import numpy as np
 
 from dynaesti.core import Array, Bools
-from dynaesti.errors import InputError, ResponseError
+from dynaesti.errors import InputError, ResponseError, option
 
 STEP = 1e-5  # of central differences
 MODEL_RANGE = 5.0  # abilities on either side of 0 at which users' models are judged
@@ -546,7 +546,7 @@ def unconstrain_line(table: Mapping[str, Array], signed: bool) -> list[Array]:
     if not signed and np.any(a <= 0):
         raise InputError(
             f"item parameters: {int(np.sum(a <= 0))} slopes a are not positive; use "
-            "direction='free' for items that run backwards"
+            f"{option('direction', 'free')} for items that run backwards"
         )
     return [a, np.where(np.isnan(intercept), -a * b, intercept)] if signed else [np.log(a), b]
 

@@ -160,7 +160,7 @@
     const f = D.facts;
     $("title").textContent = document.title;
     $("lead").textContent = D.words[0];
-    const tiles = [["answers", f.answers.toLocaleString("en")], ["people", f.people.toLocaleString("en")], ["items", f.items.toLocaleString("en")], ["reliability", number(f.reliability)], ["steps to rest", f.converged ? String(f.steps) : "not at rest"]];
+    const tiles = [["answers", f.answers.toLocaleString("en")], ["people", f.people.toLocaleString("en")], ["items", f.items.toLocaleString("en")], ["reliability", number(f.reliability)], ["iterations to convergence", f.converged ? String(f.iterations) : "not converged"]];
     if (f.gain !== null) tiles.push(["log loss against constant abilities (less is better)", (f.gain >= 0 ? "−" : "+") + Math.abs(f.gain).toFixed(4)]);
     $("tiles").replaceChildren(...tiles.map(([name, value]) => el("div", { class: "tile" }, el("b", {}, value), el("span", {}, name))));
     list("words", D.words.slice(1).filter(text => !text.startsWith("To look at: ")));
@@ -171,7 +171,7 @@
     $("items-note").textContent = D.items.columns.item.length < D.items.total ? `The ${D.items.columns.item.length.toLocaleString("en")} most answered of ${D.items.total.toLocaleString("en")} items are here; items.csv has all.` : "";
     $("names").replaceChildren(...D.people.names.slice(0, 3000).map(name => el("option", { value: name })));
     const last = D.trace[D.trace.length - 1];
-    $("cap-trace").textContent = `Convergence: the change of the items at each step, in standard errors. ${f.converged ? "The fit came to rest" : "The fit did NOT come to rest"} after ${f.steps} steps${last ? `; the log evidence was ${last.log_evidence.toLocaleString("en")}` : ""}.`;
+    $("cap-trace").textContent = `Convergence: the change of the items at each iteration, in standard errors. ${f.converged ? "The fit converged" : "The fit did NOT converge"} after ${f.iterations} iterations${last ? `; the log evidence was ${last.log_evidence.toLocaleString("en")}` : ""}.`;
     $("scores").textContent = D.words.find(text => text.includes("log loss")) || "";
   }
 
@@ -185,13 +185,13 @@
     const calibration = D.calibration.map(row => ({ ...row, lower: row.observed - 2 * row.se, upper: row.observed + 2 * row.se }));
     $("table-quality").replaceChildren(
       table("Calibration", ["abilities", "predicted", "observed", "± (1 se)", "answers"], D.calibration.map(r => [r.abilities, number(r.predicted, 3), number(r.observed, 3), number(r.se, 3), number(r.n, 0)])),
-      table("Convergence", ["step", "stage", "change", "log evidence"], D.trace.map(r => [r.step, r.stage, r.change.toPrecision(2), number(r.log_evidence, 1)])));
+      table("Convergence", ["iteration", "stage", "change", "log evidence"], D.trace.map(r => [r.iteration, r.stage, r.change.toPrecision(2), number(r.log_evidence, 1)])));
     return Promise.all([
       cohort.length ? draw("cohort", { cohort }, "Area chart: median ability of the cohort over time with the range of the middle 80 percent.") : $("chart-cohort").replaceChildren(el("p", { class: "note" }, "There are never five people at once between their first and last answer, so there is no cohort to show.")),
       draw("wright", { wright: D.wright.bars }, "Two histograms on one scale: abilities of people above, locations of items below."),
       draw("priors", { priors: D.priors }, "Bar chart: shares of the priors in the population."),
       draw("calibration", { calibration }, "Scatter plot: observed against predicted mean responses."),
-      draw("trace", { trace: D.trace }, "Line chart: change of the items at each step of the fit."),
+      draw("trace", { trace: D.trace }, "Line chart: change of the items at each iteration."),
     ]);
   }
 
