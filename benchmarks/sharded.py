@@ -98,7 +98,6 @@ def child(args: argparse.Namespace) -> None:
                 "site_sweeps": matched[0],
                 "log_evidence": fit.log_evidence,
                 "stages": [step.stage for step in fit.trace],
-                # fmt: skip
                 "print": float(
                     np.abs(np.concatenate([b.u.ravel() for b in fit.bank.blocks])).sum()
                 ),
@@ -219,8 +218,6 @@ def sweep_speed(shards: Path) -> dict:
                 spent = time.process_time() - begun
                 out[f"{name}, {items} items, {turn}"] = {
                     "sweeps": matched[0] / found.precision.size,
-                    # fmt:
-                    # skip
                     "answers_per_second": matched[0] / spent,
                 }
                 start = (
@@ -258,7 +255,6 @@ def killed(folder: Path, kills: int) -> dict:
                 "--run",
                 str(run),
             ],
-            # fmt: skip
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,

@@ -13,6 +13,7 @@ from dynaesti.model.items.base import ItemModel, central_gradient
 from dynaesti.model.items.custom import CustomItemModel
 from dynaesti.model.items.priors import pooled_location_prior
 from dynaesti.model.items.registry import MODELS, item_model
+from support.simulated import draw_items
 
 THETA = np.linspace(-4, 4, 9)
 CASES = [
@@ -23,15 +24,10 @@ CASES = [
 ]
 
 
-def draw(name, signed, size, items=3):
-    model = item_model(name, signed)
-    return model, np.random.default_rng(0).normal(0, 0.5, (items, len(model.names(size))))
-
-
 @pytest.mark.nojit
 @pytest.mark.parametrize(("name", "signed", "size"), CASES)
 def test_slopes_are_the_rows_derivatives(name, signed, size):
-    model, u = draw(name, signed, size)
+    model, u = draw_items(name, signed, size)
     slopes = central_gradient(model, u, THETA)
     assert_allclose(model.slopes(u, THETA), slopes, rtol=1e-6, atol=1e-8 * np.abs(slopes).max())
 
@@ -43,7 +39,7 @@ def test_compiled_items_climb_as_formulas_do(name, size, signed):
     """Value, gradient and curvature of 2PL and graded items in one compiled loop, against the
     general formulas.
     """
-    model, u = draw(name, signed, size, items=7)
+    model, u = draw_items(name, signed, size, items=7)
     counts = np.random.default_rng(1).gamma(0.5, 2.0, (7, size, THETA.size))
     counts[2, :, 3:5] = 0.0
     counts[3, 1, 4] = -0.01  # weights of interpolation may be negative
@@ -56,7 +52,7 @@ def test_compiled_items_climb_as_formulas_do(name, size, signed):
 
 @pytest.mark.parametrize(("name", "signed", "size"), CASES)
 def test_parameters_come_back_and_chances_add_up(name, signed, size):
-    model, u = draw(name, signed, size)
+    model, u = draw_items(name, signed, size)
     assert_allclose(model.unconstrain(model.describe(u), size), u, atol=1e-12)
     assert len(model.priors(size)) == u.shape[1]
     if model.categorical:
@@ -66,7 +62,7 @@ def test_parameters_come_back_and_chances_add_up(name, signed, size):
 @pytest.mark.parametrize(("name", "signed", "size"), CASES)
 def test_a_change_of_scale_leaves_the_chances(name, signed, size):
     """Parameters told on the scale 2θ + 0.5 mean the same items there."""
-    model, u = draw(name, signed, size)
+    model, u = draw_items(name, signed, size)
     if model.has_unit_slope:
         return  # their slope on another scale is not 1, which they cannot say
     moved = model.unconstrain(model.describe(u, 2.0, 0.5), size)
@@ -104,7 +100,7 @@ def test_the_golf_model_is_built_outward_from_par():
 
 @pytest.mark.parametrize("name", ["poisson", "gaussian", "beta"])
 def test_amounts_are_sums_of_terms(name):
-    model, u = draw(name, False, 0)
+    model, u = draw_items(name, False, 0)
     y = {"poisson": 3.0, "gaussian": 0.7, "beta": 0.3}[name]
     terms, constant = model.terms(np.array([y]), np.zeros((1, 0)))
     ours = np.einsum("r,irg->ig", terms[0], model.rows(u, THETA)) + constant[0]
@@ -122,7 +118,7 @@ def test_amounts_are_sums_of_terms(name):
 @pytest.mark.parametrize(("name", "signed", "size"), [c for c in CASES if c[2] in (0, 2, 3)])
 def test_the_m_step_finds_the_maximum(name, signed, size):
     """Counts that come from known parameters give these back, and the gradient vanishes."""
-    model, truth = draw(name, signed, size)
+    model, truth = draw_items(name, signed, size)
     if isinstance(model, CustomItemModel):
         return
     z = np.linspace(-5, 5, 101)
@@ -210,7 +206,7 @@ def test_pooled_priors(name, size):
 
     And the pooled density leaves the unit of ability alone.
     """
-    model, _ = draw(name, False, size)
+    model, _ = draw_items(name, False, size)
     weak, rng = model.priors(size), np.random.default_rng(2)
     u = np.array([w.mean for w in weak]) + 0.7 * rng.standard_normal((3000, len(weak)))
     free = rng.random(u.shape) < 0.9

@@ -9,52 +9,9 @@ from numpy.testing import assert_allclose
 
 import dynaesti as dy
 from dynaesti.inference.solvers.basis import kernel_basis
-from dynaesti.inference.solvers.choice import build_posterior, build_solver, choose_solver
-
-T = np.sort(np.random.default_rng(3).uniform(0, 10, 40))
-KERNELS = {
-    "rbf": dy.RBF(1.5),
-    "rbf_short": dy.RBF(0.3),
-    "matern12": dy.Matern12(2.0),
-    "matern32": dy.Matern32(2.0),
-    "matern52": dy.Matern52(2.0),
-    "wiener": dy.Wiener(3.0),
-    "level": dy.Level(),
-    "trend": dy.Trend(2.0),
-    "periodic": dy.Periodic(3.0, 0.8),
-    "sum": 0.5 * dy.Level() + 0.5 * dy.RBF(2.0),
-    "mixed": dy.Matern32(1.0) + 2.0 * dy.RBF(4.0) + dy.Trend(),
-    "two": dy.Matern12(1.0) + dy.Matern52(5.0),
-}
-SMOOTH = [name for name in KERNELS if name not in ("matern12", "wiener", "two")]
-SOLVERS = ["dense", "lowrank", "statespace"]
-
-
-def placed(name):
-    return KERNELS[name].place(0.0, 10.0)
-
-
-def solve(name, kernel, tau, nu, t=T):
-    solver = build_solver(name, [kernel], [t])
-    mean, var, log_partition, proper = (
-        np.empty(t.size),
-        np.empty(t.size),
-        np.empty(1),
-        np.ones(1, dtype=bool),
-    )
-    solver.marginals(np.array([0]), tau, nu, mean, var, log_partition, proper)
-    return mean, var, log_partition[0], proper[0]
-
-
-def textbook(kernel, tau, nu, t=T):
-    """(K⁻¹ + T)⁻¹ without inverting K."""
-    k = kernel.cov(t[:, None], t)
-    post = np.linalg.solve(np.eye(t.size) + k * tau, k)
-    return (
-        post @ nu,
-        np.diag(post),
-        0.5 * nu @ post @ nu - 0.5 * np.linalg.slogdet(np.eye(t.size) + k * tau)[1],
-    )
+from dynaesti.inference.solvers.choice import build_posterior, choose_solver
+from support.kernels import KERNELS, SMOOTH, SOLVERS, T, placed, solve
+from support.oracles import dense_posterior
 
 
 @pytest.mark.parametrize("name", SMOOTH)
@@ -102,7 +59,7 @@ def test_solvers_meet_the_textbook(name, solver, rng):
     tau[::7] = -0.05  # lucky guesses
     tau[3] = 0.0
     mean, var, log_partition, proper = solve(solver, kernel, tau, nu)
-    truth = textbook(kernel, tau, nu)
+    truth = dense_posterior(kernel, T, tau, nu)
     assert proper
     assert_allclose(mean, truth[0], atol=2e-6)
     assert_allclose(var, truth[1], rtol=1e-5)
@@ -119,7 +76,7 @@ def test_improper_sites_are_seen_and_negative_detours_forgiven(solver):
     )  # a filter meets a negative variance on the way; the whole is proper
     _, var, _, proper = solve(solver, kernel, tau, tau)
     assert proper
-    assert_allclose(var, textbook(kernel, tau, tau)[1], rtol=1e-5)
+    assert_allclose(var, dense_posterior(kernel, T, tau, tau)[1], rtol=1e-5)
     tau[10] = 0.0
     assert not solve(solver, kernel, tau, tau)[3]
 

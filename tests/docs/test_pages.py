@@ -14,7 +14,7 @@ import dynaesti as dy
 from dynaesti.cli.dispatch import main
 from dynaesti.model import simulate
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 
 
 def run(code):

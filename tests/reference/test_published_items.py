@@ -8,7 +8,7 @@ import pytest
 
 import dynaesti as dy
 
-DATA = Path(__file__).parents[2] / "shared" / "data"
+DATA = Path(__file__).parents[3] / "shared" / "data"
 pytestmark = pytest.mark.skipif(
     not (DATA / "static_irt.parquet").exists(),
     reason="the shared reference data are not beside this clone",

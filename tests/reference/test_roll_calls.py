@@ -12,7 +12,7 @@ from scipy.stats import pearsonr, spearmanr
 
 import dynaesti as dy
 
-DATA = Path(__file__).parents[2] / "shared" / "data"
+DATA = Path(__file__).parents[3] / "shared" / "data"
 COLUMNS = {"id": "person", "item": "item", "time": "time", "resp": "response"}
 pytestmark = pytest.mark.skipif(
     not (DATA / "scotus_votes.parquet").exists(),

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 
 import dynaesti as dy
 
-SAVED = Path(__file__).parent / "reference" / "saved"
+SAVED = Path(__file__).parent / "saved"
 AT = [10.0, 50.0, 120.0]
 
 

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import numpy as np
 
-sys.path[:0] = [str(Path(__file__).parent)]
+sys.path[:0] = [str(Path(__file__).parents[2])]
 
-from files import crafted_files, make_things, random_damage
-from inputs import base, draw
-from judging import HEADING, Tally
-from processes import Stage, kills, pairs, run
+from slow.attack.files import crafted_files, make_things, random_damage
+from slow.attack.inputs import base, draw
+from slow.attack.judging import HEADING, Tally
+from slow.attack.processes import Stage, kills, pairs, run
 
 SIZES = {
     "api": 420,

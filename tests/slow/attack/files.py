@@ -15,10 +15,10 @@ import zipfile
 from pathlib import Path
 
 import numpy as np
-from inputs import base
-from judging import WrongError
 
 import dynaesti as dy
+from slow.attack.inputs import base
+from slow.attack.judging import WrongError
 
 BATCH = 40  # crafted files for one child
 
@@ -161,8 +161,8 @@ warnings.simplefilter("ignore")
 import numpy as np, pandas as pd
 import dynaesti as dy
 from pathlib import Path
-from judging import HangError, in_time
-from files import use
+from slow.attack.judging import HangError, in_time
+from slow.attack.files import use
 table = pd.read_parquet({table!r})
 for name in sys.stdin.read().split():
     print("begin", name, flush=True)
@@ -222,7 +222,7 @@ def crafted_files(rng, folder, number, tally):
         target = folder / f"crafted{k}.dyn"
         made[str(target)] = f"{source.name}: {crafted(rng, source, target)}"
     todo = list(made)
-    code = CHILD.format(here=str(Path(__file__).parent), table=str(folder / "table.parquet"))
+    code = CHILD.format(here=str(Path(__file__).parents[2]), table=str(folder / "table.parquet"))
     while todo:
         some, todo = todo[:BATCH], todo[BATCH:]
         run = subprocess.run(

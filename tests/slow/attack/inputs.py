@@ -15,11 +15,11 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
-from judging import WrongError
 
 import dynaesti as dy
 from dynaesti.cli.dispatch import main
 from dynaesti.model.simulate import responses
+from slow.attack.judging import WrongError
 
 ODD = [
     None,

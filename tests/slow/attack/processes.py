@@ -12,8 +12,9 @@ import sys
 import time
 
 import numpy as np
-from files import read
-from inputs import base
+
+from slow.attack.files import read
+from slow.attack.inputs import base
 
 DYNAESTI = [sys.executable, "-m", "dynaesti"]
 QUIET = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from files import crafted_files, make_things, random_damage
-from inputs import base, draw
-from judging import Tally
-from processes import Stage, kills, pairs, run
+
+from slow.attack.files import crafted_files, make_things, random_damage
+from slow.attack.inputs import base, draw
+from slow.attack.judging import Tally
+from slow.attack.processes import Stage, kills, pairs, run
 
 
 def held(tally):

@@ -17,7 +17,8 @@ from dynaesti.cli import options
 from dynaesti.cli.dispatch import VERBS, main
 from dynaesti.model import simulate
 from dynaesti.model.kernels import NAMED_KERNELS
-from simulated import classroom
+from support.saying import spoken
+from support.simulated import classroom
 
 
 @pytest.fixture(scope="module")
@@ -35,13 +36,6 @@ def run(tmp_path_factory, answers):
     folder = tmp_path_factory.mktemp("runs") / "run"
     assert main(["fit", str(answers), "--out", str(folder), "--quiet", "--unit", "days"]) == 0
     return folder
-
-
-def spoken(capsys, *words):
-    """Exit code, standard output and error of a command line."""
-    code = main([str(word) for word in words])
-    out = capsys.readouterr()
-    return code, out.out, out.err
 
 
 def test_fit_writes_everything_and_tells_in_words(run, answers, tmp_path, capsys):

@@ -10,9 +10,9 @@ import time
 import numpy as np
 import pandas as pd
 import pytest
-from saying import spoken
 
 import dynaesti as dy
+from support.saying import spoken
 
 TIMES = np.arange(12.0)
 

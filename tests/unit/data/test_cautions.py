@@ -3,10 +3,10 @@
 import numpy as np
 import pandas as pd
 import pytest
-from saying import told
 from scipy.special import expit
 
 import dynaesti as dy
+from support.saying import told
 
 
 def cohort(people=100, items=10, each=20, seed=0, slope=None, rise=0.0, chosen=None):

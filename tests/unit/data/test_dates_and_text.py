@@ -6,9 +6,9 @@ import threading
 import numpy as np
 import pandas as pd
 import pytest
-from saying import spoken
 
 import dynaesti as dy
+from support.saying import spoken
 
 
 @pytest.mark.parametrize(

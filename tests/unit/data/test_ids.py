@@ -5,9 +5,9 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from saying import spoken, told
 
 import dynaesti as dy
+from support.saying import spoken, told
 
 LONG = 1712345678901234000
 

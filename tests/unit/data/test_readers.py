@@ -14,7 +14,7 @@ import dynaesti as dy
 from dynaesti.data.dates import looks_like_epoch
 from dynaesti.data.readers.files import read_pieces
 from dynaesti.data.readers.read import read_table
-from simulated import classroom
+from support.simulated import classroom
 
 read = dy.Responses.read
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import dynaesti as dy
-from simulated import classroom
+from support.simulated import classroom
 
 
 @pytest.mark.parametrize("option", ["fixed", "start"])

@@ -11,25 +11,12 @@ from scipy.stats import multivariate_normal, norm
 import dynaesti as dy
 from dynaesti import evaluation as evaluate
 from dynaesti.data.responses import Responses
-from dynaesti.estimation.coding import build_coding, resolve_item_models
 from dynaesti.estimation.e_step import EStep
 from dynaesti.estimation.likelihood_table import ability_grid, tabulate_items
 from dynaesti.estimation.population import estimate_mixing_weights, log_prior_of_weights
-from dynaesti.estimation.response_counts import count_responses
-from dynaesti.estimation.site_layout import build_site_layout
 from dynaesti.estimation.standard_errors import sample_bank
-from dynaesti.estimation.start_values import build_bank
 from dynaesti.model.kernels import RBF
-from simulated import classroom
-
-
-def parts(table, model="2PL", priors="weak", rare=1):
-    responses = Responses.read(table)
-    models = resolve_item_models(model, responses.items, None, False)
-    response_counts = count_responses(responses, models)
-    coding = build_coding(responses.items, models, response_counts, rare)
-    bank = build_bank(responses.items, coding, response_counts, priors, {}, {})
-    return responses, coding, bank, build_site_layout(responses, coding, bank)
+from support.simulated import classroom, parts
 
 
 def evidence(bank, answers, kernels, z):
@@ -63,7 +50,6 @@ def test_the_gradient_of_the_m_step_is_that_of_the_evidence(model):
             .reshape(len(b.items), b.depth, -1)
             .sum(axis=1)
             .ravel()
-            # fmt: skip
             for b in bank.blocks
             for b_theta in [bank.ability_scale.theta(z)]
         ]
@@ -83,7 +69,7 @@ def test_static_abilities_are_exact_quadrature():
     table = classroom(20, 6, 12)
     fit = dy.DynAEsti("3PL", bandwidth=np.inf).fit(table)
     r = fit.responses
-    u = fit.bank.blocks[0].describe if False else fit.bank.blocks[0].u
+    u = fit.bank.blocks[0].u
     model = fit.bank.blocks[0].model
     for p in range(4):
         mine = r.person == p
@@ -164,8 +150,6 @@ def test_learned_items_and_abilities_come_back():
         ("NRM", "GRM"),
         ("poisson", "poisson"),
         ("beta", "beta"),
-        # fmt:
-        # skip
         (dy.PivotPartialCredit(descending=False), "GRM"),
     ],
 )
@@ -388,7 +372,6 @@ def test_bad_options_and_questions_are_refused_in_words():
         ({"scale": "z"}, "scale"),
         ({"direction": "up"}, "direction"),
         ({"priors": "flat"}, "priors"),
-        # fmt: skip
         ({"kernel": 3}, "kernel"),
         ({"iterations": 0}, "iterations"),
         ({"orient": "x"}, "orient"),
@@ -537,8 +520,6 @@ def test_the_scale_is_freed_only_by_what_is_fixed():
     [
         ("2PL", {"i00": {"intercept": 0.4}}),
         ("2PL", {"nope": {"a": 1.0}}),
-        # fmt:
-        # skip
         ("3PL", {"i00": {"c": 1.5}}),
         ("2PL", {"i00": {"q": 1.0}}),
     ],

@@ -5,10 +5,10 @@ import time
 import numpy as np
 import pandas as pd
 import pytest
-from saying import told
 
 import dynaesti as dy
-from simulated import classroom
+from support.saying import told
+from support.simulated import classroom
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,9 @@ from numpy.testing import assert_allclose
 from scipy.special import ndtr
 
 import dynaesti as dy
-from conftest import draw_curve, polling
 from dynaesti.estimation.hyper_grid import BANDWIDTH_CENTRE, BANDWIDTH_SD, STATIC_PRIOR
 from dynaesti.estimation.population import select_priors_greedily
+from support.simulated import draw_curve, polling
 
 
 def test_the_grid_follows_the_evidence():

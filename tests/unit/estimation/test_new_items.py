@@ -6,28 +6,14 @@ from numpy.testing import assert_allclose
 
 import dynaesti as dy
 from dynaesti.cli.dispatch import main
-from dynaesti.model.simulate import responses
+from support.simulated import classroom_with_new_items
 
 pd = pytest.importorskip("pandas")
 
 
-def divided(model="2PL", people=150, seed=1, **options):
-    """Answers to most items, and later ones in which four items are new.
-
-    With all of them together.
-    """
-    table = pd.DataFrame(
-        responses(people, 20, 50, model=model, seed=seed, **options).table
-    ).sort_values(["id", "date"], ignore_index=True)
-    names = sorted(table["item"].unique())
-    later = table["date"] > table["date"].quantile(0.6)
-    old = table[~later & ~table["item"].isin(names[-4:])]
-    return old, table[later], pd.concat([old, table[later]]), names[-4:]
-
-
 @pytest.mark.parametrize("model", ["1PL", "2PL", "GRM", "PCM", "RSM", "poisson"])
 def test_new_items_are_near_those_of_a_fit_of_everything(model):
-    old, new, both, names = divided(model)
+    old, new, both, names = classroom_with_new_items(model)
     options = {"model": model, "bandwidth": 40.0}
     first, whole = dy.DynAEsti(**options).fit(old), dy.DynAEsti(**options).fit(both)
     grown = first.update(new, new_items=True)
@@ -55,7 +41,7 @@ def test_answers_to_new_items_inform_each_other():
 
     Near a fit of everything, standard errors included; weights count as answers.
     """
-    old, new, _, names = divided(people=300, seed=3)
+    old, new, _, names = classroom_with_new_items(people=300, seed=3)
     new = new[new["item"].isin(names)].assign(id=lambda t: "s" + t["id"])
     fit = dy.DynAEsti("2PL", bandwidth=40.0).fit(old)
     mine, theirs = (
@@ -77,7 +63,7 @@ def test_answers_to_new_items_inform_each_other():
 
 
 def test_new_items_join_by_request_only(tmp_path):
-    old, new, _, names = divided()
+    old, new, _, names = classroom_with_new_items()
     fit = dy.DynAEsti("2PL", bandwidth=40.0).fit(old)
     with pytest.raises(dy.InputError, match=r"item: 4 of 20 were never seen.*new_items=True"):
         fit.update(new)
@@ -98,7 +84,7 @@ def test_new_items_join_by_request_only(tmp_path):
 
 def test_shards_let_them_in_alike(tmp_path):
     """The same as in memory; a refresh then learns all items again, the new ones among them."""
-    old, new, both, _ = divided(people=120)
+    old, new, both, _ = classroom_with_new_items(people=120)
     options = {"model": "2PL", "bandwidth": 40.0}
     grown = dy.DynAEsti(**options).fit(old).update(new, new_items=True)
     shards = dy.prepare(old, tmp_path / "shards", shards=3)
@@ -119,7 +105,7 @@ def test_shards_let_them_in_alike(tmp_path):
 
 
 def test_the_command_line_lets_them_in(tmp_path, capsys):
-    old, new, _, _ = divided(people=60)
+    old, new, _, _ = classroom_with_new_items(people=60)
     old.to_csv(tmp_path / "old.csv", index=False)
     new.to_csv(tmp_path / "new.csv", index=False)
     run = str(tmp_path / "run")

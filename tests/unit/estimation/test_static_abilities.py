@@ -7,14 +7,10 @@ from scipy.special import expit
 
 from dynaesti.estimation.static_abilities import StaticAbilityIntegrator
 from dynaesti.inference.moments.table import likelihood_table
+from support.oracles import dense_static_abilities, guessing_rows
 
 pytestmark = pytest.mark.nojit
 GRID = np.linspace(-8, 8, 321)
-
-
-def rows_at(x, a, b, c):
-    p = c[:, None] + (1 - c[:, None]) * expit(a[:, None] * (x - b[:, None]))
-    return np.log(np.stack([1 - p, p], axis=1).reshape(-1, x.size))
 
 
 @pytest.fixture
@@ -35,29 +31,17 @@ def people():
     return (a, b, c), start, 2 * item + right, np.ones(item.size)
 
 
-def dense(items, start, row, coef, variance):
-    x = np.linspace(-8, 8, 64001)
-    table = rows_at(x, *items)
-    for i in range(start.size - 1):
-        mine = slice(start[i], start[i + 1])
-        logs = (
-            coef[mine] @ table[row[mine]]
-            - 0.5 * x**2 / variance
-            - 0.5 * np.log(2 * np.pi * variance)
-        )
-        p = np.exp(logs - logs.max())
-        yield logs.max() + np.log(p.sum() * (x[1] - x[0])), x, p / p.sum()
-
-
 @pytest.mark.parametrize("warm", [False, True])
 def test_moments_and_counts_are_those_of_dense_integration(people, warm):
     items, *members = people
     people = np.arange(members[0].size - 1)
     whole = StaticAbilityIntegrator(
-        likelihood_table(GRID[0], GRID[1] - GRID[0], rows_at(GRID, *items)), 1.3, tuple(members)
+        likelihood_table(GRID[0], GRID[1] - GRID[0], guessing_rows(GRID, *items)),
+        1.3,
+        tuple(members),
     )
     log_z, mean, var = np.zeros((3, people.size))
-    truth = list(dense(items, *members, 1.3))
+    truth = list(dense_static_abilities(items, *members, 1.3))
     exact = np.array([[z, p @ x, p @ x**2 - (p @ x) ** 2] for z, x, p in truth]).T
     start = (exact[1] + 0.3 * np.sqrt(exact[2]), 1.2 * exact[2]) if warm else None
     done = whole.integrate(people, start, log_z, mean, var)
@@ -84,7 +68,9 @@ def test_scores_are_expectations_of_slopes(people):
     items, *members = people
     people = np.arange(members[0].size - 2)
     whole = StaticAbilityIntegrator(
-        likelihood_table(GRID[0], GRID[1] - GRID[0], rows_at(GRID, *items)), 1.0, tuple(members)
+        likelihood_table(GRID[0], GRID[1] - GRID[0], guessing_rows(GRID, *items)),
+        1.0,
+        tuple(members),
     )
     log_z, mean, var = np.zeros((3, people.size + 1))
     assert whole.integrate(people, None, log_z, mean, var).all()
@@ -100,7 +86,7 @@ def test_scores_are_expectations_of_slopes(people):
         {s: np.ascontiguousarray(slopes[:, :, ::s]) for s in (8, 4, 2, 1)},
         out,
     )
-    for i, (_, x, p) in zip(people, dense(items, *members, 1.0), strict=False):
+    for i, (_, x, p) in zip(people, dense_static_abilities(items, *members, 1.0), strict=False):
         for j in range(members[0][i], members[0][i + 1]):
             assert_allclose(
                 out[j], [p @ np.sin(x + members[1][j]), p @ np.cos(x + members[1][j])], atol=1e-7

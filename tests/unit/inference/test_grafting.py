@@ -9,32 +9,14 @@ import pytest
 from numpy.testing import assert_allclose
 
 import dynaesti as dy
-from conftest import draw_curve, polling, rbf
 from dynaesti.inference.observations import observe
 from dynaesti.inference.single_curve import graft_components
-from dynaesti.model.links import BUILT_IN, LinkedPoints
+from support.oracles import brute_force_emissions, papers_grafting, rbf
+from support.simulated import draw_curve, polling
 
 
 def component(times, emissions, kernel, link=None, solver=None):
     return graft_components(observe(times, emissions, link), [kernel], solver)[0]
-
-
-def brute_force(times, emissions, link, h, nugget=1e-4, size=61):
-    """Means, sds and log evidence of three emission values on a three-dimensional grid, nugget
-    included.
-    """
-    root = np.linalg.cholesky(rbf(times, times, h) + nugget * np.eye(3))
-    axis = np.linspace(-7, 7, size)
-    z = np.stack(np.meshgrid(axis, axis, axis, indexing="ij")).reshape(3, -1)
-    x = root @ z
-    log_w = -0.5 * (z**2).sum(axis=0) + emissions.log_prob(
-        LinkedPoints(x, BUILT_IN[link]), np.arange(3)
-    ).sum(axis=0)
-    w = np.exp(log_w - log_w.max())
-    mean = x @ w / w.sum()
-    sd = np.sqrt(((x - mean[:, None]) ** 2) @ w / w.sum())
-    evidence = np.log(w.sum()) + log_w.max() + 3 * np.log((axis[1] - axis[0]) / np.sqrt(2 * np.pi))
-    return mean, sd, evidence
 
 
 CASES = {
@@ -62,7 +44,7 @@ def test_three_emissions_meet_brute_force(case):
     emissions, link, mean_off, sd_off, evidence_off = CASES[case]
     times = np.array([0.0, 0.4, 1.0])
     c = component(times, emissions, dy.RBF(0.5), link)
-    mean, sd, evidence = brute_force(times, emissions, link, 0.5)
+    mean, sd, evidence = brute_force_emissions(times, emissions, link, 0.5)
     got_mean, got_var = c.posterior.marginals(times)
     assert_allclose(got_mean, mean, atol=mean_off)
     assert_allclose(np.sqrt(got_var + 1e-4), sd, rtol=sd_off)
@@ -114,25 +96,10 @@ def test_solvers_graft_alike(kernel):
 def test_grafting_is_the_papers_algorithm():
     """The appendix's formulae, iterated in plain NumPy, settle at the same sites."""
     x, _, votes = polling(5, 40)
-    sign, k = 2 * votes - 1, rbf(x, x, 0.3) + 1e-4 * np.eye(40)
-    m, v = np.zeros(40), np.ones(40)
-    grid = np.linspace(-8, 8, 4001)
-    from scipy.special import ndtr
-
-    f = ndtr(sign[:, None] * grid)
-    for _ in range(30):
-        p = np.linalg.inv(np.linalg.inv(k) + np.diag(1 / v))
-        h = p + np.diag(p)[:, None] * p / (v - np.diag(p))[:, None]
-        mu = (h * (np.ones((40, 1)) * (m / v) - np.diag(m / v))).sum(axis=1)
-        rho = np.diag(h)
-        w = f * np.exp(-0.5 * (grid - mu[:, None]) ** 2 / rho[:, None])
-        nu = (w * grid).sum(axis=1) / w.sum(axis=1)
-        gamma = (w * (grid - nu[:, None]) ** 2).sum(axis=1) / w.sum(axis=1)
-        v = 1 / (1 / gamma - 1 / rho)
-        m = v * (nu / gamma - mu / rho)
+    precision, shift = papers_grafting(rbf(x, x, 0.3) + 1e-4 * np.eye(40), votes)
     c = component(x, dy.Bernoulli(votes), dy.RBF(0.3))
-    assert_allclose(c.precision, 1 / v, atol=1e-5)
-    assert_allclose(c.shift, m / v, atol=1e-5)
+    assert_allclose(c.precision, precision, atol=1e-5)
+    assert_allclose(c.shift, shift, atol=1e-5)
 
 
 def test_negative_sites_are_kept():

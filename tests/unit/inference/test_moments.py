@@ -3,16 +3,16 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from scipy.integrate import quad
 from scipy.special import ndtr
 from scipy.stats import norm
 
-from conftest import polling
 from dynaesti.inference.site_likelihood import Groups, Likelihood
 from dynaesti.model.emissions.families import Bernoulli, Binomial, Gaussian, Poisson, StudentT
 from dynaesti.model.emissions.item_responses import ItemResponses
 from dynaesti.model.emissions.tables import Functions
-from dynaesti.model.links import BUILT_IN, LinkedPoints
+from dynaesti.model.links import BUILT_IN
+from support.oracles import adaptive_moments
+from support.simulated import polling
 
 pytestmark = pytest.mark.nojit
 
@@ -39,35 +39,6 @@ def match(emissions, link, mean, var, members=None, tabulated=True, guess=None):
     return log_z[0], m[0], v[0]
 
 
-def brute(emissions, link, mean, sd, lo=None, hi=None, points=()):
-    """The same by adaptive quadrature."""
-    rows = np.arange(len(emissions))
-
-    def log_f(x):
-        return float(
-            emissions.log_prob(LinkedPoints(np.full((rows.size, 1), x), BUILT_IN[link]), rows).sum()
-        )
-
-    lo, hi = (mean - 9 * sd if lo is None else lo), (mean + 9 * sd if hi is None else hi)
-    grid = np.linspace(lo, hi, 4001)
-    top = max(log_f(x) + norm.logpdf(x, mean, sd) for x in grid)
-
-    def moment(k, c=0.0):
-        return quad(
-            lambda x: (x - c) ** k * np.exp(log_f(x) + norm.logpdf(x, mean, sd) - top),
-            lo,
-            hi,
-            points=[*points, mean],
-            epsabs=0,
-            epsrel=1e-11,
-            limit=500,
-        )[0]
-
-    z = moment(0)
-    m = moment(1) / z
-    return np.log(z) + top, m, moment(2, m) / z
-
-
 @pytest.mark.parametrize("tabulated", [True, False])
 @pytest.mark.parametrize("vote", [0, 1])
 @pytest.mark.parametrize(
@@ -90,7 +61,7 @@ def test_steep_guessing_items_meet_quadrature(a, b, c, mean, sd, tabulated):
     item = ItemResponses([1], "3PL", a=a, b=b, c=c)
     assert_allclose(
         match(item, "identity", mean, sd**2, tabulated=tabulated),
-        brute(item, "identity", mean, sd, points=[b]),
+        adaptive_moments(item, "identity", mean, sd, points=[b]),
         rtol=2e-7,
         atol=1e-9,
     )
@@ -99,7 +70,7 @@ def test_steep_guessing_items_meet_quadrature(a, b, c, mean, sd, tabulated):
 @pytest.mark.parametrize("tabulated", [True, False])
 def test_a_poll_of_1500_and_1500_votes_at_one_instant_are_exact(tabulated):
     poll = Binomial([900], [1500])
-    truth = brute(poll, "probit", 0.0, 1.0, lo=-0.3, hi=0.8)
+    truth = adaptive_moments(poll, "probit", 0.0, 1.0, lo=-0.3, hi=0.8)
     got = match(poll, "probit", 0.0, 1.0, tabulated=tabulated)
     assert_allclose(got[1:], truth[1:], rtol=1e-7)
     votes = Bernoulli(np.repeat([1, 0], [900, 600]))
@@ -110,7 +81,7 @@ def test_a_poll_of_1500_and_1500_votes_at_one_instant_are_exact(tabulated):
 
 def test_counts_in_the_thousands_and_far_guesses_are_found():
     count = Poisson([5000])
-    truth = brute(count, "log", 8.0, 1.0, lo=8.3, hi=8.7)
+    truth = adaptive_moments(count, "log", 8.0, 1.0, lo=8.3, hi=8.7)
     for guess in (None, (8.0, 1e-6), (12.0, 0.01), (2.0, 9.0)):
         assert_allclose(
             match(count, "log", 8.0, 1.0, guess=guess, tabulated=False), truth, rtol=1e-8
@@ -125,7 +96,7 @@ def test_heavy_tails_within_wide_cavities(mean, sd, scale):
     near = [3.0 + k * scale for k in (-30, -8, -2, 0, 2, 8, 30)]
     assert_allclose(
         match(value, "identity", mean, sd**2, tabulated=False),
-        brute(value, "identity", mean, sd, points=near),
+        adaptive_moments(value, "identity", mean, sd, points=near),
         rtol=5e-5,
     )
 

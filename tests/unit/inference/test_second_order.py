@@ -8,25 +8,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 import dynaesti as dy
-from conftest import polling, rbf
-from test_audit import hard_case
-
-GRID = np.linspace(-7, 7, 141)
-
-
-def brute_force(t, log_lik, h):
-    """Sds of a unit RBF curve at three times and its log evidence, by a sum over a grid in three
-    dimensions.
-    """
-    cov = rbf(t, t, h) + 1e-9 * np.eye(3)
-    x = np.stack(np.meshgrid(GRID, GRID, GRID, indexing="ij"), axis=-1)
-    log_p = -0.5 * np.einsum("abci,ij,abcj->abc", x, np.linalg.inv(cov), x)
-    prior = np.logaddexp.reduce(log_p, axis=None)
-    log_p = log_p + sum(f(x[..., i]) for i, f in enumerate(log_lik))
-    whole = np.logaddexp.reduce(log_p, axis=None)
-    p = np.exp(log_p - whole)
-    mean = np.einsum("abc,abci->i", p, x)
-    return np.sqrt(np.einsum("abc,abci->i", p, x**2) - mean**2), whole - prior
+from support.oracles import brute_force_curve
+from support.simulated import hard_case, polling
 
 
 @pytest.mark.parametrize(("counts", "h"), [((3, 0, 1), 1.0), ((0, 0, 0), 2.0), ((7, 2, 0), 0.7)])
@@ -36,7 +19,7 @@ def test_most_of_graftings_error_is_gone(counts, h):
     kernel = dy.RBF(h, amplitude=1.0, nugget=0.0)
     curve = dy.CurvFiFE(kernel, mean=0.0, refine=False).fit(t, dy.Poisson(np.array(counts)))
     factorial = {0: 1, 1: 1, 2: 2, 3: 6, 7: 5040}
-    sd, evidence = brute_force(
+    sd, evidence = brute_force_curve(
         t, [lambda x, k=k: k * x - np.exp(x) - np.log(factorial[k]) for k in counts], h
     )
     better = curve.refined()

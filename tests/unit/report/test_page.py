@@ -7,27 +7,10 @@ import numpy as np
 import pytest
 
 import dynaesti as dy
-from browser import CHROMIUM, Browser
 from dynaesti.report.data import _sample
 from dynaesti.report.page import embedded, write_report
-from dynaesti.results.evaluation.static_comparison import compare_with_static
-from simulated import classroom
-
-EVIL, ODD = "<script>alert(1)</script>", "Ünï=1+1"
-
-
-@pytest.fixture(scope="module")
-def page(tmp_path_factory):
-    table = classroom(14, 6, 25)
-    names = {"p000": EVIL, "p001": ODD, "p002": "</script><b>", "p003": "=cmd()"}
-    table["id"] = table["id"].replace(names)
-    table["item"] = table["item"].replace({"i00": EVIL})
-    estimator = dy.DynAEsti("2PL")
-    fit = estimator.fit(table)
-    path = tmp_path_factory.mktemp("report") / "report.html"
-    return write_report(
-        fit, path, static_comparison=compare_with_static(estimator, fit), title=f"Class {EVIL}"
-    ), fit
+from support.browser import CHROMIUM, Browser
+from support.simulated import EVIL, ODD, classroom
 
 
 def data_of(path):

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose
 from scipy.stats import multivariate_normal, norm
 
 import dynaesti as dy
-from conftest import polling
+from support.simulated import polling
 
 
 @pytest.fixture(scope="module")

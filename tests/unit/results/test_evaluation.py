@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 
 import dynaesti as dy
 from dynaesti import evaluation as evaluate
-from simulated import classroom
+from support.simulated import classroom
 
 
 def test_binary_scores_by_hand():

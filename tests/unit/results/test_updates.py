@@ -5,9 +5,9 @@ import sys
 import threading
 
 import pytest
-from saying import spoken, told
 
 import dynaesti as dy
+from support.saying import spoken, told
 
 
 def test_an_update_knows_its_own_data_again(small, tmp_path, capsys):

@@ -23,46 +23,10 @@ from dynaesti.estimation.subsample import PersonSummary
 from dynaesti.sharded.executors import ThreadExecutor
 from dynaesti.sharded.shards import Shards
 from dynaesti.sharded.simulate import simulate_shards
-from simulated import classroom
+from support.oracles import assert_same_fit
+from support.simulated import parts, shuffled_classroom
 
 ITERATIONS = 40
-
-
-def sample(people=150, model="2PL", **changes):
-    table = classroom(people, 8, 25, model=model, **changes)
-    table.loc[::7, "date"] = table.loc[::7, "date"].round(1)  # some answers share an instant
-    return table.sample(frac=1.0, random_state=3)
-
-
-def equal(sharded, whole, tolerance=1e-6):
-    """Items, standard errors, priors, evidence and abilities of two fits."""
-    a, b = sharded.items.sort_values("item"), whole.items.sort_values("item")
-    for column in b.columns:
-        if pd.api.types.is_numeric_dtype(b[column]):
-            assert_allclose(
-                a[column].to_numpy(),
-                b[column].to_numpy(),
-                atol=tolerance,
-                rtol=tolerance,
-                err_msg=column,
-            )
-    assert_allclose(sharded.population, whole.population, atol=tolerance)
-    assert_allclose(sharded.log_evidence, whole.log_evidence, atol=100 * tolerance)
-    assert len(sharded.trace) == len(whole.trace)
-    mine = (
-        sharded.ability([0.2, 0.9])
-        .assign(id=lambda t: t["id"].astype(str))
-        .sort_values(["id", "time"])
-    )
-    theirs = (
-        whole.ability([0.2, 0.9])
-        .assign(id=lambda t: t["id"].astype(str))
-        .sort_values(["id", "time"])
-    )
-    for column in ("mean", "sd", "lower", "upper"):
-        assert_allclose(
-            mine[column].to_numpy(), theirs[column].to_numpy(), atol=3 * tolerance, err_msg=column
-        )
 
 
 @pytest.mark.parametrize(("model", "options"), [
@@ -71,16 +35,16 @@ def equal(sharded, whole, tolerance=1e-6):
     ("2PL", {"priors": "hierarchical", "iterations": 12}),
 ])  # fmt: skip
 def test_a_fit_of_shards_is_the_fit_in_memory(tmp_path, model, options):
-    table = sample(model=model if model in ("GRM", "poisson") else "2PL")
+    table = shuffled_classroom(model=model if model in ("GRM", "poisson") else "2PL")
     estimator = dy.DynAEsti(model, **{"iterations": ITERATIONS, **options})
     whole = estimator.fit(table)
     shards = dy.prepare(table, tmp_path / "shards", shards=4)
     assert shards.rows == len(table)
     assert shards.people == table["id"].nunique()
     found = estimator.fit(shards, out=tmp_path / "run")
-    equal(found, whole)
+    assert_same_fit(found, whole)
     again = dy.load(tmp_path / "run")
-    equal(again, whole)
+    assert_same_fit(again, whole)
     assert "4 shards" in again.summary()
 
 
@@ -93,17 +57,17 @@ def test_sample_and_stage_for_stage_with_many_people(tmp_path, monkeypatch):
     monkeypatch.setattr(fitting, "SOME", 600)
     monkeypatch.setattr(fitting, "ANSWERS", 10)
     monkeypatch.setattr(fitting, "FEW", 400)
-    table = sample(200)
+    table = shuffled_classroom(200)
     estimator = dy.DynAEsti("2PL", iterations=ITERATIONS)
     whole = estimator.fit(table)
     assert {"first look", "some people", "everyone"} <= {step.stage for step in whole.trace}
-    equal(
+    assert_same_fit(
         estimator.fit(dy.prepare(table, tmp_path / "shards", shards=7), out=tmp_path / "run"), whole
     )
 
 
 def test_labels_times_weights_and_models_come_through(tmp_path):
-    table = sample(60).rename(columns={"id": "student", "date": "when"})
+    table = shuffled_classroom(60).rename(columns={"id": "student", "date": "when"})
     table["when"] = pd.Timestamp("2024-03-01") + pd.to_timedelta(
         (table["when"] * 40 * 86_400).round(), unit="s"
     )
@@ -150,7 +114,7 @@ def test_labels_times_weights_and_models_come_through(tmp_path):
 def test_pieces_and_memory_do_not_change_the_shards(tmp_path, monkeypatch):
     from dynaesti.sharded import prepare_shards as preparing
 
-    table = sample(40)
+    table = shuffled_classroom(40)
     table.to_parquet(tmp_path / "a.parquet")
     once = dy.prepare(tmp_path / "a.parquet", tmp_path / "one", shards=3)
     monkeypatch.setattr(preparing, "PIECE", 64)
@@ -165,7 +129,7 @@ def test_pieces_and_memory_do_not_change_the_shards(tmp_path, monkeypatch):
 
 
 def test_what_cannot_be_prepared_is_refused_and_leaves_nothing(tmp_path, capsys):
-    bad = sample(20).astype({"resp": object})
+    bad = shuffled_classroom(20).astype({"resp": object})
     bad.iloc[5, bad.columns.get_loc("resp")] = "oops"
     bad.to_csv(tmp_path / "bad.csv", index=False)
     with pytest.raises(dy.ResponseError, match=r"'oops' in bad\.csv, line 7"):
@@ -191,20 +155,20 @@ def test_elsewhere_through_fsspec(tmp_path):
     """Shards and run at an address that is no path."""
     import fsspec
 
-    table = sample(60)
+    table = shuffled_classroom(60)
     estimator = dy.DynAEsti("2PL", iterations=ITERATIONS)
     whole = estimator.fit(table)
     dy.prepare(table, tmp_path / "shards", shards=3)
     fsspec.filesystem("memory").put(str(tmp_path / "shards"), "/far/shards", recursive=True)
     found = estimator.fit("memory://far/shards", out="memory://far/run")
-    equal(found, whole)
-    equal(dy.load("memory://far/run"), whole)
+    assert_same_fit(found, whole)
+    assert_same_fit(dy.load("memory://far/run"), whole)
     assert Folder("memory://far/run").exists("fit.dyn")
     assert not Folder("memory://far/run").exists("fit.ckpt")
 
 
 def test_an_update_is_a_refit_of_those_it_touches(tmp_path):
-    table = sample(80).sort_values("date")
+    table = shuffled_classroom(80).sort_values("date")
     first, more = table.iloc[:-120], table.iloc[-120:]
     new = more.head(10).assign(id="newcomer")
     estimator = dy.DynAEsti("2PL", iterations=ITERATIONS)
@@ -235,7 +199,7 @@ def test_an_update_is_a_refit_of_those_it_touches(tmp_path):
 
 
 def test_a_run_keeps_its_people_whatever_is_moved_or_made_anew(tmp_path):
-    table = sample(60).sort_values("date")
+    table = shuffled_classroom(60).sort_values("date")
     shards = dy.prepare(table.iloc[:-60], tmp_path / "shards", shards=3)
     fit = dy.DynAEsti("2PL", iterations=8).fit(shards, out=tmp_path / "run")
     grown = fit.update(table.iloc[-60:])
@@ -251,7 +215,7 @@ def test_a_run_keeps_its_people_whatever_is_moved_or_made_anew(tmp_path):
 
 
 def test_a_refresh_keeps_the_scale_upright(tmp_path):
-    table = sample(60).sort_values("date")
+    table = shuffled_classroom(60).sort_values("date")
     fit = dy.DynAEsti("2PL", direction="free", orient={"id": "p007"}, iterations=20).fit(
         dy.prepare(table.iloc[:-20], tmp_path / "shards", shards=2), out=tmp_path / "run"
     )
@@ -261,7 +225,7 @@ def test_a_refresh_keeps_the_scale_upright(tmp_path):
 
 
 def test_a_refresh_is_a_fit_of_everything_in_few_passes(tmp_path):
-    table = sample(120).sort_values("date")
+    table = shuffled_classroom(120).sort_values("date")
     estimator = dy.DynAEsti(
         "2PL", tolerance=1e-4, kernel=dy.Level(amplitude=0.6) + dy.RBF(0.4, amplitude=0.8)
     )
@@ -288,7 +252,7 @@ dy.DynAEsti("2PL", iterations=40, threads=1).fit(sys.argv[1], out=sys.argv[2])
 
 
 def test_a_killed_fit_goes_on_to_the_same_answer(tmp_path):
-    table = sample(150)
+    table = shuffled_classroom(150)
     shards = dy.prepare(table, tmp_path / "shards", shards=4)
     undisturbed = dy.DynAEsti("2PL", iterations=40, threads=1).fit(shards, out=tmp_path / "calm")
     rng = np.random.default_rng(0)
@@ -321,7 +285,7 @@ def test_a_killed_fit_goes_on_to_the_same_answer(tmp_path):
 
 
 def test_a_full_disk_is_told_and_loses_nothing(tmp_path, monkeypatch):
-    shards = dy.prepare(sample(60), tmp_path / "shards", shards=2)
+    shards = dy.prepare(shuffled_classroom(60), tmp_path / "shards", shards=2)
     estimator = dy.DynAEsti("2PL", iterations=ITERATIONS)
     undisturbed = estimator.fit(shards, out=tmp_path / "calm")
     writing, left = Folder.writing, [9]
@@ -347,7 +311,7 @@ def test_a_full_disk_is_told_and_loses_nothing(tmp_path, monkeypatch):
 
 def test_lost_sites_cost_a_cold_look_only(tmp_path):
     """Sites are a cache: without them a shard begins cold and settles to what it was."""
-    shards = dy.prepare(sample(60), tmp_path / "shards", shards=2)
+    shards = dy.prepare(shuffled_classroom(60), tmp_path / "shards", shards=2)
     fit = dy.DynAEsti("2PL", iterations=ITERATIONS).fit(shards, out=tmp_path / "run")
     warm = fit.shard(0)
     for path in (tmp_path / "run" / "sites").iterdir():
@@ -359,7 +323,7 @@ def test_lost_sites_cost_a_cold_look_only(tmp_path):
 
 def test_a_dask_cluster_gives_the_same_answer_though_a_worker_dies(tmp_path):
     distributed = pytest.importorskip("distributed")
-    shards = dy.prepare(sample(120), tmp_path / "shards", shards=6)
+    shards = dy.prepare(shuffled_classroom(120), tmp_path / "shards", shards=6)
     local = dy.DynAEsti("2PL", iterations=ITERATIONS).fit(shards, out=tmp_path / "local")
     with (distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
           distributed.Client(cluster) as client):  # fmt: skip
@@ -407,7 +371,7 @@ def test_simulated_shards_recover_their_truth(tmp_path):
 
 
 def test_tables_of_abilities_follow_updates(tmp_path):
-    table = sample(60).sort_values("date")
+    table = shuffled_classroom(60).sort_values("date")
     fit = dy.DynAEsti("2PL", iterations=ITERATIONS).fit(
         dy.prepare(table.iloc[:-30], tmp_path / "s", shards=2), out=tmp_path / "run"
     )
@@ -433,7 +397,7 @@ def test_tables_of_abilities_follow_updates(tmp_path):
 
 
 def test_empty_files_among_others_are_passed_over(tmp_path):
-    table = sample(20)
+    table = shuffled_classroom(20)
     for k, part in enumerate((table.iloc[:100], table.iloc[100:])):
         part.to_csv(tmp_path / f"{k}.csv", index=False)
     (tmp_path / "2.csv").touch()
@@ -447,7 +411,7 @@ def test_empty_files_among_others_are_passed_over(tmp_path):
 
 
 def test_shards_on_the_command_line(tmp_path, capsys):
-    table = sample(80).sort_values("date")
+    table = shuffled_classroom(80).sort_values("date")
     table.iloc[:-50].to_csv(tmp_path / "a.csv", index=False)
     table.iloc[-50:].to_csv(tmp_path / "b.csv", index=False)
     run, shards = str(tmp_path / "run"), str(tmp_path / "shards")
@@ -504,9 +468,7 @@ def test_shards_on_the_command_line(tmp_path, capsys):
 
 
 def test_census_and_answers_of_parts_join_to_the_whole():
-    from test_dynaesti import parts
-
-    _, _, _, answers = parts(sample(30))
+    _, _, _, answers = parts(shuffled_classroom(30))
     cut = [answers.take(np.arange(a, b)) for a, b in ((0, 7), (7, 8), (8, 30))]
     joined = SiteLayout.joined(cut)
     for name in (
@@ -532,7 +494,7 @@ def test_threads_add_up_in_the_shards_order():
         return [shard]
 
     with pytest.raises(dy.InputError, match="works on shards"):
-        dy.DynAEsti(executor=ThreadExecutor(2)).fit(sample(20))
+        dy.DynAEsti(executor=ThreadExecutor(2)).fit(shuffled_classroom(20))
     heard = []
     found = ThreadExecutor(4).run(
         task,

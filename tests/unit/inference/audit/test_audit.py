@@ -7,16 +7,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 import dynaesti as dy
-from conftest import draw_curve, polling
 from dynaesti.inference.audit.psis import smooth_weights
-
-
-def hard_case(a=8.0, b=1.0, c=0.5, seed=3, n=500):
-    rng = np.random.default_rng(seed)
-    x = np.linspace(0, 1, n)
-    theta = draw_curve(rng, x, 0.2)
-    right = (rng.random(n) < c + (1 - c) / (1 + np.exp(-a * (theta - b)))).astype(int)
-    return x, dy.ItemResponses(right, "3PL", a=a, b=b, c=c)
+from support.simulated import hard_case, polling
 
 
 def test_safe_on_polls():
