@@ -8,44 +8,10 @@ import pytest
 from numpy.testing import assert_allclose
 
 import dynaesti as dy
-from dynaesti.inference.solvers.basis import kernel_basis
-from dynaesti.inference.solvers.choice import build_posterior, choose_solver
-from support.kernels import KERNELS, SMOOTH, SOLVERS, T, placed, solve
+from dynaesti.inference.solvers.choice import build_posterior
+from support.kernels import KERNELS, SMOOTH, SOLVERS, T, component, placed, solve
 from support.oracles import dense_posterior
-
-
-@pytest.mark.parametrize("name", SMOOTH)
-def test_slopes_are_derivatives(name):
-    kernel, s, t, e = placed(name), np.array([3.1, 4.0, 9.2]), np.array([7.7, 4.6, 1.0]), 1e-5
-    assert_allclose(
-        kernel.cov_slope(s, t),
-        (kernel.cov(s + e, t) - kernel.cov(s - e, t)) / (2 * e),
-        rtol=1e-5,
-        atol=1e-8,
-    )
-    assert_allclose(
-        kernel.cov_slopes(s, t),
-        (kernel.cov_slope(s, t + e) - kernel.cov_slope(s, t - e)) / (2 * e),
-        rtol=1e-4,
-        atol=1e-7,
-    )
-
-
-@pytest.mark.parametrize("name", [k for k in KERNELS if placed(k).low_rank])
-def test_features_reproduce_the_covariance(name):
-    kernel = placed(name)
-    basis = kernel_basis(kernel, 0.0, 10.0)
-    b = basis.features(T)
-    assert_allclose(b @ b.T, kernel.cov(T[:, None], T), atol=1e-7 * kernel.cov(T, T).max())
-    e = 1e-5
-    assert_allclose(
-        basis.slopes(T), (basis.features(T + e) - basis.features(T - e)) / (2 * e), atol=1e-5
-    )
-
-
-def test_rank_follows_the_span_not_the_data():
-    assert kernel_basis(dy.RBF(0.2), 0, 1).rank <= 1.6 / 0.2 + 7
-    assert kernel_basis(dy.RBF(2.0), 0, 1).rank <= 6
+from support.simulated import polling
 
 
 @pytest.mark.nojit
@@ -120,90 +86,31 @@ def test_posteriors_at_any_time(name, solver, rng):
         )
 
 
-def test_the_fit_picks_a_solver_by_cost():
-    assert choose_solver(dy.RBF(1.0), 10**6, 10.0) == "lowrank"
-    assert choose_solver(dy.Matern32(1.0), 10**6, 10.0) == "statespace"
-    assert choose_solver(dy.Matern32(1.0), 5, 10.0) == "dense"
-    assert choose_solver(dy.RBF(0.1), 100, 10.0) == "dense"  # as many features as instants
-    with pytest.raises(dy.InputError, match="too short"):
-        choose_solver(dy.RBF(1e-9), 10**6, 10.0)
-    with pytest.raises(dy.InputError, match="no low-rank form"):
-        choose_solver(dy.Matern32(1.0), 5, 10.0, "lowrank")
+@pytest.mark.parametrize("kernel", [dy.RBF(0.25), dy.Matern52(0.3)])
+def test_solvers_graft_alike(kernel):
+    x, _, votes = polling(2)
+    names = ["dense", "lowrank"] if kernel.low_rank else ["dense", "statespace"]
+    one, two = (component(x, dy.Bernoulli(votes), kernel, solver=name) for name in names)
+    assert_allclose(one.precision, two.precision, atol=3e-6)
+    assert_allclose(one.shift, two.shift, atol=3e-6)
+    assert abs(one.log_evidence - two.log_evidence) < 3e-6
+    for t, off in (
+        (np.linspace(0, 1, 40), 3e-6),
+        (np.linspace(-0.3, 1.4, 40), 3e-5),
+    ):  # within and beyond the data
+        assert_allclose(one.posterior.marginals(t), two.posterior.marginals(t), atol=off)
 
 
-def test_long_series_in_state_space_keep_their_digits():
-    """20,000 points at tiny gaps: variances stay positive and agree with a low-rank neighbour."""
-    t = np.linspace(0, 1, 20_000)
-    tau, nu = np.full(t.size, 0.6), np.sin(9 * t)
-    mean, var, _, proper = solve("statespace", dy.Matern52(0.3), tau, nu, t)
-    assert proper
-    assert var.min() > 0
-    few = slice(None, None, 400)
-    coarse = solve("dense", dy.Matern52(0.3), 400 * tau[few], 400 * nu[few], t[few])
-    assert_allclose(mean[few][5:-5], coarse[0][5:-5], atol=5e-3)
+@pytest.mark.parametrize("kernel", [dy.Matern32(), dy.RBF(), dy.Level() + dy.Matern52()])
+def test_learning_with_a_forced_chain(kernel):
+    """Priors of the list have chains of different sizes, a constant among them.
 
-
-def test_words_and_numbers_are_checked():
-    for bad in (-1.0, 0.0, "magic", None, True, np.nan):
-        with pytest.raises(dy.InputError):
-            dy.RBF(bad)
-    with pytest.raises(dy.InputError):
-        dy.RBF(amplitude=-2.0)
-    with pytest.raises(dy.InputError):
-        -1.0 * dy.RBF()
-    with pytest.raises(dy.InputError):
-        dy.Periodic(0.0)
-
-
-@pytest.mark.parametrize(
-    "kernel", [dy.Matern32(0.2, amplitude=1.3), 0.4 * dy.Level() + 0.6 * dy.Matern32(0.05)]
-)
-def test_the_default_prior_by_hand_equals_the_general_chain(kernel):
-    """Ragged curves of 1 to 300 sites, some of negative precision.
-
-    Improper ones are flagged alike.
+    The same as densely.
     """
-    from dynaesti.inference.solvers.level_matern32 import level_matern32_form, level_matern32_solver
-    from dynaesti.inference.solvers.state_space import batched_state_space
-
-    rng = np.random.default_rng(3)
-    starts = np.concatenate([[0], np.cumsum([1, 2, 40, 300, 25])])
-    times = np.concatenate([np.sort(rng.uniform(0, 1, n)) for n in np.diff(starts)])
-    precision, shift = rng.normal(0.3, 0.3, times.size), rng.normal(size=times.size)
-    precision[starts[4] :] = -3.0  # no proper posterior
-    found = []
-    for solver in (
-        level_matern32_solver(level_matern32_form(kernel), times, starts),
-        batched_state_space(kernel, times, starts),
-    ):
-        mean, var, partition, proper = (
-            np.zeros(times.size),
-            np.ones(times.size),
-            np.zeros(5),
-            np.zeros(5, dtype=bool),
-        )
-        solver.marginals(np.arange(5), precision, shift, mean, var, partition, proper)
-        found.append((mean[: starts[4]], var[: starts[4]], partition[:4], proper))
-    for one, two in zip(*found, strict=True):
-        np.testing.assert_allclose(one, two, atol=1e-12)
-    assert found[0][3].tolist() == [True] * 4 + [False]
-
-
-def test_few_instants_and_very_short_bandwidths():
-    """Instants that know nothing of each other.
-
-    No more features than instants, however short the bandwidth.
-    """
-    days, votes = [1.0, 2.0, 4.0, 5.0, 7.0, 8.0], dy.Bernoulli([0, 0, 1, 0, 1, 1])
-    for h in (1e-2, 1e-5, 1e-300):
-        curve = dy.CurvFiFE(bandwidth=h).fit(days, votes)
-        assert_allclose(curve.mean([1.0, 4.0, 6.0]), [1 / 3, 2 / 3, 1 / 2], atol=2e-3)
-
-
-def test_chains_of_one_state_and_their_constant():
-    days, votes = np.arange(12.0), dy.Bernoulli([0, 0, 1, 0, 0, 1, 1, 1, 1, 1, 0, 1])
+    x, _, votes = polling(3, 24)
     chain, dense = (
-        dy.CurvFiFE(dy.Matern12(), solver=solver).fit(days, votes)
-        for solver in ("statespace", "dense")
+        dy.CurvFiFE(kernel, solver=name, refine=False).fit(x, dy.Bernoulli(votes))
+        for name in ("statespace", "dense")
     )
-    assert_allclose(chain.mean(days), dense.mean(days), atol=2e-3)  # as grafted, and refined
+    assert_allclose(chain.mean(x), dense.mean(x), atol=1e-5)
+    assert chain.log_evidence == pytest.approx(dense.log_evidence, abs=1e-5)

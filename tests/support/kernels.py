@@ -1,8 +1,10 @@
-"""Every kernel, and a way to ask any solver about one."""
+"""Every kernel, and ways to ask any solver about one."""
 
 import numpy as np
 
 import dynaesti as dy
+from dynaesti.inference.observations import observe
+from dynaesti.inference.single_curve import graft_components
 from dynaesti.inference.solvers.choice import build_solver
 
 T = np.sort(np.random.default_rng(3).uniform(0, 10, 40))
@@ -40,3 +42,8 @@ def solve(name, kernel, tau, nu, t=T):
     )
     solver.marginals(np.array([0]), tau, nu, mean, var, log_partition, proper)
     return mean, var, log_partition[0], proper[0]
+
+
+def component(times, emissions, kernel, link=None, solver=None):
+    """A curve grafted under one prior."""
+    return graft_components(observe(times, emissions, link), [kernel], solver)[0]

@@ -171,3 +171,11 @@ def assert_same_fit(sharded, whole, tolerance=1e-6):
         assert_allclose(
             mine[column].to_numpy(), theirs[column].to_numpy(), atol=3 * tolerance, err_msg=column
         )
+
+
+def assert_same_responses(one, two):
+    """People, items, values and times of two `Responses` are equal."""
+    assert one.people.tolist() == two.people.tolist()
+    assert one.items.tolist() == two.items.tolist()
+    assert_allclose(one.resp, two.resp)
+    assert_allclose(one.offsets, two.offsets, atol=1e-9)

@@ -133,21 +133,6 @@ def test_blas_keeps_to_one_thread_and_gets_its_own_back():
     assert counts() == before
 
 
-def test_a_cluster_without_workers_is_no_reason_to_wait_for_ever(small, tmp_path, monkeypatch):
-    from distributed import Client, LocalCluster
-
-    from dynaesti.sharded import executors as engines
-
-    monkeypatch.setattr(engines, "WAITING", 1.0)
-    shards = dy.prepare(small, tmp_path / "shards", shards=2)
-    with (
-        LocalCluster(n_workers=0, processes=False, dashboard_address=None) as cluster,
-        Client(cluster) as client,
-        pytest.raises(dy.StorageError, match="no workers"),
-    ):
-        dy.DynAEsti(executor=dy.DaskExecutor(client)).fit(shards, out=tmp_path / "run")
-
-
 @pytest.mark.parametrize(
     "task",
     [

@@ -5,67 +5,29 @@ import io
 import json
 import sys
 
-import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 
 import dynaesti as dy
-from dynaesti.data.dates import looks_like_epoch
 from dynaesti.data.readers.files import read_pieces
 from dynaesti.data.readers.read import read_table
-from support.simulated import classroom
+from support.oracles import assert_same_responses
 
 read = dy.Responses.read
-
-
-def same(one, two):
-    assert one.people.tolist() == two.people.tolist()
-    assert one.items.tolist() == two.items.tolist()
-    assert_allclose(one.resp, two.resp)
-    assert_allclose(one.offsets, two.offsets, atol=1e-9)
-
-
-@pytest.fixture(scope="module")
-def table():
-    return classroom(12, 5, 10)
-
-
-@pytest.mark.parametrize(
-    ("name", "write"),
-    [
-        ("a.csv", lambda t, p: t.to_csv(p, index=False)),
-        ("a.tsv", lambda t, p: t.to_csv(p, index=False, sep="\t")),
-        ("a.txt", lambda t, p: t.to_csv(p, index=False, sep=";")),
-        ("a.csv.gz", lambda t, p: t.to_csv(p, index=False)),
-        ("a.parquet", lambda t, p: t.to_parquet(p)),
-        ("a.jsonl", lambda t, p: t.to_json(p, orient="records", lines=True, double_precision=15)),
-        (
-            "a.jsonl.gz",
-            lambda t, p: t.to_json(p, orient="records", lines=True, double_precision=15),
-        ),
-        ("a.json", lambda t, p: t.to_json(p, orient="records", double_precision=15)),
-        ("bom.csv", lambda t, p: t.to_csv(p, index=False, encoding="utf-8-sig")),
-        ("wide.csv", lambda t, p: t.to_csv(p, index=False, encoding="utf-16")),
-        ("answers", lambda t, p: t.to_csv(p, index=False)),
-    ],
-)
-def test_files_of_every_kind_give_the_same(tmp_path, table, name, write):
-    write(table, tmp_path / name)
-    same(read(tmp_path / name), read(table))
 
 
 def test_several_files_patterns_and_standard_input(tmp_path, table, monkeypatch):
     table.iloc[:50].to_csv(tmp_path / "one.csv", index=False)
     table.iloc[50:].to_csv(tmp_path / "two.csv", index=False)
-    same(read([tmp_path / "one.csv", tmp_path / "two.csv"]), read(table))
-    same(read(str(tmp_path / "*.csv")), read(table))
+    assert_same_responses(read([tmp_path / "one.csv", tmp_path / "two.csv"]), read(table))
+    assert_same_responses(read(str(tmp_path / "*.csv")), read(table))
     monkeypatch.setattr(
         sys,
         "stdin",
         io.TextIOWrapper(io.BytesIO(gzip.compress(table.to_csv(index=False).encode()))),
     )
-    same(read("-"), read(table))
+    assert_same_responses(read("-"), read(table))
     (tmp_path / "three.csv").write_text("a,b\n1,2\n")
     with pytest.raises(dy.ResponseError, match=r"differs from one\.csv in its columns"):
         read(str(tmp_path / "*.csv"))
@@ -73,15 +35,6 @@ def test_several_files_patterns_and_standard_input(tmp_path, table, monkeypatch)
         read(str(tmp_path / "*.xyz"))
     with pytest.raises(dy.ResponseError, match="a folder, not a file"):
         read(tmp_path)
-
-
-def test_names_keep_their_form(tmp_path):
-    (tmp_path / "a.csv").write_text("id,item,resp,date\n007,1.10,1,1\n7,1.1,0,2\nNA,Ünï=1+1,1,3\n")
-    found = read(tmp_path / "a.csv")
-    assert found.people.tolist() == ["007", "7", "NA"]
-    assert found.items.tolist() == ["1.1", "1.10", "Ünï=1+1"]
-    (tmp_path / "b.csv").write_text("id,item,resp,date\n7,1,1,1\n8,2,0,2\n")
-    assert read(tmp_path / "b.csv").people.tolist() == [7, 8]
 
 
 MESSY = """\ufeffdate;Correct;student_id;problem_id
@@ -130,52 +83,6 @@ def test_a_messy_file_is_refused_by_line_or_read_with_every_decision_told(tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("texts", "days", "options"),
-    [
-        (["2024-05-01", "2024-05-03"], [0, 2], {}),
-        (["01.05.2024", "03.05.2024"], [0, 2], {}),
-        (["13/05/2024 10:00", "15/05/2024 22:00"], [0, 2.5], {}),
-        (["05/13/2024", "05/15/2024"], [0, 2], {}),
-        (["20240501", "20240503"], [0, 2], {}),
-        (["1714521600", "1714694400"], [0, 2], {"unit": "unix"}),
-        (["1714521600000", "1714694400000"], [0, 2], {"unit": "unix-ms"}),
-        (["5/1/24", "5/3/24"], [0, 2], {"time_format": "%m/%d/%y"}),
-        (
-            ["2024-03-31 01:00", "2024-03-31 03:00"],
-            [0, 1 / 24],
-            {"timezone": "Europe/Zurich"},
-        ),  # the clock jumped in between
-        (["1.5", "3.5"], [0, 2], {}),
-    ],
-)
-def test_dates_are_read_as_they_are_written(tmp_path, texts, days, options):
-    path = tmp_path / "a.csv"
-    path.write_text(
-        "id,item,resp,date\n" + "".join(f"a,{k},1,{text}\n" for k, text in enumerate(texts))
-    )
-    assert_allclose(read(path, **options).offsets, days, atol=1e-9)
-
-
-def test_dates_that_can_be_read_two_ways_are_refused(tmp_path):
-    path = tmp_path / "a.csv"
-    path.write_text("id,item,resp,date\na,1,1,03/04/2024\na,2,1,05/06/2024\n")
-    with pytest.raises(dy.ResponseError, match="can be read as '%d/%m/%Y' or '%m/%d/%Y'"):
-        read(path)
-    path.write_text("id,item,resp,date\na,1,1,2024-01-01T10:00Z\na,2,1,2024-01-02T10:00\n")
-    with pytest.raises(dy.ResponseError, match="lack one"):
-        read(path)
-    with pytest.raises(dy.InputError, match="no zone is called"):
-        read(path, timezone="Mars/Olympus")
-    assert len(read(path, timezone="Europe/Zurich")) == 2
-
-
-def test_unix_clocks_are_recognised():
-    assert looks_like_epoch(np.array([1.7e9, 1.71e9])) == "unix"
-    assert looks_like_epoch(np.array([1.7e12])) == "unix-ms"
-    assert looks_like_epoch(np.array([12.0, 300.0])) is None
-
-
-@pytest.mark.parametrize(
     ("name", "content", "message"),
     [
         ("a.parquet", b"PAR1 and then nothing", "could not be read"),
@@ -218,32 +125,11 @@ def test_quoted_fields_may_hold_anything(tmp_path):
     assert read(tmp_path / "a.csv").people.tolist() == sorted(set(frame["id"]))
 
 
-def test_numbers_and_their_written_form_name_the_same(table):
-    """A file whose ids are all numbers meets one where they are text."""
-    numbered = table.assign(id=table["id"].str[1:].astype(int))
-    fit = dy.DynAEsti(bandwidth=0.4).fit(numbered)
-    more = pd.DataFrame(
-        {"id": ["3", "new"], "item": ["i00", "i01"], "resp": [1.0, 0.0], "date": [1.2, 1.2]}
-    )
-    grown = fit.update(more)
-    assert grown.responses.people.size == fit.responses.people.size + 1
-    assert 3 in grown.responses.people.tolist()
-    assert "3" not in grown.responses.people.tolist()
-
-
 def test_a_table_can_be_read_once_and_used_again(tmp_path, table):
     table.to_csv(tmp_path / "a.csv", index=False)
     once = read_table(tmp_path / "a.csv")
-    same(read(once), read(table))
+    assert_same_responses(read(once), read(table))
     assert once.where(3) == "a.csv, line 5"
-
-
-def test_commas_and_thousands_are_told_apart(tmp_path):
-    (tmp_path / "a.csv").write_text("id;item;resp;date\na;1;1;30,13\na;2;0;31,5\n")
-    assert_allclose(read(tmp_path / "a.csv").offsets, [0, 1.37])
-    (tmp_path / "b.csv").write_text("id;item;resp;date\na;1;1,000;1\na;2;17;2\n")
-    with pytest.raises(dy.ResponseError, match="'1,000'"):
-        read(tmp_path / "b.csv")
 
 
 def test_lines_are_counted_as_an_editor_does(tmp_path):
@@ -300,20 +186,3 @@ def test_odd_corners_of_text_files(tmp_path):
     )
     with pytest.raises(dy.ResponseError, match="hold no time"):
         read(tmp_path / "mixdate.csv")
-
-
-def test_models_follow_their_items():
-    first = pd.DataFrame(
-        {
-            "id": list("aabb"),
-            "item": [1, 2, 1, 2],
-            "resp": [1, 0, 0, 1],
-            "date": range(4),
-            "mod": ["2PL", "3PL"] * 2,
-        }
-    )
-    more = pd.DataFrame({"id": ["c"], "item": [2], "resp": [1], "date": [9]})
-    joined = read(first, model="mod").joined(read(more))
-    assert joined.models.tolist() == ["2PL", "3PL"]
-    with pytest.raises(dy.ResponseError, match="name no model"):
-        read(first, model="mod").joined(read(more.assign(item=7)))

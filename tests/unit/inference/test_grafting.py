@@ -1,54 +1,15 @@
 """Grafting against brute force, exact regression, long importance sampling, and its own hard cases."""
 
 import warnings
-from dataclasses import replace
-from itertools import product
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
 import dynaesti as dy
-from dynaesti.inference.observations import observe
-from dynaesti.inference.single_curve import graft_components
-from support.oracles import brute_force_emissions, papers_grafting, rbf
+from support.kernels import component
+from support.oracles import papers_grafting, rbf
 from support.simulated import draw_curve, polling
-
-
-def component(times, emissions, kernel, link=None, solver=None):
-    return graft_components(observe(times, emissions, link), [kernel], solver)[0]
-
-
-CASES = {
-    "votes": (dy.Bernoulli([1, 1, 0]), "probit", 0.01, 0.01, 0.005),
-    "binomials": (dy.Binomial([3, 8, 2], [10, 10, 10]), "probit", 0.01, 0.01, 0.005),
-    "counts": (dy.Poisson([0, 3, 2]), "log", 0.01, 0.01, 0.005),
-    "grades": (dy.Ordinal([0, 2, 1], [-1.0, 1.0]), "identity", 0.01, 0.01, 0.005),
-    "guesses": (
-        dy.ItemResponses([1, 1, 0], "3PL", a=2.0, b=0.5, c=0.25),
-        "identity",
-        0.05,
-        0.04,
-        0.02,
-    ),
-}
-
-
-@pytest.mark.nojit
-@pytest.mark.parametrize("case", CASES)
-def test_three_emissions_meet_brute_force(case):
-    """With three emissions the posterior is far from Gaussian.
-
-    The hardest case, and still close.
-    """
-    emissions, link, mean_off, sd_off, evidence_off = CASES[case]
-    times = np.array([0.0, 0.4, 1.0])
-    c = component(times, emissions, dy.RBF(0.5), link)
-    mean, sd, evidence = brute_force_emissions(times, emissions, link, 0.5)
-    got_mean, got_var = c.posterior.marginals(times)
-    assert_allclose(got_mean, mean, atol=mean_off)
-    assert_allclose(np.sqrt(got_var + 1e-4), sd, rtol=sd_off)
-    assert abs(c.log_evidence - evidence) < evidence_off
 
 
 @pytest.mark.nojit
@@ -78,21 +39,6 @@ def test_digits_survive_large_values_and_small_noise():
     assert np.abs(curve.mean(t) - y).max() < 0.003
 
 
-@pytest.mark.parametrize("kernel", [dy.RBF(0.25), dy.Matern52(0.3)])
-def test_solvers_graft_alike(kernel):
-    x, _, votes = polling(2)
-    names = ["dense", "lowrank"] if kernel.low_rank else ["dense", "statespace"]
-    one, two = (component(x, dy.Bernoulli(votes), kernel, solver=name) for name in names)
-    assert_allclose(one.precision, two.precision, atol=3e-6)
-    assert_allclose(one.shift, two.shift, atol=3e-6)
-    assert abs(one.log_evidence - two.log_evidence) < 3e-6
-    for t, off in (
-        (np.linspace(0, 1, 40), 3e-6),
-        (np.linspace(-0.3, 1.4, 40), 3e-5),
-    ):  # within and beyond the data
-        assert_allclose(one.posterior.marginals(t), two.posterior.marginals(t), atol=off)
-
-
 def test_grafting_is_the_papers_algorithm():
     """The appendix's formulae, iterated in plain NumPy, settle at the same sites."""
     x, _, votes = polling(5, 40)
@@ -115,29 +61,6 @@ def test_negative_sites_are_kept():
     )
     assert 0.02 < (c.precision < 0).mean() < 0.3
     assert c.converged
-
-
-def test_steep_guessing_items_settle():
-    """Parallel EP cycles on these.
-
-    Nineteen in twenty settle within 100 sweeps (98 % of 576 in `make bench`); the rest is told.
-    """
-    settled = []
-    for a, b, c in product([4.0, 8.0], [0.0, 1.0, 2.0], [0.33, 0.5]):
-        for seed in range(3):
-            rng = np.random.default_rng(seed)
-            x = np.linspace(0, 1, 500)
-            theta = draw_curve(rng, x, 0.2)
-            right = (rng.random(500) < c + (1 - c) / (1 + np.exp(-a * (theta - b)))).astype(int)
-            fitted = component(x, dy.ItemResponses(right, "3PL", a=a, b=b, c=c), dy.RBF(0.2))
-            assert fitted.residual < 1e-3, (
-                a,
-                b,
-                c,
-                seed,
-            )  # even where not settled: within a thousandth of an sd
-            settled.append(fitted.converged and fitted.sweeps <= 100)
-    assert np.mean(settled) >= 0.94
 
 
 def test_contradicting_and_near_deterministic_emissions_settle():
@@ -202,63 +125,11 @@ def test_failure_to_settle_is_told(monkeypatch):
         dy.CurvFiFE(bandwidth=0.2).fit_many(np.repeat([1, 2], 50), x, dy.Bernoulli(votes))
 
 
-@pytest.mark.parametrize(
-    ("kind", "n"),
-    [
-        ("polls", 100),
-        ("polls", 2000),
-        ("counts", 100),
-        ("counts", 500),
-        ("ordinal", 100),
-        ("ordinal", 500),
-    ],
-)
-def test_against_a_long_importance_sample(kind, n):
-    """Errors below 0.02 sd and 1 % where the reference's own error is about 0.005.
-
-    `make gold` measures finer.
-    """
-    rng = np.random.default_rng(n)
-    x = np.linspace(0, 1, n)
-    theta = draw_curve(rng, x, 0.25)
-    emissions, options = {
-        "polls": (
-            lambda: dy.Bernoulli((rng.random(n) < 0.5 + 0.4 * np.tanh(theta)).astype(int)),
-            {"link": "probit"},
-        ),
-        "counts": (lambda: dy.Poisson(rng.poisson(np.exp(theta))), {"mean": 0.0}),
-        "ordinal": (
-            lambda: dy.Ordinal(
-                np.digitize(theta + rng.logistic(size=n), [-1.0, 0.0, 1.0]), [-1.0, 0.0, 1.0]
-            ),
-            {},
-        ),
-    }[kind]
-    curve = dy.CurvFiFE(dy.RBF(0.25, amplitude=1.0), **options).fit(x, emissions())
-    audit = curve.audit(60_000)
-    assert max(audit.off) < 0.02
-    assert abs(audit.log_evidence - curve.log_evidence) < 0.02
-
-
 def test_warnings_stay_silent_on_ordinary_data():
     x, _, votes = polling(3)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         dy.CurvFiFE().fit(x, dy.Bernoulli(votes))
-
-
-@pytest.mark.parametrize(
-    "kernel", [dy.Matern12(0.4), dy.Matern32(0.4), dy.Matern52(0.4), dy.Wiener(1.0), dy.RBF(0.4)]
-)
-@pytest.mark.parametrize("sd", [1e-2, 1e-4, 1e-6])
-def test_sharp_gaussians_settle_in_one_sweep(kernel, sd):
-    t = np.linspace(0, 1, 60)
-    y = np.sin(5 * t)
-    curve = dy.CurvFiFE(replace(kernel, amplitude=1.0), mean=0.0).fit(t, dy.Gaussian(y, sd))
-    assert curve.converged
-    assert curve.sweeps == 1
-    assert np.abs(curve.mean(t) - y).max() < 0.02
-    assert np.isfinite(curve.loo).all()
 
 
 def test_a_line_through_its_own_centre():

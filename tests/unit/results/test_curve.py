@@ -3,8 +3,6 @@
 Values, draws, densities, slopes, leave-one-out, updates, files, frames, figures.
 """
 
-import contextlib
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -12,12 +10,6 @@ from scipy.stats import multivariate_normal, norm
 
 import dynaesti as dy
 from support.simulated import polling
-
-
-@pytest.fixture(scope="module")
-def curve():
-    x, _, votes = polling(4)
-    return dy.CurvFiFE().fit(x, dy.Bernoulli(votes))
 
 
 @pytest.fixture(scope="module")
@@ -104,58 +96,6 @@ def test_forecasts_widen_towards_the_prior(fixed):
     assert_allclose(fixed.latent.mean([3.0]), 0.0, atol=1e-6)
 
 
-@pytest.mark.parametrize("options", [{"bandwidth": 0.3}, {"bandwidth": np.inf}, {}])
-def test_leave_one_out_equals_refitting(options):
-    """The free leave-one-out density against a fit without the emission, on the same list of
-    priors.
-    """
-    x, _, votes = polling(6, 14)
-    x = np.round(x, 1)  # ties: groups of several emissions
-    full = dy.CurvFiFE(**options).fit(x, dy.Bernoulli(votes))
-    refit = []
-    for k in range(x.size):
-        rest = np.delete(np.arange(x.size), k)
-        parts = [dy.CurvFiFE(p.kernel).fit(x[rest], dy.Bernoulli(votes[rest])) for p in full.priors]
-        logs = np.array([p.log_prior for p in full.priors])
-        without = np.logaddexp.reduce(
-            [part.log_evidence + lp for part, lp in zip(parts, logs, strict=True)]
-        )
-        whole = np.logaddexp.reduce(
-            [p.log_evidence + lp for p, lp in zip(full.priors, logs, strict=True)]
-        )
-        refit.append(whole - without)
-    assert_allclose(
-        full.loo, refit, atol=0.02
-    )  # grafting's own error in two evidences of a dozen votes
-
-
-def test_leave_one_out_of_gaussians_is_exact():
-    rng = np.random.default_rng(1)
-    t, y, sd = np.repeat(np.linspace(0, 1, 8), 2), rng.normal(size=16), rng.uniform(0.2, 1, 16)
-    full = dy.CurvFiFE(dy.RBF(0.4, amplitude=1.0), mean=0.0).fit(t, dy.Gaussian(y, sd))
-    for k in range(16):
-        rest = np.delete(np.arange(16), k)
-        without = dy.CurvFiFE(dy.RBF(0.4, amplitude=1.0), mean=0.0).fit(
-            t[rest], dy.Gaussian(y[rest], sd[rest])
-        )
-        assert full.loo[k] == pytest.approx(full.log_evidence - without.log_evidence, abs=1e-6)
-        shift = full.latent.mean([t[k]]) - without.latent.mean([t[k]])
-        assert full.influence()["shift"][k] == pytest.approx(
-            shift[0], abs=1e-3
-        )  # emissions see the curve through the nugget
-
-
-def test_influence_finds_the_outlier():
-    t = np.linspace(0, 1, 30)
-    y = np.sin(3 * t)
-    y[11] += 2
-    table = (
-        dy.CurvFiFE(dy.RBF(0.4, amplitude=1.0), mean=0.0).fit(t, dy.Gaussian(y, 0.2)).influence()
-    )
-    assert np.abs(table["shift_in_sd"]).argmax() == 11
-    assert table["loo"].argmin() == 11
-
-
 @pytest.mark.parametrize(
     "kernel", [None, dy.RBF(0.3), dy.Matern32(), 0.5 * dy.Level() + 0.5 * dy.RBF()]
 )
@@ -190,135 +130,10 @@ def test_the_latent_view_survives_updates_and_files(curve, tmp_path):
     )
 
 
-def test_leave_one_out_of_forbidding_emissions():
-    """Thirty windows on one constant: leaving any out stays finite."""
-    windows = [lambda y, k=k: np.where(np.abs(y) < 1 + k / 100, 0.0, -np.inf) for k in range(30)]
-    curve = dy.CurvFiFE(bandwidth=np.inf).fit(np.arange(30.0), windows)
-    assert np.isfinite(curve.loo).all()
-    assert_allclose(curve.loo[1:], 0.0, atol=1e-6)  # only the tightest window matters
-
-
 def test_nothing_mutates(curve):
     before = curve.mean(T)
     curve.update([0.5], dy.Bernoulli([1]))
     assert_allclose(curve.mean(T), before, rtol=0)
-
-
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda t, n: dy.Bernoulli(n.integers(0, 2, t.size)),
-        lambda t, n: dy.Binomial(n.integers(0, 5, t.size), 5),
-        lambda t, n: dy.Poisson(n.poisson(30, t.size), 2.0),
-        lambda t, n: dy.NegativeBinomial(n.poisson(30, t.size), 3.0),
-        lambda t, n: dy.Gaussian(n.normal(size=t.size), 0.3),
-        lambda t, n: dy.StudentT(n.normal(size=t.size), 0.3),
-        lambda t, n: dy.Ordinal(n.integers(0, 3, t.size), [-1, 1]),
-        lambda t, n: dy.ItemResponses(n.integers(0, 3, t.size), "GRM", a=1.2, b=[-1, 1]),
-        lambda t, n: dy.Table(
-            np.linspace(-3, 3, 50),
-            -0.5 * (np.linspace(-3, 3, 50) - n.normal(size=(t.size, 1))) ** 2,
-        ),
-        lambda t, n: [lambda y, k=k: -np.abs(y - k) for k in n.normal(size=t.size)],
-        lambda t, n: [
-            dy.Gaussian(n.normal(size=4), 0.3),
-            dy.Ordinal(n.integers(0, 3, t.size - 4), [-1, 1]),
-        ],
-    ],
-)
-def test_saved_curves_come_back(make, tmp_path):
-    t = np.linspace(0, 5, 12)
-    curve = dy.CurvFiFE().fit(t, make(t, np.random.default_rng(0)))
-    again = dy.load(curve.save(tmp_path / "curve.dyn"))
-    at = np.linspace(-1, 7, 9)
-    assert_allclose(
-        again.quantile(at, [0.1, 0.5, 0.9]), curve.quantile(at, [0.1, 0.5, 0.9]), rtol=1e-12
-    )
-    assert again.log_evidence == curve.log_evidence
-    assert_allclose(
-        again.loo,
-        curve.loo,
-        atol=2e-3 if callable(getattr(curve.observations.emissions, "_call", None)) else 1e-9,
-    )
-    more = (
-        dy.Gaussian([0.5], 1.0)
-        if curve.link.name == "identity"
-        else (dy.Poisson([30]) if curve.link.name == "log" else dy.Bernoulli([1]))
-    )
-    assert_allclose(
-        again.update([6.0], more).mean(at), curve.update([6.0], more).mean(at), rtol=1e-3
-    )
-
-
-def test_functions_too_sharp_for_the_file_are_told(tmp_path):
-    sharp = [
-        lambda y, k=k: -0.5 * ((y - k) / 1e-3) ** 2 - np.abs(y - k) / 1e-3 for k in (0.1, 0.2, 0.3)
-    ]
-    curve = dy.CurvFiFE(bandwidth=1.0).fit([0.0, 1.0, 2.0], sharp)
-    with pytest.warns(dy.DynaestiWarning, match="3 of 3 emission functions are sharper"):
-        path = curve.save(tmp_path / "sharp.dyn")
-    assert_allclose(dy.load(path).mean(T), curve.mean(T), rtol=1e-12)
-
-
-def test_functions_of_the_user_are_asked_for_again(tmp_path):
-    from scipy.special import ndtr, ndtri
-
-    t = np.arange(6.0)
-    odd = dy.CurvFiFE(link=(ndtr, ndtri), mean=lambda t: 0.1 * t).fit(
-        t, dy.Bernoulli([0, 0, 1, 0, 1, 1])
-    )
-    path = odd.save(tmp_path / "odd.dyn")
-    with pytest.raises(dy.InputError, match="pass it again"):
-        dy.load(path, link=(ndtr, ndtri))
-    with pytest.raises(dy.InputError, match="pass them again"):
-        dy.load(path, mean=lambda t: 0.1 * t)
-    again = dy.load(path, link=(ndtr, ndtri), mean=lambda t: 0.1 * t)
-    assert_allclose(again.mean(t), odd.mean(t), rtol=1e-12)
-
-
-def test_bad_files_are_refused_in_words(curve, tmp_path):
-    path = curve.save(tmp_path / "c.dyn")
-    whole = path.read_bytes()
-    cases = {
-        "truncated": whole[: len(whole) // 2],
-        "empty": b"",
-        "foreign": b"PK\x03\x04nonsense",
-        "text": b"hello",
-    }
-    for name, content in cases.items():
-        (tmp_path / name).write_bytes(content)
-        with pytest.raises(dy.StorageError, match="damaged"):
-            dy.load(tmp_path / name)
-    with pytest.raises(dy.StorageError, match="no such file"):
-        dy.load(tmp_path / "missing.dyn")
-    from dynaesti.core import archive as storage
-
-    storage.save_archive(tmp_path / "part.dyn", "curve", {"priors": []}, {})
-    with pytest.raises(dy.StorageError, match="missing or malformed"):
-        dy.load(tmp_path / "part.dyn")
-    import zipfile
-
-    with zipfile.ZipFile(tmp_path / "hostile.dyn", "w") as archive:
-        archive.writestr("header.json", '{"format": "dynaesti", "version": 1, "kind": "curve"}')
-        with archive.open("offsets.npy", "w") as entry:
-            np.lib.format.write_array(entry, np.array([{}], dtype=object), allow_pickle=True)
-    with pytest.raises(dy.StorageError, match="damaged"):
-        dy.load(tmp_path / "hostile.dyn")
-    with zipfile.ZipFile(tmp_path / "newer.dyn", "w") as archive:
-        archive.writestr("header.json", '{"format": "dynaesti", "version": 99, "kind": "curve"}')
-    with pytest.raises(dy.StorageError, match="newer dynaesti"):
-        dy.load(tmp_path / "newer.dyn")
-    rng = np.random.default_rng(0)
-    for _ in range(150):  # one flipped byte: opened as it was, or refused in words
-        spoiled = bytearray(whole)
-        spoiled[rng.integers(len(whole))] ^= int(rng.integers(1, 256))
-        (tmp_path / "spoiled.dyn").write_bytes(bytes(spoiled))
-        with contextlib.suppress(dy.StorageError):
-            dy.load(tmp_path / "spoiled.dyn")
-    with pytest.raises(dy.StorageError, match="a folder"):
-        dy.load(tmp_path)
-    with pytest.raises(dy.StorageError, match="could not be written"):
-        curve.save(tmp_path / "no" / "such" / "folder.dyn")
 
 
 @pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow"])
@@ -341,15 +156,6 @@ def test_frames_come_back_as_the_kind_that_came_in(kind, tmp_path):
     assert list(other.columns) == ["time", "mean", "sd", "lower", "median", "upper"]
     with pytest.raises(dy.InputError, match="none of pandas"):
         curve.to_frame(kind="excel")
-
-
-def test_plot_draws_what_plot_data_says(curve):
-    axes = curve.plot(level=0.9)
-    data = curve.plot_data(level=0.9)
-    assert_allclose(axes.lines[0].get_ydata(), data["median"])
-    assert_allclose(axes.lines[1].get_ydata(), data["emission"])
-    assert "90" in axes.get_legend().get_texts()[0].get_text()
-    assert curve.latent.plot_data()["emission"] is None
 
 
 def test_evidence_of_the_average_is_the_average_of_evidences(curve):

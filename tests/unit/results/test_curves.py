@@ -49,28 +49,6 @@ def test_each_equals_its_own_fit(kernel):
     assert_allclose(curves.sd(t)[3], curves[curves.labels[3]].sd(t), atol=1e-5)
 
 
-def test_learning_pools_the_population():
-    rng = np.random.default_rng(1)
-    who, when = np.repeat(np.arange(150), 40), np.tile(np.linspace(0, 1, 40), 150)
-    cov = np.exp(-0.5 * ((when[:40, None] - when[:40]) / 0.3) ** 2) + 1e-9 * np.eye(40)
-    theta = (np.linalg.cholesky(cov) @ rng.normal(size=(40, 150))).T.ravel()
-    from scipy.special import ndtr
-
-    votes = (rng.random(6000) < ndtr(theta)).astype(int)
-    curves = dy.CurvFiFE().fit_many(who, when, dy.Bernoulli(votes))
-    typical = np.exp(
-        curves.population @ np.log([min(f.kernel.bandwidth, 10.0) for f in curves.fits])
-    )
-    assert 0.2 < typical < 0.4
-    apart = dy.CurvFiFE().fit_many(who, when, dy.Bernoulli(votes), pool=False)
-    assert curves.log_evidence.sum() > apart.log_evidence.sum()
-    lower, upper = curves.quantile(when[:40], [0.15, 0.85])
-    cover = np.mean((lower < ndtr(theta.reshape(150, 40))) & (ndtr(theta.reshape(150, 40)) < upper))
-    assert 0.65 < cover < 0.75  # simulation error 0.02
-    t = [0.2, 0.6]
-    assert_allclose(curves[7].mean(t), curves.mean(t)[7], atol=1e-4)
-
-
 def test_threads_and_order_do_not_matter(monkeypatch):
     from dynaesti.core import parallel as threads
 

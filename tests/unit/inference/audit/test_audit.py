@@ -7,7 +7,6 @@ import pytest
 from numpy.testing import assert_allclose
 
 import dynaesti as dy
-from dynaesti.inference.audit.psis import smooth_weights
 from support.simulated import hard_case, polling
 
 
@@ -144,10 +143,3 @@ def test_formula_and_table_give_the_same_audit():
     two = dy.CurvFiFE(bandwidth=0.3, link="probit").fit(x, functions).audit(4000, seed=5)
     assert one.log_evidence == pytest.approx(two.log_evidence, abs=1e-6)
     assert_allclose(one.mean(x), two.mean(x), atol=1e-6)
-
-
-@pytest.mark.parametrize("k", [0.2, 0.6, 1.0])
-def test_pareto_k_recovers_the_tail(k):
-    raw = np.random.default_rng(0).random(100_000) ** -k
-    assert smooth_weights(np.log(raw))[1] == pytest.approx(k, abs=0.12)
-    assert smooth_weights(np.log(raw))[0].sum() == pytest.approx(1.0)
