@@ -1,4 +1,4 @@
-"""Every family of emissions."""
+"""Every family of emissions: chances that add up, curves that meet brute force."""
 
 import numpy as np
 import pytest

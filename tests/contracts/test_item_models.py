@@ -1,4 +1,4 @@
-"""Item models: formulas, derivatives, parameters there and back."""
+"""Every item model: derivatives, parameters there and back, M-steps, static comparisons."""
 
 import numpy as np
 import pytest

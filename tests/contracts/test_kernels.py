@@ -1,4 +1,4 @@
-"""Every kernel."""
+"""Every kernel: slopes, features, sharp Gaussian emissions."""
 
 from dataclasses import replace
 

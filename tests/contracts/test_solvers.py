@@ -1,7 +1,4 @@
-"""Kernels against finite differences.
-
-Features and state space against dense covariances; all solvers equal.
-"""
+"""Every solver against dense Gaussian-process algebra, and against each other."""
 
 import numpy as np
 import pytest

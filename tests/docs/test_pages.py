@@ -1,4 +1,4 @@
-"""The package as a newcomer meets it: light import, README that runs, public names that exist."""
+"""Every block of code in the README and the pages of docs runs."""
 
 import re
 import shlex

@@ -90,17 +90,16 @@ def adaptive_moments(emissions, link, mean, sd, lo=None, hi=None, points=()):
     rows = np.arange(len(emissions))
 
     def log_f(x):
-        return float(
-            emissions.log_prob(LinkedPoints(np.full((rows.size, 1), x), BUILT_IN[link]), rows).sum()
-        )
+        points = LinkedPoints(np.tile(x, (rows.size, 1)), BUILT_IN[link])
+        return emissions.log_prob(points, rows).sum(axis=0)
 
     lo, hi = (mean - 9 * sd if lo is None else lo), (mean + 9 * sd if hi is None else hi)
     grid = np.linspace(lo, hi, 4001)
-    top = max(log_f(x) + norm.logpdf(x, mean, sd) for x in grid)
+    top = (log_f(grid) + norm.logpdf(grid, mean, sd)).max()
 
     def moment(k, c=0.0):
         return quad(
-            lambda x: (x - c) ** k * np.exp(log_f(x) + norm.logpdf(x, mean, sd) - top),
+            lambda x: (x - c) ** k * np.exp(log_f(x)[0] + norm.logpdf(x, mean, sd) - top),
             lo,
             hi,
             points=[*points, mean],
@@ -126,11 +125,8 @@ def dense_static_abilities(items, start, row, coef, variance):
     table = guessing_rows(x, *items)
     for i in range(start.size - 1):
         mine = slice(start[i], start[i + 1])
-        logs = (
-            coef[mine] @ table[row[mine]]
-            - 0.5 * x**2 / variance
-            - 0.5 * np.log(2 * np.pi * variance)
-        )
+        weight = np.bincount(row[mine], coef[mine], len(table))
+        logs = weight @ table - 0.5 * x**2 / variance - 0.5 * np.log(2 * np.pi * variance)
         p = np.exp(logs - logs.max())
         yield logs.max() + np.log(p.sum() * (x[1] - x[0])), x, p / p.sum()
 

@@ -1,4 +1,4 @@
-"""Times of every kind, and bad input refused in words with nothing half-done."""
+"""CurvFiFE: bad input refused in words with nothing half-done."""
 
 from datetime import datetime
 

@@ -60,27 +60,6 @@ def test_names_set_no_titles_on_a_terminal(tmp_path, capsys):
     assert "\x1b" not in _aligned({"id": ["\x1b[31mred"], "mean": [1.0]})
 
 
-def test_streams_may_be_closed_or_poor(small, tmp_path):
-    small.assign(id="Zoë →" + small["id"]).to_csv(tmp_path / "a.csv", index=False)
-    dy.DynAEsti(standard_errors=False).fit(tmp_path / "a.csv").save(tmp_path / "fit.dyn")
-    base = [sys.executable, "-m", "dynaesti"]
-    latin = {**os.environ, "PYTHONIOENCODING": "cp1252"}
-    poor = subprocess.run(
-        [*base, "ability", tmp_path / "fit.dyn", "--at", "5"], capture_output=True, env=latin
-    )
-    assert poor.returncode == 0
-    assert b"\\u2192" in poor.stdout
-    for words in (["validate", "-"], ["ability", str(tmp_path / "fit.dyn")]):
-        shell = subprocess.run(
-            " ".join([*map(str, base), *words]) + " <&- >&-",
-            shell=True,
-            stderr=subprocess.PIPE,
-            timeout=60,
-        )
-        assert shell.returncode in (0, 1, 2, 3, 4), shell.stderr
-        assert b"fault of the program" not in shell.stderr
-
-
 def test_the_items_handed_out_are_the_callers(small):
     fit = dy.DynAEsti(standard_errors=False).fit(small)
     before = fit.items["a"].to_numpy().copy()

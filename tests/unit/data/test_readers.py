@@ -1,4 +1,4 @@
-"""The data door: files of every usual kind, messy ones among them, and what is told about them."""
+"""Files of every usual kind, messy ones among them, and the read log."""
 
 import gzip
 import io

@@ -1,4 +1,4 @@
-"""DynAEsti against closed forms, brute force, finite differences, simulation and itself."""
+"""EM: order, labels and threads do not matter; few people leave items sensible."""
 
 import numpy as np
 import pytest

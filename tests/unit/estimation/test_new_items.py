@@ -1,4 +1,4 @@
-"""Items that join a fit: against a fit of everything, in memory and in shards."""
+"""Items that join a fit: by request only, in memory and in shards alike."""
 
 import numpy as np
 import pytest

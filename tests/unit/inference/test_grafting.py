@@ -1,4 +1,4 @@
-"""Grafting against brute force, exact regression, long importance sampling, and its own hard cases."""
+"""Grafting against exact regression, the paper's loop, closed forms, and its own hard cases."""
 
 import warnings
 

@@ -1,4 +1,4 @@
-"""The report: what it holds, that names are text, and that a real browser shows it."""
+"""The report as a file: what it holds, and that names are text."""
 
 import json
 import re

@@ -1,7 +1,4 @@
-"""The Curve a user holds.
-
-Values, draws, densities, slopes, leave-one-out, updates, files, frames, figures.
-"""
+"""The Curve a user holds: values, draws, densities, slopes, updates, frames."""
 
 import numpy as np
 import pytest

@@ -14,6 +14,13 @@ import pytest
 import dynaesti as dy
 
 
+@pytest.fixture(scope="module")
+def saved(small, tmp_path_factory):
+    """A saved fit."""
+    path = tmp_path_factory.mktemp("saved") / "fit.dyn"
+    return dy.DynAEsti(standard_errors=False).fit(small).save(path)
+
+
 def rewritten(path, out, arrays=None, header=None):
     """A saved file with some arrays or header entries replaced, its checksums right."""
     with zipfile.ZipFile(path) as old, zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as new:
@@ -64,12 +71,11 @@ def changed(array, place, value):
     ],
 )
 def test_crafted_fits_are_refused_before_anything_computes_with_them(
-    small, tmp_path, arrays, header
+    saved, small, tmp_path, arrays, header
 ):
-    path = dy.DynAEsti(standard_errors=False).fit(small).save(tmp_path / "fit.dyn")
-    assert len(dy.load(rewritten(path, tmp_path / "same.dyn")).responses) == len(small)
+    assert len(dy.load(rewritten(saved, tmp_path / "same.dyn")).responses) == len(small)
     with pytest.raises(dy.StorageError):
-        dy.load(rewritten(path, tmp_path / "crafted.dyn", arrays, header))
+        dy.load(rewritten(saved, tmp_path / "crafted.dyn", arrays, header))
 
 
 def test_bombs_are_not_unpacked(tmp_path):

@@ -1,7 +1,5 @@
 """Updates are in once: killed, repeated, at the same time or on a full disk."""
 
-import subprocess
-import sys
 import threading
 
 import pytest
@@ -69,35 +67,6 @@ def test_shards_know_their_updates_again(small, tmp_path):
     assert dy.load(tmp_path / "run").update(more, again=True).shards.rows == 380
     with pytest.raises(dy.StorageError, match="changed since"):
         once.update(more.assign(date=lambda t: t["date"] + 1))
-
-
-def test_two_updates_at_once_are_both_in(small, tmp_path, capsys):
-    small.to_csv(tmp_path / "a.csv", index=False)
-    spoken(
-        capsys,
-        "fit",
-        tmp_path / "a.csv",
-        "--out",
-        tmp_path / "run",
-        "--quiet",
-        "--no-report",
-        "--no-static",
-    )
-    for k in (1, 2):
-        small.head(30).assign(date=lambda t, k=k: t["date"] + 200 * k).to_csv(
-            tmp_path / f"u{k}.csv", index=False
-        )
-    names = {1: tmp_path / "run", 2: tmp_path / "run" / "fit.dyn"}  # one run, told in two ways
-    jobs = [
-        subprocess.Popen(
-            [sys.executable, "-m", "dynaesti", "update", names[k], tmp_path / f"u{k}.csv"],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        for k in (1, 2)
-    ]
-    assert [job.wait(120) for job in jobs] == [0, 0]
-    assert len(dy.load(tmp_path / "run").responses) == 360
 
 
 def test_a_folder_belongs_to_one_command(small, tmp_path, capsys):

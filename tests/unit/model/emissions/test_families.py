@@ -1,4 +1,4 @@
-"""Families against scipy.stats; links and their tails; item models; tables; what is refused."""
+"""Families against scipy.stats, and what they refuse."""
 
 import numpy as np
 import pytest
