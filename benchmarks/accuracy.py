@@ -4,6 +4,7 @@
 to.
 """
 
+import argparse
 import os
 import subprocess
 import sys
@@ -162,8 +163,11 @@ def steep() -> None:
     )
 
 
-if __name__ == "__main__":
-    starting()
-    single()
-    many()
-    steep()
+SECTIONS = {f.__name__: f for f in (starting, single, many, steep)}
+
+
+def main(arguments: list[str]) -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks accuracy", description=__doc__)
+    parser.add_argument("sections", nargs="*", help=f"some of {', '.join(SECTIONS)} (default: all)")
+    for name in parser.parse_args(arguments).sections or SECTIONS:
+        SECTIONS[name]()

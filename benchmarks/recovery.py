@@ -1,9 +1,9 @@
 """What DynAEsti must show.
 
-Recovery, coverage, the speed of updates. `python benchmarks/abilities.py [section …]`, one thread.
+Recovery, coverage, the speed of updates, in one thread.
 """
 
-import sys
+import argparse
 import time
 from dataclasses import replace
 
@@ -144,6 +144,9 @@ def update() -> None:
 
 SECTIONS = {f.__name__: f for f in (synthetic, static, update, intervals)}
 
-if __name__ == "__main__":
-    for name in sys.argv[1:] or SECTIONS:
+
+def main(arguments: list[str]) -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks recovery", description=__doc__)
+    parser.add_argument("sections", nargs="*", help=f"some of {', '.join(SECTIONS)} (default: all)")
+    for name in parser.parse_args(arguments).sections or SECTIONS:
         SECTIONS[name]()

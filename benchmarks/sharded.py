@@ -2,7 +2,7 @@
 
 Time, memory and speed against size; a Dask cluster against threads; runs that are killed.
 
-    python benchmarks/scale.py --sizes 1e5 1e6 1e7 --dask 1e7 --kills 20 --out docs/scale.json
+    python -m benchmarks sharded --sizes 1e5 1e6 1e7 --dask 1e7 --kills 20 --out docs/scale.json
 
 2PL, 10,000 items, irregular times, people with 5 to 2,000 answers. Every fit runs in a process of
 its own, whose memory is measured.
@@ -26,7 +26,6 @@ SPAN, BANDWIDTH = 100.0, 25.0
 
 
 # --- one fit, in a process of its own
-# -------------------------------------------------------------------
 
 
 def child(args: argparse.Namespace) -> None:
@@ -122,7 +121,6 @@ def run_fit(shards, run, *options, keep=False) -> dict:
 
 
 # --- the parts
-# --------------------------------------------------------------------------------------------
 
 
 def drawn(folder: Path, answers: float) -> Path:
@@ -291,7 +289,6 @@ def killed(folder: Path, kills: int) -> dict:
 
 
 # --- the cost model, and the page
-# ---------------------------------------------------------------------------
 
 
 def cost_model(told: dict) -> dict:
@@ -355,9 +352,11 @@ def table(told: dict) -> str:
     return "\n".join(lines)
 
 
-def main() -> None:
+def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog="python -m benchmarks sharded",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
         "--sizes",
@@ -380,7 +379,7 @@ def main() -> None:
         parser.add_argument(name, help=argparse.SUPPRESS)
     for name in ("--child", "--plain"):
         parser.add_argument(name, action="store_true", help=argparse.SUPPRESS)
-    args = parser.parse_args()
+    args = parser.parse_args(arguments)
     if args.child:
         child(args)
         return
@@ -429,5 +428,5 @@ def main() -> None:
         shutil.rmtree(folder)
 
 
-if __name__ == "__main__":
-    main()
+if __name__ == "__main__":  # a child
+    main(sys.argv[1:])

@@ -2,7 +2,7 @@
 
 Prediction on real logs, truth of the posterior, speed, growth.
 
-    python benchmarks/peers --data ../shared/data --out docs/benchmarks.json [--parts prediction truth speed growth]
+    python -m benchmarks peers --data ../shared/data --out docs/benchmarks.json [--parts prediction truth speed growth]
 
 Results are kept as they come, so that parts may be run one by one; the page beside them is written
 at the end.
@@ -47,9 +47,11 @@ def versions() -> dict[str, str]:
     return out
 
 
-def arguments() -> argparse.Namespace:
+def parsed(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog="python -m benchmarks peers",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
         "--data", type=Path, default=Path("../shared/data"), help="folder of the real logs"
@@ -89,18 +91,13 @@ def arguments() -> argparse.Namespace:
     )
     parser.add_argument("--one", nargs=2, help=argparse.SUPPRESS)
     parser.add_argument("--grow", help=argparse.SUPPRESS)
-    return parser.parse_args()
+    return parser.parse_args(arguments)
 
 
-def main() -> None:
-    args = arguments()
-    import growth
-    import missing
-    import page
-    import prediction
-    import speed
-    import truth
-    from data import Jobs
+def main(arguments: list[str]) -> None:
+    args = parsed(arguments)
+    from benchmarks.peers import growth, missing, page, prediction, speed, truth
+    from benchmarks.peers.data import Jobs
 
     if args.one:
         speed.one(*args.one)
@@ -144,7 +141,3 @@ def main() -> None:
     if "growth" in args.parts:
         growth.run(keep)
     args.out.with_suffix(".md").write_text(page.page(json.loads(args.out.read_text())))
-
-
-if __name__ == "__main__":
-    main()
