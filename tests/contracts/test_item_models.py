@@ -1,10 +1,9 @@
-"""Every item model: derivatives, parameters there and back, M-steps, static comparisons."""
+"""Every item model: derivatives, parameters there and back, M-steps."""
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from dynaesti.cli.dispatch import main
 from dynaesti.estimation.e_step import EStep
 from dynaesti.estimation.likelihood_table import ability_grid, tabulate_items
 from dynaesti.estimation.population import estimate_mixing_weights, log_prior_of_weights
@@ -13,12 +12,9 @@ from dynaesti.model.items.base import ItemModel, central_gradient
 from dynaesti.model.items.custom import CustomItemModel
 from dynaesti.model.items.registry import MODELS
 from dynaesti.model.kernels import RBF
-from support.saying import spoken
 from support.simulated import classroom, draw_items, parts
 
 THETA = np.linspace(-4, 4, 9)
-
-
 CASES = [
     (name, signed, size)
     for name, cls in MODELS.items()
@@ -126,44 +122,6 @@ def test_the_m_step_finds_the_maximum(name, signed, size):
     elif name != "gaussian":  # constant responses leave no noise to estimate
         gradient = np.einsum("iprg,irg->ip", model.slopes(block.u, z), counts)
         assert np.abs(gradient).max() < 1e-2 * np.abs(counts).sum()
-
-
-@pytest.mark.parametrize("model", ["1PL", "4PL", "PCM", "GPCM", "RSM", "NRM", "gaussian", "beta"])
-def test_every_model_is_held_against_constant_abilities(tmp_path, capsys, model):
-    drawn = "PCM" if model in ("RSM", "NRM") else model
-    assert (
-        main(
-            [
-                "simulate",
-                "--model",
-                drawn,
-                "--people",
-                "40",
-                "--items",
-                "8",
-                "--answers-per-person",
-                "30",
-                "--level",
-                "0.3",
-                "--out",
-                str(tmp_path / "s"),
-            ]
-        )
-        == 0
-    )
-    code, out, err = spoken(
-        capsys,
-        "fit",
-        tmp_path / "s" / "answers.csv",
-        "--model",
-        model,
-        "--out",
-        tmp_path / "r",
-        "--quiet",
-    )
-    assert code == 0
-    assert "no comparison" not in err
-    assert "nowing when" in out
 
 
 def evidence(bank, answers, kernels, z):

@@ -12,8 +12,6 @@ from dynaesti.cli.dispatch import main
 from dynaesti.model import simulate
 
 ROOT = Path(__file__).parents[2]
-
-
 PAGES = ["README.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))]
 
 

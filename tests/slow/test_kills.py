@@ -69,8 +69,6 @@ def test_an_interrupted_fit_says_how_to_go_on(tmp_path):
 
 
 ITERATIONS = 40
-
-
 KILLED = """
 import sys
 import dynaesti as dy

@@ -11,8 +11,6 @@ from numpy.testing import assert_allclose
 import dynaesti as dy
 
 VOTES = dy.Bernoulli([0, 1, 0, 1, 1, 1])
-
-
 DAYS = np.array([0.0, 1.0, 2.5, 4.0, 6.0, 7.0])
 
 

@@ -10,8 +10,6 @@ from dynaesti.inference.moments.table import likelihood_table
 from support.oracles import dense_static_abilities, guessing_rows
 
 pytestmark = pytest.mark.nojit
-
-
 GRID = np.linspace(-8, 8, 321)
 
 

@@ -10,8 +10,6 @@ import dynaesti as dy
 from support.oracles import log_prob_at
 
 pytestmark = pytest.mark.nojit
-
-
 X = np.linspace(-3, 3, 7)
 
 
