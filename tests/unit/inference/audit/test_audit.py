@@ -40,59 +40,6 @@ def test_gaussian_emissions_need_no_correction():
     assert audit.log_evidence == pytest.approx(audit.curve.log_evidence, abs=0.02)
 
 
-def two_humps(share, apart, sd):
-    return lambda y: np.logaddexp(
-        np.log(share) - 0.5 * ((y - apart) / sd) ** 2,
-        np.log(1 - share) - 0.5 * ((y + apart) / sd) ** 2,
-    )
-
-
-def test_a_curve_that_settled_on_one_hump_of_two():
-    """A nearly constant curve, emissions with a hump either side.
-
-    The Gaussian sits on one and fits it well. Truth: draws of the prior.
-    """
-    f = two_humps(0.55, 1.5, 0.5)
-    curve = dy.CurvFiFE(dy.RBF(20.0, amplitude=1.0, nugget=0.0)).fit(np.arange(6.0), [f] * 6)
-    prior = (
-        np.random.default_rng(0).standard_normal((400_000, 6))
-        @ np.linalg.cholesky(
-            np.exp(-0.5 * ((np.arange(6)[:, None] - np.arange(6)) / 20) ** 2) + 1e-10 * np.eye(6)
-        ).T
-    )
-    log_w = f(prior).sum(axis=1)
-    w = np.exp(log_w - log_w.max())
-    for seed in range(3):
-        audit = curve.audit(seed=seed)
-        assert not audit.safe
-        assert audit.mean([1.0])[0] == pytest.approx(w @ prior[:, 1] / w.sum(), abs=0.05)
-        assert audit.log_evidence == pytest.approx(np.log(w.mean()) + log_w.max(), abs=0.04)
-
-
-def test_moments_that_agree_do_not_make_it_safe():
-    """Two needles either side of 0: mean and sd are right, and there is nothing in the middle."""
-    audit = dy.CurvFiFE(bandwidth=3.0).fit([1.0, 2.0, 3.0], [two_humps(0.5, 2.0, 0.1)] * 3).audit()
-    assert max(audit.off) < 0.2
-    assert not audit.safe
-
-
-def test_likelihoods_far_sharper_than_the_nugget():
-    """Polls of a million: nearly Gaussian, and the audit must not lose them between the nodes of
-    the nugget.
-    """
-    curve = dy.CurvFiFE(bandwidth=2.0).fit(
-        [1.0, 2.0, 3.0], dy.Binomial([500_000, 700_000, 300_000], [10**6] * 3)
-    )
-    audit = curve.audit()
-    assert audit.safe
-    assert audit.log_evidence == pytest.approx(curve.log_evidence, abs=0.02)
-    t = np.arange(20.0)
-    counts = (1e5 * np.exp(0.5 + 0.3 * np.sin(t / 3))).astype(int)
-    assert (
-        dy.CurvFiFE(dy.RBF(3.0, amplitude=1.0), mean=12.0).fit(t, dy.Poisson(counts)).audit().safe
-    )
-
-
 def test_impossible_for_half_of_the_prior():
     """P(every value > 0) for a constant: one half, from particles of which half cannot be."""
     audit = (
