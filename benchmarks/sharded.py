@@ -148,12 +148,14 @@ def preparing(folder: Path, shards: Path) -> dict:
 
     Memory of a process of its own.
     """
-    code = ("import sys, time, json, resource, dynaesti as dy; b = time.perf_counter(); c = "
-            "time.process_time();"
-            "s = dy.prepare(sys.argv[1] + '/shard-*.parquet', sys.argv[2], force=True);"
-            "print(json.dumps({'answers': s.rows, 'seconds': time.perf_counter() - b, "
-            "'cpu_seconds': time.process_time() - c,"
-            "'peak_gb': resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6}))")  # fmt: skip
+    code = (
+        "import sys, time, json, resource, dynaesti as dy; b = time.perf_counter(); c = "
+        "time.process_time();"
+        "s = dy.prepare(sys.argv[1] + '/shard-*.parquet', sys.argv[2], force=True);"
+        "print(json.dumps({'answers': s.rows, 'seconds': time.perf_counter() - b, "
+        "'cpu_seconds': time.process_time() - c,"
+        "'peak_gb': resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6}))"
+    )
     target = folder / "prepared"
     found = subprocess.run(
         [sys.executable, "-c", code, str(shards), str(target)], capture_output=True, text=True
@@ -206,8 +208,10 @@ def sweep_speed(shards: Path) -> dict:
         bank = build_bank(responses.items, coding, response_counts, "weak", {}, {})
         executor = EStep(build_site_layout(responses, coding, bank), 1, max_buffers=1)
         table = tabulate_items(bank, ability_grid(bank))
-        kernels = {"level+matern32": dy.Level(amplitude=0.7) + dy.Matern32(BANDWIDTH, amplitude=0.7),
-                   "rbf, about 12 features": dy.RBF(SPAN * 1.6 / 7)}  # fmt: skip
+        kernels = {
+            "level+matern32": dy.Level(amplitude=0.7) + dy.Matern32(BANDWIDTH, amplitude=0.7),
+            "rbf, about 12 features": dy.RBF(SPAN * 1.6 / 7),
+        }
         for name, kernel in kernels.items():
             start = None
             for turn in ("cold", "warm"):

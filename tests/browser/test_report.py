@@ -31,16 +31,19 @@ class TestInTheBrowser:
             "calibration",
             "trace",
         ):
-            inked = browser.run(f"""(() => {{ const c = document.querySelector('#chart-{name} canvas');
+            inked = browser.run(f"""(() => {{
+                const c = document.querySelector('#chart-{name} canvas');
                 const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;
-                let n = 0; for (let k = 3; k < d.length; k += 4) if (d[k] > 0) n++; return n; }})()""")
+                let n = 0; for (let k = 3; k < d.length; k += 4) if (d[k] > 0) n++;
+                return n; }})()""")
             assert inked > 500, name
 
     def test_a_person_is_found_and_drawn(self, browser):
         blue = """(() => { const c = document.querySelector('#chart-people canvas');
             if (!c || !c.offsetParent) return 0;
             const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;
-            let n = 0; for (let k = 0; k < d.length; k += 4) if (d[k + 3] > 0 && d[k + 2] > 100 && d[k + 2] > d[k] + 25) n++;
+            let n = 0; for (let k = 0; k < d.length; k += 4)
+                if (d[k + 3] > 0 && d[k + 2] > 100 && d[k + 2] > d[k] + 25) n++;
             return n; })()"""
         browser.run("document.getElementById('clear').click()")
         browser.wait("document.querySelectorAll('#chips li').length === 0")

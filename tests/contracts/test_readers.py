@@ -44,10 +44,14 @@ def test_any_table_goes_in_and_the_same_kind_comes_out(kind, tmp_path):
     import pyarrow as pa
 
     table = classroom(8, 3, 6)
-    data = {"pandas": lambda: table, "polars": lambda: pl.from_pandas(table), "pyarrow": lambda: pa.Table.from_pandas(table),
-            "csv": lambda: table.to_csv(tmp_path / "t.csv", index=False) or tmp_path / "t.csv",
-            "parquet": lambda: table.to_parquet(tmp_path / "t.parquet") or str(tmp_path / "t.parquet"),
-            "dicts": lambda: table.to_dict("records")}[kind]()  # fmt: skip
+    data = {
+        "pandas": lambda: table,
+        "polars": lambda: pl.from_pandas(table),
+        "pyarrow": lambda: pa.Table.from_pandas(table),
+        "csv": lambda: table.to_csv(tmp_path / "t.csv", index=False) or tmp_path / "t.csv",
+        "parquet": lambda: table.to_parquet(tmp_path / "t.parquet") or str(tmp_path / "t.parquet"),
+        "dicts": lambda: table.to_dict("records"),
+    }[kind]()
     fit = dy.DynAEsti(bandwidth=0.5).fit(data)
     assert len(fit.responses) == len(table)
     if kind in ("pandas", "polars", "pyarrow"):

@@ -47,7 +47,7 @@ def test_improper_sites_are_seen_and_negative_detours_forgiven(solver):
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("name", KERNELS)
 def test_posteriors_at_any_time(name, solver, rng):
-    """Means, covariances, slopes and draws between and beyond the data equal Gaussian conditioning."""
+    """Means, covariances, slopes and draws at any time equal Gaussian conditioning."""
     kernel = placed(name)
     if solver == "lowrank" and not kernel.low_rank:
         pytest.skip("no low-rank form")

@@ -16,8 +16,12 @@ def test_a_dask_cluster_gives_the_same_answer_though_a_worker_dies(tmp_path):
     distributed = pytest.importorskip("distributed")
     shards = dy.prepare(shuffled_classroom(120), tmp_path / "shards", shards=6)
     local = dy.DynAEsti("2PL", iterations=ITERATIONS).fit(shards, out=tmp_path / "local")
-    with (distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
-          distributed.Client(cluster) as client):  # fmt: skip
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=":0"
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
         victims = []
 
         def kill(step):

@@ -15,11 +15,20 @@ from support.simulated import shuffled_classroom
 ITERATIONS = 40
 
 
-@pytest.mark.parametrize(("model", "options"), [
-    ("2PL", {}), ("2PL", {"kernel": "rbf"}), ("3PL", {"bandwidth": np.inf}), ("GRM", {"rare": 3}), ("1PL", {"scale": "items"}),
-    ("poisson", {"bandwidth": 0.4}), ("2PL", {"direction": "free", "orient": {"id": "p007"}}), ("2PL", {"clock": "person"}),
-    ("2PL", {"priors": "hierarchical", "iterations": 12}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("model", "options"),
+    [
+        ("2PL", {}),
+        ("2PL", {"kernel": "rbf"}),
+        ("3PL", {"bandwidth": np.inf}),
+        ("GRM", {"rare": 3}),
+        ("1PL", {"scale": "items"}),
+        ("poisson", {"bandwidth": 0.4}),
+        ("2PL", {"direction": "free", "orient": {"id": "p007"}}),
+        ("2PL", {"clock": "person"}),
+        ("2PL", {"priors": "hierarchical", "iterations": 12}),
+    ],
+)
 def test_a_fit_of_shards_is_the_fit_in_memory(tmp_path, model, options):
     table = shuffled_classroom(model=model if model in ("GRM", "poisson") else "2PL")
     estimator = dy.DynAEsti(model, **{"iterations": ITERATIONS, **options})

@@ -152,7 +152,8 @@ class Browser:
         The tooltip's text, None without one.
         """
         self.run(
-            f"document.querySelector({selector!r}).scrollIntoView({{block: 'center', behavior: 'instant'}})"
+            f"document.querySelector({selector!r})"
+            ".scrollIntoView({block: 'center', behavior: 'instant'})"
         )
         x, y, width, height = self.run(
             f"(() => {{ const r = document.querySelector({selector!r}).getBoundingClientRect(); "

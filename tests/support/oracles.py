@@ -1,4 +1,4 @@
-"""Slow truths that the fast paths are held against: textbook algebra, sums over grids, quadrature."""
+"""Slow truths for the fast paths: textbook algebra, sums over grids, adaptive quadrature."""
 
 import numpy as np
 import pandas as pd

@@ -7,15 +7,21 @@ import dynaesti as dy
 from support.simulated import classroom
 
 
-@pytest.mark.parametrize(("change", "message"), [
-    (lambda t: t.rename(columns={"resp": "rsp"}), "no column for resp.*did you mean resp='rsp'"),
-    (lambda t: t.assign(resp=t["resp"] + 2), "its model takes 0 and 1 only"),
-    (lambda t: t.assign(resp="maybe"), "rows hold text where numbers belong .'maybe' in row 0"),
-    (lambda t: t.assign(date=np.nan), "rows have no time"),
-    (lambda t: t.assign(id=None), "rows have none"),
-    (lambda t: t.iloc[:0], "no rows"),
-    (lambda t: t.assign(date=0.0), "everybody answered at one instant"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            lambda t: t.rename(columns={"resp": "rsp"}),
+            "no column for resp.*did you mean resp='rsp'",
+        ),
+        (lambda t: t.assign(resp=t["resp"] + 2), "its model takes 0 and 1 only"),
+        (lambda t: t.assign(resp="maybe"), "rows hold text where numbers belong .'maybe' in row 0"),
+        (lambda t: t.assign(date=np.nan), "rows have no time"),
+        (lambda t: t.assign(id=None), "rows have none"),
+        (lambda t: t.iloc[:0], "no rows"),
+        (lambda t: t.assign(date=0.0), "everybody answered at one instant"),
+    ],
+)
 def test_bad_tables_are_refused_in_words(change, message):
     with pytest.raises(dy.InputError, match=message):
         dy.DynAEsti().fit(change(classroom(5, 3, 4)))

@@ -175,7 +175,8 @@ for name in sys.stdin.read().split():
     except dy.DynaestiError:
         print("end", name, "clear", flush=True)
     except Exception as error:
-        print("end", name, "raw", type(error).__name__, str(error)[:150].replace(chr(10), " "), flush=True)
+        said = str(error)[:150].replace(chr(10), " ")
+        print("end", name, "raw", type(error).__name__, said, flush=True)
 """
 
 

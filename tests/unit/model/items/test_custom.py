@@ -13,8 +13,11 @@ from support.simulated import classroom
 
 def test_an_own_model_equals_the_built_in_one():
     table = classroom(40, 5, 20)
-    own = dy.CustomItemModel(lambda theta, resp, p: -np.logaddexp(0.0, -(2 * resp - 1) * p[0] * (theta - p[1])),
-                      {"a": (1.0, 0.0, np.inf), "b": (0.0, -np.inf, np.inf)}, "mine")  # fmt: skip
+    own = dy.CustomItemModel(
+        lambda theta, resp, p: -np.logaddexp(0.0, -(2 * resp - 1) * p[0] * (theta - p[1])),
+        {"a": (1.0, 0.0, np.inf), "b": (0.0, -np.inf, np.inf)},
+        "mine",
+    )
     mine = dy.DynAEsti(own, bandwidth=0.4, priors=None).fit(table)
     built_in = dy.DynAEsti("2PL", bandwidth=0.4, priors=None).fit(table)
     assert_allclose(mine.log_evidence, built_in.log_evidence, atol=1e-2)
