@@ -33,6 +33,7 @@ def child(args: argparse.Namespace) -> None:
 
     import dynaesti as dy
     from dynaesti.estimation import e_step as expectation
+    from dynaesti.estimation import em
     from dynaesti.sharded import people as sharded
     from dynaesti.sharded.executors import cluster
 

@@ -33,9 +33,9 @@ from dynaesti.estimation import (
     ResponseCounts,
     build_bank,
     build_coding,
-    given_items,
     in_full,
     initial_signed_slopes,
+    read_given_items,
     resolve_item_models,
 )
 from dynaesti.model import (
@@ -379,8 +379,8 @@ class DynAEsti:
             coding,
             response_counts,
             self.priors,
-            given_items(self.fixed, "fixed"),
-            given_items(self.start, "start"),
+            read_given_items(self.fixed, "fixed"),
+            read_given_items(self.start, "start"),
             slopes,
             self.population,
         )
@@ -421,7 +421,7 @@ class DynAEsti:
 
     def _fingerprint_options(self) -> dict[str, str]:
         """The options that the answer depends on, in words."""
-        given = {name: given_items(getattr(self, name), name) for name in ("fixed", "start")}
+        given = {name: read_given_items(getattr(self, name), name) for name in ("fixed", "start")}
         return {
             name: in_full(given.get(name, getattr(self, name)))
             for name in ("model", *OPTIONS)

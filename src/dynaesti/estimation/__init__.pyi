@@ -13,6 +13,7 @@ from .e_step import leave_one_out_abilities as leave_one_out_abilities
 from .em import EMSettings as EMSettings
 from .em import IterationRecord as IterationRecord
 from .fitted import FittedModel as FittedModel
+from .given_items import read_given_items as read_given_items
 from .grid import REACH as REACH
 from .grid import ability_grid as ability_grid
 from .grid import check_reach as check_reach
@@ -49,6 +50,5 @@ from .standard_errors import collect_information as collect_information
 from .standard_errors import likelihood_gradients as likelihood_gradients
 from .standard_errors import sample_bank as sample_bank
 from .start_values import build_bank as build_bank
-from .start_values import given_items as given_items
 from .start_values import initial_signed_slopes as initial_signed_slopes
 from .subsample import PersonSummary as PersonSummary

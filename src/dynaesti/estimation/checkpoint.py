@@ -16,7 +16,7 @@ from dynaesti.data import Responses, label_text
 from dynaesti.errors import InputError, StorageError
 from dynaesti.estimation.em import EMState, IterationRecord
 from dynaesti.estimation.population import PriorMixture
-from dynaesti.model import AbilityScale, CustomItemModel, ItemBank, kernel_header, read_kernel
+from dynaesti.model import AbilityScale, ItemBank, ItemModel, kernel_header, read_kernel
 
 # numbers of a state, and what they are called in the file
 NUMBERS = {
@@ -148,12 +148,10 @@ def _read_state(header: Header, arrays: Arrays, template: ItemBank) -> EMState:
 def in_full(value: Any) -> str:
     """An option in words that say all of it, in every process alike.
 
-    Frames are abridged by `repr`, and functions told by their address.
+    `repr` would abridge frames, and name functions by their address.
     """
-    if isinstance(value, CustomItemModel):
-        return (
-            f"own model {value.label!r} {sorted(value.params.items())} {_function(value.log_prob)}"
-        )
+    if isinstance(value, ItemModel):
+        return value.signature()
     if isinstance(value, Mapping):
         return (
             "{"
@@ -164,23 +162,6 @@ def in_full(value: Any) -> str:
             + "}"
         )
     return repr(value)
-
-
-def _function(function: Any) -> str:
-    """A function by what it does: its code, and what it holds on to."""
-    code = getattr(function, "__code__", None)
-    if code is None:
-        return f"{type(function).__module__}.{type(function).__qualname__} {vars(function) if hasattr(function, '__dict__') else ''}"
-    held = [cell.cell_contents for cell in function.__closure__ or ()]
-    parts = (
-        code.co_code.hex(),
-        [c for c in code.co_consts if not hasattr(c, "co_code")],
-        code.co_names,
-        function.__defaults__,
-        [_function(part) if callable(part) else repr(part) for part in held],
-        [c.co_code.hex() for c in code.co_consts if hasattr(c, "co_code")],
-    )
-    return f"{function.__qualname__} {parts}"
 
 
 def fingerprint(responses: Responses, options: Mapping[str, Any]) -> str:

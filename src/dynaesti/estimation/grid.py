@@ -11,7 +11,7 @@ import numpy as np
 from dynaesti.core import Array
 from dynaesti.errors import InputError, option
 from dynaesti.inference import LogLikelihoodTable, likelihood_table
-from dynaesti.model import ItemBank, PoissonItem
+from dynaesti.model import ItemBank
 
 REACH = (
     8.0,
@@ -62,9 +62,7 @@ def check_probability(bank: ItemBank, log_evidence: float, answers: int) -> None
 
     The numbers have failed, and nothing told of them is right.
     """
-    discrete = all(
-        block.model.categorical or isinstance(block.model, PoissonItem) for block in bank.blocks
-    )
+    discrete = all(block.model.is_probability for block in bank.blocks)
     if not np.isfinite(log_evidence) or (
         discrete and log_evidence > EVIDENCE_SLACK * (1 + answers)
     ):

@@ -31,7 +31,7 @@ from dynaesti.estimation.standard_errors import (
 )
 from dynaesti.estimation.start_values import unit_of
 from dynaesti.inference import NaturalGaussian
-from dynaesti.model import GaussianItem, ItemBank, ItemBlock, ItemPrior
+from dynaesti.model import ItemBank, ItemBlock, ItemPrior
 
 MAX_ITERATIONS = 100
 TOLERANCE = 0.01  # largest change of a parameter, in standard errors
@@ -85,7 +85,7 @@ class NewItemFit:
             fit.bank.blocks[self.number], int(place[template]), len(fit.coding.models), self.count
         )
         if (
-            isinstance(block.model, GaussianItem) and block.values.shape[1]
+            block.model.has_response_unit and block.values.shape[1]
         ):  # measurements of a new item have a zero and unit of their own
             number = try_index_of(labels, more.items.tolist())[more.item]
             block = replace(

@@ -1,7 +1,4 @@
-"""Taking stock of answers.
-
-What the items' categories and starting values rest on. Stocks of parts add up.
-"""
+"""Response counts: what the items' categories and starting values rest on; those of parts add up."""
 
 from __future__ import annotations
 
@@ -12,7 +9,7 @@ import numpy as np
 from dynaesti.core import Array, Bools, Ints
 from dynaesti.data import Responses
 from dynaesti.errors import ResponseError
-from dynaesti.model import MOST_VALUES, CustomItemModel, ItemModel
+from dynaesti.model import MOST_VALUES, ItemModel
 
 MOST_CATEGORIES = 60
 
@@ -57,9 +54,7 @@ class ResponseCounts:
 
 def amounts(models: tuple[ItemModel, ...]) -> Bools:
     """Which items' responses are amounts, without categories."""
-    kinds = {
-        kind: not kind.categorical and not isinstance(kind, CustomItemModel) for kind in set(models)
-    }
+    kinds = {kind: not kind.has_value_rows for kind in set(models)}
     return np.array([kinds[model] for model in models])
 
 
@@ -86,10 +81,8 @@ def count_responses(responses: Responses, models: tuple[ItemModel, ...]) -> Resp
 
 def check_values(values: Array, models: tuple[ItemModel, ...]) -> None:
     """Refuse more distinct responses than categories can be made of."""
-    kinds = {
-        type(model) for model, amount in zip(models, amounts(models), strict=True) if not amount
-    }
-    if values.size > (MOST_VALUES if kinds <= {CustomItemModel} else MOST_CATEGORIES):
+    has_categories = any(model.categorical for model in set(models))
+    if values.size > (MOST_CATEGORIES if has_categories else MOST_VALUES):
         raise ResponseError(
             f"resp: {values.size} distinct values for models with categories; recode them, or use "
             f"poisson, gaussian or "

@@ -13,7 +13,7 @@ from dynaesti.data import Responses
 from dynaesti.estimation.coding import ResponseCoding
 from dynaesti.estimation.subsample import PersonSummary
 from dynaesti.inference import SiteLayout
-from dynaesti.model import CustomItemModel, ItemBank, Kernel
+from dynaesti.model import ItemBank, Kernel
 
 ROW_PARTS = 16  # that the counts of all rows are added up in
 
@@ -121,12 +121,7 @@ def _factors(
     code = coding.code(responses, item)
     block_of, index = bank.index_in_blocks()
     response_weight = np.ones(len(responses)) if responses.weight is None else responses.weight
-    depth = np.array(
-        [
-            1 if b.model.categorical or isinstance(b.model, CustomItemModel) else b.depth
-            for b in bank.blocks
-        ]
-    )
+    depth = np.array([1 if b.model.has_value_rows else b.depth for b in bank.blocks])
     n_factors = depth[block_of[item]]
     begin = starts_of(n_factors)
     row = np.empty(begin[-1], dtype=np.int64)

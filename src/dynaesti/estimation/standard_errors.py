@@ -18,7 +18,7 @@ from dynaesti.core import Array
 from dynaesti.estimation.e_step import EStep, EStepPosterior
 from dynaesti.estimation.scale import scale_information
 from dynaesti.inference import LogLikelihoodTable, SiteLayout
-from dynaesti.model import STEP, CustomItemModel, ItemBank, ItemBlock, Kernel
+from dynaesti.model import STEP, ItemBank, ItemBlock, Kernel
 
 PEOPLE_EACH = 4  # people a parameter for the joint estimate
 MOST_WORK = 3e10  # of the joint estimate: people × parameters²
@@ -284,7 +284,7 @@ def _moves(block: ItemBlock, bank: ItemBank) -> Array:
 
     (items, parameters, 2).
     """
-    if bank.ability_scale.free_location or isinstance(block.model, CustomItemModel):
+    if bank.ability_scale.free_location or not block.model.can_be_rescaled:
         return np.zeros((*block.u.shape, 2))
     moves = []
     held = (

@@ -173,14 +173,11 @@ def _graft_batch(
     group = np.concatenate(groups)
     offset = np.concatenate([observations.mean_at(t) for t in instants])
     likelihood = observations.likelihood
-    gaussian = observations.gaussian_factors.natural.select(group)
-    nugget = np.array([kernel.nugget_variance for kernel in kernels])
-    match = CurveMomentMatcher.of(likelihood, group, offset, tabulated, wide)
     problem = EPProblem(
         build_solver(name, kernels, instants),
-        match,
-        gaussian,
-        nugget,
+        CurveMomentMatcher.of(likelihood, group, offset, tabulated, wide),
+        observations.gaussian_factors.natural.select(group),
+        np.array([kernel.nugget_variance for kernel in kernels]),
         likelihood.has_factors[group],
     )
     result = graft(problem, _starting_sites(groups, starts))
@@ -188,26 +185,32 @@ def _graft_batch(
     made = []
     for k, kernel in enumerate(kernels):
         sites = slice(int(bounds[k]), int(bounds[k + 1]))
-        constant = observations.gaussian_factors.constant[groups[k]].sum()
-        ep = result.select(sites, slice(k, k + 1))
-        shifted = Moments(ep.cavity.mean + offset[sites], ep.cavity.variance)
-        ep = replace(ep, cavity=shifted, log_evidence=ep.log_evidence + constant)
-        latent = gaussian.select(sites).times(ep.sites).through_nugget(nugget[k])
+        ep = _with_mean(
+            result.select(sites, slice(k, k + 1)), offset[sites], observations, groups[k]
+        )
+        latent = problem.gaussian_factors.select(sites).times(ep.sites)
+        latent = latent.through_nugget(problem.nugget[k])
         made.append(GraftedCurve(kernel, name, instants[k], groups[k], ep, latent))
-    if not tabulated:
-        return made, np.zeros(len(kernels), dtype=bool)
     away = np.zeros(len(kernels))
-    _reach_of_tilted(
-        bounds,
-        result.cavity,
-        gaussian,
-        result.sites,
-        offset,
-        problem.has_factors,
-        likelihood.centre,
-        away,
-    )
+    if tabulated:
+        _reach_of_tilted(
+            bounds,
+            result.cavity,
+            problem.gaussian_factors,
+            result.sites,
+            offset,
+            problem.has_factors,
+            likelihood.centre,
+            away,
+        )
     return made, away > likelihood.reach
+
+
+def _with_mean(ep: EPResult, offset: Array, observations: Observations, groups: Ints) -> EPResult:
+    """A result of deviations from the prior mean with that mean in its cavities, and with the Gaussian emissions' constants."""
+    constant = observations.gaussian_factors.constant[groups].sum()
+    cavity = Moments(ep.cavity.mean + offset, ep.cavity.variance)
+    return replace(ep, cavity=cavity, log_evidence=ep.log_evidence + constant)
 
 
 @jit

@@ -163,16 +163,8 @@ def grid_moments(
     p = 0.0
     d = x - centre
     wide = 2.0 * gap
-    e0 = 0.0
-    e1 = 0.0
-    e2 = 0.0
-    o0 = 0.0
-    o1 = 0.0
-    o2 = 0.0
-    e3 = 0.0
-    e4 = 0.0
-    o3 = 0.0
-    o4 = 0.0
+    e0 = e1 = e2 = e3 = e4 = 0.0  # sums over even nodes
+    o0 = o1 = o2 = o3 = o4 = 0.0  # and over odd ones, of the powers of the distance to the centre
     for _ in range(n // 2):
         q = w * lik[row, k]
         p = odd * lik[row, k + 1]
@@ -197,8 +189,6 @@ def grid_moments(
         odd_ratio *= shrink
         k += 2
         d += wide
-    s3 = e3 + o3
-    s4 = e4 + o4
     s0 = e0 + o0
     s1 = e1 + o1
     s2 = e2 + o2
@@ -217,7 +207,7 @@ def grid_moments(
         and (half_m - m) ** 2 < fine.agree**2 * v
         and abs(e2 * half - half_m * half_m - v) < fine.agree * v
     )
-    third, fourth = _central(m, s2 * each, s3 * each, s4 * each)
+    third, fourth = _central(m, s2 * each, (e3 + o3) * each, (e4 + o4) * each)
     return agree, s0 * gap * np.sqrt(inv_var * (0.5 / np.pi)), centre + m, v, third, fourth
 
 

@@ -11,6 +11,7 @@ b(t).
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -35,26 +36,66 @@ class StateSpaceModel:
     seen_slope: Array | None
 
 
+class MarkovChain(NamedTuple):
+    """The arrays of a `StateSpaceModel` that compiled passes read."""
+
+    transition: Array  # (n, d, d)
+    noise: Array  # (n, d, d)
+    start: Array  # (states, states)
+    seen: Array  # (n, states)
+
+
 @jit
 def _smooth(
-    transition: Array,
-    noise: Array,
-    start: Array,
-    seen: Array,
-    precision: Array,
-    shift: Array,
-    mean: Array,
-    var: Array,
-    reach: Array,
-    gain: Array,
+    chain: MarkovChain, latent: NaturalGaussian, posterior: Moments, reach: Array, gain: Array
 ) -> tuple[float, bool]:
-    """Posterior mean and variance of H_k x_k for every k: (log ∫ prior × sites, proper).
+    """Posterior moments of H_k x_k for every k: (log ∫ prior × sites, proper).
 
-    `reach` (n, states) keeps P_k Hᵀ and `gain` (n, 2) the pivot terms for the backward pass.
+    ``reach`` (n, states) and ``gain`` (n, 2) are memory: P_k Hᵀ and the pivot terms for the backward pass.
     """
-    n, states = seen.shape
-    d = transition.shape[1]
-    p = start.copy()
+    log_partition, proper = _filter(chain, latent, posterior, reach, gain)
+    if not proper:
+        return 0.0, False
+    return log_partition, _backward(chain, posterior, reach, gain)
+
+
+@jit
+def _predict(a: Array, noise: Array, x: Array, p: Array, moved: Array, column: Array) -> None:
+    """Mean x and covariance P one transition on: A x, and A P Aᵀ + Q in the moving block."""
+    d = a.shape[0]
+    states = x.size
+    for i in range(d):  # rows of the moving block: A P
+        for j in range(states):
+            s = 0.0
+            for q in range(d):
+                s += a[i, q] * p[q, j]
+            moved[i, j] = s
+        s = 0.0
+        for q in range(d):
+            s += a[i, q] * x[q]
+        column[i] = s
+    for i in range(d):
+        x[i] = column[i]
+        for j in range(d, states):
+            p[i, j] = moved[i, j]
+            p[j, i] = moved[i, j]
+    for i in range(d):
+        for j in range(i + 1):
+            s = noise[i, j]
+            for q in range(d):
+                s += moved[i, q] * a[j, q]
+            p[i, j] = s
+            p[j, i] = s
+
+
+@jit
+def _filter(
+    chain: MarkovChain, latent: NaturalGaussian, predicted: Moments, reach: Array, gain: Array
+) -> tuple[float, bool]:
+    """Forward pass: one-step predictions at every site; (log ∫ prior × sites, proper)."""
+    n, states = chain.seen.shape
+    d = chain.transition.shape[1]
+    p = chain.start.copy()
     x = np.zeros(states)
     moved = np.empty((d, states))
     column = np.empty(d)
@@ -62,30 +103,8 @@ def _smooth(
     flips = 0
     for k in range(n):
         if k > 0:
-            a = transition[k]
-            for i in range(d):  # rows of the moving block: A P
-                for j in range(states):
-                    s = 0.0
-                    for q in range(d):
-                        s += a[i, q] * p[q, j]
-                    moved[i, j] = s
-                s = 0.0
-                for q in range(d):
-                    s += a[i, q] * x[q]
-                column[i] = s
-            for i in range(d):
-                x[i] = column[i]
-                for j in range(d, states):
-                    p[i, j] = moved[i, j]
-                    p[j, i] = moved[i, j]
-            for i in range(d):
-                for j in range(i + 1):
-                    s = noise[k, i, j]
-                    for q in range(d):
-                        s += moved[i, q] * a[j, q]
-                    p[i, j] = s
-                    p[j, i] = s
-        h = seen[k]
+            _predict(chain.transition[k], chain.noise[k], x, p, moved, column)
+        h = chain.seen[k]
         u = reach[k]
         s = 0.0
         e = 0.0
@@ -96,8 +115,8 @@ def _smooth(
             u[i] = t
             s += h[i] * t
             e += h[i] * x[i]
-        tau = precision[k]
-        nu = shift[k]
+        tau = latent.precision[k]
+        nu = latent.shift[k]
         pivot = 1.0 + tau * s
         if abs(pivot) < 1e-10:
             return 0.0, False
@@ -110,21 +129,56 @@ def _smooth(
         )
         gain[k, 0] = kappa
         gain[k, 1] = g
-        mean[k] = e
-        var[k] = s
+        predicted.mean[k] = e
+        predicted.variance[k] = s
         for i in range(states):
             x[i] += u[i] * g
             for j in range(states):
                 p[i, j] -= kappa * u[i] * u[j]
-    if flips != 0:
-        return 0.0, False
-    # Λ and λ of the adjoint
-    big = np.zeros((states, states))
+    return log_partition, flips == 0
+
+
+@jit
+def _through_transition(a: Array, big: Array, small: Array, column: Array) -> None:
+    """The adjoint Λ, λ one transition back: AᵀΛA and Aᵀλ in the moving block."""
+    d = a.shape[0]
+    states = small.size
+    for j in range(states):
+        for i in range(d):
+            s = 0.0
+            for q in range(d):
+                s += a[q, i] * big[q, j]
+            column[i] = s
+        for i in range(d):
+            big[i, j] = column[i]
+    for j in range(states):
+        for i in range(d):
+            s = 0.0
+            for q in range(d):
+                s += big[j, q] * a[q, i]
+            column[i] = s
+        for i in range(d):
+            big[j, i] = column[i]
+    for i in range(d):
+        s = 0.0
+        for q in range(d):
+            s += a[q, i] * small[q]
+        column[i] = s
+    for i in range(d):
+        small[i] = column[i]
+
+
+@jit
+def _backward(chain: MarkovChain, posterior: Moments, reach: Array, gain: Array) -> bool:
+    """Backward pass: predictions become posterior moments; whether all variances are positive."""
+    n, states = chain.seen.shape
+    big = np.zeros((states, states))  # Λ and λ of the adjoint
     small = np.zeros(states)
     bu = np.empty(states)
+    column = np.empty(chain.transition.shape[1])
     proper = True
     for k in range(n - 1, -1, -1):
-        h = seen[k]
+        h = chain.seen[k]
         u = reach[k]
         kappa = gain[k, 0]
         g = gain[k, 1]
@@ -152,36 +206,13 @@ def _smooth(
             for j in range(states):
                 t += big[i, j] * u[j]
             v += u[i] * t
-        mean[k] -= m
-        var[k] -= v
-        if not var[k] > 0.0:
+        posterior.mean[k] -= m
+        posterior.variance[k] -= v
+        if not posterior.variance[k] > 0.0:
             proper = False
-        if k > 0:  # through the transition: rows and columns of the moving block
-            a = transition[k]
-            for j in range(states):
-                for i in range(d):
-                    s = 0.0
-                    for q in range(d):
-                        s += a[q, i] * big[q, j]
-                    column[i] = s
-                for i in range(d):
-                    big[i, j] = column[i]
-            for j in range(states):
-                for i in range(d):
-                    s = 0.0
-                    for q in range(d):
-                        s += big[j, q] * a[q, i]
-                    column[i] = s
-                for i in range(d):
-                    big[j, i] = column[i]
-            for i in range(d):
-                s = 0.0
-                for q in range(d):
-                    s += a[q, i] * small[q]
-                column[i] = s
-            for i in range(d):
-                small[i] = column[i]
-    return log_partition, proper
+        if k > 0:
+            _through_transition(chain.transition[k], big, small, column)
+    return proper
 
 
 def state_space_model(
@@ -277,38 +308,30 @@ def _stationary(order: int, rate: float) -> Array:
 
 
 @jit
-def _smooth_jobs(
-    jobs: Ints,
+def _smooth_curves(
+    curves: Ints,
     site_start: Ints,
-    transition: Array,
-    noise: Array,
-    start: Array,
-    seen: Array,
-    precision: Array,
-    shift: Array,
-    mean: Array,
-    var: Array,
+    chains: MarkovChain,
+    latent: NaturalGaussian,
+    posterior: Moments,
     log_partition: Array,
     proper: Bools,
 ) -> None:
-    """The chosen curves, one after the other."""
-    most = 0
-    for job in jobs:
-        most = max(most, site_start[job + 1] - site_start[job])
-    reach = np.empty((most, seen.shape[1]))
-    gain = np.empty((most, 2))
-    for job in jobs:
-        a = site_start[job]
-        b = site_start[job + 1]
-        log_partition[job], proper[job] = _smooth(
-            transition[a:b],
-            noise[a:b],
-            start[job],
-            seen[a:b],
-            precision[a:b],
-            shift[a:b],
-            mean[a:b],
-            var[a:b],
+    """The chosen curves, one after the other; `chains` holds all of them, with a start for each."""
+    longest = 0
+    for curve in curves:
+        longest = max(longest, site_start[curve + 1] - site_start[curve])
+    reach = np.empty((longest, chains.seen.shape[1]))
+    gain = np.empty((longest, 2))
+    for curve in curves:
+        a = site_start[curve]
+        b = site_start[curve + 1]
+        log_partition[curve], proper[curve] = _smooth(
+            MarkovChain(
+                chains.transition[a:b], chains.noise[a:b], chains.start[curve], chains.seen[a:b]
+            ),
+            NaturalGaussian(latent.precision[a:b], latent.shift[a:b]),
+            Moments(posterior.mean[a:b], posterior.variance[a:b]),
             reach[: b - a],
             gain[: b - a],
         )
@@ -316,18 +339,15 @@ def _smooth_jobs(
 
 @dataclass(frozen=True)
 class StateSpaceSolver:
-    """Curves as Markov chains of one shape, packed: a site a row, `start` a job each."""
+    """Curves as Markov chains of one shape, laid end to end; `chains.start` has one entry a curve."""
 
-    transition: Array
-    noise: Array
-    start: Array
-    seen: Array
+    chains: MarkovChain
     site_start: Ints
 
     @property
     def size(self) -> int:
         """Numbers that it keeps in memory."""
-        return self.transition.size + self.noise.size + self.start.size + self.seen.size
+        return sum(part.size for part in self.chains)
 
     def marginals(
         self,
@@ -338,17 +358,8 @@ class StateSpaceSolver:
         proper: Bools,
     ) -> None:
         """Fill the posterior moments at the sites of the chosen curves, and log ∫ prior × sites."""
-        _smooth_jobs(
-            curves,
-            self.site_start,
-            self.transition,
-            self.noise,
-            self.start,
-            self.seen,
-            *latent_sites,
-            *posterior,
-            log_partition,
-            proper,
+        _smooth_curves(
+            curves, self.site_start, self.chains, latent_sites, posterior, log_partition, proper
         )
 
 
@@ -358,9 +369,8 @@ def pack_state_space(chains: list[StateSpaceModel], site_start: Ints) -> StateSp
         np.concatenate([getattr(link, name) for link in chains])
         for name in ("transition", "noise", "seen")
     )
-    return StateSpaceSolver(
-        transition, noise, np.stack([link.start for link in chains]), seen, site_start
-    )
+    start = np.stack([link.start for link in chains])
+    return StateSpaceSolver(MarkovChain(transition, noise, start, seen), site_start)
 
 
 def is_markov(kernel: Kernel) -> bool:
@@ -376,12 +386,9 @@ def is_markov(kernel: Kernel) -> bool:
 def batched_state_space(kernel: Kernel, times: Array, site_start: Ints) -> StateSpaceSolver:
     """Many curves of such a kernel, built in one go."""
     whole = state_space_model(kernel, times, (0.0, 1.0), site_start[:-1])
+    start = np.broadcast_to(whole.start, (site_start.size - 1, *whole.start.shape)).copy()
     return StateSpaceSolver(
-        whole.transition,
-        whole.noise,
-        np.broadcast_to(whole.start, (site_start.size - 1, *whole.start.shape)).copy(),
-        whole.seen,
-        site_start,
+        MarkovChain(whole.transition, whole.noise, start, whole.seen), site_start
     )
 
 
@@ -419,21 +426,15 @@ class StateSpacePosterior:
     def _run(
         link: StateSpaceModel, seen: Array, precision: Array, shift: Array
     ) -> tuple[Array, Array]:
-        mean = np.empty(len(seen))
-        var = np.empty(len(seen))
+        found = Moments(np.empty(len(seen)), np.empty(len(seen)))
         _smooth(
-            link.transition,
-            link.noise,
-            link.start,
-            seen,
-            precision,
-            shift,
-            mean,
-            var,
+            MarkovChain(link.transition, link.noise, link.start, np.ascontiguousarray(seen)),
+            NaturalGaussian(precision, shift),
+            found,
             np.empty(seen.shape),
             np.empty((len(seen), 2)),
         )
-        return mean, var
+        return found.mean, found.variance
 
     def marginals(self, t: Array) -> tuple[Array, Array]:
         """Mean and variance of the curve at each time."""

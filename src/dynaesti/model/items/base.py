@@ -370,6 +370,10 @@ class ItemModel:
         """
         return self
 
+    def signature(self) -> str:
+        """Text that says all of the model, in every process alike: for fingerprints of options."""
+        return repr(self)
+
     def check_rows(self, rows: Array, theta: Array) -> None:
         """Refuse rows (n_items, n_rows, n_points) on an even grid that cannot be computed with.
 

@@ -167,6 +167,9 @@ class CustomItemModel(ContinuousItemModel):
     def row_count(self, size: int) -> int:
         return len(self.values)
 
+    def signature(self) -> str:
+        return f"own model {self.label!r} {sorted(self.params.items())} {_function_text(self.log_prob)}"
+
     def with_values(self, values: Array) -> "CustomItemModel":
         return replace(self, values=tuple(values.tolist()))
 
@@ -252,3 +255,20 @@ class CustomItemModel(ContinuousItemModel):
             np.einsum("irg,r->ig", p, np.array(self.values) ** 2) / p.sum(axis=1)
             - self.expected(u, theta, values) ** 2
         )
+
+
+def _function_text(function: Any) -> str:
+    """A function by what it does: its code, and what it holds on to."""
+    code = getattr(function, "__code__", None)
+    if code is None:
+        return f"{type(function).__module__}.{type(function).__qualname__} {vars(function) if hasattr(function, '__dict__') else ''}"
+    held = [cell.cell_contents for cell in function.__closure__ or ()]
+    parts = (
+        code.co_code.hex(),
+        [c for c in code.co_consts if not hasattr(c, "co_code")],
+        code.co_names,
+        function.__defaults__,
+        [_function_text(part) if callable(part) else repr(part) for part in held],
+        [c.co_code.hex() for c in code.co_consts if hasattr(c, "co_code")],
+    )
+    return f"{function.__qualname__} {parts}"

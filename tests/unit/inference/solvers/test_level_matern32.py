@@ -14,9 +14,9 @@ def test_the_default_prior_by_hand_equals_the_general_chain(kernel):
 
     Improper ones are flagged alike.
     """
-    from dynaesti.inference.solvers.level_matern32 import level_matern32_form, level_matern32_solver
     from dynaesti.inference.sites import Moments, NaturalGaussian
-from dynaesti.inference.solvers.state_space import batched_state_space
+    from dynaesti.inference.solvers.level_matern32 import level_matern32_form, level_matern32_solver
+    from dynaesti.inference.solvers.state_space import batched_state_space
 
     rng = np.random.default_rng(3)
     starts = np.concatenate([[0], np.cumsum([1, 2, 40, 300, 25])])

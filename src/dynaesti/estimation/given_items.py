@@ -1,0 +1,266 @@
+"""Item parameters that the user gives, fixed or to start from: read, and brought to the scale that is computed with."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dynaesti.core import Array, Bools, finite_number
+from dynaesti.data import Labels, index_of
+from dynaesti.errors import InputError
+from dynaesti.estimation.coding import ResponseCoding
+from dynaesti.estimation.response_counts import ResponseCounts
+from dynaesti.model import STEEPEST, ItemModel, log_odds
+
+Given = Mapping[int, Mapping[str, float]]  # item number → {parameter: value}
+
+# log odds of frequencies lie closer to 0 than difficulties: averaging over abilities flattens them
+FLATTENING = 1.15
+MIN_SPREAD = 0.05  # sd of log odds below which items are too alike to show a unit
+MAX_UNIT = 1e9
+# a scale is transformed before computing beyond these: its unit as a factor, its zero in units
+ODD_UNIT = 1.3
+ODD_ZERO = 0.5
+ODD_SPREAD = 2.5  # of difficulties alone, as a factor: sds of a few say little
+MAX_LOGITS = 40.0
+NO_CHANCE = 1e-9  # what a guess or slip of exactly 0 is taken as: its logit has no end
+
+
+class GivenScale(NamedTuple):
+    """Given parameters are those for abilities zero + unit · θ."""
+
+    zero: float = 0.0
+    unit: float = 1.0
+
+    @property
+    def is_standard(self) -> bool:
+        """Whether there is nothing to transform."""
+        return self == (0.0, 1.0)
+
+
+def read_given_items(given: Any, name: str) -> Mapping[Any, Mapping[str, float]]:
+    """Item parameters from a mapping, or a frame with an item column."""
+    if given is None:
+        return {}
+    if isinstance(given, Mapping):
+        if not all(isinstance(value, Mapping) for value in given.values()):
+            raise InputError(f"{name}: expected item → {{parameter: value}}")
+        return {
+            label: {
+                key: finite_number(value, f"{name}: {key} of item {label!r}")
+                for key, value in values.items()
+            }
+            for label, values in given.items()
+        }
+    import narwhals as nw
+
+    try:
+        frame = nw.from_native(given, eager_only=True)
+    except TypeError:
+        raise InputError(
+            f"{name}: expected a mapping or a frame with an item column, got {type(given).__name__}"
+        ) from None
+    if "item" not in frame.columns:
+        raise InputError(
+            f"{name}: the frame has no column 'item'; it has {', '.join(frame.columns)}"
+        )
+    skip = {"item", "model", "n"} | {column for column in frame.columns if column.startswith("se_")}
+    out: dict[Any, dict[str, float]] = {}
+    for row in frame.iter_rows(named=True):
+        label = row["item"]
+        if label in out:
+            raise InputError(f"{name}: item {label!r} is listed twice; keep one of its rows")
+        given_here = {
+            k: v for k, v in row.items() if k not in skip and v is not None and v == v
+        }  # gaps are not given
+        out[label] = {
+            k: finite_number(v, f"{name}: {k} of item {label!r}") for k, v in given_here.items()
+        }
+    return out
+
+
+def by_item_number(
+    labels: Labels, given: Mapping[Any, Mapping[str, float]], name: str
+) -> dict[int, Mapping[str, float]]:
+    """Parameters by the items' numbers: an item is known by its written form, "0" is 0."""
+    numbers = index_of(labels, list(given), name).tolist()
+    twice = [label for label, count in Counter(numbers).items() if count > 1]
+    if twice:
+        raise InputError(f"{name}: item {labels.tolist()[twice[0]]!r} is given twice; keep one")
+    return dict(zip(numbers, given.values(), strict=True))
+
+
+def given_scale(
+    given: Given, coding: ResponseCoding, response_counts: ResponseCounts
+) -> GivenScale:
+    """Zero and unit of the scale of given parameters: 0 and 1 unless they are far from that.
+
+    Starting values, weak priors and grids are all made for abilities of about mean 0 and sd 1, and slopes about 1. Measurements show
+    where abilities lie by their means, and how far apart by their sds; items with a slope in common are in its unit exactly.
+    """
+    if not all(coding.models[k].can_be_rescaled for k in given):
+        return GivenScale()
+    common = [
+        values["a"]
+        for k, values in given.items()
+        if coding.models[k].has_unit_slope and values.get("a")
+    ]
+    if common:
+        return _scale_of_common_slope(common)
+    means, sds = response_counts.mean_and_sd()
+    slopes, locations = _slopes_and_locations(given, coding, means, sds)
+    unit_slopes = any(coding.models[k].has_unit_slope for k in given)
+    if unit_slopes and locations and np.ptp(locations) > MAX_LOGITS:
+        raise InputError(
+            f"item parameters: difficulties from {min(locations):g} to {max(locations):g} are not in "
+            "logits, as a model of slope 1 has them; give the slope in common, a, with them"
+        )
+    unit = 1.0
+    if slopes:
+        unit = float(np.exp(-np.mean(np.log(slopes))))
+    elif not unit_slopes:
+        unit = _unit_of_locations(given, coding, means)
+    zero = float(np.median(locations)) if locations else 0.0
+    if not 1 / MAX_UNIT <= unit <= MAX_UNIT or abs(zero) > MAX_UNIT * unit:
+        raise InputError(
+            f"item parameters: on a scale with zero near {zero:.3g} and a unit near {unit:.3g} "
+            "nothing can be computed; use another one"
+        )
+    is_odd = not 1 / ODD_UNIT <= unit <= ODD_UNIT or abs(zero) > ODD_ZERO * unit
+    return GivenScale(zero, unit) if is_odd else GivenScale()
+
+
+def _scale_of_common_slope(slopes: list[float]) -> GivenScale:
+    """The scale of items that share one slope."""
+    if np.ptp(slopes) > 1e-6 * max(map(abs, slopes)):
+        raise InputError(
+            f"item parameters: slopes from {min(slopes):g} to {max(slopes):g}, where the model has one "
+            "in common; give one"
+        )
+    return GivenScale(0.0, 1.0 / slopes[0]) if abs(slopes[0] - 1.0) > 1e-9 else GivenScale()
+
+
+def _slopes_and_locations(
+    given: Given, coding: ResponseCoding, means: Array, sds: Array
+) -> tuple[list[float], list[float]]:
+    """Sizes of given slopes, and given locations, whatever the models call them."""
+    slopes: list[float] = []
+    locations: list[float] = []
+    for k, values in given.items():
+        if coding.models[k].has_response_unit:
+            a = values.get("a")
+            b = values.get("b")
+            if a and b is not None and sds[k] > 0:
+                slopes.append(abs(a) / sds[k])
+                locations.append(b + means[k] / a)
+            continue
+        slopes += [abs(v) for key, v in values.items() if key[:1] == "a" and v]
+        locations += [v for key, v in values.items() if key[:1] == "b"]
+        locations += [
+            -v / values[key.replace(*pair)]
+            for key, v in values.items()
+            for pair in (("intercept", "a"), ("delta", "alpha"))
+            if key.startswith(pair[0]) and values.get(key.replace(*pair))
+        ]
+    return slopes, locations
+
+
+def _unit_of_locations(given: Given, coding: ResponseCoding, means: Array) -> float:
+    """The unit of difficulties alone: how far apart they are given, against how far the frequencies of right answers say."""
+    pairs = [
+        (values["b"], -FLATTENING * log_odds(means[[k]])[0])
+        for k, values in given.items()
+        if coding.models[k].binary and "b" in values
+    ]
+    if len(pairs) > 1:
+        wanted, seen = (float(np.std(column)) for column in zip(*pairs, strict=True))
+        return wanted / seen if wanted > 0 and seen > MIN_SPREAD else 1.0
+    locations = [v for values in given.values() for key, v in values.items() if key[:1] == "b"]
+    spread = float(np.std(locations)) if len(locations) > 2 else 1.0
+    return spread if spread > 0 and not 1 / ODD_SPREAD <= spread <= ODD_SPREAD else 1.0
+
+
+@dataclass(frozen=True)
+class ItemsToPlace:
+    """Items of one block that may have given parameters."""
+
+    model: ItemModel
+    size: int  # categories
+    labels: list[Any]
+    values: Array  # (n_items, …) responses of the categories, or zero and unit of measurements
+
+    def apply(
+        self, u: Array, free: Bools, given: list[Mapping[str, float]], scale: GivenScale
+    ) -> tuple[Array, Bools]:
+        """Parameters (n_items, n_parameters) with the given ones in place, and which are still free.
+
+        What is not given stays.
+        """
+        table = self._table(u, given)
+        if not table:
+            return u, free
+        model = self.model
+        with np.errstate(invalid="ignore", divide="ignore"):
+            found = model.unconstrain(model.from_response_unit(table, self.values), self.size)
+        found = np.where(np.isneginf(found), np.log(NO_CHANCE), found)
+        own = u
+        if not scale.is_standard:
+            own = model.unconstrain(model.constrain(u, scale.unit, scale.zero), self.size)
+        placed = np.where(np.isnan(found), own, found)
+        self._check_kept(placed, table)
+        if not scale.is_standard:
+            back = model.constrain(placed, 1 / scale.unit, -scale.zero / scale.unit)
+            placed = model.unconstrain(back, self.size)
+        self._check_slopes(placed, np.asarray(~np.isnan(found).all(axis=1)))
+        return placed, free & np.isnan(found)
+
+    def _table(self, u: Array, given: list[Mapping[str, float]]) -> dict[str, Array]:
+        """Given parameters by name, NaN where an item has none: (n_items,) each."""
+        if self.model.has_unit_slope:  # one slope for all, which is the unit
+            given = [
+                {k: v for k, v in one.items() if k != "a" and not k.startswith("intercept")}
+                for one in given
+            ]
+        names = sorted({name for one in given for name in one})
+        if not names:
+            return {}
+        reported = self.model.to_response_unit(self.model.constrain(u), self.values)
+        known = set(reported) | {"intercept"}
+        unknown = [name for name in names if name not in known]
+        if unknown:
+            raise InputError(
+                f"item parameters: a {self.model.name} item has no {unknown[0]!r}; it has "
+                f"{', '.join(sorted(known))}"
+            )
+        return {name: np.array([float(one.get(name, np.nan)) for one in given]) for name in names}
+
+    def _check_kept(self, u: Array, table: Mapping[str, Array]) -> None:
+        """Refuse given values that the model cannot hold as they are."""
+        model = self.model
+        reported = model.to_response_unit(model.constrain(u), self.values)
+        for name, wanted in table.items():
+            held = reported.get(name, np.full(wanted.shape, np.nan))
+            off = np.abs(held - wanted)
+            lost = ~np.isnan(wanted) & ~(off < 1e-6 * (1 + np.abs(wanted)))
+            if lost.any() or (model.shared and np.isfinite(wanted).any()):
+                k = int(lost.argmax())
+                raise InputError(
+                    f"item parameters: {name} = {wanted[k]:g} of item {self.labels[k]!r} cannot be used "
+                    f"by itself in a {model.name} item, or is out of its range; give all of "
+                    f"{', '.join(reported)}, or leave it out"
+                    + (" (rating scales share their steps)" if model.shared else "")
+                )
+
+    def _check_slopes(self, u: Array, is_given: Bools) -> None:
+        """Refuse given slopes that no grid of abilities resolves."""
+        steep = (np.abs(self.model.slope_sign(u)) > STEEPEST) & is_given
+        if steep.any():
+            raise InputError(
+                f"item parameters: item {self.labels[int(steep.argmax())]!r} is steeper than can be "
+                f"computed with (a slope of {STEEPEST:g} to a typical one of 1); give it a smaller "
+                "slope"
+            )
