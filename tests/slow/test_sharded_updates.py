@@ -23,7 +23,7 @@ def test_an_update_is_a_refit_of_those_it_touches(tmp_path):
     assert grown.shards.people == shards.people + 1
     assert grown.shards.rows == len(table) + 10
     assert_allclose(grown.log_evidence, whole.log_evidence, atol=1e-5)
-    assert_allclose(grown.item_answers, whole.item_answers)
+    assert_allclose(grown.responses_per_item, whole.responses_per_item)
     for person in ("p003", "newcomer"):
         assert_allclose(
             grown.ability([0.5, 1.0], [person])["mean"],

@@ -1,20 +1,22 @@
 """Compiled steps of expectation propagation, for some of many curves at a time.
 
-Curve c has the sites ``site_start[c]:site_start[c + 1]``. Divisions are what these loops wait for: one for each quotient.
+Curve c has the sites ``site_start[c]:site_start[c + 1]``. Python hands over one array ``work`` (N_ARRAYS, n_sites), whose rows
+`site_arrays` names: to hand over seventeen named arrays one by one would take longer than a step of a hundred sites. Divisions are what these loops wait for: one for each quotient.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from dynaesti.core import Array, Bools, Ints, Workspace, jit
+from dynaesti.core import Array, Bools, Ints, jit
 from dynaesti.inference.sites import Moments, NaturalGaussian
 
 
 class SiteArrays(NamedTuple):
     """Everything that EP keeps for each site; every array has shape (n_sites,)."""
 
-    site: NaturalGaussian  # Gaussian stand-in for the factors that are not Gaussian
+    gaussian: NaturalGaussian  # exactly Gaussian factors of the instant, multiplied
+    site: NaturalGaussian  # Gaussian stand-in for the other factors
     previous_site: NaturalGaussian  # the last one that left the posterior proper
     proposed_site: NaturalGaussian  # tilted / full cavity: where a full step goes
     latent_site: NaturalGaussian  # site and Gaussian factors, seen through the nugget
@@ -25,50 +27,45 @@ class SiteArrays(NamedTuple):
     log_z: Array  # log ∫ factors × full cavity
 
 
-N_ARRAYS = 17  # in SiteArrays
+N_ARRAYS = 19  # in SiteArrays
 
 
-def allocate_sites(workspace: Workspace, n_sites: int) -> SiteArrays:
-    """Arrays in reusable memory: sites that say nothing, unit variances."""
-    a = workspace.arrays(N_ARRAYS, n_sites)
-    a[:] = 0.0
-    arrays = SiteArrays(
-        NaturalGaussian(a[0], a[1]),
-        NaturalGaussian(a[2], a[3]),
-        NaturalGaussian(a[4], a[5]),
-        NaturalGaussian(a[6], a[7]),
-        Moments(a[8], a[9]),
-        Moments(a[10], a[11]),
-        Moments(a[12], a[13]),
-        Moments(a[14], a[15]),
-        a[16],
+def name_rows(work: Array) -> SiteArrays:
+    """The rows of working memory (N_ARRAYS, n_sites) by their names."""
+    return SiteArrays(
+        NaturalGaussian(work[0], work[1]),
+        NaturalGaussian(work[2], work[3]),
+        NaturalGaussian(work[4], work[5]),
+        NaturalGaussian(work[6], work[7]),
+        NaturalGaussian(work[8], work[9]),
+        Moments(work[10], work[11]),
+        Moments(work[12], work[13]),
+        Moments(work[14], work[15]),
+        Moments(work[16], work[17]),
+        work[18],
     )
-    for moments in (arrays.cavity, arrays.full_cavity, arrays.tilted):
-        moments.variance[:] = 1.0
-    return arrays
+
+
+site_arrays = jit(name_rows)  # the same, for compiled code
 
 
 @jit
 def integrate_nugget(
-    curves: Ints,
-    site_start: Ints,
-    nugget: Array,
-    gaussian_factors: NaturalGaussian,
-    arrays: SiteArrays,
-    log_nugget: Array,
+    curves: Ints, site_start: Ints, nugget: Array, work: Array, log_nugget: Array
 ) -> None:
     """Latent sites: the nugget between curve and emission is integrated out.
 
     ``log_nugget`` (n_curves,) gets its part of the log evidence.
     """
-    site, latent = arrays.site, arrays.latent_site
+    arrays = site_arrays(work)
+    gaussian, site, latent = arrays.gaussian, arrays.site, arrays.latent_site
     for curve in curves:
         eps = nugget[curve]
         total = 0.0
         product = 1.0
         for i in range(site_start[curve], site_start[curve + 1]):
-            tau = gaussian_factors.precision[i] + site.precision[i]
-            nu = gaussian_factors.shift[i] + site.shift[i]
+            tau = gaussian.precision[i] + site.precision[i]
+            nu = gaussian.shift[i] + site.shift[i]
             shrink = 1.0 + eps * tau
             inverse = 1.0 / shrink
             latent.precision[i] = tau * inverse
@@ -86,9 +83,8 @@ def compute_cavities(
     curves: Ints,
     site_start: Ints,
     nugget: Array,
-    gaussian_factors: NaturalGaussian,
     has_factors: Bools,
-    arrays: SiteArrays,
+    work: Array,
     proper: Bools,
 ) -> None:
     """Cavities and full cavities of all sites, from the posterior of the curve.
@@ -96,7 +92,9 @@ def compute_cavities(
     ``tilted`` gets full cavity × site, the posterior: near the tilted moments, so where their nodes should lie. A curve with an
     improper cavity is flagged in ``proper`` (n_curves,).
     """
-    site, latent, posterior = arrays.site, arrays.latent_site, arrays.posterior
+    arrays = site_arrays(work)
+    gaussian, site, latent = arrays.gaussian, arrays.site, arrays.latent_site
+    posterior = arrays.posterior
     cavity, full_cavity, tilted = arrays.cavity, arrays.full_cavity, arrays.tilted
     for curve in curves:
         eps = nugget[curve]
@@ -112,9 +110,9 @@ def compute_cavities(
             m = (posterior.mean[i] - posterior.variance[i] * latent.shift[i]) * inverse
             cavity.mean[i] = m
             cavity.variance[i] = v
-            if gaussian_factors.precision[i] != 0.0 or gaussian_factors.shift[i] != 0.0:
-                narrowed = 1.0 / (1.0 + v * gaussian_factors.precision[i])
-                m = (m + v * gaussian_factors.shift[i]) * narrowed
+            if gaussian.precision[i] != 0.0 or gaussian.shift[i] != 0.0:
+                narrowed = 1.0 / (1.0 + v * gaussian.precision[i])
+                m = (m + v * gaussian.shift[i]) * narrowed
                 v = v * narrowed
             full_cavity.mean[i] = m
             full_cavity.variance[i] = v
@@ -128,8 +126,9 @@ def compute_cavities(
 
 
 @jit
-def propose_sites(curves: Ints, site_start: Ints, arrays: SiteArrays, residual: Array) -> None:
+def propose_sites(curves: Ints, site_start: Ints, work: Array, residual: Array) -> None:
     """Proposed sites, tilted / full cavity; residuals (n_curves,) say how far tilted and posterior moments disagree."""
+    arrays = site_arrays(work)
     site, proposed = arrays.site, arrays.proposed_site
     full_cavity, tilted = arrays.full_cavity, arrays.tilted
     for curve in curves:
@@ -152,19 +151,33 @@ def propose_sites(curves: Ints, site_start: Ints, arrays: SiteArrays, residual: 
 
 
 @jit
-def copy_sites(
-    curves: Ints, site_start: Ints, source: NaturalGaussian, target: NaturalGaussian
-) -> None:
-    """Copy the sites of the chosen curves."""
+def take_proposed_sites(curves: Ints, site_start: Ints, work: Array) -> None:
+    """Full steps of the chosen curves; the present sites become the previous ones."""
+    arrays = site_arrays(work)
+    site, previous, proposed = arrays.site, arrays.previous_site, arrays.proposed_site
     for curve in curves:
         for i in range(site_start[curve], site_start[curve + 1]):
-            target.precision[i] = source.precision[i]
-            target.shift[i] = source.shift[i]
+            previous.precision[i] = site.precision[i]
+            previous.shift[i] = site.shift[i]
+            site.precision[i] = proposed.precision[i]
+            site.shift[i] = proposed.shift[i]
 
 
 @jit
-def site_evidence(curves: Ints, site_start: Ints, arrays: SiteArrays, out: Array) -> None:
+def restore_previous_sites(curves: Ints, site_start: Ints, work: Array) -> None:
+    """The chosen curves back at their previous sites."""
+    arrays = site_arrays(work)
+    site, previous = arrays.site, arrays.previous_site
+    for curve in curves:
+        for i in range(site_start[curve], site_start[curve + 1]):
+            site.precision[i] = previous.precision[i]
+            site.shift[i] = previous.shift[i]
+
+
+@jit
+def site_evidence(curves: Ints, site_start: Ints, work: Array, out: Array) -> None:
     """Sum over sites of log (∫ factors × cavity / ∫ site × cavity): what scaled sites add to the Gaussian integral."""
+    arrays = site_arrays(work)
     site, full_cavity, log_z = arrays.site, arrays.full_cavity, arrays.log_z
     for curve in curves:
         total = 0.0

@@ -8,9 +8,10 @@ import numpy as np
 
 from dynaesti.core import Array, Ints, Workspace, take_rows
 from dynaesti.inference.ep_kernels import (
-    allocate_sites,
+    N_ARRAYS,
     compute_cavities,
     integrate_nugget,
+    name_rows,
     propose_sites,
     site_evidence,
 )
@@ -28,7 +29,13 @@ class EPState:
     ) -> None:
         self.site_start = problem.solver.site_start  # (n_curves + 1,)
         self.curves = np.arange(self.site_start.size - 1)
-        self.arrays = allocate_sites(workspace, int(self.site_start[-1]))
+        self.work = workspace.arrays(N_ARRAYS, int(self.site_start[-1]))
+        self.work[:] = 0.0  # sites that say nothing
+        self.arrays = name_rows(self.work)
+        for moments in (self.arrays.cavity, self.arrays.full_cavity, self.arrays.tilted):
+            moments.variance[:] = 1.0
+        self.arrays.gaussian.precision[:] = problem.gaussian_factors.precision
+        self.arrays.gaussian.shift[:] = problem.gaussian_factors.shift
         if start is not None:
             self.arrays.site.precision[:] = start.precision
             self.arrays.site.shift[:] = start.shift
@@ -41,14 +48,7 @@ class EPState:
 
     def update_posterior(self, problem: EPProblem, curves: Ints) -> Ints:
         """Posterior of the curves = prior × all sites; returns those for which it is proper."""
-        integrate_nugget(
-            curves,
-            self.site_start,
-            problem.nugget,
-            problem.gaussian_factors,
-            self.arrays,
-            self.log_nugget,
-        )
+        integrate_nugget(curves, self.site_start, problem.nugget, self.work, self.log_nugget)
         problem.solver.marginals(
             curves, self.arrays.latent_site, self.arrays.posterior, self.log_partition, self.proper
         )
@@ -57,19 +57,13 @@ class EPState:
     def update_cavities(self, problem: EPProblem, curves: Ints) -> Ints:
         """Cavity = posterior / own site; returns the curves for which all are proper."""
         compute_cavities(
-            curves,
-            self.site_start,
-            problem.nugget,
-            problem.gaussian_factors,
-            problem.has_factors,
-            self.arrays,
-            self.proper,
+            curves, self.site_start, problem.nugget, problem.has_factors, self.work, self.proper
         )
         return curves[self.proper[curves]]
 
     def propose_sites(self, curves: Ints) -> None:
         """Proposed site = tilted / cavity, and the residuals."""
-        propose_sites(curves, self.site_start, self.arrays, self.residual)
+        propose_sites(curves, self.site_start, self.work, self.residual)
         self.sweeps[curves] += 1
 
     def sites_of(self, curves: Ints) -> Ints:
@@ -81,7 +75,7 @@ class EPState:
     def log_evidence(self) -> Array:
         """Log evidence of every curve at its present sites: (n_curves,), without constants of Gaussian factors."""
         out = np.zeros(self.curves.size)
-        site_evidence(self.curves, self.site_start, self.arrays, out)
+        site_evidence(self.curves, self.site_start, self.work, out)
         return out + self.log_partition + self.log_nugget
 
     def result(self, tolerance: float) -> EPResult:

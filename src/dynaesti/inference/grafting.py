@@ -9,7 +9,7 @@ import numpy as np
 
 from dynaesti.core import Array, Bools, Ints, Workspace
 from dynaesti.inference.damped import DampingSettings, converge_damped
-from dynaesti.inference.ep_kernels import copy_sites
+from dynaesti.inference.ep_kernels import restore_previous_sites, take_proposed_sites
 from dynaesti.inference.ep_state import EPState
 from dynaesti.inference.sites import EPResult, Moments, NaturalGaussian
 from dynaesti.inference.solvers.contract import Solver
@@ -65,7 +65,8 @@ def graft(
     previous = state.residual.copy()
     for number in range(settings.max_sweeps):
         proper = sweep(problem, state, active)
-        copy_sites(active[~proper], state.site_start, state.arrays.previous_site, state.arrays.site)
+        if not proper.all():
+            restore_previous_sites(active[~proper], state.site_start, state.work)
         residual = state.residual[active]
         slow = (number >= settings.patience) & (residual > settings.slow * previous[active])
         converged = proper & (residual < settings.tolerance)
@@ -75,8 +76,7 @@ def graft(
         active = active[~failing & ~converged]
         if active.size == 0:
             break
-        copy_sites(active, state.site_start, state.arrays.site, state.arrays.previous_site)
-        copy_sites(active, state.site_start, state.arrays.proposed_site, state.arrays.site)
+        take_proposed_sites(active, state.site_start, state.work)
     for curve in np.concatenate([*difficult, active]):
         converge_damped(
             problem,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -83,11 +83,15 @@ class GraftedCurve:
     def corrected(self, covariance_correction: Array, gain: float) -> GraftedCurve:
         """The curve with a correction of its weights' covariance and of its log evidence."""
         assert isinstance(self.posterior, WeightPosterior)
-        return replace(
-            self,
-            ep=replace(self.ep, log_evidence=self.ep.log_evidence + gain),
-            covariance_correction=covariance_correction,
-            known_posterior=self.posterior.corrected(covariance_correction),
+        return GraftedCurve(
+            self.kernel,
+            self.solver,
+            self.instants,
+            self.groups,
+            self.ep.with_log_evidence(self.ep.log_evidence + gain),
+            self.latent_sites,
+            covariance_correction,
+            self.posterior.corrected(covariance_correction),
         )
 
 
@@ -210,7 +214,7 @@ def _with_mean(ep: EPResult, offset: Array, observations: Observations, groups: 
     """A result of deviations from the prior mean with that mean in its cavities, and with the Gaussian emissions' constants."""
     constant = observations.gaussian_factors.constant[groups].sum()
     cavity = Moments(ep.cavity.mean + offset, ep.cavity.variance)
-    return replace(ep, cavity=cavity, log_evidence=ep.log_evidence + constant)
+    return ep.with_log_evidence(ep.log_evidence + constant, cavity)
 
 
 @jit

@@ -250,7 +250,7 @@ class SiteLikelihood:
         """Tilted moments from the table of likelihoods."""
         assert self.table is not None
         table = self.table[0]
-        factors = SiteFactors(group, self.non_gaussian.start, self._factor_rows, self._unit_weights)
+        factors = self.site_factors(group)
         if cache is None:
             failed = match_sites(sites, factors, table, cavity, log_z, tilted)
         else:
@@ -259,6 +259,10 @@ class SiteLikelihood:
             )
         if failed >= 0:
             self._refuse(int(group[failed]))
+
+    def site_factors(self, group: Ints) -> SiteFactors:
+        """Rows of the table for sites that hold these groups of emissions."""
+        return SiteFactors(group, self.non_gaussian.start, self._factor_rows, self._unit_weights)
 
     def _scan(self, sites: Ints, group: Ints, cavity: Moments) -> tuple[Array, Array]:
         """Brackets that hold all mass of each tilted distribution, from a coarse scan: there may be several modes."""

@@ -103,6 +103,19 @@ class EPResult:
         for name in ("log_evidence", "log_partition", "converged", "residual", "sweeps"):
             getattr(self, name)[curves] = getattr(part, name)
 
+    def with_log_evidence(self, log_evidence: Array, cavity: Moments | None = None) -> EPResult:
+        """The result with another log evidence, and other cavities where given."""
+        return EPResult(
+            self.sites,
+            cavity or self.cavity,
+            self.log_z,
+            log_evidence,
+            self.log_partition,
+            self.converged,
+            self.residual,
+            self.sweeps,
+        )
+
     def reflected(self) -> EPResult:
         """The result for curves x → −x."""
         return replace(

@@ -247,33 +247,17 @@ def match_sites_cached(
             )
         if not done:
             return int(i)
-        _remember(line, m, v, lz, x, s, third, fourth, slack)
+        precision = 1.0 / v
+        inv_sd = 1.0 / np.sqrt(s)
+        line[CAVITY_MEAN] = m
+        line[CAVITY_PRECISION] = precision
+        line[LOG_Z] = lz
+        line[MEAN] = x
+        line[INV_SD] = inv_sd
+        line[THIRD] = third
+        line[FOURTH] = fourth
+        line[RADIUS] = _extrapolation_radius(precision, inv_sd, third, fourth, slack)
         log_z[i] = lz
         tilted.mean[i] = x
         tilted.variance[i] = s
     return -1
-
-
-@jit
-def _remember(
-    line: Array,
-    cavity_mean: float,
-    cavity_var: float,
-    log_z: float,
-    mean: float,
-    var: float,
-    third: float,
-    fourth: float,
-    slack: float,
-) -> None:
-    """Note an integral in a site's line of the cache."""
-    precision = 1.0 / cavity_var
-    inv_sd = 1.0 / np.sqrt(var)
-    line[CAVITY_MEAN] = cavity_mean
-    line[CAVITY_PRECISION] = precision
-    line[LOG_Z] = log_z
-    line[MEAN] = mean
-    line[INV_SD] = inv_sd
-    line[THIRD] = third
-    line[FOURTH] = fourth
-    line[RADIUS] = _extrapolation_radius(precision, inv_sd, third, fourth, slack)

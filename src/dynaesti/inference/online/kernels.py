@@ -11,11 +11,13 @@ import numpy as np
 
 from dynaesti.core import Array, jit
 from dynaesti.inference.ep_kernels import (
-    SiteArrays,
+    N_ARRAYS,
     compute_cavities,
     integrate_nugget,
     propose_sites,
+    site_arrays,
     site_evidence,
+    take_proposed_sites,
 )
 from dynaesti.inference.moments.match import match_sites_cached
 from dynaesti.inference.moments.table import LogLikelihoodTable
@@ -37,23 +39,25 @@ class OnlineSites(NamedTuple):
 
 
 @jit
-def _work_arrays(online: OnlineSites) -> SiteArrays:
-    """Working memory of a sweep, around the sites that are kept."""
-    n = online.cache.shape[0]
-    a = np.zeros((13, n))
-    proposed = NaturalGaussian(a[0], a[1])
-    latent = NaturalGaussian(a[2], a[3])
-    return SiteArrays(
-        online.site,
-        NaturalGaussian(a[11], a[12]),
-        proposed,
-        latent,
-        online.posterior,
-        Moments(a[4], a[5]),
-        Moments(a[6], a[7]),
-        Moments(a[8], a[9]),
-        a[10],
-    )
+def _begin(online: OnlineSites) -> Array:
+    """Working memory of sweeps, at the sites that are kept."""
+    work = np.zeros((N_ARRAYS, online.cache.shape[0]))
+    arrays = site_arrays(work)
+    arrays.site.precision[:] = online.site.precision
+    arrays.site.shift[:] = online.site.shift
+    arrays.posterior.mean[:] = online.posterior.mean
+    arrays.posterior.variance[:] = online.posterior.variance
+    return work
+
+
+@jit
+def _keep(work: Array, online: OnlineSites) -> None:
+    """Keep the sites and the posterior of working memory."""
+    arrays = site_arrays(work)
+    online.site.precision[:] = arrays.site.precision
+    online.site.shift[:] = arrays.site.shift
+    online.posterior.mean[:] = arrays.posterior.mean
+    online.posterior.variance[:] = arrays.posterior.variance
 
 
 @jit
@@ -63,56 +67,53 @@ def _sweep(
     nugget: Array,
     factors: SiteFactors,
     table: LogLikelihoodTable,
-    online: OnlineSites,
-    arrays: SiteArrays,
+    cache: Array,
+    work: Array,
 ) -> tuple[bool, float]:
     """Cavities, tilted moments and proposed sites of sites first to last: (whether all are proper, residual)."""
     curve = np.zeros(1, dtype=np.int64)
     start = np.array([first, last])
     proper = np.ones(1, dtype=np.bool_)
     residual = np.zeros(1)
-    nothing = NaturalGaussian(np.zeros(last), np.zeros(last))
     has_factors = np.ones(last, dtype=np.bool_)
-    compute_cavities(curve, start, nugget, nothing, has_factors, arrays, proper)
+    compute_cavities(curve, start, nugget, has_factors, work, proper)
     if not proper[0]:
         return False, 0.0
+    arrays = site_arrays(work)
     failed = match_sites_cached(
         np.arange(first, last),
         factors,
         table,
         arrays.full_cavity,
-        online.cache,
+        cache,
         CACHE_TOLERANCE,
         arrays.log_z,
         arrays.tilted,
     )
     if failed >= 0:
         return False, 0.0
-    propose_sites(curve, start, arrays, residual)
+    propose_sites(curve, start, work, residual)
     return True, residual[0]
 
 
 @jit
-def _take_step(first: int, last: int, arrays: SiteArrays) -> float:
+def _take_step(first: int, last: int, work: Array) -> float:
     """Take the proposed sites; returns what the present ones add to the log evidence."""
     curve = np.zeros(1, dtype=np.int64)
     start = np.array([first, last])
     added = np.zeros(1)
-    site_evidence(curve, start, arrays, added)
-    for i in range(first, last):
-        arrays.site.precision[i] = arrays.proposed_site.precision[i]
-        arrays.site.shift[i] = arrays.proposed_site.shift[i]
+    site_evidence(curve, start, work, added)
+    take_proposed_sites(curve, start, work)
     return float(added[0])
 
 
 @jit
-def _update_latent_sites(first: int, last: int, nugget: Array, arrays: SiteArrays) -> float:
+def _update_latent_sites(first: int, last: int, nugget: Array, work: Array) -> float:
     """Latent sites of sites first to last; returns the nugget's part of the log evidence."""
     curve = np.zeros(1, dtype=np.int64)
     start = np.array([first, last])
     log_nugget = np.zeros(1)
-    nothing = NaturalGaussian(np.zeros(last), np.zeros(last))
-    integrate_nugget(curve, start, nugget, nothing, arrays, log_nugget)
+    integrate_nugget(curve, start, nugget, work, log_nugget)
     return float(log_nugget[0])
 
 
@@ -174,7 +175,8 @@ def update_low_rank(
     observation (−1: nothing is known but the sites). These and ``online`` change in place.
     """
     n = features.shape[1]
-    arrays = _work_arrays(online)
+    work = _begin(online)
+    arrays = site_arrays(work)
     latent = arrays.latent_site
     posterior = arrays.posterior
     previous = 0.0
@@ -185,7 +187,7 @@ def update_low_rank(
         first, last = (changed, changed + 1) if only_new else (0, n)
         before_precision = latent.precision[changed]
         before_shift = latent.shift[changed]
-        log_nugget = _update_latent_sites(first, last, nugget, arrays)
+        log_nugget = _update_latent_sites(first, last, nugget, work)
         if only_new:
             column = np.ascontiguousarray(features[:, first:last])
             lowrank_at(
@@ -202,11 +204,12 @@ def update_low_rank(
             more_precision = latent.precision[changed] - before_precision
             more_shift = latent.shift[changed] - before_shift
             _rank_one_update(features, changed, factor, more_precision, more_shift, posterior)
-        proper, residual = _sweep(first, last, nugget, factors, table, online, arrays)
+        proper, residual = _sweep(first, last, nugget, factors, table, online.cache, work)
         if not proper:
             break
-        added = _take_step(first, last, arrays)
+        added = _take_step(first, last, work)
         if full and _has_converged(residual, previous, tolerance):
+            _keep(work, online)
             return True, added + log_partition + log_nugget
         previous = 0.0 if only_new else residual
     return False, 0.0
@@ -224,23 +227,25 @@ def update_level_matern32(
 ) -> tuple[bool, float]:
     """As `update_low_rank`, for a level plus Matérn 3/2: a pass costs so little that every sweep makes one."""
     n = online.cache.shape[0]
-    arrays = _work_arrays(online)
+    work = _begin(online)
+    arrays = site_arrays(work)
     kept = np.empty((n, 5))
     previous = 0.0
     for number in range(MAX_SWEEPS):
         only_new = number == 0 and changed >= 0
         first, last = (changed, changed + 1) if only_new else (0, n)
-        log_nugget = _update_latent_sites(0, n, nugget, arrays)
+        log_nugget = _update_latent_sites(0, n, nugget, work)
         log_partition, proper = smooth_level_matern32(
             chain, arrays.latent_site, arrays.posterior, kept
         )
         if not proper:
             break
-        proper, residual = _sweep(first, last, nugget, factors, table, online, arrays)
+        proper, residual = _sweep(first, last, nugget, factors, table, online.cache, work)
         if not proper:
             break
-        added = _take_step(first, last, arrays)
+        added = _take_step(first, last, work)
         if not only_new and _has_converged(residual, previous, tolerance):
+            _keep(work, online)
             return True, added + log_partition + log_nugget
         previous = 0.0 if only_new else residual
     return False, 0.0
