@@ -3,28 +3,19 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cached_property
 from os import PathLike, fspath
 from typing import Any, overload
 
 import numpy as np
 
-from dynaesti.core import (
-    CHECKPOINT,
-    FIT_NAME,
-    LOCK,
-    LOCK_TIMEOUT,
-    Array,
-    Folder,
-    exclusive_lock,
-    finite_number,
-    positive_number,
-    whole_number,
-)
+from dynaesti.core import CHECKPOINT, FIT_NAME, LOCK, LOCK_TIMEOUT, Array, Folder, exclusive_lock
 from dynaesti.data import Labels, Responses
 from dynaesti.errors import ConvergenceWarning, HealthWarning, InputError, option
 from dynaesti.estimation import (
+    RUNTIME_OPTIONS,
+    AbilityOptions,
     EMSchedule,
     EMSettings,
     OnIteration,
@@ -37,16 +28,9 @@ from dynaesti.estimation import (
     in_full,
     initial_signed_slopes,
     resolve_item_models,
+    resolve_kernel,
 )
-from dynaesti.model import (
-    DEFAULT_KERNEL,
-    RBF,
-    BandwidthKernel,
-    ItemBank,
-    ItemModel,
-    Kernel,
-    named_kernel,
-)
+from dynaesti.model import ItemBank, ItemModel, Kernel
 from dynaesti.results import Fit, ResponsesInMemory, ResponseSource
 from dynaesti.sharded import (
     Executor,
@@ -57,42 +41,10 @@ from dynaesti.sharded import (
     is_shards,
 )
 
-OPTIONS = (
-    "kernel",
-    "scale",
-    "direction",
-    "orient",
-    "priors",
-    "clock",
-    "unit",
-    "rare",
-    "fixed",
-    "start",
-    "population",
-    "iterations",
-    "tolerance",
-    "standard_errors",
-    "threads",
-    "progress",
-    "checkpoint",
-    "every",
-    "executor",
-)
-RUNTIME_OPTIONS = (
-    "threads",
-    "progress",
-    "checkpoint",
-    "every",
-    "executor",
-)  # options that the answer does not depend on
 ORIENTATION_SITES = 2_000_000  # sites of the people by whom it is judged which items run backwards
-CLOCKS = ("calendar", "person")
-SCALES = ("abilities", "items")
-DIRECTIONS = ("positive", "free")
-PRIORS = ("weak", "hierarchical", None)
 
 
-class DynAEsti:
+class DynAEsti(AbilityOptions):
     """Item response theory in which each person's ability is a curve over time.
 
     `model`: 1PL, 2PL, 3PL, 4PL, GRM, PCM, GPCM, RSM, NRM, golf, poisson, gaussian, beta, a
@@ -142,91 +94,28 @@ class DynAEsti:
         every: float = 20.0,
         executor: Executor | None = None,
     ) -> None:
-        if kernel is not None and bandwidth is not None:
-            raise InputError("bandwidth: the kernel owns it; give one of both")
-        if isinstance(kernel, str):
-            kernel = named_kernel(kernel)
-        if kernel is not None and not isinstance(kernel, Kernel):
-            raise InputError(
-                f"kernel: expected a kernel such as RBF() or its name, got {type(kernel).__name__}"
-            )
-        for name, value, allowed in (
-            ("scale", scale, SCALES),
-            ("direction", direction, DIRECTIONS),
-            ("priors", priors, PRIORS),
-        ):
-            if value not in allowed:
-                raise InputError(f"{name}: {value!r} is none of {', '.join(map(repr, allowed))}")
-        if clock not in CLOCKS:
-            raise InputError(f"clock: {clock!r} is none of {', '.join(map(repr, CLOCKS))}")
-        if not isinstance(every, int | float) or every < 0:
-            raise InputError(f"every: expected seconds between checkpoints, got {every!r}")
-        if orient is not None and direction != "free" and model != "NRM":
-            raise InputError(
-                "orient: it says which way up a scale with direction='free' goes; other scales "
-                "have no choice"
-            )
-        if orient is not None and (
-            not isinstance(orient, Mapping) or set(orient) - {"item", "id"} or len(orient) != 1
-        ):
-            raise InputError(
-                "orient: give {'item': label} or {'id': label}: what lies on the upper side of "
-                "the scale"
-            )
-        self.model = model
-        self.scale = scale
-        self.direction = direction
-        self.orient = orient
-        self.priors = priors
-        self.kernel = (
-            kernel
-            if kernel is not None
-            else named_kernel(DEFAULT_KERNEL)
-            if bandwidth is None
-            else RBF(bandwidth)
+        super().__init__(
+            model=model,
+            kernel=resolve_kernel(kernel, bandwidth),
+            scale=scale,
+            direction=direction,
+            orient=orient,
+            priors=priors,
+            clock=clock,
+            unit=unit,
+            rare=rare,
+            fixed=fixed,
+            start=start,
+            population=population,
+            iterations=iterations,
+            tolerance=tolerance,
+            standard_errors=standard_errors,
+            threads=threads,
+            progress=progress,
+            checkpoint=checkpoint,
+            every=every,
+            executor=executor,
         )
-        words = [
-            summand.bandwidth
-            for summand in self.kernel.summands
-            if isinstance(summand, BandwidthKernel) and isinstance(summand.bandwidth, str)
-        ]
-        if any(word != "learn" for word in words):
-            raise InputError(
-                f"bandwidth: {words[0]!r} picks for a single curve; for a population give a "
-                f"number, inf or 'learn'"
-            )
-        self.clock = clock
-        self.unit = unit
-        self.fixed = fixed
-        self.start = start
-        if population is not None:
-            if not isinstance(population, Sequence) or len(population) != 2:
-                raise InputError(
-                    f"population: expected (mean, sd) of the abilities, got {population!r}"
-                )
-            population = (
-                finite_number(population[0], "population mean"),
-                positive_number(population[1], "population sd"),
-            )
-        self.population = population
-        self.rare = whole_number(rare, "rare", 1)
-        self.iterations = whole_number(iterations, "iterations", 1)
-        self.tolerance = positive_number(tolerance, "tolerance")
-        self.standard_errors = bool(standard_errors)
-        self.threads = None if threads is None else whole_number(threads, "threads", 1)
-        if not isinstance(progress, bool) and not callable(progress):
-            raise InputError(
-                f"progress: expected True, False or a function of a step, got {progress!r}"
-            )
-        if executor is not None and not hasattr(executor, "run"):
-            raise InputError(
-                f"executor: expected an executor such as DaskExecutor(client), got "
-                f"{type(executor).__name__}"
-            )
-        self.progress = progress
-        self.checkpoint = checkpoint
-        self.every = every
-        self.executor = executor
 
     @overload
     def fit(self, data: Shards, *, out: str | PathLike[str] | None = None) -> ShardedFit: ...
@@ -423,8 +312,8 @@ class DynAEsti:
         """The options that the answer depends on, in words."""
         given = {name: given_items(getattr(self, name), name) for name in ("fixed", "start")}
         return {
-            name: in_full(given.get(name, getattr(self, name)))
-            for name in ("model", *OPTIONS)
+            name: in_full(given.get(name, value))
+            for name, value in self.as_dict().items()
             if name not in RUNTIME_OPTIONS
         }
 
@@ -444,10 +333,10 @@ class DynAEsti:
 
         A bandwidth takes the place of the kernel.
         """
-        kept = {name: getattr(self, name) for name in OPTIONS}
+        kept = self.as_dict()
         if "bandwidth" in changes:
             kept.pop("kernel")
-        return DynAEsti(self.model, **{**kept, **changes})
+        return DynAEsti(**{**kept, **changes})
 
 
 def refit_items(

@@ -24,6 +24,9 @@ from .new_items import NewItemFit as NewItemFit
 from .new_items import extend_models as extend_models
 from .new_items import find_new_items as find_new_items
 from .new_items import new_items_hint as new_items_hint
+from .options import RUNTIME_OPTIONS as RUNTIME_OPTIONS
+from .options import AbilityOptions as AbilityOptions
+from .options import resolve_kernel as resolve_kernel
 from .people import CheckpointArrays as CheckpointArrays
 from .people import EStepResult as EStepResult
 from .people import People as People

@@ -313,7 +313,9 @@ class ShardedFit(FittedModel, FitBase):
             raise InputError(
                 "weight: the answers in the shards have no weights, so further ones cannot have any"
             )
-        groups = {k: more.select_people(people) for k, people in self._people_by_shard(more).items()}
+        groups = {
+            k: more.select_people(people) for k, people in self._people_by_shard(more).items()
+        }
         task = UpdateTask(self.shard_model, groups, max(self.versions) + 1, distinct, self.busy[0])
         run = (executor or ThreadExecutor(self.options["threads"])).run
         grown: list[UpdatedShard] = run(task, list(groups), sum_results, listen)

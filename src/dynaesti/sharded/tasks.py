@@ -90,7 +90,11 @@ class CollectResponsesTask:
     chosen: dict[int, Ints]
 
     def __call__(self, shard: int, threads: int | None) -> list[Responses]:  # noqa: ARG002
-        return [self.context.shards.responses(shard, self.context.clock).select_people(self.chosen[shard])]
+        return [
+            self.context.shards.responses(shard, self.context.clock).select_people(
+                self.chosen[shard]
+            )
+        ]
 
 
 @dataclass(frozen=True)
