@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint types contract tests nojit browser examples screenshot attack bench bench-scale bench-peers gold wheel clean
+.PHONY: demo check quick test lint types contract tests nojit browser examples screenshot attack bench bench-scale bench-peers gold wheel clean
 
 # A class over a term is simulated, fitted and reported: open demo/report.html.
 demo: $(READY)
@@ -14,6 +14,10 @@ examples: $(READY)
 	$(BIN)/python examples/polling.py
 	$(BIN)/python examples/learning.py
 
+# What to run after every change: under a minute on two cores once compiled code is cached.
+check: lint types contract quick
+
+# Everything that must hold.
 test: lint types contract tests nojit
 
 lint: $(READY)
@@ -25,6 +29,11 @@ types: $(READY)
 contract: $(READY)
 	$(BIN)/lint-imports
 
+# Unit tests, contracts, and the glossary; what is long, drawn by simulation or needs a browser is left out.
+quick: $(READY)
+	$(BIN)/pytest -n 2 tests/unit tests/contracts tests/docs/test_glossary.py tests/docs/test_doctests.py \
+	  -m "not slow and not statistical and not browser"
+
 tests: $(READY) browser
 	$(BIN)/pytest -n 2
 
@@ -35,7 +44,7 @@ browser:
 	  || echo "no Chromium, and no right to install it: the browser tests will be skipped"
 
 screenshot: demo browser
-	$(BIN)/python tests/browser.py demo/report.html docs/img/report.png
+	$(BIN)/python tests/support/browser.py demo/report.html docs/img/report.png
 
 nojit: $(READY)
 	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -m nojit
@@ -43,24 +52,24 @@ nojit: $(READY)
 # Bad input, damaged and crafted files, kills and pairs of commands by the hundred, drawn by a seed; 15 minutes. ATTACK="--seed 3 --part files".
 ATTACK ?=
 attack: $(READY)
-	$(BIN)/python tests/attack $(ATTACK)
+	$(BIN)/python tests/slow/attack $(ATTACK)
 
 bench: $(READY)
 	$(BIN)/pip install -q -e '.[bench]'
-	$(BIN)/python benchmarks/curvfife.py
-	$(BIN)/python benchmarks/abilities.py
+	$(BIN)/python -m benchmarks accuracy
+	$(BIN)/python -m benchmarks recovery
 
 # Fits of shards against size: SIZES="1e5 1e6 1e7 1e8". Writes docs/scale.json, which docs/scale.md speaks of.
 SIZES ?= 1e5 1e6 1e7
 bench-scale: $(READY)
-	$(BIN)/python benchmarks/scale.py --sizes $(SIZES) --dask 1e7 --kills 20 --out docs/scale.json
+	$(BIN)/python -m benchmarks sharded --sizes $(SIZES) --dask 1e7 --kills 20 --out docs/scale.json
 
 # Ours beside other packages, in an environment of its own; hours. DATA: folder of the real logs. PARTS="truth speed" for some of it.
 DATA ?= ../shared/data
 PARTS ?= prediction truth speed growth
 PEERS := .venv-peers
 bench-peers: $(PEERS)/.ready
-	$(PEERS)/bin/python benchmarks/peers --data $(DATA) --parts $(PARTS) --out docs/benchmarks.json
+	$(PEERS)/bin/python -m benchmarks peers --data $(DATA) --parts $(PARTS) --out docs/benchmarks.json
 
 $(PEERS)/.ready: benchmarks/peers/requirements.txt
 	$(PYTHON) -m venv $(PEERS)
@@ -69,7 +78,7 @@ $(PEERS)/.ready: benchmarks/peers/requirements.txt
 	touch $@
 
 gold: $(READY)
-	$(BIN)/python benchmarks/gold.py
+	$(BIN)/python -m benchmarks gold
 
 # A wheel, installed into an environment of its own and used once.
 wheel: $(READY)

@@ -9,7 +9,7 @@ Gaussian itself is off: whether every audit of 20,000 draws flags them, and how 
 worst of several seeds (`make gold` takes a quarter of an hour; `--steep` is the last part alone).
 """
 
-import sys
+import argparse
 import warnings
 from itertools import product
 
@@ -154,9 +154,12 @@ def steep(draws: int) -> None:
         )
 
 
-if __name__ == "__main__":
+def main(arguments: list[str]) -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks gold", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="a fifth of the draws")
+    parser.add_argument("--steep", action="store_true", help="steep guessing items alone")
+    args = parser.parse_args(arguments)
     warnings.simplefilter("ignore", dy.ConvergenceWarning)
-    quick = "--quick" in sys.argv
-    if "--steep" not in sys.argv:
-        ordinary(80_000 if quick else 400_000)
-    steep(60_000 if quick else 200_000)
+    if not args.steep:
+        ordinary(80_000 if args.quick else 400_000)
+    steep(60_000 if args.quick else 200_000)

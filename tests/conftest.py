@@ -1,34 +1,29 @@
-"""Shared truths: the paper's polling problem, curves drawn from the prior, and textbook
-Gaussian-process algebra.
-"""
+"""Fixtures for all tests, and the marker of each folder."""
+
+from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
 
+import dynaesti as dy
 from dynaesti.model.simulate import responses
+from dynaesti.report.page import write_report
+from dynaesti.results.evaluation.static_comparison import compare_with_static
+from support.simulated import EVIL, classroom_of_odd_names
 
 mpl.use("Agg")
 
-
-def polling(seed: int, n: int = 100):
-    """(days in [0, 1], true share, votes) of the paper's polling problem."""
-    x = np.linspace(0, 1, n)
-    truth = 0.28 * np.cos(6.2 * x + 1.4) + 0.25 * np.sin(9.7 * x) + 0.45
-    return x, truth, (np.random.default_rng(seed).random(n) < truth).astype(float)
+TESTS = Path(__file__).parent
+MARKED = ("statistical", "slow", "browser")  # folders whose tests carry the folder's name
 
 
-def rbf(s, t, h):
-    return np.exp(-0.5 * ((np.asarray(s)[:, None] - np.asarray(t)) / h) ** 2)
-
-
-def draw_curve(rng, x, h):
-    """One curve from a unit RBF prior."""
-    if np.isinf(h):
-        return np.full(x.size, rng.normal())
-    values, vectors = np.linalg.eigh(rbf(x, x, h))
-    return (vectors * np.sqrt(np.maximum(values, 0))) @ rng.normal(size=x.size)
+def pytest_collection_modifyitems(items):
+    for item in items:
+        folder = item.path.relative_to(TESTS).parts[0]
+        if folder in MARKED:
+            item.add_marker(folder)
 
 
 @pytest.fixture
@@ -46,3 +41,14 @@ def drawn():
 def small():
     """300 answers of 20 people to 6 items."""
     return pd.DataFrame(responses(people=20, items=6, per_person=15, seed=1).table)
+
+
+@pytest.fixture(scope="session")
+def page(tmp_path_factory):
+    """A report in which names look like markup, and its fit."""
+    estimator = dy.DynAEsti("2PL")
+    fit = estimator.fit(classroom_of_odd_names())
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    return write_report(
+        fit, path, static_comparison=compare_with_static(estimator, fit), title=f"Class {EVIL}"
+    ), fit

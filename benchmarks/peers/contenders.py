@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from data import Log
 from scipy.special import expit, ndtr
 
 import dynaesti as dy
+from benchmarks.peers.data import Log
 from dynaesti.data.responses import Responses
 from dynaesti.results.evaluation.baselines import constant, elo, item_and_person
 

@@ -72,7 +72,7 @@ def held_out(responses: Responses, how: str, seed: int = 0) -> tuple[Responses, 
     return train, test.select_responses(np.flatnonzero(known), drop_unused=True)
 
 
-def strided_view(responses: Responses, most: int, seed: int = 0) -> Responses:
+def thinned(responses: Responses, most: int, seed: int = 0) -> Responses:
     """Whole people at random, with about so many answers together."""
     if len(responses) <= most:
         return responses

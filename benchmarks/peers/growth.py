@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
+ROOT = Path(__file__).parents[2]  # children are started there, by `python -m benchmarks`
 BASE = {"people": 2_000, "each": 50, "items": 200, "ratio": 3.0}
 GRID = {
     "people": [{"people": n} for n in (500, 2_000, 8_000, 20_000, 80_000)],
@@ -83,11 +84,12 @@ def run(keep: Callable[[str, dict[str, Any]], None]) -> None:
     for name, points in GRID.items():
         rows = []
         for options in points:
-            command = [sys.executable, str(Path(__file__).parent), "--grow", json.dumps(options)]
+            command = [sys.executable, "-m", "benchmarks", "peers", "--grow", json.dumps(options)]
             found = subprocess.run(
                 command,
                 capture_output=True,
                 text=True,
+                cwd=ROOT,
                 env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
             )
             rows.append(

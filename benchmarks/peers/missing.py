@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from data import LOGS, Jobs, Log, held_out
 from scipy.special import expit, logit
 
 import dynaesti as dy
+from benchmarks.peers.data import LOGS, Jobs, Log, held_out
 from dynaesti.data.responses import Responses
 from dynaesti.results.evaluation.scores import person_error
 

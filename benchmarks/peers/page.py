@@ -3,7 +3,8 @@
 from typing import Any
 
 import numpy as np
-from data import LOGS, SPLITS
+
+from benchmarks.peers.data import LOGS, SPLITS
 
 Told = dict[str, Any]
 
@@ -33,7 +34,6 @@ def seconds(value: float) -> str:
 
 
 # --- prediction
-# -----------------------------------------------------------------------------------------------
 
 
 def contests(told: Told) -> dict[tuple[str, str], Told]:
@@ -118,7 +118,6 @@ def missing(told: Told) -> str:
 
 
 # --- truth, speed, growth
-# ---------------------------------------------------------------------------------------
 
 
 def truth(told: Told) -> str:
@@ -236,7 +235,6 @@ def growth(told: Told) -> str:
 
 
 # --- what was won, what was lost
-# ---------------------------------------------------------------------------------
 
 
 def beaten(told: Told) -> list[str]:

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from contenders import Forecast, everyone, values_of
-from data import LOGS, Jobs, Log, held_out, strided_view
 
+from benchmarks.peers.contenders import Forecast, everyone, values_of
+from benchmarks.peers.data import LOGS, Jobs, Log, held_out, thinned
 from dynaesti.data.responses import Responses
 from dynaesti.results.evaluation.scores import EDGE, binary_scores, person_error
 
@@ -98,7 +98,7 @@ def contest(
     if not (folder / log.file).exists():
         return {"skipped": f"{log.file} is not in {folder.name}"}
     responses = log.read(folder)
-    responses = responses if limit is None else strided_view(responses, limit)
+    responses = responses if limit is None else thinned(responses, limit)
     train, test = held_out(responses, how)
     code = np.searchsorted(values_of(train, test), test.resp)
     rows: dict[str, dict[str, Any]] = {}

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
+ROOT = Path(__file__).parents[2]  # children are started there, by `python -m benchmarks`
 ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OPENBLAS", "OMP", "MKL", "NUMBA", "RAYON")}
 PATIENCE = 300.0  # seconds after which a task is stopped, and said to have been
 # a first run of more CPU seconds than this is not repeated: shorter ones may hold a peer's
@@ -36,7 +37,6 @@ Task = Callable[[], dict[str, float]]
 
 
 # --- dynamic: person against item, the true kernel given to everyone
-# ------------------------------------------
 
 
 def contest_data(answers: int) -> tuple[Any, Any, np.ndarray]:
@@ -77,9 +77,8 @@ def log_loss(chances: np.ndarray, truth: np.ndarray) -> dict[str, float]:
 
 
 def dynamic_ours(answers: int, learned: bool, model: str) -> Task:
-    from contenders import ours
-
     import dynaesti as dy
+    from benchmarks.peers.contenders import ours
 
     train, test, truth = contest_data(answers)
     kernel = (
@@ -89,14 +88,13 @@ def dynamic_ours(answers: int, learned: bool, model: str) -> Task:
 
 
 def dynamic_peer(answers: int, name: str, **options: Any) -> Task:
-    import contenders
+    from benchmarks.peers import contenders
 
     train, test, truth = contest_data(answers)
     return lambda: log_loss(getattr(contenders, name)(train, test, SCALE, **options), truth)
 
 
 # --- static
-# --------------------------------------------------------------------------------------------------
 
 
 def static_data(model: str, people: int, items: int) -> tuple[np.ndarray, np.ndarray]:
@@ -181,7 +179,6 @@ def static_py_irt(model: str, people: int, items: int) -> Task:
 
 
 # --- curves
-# --------------------------------------------------------------------------------------------------
 
 
 def curve_data(n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -260,7 +257,6 @@ def curve_gpytorch(n: int) -> Task:
 
 
 # --- who runs what
-# --------------------------------------------------------------------------------------------
 
 SIZES = (4_000, 40_000)
 STATIC = (("2PL", 50_000, 100), ("2PL", 5_000, 40), ("3PL", 5_000, 40), ("GRM", 5_000, 40))
@@ -324,13 +320,16 @@ def run(keep: Callable[[str, dict[str, Any]], None], only: str = "") -> None:
                         "-c",
                         "0",
                         sys.executable,
-                        str(Path(__file__).parent),
+                        "-m",
+                        "benchmarks",
+                        "peers",
                         "--one",
                         contest,
                         name,
                     ],
                     capture_output=True,
                     text=True,
+                    cwd=ROOT,
                     env={**os.environ, **ONE_THREAD},
                     timeout=PATIENCE,
                 )

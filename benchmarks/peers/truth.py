@@ -11,11 +11,11 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from data import Jobs
 from scipy.special import expit, ndtr
 from scipy.stats import chi2, multivariate_normal
 
 import dynaesti as dy
+from benchmarks.peers.data import Jobs
 from dynaesti.inference.marginals import Marginals
 
 BINS = 20
@@ -68,7 +68,6 @@ def drawn(
 
 
 # --- calibration by simulation
-# ------------------------------------------------------------------------------
 
 
 def known_items(data: SimulatedResponses) -> Marginals:
@@ -128,7 +127,6 @@ def calibrated(name: str, sets: int, seed: int = 0) -> dict[str, Any]:
 
 
 # --- against NUTS
-# -------------------------------------------------------------------------------------------
 
 SMALL = {"people": 12, "items": 6, "answers": 12}
 WARM_UP, SAMPLES = 1000, 20_000

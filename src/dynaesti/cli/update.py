@@ -253,7 +253,11 @@ def _unknown(fit: Fit, more: Responses, drop: bool) -> Responses:
     from dynaesti.results import repeated
 
     known = np.flatnonzero(try_index_of(fit.item_labels, more.items.tolist())[more.item] >= 0)
-    again = known[repeated(fit, more.select_responses(known, drop_unused=True))] if known.size else known
+    again = (
+        known[repeated(fit, more.select_responses(known, drop_unused=True))]
+        if known.size
+        else known
+    )
     if again.size and not drop:
         print_notes(
             f"{again.size:,} of {len(more):,} answers are in the run already, exactly; "

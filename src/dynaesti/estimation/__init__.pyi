@@ -20,6 +20,7 @@ from .grid import tabulate_items as tabulate_items
 from .hyper_grid import HyperGrid as HyperGrid
 from .hyper_grid import curve_grid as curve_grid
 from .hyper_grid import refine_grid as refine_grid
+from .m_step import maximise_items as maximise_items
 from .new_items import NewItemFit as NewItemFit
 from .new_items import extend_models as extend_models
 from .new_items import find_new_items as find_new_items

@@ -11,6 +11,7 @@ import numpy as np
 from dynaesti.core import AndersonAcceleration, Array
 from dynaesti.estimation.e_step import EP_TOLERANCE_FINAL
 from dynaesti.estimation.grid import ability_grid
+from dynaesti.estimation.m_step import maximise_items
 from dynaesti.estimation.people import CheckpointArrays, People
 from dynaesti.estimation.population import PriorMixture
 from dynaesti.estimation.scale import scale_step
@@ -191,7 +192,7 @@ def em_step(people: People, state: EMState, threads: int | None) -> EMStep:
     bank = state.bank
     expected = e_step(people, bank, state.priors, state.max_abs_ability, state.ep_tolerance)
     assert expected.counts is not None
-    updated, weights, log_volume = bank.improved(expected.counts, expected.grid, threads)
+    updated, weights, log_volume = maximise_items(bank, expected.counts, expected.grid, threads)
     updated = scale_step(bank, expected.scale, updated, weights)
     residual = updated.to_vector() - bank.to_vector()
     return EMStep(expected, updated, residual, weights, expected.objective + log_volume)

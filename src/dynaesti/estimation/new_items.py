@@ -21,6 +21,7 @@ from dynaesti.estimation.coding import ResponseCoding
 from dynaesti.estimation.e_step import EP_TOLERANCE_FINAL, EStep
 from dynaesti.estimation.fitted import FittedModel
 from dynaesti.estimation.grid import ability_grid, tabulate_items
+from dynaesti.estimation.m_step import update_block
 from dynaesti.estimation.site_layout import PeopleSites, build_people_sites
 from dynaesti.estimation.standard_errors import (
     ItemInformation,
@@ -144,7 +145,7 @@ class NewItemFit:
         end = bank.blocks[self.number].end_row
         rows = slice(end - self.count * new.depth, end)
         own_counts = np.ascontiguousarray(counts[rows])
-        moved, curvature = new.improved(own_counts, bank.ability_scale.theta(grid))
+        moved, curvature = update_block(new, own_counts, bank.ability_scale.theta(grid))
         if new.model.shared:  # thresholds are those of the items that are there
             own = self.old.bank.blocks[self.number].u[:1]
             moved = replace(moved, u=moved.u.mean(axis=1, keepdims=True) + own - own.mean())

@@ -153,8 +153,10 @@ class EMSchedule:
                 if one_instant
                 else "nobody answered at more than one instant"
             )
-            raise InputError(f"time: {who}, so nothing can be seen of change; use "
-                f"{option('bandwidth', float('inf'))}")
+            raise InputError(
+                f"time: {who}, so nothing can be seen of change; use "
+                f"{option('bandwidth', float('inf'))}"
+            )
         return population_grid(self.kernel, span, gap)
 
     def _first_priors(self, grid: UnitVarianceGrid | None) -> PriorMixture:

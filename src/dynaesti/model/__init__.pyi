@@ -32,6 +32,7 @@ from .items.custom import MOST_VALUES as MOST_VALUES
 from .items.custom import CustomItemModel as CustomItemModel
 from .items.pivot import PivotPartialCredit as PivotPartialCredit
 from .items.priors import ItemPrior as ItemPrior
+from .items.priors import estimate_hyperprior as estimate_hyperprior
 from .items.registry import MODELS as MODELS
 from .items.registry import item_model as item_model
 from .kernels import DEFAULT_KERNEL as DEFAULT_KERNEL

@@ -32,9 +32,7 @@ def run(options: Options) -> Study:
     pairs = np.unique(np.stack([responses.person, responses.offsets.astype(np.int64)]), axis=1)
     long = np.flatnonzero(np.bincount(pairs[0], minlength=responses.people.size) >= TOURNAMENTS)
     others = fit_golf(
-        responses.select_responses(
-            np.flatnonzero(responses.person != palmer[0]), drop_unused=True
-        ),
+        responses.select_responses(np.flatnonzero(responses.person != palmer[0]), drop_unused=True),
         model,
         options,
         standard_errors=False,

@@ -23,6 +23,7 @@ from dynaesti.estimation import (
     build_people_sites,
     count_responses,
     kernel_weights,
+    maximise_items,
     resolve_item_models,
     tabulate_items,
 )
@@ -371,7 +372,7 @@ def _fit_variant(variant: Variant, truth: Synthetic, options: Options) -> dict[s
             weights = is_best.astype(np.float64)
         expected = EStepPosterior(grafted, weights)
         if k < ROUNDS:
-            bank = bank.improved(e_step.counts(kernels, expected, table), z).bank
+            bank = maximise_items(bank, e_step.counts(kernels, expected, table), z).bank
     assert expected is not None
     return measures(truth, _irf(bank), _quantiles(e_step, kernels, expected, truth))
 

@@ -1,7 +1,7 @@
 """The item bank: all items of a fit, in blocks of one model each.
 
-It holds the items' parameters and the scale of ability, gives log-likelihoods on a grid of
-abilities, and has the M-step: new parameters from expected counts.
+It holds the items' parameters and the scale of ability, and gives log-likelihoods on a grid of
+abilities. The M-step, which finds parameters from expected counts, is in `estimation.m_step`.
 """
 
 from __future__ import annotations
@@ -9,24 +9,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from dynaesti.core import Array, Bools, Ints, concatenate_rows, run_in_threads
+from dynaesti.core import Array, Bools, Ints, concatenate_rows
 from dynaesti.model.items.base import ItemModel
 from dynaesti.model.items.priors import (
     ItemPrior,
-    estimate_hyperprior,
     fixed_prior,
     has_location_and_slope,
     pooled_location_prior,
 )
 
 BOUND_TOLERANCE = 1e-3  # a parameter so near its bound is at the bound
-NEWTON_STEPS = 10
-# largest step of an item that has converged: the next one, Newton's, would be about its square
-NEWTON_TOLERANCE = 1e-3
 BATCH = 1_000_000  # entries of log-likelihood gradients computed at a time
 HYPER_ITEMS = 20  # fewer items than this do not learn their priors from each other
 # sds of the weak priors of a small population's mean and log sd, in the items' unit
@@ -181,7 +177,7 @@ class ItemBlock:
         return concatenate_rows(
             [
                 self.model.log_likelihood(self.u[part], theta).reshape(-1, theta.size)
-                for part in self._batches(theta.size)
+                for part in self.batches(theta.size)
             ]
         )
 
@@ -192,7 +188,7 @@ class ItemBlock:
         """
         parts = [
             self.model.log_likelihood_gradient(self.u[part], theta).transpose(0, 2, 1, 3)
-            for part in self._batches(theta.size)
+            for part in self.batches(theta.size)
         ]
         return np.concatenate([part.reshape(-1, self.u.shape[1], theta.size) for part in parts])
 
@@ -235,208 +231,11 @@ class ItemBlock:
             ).any(axis=1)
         )
 
-    def _batches(self, points: int) -> list[slice]:
+    def batches(self, points: int) -> list[slice]:
+        """Slices of items whose gradients on so many points fit into memory."""
         """Slices of items whose log-likelihood gradients at so many points fit into `BATCH`."""
         size = max(1, BATCH // (self.u.shape[1] * self.depth * points))
         return [slice(a, a + size) for a in range(0, len(self.u), size)]
-
-    def improved(
-        self, counts: Array, theta: Array, threads: int | None = None
-    ) -> tuple[ItemBlock, Array]:
-        """M-step: the block at the maximum of expected log-likelihood plus log prior.
-
-        Parameters
-        ----------
-        counts : array (n_rows, n_points)
-            Expected counts of the block's rows.
-        theta : array (n_points,)
-            Abilities.
-        threads : int, optional
-            Number of threads. Default: all.
-
-        Returns
-        -------
-        block : ItemBlock
-            The block with new parameters.
-        curvature : array (n_items, n_parameters, n_parameters)
-            Curvature of the objective at the last point that was evaluated.
-        """
-        shaped = counts.reshape(len(self.u), self.depth, -1)
-        if self.model.shared:
-            return _improve_shared(self, shaped, theta)
-        u = self.u.copy()
-        curvature = np.empty((len(self.u), self.u.shape[1], self.u.shape[1]))
-
-        def run(part: slice) -> None:
-            u[part], curvature[part] = _newton(self, part, shaped[part], theta)
-
-        run_in_threads(run, self._batches(theta.size), threads)
-        return replace(self, u=u), curvature
-
-
-def _evaluated(
-    block: ItemBlock, which: Ints, u: Array, counts: Array, theta: Array
-) -> tuple[Array, Array, Array]:
-    """Objective of the M-step for the items `which` of a block, with gradient and curvature.
-
-    The objective is expected log-likelihood plus log prior: (n_items,), (n_items, n_parameters) and
-    (n_items, n_parameters, n_parameters).
-    """
-    value, gradient, curvature = block.model.value_gradient_curvature(u, theta, counts)
-    log_prior, prior_gradient, prior_curvature = block.item_prior.value_gradient_curvature(
-        u, block.item_prior.slope[which]
-    )
-    return value + log_prior, gradient + prior_gradient, curvature + prior_curvature
-
-
-def _newton(block: ItemBlock, part: slice, counts: Array, theta: Array) -> tuple[Array, Array]:
-    """Damped Newton steps for a batch of items; items that have converged drop out.
-
-    Returns the parameters (n_items, n_parameters) and the curvatures (n_items, n_parameters,
-    n_parameters).
-    """
-    u = block.u[part].copy()
-    free = block.free[part]
-    which = np.arange(len(block.u))[part]
-    value, gradient, curvature = _evaluated(block, which, u, counts, theta)
-    active = np.arange(len(u))
-    kept = curvature.copy()
-    for _ in range(NEWTON_STEPS):
-        step = _solve_free(curvature, gradient, free[active])
-        largest = np.abs(step).max(axis=1, initial=0.0)
-        small = largest < NEWTON_TOLERANCE
-        if small.any():  # the last step needs no evaluation where it leads
-            u[active[small]] = block.clipped(u[active[small]] + step[small], which[active[small]])
-            active = active[~small]
-            value = value[~small]
-            gradient = gradient[~small]
-            curvature = curvature[~small]
-            step = step[~small]
-            largest = largest[~small]
-        if active.size == 0:
-            break
-        step *= np.minimum(1.0, block.model.max_newton_step / np.maximum(largest, 1e-300))[:, None]
-        here = value, gradient, curvature
-        trial, value, gradient, curvature = _halved(
-            block, which[active], u[active], step, here, counts[active], theta
-        )
-        u[active] = trial
-        kept[active] = curvature
-    return u, kept
-
-
-def _halved(
-    block: ItemBlock,
-    which: Ints,
-    u: Array,
-    step: Array,
-    here: tuple[Array, Array, Array],
-    counts: Array,
-    theta: Array,
-) -> tuple[Array, Array, Array, Array]:
-    """Parameters of each item after its step, halved until the objective does not decrease.
-
-    `here` holds value, gradient and curvature at u. Returns the new parameters and value, gradient
-    and curvature there; an item for which 12 halvings do not help stays where it is.
-    """
-    trial = block.clipped(u + step, which)
-    todo = np.arange(len(u))
-    value = here[0]
-    best, gradient, curvature = (part.copy() for part in here)
-    for _ in range(12):
-        new = _evaluated(block, which[todo], trial[todo], counts[todo], theta)
-        fine = new[0] >= value[todo] - 1e-12 * np.abs(value[todo])
-        best[todo[fine]] = new[0][fine]
-        gradient[todo[fine]] = new[1][fine]
-        curvature[todo[fine]] = new[2][fine]
-        todo = todo[~fine]
-        if todo.size == 0:
-            return trial, best, gradient, curvature
-        step[todo] *= 0.5
-        trial[todo] = block.clipped(u[todo] + step[todo], which[todo])
-    trial[todo] = u[todo]
-    return trial, best, gradient, curvature
-
-
-def _solve_free(curvature: Array, gradient: Array, free: Bools) -> Array:
-    """Newton step (n_items, n_parameters) in the free parameters, 0 in the others.
-
-    Eigenvalues of the curvature are taken by their absolute values, so that the step always climbs.
-    """
-    both = free[:, :, None] & free[:, None, :]
-    inner = np.where(both, curvature, 0.0)
-    values, vectors = np.linalg.eigh(inner)
-    floor = 1e-8 * np.maximum(np.abs(values).max(axis=1, keepdims=True), 1e-8)
-    along = np.einsum("ipq,ip->iq", vectors, np.where(free, gradient, 0.0)) / np.maximum(
-        np.abs(values), floor
-    )
-    return np.where(free, np.einsum("ipq,iq->ip", vectors, along), 0.0)
-
-
-def _improve_shared(block: ItemBlock, counts: Array, theta: Array) -> tuple[ItemBlock, Array]:
-    """M-step of rating scales: u = difficulty of the item + thresholds shared by all items.
-
-    The thresholds sum to zero. Newton steps for both together: the difficulties are eliminated from
-    the linear system (Schur complement), as each is coupled to the thresholds only.
-    """
-    count, steps = block.u.shape
-    every = np.arange(count)
-    own = block.u.mean(axis=1)
-    tau = (block.u - block.u.mean(axis=1, keepdims=True)).mean(axis=0)
-    basis = np.linalg.svd(np.ones((1, steps)))[2][1:].T  # of thresholds that sum to zero
-    value = -np.inf
-    curvature = np.empty((count, steps, steps))
-    for _ in range(NEWTON_STEPS):
-        u = own[:, None] + tau
-        _, gradient, curvature = _evaluated(block, every, u, counts, theta)
-        h_own = curvature.sum(axis=(1, 2))
-        cross = curvature.sum(axis=1) @ basis
-        g_own = gradient.sum(axis=1)
-        g_tau = basis.T @ gradient.sum(axis=0)
-        schur = basis.T @ curvature.sum(axis=0) @ basis - (cross.T / h_own) @ cross
-        d_tau = (
-            np.linalg.solve(schur, g_tau - cross.T @ (g_own / h_own)) if steps > 1 else np.zeros(0)
-        )
-        d_own = (g_own - cross @ d_tau) / h_own
-        length = min(
-            1.0,
-            block.model.max_newton_step
-            / max(np.abs(d_own).max(), np.abs(d_tau).max(initial=0.0), 1e-300),
-        )
-        while True:
-            trial_own = own + length * d_own
-            trial_tau = tau + length * basis @ d_tau
-            found = float(
-                _evaluated(block, every, trial_own[:, None] + trial_tau, counts, theta)[0].sum()
-            )
-            if found >= value - 1e-10 * abs(value) or length < 1e-4:
-                break
-            length *= 0.5
-        moved = max(np.abs(trial_own - own).max(), np.abs(trial_tau - tau).max())
-        own = trial_own
-        tau = trial_tau
-        value = found
-        if moved < NEWTON_TOLERANCE:
-            break
-    return replace(block, u=own[:, None] + tau), curvature
-
-
-class MStepResult(NamedTuple):
-    """What an M-step finds.
-
-    Parameters
-    ----------
-    bank : ItemBank
-        The bank with new parameters.
-    weights : array, of the length of `ItemBank.to_vector`
-        Square root of the information about each entry: weighted changes are in standard errors.
-    laplace_log_volume : float
-        Sum of `ItemBlock.laplace_log_volume` where priors are learned from the items, else 0.
-    """
-
-    bank: ItemBank
-    weights: Array
-    laplace_log_volume: float
 
 
 @dataclass(frozen=True)
@@ -486,49 +285,6 @@ class ItemBank:
         return (
             sum(block.item_prior.log_density for block in self.blocks)
             + self.ability_scale.log_prior()
-        )
-
-    def improved(self, counts: Array, z: Array, threads: int | None = None) -> MStepResult:
-        """M-step: every item, then the parameters of learned priors, from expected counts.
-
-        The ability scale stays as it is, see `rescaled`.
-
-        Parameters
-        ----------
-        counts : array (n_rows, n_points)
-            Expected counts.
-        z : array (n_points,)
-            Standardised abilities.
-        threads : int, optional
-            Number of threads. Default: all.
-
-        Returns
-        -------
-        MStepResult
-            New bank, weights of its vector and Laplace log volume.
-        """
-        seen = np.flatnonzero(np.abs(counts).max(axis=0) > 1e-14)  # nobody is at the grid's ends
-        counts = np.ascontiguousarray(counts[:, seen[0] : seen[-1] + 1])
-        z = z[seen[0] : seen[-1] + 1]
-        theta = self.ability_scale.theta(z)
-        moved = [
-            block.improved(counts[block.first_row : block.end_row], theta, threads)
-            for block in self.blocks
-        ]
-        blocks = [block for block, _ in moved]
-        if self.learns_hyperpriors:
-            blocks = [_with_learned_prior(block, curvature) for block, curvature in moved]
-        log_volume = (
-            sum(
-                block.laplace_log_volume(curvature)
-                for block, (_, curvature) in zip(self.blocks, moved, strict=True)
-            )
-            if self.learns_hyperpriors
-            else 0.0
-        )
-        improved = replace(self, blocks=tuple(blocks))
-        return MStepResult(
-            improved, improved.vector_weights([curvature for _, curvature in moved]), log_volume
         )
 
     # --- as one vector, for acceleration
@@ -775,14 +531,3 @@ def _rescaled(block: ItemBlock, gain: float, shift: float, learned: bool) -> Ite
         prior_mean=np.where(depends, centre, block.prior_mean),
         prior_sd=np.where(depends, block.prior_sd * stretch, block.prior_sd),
     )
-
-
-def _with_learned_prior(block: ItemBlock, curvature: Array) -> ItemBlock:
-    """The block with priors learned from its own items, where these are enough."""
-    if len(block.items) < HYPER_ITEMS or not np.isfinite(block.prior_sd).all():
-        return block
-    own = np.diagonal(
-        np.linalg.inv(curvature + 1e-9 * np.eye(curvature.shape[1])), axis1=1, axis2=2
-    )
-    mean, sd = estimate_hyperprior(block.u, own, block.model.priors(block.size))
-    return replace(block, prior_mean=mean, prior_sd=sd)

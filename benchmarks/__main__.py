@@ -1,0 +1,33 @@
+"""Run a benchmark: `python -m benchmarks {accuracy,recovery,sharded,gold,peers} …`.
+
+Each has a `main(arguments)` and a help of its own; nothing heavy is imported before it is chosen.
+"""
+
+import argparse
+import importlib
+import sys
+
+BENCHMARKS = {
+    "accuracy": ("benchmarks.accuracy", "speed of curves, and steep items that converge"),
+    "recovery": ("benchmarks.recovery", "recovery and coverage of items and abilities, updates"),
+    "sharded": ("benchmarks.sharded", "time and memory of fits of shards against size"),
+    "gold": ("benchmarks.gold", "grafted curves against long importance sampling"),
+    "peers": ("benchmarks.peers.run", "ours beside other packages"),
+}
+
+
+def main(arguments: list[str]) -> None:
+    """Choose a benchmark by its name and hand it the rest of the arguments."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks",
+        description="Measurements of the package.",
+        epilog="\n".join(f"{name:<10} {what}" for name, (_, what) in BENCHMARKS.items()),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("benchmark", choices=BENCHMARKS)
+    chosen = parser.parse_args(arguments[:1]).benchmark
+    importlib.import_module(BENCHMARKS[chosen][0]).main(arguments[1:])
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

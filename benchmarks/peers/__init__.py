@@ -1,0 +1,1 @@
+"""Ours beside other packages: prediction, truth of the posterior, speed, growth."""

@@ -1,0 +1,67 @@
+"""The command line as a whole: errors, help, wrong options."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+import dynaesti as dy
+from dynaesti.cli.dispatch import VERBS, main
+from support.saying import spoken
+
+
+def test_errors_are_one_paragraph_and_debug_shows_the_rest(tmp_path, capsys):
+    code, _, err = spoken(capsys, "fit", tmp_path / "absent.csv", "--out", tmp_path / "r")
+    assert code == 4
+    assert err.strip().count("\n") == 0
+    with pytest.raises(dy.ResponseError):
+        main(["fit", str(tmp_path / "absent.csv"), "--out", str(tmp_path / "r"), "--debug"])
+    assert spoken(capsys, "items", tmp_path / "nothing.dyn")[0] == 4
+    with pytest.raises(SystemExit) as caught:
+        main(["fti", "x"])
+    assert caught.value.code == 2
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_has_help_with_an_example(verb, capsys):
+    with pytest.raises(SystemExit) as caught:
+        main([verb, "--help"])
+    assert caught.value.code == 0
+    out = capsys.readouterr().out
+    assert f"dynaesti {verb}" in out.split("example:")[1]
+    assert "--json" in out
+
+
+def test_help_is_quick():
+    spent = []
+    for _ in range(3):
+        before = os.times()
+        subprocess.run(
+            [sys.executable, "-m", "dynaesti", "--help"], check=True, capture_output=True
+        )
+        after = os.times()
+        spent.append(
+            after.children_user
+            + after.children_system
+            - before.children_user
+            - before.children_system
+        )
+    assert min(spent) < 0.3
+
+
+def test_wrong_options_are_refused_before_the_work(run, answers, tmp_path, capsys):
+    for words in (["ability", run, "--out", "x.txt"], ["evaluate", answers, "--out", "e.xlsx"]):
+        with pytest.raises(SystemExit):
+            main([str(word) for word in words])
+    assert spoken(capsys, "ability", run, "--grid", "-1")[0] == 3
+    assert spoken(capsys, "evaluate", answers, "--split", "rolling", "--folds", "500")[0] == 3
+    assert spoken(capsys, "simulate", "--out", answers)[0] == 4
+    (tmp_path / "c.csv").write_text("day,y\n1,1\n2,0\n3,1\n")
+    for more in (
+        ["--grid", "0"],
+        ["--at", "foo"],
+        ["--figure", str(tmp_path / "x.foo")],
+        ["--trials", "y"],
+    ):
+        assert spoken(capsys, "curve", tmp_path / "c.csv", "--votes", "y", *more)[0] == 3

@@ -1,0 +1,42 @@
+"""`dynaesti validate`: what is said of a file, and by which exit code."""
+
+import json
+
+import pandas as pd
+import pytest
+
+from dynaesti.cli.dispatch import main
+from support.saying import spoken
+
+
+def test_validate_says_it_by_its_exit_code(answers, tmp_path, capsys):
+    code, out, _ = spoken(capsys, "validate", answers)
+    assert code == 0
+    assert "nothing special" in out
+    table = pd.read_csv(answers)
+    pd.concat([table, table.iloc[:5]]).to_csv(tmp_path / "twice.csv", index=False)
+    code, out, _ = spoken(capsys, "validate", tmp_path / "twice.csv")
+    assert code == 1
+    assert "5 answers repeat another one exactly" in out
+    assert spoken(capsys, "validate", tmp_path / "twice.csv", "--drop-duplicates")[0] == 0
+    (tmp_path / "bad.csv").write_text("id,item,resp,date\na,1,banana,1\n")
+    code, out, err = spoken(capsys, "validate", tmp_path / "bad.csv")
+    assert code == 3
+    assert "'banana' in bad.csv, line 2" in err
+    assert "Traceback" not in err
+    told = json.loads(spoken(capsys, "validate", answers, "--json")[1])
+    assert told["columns"]["id"] == "student_id"
+
+
+def test_answers_in_words_are_coded(tmp_path, capsys):
+    (tmp_path / "a.csv").write_text(
+        "id,item,resp,date\na,1,never,1\na,2,often,2\nb,1,often,1\nb,2,never,3\n"
+    )
+    assert spoken(capsys, "validate", tmp_path / "a.csv")[0] == 3
+    _, out, err = spoken(
+        capsys, "validate", tmp_path / "a.csv", "--code", "never=0", "--code", "often=2"
+    )
+    assert "Responses: 0 (2), 2 (2)." in out
+    assert "'never' counts as 0" in err
+    with pytest.raises(SystemExit):
+        main(["validate", str(tmp_path / "a.csv"), "--code", "never"])

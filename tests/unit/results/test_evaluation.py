@@ -1,0 +1,84 @@
+"""Scores of predictions, diagnostics and comparisons."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose
+
+import dynaesti as dy
+from dynaesti import evaluation as evaluate
+from support.simulated import classroom
+
+
+def test_binary_scores_by_hand():
+    p, y = np.array([0.9, 0.2, 0.6, 0.4]), np.array([1, 0, 0, 1])
+    scores = evaluate.binary_scores(p, y)
+    assert_allclose(scores.log_loss, -np.log([0.9, 0.8, 0.4, 0.4]).mean())
+    assert_allclose(scores.brier, np.mean([0.01, 0.04, 0.36, 0.36]))
+    assert_allclose(scores.auc, 0.75)  # of four pairs three are in order
+    assert evaluate.binary_scores(np.full(4, 0.5), y).imv == 0.0
+
+
+def test_the_vigorish_of_a_known_coin():
+    """A model that knows a coin of 0.9 against one that says 0.5: (w1 − w0)/w0 with w0 = 0.5."""
+    y = np.repeat([1, 0], [900, 100])
+    assert_allclose(evaluate.imv(np.full(1000, 0.5), np.full(1000, 0.9), y), 0.8, atol=1e-9)
+
+
+def test_static_answers_are_predicted_without_themselves():
+    """Where all answers of a person share one ability, leaving one out is the posterior of the
+    rest.
+    """
+    table = classroom(30, 5, 6, seed=2)
+    fit = dy.DynAEsti(bandwidth=np.inf).fit(table)
+    found, ability = fit.without_each()
+    r = fit.responses
+    for k in range(0, len(r), 7):
+        rest = r.part(np.flatnonzero((r.person == r.person[k]) & (np.arange(len(r)) != k)))
+        mean = fit._scored(
+            rest, np.full(rest.people.size, -1), np.searchsorted(r.items, rest.items)
+        ).ability([0.0])["mean"][0]
+        assert_allclose(ability[k], mean, atol=1e-6)
+        assert 0 < found.expected[k] < 1
+
+
+def test_two_fits_side_by_side():
+    table = classroom(40, 5, 20)
+    one, two = dy.DynAEsti(bandwidth=0.4).fit(table), dy.DynAEsti("3PL", bandwidth=0.4).fit(table)
+    shown = evaluate.compare(one, two, table)
+    assert list(shown["parameters"]) == [10, 15]
+    with pytest.raises(dy.InputError, match="is none of 'random', 'last', 'people'"):
+        evaluate.split(table, 0.2, by="first")
+
+
+def test_simple_forecasts_are_what_they_say():
+    from dynaesti.results.evaluation.baselines import constant, elo, item_and_person
+
+    table = classroom(40, 6, 30)
+    train, test = evaluate.split(table, 0.3, seed=1)
+    values = np.array([0.0, 1.0])
+    assert_allclose(
+        constant(train, test, values)[0, 1], (train.resp.sum() + 0.5) / (len(train) + 1)
+    )
+    chances = item_and_person(train, train, values)[:, 1]
+    for group, size in (
+        (train.person, train.people.size),
+        (train.item, train.items.size),
+    ):  # shrunken: sums fit but for the priors' pull
+        gap = np.bincount(group, train.resp - chances, size)
+        assert np.abs(gap).max() < 3.0
+    assert (
+        evaluate.binary_scores(item_and_person(train, test, values)[:, 1], test.resp).log_loss
+        < 0.69
+    )
+    three = pd.DataFrame(
+        {"id": "a", "item": ["x", "y", "x"], "resp": [1.0, 0.0, 1.0], "date": [1, 2, 3]}
+    )
+    first, last = (
+        dy.Responses.read(three).select_responses(np.array([0, 1]), drop_unused=True),
+        dy.Responses.read(three).select_responses(np.array([2]), drop_unused=True),
+    )
+    up = 0.8 * 0.5  # after the right answer to x
+    p = 1 / (1 + np.exp(-up))  # of y
+    ability = up - 0.8 / 1.05 * p
+    assert_allclose(elo(first, last), 1 / (1 + np.exp(-up - ability)))
