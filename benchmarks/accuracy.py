@@ -138,7 +138,7 @@ def many() -> None:
 
 def steep() -> None:
     from dynaesti.inference.observations import observe
-    from dynaesti.inference.single_curve import graft_components
+    from dynaesti.inference.single_curve import graft_kernels
 
     sweeps, settled = [], []
     x = np.linspace(0, 1, 500)
@@ -148,7 +148,7 @@ def steep() -> None:
         theta = root @ rng.normal(size=500)
         right = (rng.random(500) < c + (1 - c) / (1 + np.exp(-a * (theta - b)))).astype(int)
         answers = observe(x, dy.ItemResponses(right, "3PL", a=a, b=b, c=c), None)
-        for fitted in graft_components(answers, [dy.RBF(h) for h in (0.1, 0.2, 0.4)]):
+        for fitted in graft_kernels(answers, [dy.RBF(h) for h in (0.1, 0.2, 0.4)]):
             sweeps.append(fitted.sweeps)
             settled.append(fitted.converged)
     sweeps, settled = np.array(sweeps), np.array(settled)

@@ -33,7 +33,6 @@ def child(args: argparse.Namespace) -> None:
 
     import dynaesti as dy
     from dynaesti.estimation import e_step as expectation
-    from dynaesti.model.items import bank
     from dynaesti.sharded import people as sharded
     from dynaesti.sharded.executors import cluster
 
@@ -54,9 +53,9 @@ def child(args: argparse.Namespace) -> None:
 
         setattr(owner, name, outer)
 
-    timed(sharded.PeopleInShards, "look", "look")
+    timed(sharded.PeopleInShards, "e_step", "look")
     timed(sharded.PeopleInShards, "information", "information")
-    timed(bank.ItemBank, "improved", "m_step")
+    timed(em, "maximise_items", "m_step")
     inner = expectation.match_sites_cached
 
     def counted(sites, *rest):
@@ -175,10 +174,11 @@ def sweep_speed(shards: Path) -> dict:
     from dynaesti.estimation import e_step as expectation
     from dynaesti.estimation.coding import build_coding, resolve_item_models
     from dynaesti.estimation.e_step import EStep
-    from dynaesti.estimation.likelihood_table import ability_grid, tabulate_items
+    from dynaesti.estimation.grid import ability_grid, tabulate_items
     from dynaesti.estimation.response_counts import count_responses
-    from dynaesti.estimation.site_layout import build_site_layout
+    from dynaesti.estimation.site_layout import build_people_sites
     from dynaesti.estimation.start_values import build_bank
+    from dynaesti.inference import NaturalGaussian
     from dynaesti.sharded.shards import Shards
 
     matched = [0]
@@ -206,7 +206,7 @@ def sweep_speed(shards: Path) -> dict:
         response_counts = count_responses(responses, models)
         coding = build_coding(responses.items, models, response_counts, 1)
         bank = build_bank(responses.items, coding, response_counts, "weak", {}, {})
-        executor = EStep(build_site_layout(responses, coding, bank), 1, max_buffers=1)
+        executor = EStep(build_people_sites(responses, coding, bank), 1, max_buffers=1)
         table = tabulate_items(bank, ability_grid(bank))
         kernels = {
             "level+matern32": dy.Level(amplitude=0.7) + dy.Matern32(BANDWIDTH, amplitude=0.7),
@@ -219,14 +219,12 @@ def sweep_speed(shards: Path) -> dict:
                 found = executor.graft(kernel, table, start, 1e-4)
                 spent = time.process_time() - begun
                 out[f"{name}, {items} items, {turn}"] = {
-                    "sweeps": matched[0] / found.precision.size,
+                    "sweeps": matched[0] / found.log_z.size,
                     "answers_per_second": matched[0] / spent,
                 }
-                start = (
-                    found.precision
-                    * (1 + 0.01 * np.random.default_rng(0).standard_normal(found.precision.size)),
-                    found.shift,
-                )
+                noise = np.random.default_rng(0).standard_normal(found.log_z.size)
+                precision = found.sites.precision * (1 + 0.01 * noise)
+                start = NaturalGaussian(precision, found.sites.shift)
     expectation.match_sites_cached = inner
     return out
 

@@ -88,8 +88,8 @@ def test_solvers_graft_alike(kernel):
     x, _, votes = polling(2)
     names = ["dense", "lowrank"] if kernel.low_rank else ["dense", "statespace"]
     one, two = (component(x, dy.Bernoulli(votes), kernel, solver=name) for name in names)
-    assert_allclose(one.precision, two.precision, atol=3e-6)
-    assert_allclose(one.shift, two.shift, atol=3e-6)
+    assert_allclose(one.ep.sites.precision, two.ep.sites.precision, atol=3e-6)
+    assert_allclose(one.ep.sites.shift, two.ep.sites.shift, atol=3e-6)
     assert abs(one.log_evidence - two.log_evidence) < 3e-6
     for t, off in (
         (np.linspace(0, 1, 40), 3e-6),

@@ -1,6 +1,7 @@
 """The paper's studies: small runs of each, and the claims they stand on."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -8,6 +9,7 @@ import pytest
 
 import dynaesti as dy
 from dynaesti.cli.dispatch import main
+from dynaesti.results.updates import fit_new_people, read_new_responses
 from dynaesti.studies import golf, polling, synthetic
 from dynaesti.studies.base import Options
 from dynaesti.studies.held_out_careers import _joint
@@ -158,8 +160,8 @@ def test_joint_likelihoods_are_chains_of_predictions(scorecards):
     total = 0.0
     for k in range(more.size):
         before = _part(responses, first, more[:k])
-        scored = fit._scored(*_as_new(fit, before))
-        found = scored.predictions(*scored._read(_part(responses, more[k : k + 1])))
+        scored = fit_new_people(fit, _as_new(fit, before))
+        found = scored.predictions(read_new_responses(scored, _part(responses, more[k : k + 1])))
         total += float(np.log(found.given[0]))
     joint = _joint(fit, _part(responses, first, more))[0] - _joint(fit, _part(responses, first))[0]
     assert joint == pytest.approx(total, abs=0.02)
@@ -170,8 +172,8 @@ def _part(responses, *rows):
 
 
 def _as_new(fit, answers):
-    more, people, items = fit._read(answers)
-    return more, np.full(people.size, -1), items
+    new = read_new_responses(fit, answers)
+    return replace(new, people=np.full(new.people.size, -1))
 
 
 def test_without_the_file_it_is_said_how_to_get_it(tmp_path, capsys):

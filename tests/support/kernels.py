@@ -4,7 +4,8 @@ import numpy as np
 
 import dynaesti as dy
 from dynaesti.inference.observations import observe
-from dynaesti.inference.single_curve import graft_components
+from dynaesti.inference.single_curve import graft_kernels
+from dynaesti.inference.sites import Moments, NaturalGaussian
 from dynaesti.inference.solvers.choice import build_solver
 
 T = np.sort(np.random.default_rng(3).uniform(0, 10, 40))
@@ -40,10 +41,11 @@ def solve(name, kernel, tau, nu, t=T):
         np.empty(1),
         np.ones(1, dtype=bool),
     )
-    solver.marginals(np.array([0]), tau, nu, mean, var, log_partition, proper)
+    sites, posterior = NaturalGaussian(tau, nu), Moments(mean, var)
+    solver.marginals(np.array([0]), sites, posterior, log_partition, proper)
     return mean, var, log_partition[0], proper[0]
 
 
 def component(times, emissions, kernel, link=None, solver=None):
     """A curve grafted under one prior."""
-    return graft_components(observe(times, emissions, link), [kernel], solver)[0]
+    return graft_kernels(observe(times, emissions, link), [kernel], solver)[0]

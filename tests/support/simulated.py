@@ -8,7 +8,7 @@ import dynaesti as dy
 from dynaesti.data.responses import Responses
 from dynaesti.estimation.coding import build_coding, resolve_item_models
 from dynaesti.estimation.response_counts import count_responses
-from dynaesti.estimation.site_layout import build_site_layout
+from dynaesti.estimation.site_layout import build_people_sites
 from dynaesti.estimation.start_values import build_bank
 from dynaesti.model.items.registry import item_model
 from dynaesti.model.simulate import curves, responses
@@ -116,7 +116,7 @@ def parts(table, model="2PL", priors="weak", rare=1):
     response_counts = count_responses(responses, models)
     coding = build_coding(responses.items, models, response_counts, rare)
     bank = build_bank(responses.items, coding, response_counts, priors, {}, {})
-    return responses, coding, bank, build_site_layout(responses, coding, bank)
+    return responses, coding, bank, build_people_sites(responses, coding, bank)
 
 
 def draw_items(name, signed, size, items=3):

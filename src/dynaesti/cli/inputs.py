@@ -60,7 +60,7 @@ def further_responses(
         clock=like.clock,
         timeless=like.columns.get("time") is None,
         unanswered=unanswered,
-        known=True,
+        reuse_columns=True,
     )
     if like.people.size:
         from dynaesti.data import count_noun, describe_new_people, try_index_of

@@ -272,7 +272,7 @@ def questions(rng):
         "ability ids": lambda: fit.ability([5.0], ids=odd),
         "level": lambda: fit.ability([5.0], level=odd),
         "quantiles": lambda: fit.ability([5.0], quantiles=odd),
-        "above": lambda: fit.above(odd, [5.0]),
+        "above": lambda: fit.probability_above(odd, [5.0]),
         "curve": lambda: fit.curve(odd),
         "change": lambda: fit.change(fit.ids[0], odd, 5.0),
         "plausible": lambda: fit.plausible(fit.ids[0], [5.0], odd),

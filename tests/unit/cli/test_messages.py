@@ -1,13 +1,87 @@
-"""Messages of the library in the words of the command line."""
+"""Messages name options in the language of whoever reads them."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dynaesti as dy
+from dynaesti.cli.dispatch import parser
+from dynaesti.errors import ResponseError
+from support.saying import spoken
 
 
-def test_messages_speak_of_flags():
-    from dynaesti.cli.messages import as_flags
+def test_messages_speak_of_flags_on_the_command_line_alone():
+    from dynaesti.cli.messages import flag
+    from dynaesti.errors import option, spell_options
 
-    assert (
-        as_flags("use bandwidth=inf or direction='free'; rare=10")
-        == "use --bandwidth inf or --direction free; --rare 10"
+    def spelled():
+        return [
+            option("bandwidth", np.inf),
+            option("direction", "free"),
+            option("rare", 10),
+            option("id", "who is it"),
+            option("time_format"),
+            option("force", True),
+            option("code", {"never": 0}),
+            option("unreadable", "drop", python="Responses.read(…, unreadable='drop')"),
+            option("distinct", True, python="Responses.read(…).distinct()"),
+            option("standard_errors", True),
+        ]
+
+    python = [
+        "bandwidth=inf",
+        "direction='free'",
+        "rare=10",
+        "id='who is it'",
+        "time_format",
+        "force=True",
+        "code={'never': 0}",
+        "Responses.read(…, unreadable='drop')",
+        "Responses.read(…).distinct()",
+        "standard_errors=True",
+    ]
+    assert spelled() == python
+    with spell_options(flag):
+        assert spelled() == [
+            "--bandwidth inf",
+            "--direction free",
+            "--rare 10",
+            "--id 'who is it'",
+            "--time-format",
+            "--force",
+            "--code never=0",
+            "--drop-unreadable",
+            "--drop-duplicates",
+            "standard_errors=True",  # which the command line does not have
+        ]
+    assert spelled() == python
+
+
+def test_an_error_names_the_same_option_in_both_languages(tmp_path, capsys):
+    table = tmp_path / "a.csv"
+    table.write_text("id,item,resp,time\na,q,x,1\na,r,1,2\nb,q,0,3\n")
+    with pytest.raises(ResponseError, match=r"unreadable='drop'\), or .*code=") as refused:
+        dy.Responses.read(table)
+    code, _, words = spoken(capsys, "validate", table)
+    assert code == 3
+    assert "--" not in str(refused.value)
+    assert words.strip() == (
+        f"dynaesti validate: {refused.value}".replace(
+            "Responses.read(…, unreadable='drop')", "--drop-unreadable"
+        ).replace("code={'never': 0}", "--code never=0")
     )
-    assert as_flags("did you mean id='student'?") == "did you mean --id student?"
-    assert as_flags("write over it with force=True (--force)") == "write over it with --force"
-    assert as_flags("a plain sentence, model and all") == "a plain sentence, model and all"
+
+
+def test_the_library_knows_no_flags_and_the_command_line_has_those_it_names():
+    from dynaesti.cli import messages
+
+    source = Path(dy.__file__).parent
+    for file in source.rglob("*.py"):
+        if source / "cli" not in file.parents:
+            assert not re.search(r"--[a-z]", file.read_text(encoding="utf-8")), file
+    verbs = parser()._subparsers._group_actions[0].choices.values()
+    flags = {flag for verb in verbs for action in verb._actions for flag in action.option_strings}
+    assert {messages.flag(name) for name in messages.SAME_NAME} <= flags
+    assert set(messages.OTHER_NAME.values()) <= flags

@@ -150,8 +150,8 @@ def test_odd_questions_are_refused_in_words(small):
         dy.CurvFiFE().fit(TIMES, dy.Bernoulli([0, 1] * 6)),
     )
     for task in (
-        lambda: fit.above("x", [1.0]),
-        lambda: fit.above(np.nan, [1.0]),
+        lambda: fit.probability_above("x", [1.0]),
+        lambda: fit.probability_above(np.nan, [1.0]),
         lambda: fit.ability(ids=[[1]]),
         lambda: fit.save(5),
         lambda: fit.save(""),

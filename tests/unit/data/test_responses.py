@@ -22,10 +22,10 @@ def test_models_follow_their_items():
         }
     )
     more = pd.DataFrame({"id": ["c"], "item": [2], "resp": [1], "date": [9]})
-    joined = read(first, model="mod").joined(read(more))
+    joined = read(first, model="mod").append(read(more))
     assert joined.models.tolist() == ["2PL", "3PL"]
     with pytest.raises(dy.ResponseError, match="name no model"):
-        read(first, model="mod").joined(read(more.assign(item=7)))
+        read(first, model="mod").append(read(more.assign(item=7)))
 
 
 def test_timestamps_synonyms_and_missing_answers():

@@ -7,6 +7,7 @@ from scipy.special import expit
 
 from dynaesti.estimation.static_abilities import StaticAbilityIntegrator
 from dynaesti.inference.moments.table import likelihood_table
+from dynaesti.inference.sites import Moments, SiteFactors
 from support.oracles import dense_static_abilities, guessing_rows
 
 pytestmark = pytest.mark.nojit
@@ -38,13 +39,13 @@ def test_moments_and_counts_are_those_of_dense_integration(people, warm):
     whole = StaticAbilityIntegrator(
         likelihood_table(GRID[0], GRID[1] - GRID[0], guessing_rows(GRID, *items)),
         1.3,
-        tuple(members),
+        SiteFactors(np.arange(members[0].size - 1), *members),
     )
     log_z, mean, var = np.zeros((3, people.size))
     truth = list(dense_static_abilities(items, *members, 1.3))
     exact = np.array([[z, p @ x, p @ x**2 - (p @ x) ** 2] for z, x, p in truth]).T
     start = (exact[1] + 0.3 * np.sqrt(exact[2]), 1.2 * exact[2]) if warm else None
-    done = whole.integrate(people, start, log_z, mean, var)
+    done = whole.integrate(people, start, log_z, Moments(mean, var))
     assert done[:-1].all()
     assert not done[-1]  # three thousand answers are too narrow for this grid
     people = people[:-1]
@@ -70,10 +71,10 @@ def test_scores_are_expectations_of_slopes(people):
     whole = StaticAbilityIntegrator(
         likelihood_table(GRID[0], GRID[1] - GRID[0], guessing_rows(GRID, *items)),
         1.0,
-        tuple(members),
+        SiteFactors(np.arange(members[0].size - 1), *members),
     )
     log_z, mean, var = np.zeros((3, people.size + 1))
-    assert whole.integrate(people, None, log_z, mean, var).all()
+    assert whole.integrate(people, None, log_z, Moments(mean, var)).all()
     slopes = np.stack(
         [np.sin(GRID + np.arange(60)[:, None]), np.cos(GRID + np.arange(60)[:, None])], axis=1
     )
@@ -100,6 +101,7 @@ def test_what_is_impossible_everywhere_is_left_to_others():
             log_lik=rows
         ),
         1.0,
-        (np.array([0, 1]), np.array([0]), np.ones(1)),
+        SiteFactors(np.arange(1), np.array([0, 1]), np.array([0]), np.ones(1)),
     )
-    assert not whole.integrate(np.arange(1), None, *np.zeros((3, 1))).any()
+    posterior = Moments(np.zeros(1), np.zeros(1))
+    assert not whole.integrate(np.arange(1), None, np.zeros(1), posterior).any()

@@ -44,8 +44,8 @@ def test_grafting_is_the_papers_algorithm():
     x, _, votes = polling(5, 40)
     precision, shift = papers_grafting(rbf(x, x, 0.3) + 1e-4 * np.eye(40), votes)
     c = component(x, dy.Bernoulli(votes), dy.RBF(0.3))
-    assert_allclose(c.precision, precision, atol=1e-5)
-    assert_allclose(c.shift, shift, atol=1e-5)
+    assert_allclose(c.ep.sites.precision, precision, atol=1e-5)
+    assert_allclose(c.ep.sites.shift, shift, atol=1e-5)
 
 
 def test_negative_sites_are_kept():
@@ -59,7 +59,7 @@ def test_negative_sites_are_kept():
         dy.ItemResponses((rng.random(300) < p).astype(int), "3PL", a=1.5, b=b, c=0.25),
         dy.RBF(0.3),
     )
-    assert 0.02 < (c.precision < 0).mean() < 0.3
+    assert 0.02 < (c.ep.sites.precision < 0).mean() < 0.3
     assert c.converged
 
 
@@ -92,7 +92,7 @@ def test_emissions_at_one_instant_are_one_site():
     many = component(np.zeros(72) + 3.0, dy.Bernoulli(votes), dy.RBF(1.0))
     one = component([3.0], dy.Binomial([50], [72]), dy.RBF(1.0))
     assert many.instants.size == 1
-    assert_allclose((many.precision, many.shift), (one.precision, one.shift), rtol=1e-7)
+    assert_allclose(many.ep.sites, one.ep.sites, rtol=1e-7)
 
 
 def test_a_constant_curve_is_exact_quadrature():
@@ -113,7 +113,9 @@ def test_a_constant_curve_is_exact_quadrature():
 def test_failure_to_settle_is_told(monkeypatch):
     from dynaesti.inference import grafting
 
-    monkeypatch.setattr(grafting.graft, "__defaults__", (None, grafting.TOLERANCE, 2, None))
+    monkeypatch.setattr(
+        grafting.graft, "__defaults__", (None, grafting.EPSettings(max_sweeps=2), None)
+    )
     x, _, votes = polling(0)
     with pytest.warns(dy.ConvergenceWarning, match="did not settle"):
         curve = dy.CurvFiFE(bandwidth=0.2).fit(x, dy.Bernoulli(votes))

@@ -6,7 +6,9 @@ from numpy.testing import assert_allclose
 from scipy.special import ndtr
 from scipy.stats import norm
 
-from dynaesti.inference.site_likelihood import Groups, Likelihood
+from dynaesti.core import Ragged
+from dynaesti.inference.site_likelihood import Integration, SiteLikelihood
+from dynaesti.inference.sites import Moments, SiteFactors
 from dynaesti.model.emissions.families import Bernoulli, Binomial, Gaussian, Poisson, StudentT
 from dynaesti.model.emissions.item_responses import ItemResponses
 from dynaesti.model.emissions.tables import Functions
@@ -20,7 +22,8 @@ pytestmark = pytest.mark.nojit
 def match(emissions, link, mean, var, members=None, tabulated=True, guess=None):
     """Moments of one group (all emissions by default) under one cavity."""
     members = np.arange(len(emissions)) if members is None else members
-    likelihood = Likelihood(emissions, BUILT_IN[link], Groups(np.array([0, members.size]), members))
+    groups = Ragged(np.array([0, members.size]), members)
+    likelihood = SiteLikelihood(emissions, BUILT_IN[link], groups)
     log_z, m, v = (
         np.zeros(1),
         np.array([mean if guess is None else guess[0]]),
@@ -29,12 +32,10 @@ def match(emissions, link, mean, var, members=None, tabulated=True, guess=None):
     likelihood.match(
         np.array([0]),
         np.array([0]),
-        np.array([float(mean)]),
-        np.array([float(var)]),
+        Moments(np.array([float(mean)]), np.array([float(var)])),
         log_z,
-        m,
-        v,
-        tabulated,
+        Moments(m, v),
+        Integration(tabulated),
     )
     return log_z[0], m[0], v[0]
 
@@ -118,25 +119,27 @@ def test_table_and_formula_agree_on_every_vote():
     emissions, n = Bernoulli(votes), 100
     rng = np.random.default_rng(0)
     mean, var = rng.normal(size=n), rng.uniform(1e-4, 1.5, n)
-    likelihood = Likelihood(emissions, BUILT_IN["probit"], Groups(np.arange(n + 1), np.arange(n)))
+    groups = Ragged(np.arange(n + 1), np.arange(n))
+    likelihood = SiteLikelihood(emissions, BUILT_IN["probit"], groups)
     both = []
     for tabulated in (True, False):
         log_z, m, v = np.zeros(n), mean.copy(), var.copy()
-        likelihood.match(np.arange(n), np.arange(n), mean, var, log_z, m, v, tabulated)
+        every, cavity = np.arange(n), Moments(mean, var)
+        likelihood.match(every, every, cavity, log_z, Moments(m, v), Integration(tabulated))
         both.append((log_z, m, v))
     assert_allclose(both[0], both[1], rtol=1e-7, atol=1e-9)
 
 
 def test_gaussian_members_are_left_to_the_fixed_part():
-    likelihood = Likelihood(
+    likelihood = SiteLikelihood(
         Gaussian([1.0, 3.0], [0.5, 1.0]),
         BUILT_IN["identity"],
-        Groups(np.array([0, 2]), np.array([0, 1])),
+        Ragged(np.array([0, 2]), np.array([0, 1])),
     )
-    fixed = likelihood.fixed(np.zeros(2))
-    assert_allclose([fixed.precision[0], fixed.shift[0]], [5.0, 7.0])
+    fixed = likelihood.gaussian_factors(np.zeros(2))
+    assert_allclose([fixed.natural.precision[0], fixed.natural.shift[0]], [5.0, 7.0])
     assert_allclose(fixed.constant[0], norm.logpdf(0, 1, 0.5) + norm.logpdf(0, 3, 1.0))
-    assert len(likelihood.inexact.members) == 0
+    assert len(likelihood.non_gaussian.values) == 0
 
 
 @pytest.mark.parametrize("slack", [1e-7, 1e-5, 3e-4])
@@ -155,18 +158,7 @@ def test_moments_that_follow_their_cavity_stay_within_their_slack(slack):
         -8.0, float(x[1] - x[0]), np.log(0.2 + 0.8 / (1 + np.exp(-a[:, None] * (x - b[:, None]))))
     )
     sites, start = np.arange(40), np.arange(41)
-    members = (
-        sites,
-        sites,
-        start,
-        sites,
-        np.ones(40),
-        table.log_lik,
-        table.lik,
-        table.top,
-        table.start,
-        table.step,
-    )
+    factors = SiteFactors(sites, start, sites, np.ones(40))
     m, v = rng.normal(size=40), rng.uniform(0.1, 0.8, 40)
     known = np.full((40, 8), np.nan)
     for size in (0.0, 1e-3, 1e-2, 0.1, 0.3):
@@ -174,8 +166,11 @@ def test_moments_that_follow_their_cavity_stay_within_their_slack(slack):
         fast, slow = (np.zeros((3, 40)) for _ in range(2))
         for out in (fast, slow):
             out[1], out[2] = cav_m, cav_v
-        assert match_sites_cached(*members, cav_m, cav_v, known, slack, *fast) == -1
-        assert match_sites(*members, cav_m, cav_v, *slow) == -1
+        cavity = Moments(cav_m, cav_v)
+        found = Moments(fast[1], fast[2])
+        assert match_sites_cached(sites, factors, table, cavity, known, slack, fast[0], found) == -1
+        found = Moments(slow[1], slow[2])
+        assert match_sites(sites, factors, table, cavity, slow[0], found) == -1
         sd = np.sqrt(slow[2])
         assert np.abs((fast[1] - slow[1]) / sd).max() < 3 * slack
         assert np.abs(fast[2] / slow[2] - 1).max() < 3 * slack

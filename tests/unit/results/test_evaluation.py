@@ -7,6 +7,7 @@ from numpy.testing import assert_allclose
 
 import dynaesti as dy
 from dynaesti import evaluation as evaluate
+from dynaesti.results.updates import NewResponses, fit_new_people
 from support.simulated import classroom
 
 
@@ -31,13 +32,16 @@ def test_static_answers_are_predicted_without_themselves():
     """
     table = classroom(30, 5, 6, seed=2)
     fit = dy.DynAEsti(bandwidth=np.inf).fit(table)
-    found, ability = fit.without_each()
+    found, ability = fit.leave_one_out
     r = fit.responses
     for k in range(0, len(r), 7):
-        rest = r.part(np.flatnonzero((r.person == r.person[k]) & (np.arange(len(r)) != k)))
-        mean = fit._scored(
+        rest = r.select_responses(
+            np.flatnonzero((r.person == r.person[k]) & (np.arange(len(r)) != k)), drop_unused=True
+        )
+        new = NewResponses(
             rest, np.full(rest.people.size, -1), np.searchsorted(r.items, rest.items)
-        ).ability([0.0])["mean"][0]
+        )
+        mean = fit_new_people(fit, new).ability([0.0])["mean"][0]
         assert_allclose(ability[k], mean, atol=1e-6)
         assert 0 < found.expected[k] < 1
 

@@ -30,7 +30,7 @@ def test_what_a_fit_can_tell(tmp_path):
     both = fit.ability([0.1, 0.9], ["p001"])["mean"].to_numpy()
     assert_allclose(change.mean, both[1] - both[0], atol=1e-4)
     assert 0 <= change.rose <= 1
-    above = fit.above(0.0, [0.5], ["p001"])
+    above = fit.probability_above(0.0, [0.5], ["p001"])
     assert 0 <= above["probability"][0] <= 1
     best = fit.next_item("p001", 0.5, exclude=["i00"], count=3)
     assert "i00" not in list(best["item"])

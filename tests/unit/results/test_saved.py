@@ -174,7 +174,10 @@ def test_checkpoints_know_anchors_and_functions(small, tmp_path):
 
     one = pd.DataFrame({"item": [f"i{k}" for k in range(100)], "a": 1.0, "b": np.arange(100.0)})
     other = one.assign(b=np.where(np.arange(100) == 50, 0.1, one["b"]))
-    prints = [dy.DynAEsti(fixed=table)._choices()["fixed"] for table in (one, one.copy(), other)]
+    prints = [
+        dy.DynAEsti(fixed=table)._fingerprint_options()["fixed"]
+        for table in (one, one.copy(), other)
+    ]
     assert prints[0] == prints[1] != prints[2]
 
     def model(shift):

@@ -12,15 +12,14 @@ def test_sample_and_stage_for_stage_with_many_people(tmp_path, monkeypatch):
     """Where first passes are made on some people, the same ones are taken from shards as from
     memory.
     """
-    from dynaesti.estimation import schedule as fitting
+    from dynaesti.estimation import schedule
 
-    monkeypatch.setattr(fitting, "SOME", 600)
-    monkeypatch.setattr(fitting, "ANSWERS", 10)
-    monkeypatch.setattr(fitting, "FEW", 400)
+    small = schedule.ScheduleSettings(first_sites=600, responses_per_item=10, search_sites=400)
+    monkeypatch.setattr(schedule, "DEFAULT", small)
     table = shuffled_classroom(200)
     estimator = dy.DynAEsti("2PL", iterations=ITERATIONS)
     whole = estimator.fit(table)
-    assert {"first look", "some people", "everyone"} <= {step.stage for step in whole.trace}
+    assert {"first pass", "subsample", "everyone"} <= {step.stage for step in whole.trace}
     assert_same_fit(
         estimator.fit(dy.prepare(table, tmp_path / "shards", shards=7), out=tmp_path / "run"), whole
     )

@@ -15,7 +15,8 @@ def test_the_default_prior_by_hand_equals_the_general_chain(kernel):
     Improper ones are flagged alike.
     """
     from dynaesti.inference.solvers.level_matern32 import level_matern32_form, level_matern32_solver
-    from dynaesti.inference.solvers.state_space import batched_state_space
+    from dynaesti.inference.sites import Moments, NaturalGaussian
+from dynaesti.inference.solvers.state_space import batched_state_space
 
     rng = np.random.default_rng(3)
     starts = np.concatenate([[0], np.cumsum([1, 2, 40, 300, 25])])
@@ -33,7 +34,8 @@ def test_the_default_prior_by_hand_equals_the_general_chain(kernel):
             np.zeros(5),
             np.zeros(5, dtype=bool),
         )
-        solver.marginals(np.arange(5), precision, shift, mean, var, partition, proper)
+        sites, posterior = NaturalGaussian(precision, shift), Moments(mean, var)
+        solver.marginals(np.arange(5), sites, posterior, partition, proper)
         found.append((mean[: starts[4]], var[: starts[4]], partition[:4], proper))
     for one, two in zip(*found, strict=True):
         np.testing.assert_allclose(one, two, atol=1e-12)

@@ -17,12 +17,16 @@ def test_formulas_by_hand():
     three = item_model("3PL")
     u = three.unconstrain({"a": np.array([a]), "b": np.array([b]), "c": np.array([c])}, 2)
     assert_allclose(
-        np.exp(three.log_likelihood(u, THETA))[0, 1], c + (1 - c) * expit(a * (THETA - b)), rtol=1e-12
+        np.exp(three.log_likelihood(u, THETA))[0, 1],
+        c + (1 - c) * expit(a * (THETA - b)),
+        rtol=1e-12,
     )
     grm = item_model("GRM")
     u = grm.unconstrain({"a": np.array([a]), "b1": np.array([-1.0]), "b2": np.array([0.5])}, 3)
     up = expit(a * (THETA - np.array([[-1.0], [0.5]])))
-    assert_allclose(np.exp(grm.log_likelihood(u, THETA))[0], [1 - up[0], up[0] - up[1], up[1]], rtol=1e-10)
+    assert_allclose(
+        np.exp(grm.log_likelihood(u, THETA))[0], [1 - up[0], up[0] - up[1], up[1]], rtol=1e-10
+    )
     gpcm = item_model("GPCM")
     u = gpcm.unconstrain({"a": np.array([a]), "b1": np.array([-1.0]), "b2": np.array([0.5])}, 3)
     odds = np.exp(np.array([0 * THETA, a * (THETA + 1), a * (THETA + 1) + a * (THETA - 0.5)]))

@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import dynaesti as dy
+from dynaesti.estimation.m_step import maximise_items
 from dynaesti.model.items.bank import AbilityScale, ItemBank, ItemBlock
 from dynaesti.model.items.priors import pooled_location_prior
 from dynaesti.model.items.registry import item_model
@@ -48,7 +49,7 @@ def test_spreads_of_learned_priors_do_not_collapse():
     )
     bank = ItemBank((block,), AbilityScale(), "hierarchical")
     for _ in range(200):
-        bank = bank.improved(counts, z).bank
+        bank = maximise_items(bank, counts, z).bank
     assert bank.blocks[0].prior_sd.min() > 0.05
     assert np.abs(bank.blocks[0].u).max() < 5
 
