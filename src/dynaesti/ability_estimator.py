@@ -1,4 +1,4 @@
-"""DynAEsti: dynamic ability estimation. Options checked, the parts put together."""
+"""DynAEsti, dynamic ability estimation: the estimator of items and abilities."""
 
 from __future__ import annotations
 

@@ -17,9 +17,11 @@ from .grid import REACH as REACH
 from .grid import ability_grid as ability_grid
 from .grid import check_reach as check_reach
 from .grid import tabulate_items as tabulate_items
+from .hyper_grid import CURVE_EDGE as CURVE_EDGE
 from .hyper_grid import HyperGrid as HyperGrid
 from .hyper_grid import curve_grid as curve_grid
 from .hyper_grid import refine_grid as refine_grid
+from .hyper_grid import warn_at_shortest_bandwidth as warn_at_shortest_bandwidth
 from .m_step import maximise_items as maximise_items
 from .new_items import NewItemFit as NewItemFit
 from .new_items import extend_models as extend_models
