@@ -1,30 +1,21 @@
-"""DynAEsti: dynamic ability estimation. Options checked, the parts put together."""
+"""DynAEsti, dynamic ability estimation: the estimator of items and abilities."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cached_property
 from os import PathLike, fspath
 from typing import Any, overload
 
 import numpy as np
 
-from dynaesti.core import (
-    CHECKPOINT,
-    FIT_NAME,
-    LOCK,
-    LOCK_TIMEOUT,
-    Array,
-    Folder,
-    exclusive_lock,
-    finite_number,
-    positive_number,
-    whole_number,
-)
+from dynaesti.core import CHECKPOINT, FIT_NAME, LOCK, LOCK_TIMEOUT, Array, Folder, exclusive_lock
 from dynaesti.data import Labels, Responses
 from dynaesti.errors import ConvergenceWarning, HealthWarning, InputError, option
 from dynaesti.estimation import (
+    RUNTIME_OPTIONS,
+    AbilityOptions,
     EMSchedule,
     EMSettings,
     OnIteration,
@@ -37,16 +28,9 @@ from dynaesti.estimation import (
     initial_signed_slopes,
     read_given_items,
     resolve_item_models,
+    resolve_kernel,
 )
-from dynaesti.model import (
-    DEFAULT_KERNEL,
-    RBF,
-    BandwidthKernel,
-    ItemBank,
-    ItemModel,
-    Kernel,
-    named_kernel,
-)
+from dynaesti.model import ItemBank, ItemModel, Kernel
 from dynaesti.results import Fit, ResponsesInMemory, ResponseSource
 from dynaesti.sharded import (
     Executor,
@@ -57,65 +41,97 @@ from dynaesti.sharded import (
     is_shards,
 )
 
-OPTIONS = (
-    "kernel",
-    "scale",
-    "direction",
-    "orient",
-    "priors",
-    "clock",
-    "unit",
-    "rare",
-    "fixed",
-    "start",
-    "population",
-    "iterations",
-    "tolerance",
-    "standard_errors",
-    "threads",
-    "progress",
-    "checkpoint",
-    "every",
-    "executor",
-)
-RUNTIME_OPTIONS = (
-    "threads",
-    "progress",
-    "checkpoint",
-    "every",
-    "executor",
-)  # options that the answer does not depend on
 ORIENTATION_SITES = 2_000_000  # sites of the people by whom it is judged which items run backwards
-CLOCKS = ("calendar", "person")
-SCALES = ("abilities", "items")
-DIRECTIONS = ("positive", "free")
-PRIORS = ("weak", "hierarchical", None)
 
 
-class DynAEsti:
+class DynAEsti(AbilityOptions):
     """Item response theory in which each person's ability is a curve over time.
 
-    `model`: 1PL, 2PL, 3PL, 4PL, GRM, PCM, GPCM, RSM, NRM, golf, poisson, gaussian, beta, a
-    CustomItemModel, or a mapping from item to model. `kernel`: prior of the curves, of total
-    variance 1, a kernel or its name (default: "level+matern32", a level of each person's own plus
-    what moves, the bandwidth's and the shares' distribution over people learned; the paper's is
-    "rbf"); `bandwidth` is shorthand for a lone RBF, inf for static abilities. `scale`: "abilities"
-    (unit variance) or "items" (geometric-mean slope 1). `direction="free"` lets items run
-    backwards; `orient={"item": label}` or `{"id": label}` then says what lies on the upper side.
-    `priors` on items: "weak" (difficulties integrated out, with a spread in common; learned from
-    each other, as "hierarchical" ones are, where items have few answers each), "hierarchical" or
-    None. Items with few answers also keep options of the others' scale that nobody chose, unless
-    `priors` is None. `clock`: "calendar" or "person" (time since each one's first answer). `rare`:
-    categories with fewer answers join a neighbour. `fixed` and `start`: item → {parameter: value}
-    (or a frame with an item column), held or only begun from; fixed parameters anchor the scale,
-    and the population's mean and sd on it are learned, or stated as `population=(mean, sd)`.
-    `tolerance`: stop when a step moves the parameters by less than this part of their standard
-    errors (ten times that where priors are learned from items with few answers). `progress=True`
-    shows a live line. `checkpoint` names a file written every so many seconds (`every`), from which
-    an interrupted fit of the same data and options goes on to the same answer (a fit of shards
-    keeps one by itself). `executor`: who works on shards, threads of this process by default, or
-    `DaskExecutor(client)`.
+    Items and abilities are learned together by EM. The E-step finds all curves by expectation
+    propagation, the M-step improves the items. An estimator holds options only, and does not
+    change; `with_options` makes another one.
+
+    Parameters
+    ----------
+    model : str, CustomItemModel or mapping, default "2PL"
+        Item model: "1PL", "2PL", "3PL", "4PL", "GRM", "PCM", "GPCM", "RSM", "NRM", "golf",
+        "poisson", "gaussian", "beta", a model of your own, or a mapping from item to model.
+    kernel : Kernel or str, optional
+        Prior of the ability curves, of total variance 1, or its name. Default: "level+matern32", a
+        constant for each person plus a curve that moves; the distribution over people of the
+        bandwidth and of the two variances is learned. The paper's prior is "rbf".
+    bandwidth : float or "learn", optional
+        Instead of a kernel: the bandwidth of a lone RBF kernel, in the unit of the times; inf for
+        abilities that are constant.
+    scale : {"abilities", "items"}, default "abilities"
+        What fixes the unit of ability: unit variance of the abilities, or a geometric mean of 1 of
+        the items' slopes.
+    direction : {"positive", "free"}, default "positive"
+        Whether slopes are positive, or items may run backwards.
+    orient : mapping, optional
+        ``{"item": label}`` or ``{"id": label}``: the item or person that lies on the upper side of
+        a scale with ``direction="free"``.
+    priors : {"weak", "hierarchical", None}, default "weak"
+        Priors of item parameters. "weak": wide normal priors; difficulties have a common spread,
+        and are integrated out when it is learned. Where items have few responses each, the priors
+        are learned from all items, as with "hierarchical". None: no priors. With priors, items
+        with few responses also keep categories that other items have and nobody chose.
+    clock : {"calendar", "person"}, default "calendar"
+        Whether time is the same for all, or counts from each person's first response.
+    unit : str, optional
+        What one unit of numeric times is, for labels; see `Responses.read`.
+    rare : int, default 1
+        Categories with fewer responses than this are joined with a neighbour.
+    fixed, start : mapping or frame, optional
+        Item parameters that are held, or only started from: ``{item: {parameter: value}}``, or a
+        frame with a column "item". Fixed parameters anchor the scale; mean and standard deviation
+        of the abilities are then learned.
+    population : (float, float), optional
+        Mean and standard deviation of the abilities on the scale of `fixed`, where they are known.
+    iterations : int, default 200
+        Largest number of EM iterations.
+    tolerance : float, default 0.01
+        EM has converged when an iteration changes the parameters by less than this fraction of
+        their standard errors (by less than ten times that where priors are learned from items with
+        few responses).
+    standard_errors : bool, default True
+        Whether to compute standard errors of the items.
+    threads : int, optional
+        Threads to use. Default: one for each core.
+    progress : bool or callable, default False
+        True shows a live line; a function is called with the record of each iteration.
+    checkpoint : path, optional
+        File from which an interrupted fit of the same data and options continues, to the same
+        result. A fit of shards keeps one in its own folder.
+    every : float, default 20
+        Seconds between writes of the checkpoint.
+    executor : ThreadExecutor or DaskExecutor, optional
+        What works on shards. Default: threads of this process.
+
+    Raises
+    ------
+    InputError
+        If an option cannot be used; the message names it.
+
+    See Also
+    --------
+    CurvFiFE : a single curve, or many, from any emissions.
+    prepare : shards for responses that do not fit into memory.
+
+    Examples
+    --------
+    >>> import dynaesti as dy
+    >>> drawn = dy.simulate.responses(people=12, items=3, per_person=8, seed=1)
+    >>> fit = dy.DynAEsti("1PL", bandwidth=30.0, standard_errors=False).fit(drawn.table)
+    >>> fit.converged
+    True
+    >>> fit.items["item"].tolist()
+    ['i0', 'i1', 'i2']
+    >>> fit.ability([10.0, 90.0], ["p01"]).columns.tolist()
+    ['id', 'time', 'mean', 'sd', 'lower', 'upper']
     """
+
+    executor: Executor | None
 
     def __init__(
         self,
@@ -142,91 +158,28 @@ class DynAEsti:
         every: float = 20.0,
         executor: Executor | None = None,
     ) -> None:
-        if kernel is not None and bandwidth is not None:
-            raise InputError("bandwidth: the kernel owns it; give one of both")
-        if isinstance(kernel, str):
-            kernel = named_kernel(kernel)
-        if kernel is not None and not isinstance(kernel, Kernel):
-            raise InputError(
-                f"kernel: expected a kernel such as RBF() or its name, got {type(kernel).__name__}"
-            )
-        for name, value, allowed in (
-            ("scale", scale, SCALES),
-            ("direction", direction, DIRECTIONS),
-            ("priors", priors, PRIORS),
-        ):
-            if value not in allowed:
-                raise InputError(f"{name}: {value!r} is none of {', '.join(map(repr, allowed))}")
-        if clock not in CLOCKS:
-            raise InputError(f"clock: {clock!r} is none of {', '.join(map(repr, CLOCKS))}")
-        if not isinstance(every, int | float) or every < 0:
-            raise InputError(f"every: expected seconds between checkpoints, got {every!r}")
-        if orient is not None and direction != "free" and model != "NRM":
-            raise InputError(
-                "orient: it says which way up a scale with direction='free' goes; other scales "
-                "have no choice"
-            )
-        if orient is not None and (
-            not isinstance(orient, Mapping) or set(orient) - {"item", "id"} or len(orient) != 1
-        ):
-            raise InputError(
-                "orient: give {'item': label} or {'id': label}: what lies on the upper side of "
-                "the scale"
-            )
-        self.model = model
-        self.scale = scale
-        self.direction = direction
-        self.orient = orient
-        self.priors = priors
-        self.kernel = (
-            kernel
-            if kernel is not None
-            else named_kernel(DEFAULT_KERNEL)
-            if bandwidth is None
-            else RBF(bandwidth)
+        super().__init__(
+            model=model,
+            kernel=resolve_kernel(kernel, bandwidth),
+            scale=scale,
+            direction=direction,
+            orient=orient,
+            priors=priors,
+            clock=clock,
+            unit=unit,
+            rare=rare,
+            fixed=fixed,
+            start=start,
+            population=population,
+            iterations=iterations,
+            tolerance=tolerance,
+            standard_errors=standard_errors,
+            threads=threads,
+            progress=progress,
+            checkpoint=checkpoint,
+            every=every,
+            executor=executor,
         )
-        words = [
-            summand.bandwidth
-            for summand in self.kernel.summands
-            if isinstance(summand, BandwidthKernel) and isinstance(summand.bandwidth, str)
-        ]
-        if any(word != "learn" for word in words):
-            raise InputError(
-                f"bandwidth: {words[0]!r} picks for a single curve; for a population give a "
-                f"number, inf or 'learn'"
-            )
-        self.clock = clock
-        self.unit = unit
-        self.fixed = fixed
-        self.start = start
-        if population is not None:
-            if not isinstance(population, Sequence) or len(population) != 2:
-                raise InputError(
-                    f"population: expected (mean, sd) of the abilities, got {population!r}"
-                )
-            population = (
-                finite_number(population[0], "population mean"),
-                positive_number(population[1], "population sd"),
-            )
-        self.population = population
-        self.rare = whole_number(rare, "rare", 1)
-        self.iterations = whole_number(iterations, "iterations", 1)
-        self.tolerance = positive_number(tolerance, "tolerance")
-        self.standard_errors = bool(standard_errors)
-        self.threads = None if threads is None else whole_number(threads, "threads", 1)
-        if not isinstance(progress, bool) and not callable(progress):
-            raise InputError(
-                f"progress: expected True, False or a function of a step, got {progress!r}"
-            )
-        if executor is not None and not hasattr(executor, "run"):
-            raise InputError(
-                f"executor: expected an executor such as DaskExecutor(client), got "
-                f"{type(executor).__name__}"
-            )
-        self.progress = progress
-        self.checkpoint = checkpoint
-        self.every = every
-        self.executor = executor
 
     @overload
     def fit(self, data: Shards, *, out: str | PathLike[str] | None = None) -> ShardedFit: ...
@@ -270,13 +223,55 @@ class DynAEsti:
         model: str | None = None,
         out: str | PathLike[str] | None = None,
     ) -> Any:
-        """Fit to answers: a frame, a CSV or Parquet path, an iterable of dicts, or `Responses`.
+        """Fit items and abilities to responses.
 
-        Columns by keyword. Returns a `Fit`.
+        Parameters
+        ----------
+        data : frame, path, mapping of columns, iterable of dicts, Responses or Shards
+            A table with one row a response, as `Responses.read` takes it; or shards, or the folder
+            that holds them, as `prepare` makes them.
+        id, item, resp, time : str, optional
+            Columns of the person, the item, the response and the time. Default: columns with usual
+            names.
+        weight : str, optional
+            Column of numbers that say how many times each response counts. Default: once.
+        model : str, optional
+            Column of names of item models, one for each item.
+        out : path, optional
+            Folder of a fit of shards. Default: the name of the shards' folder with "-fit".
 
-        `weight` names a column of response weights, `model` one that names each item's model. Given
-        a folder of shards (see `prepare`) it streams them and returns a `ShardedFit`, kept in the
-        folder `out` (default: the shards' name with "-fit").
+        Returns
+        -------
+        Fit or ShardedFit
+            A `ShardedFit` where the data are shards.
+
+        Raises
+        ------
+        ResponseError
+            If the table cannot be used as it is.
+        InputError
+            If options do not suit the data.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If EM ran out of iterations.
+        HealthWarning
+            If the data leave something of the items undetermined.
+
+        Examples
+        --------
+        >>> import dynaesti as dy
+        >>> rows = [
+        ...     {"student": s, "question": q, "correct": (s + q + t) % 2, "day": t}
+        ...     for s in range(6)
+        ...     for q in range(3)
+        ...     for t in (0, 10, 20)
+        ... ]
+        >>> static = dy.DynAEsti("1PL", bandwidth=float("inf"), standard_errors=False)
+        >>> fit = static.fit(rows, id="student", item="question", resp="correct", time="day")
+        >>> len(fit.responses)
+        54
         """
         columns = {
             "id": id,
@@ -314,7 +309,17 @@ class DynAEsti:
     def fit_shards(
         self, shards: Shards, out: str | PathLike[str] | None, earlier: ShardedFit | None = None
     ) -> ShardedFit:
-        """A fit of shards, in a folder of its own; `earlier`: a fit of nearly the same responses, to start from."""
+        """Fit shards, with the result in a folder of its own.
+
+        Parameters
+        ----------
+        shards : Shards
+            The responses.
+        out : path or None
+            Folder of the fit. None: the name of the shards' folder with "-fit".
+        earlier : ShardedFit, optional
+            A fit of nearly the same responses, from which to start; it is replaced.
+        """
         run = Folder(f"{shards.folder.rstrip('/')}-fit" if out is None else fspath(out))
         with exclusive_lock(run.path(LOCK), run.root):
             if earlier is None and run.exists(FIT_NAME) and not run.exists(CHECKPOINT):
@@ -334,7 +339,7 @@ class DynAEsti:
             return made
 
     def _estimate(self, source: ResponseSource) -> Any:
-        """The one pipeline, wherever the responses are kept: items, their start, EM, the result."""
+        """Build items and their start, run EM and make the result, wherever the responses are."""
         models = self._models(source.items, source.item_models)
         counts = source.response_counts(models)
         coding = build_coding(source.items, models, counts, self.rare, self.priors is not None)
@@ -374,6 +379,7 @@ class DynAEsti:
         response_counts: ResponseCounts,
         slopes: Array | None = None,
     ) -> ItemBank:
+        """Items at their start; with `slopes` (n_items,), items may run backwards."""
         return build_bank(
             items,
             coding,
@@ -387,10 +393,11 @@ class DynAEsti:
 
     @cached_property
     def _reporter(self) -> OnIteration | None:
+        """What is called after each iteration."""
         return ProgressLine(self.tolerance) if self.progress is True else self.progress or None
 
     def _stored_options(self) -> dict[str, Any]:
-        """The options that a fit remembers."""
+        """Options that are saved with a fit."""
         return {
             "scale": self.scale,
             "direction": self.direction,
@@ -402,7 +409,7 @@ class DynAEsti:
         }
 
     def _warn_about(self, made: Fit | ShardedFit) -> None:
-        """The verdict, and warnings."""
+        """Close the progress line, and warn about the data and about convergence."""
         if isinstance(self._reporter, ProgressLine):
             self._reporter.close(
                 f"{'converged' if made.converged else 'did not converge'} after "
@@ -413,41 +420,56 @@ class DynAEsti:
         if not made.converged:
             warnings.warn(
                 f"the fit did not converge within {self.iterations} iterations (last change "
-                f"{made.trace[-1].change:.2g} standard "
-                f"errors); raise {option('iterations')}, or look at fit.history",
+                f"{made.trace[-1].change:.2g} standard errors); raise {option('iterations')}, or "
+                f"look at fit.history",
                 ConvergenceWarning,
                 stacklevel=3,
             )
 
     def _fingerprint_options(self) -> dict[str, str]:
-        """The options that the answer depends on, in words."""
+        """Options that the result depends on, as text, for the fingerprint of a checkpoint."""
         given = {name: read_given_items(getattr(self, name), name) for name in ("fixed", "start")}
         return {
-            name: in_full(given.get(name, getattr(self, name)))
-            for name in ("model", *OPTIONS)
+            name: in_full(given.get(name, value))
+            for name, value in self.as_dict().items()
             if name not in RUNTIME_OPTIONS
         }
 
     def _models(self, items: Labels, named: Labels | None) -> tuple[ItemModel, ...]:
-        """One model an item."""
+        """Item model of each item; ``direction="free"`` needs models with signed slopes."""
         models = resolve_item_models(self.model, items, named, self.direction == "free")
-        stiff = {m.name for m in models if not m.is_reflectable}
-        if self.direction == "free" and stiff:
+        unsigned = {m.name for m in models if not m.is_reflectable}
+        if self.direction == "free" and unsigned:
             raise InputError(
-                f"direction: {', '.join(sorted(stiff))} items have no signed slopes; use 2PL, "
+                f"direction: {', '.join(sorted(unsigned))} items have no signed slopes; use 2PL, "
                 f"GRM, GPCM or NRM, or 'positive'"
             )
         return models
 
     def with_options(self, **changes: Any) -> DynAEsti:
-        """The same estimator with some options changed.
+        """Make an estimator with some options changed.
 
-        A bandwidth takes the place of the kernel.
+        Parameters
+        ----------
+        **changes
+            Options of `DynAEsti`. A bandwidth replaces the kernel.
+
+        Returns
+        -------
+        DynAEsti
+            A new estimator; this one stays as it is.
+
+        Examples
+        --------
+        >>> import dynaesti as dy
+        >>> quick = dy.DynAEsti("GRM", rare=5).with_options(iterations=20)
+        >>> quick.model, quick.rare, quick.iterations
+        ('GRM', 5, 20)
         """
-        kept = {name: getattr(self, name) for name in OPTIONS}
+        kept = self.as_dict()
         if "bandwidth" in changes:
             kept.pop("kernel")
-        return DynAEsti(self.model, **{**kept, **changes})
+        return DynAEsti(**{**kept, **changes})
 
 
 def refit_items(
@@ -457,16 +479,52 @@ def refit_items(
     progress: bool | OnIteration = False,
     executor: Executor | None = None,
 ) -> ShardedFit:
-    """The items of a fit of shards learned again, after updates.
+    """Learn the items of a fit of shards again, after updates.
 
-    From where they are, with the same options and priors.
+    EM starts from the present items and kernels and needs a few passes over the shards. The result
+    replaces the fit in its folder. An interrupted call continues when it is made again.
 
-    A few passes over the shards, in the same folder; an interrupted one goes on when called again.
+    Parameters
+    ----------
+    fit : ShardedFit
+        The fit, with its updates. Its options are used again.
+    iterations : int, default 200
+        Largest number of EM iterations.
+    progress : bool or callable, default False
+        True shows a live line; a function is called with the record of each iteration.
+    executor : ThreadExecutor or DaskExecutor, optional
+        What works on the shards. Default: threads of this process.
+
+    Returns
+    -------
+    ShardedFit
+        The new fit, in the same folder. Files of abilities are written anew where there were any.
+
+    Raises
+    ------
+    InputError
+        If the fit is not one of shards; fit other data as a whole instead.
+    StorageError
+        If the folder was changed since the fit was opened.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import dynaesti as dy
+    >>> table = dy.simulate.responses(people=12, items=3, per_person=8, seed=1).table
+    >>> more = {"id": ["p01", "p01"], "item": ["i1", "i2"], "resp": [1, 0], "date": [90.0, 95.0]}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     shards = dy.prepare(table, f"{folder}/shards", shards=2)
+    ...     static = dy.DynAEsti("1PL", bandwidth=float("inf"), standard_errors=False)
+    ...     fit = static.fit(shards).update(more)
+    ...     again = dy.refit_items(fit)
+    >>> fit.stale, again.stale
+    (True, False)
     """
     if not isinstance(fit, ShardedFit):
         raise InputError(
-            f"refit_items: expected a fit of shards, got {type(fit).__name__}; fit the whole of other "
-            f"data again"
+            f"refit_items: expected a fit of shards, got {type(fit).__name__}; fit the whole of "
+            f"other data again"
         )
     kept = fit.options
     models = dict(zip(fit.item_labels.tolist(), fit.coding.models, strict=True))

@@ -1,7 +1,6 @@
-"""CurvFiFE: curve fitting from emissions. Options checked, the parts put together."""
+"""CurvFiFE, curve fitting from emissions: the estimator of single and of many curves."""
 
-import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -9,8 +8,15 @@ import numpy as np
 
 from dynaesti.core import Array, row_of_entries, single_blas_thread, softmax, whole_number
 from dynaesti.data import frame_kind
-from dynaesti.errors import BandwidthWarning, InputError
-from dynaesti.estimation import HyperGrid, curve_grid, estimate_population_weights, refine_grid
+from dynaesti.errors import InputError
+from dynaesti.estimation import (
+    CURVE_EDGE,
+    HyperGrid,
+    curve_grid,
+    estimate_population_weights,
+    refine_grid,
+    warn_at_shortest_bandwidth,
+)
 from dynaesti.inference import (
     SOLVERS,
     CurveData,
@@ -27,25 +33,57 @@ from dynaesti.inference import (
     rough_scale,
     unit_scale,
 )
-from dynaesti.model import METHODS, RBF, BandwidthKernel, Kernel, Level, Periodic, as_kernel
+from dynaesti.model import METHODS, RBF, BandwidthKernel, Kernel, Level, as_kernel
 from dynaesti.results import Curve, Curves, from_components, told_many, warn_if_unconverged
 
-LEVEL_REACH = 3.0  # a learned mean may lie so many spreads from the rough one
-TABLE_REACH = 24.0  # spreads either side of it that tabulated rows cover
+LEVEL_REACH = 3.0  # sd of a learned mean around the rough location, in spreads
+TABLE_REACH = 24.0  # half-width of likelihood tables around it, in spreads
 
 
 class CurvFiFE:
-    """A Gaussian-process curve from arbitrary probabilistic emissions.
+    """Gaussian-process curves from arbitrary probabilistic emissions.
 
-    `kernel` owns the hyper-parameters (default: the paper's RBF with the bandwidth learned);
-    `bandwidth` is shorthand for a lone RBF: a number, inf (a constant), "learn" (average over a
-    grid), "evidence", "loo" or "cv" (pick the best, k-fold as in the paper). `link`: identity,
-    probit, logit, log or a pair of functions (latent → scale, scale → latent); by default the
-    emissions' own. `mean`: prior mean of the latent curve: a number, a function of time, or
-    "learn". `solver`: dense, lowrank or statespace; by default the cheapest that is exact. `folds`
-    and `seed` belong to "cv". `refine` corrects latent sds and evidence of a single curve to second
-    order where its prior has a form in few weights (see `Curve.refined`); False leaves what
-    grafting gives.
+    Parameters
+    ----------
+    kernel : Kernel, optional
+        Prior covariance of the latent curve, with its hyper-parameters. Default: the paper's RBF
+        with its bandwidth learned.
+    bandwidth : float or {"learn", "evidence", "loo", "cv"}, optional
+        Instead of a kernel: the bandwidth of a lone RBF kernel. A number in the unit of the times,
+        or inf for a constant; "learn" averages over a grid of bandwidths; "evidence", "loo" and
+        "cv" pick the best one by evidence, leave-one-out density or k-fold cross-validation (the
+        paper's choice).
+    link : {"identity", "probit", "logit", "log"} or pair of callables, optional
+        Scale to report on. A pair maps latent values to the scale, and back. Default: the
+        emissions' own.
+    mean : float, callable or "learn", optional
+        Prior mean of the latent curve: a number, a function of time, or learned. Default: 0 where
+        amplitude 1 is a fair prior too (probabilities), else learned.
+    solver : {"dense", "lowrank", "statespace"}, optional
+        How the Gaussian process is computed. Default: the cheapest that is exact.
+    folds : int, default 10
+        Folds of "cv".
+    seed : int, default 0
+        Seed of the folds of "cv".
+    refine : bool, default True
+        Whether to correct standard deviations and evidence of a single curve to second order,
+        where its prior has a form in few weights; see `Curve.refined`.
+
+    Raises
+    ------
+    InputError
+        If an option cannot be used; the message names it.
+
+    See Also
+    --------
+    DynAEsti : ability curves of many people, with items that are learned.
+
+    Examples
+    --------
+    >>> import dynaesti as dy
+    >>> curve = dy.CurvFiFE(bandwidth=2.0).fit([0.0, 1.0, 2.0, 3.0], dy.Bernoulli([0, 0, 1, 1]))
+    >>> curve.mean([0.0, 3.0]).round(1).tolist()
+    [0.3, 0.7]
     """
 
     def __init__(
@@ -96,7 +134,40 @@ class CurvFiFE:
 
     @single_blas_thread()
     def fit(self, times: Any, emissions: Any) -> Curve:
-        """The curve behind emissions at the given times."""
+        """Fit one curve.
+
+        Parameters
+        ----------
+        times : array (n,) of numbers or dates
+            When each emission was made; several may share an instant.
+        emissions : Emissions
+            What was observed, one at each time.
+
+        Returns
+        -------
+        Curve
+            The posterior of the curve.
+
+        Raises
+        ------
+        EmissionError
+            If an emission is impossible for every value of the curve.
+
+        Warns
+        -----
+        BandwidthWarning
+            If most weight lies at the shortest bandwidth that the times can show.
+        ConvergenceWarning
+            If expectation propagation has not converged.
+
+        Examples
+        --------
+        >>> import dynaesti as dy
+        >>> emissions = dy.Gaussian([1.0, 2.0, 1.5], 0.3)
+        >>> curve = dy.CurvFiFE(bandwidth=1.0).fit([0.0, 1.0, 2.0], emissions)
+        >>> curve.sd([0.0, 10.0]).round(1).tolist()
+        [0.3, 0.7]
+        """
         return self._fit(observe(times, emissions, self.link), frame_kind(times))
 
     @single_blas_thread()
@@ -109,18 +180,50 @@ class CurvFiFE:
         pool: bool = True,
         threads: int | None = None,
     ) -> Curves:
-        """Thousands of curves in one call: one label an emission says which curve it belongs to.
+        """Fit thousands of curves in one call.
 
-        A bandwidth to be learned is averaged over one grid for all curves, its scale set by their
-        typical span; with `pool` the population's distribution over the grid is learned too.
-        Picking methods ("evidence", "loo", "cv") belong to single fits.
+        A bandwidth to be learned is averaged over one grid for all curves, whose range follows
+        from their typical span. Methods that pick ("evidence", "loo", "cv") are for single curves.
+
+        Parameters
+        ----------
+        groups : array (n,)
+            Label of the curve that each emission belongs to.
+        times : array (n,) of numbers or dates
+            When each emission was made.
+        emissions : Emissions
+            What was observed, one at each time.
+        pool : bool, default True
+            Whether the distribution of the curves over the grid is learned from all of them.
+            Otherwise each curve uses the grid's prior.
+        threads : int, optional
+            Threads to use. Default: one for each core.
+
+        Returns
+        -------
+        Curves
+            All curves, by label.
+
+        Raises
+        ------
+        InputError
+            If the bandwidth is to be picked by a method for single curves.
+
+        Examples
+        --------
+        >>> import dynaesti as dy
+        >>> curves = dy.CurvFiFE(bandwidth=2.0).fit_many(
+        ...     ["a", "a", "b", "b"], [0.0, 1.0, 0.0, 1.0], dy.Bernoulli([0, 1, 1, 1])
+        ... )
+        >>> len(curves)
+        2
         """
         observations, kernel, spread, unit = self._resolve_scale(
             observe(times, emissions, self.link)
         )
         data = group_by_curve(groups, observations)
-        space = curve_grid(kernel, *_typical(data), unit, spread)
-        if space.axes and self.method != "learn":
+        grid = curve_grid(kernel, *_typical(data), unit, spread)
+        if grid.axes and self.method != "learn":
             raise InputError(
                 f"bandwidth: {self.method!r} picks for a single curve; for many give a number or "
                 f"'learn'"
@@ -135,40 +238,54 @@ class CurvFiFE:
             )
 
         found = refine_grid(
-            space,
+            grid,
             lambda kernels: [graft_many(data, k, self.solver, workers) for k in kernels],
             weigh,
         )
-        fits = tuple(e.result for e in found)
-        masses = np.array([e.log_mass for e in found])
+        fits = tuple(point.result for point in found)
+        masses = np.array([point.log_mass for point in found])
         weights, population = estimate_population_weights(
             np.array([fit.ep.log_evidence for fit in fits]), masses, pool
         )
-        warn_at_edge(space, [fit.kernel for fit in fits], population)
-        method = "learn" if space.axes else "given"
+        warn_at_shortest_bandwidth(grid, [fit.kernel for fit in fits], population, CURVE_EDGE)
+        method = "learn" if grid.axes else "given"
         return told_many(
             Curves(data, fits, weights, population, method, frame_kind(groups, times), self.solver)
         )
 
     def _fit(self, observations: Observations, frame: str | None) -> Curve:
+        """The curve, with hyper-parameters given, averaged or picked."""
         observations, kernel, spread, unit = self._resolve_scale(observations)
         first, last = observations.span
         kernel = kernel.anchored(first, last)
-        space = curve_grid(kernel, last - first, observations.typical_gap(), unit, spread)
-        if not space.axes:
+        grid = curve_grid(kernel, last - first, observations.typical_gap(), unit, spread)
+        if not grid.axes:
             component = graft_kernels(observations, [kernel], self.solver)
             curve = from_components(observations, component, [0.0], "given", frame, self.solver)
         elif self.method == "learn":
-            curve = self._average(observations, space, frame)
+            curve = self._average(observations, grid, frame)
         else:
-            curve = self._pick(observations, space, frame)
+            curve = self._pick(observations, grid, frame)
         return warn_if_unconverged(curve.refined_if_possible() if self.refine else curve)
 
     def _resolve_scale(
         self, observations: Observations
     ) -> tuple[Observations, Kernel, float, bool]:
-        """Mean and amplitude: 0 and 1 where the paper's argument holds, else a wide level around a
-        rough location.
+        """Set mean and amplitude.
+
+        They are 0 and 1 where the paper's argument holds; else the mean is a rough location, and a
+        wide `Level` is added to the kernel.
+
+        Returns
+        -------
+        observations : Observations
+            With the mean.
+        kernel : Kernel
+            With the level, if there is one.
+        spread : float
+            Rough standard deviation of the latent curve.
+        unit : bool
+            Whether amplitude 1 is a fair prior.
         """
         unit = unit_scale(observations)
         wanted = ("learn" if not unit else 0.0) if self.mean is None else self.mean
@@ -185,35 +302,39 @@ class CurvFiFE:
             unit,
         )
 
-    def _average(self, observations: Observations, space: HyperGrid, frame: str | None) -> Curve:
+    def _average(self, observations: Observations, grid: HyperGrid, frame: str | None) -> Curve:
+        """The curve averaged over the grid."""
+
         def weigh(components: list[GraftedCurve], log_mass: Array) -> Array:
             return softmax(log_mass + np.array([c.log_evidence for c in components]))
 
         found = refine_grid(
-            space, lambda kernels: graft_kernels(observations, kernels, self.solver), weigh
+            grid, lambda kernels: graft_kernels(observations, kernels, self.solver), weigh
         )
         curve = from_components(
             observations,
-            [e.result for e in found],
-            [e.log_mass for e in found],
+            [point.result for point in found],
+            [point.log_mass for point in found],
             "learn",
             frame,
             self.solver,
         )
-        warn_at_edge(
-            space, [p.kernel for p in curve.priors], np.array([p.weight for p in curve.priors])
-        )
+        kernels = [prior.kernel for prior in curve.priors]
+        weights = np.array([prior.weight for prior in curve.priors])
+        warn_at_shortest_bandwidth(grid, kernels, weights, CURVE_EDGE)
         return curve
 
-    def _pick(self, observations: Observations, space: HyperGrid, frame: str | None) -> Curve:
+    def _pick(self, observations: Observations, grid: HyperGrid, frame: str | None) -> Curve:
+        """The curve of the grid's best kernel, by evidence, leave-one-out or cross-validation."""
+
         def weigh(scored: list[tuple[GraftedCurve, float]], _: Array) -> Array:
             return softmax(np.array([score for _, score in scored]))
 
         found = refine_grid(
-            space, lambda kernels: self._scored(observations, kernels), weigh, pick=True
+            grid, lambda kernels: self._scored(observations, kernels), weigh, pick=True
         )
-        weights = weigh([e.result for e in found], np.zeros(0))
-        warn_at_edge(space, [e.kernel for e in found], weights)
+        weights = weigh([point.result for point in found], np.zeros(0))
+        warn_at_shortest_bandwidth(grid, [point.kernel for point in found], weights, CURVE_EDGE)
         return from_components(
             observations,
             [found[int(weights.argmax())].result[0]],
@@ -245,7 +366,7 @@ class CurvFiFE:
 
 
 def _typical(data: CurveData) -> tuple[float, float]:
-    """Median span and gap of the curves that have any."""
+    """Median span of the curves that have one, and typical gap between their instants."""
     layout = data.layout
     first, last = layout.spans
     spans = (last - first)[last > first]
@@ -257,6 +378,7 @@ def _typical(data: CurveData) -> tuple[float, float]:
 
 
 def _number(value: Any, name: str) -> float:
+    """The value as float; inf and NaN pass."""
     try:
         return float(value)
     except (TypeError, ValueError):
@@ -264,7 +386,7 @@ def _number(value: Any, name: str) -> float:
 
 
 def _method(kernel: Kernel) -> str:
-    """How the kernel's open bandwidths are to be chosen; they must agree."""
+    """Method by which the kernel's open bandwidths are chosen; one for all of them."""
     words = {
         summand.bandwidth
         for summand in kernel.summands
@@ -276,25 +398,3 @@ def _method(kernel: Kernel) -> str:
             f"choose one of {', '.join(METHODS)}"
         )
     return words.pop() if words else "learn"
-
-
-def warn_at_edge(space: HyperGrid, kernels: Sequence[Kernel], weights: Array) -> None:
-    """Tell when the weight piles up at the shortest bandwidth that was tried."""
-    for axis in space.axes:
-        if axis.field != "bandwidth" or isinstance(
-            space.kernel.summands[axis.summands[0]], Periodic
-        ):  # the latter counts within its period
-            continue
-        bandwidths = np.array(
-            [kernel.summands[axis.summands[0]].value_of("bandwidth") for kernel in kernels]
-        )
-        shortest = bandwidths.min()
-        at_edge = float(weights[bandwidths <= 1.0001 * shortest].sum())
-        if at_edge > 0.5:
-            warnings.warn(
-                f"bandwidth: {at_edge:.0%} of the weight lies at {shortest:.3g}, the shortest "
-                f"that these times can show; "
-                "the curve changes faster than that, or emissions nearby depend on each other",
-                BandwidthWarning,
-                stacklevel=5,
-            )

@@ -6,7 +6,8 @@ nodes where the weight is, so that the best value never sits at an edge unnotice
 (bandwidth ∞) stands beside the grid with a small prior probability of its own.
 """
 
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Generic, TypeVar
@@ -14,7 +15,7 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from dynaesti.core import Array
-from dynaesti.errors import InputError
+from dynaesti.errors import BandwidthWarning, InputError
 from dynaesti.model import BandwidthKernel, BaseKernel, Kernel, Periodic, as_kernel
 
 R = TypeVar("R")
@@ -412,3 +413,69 @@ def _grow(axis: Axis, values: Array, share: Array, pick: bool, growth: int) -> A
         if wanted:
             new.append(float(0.5 * (values[k] + values[k + 1])))
     return np.unique(np.append(values, new))
+
+
+# --- weight at the shortest bandwidth
+# ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class EdgeRule:
+    """When to warn of weight at the shortest bandwidth, and what such weight means."""
+
+    threshold: float  # fraction of the weight above which to warn
+    whose: str
+    meaning: str
+    stacklevel: int  # from the warning to the caller of the estimator
+
+
+# One curve: weights are a posterior over bandwidths, and more than half of it is at the edge.
+CURVE_EDGE = EdgeRule(
+    0.5,
+    "the weight",
+    "the curve changes faster than that, or emissions nearby depend on each other",
+    stacklevel=5,
+)
+# A population: weights are fractions of the people. Abilities of a part of them that change within
+# the shortest gap are misfit or local dependence, so less weight is enough.
+POPULATION_EDGE = EdgeRule(
+    0.3,
+    "the population's weight",
+    "that is rather misfit or answers that depend on each other than change of ability",
+    stacklevel=6,
+)
+
+
+def warn_at_shortest_bandwidth(
+    grid: HyperGrid, kernels: Sequence[Kernel], weights: Array, rule: EdgeRule
+) -> None:
+    """Warn if much weight lies at the shortest bandwidth that was tried.
+
+    Parameters
+    ----------
+    grid : HyperGrid
+        The hyper-parameters that are learned.
+    kernels : sequence of Kernel
+        The kernels that were tried, with numbers in place of open hyper-parameters.
+    weights : array (n_kernels,)
+        Their weights, which sum to 1.
+    rule : EdgeRule
+        `CURVE_EDGE` or `POPULATION_EDGE`.
+    """
+    for axis in grid.axes:
+        summand = axis.summands[0]
+        periodic = isinstance(grid.kernel.summands[summand], Periodic)
+        if axis.field != "bandwidth" or periodic:  # a periodic kernel's is relative to its period
+            continue
+        bandwidths = np.array(
+            [kernel.summands[summand].value_of("bandwidth") for kernel in kernels]
+        )
+        shortest = bandwidths.min()
+        at_edge = float(weights[bandwidths <= 1.0001 * shortest].sum())
+        if at_edge > rule.threshold:
+            warnings.warn(
+                f"bandwidth: {at_edge:.0%} of {rule.whose} lies at {shortest:.3g}, the shortest "
+                f"that these times can show; {rule.meaning}",
+                BandwidthWarning,
+                stacklevel=rule.stacklevel,
+            )

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from dynaesti.core import Array, Ints
-from dynaesti.errors import BandwidthWarning
 from dynaesti.estimation.grid import ability_grid, tabulate_items
-from dynaesti.estimation.hyper_grid import UnitVarianceGrid, refine_grid
+from dynaesti.estimation.hyper_grid import (
+    POPULATION_EDGE,
+    UnitVarianceGrid,
+    refine_grid,
+    warn_at_shortest_bandwidth,
+)
 from dynaesti.estimation.people import PeopleInMemory
 from dynaesti.estimation.population import (
     PriorMixture,
@@ -31,7 +34,6 @@ class SearchSettings:
     # tolerance of EP: the evidence is stationary in the sites, so its own error is the square
     tolerance: float = 1e-2
     late_tolerance: float = 1e-4
-    edge_weight: float = 0.3  # of the shortest bandwidth, from which on it is warned
 
 
 def select_priors(
@@ -61,7 +63,7 @@ def select_priors(
         log_evidence, log_prior, settings.max_kernels, settings.min_gain
     )
     mixture = PriorMixture(tuple(point.kernel for point in points), log_prior, weights)
-    warn_at_edge(grid, mixture, settings.edge_weight)
+    warn_at_shortest_bandwidth(grid, mixture.kernels, mixture.weights, POPULATION_EDGE)
     people.drop_cached([])
     return mixture.select(chosen)
 
@@ -110,21 +112,3 @@ def _mixed_evidence(priors: PriorMixture, log_evidence: Array, chosen: Ints) -> 
     """Log evidence of everyone under some of the kernels, their weights learned."""
     mixture = priors.select(chosen).reweighted(log_evidence[chosen])
     return mixture.log_evidence(log_evidence[chosen]) + mixture.log_prior_of_weights()
-
-
-def warn_at_edge(grid: UnitVarianceGrid, mixture: PriorMixture, edge_weight: float) -> None:
-    """Warn where weight piles up at the shortest bandwidth: that is misfit or local dependence, not learning."""
-    for axis in grid.axes:
-        if axis.field != "bandwidth":
-            continue
-        number = axis.summands[0]
-        at = [np.log(kernel.summands[number].value_of("bandwidth")) for kernel in mixture.kernels]
-        edge = float(mixture.weights[np.array(at) <= axis.lowest + 1e-9].sum())
-        if edge > edge_weight:
-            warnings.warn(
-                f"bandwidth: {edge:.0%} of the population's weight lies at {np.exp(axis.lowest):.3g}, the "
-                "shortest that these times can show; that is rather misfit or answers that depend on "
-                "each other than change of ability",
-                BandwidthWarning,
-                stacklevel=6,
-            )

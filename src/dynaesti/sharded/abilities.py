@@ -15,13 +15,13 @@ from dynaesti.inference import check_level
 from dynaesti.results import Fit, band_columns
 from dynaesti.sharded.shard_model import ShardModel
 
-ASKED = b"asked"  # in the metadata of a file: which times, and which band
-MAX_INSTANTS = 12  # of each person's own responses, unless times are asked for
+ASKED = b"asked"  # key in the metadata of a file: times and band that were asked for
+MAX_INSTANTS = 12  # of each person, unless times are asked for
 
 
 @dataclass(frozen=True)
 class WriteAbilitiesTask:
-    """A shard's abilities to a Parquet file."""
+    """Write the abilities of a shard's people to a Parquet file."""
 
     model: ShardModel
     offsets: list[float] | None  # on the fit's clock; None: instants of each person's own
@@ -44,6 +44,7 @@ class WriteAbilitiesTask:
         return 1
 
     def _people_and_times(self, fit: Fit) -> tuple[Ints, Array]:
+        """Person and time of each row."""
         if self.offsets is None:
             return spread_instants(fit)
         people = fit.responses.people.size
@@ -51,7 +52,10 @@ class WriteAbilitiesTask:
 
 
 def spread_instants(fit: Fit) -> tuple[Ints, Array]:
-    """At most MAX_INSTANTS sites of each person, evenly spread, the first and the last among them."""
+    """Person and time of at most `MAX_INSTANTS` sites of each person.
+
+    They are evenly spread; the first and the last are among them.
+    """
     layout = fit.sites.layout
     counts = np.diff(layout.site_start)
     wanted = np.minimum(counts, MAX_INSTANTS)
@@ -64,7 +68,10 @@ def spread_instants(fit: Fit) -> tuple[Ints, Array]:
 
 
 def asked_before(folder: Folder) -> tuple[list[float] | None, float] | None:
-    """Times (on the fit's clock) and level of the files of abilities in a folder; None where there are none."""
+    """Times (on the fit's clock; None: each person's own) and level of files of abilities.
+
+    None where the folder has no such files.
+    """
     import pyarrow.parquet as pq
 
     names = [name for name in folder.names() if name.endswith(".parquet")]
@@ -80,7 +87,7 @@ def asked_before(folder: Folder) -> tuple[list[float] | None, float] | None:
     except Exception as error:  # whatever Parquet or JSON make of damage
         warnings.warn(
             f"{folder.path(names[0])}: damaged ({error}); abilities are written at times of each "
-            "person's own",
+            f"person's own",
             DynaestiWarning,
             stacklevel=3,
         )

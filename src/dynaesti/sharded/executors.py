@@ -1,7 +1,7 @@
-"""Who does the work on shards: threads of this process, or the workers of a Dask cluster.
+"""What runs tasks on shards: threads of this process, or the workers of a Dask cluster.
 
-An errand is anything that can be called with a shard's number and be sent to another machine.
-Results are added up in the shards' order, so that it does not matter who was faster.
+A task is picklable and is called with a shard's number. Results are added up in the shards' order,
+so that the sum does not depend on which worker is faster.
 """
 
 from __future__ import annotations
@@ -20,19 +20,35 @@ from dynaesti.errors import InputError, MissingExtraError, StorageError, option
 
 Result = TypeVar("Result")
 R_co = TypeVar("R_co", covariant=True)
-FAN = 8  # results that are added up at a time
-Listen = Callable[[int, int], None]  # told of shards done, and of how many there are
+Listen = Callable[[int, int], None]  # called with the shards done, and their number in all
+
+CONNECTING = 20  # seconds to wait for a scheduler
+WAITING = 30.0  # seconds to wait for the first worker, or for another one after all were lost
+POLLING = 20.0  # seconds between checks that there are workers
+# Blocks of shards for each worker: few for little traffic, several so that nobody waits for the
+# slowest.
+BLOCKS_PER_WORKER = 4
+TREE_ARITY = 8  # results that one task adds up
+RETRIES = 10  # workers that a shard may be lost with
 
 
 class ShardTask(Protocol[R_co]):
     """Work on one shard."""
 
     def __call__(self, shard: int, threads: int | None) -> R_co:
-        """The result for a shard, using so many threads (None: all)."""
+        """Work on a shard.
+
+        Parameters
+        ----------
+        shard : int
+            Number of the shard, from 0.
+        threads : int or None
+            Threads to use. None: one for each core.
+        """
 
 
 class Executor(Protocol):
-    """Runs an errand on every shard and adds the results up."""
+    """What runs a task on every shard and adds the results up."""
 
     def run(
         self,
@@ -41,14 +57,45 @@ class Executor(Protocol):
         add: Callable[[list[Result]], Result],
         listen: Listen | None = None,
     ) -> Result:
-        """The sum of the results; `add` takes them in the shards' order."""
+        """Run a task on shards.
+
+        Parameters
+        ----------
+        task : callable
+            Picklable; called with a shard's number and a number of threads.
+        shards : sequence of int
+            Numbers of the shards, at least one.
+        add : callable
+            Adds up a list of results. It gets them in the order of the shards.
+        listen : callable, optional
+            Called with the number of shards done, and of all shards.
+
+        Returns
+        -------
+        result
+            The sum of the results.
+        """
 
     def describe(self) -> str:
-        """In words."""
+        """What does the work, for messages: "4 threads"."""
 
 
 class ThreadExecutor:
-    """Threads of this process: each takes a shard at a time; a lone shard gets them all."""
+    """Threads of this process; each works on one shard at a time.
+
+    Parameters
+    ----------
+    threads : int, optional
+        Number of threads. Default: one for each core. Fewer shards than threads get several each.
+
+    Examples
+    --------
+    >>> from dynaesti.sharded import ThreadExecutor
+    >>> def task(shard, threads):
+    ...     return 10 * shard
+    >>> ThreadExecutor(2).run(task, [0, 1, 2], sum)
+    30
+    """
 
     def __init__(self, threads: int | None = None) -> None:
         self.threads = threads or os.cpu_count() or 1
@@ -90,13 +137,42 @@ class ThreadExecutor:
 
 
 class DaskExecutor:
-    """The workers of a Dask cluster: `DaskExecutor(client)`, with any `distributed.Client`.
+    """The workers of a Dask cluster.
 
-    The shards' folder and the run's must be seen by every worker (a shared file system, or an
-    address such as s3://…). Each errand is fetched once by every worker, which takes some shards in
-    a row and adds them up before it hands anything on; the rest is added up on the workers too,
-    eight at a time. A lost worker's shards go to others, which find its settled sites in the run's
-    folder.
+    Every worker must see the folder of the shards and that of the fit: on a shared file system, or
+    at an address such as ``s3://…``. A worker fetches each task once, takes some shards in a row
+    and adds their results up before it sends anything; sums are added up on the workers too, eight
+    at a time. Shards of a lost worker go to others, which find its converged sites in the folder of
+    the fit.
+
+    Parameters
+    ----------
+    client : distributed.Client
+        A client that is connected to the cluster.
+
+    Raises
+    ------
+    MissingExtraError
+        If the package distributed is not installed.
+    InputError
+        If `client` is something else.
+
+    Examples
+    --------
+    Connect to a scheduler, and fit shards on its workers::
+
+        from distributed import Client
+
+        executor = dy.DaskExecutor(Client("tcp://scheduler:8786"))
+        fit = dy.DynAEsti("2PL", executor=executor).fit("shards/")
+
+    Anything else than a client is refused:
+
+    >>> import dynaesti as dy
+    >>> dy.DaskExecutor("tcp://scheduler:8786")  # doctest: +IGNORE_EXCEPTION_DETAIL
+    Traceback (most recent call last):
+        ...
+    dynaesti.errors.InputError: client: expected a distributed.Client, got str; ...
     """
 
     def __init__(self, client: Any) -> None:
@@ -121,16 +197,14 @@ class DaskExecutor:
         listen: Listen | None = None,
     ) -> Result:
         workers = self._workers()
-        sent = self.client.submit(
-            _itself, task, pure=False, retries=RETRIES
-        )  # fetched by each worker once, made anew if it is lost
-        size = max(
-            1, len(shards) // (TURNS * workers)
-        )  # shards that a worker adds up before it hands anything on
+        # fetched by each worker once, and made anew if it is lost
+        sent = self.client.submit(_identity, task, pure=False, retries=RETRIES)
+        # shards that a worker adds up before it sends anything
+        size = max(1, len(shards) // (BLOCKS_PER_WORKER * workers))
         blocks = [list(shards[k : k + size]) for k in range(0, len(shards), size)]
         level = [
             self.client.submit(
-                _on_worker,
+                _run_block,
                 sent,
                 block,
                 add,
@@ -144,17 +218,16 @@ class DaskExecutor:
             self._follow(level, listen, size, len(shards))
         while len(level) > 1:
             level = [
-                self.client.submit(_added, add, level[k : k + FAN], pure=False, retries=RETRIES)
-                for k in range(0, len(level), FAN)
+                self.client.submit(
+                    _sum_block, add, level[k : k + TREE_ARITY], pure=False, retries=RETRIES
+                )
+                for k in range(0, len(level), TREE_ARITY)
             ]
         found: Result = self._result(level[0])
         return found
 
     def _workers(self) -> int:
-        """How many workers there are.
-
-        None for a while is an error, not a reason to wait for ever.
-        """
+        """Number of workers; an error if there are none for `WAITING` seconds."""
         end = time.monotonic() + WAITING
         while time.monotonic() < end:
             try:
@@ -162,33 +235,33 @@ class DaskExecutor:
             except (KeyError, OSError) as error:  # what a client makes of a scheduler that is gone
                 raise StorageError(
                     f"Dask: the scheduler does not answer any more ({type(error).__name__}); the "
-                    f"same call goes on from the "
-                    "last checkpoint"
+                    f"same call continues from the last checkpoint"
                 ) from error
             if found:
                 return found
             time.sleep(0.5)
         raise StorageError(
             f"Dask: the scheduler has had no workers for {WAITING:g} seconds; start some (dask "
-            f"worker ADDRESS), and call "
-            "again"
+            f"worker ADDRESS), and call again"
         )
 
     def _follow(self, futures: list[Any], listen: Listen, size: int, shards: int) -> None:
+        """Report progress until all blocks of `size` shards are done."""
         import distributed
 
-        waiting: Any = distributed.wait
+        wait: Any = distributed.wait
         left = set(futures)
         while left:
             try:
-                left = set(waiting(left, timeout=LOOKING, return_when="FIRST_COMPLETED").not_done)
+                left = set(wait(left, timeout=POLLING, return_when="FIRST_COMPLETED").not_done)
             except distributed.TimeoutError:
                 self._workers()
                 continue
             listen(min((len(futures) - len(left)) * size, shards), shards)
 
     def _result(self, future: Any) -> Any:
-        from distributed import TimeoutError as StillAtWork
+        """The result of a future, with Dask's errors in the package's words."""
+        from distributed import TimeoutError as NotDone
         from distributed.client import FutureCancelledError
         from distributed.comm.core import CommClosedError
         from distributed.scheduler import KilledWorker
@@ -196,30 +269,28 @@ class DaskExecutor:
         try:
             while True:
                 try:
-                    return future.result(timeout=LOOKING)
-                except StillAtWork:
-                    if future.done():  # the work itself ran out of time: told below
+                    return future.result(timeout=POLLING)
+                except NotDone:
+                    if future.done():  # the task itself ran out of time: an OSError, below
                         raise
                     self._workers()
         except (FutureCancelledError, CommClosedError) as error:
             raise StorageError(
-                f"Dask: the scheduler is gone ({type(error).__name__}); the same call goes on "
-                f"from the last "
-                "checkpoint"
+                f"Dask: the scheduler is gone ({type(error).__name__}); the same call continues "
+                f"from the last checkpoint"
             ) from error
         except OSError as error:
             if isinstance(error, StorageError):
                 raise
             raise StorageError(
-                f"Dask: a worker cannot do its part ({type(error).__name__}: {error}); do all "
-                f"workers see the folders of "
-                "the shards and of the run?"
+                f"Dask: a task failed on a worker ({type(error).__name__}: {error}); do all "
+                f"workers see the folders of the shards and of the run?"
             ) from error
         except KilledWorker as error:
             raise InputError(
-                f"Dask: a shard's work was lost with {RETRIES + 1} workers one after the other "
-                f"({error}); do they have enough "
-                "memory? Prepare smaller shards, or give the workers more"
+                f"Dask: a shard's task was lost with {RETRIES + 1} workers one after the other "
+                f"({error}); do they have enough memory? Prepare smaller shards, or give the "
+                f"workers more"
             ) from error
 
     def describe(self) -> str:
@@ -228,7 +299,19 @@ class DaskExecutor:
 
 @contextmanager
 def cluster(where: str | None) -> Iterator[DaskExecutor | None]:
-    """An engine by the address of a scheduler, or `local:N`; none without."""
+    """An executor on a Dask cluster, which is closed at the end of the block.
+
+    Parameters
+    ----------
+    where : str or None
+        Address of a scheduler, or "local:N" for N worker processes on this machine. None: no
+        executor.
+
+    Raises
+    ------
+    StorageError
+        If no scheduler answers, or worker processes cannot be started.
+    """
     if where is None:
         yield None
         return
@@ -264,25 +347,15 @@ def _where() -> str:
     return option("dask", python="where")
 
 
-CONNECTING = 20  # seconds to wait for a scheduler,
-# for its first worker, or the next one after all were lost; and between looks at whether there
-# are any
-WAITING = 30.0
-LOOKING = 20.0
-# so often a worker comes round in a pass: few for little traffic, several so that nobody waits
-# for the slowest
-TURNS = 4
-RETRIES = 10  # workers that a shard may be lost with
-
-
-def _itself(task: Result) -> Result:
+def _identity(task: Result) -> Result:
+    """The task itself, as a result that workers fetch."""
     return task
 
 
-def _on_worker(
+def _run_block(
     task: ShardTask[Result], shards: Sequence[int], add: Callable[[list[Result]], Result]
 ) -> Result:
-    """An errand on a worker, shard by shard: the workers are many, so each keeps to one thread."""
+    """Run a task on some shards in a row, in one thread: there are many workers."""
     _reuse_memory()
     total = task(shards[0], 1)
     for shard in shards[1:]:
@@ -292,10 +365,10 @@ def _on_worker(
 
 @cache
 def _reuse_memory() -> None:
-    """Let this process keep memory that arrays leave behind, for the next ones.
+    """Let this process keep freed memory for the next arrays.
 
-    Dask's workers are told to give every freed page back at once; arrays of the next shard then
-    fault them all in again, which costs a third of the time. glibc alone has the setting.
+    Dask's workers are set to return every freed page at once; arrays of the next shard then fault
+    them all in again, which costs a third of the time. Only glibc has the setting.
     """
     with suppress(OSError, AttributeError):
         libc = ctypes.CDLL(None)
@@ -308,5 +381,6 @@ TRIM_THRESHOLD = -1
 MMAP_THRESHOLD = -3
 
 
-def _added(add: Callable[[list[Result]], Result], results: list[Result]) -> Result:
+def _sum_block(add: Callable[[list[Result]], Result], results: list[Result]) -> Result:
+    """The sum of some results."""
     return add(results) if len(results) > 1 else results[0]

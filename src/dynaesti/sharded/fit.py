@@ -1,6 +1,6 @@
 """ShardedFit: a fit whose people stay in their shards.
 
-Items and population are at hand; people are fetched shard by shard.
+Items and population are in memory; people are read shard by shard.
 """
 
 from __future__ import annotations
@@ -53,9 +53,7 @@ from dynaesti.results import (
     Fit,
     FitBase,
     common_header,
-    fit_new_people,
     is_positively_oriented,
-    read_new_responses,
     reflect_covariance,
     reflect_scale_covariance,
     responses_of_people,
@@ -68,26 +66,70 @@ from dynaesti.sharded.site_store import clean_sites
 from dynaesti.sharded.tasks import sum_results
 from dynaesti.sharded.updates import UpdatedShard, UpdateTask, without_repeats
 
-WITHIN = "run:"  # says that a shard's file lies in the run's own folder
+WITHIN = "run:"  # prefix of a shard's file that is in the folder of the run
 
 
 @dataclass(frozen=True, eq=False)
 class ShardedFit(FittedModel, FitBase):
-    """A fit of answers in shards.
+    """A fit of responses in shards, in a folder of its own.
 
-    What concerns single people opens their shard; `shard(k)` is an ordinary Fit of one.
+    It is made by `DynAEsti.fit` and opened by `load`. Questions about single people open their
+    shard; `shard(k)` is an ordinary `Fit` of the people of one shard.
+
+    Parameters
+    ----------
+    shards : Shards
+        The responses.
+    run : Folder
+        The folder of the fit.
+    versions : tuple of int
+        Version of each shard's converged sites in that folder.
+    is_reflected : bool
+        Whether the scale was reflected after the sites were found.
+    clock : {"calendar", "person"}
+        Whether time is the same for all, or counts from each person's first response.
+    log_evidence : float
+        Log probability of all responses, with the items at their estimates.
+    n_unconverged : int
+        People whose curve has not converged.
+    answered : int array (n_items,)
+        Number of responses to each item.
+    span : (float, float)
+        First and last time, on the fit's clock.
+    stale : bool, default False
+        Whether responses were added since the items were learned.
+
+    Notes
+    -----
+    Items, kernels, population and options are attributes too, as in `Fit`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import dynaesti as dy
+    >>> table = dy.simulate.responses(people=12, items=3, per_person=8, seed=1).table
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     shards = dy.prepare(table, f"{folder}/shards", shards=2)
+    ...     static = dy.DynAEsti("1PL", bandwidth=float("inf"), standard_errors=False)
+    ...     fit = static.fit(shards, out=f"{folder}/fit")
+    ...     ability = fit.ability([50.0], ["p01"])
+    ...     again = dy.load(f"{folder}/fit")
+    >>> fit.converged, len(fit.shards), ability["id"].tolist()
+    (True, 2, ['p01'])
+    >>> again.log_evidence == fit.log_evidence
+    True
     """
 
     shards: Shards
-    run: Folder  # the folder of the fit
-    versions: tuple[int, ...]  # of each shard's settled sites in it
-    is_reflected: bool  # whether the scale was turned round after those were found
+    run: Folder
+    versions: tuple[int, ...]
+    is_reflected: bool
     clock: str
     log_evidence: float
     n_unconverged: int
-    answered: Ints  # answers of each item
-    span: tuple[float, float]  # first and last instant
-    stale: bool = False  # whether answers came in since the items were learned
+    answered: Ints
+    span: tuple[float, float]
+    stale: bool = False
 
     @property
     def time_range(self) -> tuple[float, float]:
@@ -107,29 +149,38 @@ class ShardedFit(FittedModel, FitBase):
 
     @property
     def shard_model(self) -> ShardModel:
-        """What tasks on shards carry."""
+        """What tasks on shards need of the fit."""
         return ShardModel.of(
             self, self.shards, self.run, self.versions, self.is_reflected, self.clock
         )
 
-    @property
-    def busy(self) -> list[int]:
-        """Numbers of the shards that have people."""
-        return [k for k, part in enumerate(self.shards.parts) if part.people]
-
     # --- people ---------------------------------------------------------------------------------
 
     def shard(self, k: int, threads: int | None = None) -> Fit:
-        """The people of one shard, as a fit of their own."""
+        """The people of one shard, as a fit of their own.
+
+        Parameters
+        ----------
+        k : int
+            Number of the shard, from 0.
+        threads : int, optional
+            Threads to use. Default: one for each core.
+
+        Raises
+        ------
+        InputError
+            If there is no such shard, or it has no people.
+        """
         fit = self.shard_model.open(k, threads)
         return replace(fit, covariance=self.covariance, trace=self.trace)
 
     @cached_property
     def _opened(self) -> dict[int, Fit]:
+        """Shards that are open, by number."""
         return {}
 
     def _open(self, k: int) -> Fit:
-        """A shard, the last few of which are kept."""
+        """The fit of shard k; the last two are kept."""
         if k not in self._opened:
             while len(self._opened) >= 2:
                 self._opened.pop(next(iter(self._opened)))
@@ -137,19 +188,19 @@ class ShardedFit(FittedModel, FitBase):
         return self._opened[k]
 
     def _by_shard(self, ids: Any) -> dict[int, list[Any]]:
-        """Ids by the shard they belong to."""
+        """Ids by the number of their shard."""
         wanted = as_list(ids)
         out: dict[int, list[Any]] = {}
         for label, k in zip(wanted, self.shards.shard_of(wanted).tolist(), strict=True):
             out.setdefault(k, []).append(label)
         return out
 
-    def holder(self, id: Any) -> Fit:
-        """The fit of the shard that holds a person."""
-        return self._holding(int(self.shards.shard_of([id])[0]), [id])
+    def shard_of_person(self, id: Any) -> Fit:
+        """The fit of the shard that has this person."""
+        return self._checked_shard(int(self.shards.shard_of([id])[0]), [id])
 
-    def _holding(self, k: int, ids: list[Any]) -> Fit:
-        """A shard, opened; people whom it does not have are nowhere."""
+    def _checked_shard(self, k: int, ids: list[Any]) -> Fit:
+        """The fit of shard k; an error if it lacks one of the people, who is then in no shard."""
         unknown = [
             label
             for label in ids
@@ -167,59 +218,87 @@ class ShardedFit(FittedModel, FitBase):
     def ability(
         self, at: Any = None, ids: Any = None, *, level: float = 0.7, quantiles: Any = None
     ) -> Any:
-        """A frame as `Fit.ability` gives.
+        """Abilities at times, as in `Fit.ability`.
 
-        Without `ids` that of everyone, gathered in memory: `write_abilities` does not gather.
+        Parameters
+        ----------
+        at : times, optional
+            Default: the times of each person's own responses.
+        ids : label or list of labels, optional
+            Default: everyone, collected in memory; `write_abilities` writes files instead.
+        level : float, default 0.7
+            Probability of the band.
+        quantiles : sequence of float, optional
+            Further quantiles.
+
+        Returns
+        -------
+        frame
+            A row for each person and time, in the order of `ids`.
+
+        Raises
+        ------
+        InputError
+            If a person was never seen.
         """
         asked = None if ids is None else as_list(ids)
         if asked == []:
-            return self._any().ability(at, [], level=level, quantiles=quantiles)
+            return self._any_shard().ability(at, [], level=level, quantiles=quantiles)
         groups = (
-            {k: None for k, part in enumerate(self.shards.parts) if part.people}
+            dict.fromkeys(self.shards.nonempty)
             if asked is None
             else self._by_shard(list(dict.fromkeys(asked)))
         )
-        fits = ((self._holding(k, some or []), some) for k, some in groups.items())
+        fits = ((self._checked_shard(k, some or []), some) for k, some in groups.items())
         frames = [fit.ability(at, some, level=level, quantiles=quantiles) for fit, some in fits]
-        return _stacked(frames) if asked is None else _stacked(frames, _as_asked(frames, asked))
+        return (
+            _concatenated(frames)
+            if asked is None
+            else _concatenated(frames, _rows_of_ids(frames, asked))
+        )
 
     def curve(self, id: Any, *, until: Any = None) -> Curve:
-        """One person's curve, as `Fit.curve`."""
-        return self.holder(id).curve(id, until=until)
+        """One person's curve, as `Fit.curve` gives it."""
+        return self.shard_of_person(id).curve(id, until=until)
 
     def change(self, id: Any, t0: Any, t1: Any) -> Change:
-        """How a person's ability changed, as `Fit.change`."""
-        return self.holder(id).change(id, t0, t1)
+        """How a person's ability changed from t0 to t1, as `Fit.change` gives it."""
+        return self.shard_of_person(id).change(id, t0, t1)
 
     def predict(self, data: Any) -> Any:
-        """Chances of each response at its time, as `Fit.predict`.
+        """Predict each response at its time, as `Fit.predict` does.
 
-        The shards of the people asked for are opened one by one.
+        Parameters
+        ----------
+        data : frame, path, mapping of columns or iterable of dicts
+            People, items and times. People may be new.
+
+        Returns
+        -------
+        frame
+            A row for each row of the data.
         """
         more = self.read_new_data(data, unanswered=True)
         back = []
         parts = []
         for k, people in self._people_by_shard(more).items():
             some = more.select_people(people)
-            back.append(np.sort(some.row))  # the order in which `predict` answers
+            back.append(np.sort(some.row))  # the order of the rows that `predict_read` returns
             parts.append(
-                (self._open(k) if self.shards.parts[k].people else self._any()).predict_read(some)
+                (self._open(k) if self.shards.parts[k].people else self._any_shard()).predict_read(
+                    some
+                )
             )
         order = np.argsort(np.concatenate(back), kind="stable")
-        return _stacked(parts, order, more.frame)
+        return _concatenated(parts, order, more.frame)
 
     def score(self, data: Any, *, at: Any = None, level: float = 0.7) -> Any:
-        """Abilities of new people, or of new answers, with the items frozen, as `Fit.score`."""
-        return self._any().score(data, at=at, level=level)
+        """Abilities from new responses with the items as they are, as `Fit.score` gives them."""
+        return self._any_shard().score(data, at=at, level=level)
 
-    def _any(self) -> Fit:
-        """Some shard with people in it."""
-        return self._open(next(k for k, part in enumerate(self.shards.parts) if part.people))
-
-    def of_others(self, more: Responses) -> Fit:
-        """A fit of people who are in no shard, with these items and priors."""
-        other = self._any()
-        return fit_new_people(other, read_new_responses(other, more))
+    def _any_shard(self) -> Fit:
+        """The fit of the first shard that has people."""
+        return self._open(self.shards.nonempty[0])
 
     @property
     def response_template(self) -> Responses:
@@ -245,7 +324,7 @@ class ShardedFit(FittedModel, FitBase):
         )
 
     def _people_by_shard(self, more: Responses) -> dict[int, Ints]:
-        """People of other data by the shard that holds them, or would."""
+        """People of other data by the number of their shard, whether they are in it or not."""
         shard = self.shards.shard_of(more.people.tolist())
         return {int(k): np.flatnonzero(shard == k) for k in np.unique(shard)}
 
@@ -259,16 +338,39 @@ class ShardedFit(FittedModel, FitBase):
         executor: Executor | None = None,
         listen: Listen | None = None,
     ) -> ShardedFit:
-        """The fit with more answers of known people, or of new ones.
+        """Add responses of known or new people; the items stay as they are.
 
-        Their curves move, the items stay.
+        Only shards with such people are opened, and only the curves of these people are computed
+        again. The new shards are written into the folder of the fit, which then holds the new fit;
+        the original shards are not changed. `refit_items` learns the items again. Updates of one
+        fit wait for each other.
 
-        Only shards with such people are opened, and only those people's curves are grafted anew.
-        The grown shards lie in the run's folder, which from now on holds the new fit; the shards
-        that were fitted first stay as they are. `dynaesti.refit_items` then moves the items as
-        well. `distinct` leaves out answers that are in already, exactly; `new_items` lets in items
-        that were never seen, as in `Fit.update`, and `again` adds what an earlier update has added,
-        as there. One at a time: others wait.
+        Parameters
+        ----------
+        data : frame, path, mapping of columns or iterable of dicts
+            The new responses, as in `DynAEsti.fit`.
+        distinct : bool, default False
+            Whether to leave out responses that repeat one of the fit exactly.
+        new_items : bool, default False
+            Whether to let in items that were never seen, and learn them.
+        again : bool, default False
+            Whether to add the same data once more, where an earlier update has added them.
+        executor : ThreadExecutor or DaskExecutor, optional
+            What works on the shards. Default: threads of this process.
+        listen : callable, optional
+            Called with the number of shards done, and of all shards.
+
+        Returns
+        -------
+        ShardedFit
+            The new fit, in the same folder.
+
+        Raises
+        ------
+        StorageError
+            If the folder was changed since this fit was opened.
+        InputError
+            If items are new and `new_items` is False.
         """
         more = self.read_new_data(data)
         with exclusive_lock(self.run.path(LOCK), self.run.root, wait=LOCK_TIMEOUT):
@@ -278,14 +380,12 @@ class ShardedFit(FittedModel, FitBase):
                 warn_already_added(more)
                 self.finish_update(more, executor)
                 return self
-            held = replace(
-                self._with_new_items(more, distinct) if new_items else self,
-                batches=(*self.batches, batch),
-            )
-            return held._updated(more, distinct, executor, listen)
+            fit = self._with_new_items(more, distinct) if new_items else self
+            fit = replace(fit, batches=(*self.batches, batch))
+            return fit.add_responses(more, distinct, executor, listen)
 
     def check_current(self) -> None:
-        """Refuse to change a run that has changed since."""
+        """Raise StorageError if the folder was changed since this fit was opened."""
         with self.run.reading(FIT_NAME) as file:
             _, header, _ = read_archive(file, self.run.path(FIT_NAME))
         now = (tuple(header["versions"]), tuple(header.get("batches", ())))
@@ -296,8 +396,9 @@ class ShardedFit(FittedModel, FitBase):
             )
 
     def finish_update(self, more: Responses, executor: Executor | None = None) -> None:
-        """Write the tables of abilities of an update that was stopped when its answers were in, and
-        clear what it left behind.
+        """Do what follows an update's responses: remove stale files, rewrite files of abilities.
+
+        Also called for an update that was interrupted after its responses were saved.
         """
         clean_sites(self.run, self.versions)
         self.clean_parts()
@@ -305,9 +406,10 @@ class ShardedFit(FittedModel, FitBase):
             remove_partial_files(self.run.path(ABILITIES))
         self.rewrite_abilities(sorted(self._people_by_shard(more)), executor=executor)
 
-    def _updated(
+    def add_responses(
         self, more: Responses, distinct: bool, executor: Executor | None, listen: Listen | None
     ) -> ShardedFit:
+        """Add responses to their shards and save the new fit: `update` without lock and checks."""
         index_of(self.item_labels, more.items.tolist(), "item", new_items_hint())
         if more.weight is not None and not self.shards.weighted:
             raise InputError(
@@ -316,27 +418,29 @@ class ShardedFit(FittedModel, FitBase):
         groups = {
             k: more.select_people(people) for k, people in self._people_by_shard(more).items()
         }
-        task = UpdateTask(self.shard_model, groups, max(self.versions) + 1, distinct, self.busy[0])
+        task = UpdateTask(
+            self.shard_model, groups, max(self.versions) + 1, distinct, self.shards.nonempty[0]
+        )
         run = (executor or ThreadExecutor(self.options["threads"])).run
-        grown: list[UpdatedShard] = run(task, list(groups), sum_results, listen)
-        if not grown:  # all are in already
+        updated: list[UpdatedShard] = run(task, list(groups), sum_results, listen)
+        if not updated:  # all are repeats
             self.save()
             return self
-        parts = {found.shard: found.part for found in grown}
+        parts = {found.shard: found.part for found in updated}
         versions = tuple(
             task.version if k in parts else version for k, version in enumerate(self.versions)
         )
-        first = min(found.span[0] for found in grown)
-        last = max(found.span[1] for found in grown)
-        far = max([self.options["farthest"], *(found.max_abs_ability for found in grown)])
+        first = min(found.span[0] for found in updated)
+        last = max(found.span[1] for found in updated)
+        far = max([self.options["farthest"], *(found.max_abs_ability for found in updated)])
         made = replace(
             self,
             shards=self.shards.with_parts(parts),
             versions=versions,
             options={**self.options, "farthest": far},
             stale=True,
-            log_evidence=self.log_evidence + sum(found.gain for found in grown),
-            answered=self.answered + sum(found.answered for found in grown),
+            log_evidence=self.log_evidence + sum(found.gain for found in updated),
+            answered=self.answered + sum(found.answered for found in updated),
             span=(min(first, self.span[0]), max(last, self.span[1])),
         )
         made.save()  # the one moment at which all answers are in
@@ -344,9 +448,9 @@ class ShardedFit(FittedModel, FitBase):
         return made
 
     def _with_new_items(self, more: Responses, distinct: bool) -> ShardedFit:
-        """The fit with items that it has never seen, learned from those who met them.
+        """The fit with new items, learned from the people who responded to them.
 
-        Their responses are gathered from the shards.
+        These people's other responses are read from the shards.
         """
         labels, people = find_new_items(self.shards.items, more)
         if not people.size:
@@ -355,13 +459,13 @@ class ShardedFit(FittedModel, FitBase):
         models = extend_models(self.shards.models, labels.size)
         parts = []
         for k, some in self._people_by_shard(more.select_people(people)).items():
-            holder = self._open(k) if self.shards.parts[k].people else self._any()
+            known = self._open(k) if self.shards.parts[k].people else self._any_shard()
             theirs = more.select_people(people[some])
-            named = replace(holder.responses, items=labels, models=models)
-            grown = replace(holder, responses=named, known_sites=None)
+            named = replace(known.responses, items=labels, models=models)
+            renamed = replace(known, responses=named, known_sites=None)
             if distinct:
-                theirs = without_repeats(grown, theirs)
-            parts.append(items.sites(responses_of_people(grown, theirs)))
+                theirs = without_repeats(renamed, theirs)
+            parts.append(items.sites(responses_of_people(renamed, theirs)))
         found = items.fit(PeopleSites.concatenate(parts))
         missing = np.zeros(labels.size - self.answered.size, dtype=np.int64)
         return replace(
@@ -374,12 +478,12 @@ class ShardedFit(FittedModel, FitBase):
         )
 
     def clean_parts(self) -> None:
-        """Remove grown shards that later ones have taken the place of."""
-        place = self.run.child(PARTS)
+        """Remove files of shards in the folder of the fit that later ones have replaced."""
+        folder = self.run.child(PARTS)
         kept = {part.file.rpartition("/")[2] for part in self.shards.parts}
-        for name in place.names():
+        for name in folder.names():
             if name not in kept:
-                place.remove(name)
+                folder.remove(name)
 
     def write_abilities(
         self,
@@ -389,33 +493,49 @@ class ShardedFit(FittedModel, FitBase):
         executor: Executor | None = None,
         listen: Listen | None = None,
     ) -> str:
-        """Everyone's abilities as a Parquet file for each shard in the run's folder.
+        """Write everyone's abilities, one Parquet file for each shard.
 
-        Returns that folder.
+        Parameters
+        ----------
+        at : times, optional
+            Default: at most twelve instants of each person's own responses, with the first and the
+            last.
+        level : float, default 0.7
+            Probability of the band.
+        executor : ThreadExecutor or DaskExecutor, optional
+            What works on the shards. Default: threads of this process.
+        listen : callable, optional
+            Called with the number of shards done, and of all shards.
 
-        `at`: times (default: at most twelve instants of each person's own answers, the first and
-        the last among them).
+        Returns
+        -------
+        str
+            The folder of the files, within that of the fit.
         """
         check_level(level)
-        offsets = None if at is None else self._any().to_clock(at).tolist()
+        offsets = None if at is None else self._any_shard().to_clock(at).tolist()
         task = WriteAbilitiesTask(self.shard_model, offsets, level)
         run = (executor or ThreadExecutor(self.options["threads"])).run
-        run(task, self.busy, sum_results, listen)
+        run(task, self.shards.nonempty, sum_results, listen)
         return self.run.path(ABILITIES)
 
     def rewrite_abilities(
         self, shards: Sequence[int] | None = None, executor: Executor | None = None
     ) -> None:
-        """Write files of abilities that were written before anew, as they were asked for then; of some shards, or of all."""
+        """Write existing files of abilities again, for the same times and band.
+
+        `shards` are numbers of shards; None: all. Nothing is written where there are no files.
+        """
         asked = asked_before(self.run.child(ABILITIES))
         if asked is None:
             return
         task = WriteAbilitiesTask(self.shard_model, *asked)
-        chosen = self.busy if shards is None else [k for k in shards if k in self.busy]
+        nonempty = self.shards.nonempty
+        chosen = nonempty if shards is None else [k for k in shards if k in nonempty]
         run = (executor or ThreadExecutor(self.options["threads"])).run
         run(task, chosen, sum_results)
 
-    # --- words and files ------------------------------------------------------------------------
+    # --- summary and files ------------------------------------------------------------------------
 
     def summary(self) -> str:
         """The fit in a few sentences."""
@@ -435,24 +555,24 @@ class ShardedFit(FittedModel, FitBase):
 
     @property
     def cautions(self) -> list[str]:
-        """What the answers cannot tell of the items, in words; of the people, ask a shard."""
+        """What the responses leave undetermined of the items, in words; for people, see a shard."""
         return self.item_cautions()
 
     def __repr__(self) -> str:
         return f"<ShardedFit: {self.summary()}>"
 
     def save(self) -> str:
-        """Write what is not in shards into the run's folder; whole or not at all."""
+        """Write all but the shards into the folder of the fit, atomically; the path of the file."""
         arrays: Arrays = {"answered": self.answered}
-        told = self.shards.header()
-        grown = self.run.child(PARTS)
-        for part in told["parts"]:  # grown shards lie within the run, and move with it
+        shards = self.shards.header()
+        added = self.run.child(PARTS)
+        for part in shards["parts"]:  # new shards are in the folder of the run, and move with it
             name = part["file"].rpartition("/")[2]
-            if part["file"] == absolute_address(grown.path(name)):
+            if part["file"] == absolute_address(added.path(name)):
                 part["file"] = f"{WITHIN}{name}"
         header = {
             **common_header(self, self.shards.items, arrays),
-            "shards": told,
+            "shards": shards,
             "folder": self.run.relative(self.shards.folder),
             "versions": list(self.versions),
             "span": list(self.span),
@@ -467,16 +587,14 @@ class ShardedFit(FittedModel, FitBase):
         return self.run.path(FIT_NAME)
 
 
-def _as_asked(frames: list[Any], ids: list[Any]) -> Ints:
-    """The order in which rows of frames, one below the other, belong to the ids as they were asked
-    for, some of them repeatedly.
-    """
+def _rows_of_ids(frames: list[Any], ids: list[Any]) -> Ints:
+    """Rows of concatenated frames in the order of the ids, which may repeat."""
     found = np.concatenate([np.asarray(frame["id"], dtype=object) for frame in frames])
     return np.concatenate([np.flatnonzero(found == label) for label in ids])
 
 
-def _stacked(frames: list[Any], order: Ints | None = None, kind: str | None = None) -> Any:
-    """Frames one below the other, rows in another order if one is given."""
+def _concatenated(frames: list[Any], order: Ints | None = None, kind: str | None = None) -> Any:
+    """Frames concatenated; with `order`, their rows in that order."""
     import narwhals as nw
 
     whole = nw.concat([nw.from_native(frame, eager_only=True) for frame in frames], how="vertical")
@@ -490,9 +608,9 @@ def _stacked(frames: list[Any], order: Ints | None = None, kind: str | None = No
 
 
 def orient_shards(fit: ShardedFit, orient: Mapping[str, Any] | None) -> ShardedFit:
-    """A fit of shards the right way up; sites stay as they lie on disk."""
+    """The fit with its scale the right way up; sites on disk stay as they are."""
     if is_positively_oriented(
-        fit, orient, fit.holder(orient["id"]) if orient and "id" in orient else None
+        fit, orient, fit.shard_of_person(orient["id"]) if orient and "id" in orient else None
     ):
         return fit
     return replace(

@@ -32,13 +32,24 @@ from dynaesti.sharded.tasks import (
     sum_results,
 )
 
-# memory of the process itself, and for each answer of a shard at work
-BASE = 350e6
-ANSWER_BYTES = 420
+PROCESS_BYTES = 350e6  # memory of the process itself
+RESPONSE_BYTES = 420  # memory for each response of a shard in an E-step
 
 
 class PeopleInShards:
-    """People in shards, behind the interface that EM sees."""
+    """People in shards, behind the interface that EM sees.
+
+    Parameters
+    ----------
+    context : ShardContext
+        Shards, coding and items, and the folder of the run.
+    executor : Executor
+        What runs the tasks.
+    listen : callable, optional
+        Called with the number of shards done in an E-step, and of all shards.
+    begin : tuple of int, optional
+        Versions of an earlier fit's sites, from which each shard starts.
+    """
 
     def __init__(
         self,
@@ -51,15 +62,14 @@ class PeopleInShards:
         self.executor = executor
         self.listen = listen
         self.versions = begin or (0,) * len(context.shards)  # of each shard's sites
-        self.held = self.checkpointed = (
-            self.versions
-        )  # those of an earlier fit, and those that the last checkpoint speaks of
-        self.busy = [k for k, part in enumerate(context.shards.parts) if part.people]
+        self.earlier = self.versions  # those of an earlier fit
+        self.checkpointed = self.versions  # those that the last checkpoint refers to
+        self.nonempty = context.shards.nonempty
 
     @cached_property
     def person_summary(self) -> PersonSummary:
         return PersonSummary.concatenate(
-            self.executor.run(SummarisePeopleTask(self.context), self.busy, sum_results)
+            self.executor.run(SummarisePeopleTask(self.context), self.nonempty, sum_results)
         )
 
     @property
@@ -73,21 +83,21 @@ class PeopleInShards:
         )
 
     def responses(self, people: Ints) -> Responses:
-        """The responses of some people, in memory."""
+        """The responses of some people (numbers over all shards), in memory."""
         chosen = self._chosen(people)
         return Responses.concatenate(
             self.executor.run(CollectResponsesTask(self.context, chosen), list(chosen), sum_results)
         )
 
     def _chosen(self, people: Ints) -> dict[int, Ints]:
-        """People by shard, as numbers within it."""
+        """People by shard, as numbers within the shard."""
         bounds = starts_of(
-            np.array([self.context.shards.parts[k].people for k in self.busy], dtype=np.int64)
+            np.array([self.context.shards.parts[k].people for k in self.nonempty], dtype=np.int64)
         )
         cuts = np.searchsorted(people, bounds)
         return {
             k: people[cuts[n] : cuts[n + 1]] - bounds[n]
-            for n, k in enumerate(self.busy)
+            for n, k in enumerate(self.nonempty)
             if cuts[n + 1] > cuts[n]
         }
 
@@ -101,11 +111,11 @@ class PeopleInShards:
         with_counts: bool = True,
     ) -> EStepResult:
         model = ModelSnapshot(bank, grid, tuple(kernels), population, uuid.uuid4().hex)
-        self.delete_stale_sites(self.held, self.checkpointed, self.versions)
+        self.delete_stale_sites(self.earlier, self.checkpointed, self.versions)
         now = max(self.versions) + 1
         result = self.executor.run(
             EStepTask(self.context, model, tolerance, with_counts, self.versions, now),
-            self.busy,
+            self.nonempty,
             sum_e_steps,
             self.listen,
         )
@@ -113,40 +123,35 @@ class PeopleInShards:
         return result
 
     def drop_cached(self, kernels: list[Kernel]) -> None:
-        """Nothing to do: the next look reads what it needs, and writes what it used."""
+        """Do nothing: each E-step reads the sites that it needs, and writes those it found."""
 
     def information(
         self, bank: ItemBank, grid: Array, kernels: list[Kernel], population: Array, joint: bool
     ) -> ItemInformation:
         model = ModelSnapshot(bank, grid, tuple(kernels), population, uuid.uuid4().hex)
         found: ItemInformation = self.executor.run(
-            InformationTask(self.context, model, self.versions, joint), self.busy, sum_results
+            InformationTask(self.context, model, self.versions, joint), self.nonempty, sum_results
         )
         return found
 
     def checkpoint_arrays(self) -> CheckpointArrays:
-        self.checkpointed = (
-            self.versions
-        )  # by the time of the next look the mark that asks for this is written
+        self.checkpointed = self.versions  # written before the next E-step begins
         return {"versions": np.array(self.versions, dtype=np.float64)}
 
     def restore(self, arrays: CheckpointArrays, kernels: list[Kernel]) -> None:  # noqa: ARG002
-        self.versions = self.checkpointed = tuple(int(version) for version in arrays["versions"])
+        self.versions = tuple(int(version) for version in arrays["versions"])
+        self.checkpointed = self.versions
 
     def memory_estimate(self, bank: ItemBank) -> str:
-        """What memory a look takes, in words.
-
-        Set by the largest shard and the items, not by the data.
-        """
+        """Memory that an E-step takes, in words: set by the largest shard and by the items."""
         cells = bank.row_count * ability_grid(bank).size
-        largest = max(self.context.shards.parts[k].rows for k in self.busy)
+        largest = max(self.context.shards.parts[k].rows for k in self.nonempty)
         workers = getattr(self.executor, "threads", 1)
+        tables = cells * 8  # bytes; three of them, and one for each worker
+        needed = PROCESS_BYTES + (3 + workers) * tables + workers * largest * RESPONSE_BYTES
         return (
-            f"memory about "
-            f"{(BASE + cells * 8 * (3 + workers) + workers * largest * ANSWER_BYTES) / 1e9:.1f} "
-            f"GB (largest shard "
-            f"{largest:,} answers, {workers} at a time; items' tables {cells * 8 * 3 / 1e6:,.0f} "
-            f"MB)"
+            f"memory about {needed / 1e9:.1f} GB (largest shard {largest:,} answers, {workers} at "
+            f"a time; items' tables {3 * tables / 1e6:,.0f} MB)"
         )
 
     def delete_stale_sites(self, *kept: tuple[int, ...]) -> None:

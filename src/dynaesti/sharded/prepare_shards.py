@@ -1,6 +1,6 @@
 """From files of any size to shards.
 
-Read in pieces through the one data door, sorted past memory by duckdb, split by person.
+Tables are read in pieces like any other responses, sorted on disk by duckdb, and split by person.
 """
 
 from __future__ import annotations
@@ -45,11 +45,13 @@ from dynaesti.sharded.shards import (
     default_shards,
     is_shards,
     shard_numbers,
-    write_part,
+    write_shard,
 )
 
 PIECE = 1_000_000  # rows that are read at a time
+BATCH = 100_000  # sorted rows that are taken at a time
 MEMORY = "1GB"  # for sorting
+MEMORY_SIZE = re.compile(r"\s*\d+(\.\d+)?\s*([KMGT]i?B|B|%)\s*", re.IGNORECASE)
 Tell = Callable[[str], None]
 
 
@@ -75,23 +77,68 @@ def prepare(
     memory: str = MEMORY,
     tell: Tell | None = None,
 ) -> Shards:
-    """Sort answers by person and time and split them by person into Parquet shards, in bounded
-    memory.
+    """Sort responses by person and time, and split them by person into Parquet files.
 
-    `data`: files (CSV, TSV, JSON lines, Parquet, also .gz), patterns, or a frame. `out`: a folder
-    on this machine, which appears when all is done. `shards`: how many (default: about a million
-    answers in each). `distinct` counts exact repeats once. The other options are those of
-    `Responses.read`. `tell` hears of progress.
+    Memory is bounded, whatever the size of the data. The folder appears when all is done.
+
+    Parameters
+    ----------
+    data : path, list of paths or frame
+        Files (CSV, TSV, JSON lines, Parquet, also gzipped), patterns of file names, or anything
+        that `Responses.read` takes.
+    out : path
+        Folder on this machine. It must be empty, or not exist.
+    shards : int, optional
+        Number of shards. Default: about a million responses in each.
+    id, item, resp, time, weight, model : str, optional
+        Names of columns, as in `Responses.read`.
+    unit, timezone, time_format : str, optional
+        How times are written, as in `Responses.read`.
+    unreadable : {"refuse", "drop"}, default "refuse"
+        What happens if rows cannot be read: an error that names them, or a note that they are left
+        out.
+    code : mapping of word to number, optional
+        Numbers that responses in words stand for.
+    distinct : bool, default False
+        Whether exact repeats of a response are counted once.
+    timeless : bool, default False
+        Whether the table may lack times; they are then 0.
+    force : bool, default False
+        Whether shards that the folder holds already are replaced.
+    memory : str, default "1GB"
+        Memory for sorting, such as "500MB".
+    tell : callable, optional
+        Called with a line of text as the work proceeds.
+
+    Returns
+    -------
+    Shards
+        What the folder holds.
+
+    Raises
+    ------
+    InputError
+        If an option cannot be used, or the folder is not empty.
+    ResponseError
+        If the table cannot be used as it is.
+    MissingExtraError
+        If duckdb or pyarrow is not installed.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import dynaesti as dy
+    >>> table = dy.simulate.responses(people=12, items=3, per_person=8).table
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     shards = dy.prepare(table, f"{folder}/shards", shards=2)
+    ...     again = dy.Shards.open(f"{folder}/shards")
+    >>> len(again), again.people, again.rows
+    (2, 12, 96)
     """
-    if unreadable not in ("refuse", "drop"):
-        raise InputError(f"unreadable: {unreadable!r} is neither 'refuse' nor 'drop'")
-    if not isinstance(out, str | PathLike) or not fspath(out):
-        raise InputError(f"out: expected the name of a folder, got {out!r}")
-    if not MEMORY_SIZE.fullmatch(str(memory)):
-        raise InputError(f"memory: expected a size such as '1GB' or '500MB', got {memory!r}")
+    _check_options(out, unreadable, memory)
     target = Path(os.path.abspath(out))  # "." has a name too
     with exclusive_lock(target.with_name(f".{target.name}.lock"), f"out: {target}", temporary=True):
-        _refuse_full(target, force)
+        _check_target(target, force)
         pieces, about = _pieces_of(data)
         count = default_shards(about) if shards is None else whole_number(shards, "shards", 1)
         reader = PieceReader(
@@ -103,17 +150,24 @@ def prepare(
             code,
             count,
         )
-        with _workshop(target) as work:
-            made = _sorted_shards(
+        with _replacing(target) as work:
+            made = _sort_into_shards(
                 reader, pieces, work, count, distinct, memory, tell or (lambda _: None)
             )
     return replace(made, folder=fspath(out))
 
 
-MEMORY_SIZE = re.compile(r"\s*\d+(\.\d+)?\s*([KMGT]i?B|B|%)\s*", re.IGNORECASE)
+def _check_options(out: Any, unreadable: Any, memory: Any) -> None:
+    """Refuse options that cannot be used."""
+    if unreadable not in ("refuse", "drop"):
+        raise InputError(f"unreadable: {unreadable!r} is neither 'refuse' nor 'drop'")
+    if not isinstance(out, str | PathLike) or not fspath(out):
+        raise InputError(f"out: expected the name of a folder, got {out!r}")
+    if not MEMORY_SIZE.fullmatch(str(memory)):
+        raise InputError(f"memory: expected a size such as '1GB' or '500MB', got {memory!r}")
 
 
-def _refuse_full(target: Path, force: bool) -> None:
+def _check_target(target: Path, force: bool) -> None:
     """Refuse a folder with anything else in it than shards that may be written over."""
     if not target.exists() or (target.is_dir() and not any(target.iterdir())):
         return
@@ -127,18 +181,18 @@ def _refuse_full(target: Path, force: bool) -> None:
 
 
 @contextmanager
-def _workshop(target: Path) -> Iterator[Path]:
-    """A folder to work in beside the target, whose place it takes when all is done.
+def _replacing(target: Path) -> Iterator[Path]:
+    """A folder to work in, beside the target; it replaces the target at the end of the block.
 
-    What killed ones left behind goes first.
+    Folders that killed processes left behind are removed first.
     """
-    begin = f".{target.name}."
-    ours = re.compile(re.escape(begin) + r"[^.]+\.part(\.old\.part)?")
-    for left in target.parent.iterdir():
-        if ours.fullmatch(left.name):
-            shutil.rmtree(left, ignore_errors=True)
+    prefix = f".{target.name}."
+    leftover = re.compile(re.escape(prefix) + r"[^.]+\.part(\.old\.part)?")
+    for path in target.parent.iterdir():
+        if leftover.fullmatch(path.name):
+            shutil.rmtree(path, ignore_errors=True)
     try:
-        work = Path(tempfile.mkdtemp(".part", begin, target.parent))
+        work = Path(tempfile.mkdtemp(".part", prefix, target.parent))
         work.chmod(0o777 & ~umask())
     except OSError as error:
         raise InputError(f"out: {target} cannot be made ({error.strerror})") from error
@@ -159,7 +213,7 @@ def _workshop(target: Path) -> Iterator[Path]:
 
 
 def _pieces_of(data: Any) -> tuple[Iterator[Table], int]:
-    """Tables one after the other, and about how many rows they hold together."""
+    """Tables to read one after the other, and about how many rows they have together."""
     several = (
         isinstance(data, list | tuple)
         and data
@@ -174,24 +228,24 @@ def _pieces_of(data: Any) -> tuple[Iterator[Table], int]:
 
 @dataclass
 class PieceReader:
-    """Pieces of a table through one door.
+    """Incremental reader of the pieces of a table.
 
-    Roles, the kind of times and of labels are settled by the first one.
+    The first piece decides which columns have which role, and of what kind times and labels are.
     """
 
-    given: Mapping[str, str | None]
-    clock: TimeOptions
+    given: Mapping[str, str | None]  # role: column that the user named
+    time_options: TimeOptions
     unit: str | None
     timeless: bool
-    drop: bool
+    drop: bool  # whether unreadable rows are left out
     code: Mapping[str, float] | None
     shards: int
-    roles: dict[str, str | None] = field(default_factory=dict)
+    roles: dict[str, str | None] = field(default_factory=dict)  # role: column
     axis: TimeAxis | None = None
-    told_unit: str = ""
-    whole: dict[str, bool] = field(default_factory=dict)  # role: are its labels whole numbers
-    items: dict[Any, int] = field(default_factory=dict)
-    models: dict[int, Any] = field(default_factory=dict)
+    axis_unit: str = ""
+    whole: dict[str, bool] = field(default_factory=dict)  # role: whether labels are whole numbers
+    items: dict[Any, int] = field(default_factory=dict)  # label: number, as they came
+    models: dict[int, Any] = field(default_factory=dict)  # item's number: its model
     notes: dict[str, str] = field(default_factory=dict)
     dropped: int = 0
 
@@ -202,11 +256,12 @@ class PieceReader:
             self.roles = find_column_roles(
                 piece, self.given, notes, self.timeless, unanswered=False
             )
-        rows = parse_columns(piece, self.roles, self.clock, notes, False, self.drop, self.code)
+        rows = parse_columns(
+            piece, self.roles, self.time_options, notes, False, self.drop, self.code
+        )
         for note in (*piece.notes, *notes):
-            self.notes.setdefault(
-                re.sub(r"such as \S+", "", note), note
-            )  # once, whatever example each piece has for it
+            # once, whatever example each piece has for it
+            self.notes.setdefault(re.sub(r"such as \S+", "", note), note)
         self.dropped += rows.dropped
         ids = self._labels(rows.ids, "id", piece)
         distinct, code = encode(ids, "id")
@@ -221,17 +276,17 @@ class PieceReader:
         return out if rows.weight is None else {**out, "weight": rows.weight}
 
     def _labels(self, values: Labels, role: str, piece: Table) -> Labels:
-        """Whole numbers of Parquet and frames stay such.
+        """Labels as int64 or text.
 
-        Everything else is text, and so are those beyond 2⁶³.
+        Whole numbers of Parquet files and frames stay numbers; everything else is text, and so are
+        numbers beyond 2⁶³.
         """
         text = piece.sources and piece.sources[0].line is not None
         whole = values.dtype.kind in "iu" and values.dtype != np.uint64 and not text
         if self.whole.setdefault(role, whole) and not whole:
             raise ResponseError(
                 f"{role} (column {self.roles[role]!r}): whole numbers before, other labels from "
-                f"{piece.where(0)} on; make "
-                "the files alike"
+                f"{piece.where(0)} on; make the files alike"
             )
         return (
             values.astype(np.int64)
@@ -240,6 +295,7 @@ class PieceReader:
         )
 
     def _item(self, rows: ParsedColumns, piece: Table) -> Ints:
+        """Number of each row's item, in the order in which items came; their models are noted."""
         names, code = encode(self._labels(rows.names, "item", piece), "item")
         number = np.array(
             [self.items.setdefault(name, len(self.items)) for name in names.tolist()],
@@ -259,20 +315,34 @@ class PieceReader:
     def _times(self, rows: ParsedColumns, piece: Table) -> npt.NDArray[Any]:
         """Absolute times: nanoseconds, or numbers."""
         if self.axis is None:
-            self.axis, self.told_unit = rows.axis, rows.unit(self.unit)
+            self.axis = rows.axis
+            self.axis_unit = rows.unit(self.unit)
         if rows.time_format is not None:
-            self.clock = replace(self.clock, time_format=rows.time_format)
+            self.time_options = replace(self.time_options, time_format=rows.time_format)
         if (rows.axis.stamps, rows.axis.zoned) != (self.axis.stamps, self.axis.zoned):
             raise ResponseError(
                 f"time (column {self.roles['time']!r}): from {piece.where(0)} on the times are of "
-                f"another kind (numbers or "
-                "stamps, with a zone or without) than before; make them alike"
+                f"another kind (numbers or stamps, with a zone or without) than before; make them "
+                f"alike"
             )
         times = rows.axis.restore(rows.offsets)
         return times.astype("datetime64[ns]").astype(np.int64) if rows.axis.stamps else times
 
+    def sorted_items(self) -> tuple[Labels, Ints]:
+        """Labels of all items in their order, and the number in it of each item as they came."""
+        came = list(self.items)
+        return encode(np.array(came) if self.whole["item"] else as_labels(came), "item")
 
-def _sorted_shards(
+    def final_axis(self, first: float, last: float) -> TimeAxis:
+        """The axis that begins at the earliest response."""
+        assert self.axis is not None
+        if not self.axis.stamps:
+            check_span(last - first, "time")
+        origin_ns = int(first) if self.axis.stamps else 0
+        return replace(self.axis, origin=float(first), origin_ns=origin_ns)
+
+
+def _sort_into_shards(
     reader: PieceReader,
     pieces: Iterator[Table],
     work: Path,
@@ -281,76 +351,33 @@ def _sorted_shards(
     memory: str,
     tell: Tell,
 ) -> Shards:
-    try:
-        import duckdb
-        import pyarrow as pa
-    except ImportError:
-        raise MissingExtraError(
-            "preparing shards needs duckdb and pyarrow: pip install 'dynaesti[scale]'"
-        ) from None
-    base = duckdb.connect(
-        str(work / "sorting.db"),
-        config={"memory_limit": memory, "temp_directory": str(work / "spill")},
-    )
-    base.execute("SET enable_progress_bar = false")  # it would write to standard output
-    total = 0
-    try:
-        for piece in pieces:
-            if not len(piece.frame):
-                continue
-            rows = pa.table(reader.read(piece))
-            base.register("piece", rows)
-            base.execute(
-                "INSERT INTO answers SELECT * FROM piece"
-                if total
-                else "CREATE TABLE answers AS SELECT * FROM piece"
-            )
-            total += rows.num_rows
-            tell(f"read {total:,} answers")
-        if not total:
-            raise ResponseError("the table has no rows")
-        ends = base.execute("SELECT min(time), max(time) FROM answers").fetchall()[0]
-        axis = _axis(reader, *ends)
-        items, order = encode(
-            as_labels(list(reader.items))
-            if not reader.whole["item"]
-            else np.array(list(reader.items)),
-            "item",
-        )
+    """Read all pieces, sort them on disk, and write `count` shards into the folder `work`."""
+    parts: list[Shard] = []
+    with _sorting_database(work, memory) as database:
+        total = _insert_pieces(database, reader, pieces, tell)
+        first, last = database.execute("SELECT min(time), max(time) FROM answers").fetchall()[0]
+        axis = reader.final_axis(first, last)
+        items, order = reader.sorted_items()
         tell("sorting")
-        ordered: Any = base.sql(
-            "SELECT * FROM answers ORDER BY ALL"
-        )  # shard, id, time, item, response, weight
-        stream = ordered.to_arrow_reader(100_000)
-        parts = tuple(_written(stream, work, count, order, axis, distinct, tell))
-    except duckdb.Error as error:
-        raise ResponseError(
-            f"sorting failed ({str(error).splitlines()[0]}); is the disk full?"
-        ) from error
-    finally:
-        base.close()
-        for leftover in work.glob("sorting.db*"):
-            leftover.unlink()
-        shutil.rmtree(work / "spill", ignore_errors=True)
+        # by shard, id, time, item, response, weight
+        ordered = database.sql("SELECT * FROM answers ORDER BY ALL")
+        for k, table in _tables_by_shard(ordered.to_arrow_reader(BATCH), count):
+            parts.append(_write_sorted(table, k, Folder(str(work)), order, axis, distinct))
+            tell(f"wrote shard {k + 1} of {count}")
     repeats = total - sum(part.rows for part in parts)
-    notes = (
-        *reader.notes.values(),
-        *(
-            [f"{repeats:,} answers that repeat another exactly were counted once"]
-            if repeats
-            else []
-        ),
-    )
+    notes = list(reader.notes.values())
+    if repeats:
+        notes.append(f"{repeats:,} answers that repeat another exactly were counted once")
     models = as_labels([reader.models[k] for k in np.argsort(order)]) if reader.models else None
     made = Shards(
         str(work),
-        parts,
+        tuple(parts),
         as_labels(items.tolist()),
         models,
         axis,
-        reader.told_unit,
+        reader.axis_unit,
         reader.roles,
-        notes,
+        tuple(notes),
         reader.dropped,
         "weight" in reader.roles,
         uuid.uuid4().hex,
@@ -359,71 +386,103 @@ def _sorted_shards(
     return made
 
 
-def _axis(reader: PieceReader, first: float, last: float) -> TimeAxis:
-    """The axis that begins at the earliest answer."""
-    assert reader.axis is not None
-    axis = replace(
-        reader.axis, origin=float(first), origin_ns=int(first) if reader.axis.stamps else 0
+@contextmanager
+def _sorting_database(work: Path, memory: str) -> Iterator[Any]:
+    """A duckdb database that sorts within so much memory; its files are removed at the end."""
+    try:
+        import duckdb
+        import pyarrow  # noqa: F401
+    except ImportError:
+        raise MissingExtraError(
+            "preparing shards needs duckdb and pyarrow: pip install 'dynaesti[scale]'"
+        ) from None
+    spill = work / "spill"
+    database = duckdb.connect(
+        str(work / "sorting.db"),
+        config={"memory_limit": memory, "temp_directory": str(spill)},
     )
-    if not axis.stamps:
-        check_span(last - first, "time")
-    return axis
+    database.execute("SET enable_progress_bar = false")  # it would write to standard output
+    try:
+        yield database
+    except duckdb.Error as error:
+        raise ResponseError(
+            f"sorting failed ({str(error).splitlines()[0]}); is the disk full?"
+        ) from error
+    finally:
+        database.close()
+        for leftover in work.glob("sorting.db*"):
+            leftover.unlink()
+        shutil.rmtree(spill, ignore_errors=True)
 
 
-def _written(
-    stream: Any, work: Path, count: int, order: Ints, axis: TimeAxis, distinct: bool, tell: Tell
-) -> Iterator[Shard]:
-    """The sorted answers as files, a shard at a time.
+def _insert_pieces(database: Any, reader: PieceReader, pieces: Iterator[Table], tell: Tell) -> int:
+    """Read all pieces into the table `answers`; the number of its rows."""
+    import pyarrow as pa
 
-    Shards that nobody fell into are empty files.
+    total = 0
+    for piece in pieces:
+        if not len(piece.frame):
+            continue
+        rows = pa.table(reader.read(piece))
+        database.register("piece", rows)
+        database.execute(
+            "INSERT INTO answers SELECT * FROM piece"
+            if total
+            else "CREATE TABLE answers AS SELECT * FROM piece"
+        )
+        total += rows.num_rows
+        tell(f"read {total:,} answers")
+    if not total:
+        raise ResponseError("the table has no rows")
+    return total
+
+
+def _tables_by_shard(stream: Any, count: int) -> Iterator[tuple[int, Any]]:
+    """The number and the rows of each shard in turn, from batches that are sorted by shard.
+
+    Shards without people have tables without rows.
     """
     import pyarrow as pa
 
-    waiting: list[Any] = []
-    schema = stream.schema
-    now = 0
-
-    def flushed() -> Shard:
-        table = pa.Table.from_batches(waiting, schema)
-        item = order[table["item"].to_numpy()]
-        resp = table["resp"].to_numpy()
-        times = table["time"].to_numpy()
-        offsets: Array = (times - axis.origin_ns) / DAY_NS if axis.stamps else times - axis.origin
-        weight = table["weight"].to_numpy() if "weight" in schema.names else None
-        ids = table["id"].combine_chunks()
-        if distinct and len(ids):
-            keep = _first_of_each(
-                [
-                    ids.dictionary_encode().indices.to_numpy(),
-                    item,
-                    times,
-                    resp,
-                    *([] if weight is None else [weight]),
-                ]
-            )
-            ids = ids.take(pa.array(keep))
-            item = item[keep]
-            resp = resp[keep]
-            offsets = offsets[keep]
-            weight = None if weight is None else weight[keep]
-        tell(f"wrote shard {now + 1} of {count}")
-        return write_part(
-            Folder(str(work)), f"shard-{now:05d}.parquet", ids, item, resp, offsets, weight
-        )
-
+    batches: list[Any] = []  # of the present shard
+    present = 0
     for batch in stream:
-        numbers = batch.column("shard").to_numpy()
-        for k in np.unique(numbers):
-            while now < k:
-                yield flushed()
-                waiting = []
-                now = now + 1
-            a, b = np.searchsorted(numbers, [k, k + 1])
-            waiting.append(batch.slice(int(a), int(b - a)))
-    while now < count:
-        yield flushed()
-        waiting = []
-        now = now + 1
+        shard = batch.column("shard").to_numpy()
+        for k in np.unique(shard):
+            while present < k:
+                yield present, pa.Table.from_batches(batches, stream.schema)
+                batches = []
+                present += 1
+            a, b = np.searchsorted(shard, [k, k + 1])
+            batches.append(batch.slice(int(a), int(b - a)))
+    while present < count:
+        yield present, pa.Table.from_batches(batches, stream.schema)
+        batches = []
+        present += 1
+
+
+def _write_sorted(
+    table: Any, k: int, folder: Folder, order: Ints, axis: TimeAxis, distinct: bool
+) -> Shard:
+    """Write the sorted rows of one shard; with `distinct`, exact repeats once."""
+    import pyarrow as pa
+
+    item = order[table["item"].to_numpy()]
+    resp = table["resp"].to_numpy()
+    times = table["time"].to_numpy()
+    offsets: Array = (times - axis.origin_ns) / DAY_NS if axis.stamps else times - axis.origin
+    weight = table["weight"].to_numpy() if "weight" in table.column_names else None
+    ids = table["id"].combine_chunks()
+    if distinct and len(ids):
+        person = ids.dictionary_encode().indices.to_numpy()
+        columns = [person, item, times, resp]
+        keep = _first_of_each(columns if weight is None else [*columns, weight])
+        ids = ids.take(pa.array(keep))
+        item = item[keep]
+        resp = resp[keep]
+        offsets = offsets[keep]
+        weight = None if weight is None else weight[keep]
+    return write_shard(folder, f"shard-{k:05d}.parquet", ids, item, resp, offsets, weight)
 
 
 def _first_of_each(columns: list[npt.NDArray[Any]]) -> Ints:

@@ -1,4 +1,4 @@
-"""The file of a sharded fit, opened again: checked before anything is trusted."""
+"""Open the folder of a sharded fit; everything in it is checked before it is used."""
 
 from __future__ import annotations
 
@@ -33,9 +33,18 @@ def open_sharded(
     models: Mapping[str, ItemModel] | None,
     connect: bool = False,
 ) -> ShardedFit:
-    """The fit in a run's folder.
+    """Build the fit of a run's folder from its archive.
 
-    Hosts that only the file names are not called, unless `connect` says so.
+    Parameters
+    ----------
+    run : Folder
+        The folder.
+    header, arrays
+        Contents of the archive.
+    models : mapping of str to ItemModel or None
+        Models of the user's own, which no file can hold, by name.
+    connect : bool, default False
+        Whether to open shards on other hosts, which only the file names.
     """
     common, items = read_common(header, arrays, models)
     _check_hosts(run, header, connect)
@@ -63,11 +72,12 @@ def open_sharded(
 
 def _check_hosts(run: Folder, header: Header, connect: bool) -> None:
     """Refuse shards on hosts that only the file names."""
+    remedy = option("connect", True, python="load(path, connect=True)")
     for name in (header["folder"], *(part["file"] for part in header["shards"]["parts"])):
         if not connect and not run.may_reach(name):
             raise StorageError(
                 f"{run.root}: its shards are said to be at {name}, elsewhere than the run itself; "
-                f"if you trust that, open it with {option('connect', True, python='load(path, connect=True)')}"
+                f"if you trust that, open it with {remedy}"
             )
 
 
@@ -90,12 +100,12 @@ def _check_header(header: Header, arrays: Arrays, items: Labels, shards: Shards)
 
 def _check_shards(run: Folder, shards: Shards) -> None:
     """Refuse shards that are gone, or were prepared anew."""
-    for folder, name in (shards.place_of(k) for k in range(len(shards))):
+    for folder, name in (shards.folder_and_name(k) for k in range(len(shards))):
         if not folder.exists(name):
             raise StorageError(
                 f"{run.root}: a shard of it is not at {folder.path(name)} any more; move it back"
             )
-    if is_shards(shards.folder) and Shards.open(shards.folder).print != shards.print:
+    if is_shards(shards.folder) and Shards.open(shards.folder).identity != shards.identity:
         raise StorageError(
             f"{run.root}: the shards at {shards.folder} were prepared anew since this fit was "
             "made; fit them again"
@@ -105,7 +115,7 @@ def _check_shards(run: Folder, shards: Shards) -> None:
 def load_sharded(
     run: Folder, models: Mapping[str, ItemModel] | None = None, connect: bool = False
 ) -> ShardedFit:
-    """Open a run's folder, here or elsewhere."""
+    """Open the fit in a run's folder, on this machine or at an address."""
     with run.reading(FIT_NAME) as file:
         kind, header, arrays = read_archive(file, run.path(FIT_NAME))
     if kind != "sharded fit":

@@ -1,4 +1,4 @@
-"""What work on the shards of a fit rests on: small enough to travel to every worker."""
+"""The part of a sharded fit that tasks need: small enough to be sent to every worker."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from dynaesti.sharded.site_store import read_sites
 
 @dataclass(frozen=True)
 class ShardModel:
-    """A fitted model, its shards, and where their sites are kept.
+    """A fitted model, its shards, and the folder with their sites.
 
-    Trace and covariances stay at home: no task needs them.
+    The trace and the covariance are left out: no task needs them.
     """
 
     model: FittedModel
@@ -39,7 +39,7 @@ class ShardModel:
         is_reflected: bool,
         clock: str,
     ) -> ShardModel:
-        """The small model that tasks carry."""
+        """The model without what tasks do not need."""
         fields = {name: getattr(model, name) for name in FittedModel.__dataclass_fields__}
         small = FittedModel(**{**fields, "trace": model.trace[-1:], "covariance": None})
         return ShardModel(small, shards, run, versions, is_reflected, clock)
@@ -67,10 +67,10 @@ class ShardModel:
         return replace(empty, ep=posterior.ep, weights=posterior.weights)
 
     def oriented(self, sites: NaturalGaussian) -> NaturalGaussian:
-        """Sites on the reported side of the scale from those on disk, and back."""
+        """Sites on the reported scale from those on disk, and back."""
         return NaturalGaussian(sites.precision, -sites.shift) if self.is_reflected else sites
 
 
 def absolute_address(path: str) -> str:
-    """A path that holds from every folder."""
+    """The path from the root, or the address, so that it is valid in every working folder."""
     return path if is_address(path) else os.path.abspath(path)

@@ -1,10 +1,9 @@
-"""Answers on disk in shards.
+"""Responses on disk in shards.
 
-Whole people in each, sorted by person and time, every shard small enough for memory.
-
-A folder of Parquet files and `shards.json`, which lists them and holds what all share: the items'
-names, the clock, what was decided while reading. A person's shard follows from the written form of
-their id, so further answers find it without an index.
+Each shard holds all responses of some people, sorted by person and time, and fits into memory. The
+folder has a Parquet file for each shard and `shards.json`, the manifest: it lists them and holds
+what they have in common (items, time axis, notes of the reader). A person's shard is a hash of
+their id as text, so further responses find it without an index.
 """
 
 from __future__ import annotations
@@ -30,10 +29,10 @@ from dynaesti.data import (
 )
 from dynaesti.errors import MissingExtraError, StorageError
 
-# rows of a shard, of a small one, and how many small ones
-SHARD = 1_000_000
-SMALL = 100_000
-FEW = 8
+SHARD_ROWS = 1_000_000
+# less data are split too, into up to 8 shards of this size at least, so that no core is idle
+SMALL_SHARD_ROWS = 100_000
+MAX_SMALL_SHARDS = 8
 MANIFEST = "shards.json"
 FORMAT = "dynaesti shards"
 VERSION = 1
@@ -46,7 +45,7 @@ class Shard:
     file: str  # within the folder, or a path or address of its own
     rows: int
     people: int
-    crc: int | None = None  # of the whole file; none in folders of before
+    crc: int | None = None  # checksum of the file; None in folders of older versions
 
     def __post_init__(self) -> None:
         whole = all(
@@ -54,12 +53,51 @@ class Shard:
             for n in (self.rows, self.people)
         )
         if not isinstance(self.file, str) or not whole or not isinstance(self.crc, int | None):
-            raise ValueError(f"a shard is told as {asdict(self)}")
+            raise ValueError(f"a shard is described as {asdict(self)}")
 
 
 @dataclass(frozen=True, eq=False)
 class Shards:
-    """A folder of shards. `Shards.open("shards/")`; `dynaesti.prepare` makes them."""
+    """Responses in a folder of shards, which `prepare` makes and `Shards.open` opens.
+
+    Parameters
+    ----------
+    folder : str
+        The folder, or its address.
+    parts : tuple of Shard
+        File, rows, people and checksum of each shard.
+    items : array (n_items,)
+        Labels of the items.
+    models : array (n_items,) or None
+        Name of each item's model, where the table has a column of them.
+    axis : TimeAxis
+        Origin and unit of the times.
+    unit : str
+        What one unit of time is, for labels.
+    columns : mapping of str to str
+        Column of the table for each role ("id", "item", "resp", "time", …).
+    notes : tuple of str
+        What was decided while the table was read.
+    dropped : int
+        Rows that were left out.
+    weighted : bool
+        Whether responses have weights.
+    identity : str
+        Differs between any two preparations, so that a fit recognises its shards.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import dynaesti as dy
+    >>> table = dy.simulate.responses(people=12, items=3, per_person=8).table
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     shards = dy.prepare(table, folder, shards=2)
+    ...     first = shards.responses(0)
+    >>> len(shards), shards.people, shards.rows, shards.items.tolist()
+    (2, 12, 96, ['i0', 'i1', 'i2'])
+    >>> len(first) == shards.parts[0].rows
+    True
+    """
 
     folder: str
     parts: tuple[Shard, ...]
@@ -71,18 +109,30 @@ class Shards:
     notes: tuple[str, ...]
     dropped: int
     weighted: bool
-    print: str  # by which these shards are known again
+    identity: str
 
     @classmethod
     def open(cls, folder: str) -> Shards:
-        """The shards in a folder, or at an address."""
-        place = Folder(str(folder))
-        if not place.exists(MANIFEST):
+        """Open the shards in a folder.
+
+        Parameters
+        ----------
+        folder : str
+            The folder, or its address, such as ``s3://bucket/shards``.
+
+        Raises
+        ------
+        StorageError
+            If the folder holds no shards, its manifest is damaged or newer than this version, or
+            it names files on another host.
+        """
+        files = Folder(str(folder))
+        if not files.exists(MANIFEST):
             raise StorageError(
                 f"{folder}: no {MANIFEST} in this folder, so it holds no shards; `prepare` makes "
                 f"them"
             )
-        with place.reading(MANIFEST) as file:
+        with files.reading(MANIFEST) as file:
             try:
                 made = cls.from_header(str(folder), json.loads(file.read()))
             except StorageError:
@@ -92,7 +142,7 @@ class Shards:
                     f"{folder}: {MANIFEST} is damaged ({error}); prepare the shards again"
                 ) from error
         for part in made.parts:
-            if not place.may_reach(part.file):
+            if not files.may_reach(part.file):
                 raise StorageError(
                     f"{folder}: {MANIFEST} names a shard at {part.file}, elsewhere than the "
                     f"folder; it was not opened"
@@ -100,40 +150,40 @@ class Shards:
         return made
 
     @classmethod
-    def from_header(cls, folder: str, told: Mapping[str, Any]) -> Shards:
-        """From what `header` gave."""
-        if told["format"] != FORMAT or told["version"] > VERSION:
+    def from_header(cls, folder: str, header: Mapping[str, Any]) -> Shards:
+        """Shards from the header that `header` makes."""
+        if header["format"] != FORMAT or header["version"] > VERSION:
             raise StorageError(
                 f"{folder}: shards of another format or a newer version; upgrade dynaesti"
             )
-        items = as_labels(told["items"])
-        models = None if told["models"] is None else as_labels(told["models"])
-        odd = len(set(items.tolist())) < items.size or (
+        items = as_labels(header["items"])
+        models = None if header["models"] is None else as_labels(header["models"])
+        inconsistent = len(set(items.tolist())) < items.size or (
             models is not None and models.size != items.size
         )
-        if odd or not told["parts"] or not items.size:
-            raise ValueError("shards or items are missing, or told twice")
+        if inconsistent or not header["parts"] or not items.size:
+            raise ValueError("shards or items are missing, or named twice")
         return cls(
             folder,
-            tuple(Shard(**part) for part in told["parts"]),
+            tuple(Shard(**part) for part in header["parts"]),
             items,
             models,
-            read_axis(told["axis"]),
-            str(told["unit"]),
-            dict(told["columns"]),
-            tuple(map(str, told["notes"])),
-            int(told["dropped"]),
-            bool(told["weighted"]),
-            str(told["print"]),
+            read_axis(header["axis"]),
+            str(header["unit"]),
+            dict(header["columns"]),
+            tuple(map(str, header["notes"])),
+            int(header["dropped"]),
+            bool(header["weighted"]),
+            str(header["print"]),
         )
 
     def save(self) -> None:
-        """Write the list of the shards."""
+        """Write the manifest."""
         with Folder(self.folder).writing(MANIFEST) as file:
             file.write(json.dumps(self.header(), indent=1).encode())
 
     def header(self) -> dict[str, Any]:
-        """Everything but the answers, for a file."""
+        """Everything but the responses, as JSON."""
         return {
             "format": FORMAT,
             "version": VERSION,
@@ -146,28 +196,33 @@ class Shards:
             "notes": list(self.notes),
             "dropped": self.dropped,
             "weighted": self.weighted,
-            "print": self.print,
+            "print": self.identity,
         }
 
     def fingerprint(self, options: Mapping[str, str]) -> str:
-        """A short print of the shards and options, by which a checkpoint is known again."""
+        """Short hash of the shards and of options, by which a checkpoint recognises its fit."""
         return f"{zlib.crc32(json.dumps([self.header(), sorted(options.items())]).encode()):08x}"
 
     @property
     def rows(self) -> int:
-        """Answers in all shards."""
+        """Number of responses in all shards."""
         return sum(part.rows for part in self.parts)
 
     @property
     def people(self) -> int:
-        """People in all shards."""
+        """Number of people in all shards."""
         return sum(part.people for part in self.parts)
+
+    @property
+    def nonempty(self) -> list[int]:
+        """Numbers of the shards that have people."""
+        return [k for k, part in enumerate(self.parts) if part.people]
 
     def __len__(self) -> int:
         return len(self.parts)
 
-    def place_of(self, k: int) -> tuple[Folder, str]:
-        """Where a shard's file lies: the folder, and its name there."""
+    def folder_and_name(self, k: int) -> tuple[Folder, str]:
+        """Folder of shard k's file, and its name there."""
         file = self.parts[k].file
         if is_address(file) or file.startswith("/"):
             folder, _, name = file.rpartition("/")
@@ -175,7 +230,25 @@ class Shards:
         return Folder(self.folder), file
 
     def responses(self, k: int, clock: str = "calendar") -> Responses:
-        """The answers of one shard; items are numbered as in all of them."""
+        """Read the responses of one shard.
+
+        Parameters
+        ----------
+        k : int
+            Number of the shard, from 0.
+        clock : {"calendar", "person"}, default "calendar"
+            Whether time is the same for all, or counts from each person's first response.
+
+        Returns
+        -------
+        Responses
+            With the items of all shards.
+
+        Raises
+        ------
+        StorageError
+            If the file is missing, or is not as it was written.
+        """
         table = self._table(k)
         ids = table["id"].combine_chunks().dictionary_encode()
         people = ids.dictionary.to_numpy(zero_copy_only=False)
@@ -208,77 +281,73 @@ class Shards:
         return found.on_clock(clock)
 
     def _table(self, k: int) -> Any:
-        """A shard's file, after it was held against what the list says of it.
-
-        A single turned bit would change somebody's answers.
-        """
-        place, name = self.place_of(k)
+        """Read shard k's file, after its checksum: a flipped bit would change a response."""
+        folder, name = self.folder_and_name(k)
         part = self.parts[k]
         try:
             import pyarrow as pa
             import pyarrow.parquet as pq
         except ImportError:
             raise MissingExtraError("shards need pyarrow: pip install 'dynaesti[scale]'") from None
-        with place.reading(name) as file:
-            held = file.read()
-        if part.crc is not None and zlib.crc32(held) != part.crc:
+        with folder.reading(name) as file:
+            content = file.read()
+        if part.crc is not None and zlib.crc32(content) != part.crc:
             raise self._damaged(k, "its checksum is another")
         try:
-            table = pq.read_table(pa.BufferReader(held), page_checksum_verification=True)
-            kinds = {
-                "item": pa.types.is_integer,
-                "resp": pa.types.is_float64,
-                "time": pa.types.is_float64,
-            }
-            kinds |= {"weight": pa.types.is_float64} if self.weighted else {}
-            odd = [
-                column
-                for column, right in kinds.items()
-                if not right(table.schema.field(column).type)
-            ]
-            people = len(table["id"].unique())
-            if (
-                odd
-                or any(table[column].null_count for column in ("id", *kinds))
-                or (table.num_rows, people) != (part.rows, part.people)
-            ):
-                raise ValueError(
-                    f"{table.num_rows:,} rows of {people:,} people in columns "
-                    f"{', '.join(table.column_names)}, where the list "
-                    f"says {part.rows:,} of {part.people:,}"
-                )
+            table = pq.read_table(pa.BufferReader(content), page_checksum_verification=True)
+            self._check_table(table, part)
         except (OSError, ValueError, KeyError, pa.ArrowException) as error:
             raise self._damaged(k, error) from error
         return table
 
+    def _check_table(self, table: Any, part: Shard) -> None:
+        """Refuse a table that is not what the manifest says."""
+        import pyarrow as pa
+
+        kinds = {
+            "item": pa.types.is_integer,
+            "resp": pa.types.is_float64,
+            "time": pa.types.is_float64,
+        }
+        if self.weighted:
+            kinds["weight"] = pa.types.is_float64
+        wrong = [name for name, test in kinds.items() if not test(table.schema.field(name).type)]
+        missing = any(table[name].null_count for name in ("id", *kinds))
+        people = len(table["id"].unique())
+        if wrong or missing or (table.num_rows, people) != (part.rows, part.people):
+            raise ValueError(
+                f"{table.num_rows:,} rows of {people:,} people in columns "
+                f"{', '.join(table.column_names)}, where the list says {part.rows:,} of "
+                f"{part.people:,}"
+            )
+
     def _damaged(self, k: int, why: Any) -> StorageError:
-        place, name = self.place_of(k)
+        """The error for a file that is not as it was written."""
+        folder, name = self.folder_and_name(k)
         return StorageError(
-            f"{place.path(name)}: damaged ({why}); restore it, or prepare the shards again"
+            f"{folder.path(name)}: damaged ({why}); restore it, or prepare the shards again"
         )
 
     def values(self) -> Array:
-        """All distinct responses."""
+        """All distinct response values, sorted."""
         found: set[float] = set()
         for k in range(len(self.parts)):
             found |= set(self._table(k)["resp"].unique().to_pylist())
         return np.array(sorted(found))
 
     def shard_of(self, ids: Sequence[Any]) -> Ints:
-        """The shard that each id belongs to."""
+        """Number of the shard that each id belongs to, whether it is there or not."""
         return shard_numbers(ids, len(self.parts))
 
     def with_parts(self, parts: Mapping[int, Shard]) -> Shards:
-        """With some shards replaced."""
+        """These shards with some of them replaced."""
         return replace(self, parts=tuple(parts.get(k, part) for k, part in enumerate(self.parts)))
 
 
 def default_shards(rows: float) -> int:
-    """How many shards for so many rows.
-
-    About a million in each, and a few even of less, so that no core is idle.
-    """
-    return max(1, round(rows / SHARD), min(FEW, int(rows // SMALL)))
+    """Number of shards for so many rows: about a million in each."""
+    small = min(MAX_SMALL_SHARDS, int(rows // SMALL_SHARD_ROWS))
+    return max(1, round(rows / SHARD_ROWS), small)
 
 
 def is_shards(data: Any) -> bool:
@@ -293,14 +362,14 @@ def is_shards(data: Any) -> bool:
 
 
 def shard_numbers(ids: Sequence[Any], shards: int) -> Ints:
-    """A shard for each id, by its written form: the same in every process and version."""
+    """Number of the shard of each id: a hash of its text, the same in every process and version."""
     return np.array(
         [zlib.crc32(label_text(label).encode()) % shards for label in ids], dtype=np.int64
     )
 
 
-def write_part(
-    place: Folder,
+def write_shard(
+    folder: Folder,
     name: str,
     ids: Any,
     item: Ints,
@@ -308,7 +377,24 @@ def write_part(
     offsets: Array,
     weight: Array | None,
 ) -> Shard:
-    """Write the sorted answers of one shard."""
+    """Write the sorted responses of one shard.
+
+    Parameters
+    ----------
+    folder : Folder
+        Where to write.
+    name : str
+        Name of the file.
+    ids : array (n,)
+        Person of each response.
+    item, resp, offsets, weight : array (n,)
+        Number of the item, response, time on the shards' axis, and weight (None: 1) of each.
+
+    Returns
+    -------
+    Shard
+        The entry for the manifest.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -329,7 +415,7 @@ def write_part(
         row_group_size=max(table.num_rows, 1),
         write_page_checksum=True,
     )
-    held = buffer.getvalue()
-    with place.writing(name) as file:
-        file.write(held)
-    return Shard(name, table.num_rows, len(table["id"].unique()), zlib.crc32(held))
+    content = buffer.getvalue()
+    with folder.writing(name) as file:
+        file.write(content)
+    return Shard(name, table.num_rows, len(table["id"].unique()), zlib.crc32(content))

@@ -1,4 +1,4 @@
-"""Settled sites of each shard on disk, version by version."""
+"""Converged sites of each shard on disk, one file for each version."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ SITES = "sites"
 
 
 def kernel_key(kernel: Kernel) -> str:
-    """A short name for a prior, the same in every process."""
+    """A short name for a kernel, the same in every process."""
     return hashlib.sha1(json.dumps(kernel_header(kernel), sort_keys=True).encode()).hexdigest()[:16]
 
 
 def sites_name(k: int, version: int) -> str:
-    """The file of a shard's sites after a look."""
+    """Name of the file with the sites of shard k after an E-step, which has a version."""
     return f"{SITES}/{k:05d}.{version}.npz"
 
 
 def write_sites(run: Folder, k: int, version: int, sites: StartingSites) -> None:
-    """Keep a shard's sites.
+    """Write the sites of shard k.
 
-    Single precision is enough to begin from: grafting stops by its own tolerance.
+    Single precision is enough to start from: EP converges to its own tolerance.
     """
     buffer = BytesIO()
-    held: dict[str, Any] = {
+    arrays: dict[str, Any] = {
         kernel_key(kernel): np.stack(pair).astype(np.float32) for kernel, pair in sites.items()
     }
-    np.savez(buffer, **held)
+    np.savez(buffer, **arrays)
     with run.writing(sites_name(k, version)) as file:
         file.write(buffer.getbuffer())
 
@@ -45,9 +45,9 @@ def write_sites(run: Folder, k: int, version: int, sites: StartingSites) -> None
 def read_sites(
     run: Folder, k: int, version: int, kernels: Sequence[Kernel], people: PeopleSites
 ) -> StartingSites:
-    """A shard's sites after a look.
+    """The sites of shard k after an E-step, by kernel.
 
-    None where there is no such file, or a damaged one: the answer is the same without a beginning.
+    Empty where the file is missing or damaged: the result is the same from any start.
     """
     out: StartingSites = {}
     try:
@@ -55,12 +55,12 @@ def read_sites(
             return out
         with (
             run.reading(sites_name(k, version)) as file,
-            np.load(BytesIO(file.read()), allow_pickle=False) as held,
+            np.load(BytesIO(file.read()), allow_pickle=False) as arrays,
         ):
             for kernel in kernels:
                 pair = (
-                    held[kernel_key(kernel)].astype(np.float64)
-                    if kernel_key(kernel) in held
+                    arrays[kernel_key(kernel)].astype(np.float64)
+                    if kernel_key(kernel) in arrays
                     else np.zeros(0)
                 )
                 if pair.shape == (2, people.for_kernel(kernel).n_sites) and np.isfinite(pair).all():
@@ -71,9 +71,9 @@ def read_sites(
 
 
 def clean_sites(run: Folder, *kept: tuple[int, ...]) -> None:
-    """Remove all sites but those of these versions, which count the shards."""
+    """Remove all files of sites but those of these versions, one version for each shard."""
     names = {sites_name(k, version) for versions in kept for k, version in enumerate(versions)}
-    place = run.child(SITES)
-    for name in place.names():
+    folder = run.child(SITES)
+    for name in folder.names():
         if f"{SITES}/{name}" not in names:
-            place.remove(name)
+            folder.remove(name)

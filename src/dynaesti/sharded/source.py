@@ -30,7 +30,7 @@ from dynaesti.sharded.tasks import CountResponsesTask, ShardContext, sum_results
 
 @dataclass
 class ResponsesInShards:
-    """Responses in shards; everything about people stays in the run's folder."""
+    """Responses in shards as a source of a fit; what concerns people stays in the run's folder."""
 
     shards: Shards
     run: Folder
@@ -62,9 +62,8 @@ class ResponsesInShards:
         return PriorMixture(self.earlier.kernels, np.log(np.maximum(weights, 1e-12)), weights)
 
     def response_counts(self, models: tuple[ItemModel, ...]) -> ResponseCounts:
-        busy = [k for k, part in enumerate(self.shards.parts) if part.people]
         task = CountResponsesTask(self.shards, models)
-        self._counts: ResponseCounts = self.executor.run(task, busy, sum_results)
+        self._counts: ResponseCounts = self.executor.run(task, self.shards.nonempty, sum_results)
         return self._counts
 
     def people(self, coding: ResponseCoding, bank: ItemBank) -> People:
@@ -85,8 +84,8 @@ class ResponsesInShards:
     def announce(self, report: ProgressLine, bank: ItemBank) -> None:
         shards = self.shards
         report.say(
-            f"{shards.rows:,} answers of {shards.people:,} people to {shards.items.size:,} items in "
-            f"{len(shards)} shards, on {self.executor.describe()}; "
+            f"{shards.rows:,} answers of {shards.people:,} people to {shards.items.size:,} items "
+            f"in {len(shards)} shards, on {self.executor.describe()}; "
             f"{self._people.memory_estimate(bank)}"
         )
 

@@ -1,4 +1,4 @@
-"""Tasks on one shard: small, picklable, run by threads or on a Dask worker."""
+"""Tasks on one shard: small and picklable, run by threads or by Dask workers."""
 
 from __future__ import annotations
 
@@ -34,19 +34,16 @@ from dynaesti.sharded.site_store import read_sites, write_sites
 
 @dataclass(frozen=True)
 class ShardContext:
-    """What work on any shard rests on.
-
-    Where the answers are, how they are coded, and where the sites are kept.
-    """
+    """What tasks on any shard need: the responses, their coding, and the folder of the sites."""
 
     shards: Shards
     coding: ResponseCoding
-    bank: ItemBank  # for its rows' places; the parameters are those at the start
+    bank: ItemBank  # for the layout of its rows; its parameters are those at the start
     clock: str
     run: Folder
 
     def sites(self, k: int) -> PeopleSites:
-        """The sites of a shard's people."""
+        """The sites of the people of shard k."""
         return build_people_sites(self.shards.responses(k, self.clock), self.coding, self.bank)
 
 
@@ -63,7 +60,7 @@ class CountResponsesTask:
 
 @dataclass(frozen=True)
 class SummarisePeopleTask:
-    """A line for each person of a shard."""
+    """Summarise the people of a shard."""
 
     context: ShardContext
 
@@ -73,7 +70,7 @@ class SummarisePeopleTask:
 
 @dataclass(frozen=True)
 class CollectPeopleTask:
-    """The answers of some of a shard's people."""
+    """Collect the sites of some of a shard's people."""
 
     context: ShardContext
     chosen: dict[int, Ints]
@@ -84,7 +81,7 @@ class CollectPeopleTask:
 
 @dataclass(frozen=True)
 class CollectResponsesTask:
-    """The responses of some of a shard's people."""
+    """Collect the responses of some of a shard's people."""
 
     context: ShardContext
     chosen: dict[int, Ints]
@@ -99,13 +96,16 @@ class CollectResponsesTask:
 
 @dataclass(frozen=True)
 class ModelSnapshot:
-    """Items and population of one E-step. Tables of the items are made once in every process, not sent."""
+    """Items and population of one E-step.
+
+    Each process computes the items' tables once; they are not sent.
+    """
 
     bank: ItemBank
     grid: Array  # (n_grid,) abilities
     kernels: tuple[Kernel, ...]
     population: Array  # (n_kernels,)
-    token: str  # by which a process knows it again
+    token: str  # by which a process recognises it
 
     @property
     def table(self) -> LogLikelihoodTable:
@@ -117,7 +117,7 @@ class ModelSnapshot:
 
     @property
     def gradients(self) -> Array:
-        """Their derivatives by the items' parameters."""
+        """Derivatives of the log-likelihoods by the items' parameters, on the grid."""
         found: Array = _tables.get(
             (self.token, "gradients"), lambda: likelihood_gradients(self.bank, self.grid)
         )
@@ -125,7 +125,7 @@ class ModelSnapshot:
 
 
 class _RecentTables:
-    """The tables made last, a few of them: so two fits in one process do not evict each other at every shard."""
+    """The last few tables, so that two fits in one process do not evict each other's."""
 
     def __init__(self, size: int) -> None:
         self._size = size
@@ -133,7 +133,7 @@ class _RecentTables:
         self._made: OrderedDict[tuple[str, str], Any] = OrderedDict()
 
     def get(self, key: tuple[str, str], make: Callable[[], Any]) -> Any:
-        """The table under this key, made where it is not among the recent ones."""
+        """The table under this key; made where it is not among the recent ones."""
         with self._lock:
             if key not in self._made:
                 while len(self._made) >= self._size:
@@ -143,19 +143,19 @@ class _RecentTables:
             return self._made[key]
 
 
-_tables = _RecentTables(size=3)  # of two fits at once, and the gradients at the end of one
+_tables = _RecentTables(size=3)  # those of two fits at once, and the gradients at the end of one
 
 
 @dataclass(frozen=True)
 class EStepTask:
-    """An E-step over the people of a shard."""
+    """Run the E-step over the people of a shard."""
 
     context: ShardContext
     model: ModelSnapshot
     tolerance: float
     with_counts: bool
     begin: tuple[int, ...]  # versions of the sites that each shard starts from
-    version: int  # of the sites it leaves
+    version: int  # of the sites that it writes
 
     def __call__(self, shard: int, threads: int | None) -> EStepResult:
         kernels = list(self.model.kernels)
@@ -182,7 +182,7 @@ class EStepTask:
 
 @dataclass(frozen=True)
 class InformationTask:
-    """What a shard's answers say about the items together."""
+    """Collect the information of a shard's responses about the items."""
 
     context: ShardContext
     model: ModelSnapshot
@@ -207,7 +207,7 @@ class InformationTask:
 
 
 def sum_results(parts: list[Any]) -> Any:
-    """The sum of what knows how to add itself."""
+    """The sum of results that support +, in their order."""
     total = parts[0]
     for part in parts[1:]:
         total = total + part

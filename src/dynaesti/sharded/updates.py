@@ -1,4 +1,4 @@
-"""More responses into the shards of a fit."""
+"""Add responses to the shards of a fit."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dynaesti.core import PARTS, Ints
 from dynaesti.data import Responses
 from dynaesti.results import Fit, add_people, fit_new_people, read_new_responses, repeated
 from dynaesti.sharded.shard_model import ShardModel, absolute_address
-from dynaesti.sharded.shards import Shard, write_part
+from dynaesti.sharded.shards import Shard, write_shard
 from dynaesti.sharded.site_store import write_sites
 
 
@@ -28,12 +28,12 @@ class UpdatedShard:
 
 @dataclass(frozen=True)
 class UpdateTask:
-    """More responses into a shard: written beside the old one, under a name of its own."""
+    """Add responses to a shard: written beside the old file, under a new name."""
 
     model: ShardModel
     new: dict[int, Responses]
     version: int
-    distinct: bool  # whether repeats of responses that are in are left out
+    distinct: bool  # whether exact repeats of present responses are left out
     any_shard: int  # one that has people
 
     def __call__(self, shard: int, threads: int | None) -> list[UpdatedShard]:
@@ -41,7 +41,7 @@ class UpdateTask:
         if not self.model.shards.parts[shard].people:
             other = self.model.open(self.any_shard, threads)
             made = fit_new_people(other, read_new_responses(other, new))
-            return [self._written(shard, made, 0.0, made.responses_per_item)]
+            return [self._write(shard, made, 0.0, made.responses_per_item)]
         old = self.model.open(shard, threads)
         if self.distinct:
             new = without_repeats(old, new)
@@ -49,15 +49,15 @@ class UpdateTask:
             return []
         made = add_people(old, new)
         answered = made.responses_per_item - old.responses_per_item
-        return [self._written(shard, made, old.log_evidence, answered)]
+        return [self._write(shard, made, old.log_evidence, answered)]
 
-    def _written(self, shard: int, made: Fit, before: float, answered: Ints) -> UpdatedShard:
-        """The shard and its sites on disk."""
+    def _write(self, shard: int, made: Fit, before: float, answered: Ints) -> UpdatedShard:
+        """Write the shard and its sites."""
         run = self.model.run
         r = made.responses
         folder = run.child(PARTS)
         name = f"shard-{shard:05d}.{self.version}.parquet"
-        part = write_part(folder, name, r.people[r.person], r.item, r.resp, r.offsets, r.weight)
+        part = write_shard(folder, name, r.people[r.person], r.item, r.resp, r.offsets, r.weight)
         sites = {
             kernel: self.model.oriented(result.sites)
             for kernel, result in zip(made.kernels, made.ep, strict=True)
@@ -74,5 +74,5 @@ class UpdateTask:
 
 
 def without_repeats(fit: Fit, new: Responses) -> Responses:
-    """Further responses but those that repeat one of the fit exactly."""
+    """New responses without those that repeat one of the fit exactly."""
     return new.select_responses(np.setdiff1d(np.arange(len(new)), repeated(fit, new)))

@@ -1,9 +1,9 @@
 """Audit of a curve: importance sampling from the grafted posterior to the exact one.
 
-The curve lives in a few weights, so draws from the grafted Gaussian with heavier tails, reweighted
-by the exact likelihood, give the exact posterior: means, sds, quantiles and evidence, with the
-effective sample size and Pareto k̂ to tell whether to trust them. Where that proposal fits badly or
-may have missed a hump, others are found (`proposals`). Priors without a small form (Matérn, Wiener,
+The curve is a function of a few weights. So draws from the grafted Gaussian with heavier tails,
+reweighted by the exact likelihood, give the exact posterior: means, sds, quantiles and evidence.
+The effective sample size and Pareto k̂ say whether to trust them. Where that proposal fits badly or
+may have missed a mode, others are found (`proposals`). Priors without a small form (Matérn, Wiener,
 rank above 50) are sampled at the instants from the Gaussian itself: still exact in the limit, but
 in many dimensions, so k̂ matters more.
 """
@@ -11,6 +11,7 @@ in many dimensions, so k̂ matters more.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -20,7 +21,12 @@ from scipy.special import logsumexp
 
 from dynaesti.core import Array, as_rng, as_vector, check_size, raise_where, whole_number
 from dynaesti.data import make_frame
-from dynaesti.inference.audit.exact import CACHED, ExactLikelihood, ImportanceDraws, values_at
+from dynaesti.inference.audit.exact import (
+    CACHED_VALUES,
+    ExactLikelihood,
+    ImportanceDraws,
+    values_at,
+)
 from dynaesti.inference.audit.proposals import StudentComponent, adaptive_sample
 from dynaesti.inference.audit.psis import smooth_weights
 from dynaesti.inference.marginals import check_level
@@ -29,21 +35,46 @@ from dynaesti.inference.single_curve import GraftedCurve, weight_space_posterior
 from dynaesti.inference.solvers.basis import lower_root, solve_lower
 from dynaesti.model import Link
 
-FEWEST = 200  # draws that can tell anything
-MOST_DRAWN = 1e10  # values of curves at the instants: minutes
-OFF = 0.1  # sds that mean or sd may be off before the Gaussian is called unsafe,
-# and sds that median and band may be, and nats of log evidence: moments do not tell every shape
-BAND_OFF = 0.3
-EVIDENCE_OFF = 0.5
-RELIABLE_K = 0.7
+
+@dataclass(frozen=True)
+class AuditSettings:
+    """Limits of an audit, with the reason of each number."""
+
+    min_draws: int = 200  # fewer cannot decide anything
+    max_values: float = 1e10  # draws × instants: minutes of work
+    # Draws of each component in proportion to its weight, and at least so many: light ones need
+    # some for their evidence too.
+    min_component_draws: int = 30
+    # The Gaussian is safe up to these errors. Mean and sd, in sds; moments do not show every shape,
+    # so also median and 70 % band, in sds, and log evidence, in nats.
+    max_moment_error: float = 0.1
+    max_band_error: float = 0.3
+    max_evidence_error: float = 0.5
+    # Corrected values are reliable below this Pareto k̂ (Vehtari et al., 2024), and above so many
+    # effective draws.
+    max_pareto_k: float = 0.7
+    min_ess: float = 100.0
+    compared_times: int = 60  # evenly spaced, at which curves are compared
+    band: tuple[float, float, float] = (0.15, 0.5, 0.85)
+
+
+SETTINGS = AuditSettings()
+
+
+class Verdict(StrEnum):
+    """What an audit found."""
+
+    SAFE = "safe"  # the grafted curve agrees with the exact posterior
+    UNSAFE = "unsafe"  # it does not; the corrected values can be used instead
+    UNRELIABLE = "unreliable"  # reweighting does not reach the exact posterior
 
 
 class AuditableCurve(Protocol):
-    """What the audit asks of a curve."""
+    """What the audit needs of a curve."""
 
     @property
     def observations(self) -> Observations:
-        """What was observed."""
+        """The emissions, with times and mean."""
 
     @property
     def link(self) -> Link:
@@ -55,14 +86,14 @@ class AuditableCurve(Protocol):
 
     @property
     def frame(self) -> str | None:
-        """The kind of data frame to answer with."""
+        """Kind of data frame to return."""
 
     @property
     def log_evidence(self) -> float:
         """Log probability of the observations."""
 
     def weighted_components(self) -> tuple[Array, Array, list[GraftedCurve]]:
-        """Weights, log prior masses and components that carry the curve."""
+        """Weights, log prior masses and components of the curve's mixture."""
 
     def mean(self, t: Any) -> Array:
         """Mean at each time."""
@@ -71,7 +102,7 @@ class AuditableCurve(Protocol):
         """Standard deviation at each time."""
 
     def quantile(self, t: Any, q: Any) -> Array:
-        """Quantiles at each time, one row a level."""
+        """Quantiles at each time, one row for each q."""
 
     def grid(self, points: int) -> npt.NDArray[Any]:
         """Evenly spaced times over the data's span."""
@@ -79,11 +110,39 @@ class AuditableCurve(Protocol):
 
 @dataclass(frozen=True)
 class Audit:
-    """What importance sampling says of a grafted curve. Values are on the curve's scale."""
+    """Comparison of a grafted curve with the exact posterior, by importance sampling.
+
+    Made by `Curve.audit`. Values are on the scale of the curve.
+
+    Parameters
+    ----------
+    curve : Curve
+        The curve that is audited.
+    parts : tuple
+        Draws for each component of the curve.
+    weights : array (n_draws,)
+        Importance weights of all draws, smoothed and normalised.
+    pareto_k : float
+        Shape k̂ of the weights' tail: reliable below 0.7.
+    log_evidence : float
+        Log probability of the observations, by the draws.
+    seed : int
+        Seed of the draws.
+
+    Examples
+    --------
+    >>> import dynaesti as dy
+    >>> curve = dy.CurvFiFE(bandwidth=2.0).fit([0.0, 1.0, 2.0, 3.0], dy.Bernoulli([0, 0, 1, 1]))
+    >>> audit = curve.audit(draws=2000)
+    >>> audit.safe, str(audit.outcome)
+    (True, 'safe')
+    >>> audit.mean([0.0, 3.0]).round(1).tolist()
+    [0.3, 0.7]
+    """
 
     curve: AuditableCurve
     parts: tuple[ImportanceDraws, ...]
-    weights: Array  # smoothed and normalised, over all draws
+    weights: Array
     pareto_k: float
     log_evidence: float
     seed: int
@@ -100,100 +159,145 @@ class Audit:
 
     @cached_property
     def off(self) -> tuple[float, float]:
-        """Largest error of the grafted latent curve over the span: (means in sds, sds relative)."""
-        t = self.curve.grid(60)
+        """Largest errors of the grafted latent curve over the span.
+
+        Returns
+        -------
+        mean : float
+            Largest error of the mean, in exact sds.
+        sd : float
+            Largest relative error of the sd.
+        """
+        t = self.curve.grid(SETTINGS.compared_times)
         latent = self.curve.latent
         mean = latent.mean(t)
         sd = latent.sd(t)
         x = self._latent(t)
-        right = self.weights @ x
-        right_sd = np.sqrt(self.weights @ (x - right) ** 2)
-        return float(np.abs((mean - right) / right_sd).max()), float(
-            np.abs(sd / right_sd - 1).max()
-        )
+        exact_mean = self.weights @ x
+        exact_sd = np.sqrt(self.weights @ (x - exact_mean) ** 2)
+        mean_error = np.abs((mean - exact_mean) / exact_sd).max()
+        return float(mean_error), float(np.abs(sd / exact_sd - 1).max())
 
     @cached_property
     def band_off(self) -> float:
         """Largest error of the grafted latent median and 70 % band over the span, in sds."""
-        t = self.curve.grid(60)
-        levels = np.array([0.15, 0.5, 0.85])
+        t = self.curve.grid(SETTINGS.compared_times)
+        levels = np.array(SETTINGS.band)
         x = self._latent(t)
-        right_sd = np.sqrt(self.weights @ (x - self.weights @ x) ** 2)
-        return float(
-            (
-                np.abs(
-                    self.curve.latent.quantile(t, levels)
-                    - _weighted_quantiles(x, self.weights, levels)
-                )
-                / right_sd
-            ).max()
+        exact_sd = np.sqrt(self.weights @ (x - self.weights @ x) ** 2)
+        grafted = self.curve.latent.quantile(t, levels)
+        error = np.abs(grafted - _weighted_quantiles(x, self.weights, levels))
+        return float((error / exact_sd).max())
+
+    @property
+    def outcome(self) -> Verdict:
+        """The verdict: "safe", "unsafe" or "unreliable"."""
+        if not self.reliable:
+            return Verdict.UNRELIABLE
+        evidence_error = abs(self.curve.log_evidence - self.log_evidence)
+        agrees = (
+            max(self.off) <= SETTINGS.max_moment_error
+            and self.band_off <= SETTINGS.max_band_error
+            and evidence_error <= SETTINGS.max_evidence_error
         )
+        return Verdict.SAFE if agrees else Verdict.UNSAFE
 
     @property
     def safe(self) -> bool:
         """Whether the grafted bands can be used as they are."""
-        alike = (
-            self.band_off <= BAND_OFF
-            and abs(self.curve.log_evidence - self.log_evidence) <= EVIDENCE_OFF
-        )
-        return self.reliable and max(self.off) <= OFF and alike
+        return self.outcome is Verdict.SAFE
 
     @property
     def reliable(self) -> bool:
         """Whether the corrected values can be trusted."""
-        return self.pareto_k < RELIABLE_K and self.ess > 100
+        return self.pareto_k < SETTINGS.max_pareto_k and self.ess > SETTINGS.min_ess
 
     @property
     def how(self) -> str:
-        """What was sampled."""
+        """What was sampled, in words."""
         many = [d for d in self.parts if weight_space_posterior(d.component) is None]
         if many:
-            kernel = max(many, key=lambda d: d.share).component.kernel
-            return f"{kernel.describe()} has no small form: sampled at {many[0].points.shape[1]} instants from the Gaussian itself"
+            kernel = max(many, key=lambda d: d.weight).component.kernel
+            return (
+                f"{kernel.describe()} has no small form: sampled at {many[0].points.shape[1]} "
+                f"instants from the Gaussian itself"
+            )
         return f"sampled in at most {max(d.points.shape[1] for d in self.parts)} weights"
 
     @property
     def verdict(self) -> str:
-        """One sentence: is the Gaussian safe here?"""
+        """The verdict as a sentence, with the errors and the effective draws."""
         mean, sd = self.off
         heavy = f"Pareto k {self.pareto_k:.2f}" if np.isfinite(self.pareto_k) else "no heavy ones"
         facts = f"effective draws {self.ess:.0f} of {self.draws}, {heavy}, {self.how}"
-        if not self.reliable:
-            return f"Unsure: the exact posterior differs too much from the grafted one to be reached by reweighting ({facts})."
-        if self.safe:
-            return f"Safe: the grafted curve is within {mean:.2f} sd in means and {sd:.1%} in sds of the exact posterior ({facts})."
+        if self.outcome is Verdict.UNRELIABLE:
+            return (
+                f"Unsure: the exact posterior differs too much from the grafted one to be reached "
+                f"by reweighting ({facts})."
+            )
+        if self.outcome is Verdict.SAFE:
+            return (
+                f"Safe: the grafted curve is within {mean:.2f} sd in means and {sd:.1%} in sds of "
+                f"the exact posterior ({facts})."
+            )
         return (
             f"Not safe: the grafted curve is off by up to {mean:.2f} sd in means, {sd:.0%} in "
-            f"sds, {self.band_off:.2f} sd in the 70 % "
-            f"band and by {self.curve.log_evidence - self.log_evidence:+.2f} in log evidence; use "
+            f"sds, {self.band_off:.2f} sd in the 70 % band and by "
+            f"{self.curve.log_evidence - self.log_evidence:+.2f} in log evidence; use "
             f"curve.exact(t) instead ({facts})."
         )
 
     def _latent(self, t: Any) -> Array:
-        """Latent curve values of every draw at the times: (draws, times)."""
+        """Latent curve of every draw at the times: (n_draws, n_times)."""
         offsets = self.curve.observations.axis.offsets(t, "t")
         rng = np.random.default_rng(self.seed + 1)
         values = [values_at(part, offsets, rng) for part in self.parts]
         return np.concatenate(values) + self.curve.observations.mean_at(offsets)
 
     def mean(self, t: Any) -> Array:
-        """Corrected mean at each time."""
+        """Corrected mean (n_times,) at times t."""
         return self.weights @ self.curve.link.value(self._latent(t))
 
     def sd(self, t: Any) -> Array:
-        """Corrected standard deviation at each time."""
+        """Corrected standard deviation (n_times,) at times t."""
         y = self.curve.link.value(self._latent(t))
         return np.sqrt(self.weights @ (y - self.weights @ y) ** 2)
 
     def quantile(self, t: Any, q: Any) -> Array:
-        """Corrected quantiles; for several q one row each."""
+        """Corrected quantiles.
+
+        Parameters
+        ----------
+        t : times (n_times,)
+            Numbers or dates, as for the curve.
+        q : float or sequence of float
+            Probabilities between 0 and 1.
+
+        Returns
+        -------
+        array (n_times,) or (n_q, n_times)
+            One row for each q, where there are several.
+        """
         levels = as_vector(q, "q")
         raise_where((levels <= 0) | (levels >= 1), "q", "not between 0 and 1", "give probabilities")
         rows = _weighted_quantiles(self.curve.link.value(self._latent(t)), self.weights, levels)
         return rows[0] if np.ndim(q) == 0 else rows
 
     def to_frame(self, t: Any = None, level: float = 0.7) -> Any:
-        """Corrected marginals: time, mean, sd, lower, median, upper."""
+        """Corrected marginals as a frame.
+
+        Parameters
+        ----------
+        t : times, optional
+            Default: 200 times over the span of the data.
+        level : float, default 0.7
+            Probability of the band.
+
+        Returns
+        -------
+        frame
+            Columns time, mean, sd, lower, median, upper.
+        """
         check_level(level)
         times = self.curve.grid(200) if t is None else t
         y = self.curve.link.value(self._latent(times))
@@ -218,24 +322,33 @@ class Audit:
 
 
 def audit_curve(curve: AuditableCurve, draws: int, seed: int) -> Audit:
-    """Reweight draws of the grafted mixture by the exact posterior."""
-    draws = whole_number(draws, "draws", FEWEST)
+    """Audit a curve.
+
+    Parameters
+    ----------
+    curve : Curve
+        The curve.
+    draws : int
+        Number of draws, at least 200.
+    seed : int
+        Seed of the draws.
+    """
+    draws = whole_number(draws, "draws", SETTINGS.min_draws)
     rng = as_rng(seed)
-    check_size(draws * max(curve.observations.instants.size, 1), "draws", MOST_DRAWN)
-    shares, log_priors, components = curve.weighted_components()
+    check_size(draws * max(curve.observations.instants.size, 1), "draws", SETTINGS.max_values)
+    component_weights, log_priors, components = curve.weighted_components()
     counts = np.maximum(
-        np.rint(draws * shares).astype(int), 30
-    )  # in proportion; light components need a few for their evidence too
+        np.rint(draws * component_weights).astype(int), SETTINGS.min_component_draws
+    )
     parts = []
     logs = []
-    for count, share, component, log_prior in zip(
-        counts, shares, components, log_priors, strict=True
+    for count, weight, component, log_prior in zip(
+        counts, component_weights, components, log_priors, strict=True
     ):
         points, log_weights = _sample(curve.observations, component, int(count), rng)
-        parts.append(ImportanceDraws(component, float(share), points, log_weights))
-        logs.append(
-            log_weights + log_prior - np.log(count)
-        )  # a draw stands for its component's mass
+        parts.append(ImportanceDraws(component, float(weight), points, log_weights))
+        # the draws of a component have its prior mass together
+        logs.append(log_weights + log_prior - np.log(count))
     joint = np.concatenate(logs)
     log_evidence = float(logsumexp(joint))
     weights, k = smooth_weights(joint)
@@ -245,6 +358,7 @@ def audit_curve(curve: AuditableCurve, draws: int, seed: int) -> Audit:
 def _sample(
     obs: Observations, component: GraftedCurve, count: int, rng: np.random.Generator
 ) -> tuple[Array, Array]:
+    """Draws for one component, in feature weights or else at the instants; log weights."""
     posterior = weight_space_posterior(component)
     exact = ExactLikelihood(obs, component)
     if posterior is None:
@@ -256,7 +370,7 @@ def _sample(
         return values, exact(values) - sites + component.log_partition
     at_sites = posterior.at_sites(component.instants)
     half = solve_lower(posterior.root, np.eye(posterior.rank), transposed=True)  # A⁻¹ = half halfᵀ
-    size = max(1, CACHED // len(at_sites))
+    size = max(1, CACHED_VALUES // len(at_sites))
 
     def log_likelihood(points: Array) -> Array:
         return np.concatenate(
@@ -264,11 +378,11 @@ def _sample(
         )
 
     first = StudentComponent(1.0, posterior.weights, lower_root(half @ half.T))
-    return adaptive_sample(log_likelihood, first, count, rng, one_hump=exact.concave())
+    return adaptive_sample(log_likelihood, first, count, rng, unimodal=exact.concave())
 
 
 def _weighted_quantiles(values: Array, weights: Array, q: Array) -> Array:
-    """Quantiles of weighted draws, one row a level, one column a time."""
+    """Quantiles of weighted draws (n_draws, n_times): one row for each q."""
     order = np.argsort(values, axis=0)
     out = np.empty((q.size, values.shape[1]))
     for j in range(values.shape[1]):

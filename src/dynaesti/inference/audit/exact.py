@@ -1,4 +1,4 @@
-"""The exact likelihood of whole curves, nugget integrated out: what the audit compares with."""
+"""The exact likelihood of whole curves, with the nugget integrated out, for the audit."""
 
 from __future__ import annotations
 
@@ -17,31 +17,38 @@ from dynaesti.inference.single_curve import (
     weight_space_posterior,
 )
 
-# precision of a site, in those of the nugget, from which on the nodes of the nugget have to
-# follow the site
-SHARP = 0.5
+# Nugget variance × site precision up to which tables are smoothed over the nugget. Above, the
+# quadrature nodes have to follow the site.
+MAX_SMOOTHED_CURVATURE = 0.5
+FLAT_CURVATURE = 0.05  # below this, 3 quadrature nodes are enough for the nugget, else 9
 BLOCK = 2_000_000  # likelihood values at a time
-# prior sds either side, and points, at which likelihoods are looked at
-REACH = 5.0
-LOOKS = 65
-CACHED = 100_000  # curve values at a time: what stays in the cache is read again at no cost
+# Log-concavity is judged at this many points, so many prior sds to either side of the mean.
+CONCAVITY_POINTS = 65
+CONCAVITY_SDS = 5.0
+CACHED_VALUES = 100_000  # curve values at a time: they stay in the processor's cache
 
 
 @dataclass(frozen=True)
 class ImportanceDraws:
-    """Draws of one component.
-
-    Weights of its features (or curve values at probe times), and their importance.
-    """
+    """Draws for one component of a curve, with their importance weights."""
 
     component: GraftedCurve
-    share: float  # of the mixture
-    points: Array  # (draws, rank) weights, or (draws, instants) values
-    log_weights: Array  # exact joint density over proposal density
+    weight: float  # of the component in the mixture
+    # (n_draws, rank) weights of its features, or (n_draws, n_instants) values of the curve
+    points: Array
+    log_weights: Array  # (n_draws,) log of exact joint density over proposal density
 
 
 class ExactLikelihood:
-    """log Π f̃_i of curve values at a component's sites, with each instant's nugget integrated out."""
+    """log Π f̃ᵢ of curve values at a component's sites, each instant's nugget integrated out.
+
+    Parameters
+    ----------
+    obs : Observations
+        What was observed.
+    component : GraftedCurve
+        Kernel and converged sites; these only place quadrature nodes.
+    """
 
     def __init__(self, obs: Observations, component: GraftedCurve) -> None:
         self.obs = obs
@@ -49,28 +56,40 @@ class ExactLikelihood:
         self.offset = obs.mean_at(component.instants)
         self.nugget = component.kernel.nugget_variance
         natural, constant = obs.gaussian_factors
-        self.tau, self.nu = natural.select(component.groups)
-        self.shrink = 1.0 + self.nugget * self.tau
-        through_nugget = 0.5 * self.nugget * self.nu**2 / self.shrink
+        self.precision, self.shift = natural.select(component.groups)
+        self.shrink = 1.0 + self.nugget * self.precision
+        through_nugget = 0.5 * self.nugget * self.shift**2 / self.shrink
         self.constant = (
             constant[component.groups].sum() + (-0.5 * np.log(self.shrink) + through_nugget).sum()
         )
-        self.gaussian = bool(self.tau.any() or self.nu.any())
+        self.gaussian = bool(self.precision.any() or self.shift.any())
         self.sites = np.flatnonzero(obs.likelihood.has_factors[component.groups])
-        # how much a site curves within its nugget
+        # largest curvature of a site over the width of the nugget
         self.nugget_curvature = float(
             (self.nugget * np.abs(component.ep.sites.precision)).max(initial=0.0)
         )
-        self.nodes = gauss_hermite(3 if self.nugget_curvature < 0.05 else 9)
+        self.nodes = gauss_hermite(3 if self.nugget_curvature < FLAT_CURVATURE else 9)
         self.rows = self._smoothed_rows() if self.sites.size else None
 
     def __call__(self, values: Array) -> Array:
-        """Σ_i log f̃_i for each draw (row) of curve deviations at the sites."""
+        """Σᵢ log f̃ᵢ for each draw.
+
+        Parameters
+        ----------
+        values : array (n_draws, n_sites)
+            Deviations of the curve from its mean at the sites.
+
+        Returns
+        -------
+        array (n_draws,)
+            Log-likelihoods.
+        """
         total = np.full(len(values), self.constant)
         inner = values
         if self.gaussian:
-            total += values @ (self.nu / self.shrink) - 0.5 * values**2 @ (self.tau / self.shrink)
-            inner = (values + self.nugget * self.nu) / self.shrink
+            linear = values @ (self.shift / self.shrink)
+            total += linear - 0.5 * values**2 @ (self.precision / self.shrink)
+            inner = (values + self.nugget * self.shift) / self.shrink
         if not self.sites.size:
             return total
         inner = (inner + self.offset)[:, self.sites]
@@ -81,24 +100,24 @@ class ExactLikelihood:
                 rows.log_lik, index, rows.start, rows.step, np.ascontiguousarray(inner), out
             )
             return np.asarray(total + out)
-        return np.asarray(total + self._evaluated(inner))
+        return np.asarray(total + self._by_formula(inner))
 
     def concave(self) -> bool:
-        """Whether every factor is log-concave wherever the prior lets the curve go.
+        """Whether every factor is log-concave in the range of the prior.
 
-        Then the posterior has one hump.
+        Then the posterior has one mode.
         """
-        if (
-            self.rows is not None and self.obs.likelihood.table is not None
-        ):  # as are products, and averages over a nugget, of such rows
+        if self.rows is not None and self.obs.likelihood.table is not None:
+            # products of such rows, and their averages over a nugget, are log-concave too
             return is_log_concave(self.obs.likelihood.table[0].log_lik)
         kernel = self.component.kernel
         times = self.component.instants[self.sites]
-        reach = REACH * np.sqrt(
+        reach = CONCAVITY_SDS * np.sqrt(
             np.broadcast_to(kernel.cov(times, times), times.shape) + self.nugget
         )
-        x = self.offset[self.sites][:, None] + reach[:, None] * np.linspace(-1.0, 1.0, LOOKS)
-        size = max(1, BLOCK // LOOKS)
+        steps = np.linspace(-1.0, 1.0, CONCAVITY_POINTS)
+        x = self.offset[self.sites][:, None] + reach[:, None] * steps
+        size = max(1, BLOCK // CONCAVITY_POINTS)
         groups = self.component.groups[self.sites]
         return all(
             is_log_concave(self.obs.likelihood.group_values(groups[a : a + size], x[a : a + size]))
@@ -106,17 +125,17 @@ class ExactLikelihood:
         )
 
     def _spread(self) -> Array:
-        """Sd of the nugget that is left after the group's Gaussian members."""
+        """Sd of the nugget at each site, given the Gaussian factors there."""
         return np.sqrt(self.nugget / self.shrink[self.sites])
 
     def _smoothed_rows(self) -> tuple[LogLikelihoodTable, Ints] | None:
-        """Tabulated rows of the groups, averaged over the nugget.
+        """Likelihood table averaged over the nugget, and the row of each site.
 
-        None where the likelihood has no table, or is sharper than the nugget.
+        None where the likelihood has no table, or is too sharp relative to the nugget.
         """
         likelihood = self.obs.likelihood
         groups = self.component.groups[self.sites]
-        if self.nugget_curvature > SHARP or np.ptp(self.shrink[self.sites]) > 0:
+        if self.nugget_curvature > MAX_SMOOTHED_CURVATURE or np.ptp(self.shrink[self.sites]) > 0:
             return None
         _, tilted = full_cavity_and_tilted(self.component, self.obs)
         if not can_use_table(self.component, self.obs, tilted):
@@ -136,14 +155,15 @@ class ExactLikelihood:
         spread = float(self._spread()[0])
         if spread > 0:
             grid = np.asarray(table.start + table.step * np.arange(rows.shape[1]), dtype=np.float64)
-            away = [_shifted_rows(rows, grid, spread * x) for x in self.nodes[0]]
-            rows = logsumexp(np.array(away), axis=0, b=self.nodes[1][:, None, None])
+            shifted = [_shifted_rows(rows, grid, spread * x) for x in self.nodes[0]]
+            rows = logsumexp(np.array(shifted), axis=0, b=self.nodes[1][:, None, None])
         return table._replace(log_lik=np.ascontiguousarray(rows)), index
 
-    def _evaluated(self, inner: Array) -> Array:
-        """By formula, a block of draws at a time.
+    def _by_formula(self, inner: Array) -> Array:
+        """Log-likelihoods by formula, a block of draws at a time.
 
-        The nugget by a few nodes, placed where nugget × site lies: sites may be the sharper.
+        The nugget is integrated by a few nodes at the centre and width of nugget × site, since the
+        site may be the narrower of the two.
         """
         likelihood = self.obs.likelihood
         groups = self.component.groups[self.sites]
@@ -155,16 +175,16 @@ class ExactLikelihood:
         size = max(1, BLOCK // (groups.size * nodes.size))
         for a in range(0, len(inner), size):
             part = inner[a : a + size].T  # (groups, draws)
-            pull = self.component.ep.sites.shift[self.sites][:, None] - tau[:, None] * (
+            gradient = self.component.ep.sites.shift[self.sites][:, None] - tau[:, None] * (
                 part - self.offset[self.sites][:, None]
             )
-            away = (var[:, None] * pull)[:, :, None] + np.sqrt(var)[:, None, None] * nodes
-            x = part[:, :, None] + away
+            deviation = (var[:, None] * gradient)[:, :, None] + np.sqrt(var)[:, None, None] * nodes
+            x = part[:, :, None] + deviation
             values = likelihood.group_values(groups, x.reshape(groups.size, -1)).reshape(x.shape)
-            if spread.any():  # weights of the nodes under the nugget alone
+            if spread.any():  # weights of the nodes under the nugget itself
                 values += (
                     0.5 * nodes**2
-                    - 0.5 * (away / spread[:, None, None]) ** 2
+                    - 0.5 * (deviation / spread[:, None, None]) ** 2
                     + 0.5 * np.log(var / spread**2)[:, None, None]
                 )
             out[a : a + size] = logsumexp(values, axis=2, b=weights).sum(axis=0)
@@ -172,40 +192,43 @@ class ExactLikelihood:
 
 
 def is_log_concave(log_rows: Array) -> bool:
-    """Whether rows on even grids are concave but for rounding, and possible everywhere."""
+    """Whether rows on even grids are concave up to rounding, and finite everywhere."""
     with np.errstate(invalid="ignore"):
-        bend = np.diff(log_rows, n=2, axis=1)
+        second = np.diff(log_rows, n=2, axis=1)
     return bool(
         np.isfinite(log_rows).all()
-        and (bend <= 1e-6 * np.maximum(1.0, np.abs(log_rows[:, 1:-1]))).all()
+        and (second <= 1e-6 * np.maximum(1.0, np.abs(log_rows[:, 1:-1]))).all()
     )
 
 
 def _shifted_rows(rows: Array, grid: Array, shift: float) -> Array:
-    """Rows read a little beside their grid, by cubic interpolation."""
+    """Rows at grid + shift, by cubic interpolation; constant beyond the ends."""
     from scipy.interpolate import make_interp_spline
 
     inside = np.clip(grid + shift, grid[0], grid[-1])
     return np.asarray(make_interp_spline(grid, rows, k=3, axis=1)(inside))
 
 
-def values_at(part: ImportanceDraws, offsets: Array, rng: np.random.Generator) -> Array:
-    """Curve deviations of a component's draws at any times."""
-    posterior = weight_space_posterior(part.component)
-    component = part.component
+def values_at(draws: ImportanceDraws, offsets: Array, rng: np.random.Generator) -> Array:
+    """Deviations of the curve from its mean at any times, (n_draws, n_times).
+
+    What the draws leave open is drawn from the prior.
+    """
+    posterior = weight_space_posterior(draws.component)
+    component = draws.component
     if posterior is not None:
         b = posterior.basis.features(offsets)
-        values = part.points @ b.T
-        rest = component.kernel.cov(offsets[:, None], offsets) - b @ b.T
+        values = draws.points @ b.T
+        residual = component.kernel.cov(offsets[:, None], offsets) - b @ b.T
     else:  # values at the instants: extend to other times by the prior's conditional
         cov = component.kernel.cov(component.instants[:, None], component.instants)
         cov[np.diag_indices_from(cov)] += 1e-9 * cov.diagonal().max()
         cross = component.kernel.cov(component.instants[:, None], offsets)
         gain = np.linalg.solve(cov, cross)
-        values = part.points @ gain
-        rest = component.kernel.cov(offsets[:, None], offsets) - cross.T @ gain
-    if np.diag(rest).max(initial=0.0) > 1e-6 * np.diag(
+        values = draws.points @ gain
+        residual = component.kernel.cov(offsets[:, None], offsets) - cross.T @ gain
+    if np.diag(residual).max(initial=0.0) > 1e-6 * np.diag(
         component.kernel.cov(offsets[:, None], offsets)
     ).max(initial=0.0):
-        values = values + rng.standard_normal(values.shape) @ symmetric_root(rest)
+        values = values + rng.standard_normal(values.shape) @ symmetric_root(residual)
     return values

@@ -19,7 +19,7 @@ def test_a_proposal_that_fits_is_kept():
 
     first = StudentComponent(1.0, np.full(5, 2 / 3), np.sqrt(1 / 3) * np.eye(5))
     points, log_weights = adaptive_sample(
-        log_likelihood, first, 4000, np.random.default_rng(0), one_hump=True
+        log_likelihood, first, 4000, np.random.default_rng(0), unimodal=True
     )
     assert len(points) == 4000
     weights, _ = smooth_weights(log_weights)
