@@ -60,7 +60,13 @@ for _ in range(repeats):
     work()
 print(json.dumps((time.process_time() - begun) / repeats))
 """
-REPEATS = {"polling": 40, "10,000 curves": 1, "synthetic study": 1, "a million answers": 1, "first fit": 1}
+REPEATS = {
+    "polling": 40,
+    "10,000 curves": 1,
+    "synthetic study": 1,
+    "a million answers": 1,
+    "first fit": 1,
+}
 
 
 def seconds(source: Path, task: str, cache: Path | None) -> float:
@@ -69,7 +75,9 @@ def seconds(source: Path, task: str, cache: Path | None) -> float:
     if cache is not None:
         environment["NUMBA_CACHE_DIR"] = str(cache)
     words = [sys.executable, "-c", TASK, task, str(REPEATS[task])]
-    done = subprocess.run(words, env=environment, check=True, capture_output=True, text=True, cwd="/")
+    done = subprocess.run(
+        words, env=environment, check=True, capture_output=True, text=True, cwd="/"
+    )
     return float(json.loads(done.stdout.splitlines()[-1]))
 
 
@@ -97,11 +105,12 @@ def main() -> None:
                     pairs.append(pair)
                 ratio = statistics.median(new / old for old, new in pairs)
                 old, new = (statistics.median(side) for side in zip(*pairs, strict=True))
-                print(f"{task:20} {old:8.4f} s before, {new:8.4f} s now, ratio {ratio:.3f}", flush=True)
+                print(
+                    f"{task:20} {old:8.4f} s before, {new:8.4f} s now, ratio {ratio:.3f}",
+                    flush=True,
+                )
         finally:
-            subprocess.run(
-                ["git", "-C", ROOT, "worktree", "remove", "--force", before], check=True
-            )
+            subprocess.run(["git", "-C", ROOT, "worktree", "remove", "--force", before], check=True)
 
 
 if __name__ == "__main__":

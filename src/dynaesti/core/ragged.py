@@ -20,7 +20,7 @@ def starts_of(lengths: Ints | Bools) -> Ints:
     ----------
     lengths : array (n_rows,)
 
-    Returns:
+    Returns
     -------
     array (n_rows + 1,)
     """

@@ -152,7 +152,7 @@ def _category_counts(models: tuple[ItemModel, ...], counts: Array, keep_unobserv
 
 def unobserved_categories(
     counts: Array,
-    settings: CategorySettings = CategorySettings(),  # noqa: B008
+    settings: CategorySettings = CategorySettings(),
 ) -> Bools:
     """Categories to keep although nobody chose them: (n_items, n_values), for items of one model.
 

@@ -58,7 +58,7 @@ class ScheduleSettings:
     # nats a parameter that items gained since kernels were chosen, about a seventh of a standard
     # error: with less there is no need to choose again
     moved: float = 0.01
-    search: SearchSettings = SearchSettings()
+    search: SearchSettings = field(default_factory=SearchSettings)
 
 
 DEFAULT = ScheduleSettings()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -40,7 +40,7 @@ class EPSettings:
     max_sweeps: int = 200
     patience: int = 4  # sweeps before slow progress counts: ordinary problems take 6 to 11 in all
     slow: float = 0.7  # residuals must shrink by this factor a sweep, else the curve is damped
-    damping: DampingSettings = DampingSettings()
+    damping: DampingSettings = field(default_factory=DampingSettings)
 
 
 DEFAULT = EPSettings()

@@ -179,7 +179,7 @@ def _extrapolation_radius(
     """
     square = inv_sd * inv_sd
     bend = abs(third) * square * inv_sd + abs(fourth * square * square - 3.0)
-    if not bend == bend:
+    if bend != bend:  # NaN
         return np.nan
     reach = np.sqrt(2.0 * slack / max(bend, abs(1.0 - precision / square)))
     return float(min(MAX_MOVE, reach))
