@@ -9,7 +9,7 @@ from typing import Any
 from dynaesti.core import FIT_NAME, Folder, is_address, open_archive
 from dynaesti.errors import DynaestiError, InputError, NeedsFunctionError, StorageError
 from dynaesti.model import ItemModel
-from dynaesti.results import Fit, open_curve, read_fit
+from dynaesti.results import Curve, Fit, read_curve, read_fit
 from dynaesti.sharded import load_sharded, open_sharded
 
 
@@ -60,8 +60,6 @@ def _opened(
         raise StorageError(f"{path}: holds a {kind!r}, which this version cannot open")
     if kind == "sharded fit":
         return open_sharded(Folder(str(file.parent)), header, arrays, models, connect)
-    return (
-        open_curve(header, arrays, link, mean)
-        if kind == "curve"
-        else Fit(**read_fit(header, arrays, models))
-    )
+    if kind == "curve":
+        return Curve(**read_curve(header, arrays, link, mean))
+    return Fit(**read_fit(header, arrays, models))

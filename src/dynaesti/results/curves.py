@@ -21,7 +21,9 @@ from dynaesti.inference import (
     SolverName,
     graft_kernels,
 )
-from dynaesti.results.curve import KEEP, Curve, from_components
+from dynaesti.results.curve import Curve, from_components
+from dynaesti.results.curve_priors import MIN_WEIGHT
+from dynaesti.results.frames import median_columns
 
 MOST_EXACT = (
     100  # curves whose exact posteriors are asked for in one go: each takes a tenth of a second
@@ -85,7 +87,7 @@ class Curves:
     def converged(self) -> Bools:
         """Whether grafting settled, for each curve."""
         settled = np.array([fit.ep.converged for fit in self.fits])
-        return np.asarray((settled | (self.weights < KEEP)).all(axis=0))
+        return np.asarray((settled | (self.weights < MIN_WEIGHT)).all(axis=0))
 
     @property
     def log_evidence(self) -> Array:
@@ -108,7 +110,7 @@ class Curves:
     def marginals(self, t: Any) -> Marginals:
         """Latent marginals of every curve at the times: points run over curves, then times."""
         offsets = self.data.observations.axis.offsets(t, "t")
-        keep = np.flatnonzero(self.weights.max(axis=1) > KEEP)
+        keep = np.flatnonzero(self.weights.max(axis=1) > MIN_WEIGHT)
         means, variances = zip(
             *(self.fits[k].predict(offsets, self.solver) for k in keep), strict=True
         )
@@ -177,25 +179,16 @@ class Curves:
 
     def to_frame(self, t: Any, level: float = 0.7) -> Any:
         """A long frame: group, time, mean, sd, lower, median, upper."""
-        mix = self.marginals(t)
-        link = self.data.observations.link
-        mean, sd = self._moments(t)
-        lower, median, upper = mix.quantiles(
-            np.array([0.5 - level / 2, 0.5, 0.5 + level / 2]), link
+        axis = self.data.observations.axis
+        times = axis.restore(axis.offsets(t, "t"))
+        keys = {
+            "group": np.repeat(self.labels, times.size),
+            "time": np.tile(times, len(self)),
+        }
+        columns = median_columns(
+            self.marginals(t), self._moments(t), keys, level, self.data.observations.link
         )
-        times = self.data.observations.axis.restore(self.data.observations.axis.offsets(t, "t"))
-        return make_frame(
-            {
-                "group": np.repeat(self.labels, times.size),
-                "time": np.tile(times, len(self)),
-                "mean": mean,
-                "sd": sd,
-                "lower": lower,
-                "median": median,
-                "upper": upper,
-            },
-            self.frame,
-        )
+        return make_frame(columns, self.frame)
 
     def __repr__(self) -> str:
         loose = int((~self.converged).sum())

@@ -6,14 +6,16 @@ A user's functions cannot be stored. Emission functions are tabulated on the lat
 curve; a link or mean function is asked for again when the file is opened.
 """
 
+from __future__ import annotations
+
 import warnings
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dynaesti.core import Array, Arrays, Header, check_array, is_number, require
-from dynaesti.data import read_axis
+from dynaesti.data import KINDS, read_axis
 from dynaesti.errors import DynaestiWarning, NeedsFunctionError
 from dynaesti.inference import (
     SOLVERS,
@@ -38,18 +40,103 @@ from dynaesti.model import (
     as_emissions,
     as_link,
     emission_blocks,
+    kernel_header,
+    read_kernel,
 )
+from dynaesti.results.curve_priors import MIN_WEIGHT, WeightedPrior
+
+if TYPE_CHECKING:
+    from dynaesti.results.curve import Curve
 
 NUMBERS = ("log_evidence", "log_partition", "sweeps", "converged", "residual", "solver")
+PRIOR_NUMBERS = ("log_prior", "log_evidence", "weight")
+TABLE_SDS = 8.0  # prior sds around the curve that tables of a user's functions cover
+TABLE_POINTS = 2001
+
+
+def curve_header(curve: Curve, arrays: Arrays) -> Header:
+    """The header of a curve's file; its arrays are added to `arrays`."""
+    components = [
+        None if c is None else component_header(c, f"component{k}", arrays)
+        for k, c in enumerate(curve.components)
+    ]
+    priors = [
+        {"kernel": kernel_header(p.kernel), **{key: getattr(p, key) for key in PRIOR_NUMBERS}}
+        for p in curve.priors
+    ]
+    return {
+        "observations": observations_header(curve.observations, arrays, latent_reach(curve)),
+        "priors": priors,
+        "components": components,
+        "method": curve.method,
+        "frame": curve.frame,
+        "solver": curve.solver,
+        "latent": curve.shown_link is not None,
+        "refining": curve.refining,
+    }
+
+
+def latent_reach(curve: Curve) -> Array:
+    """Latent values that the curve can take, at which a user's functions are tabulated."""
+    means = curve.marginals(curve.grid(50)).means
+    ends = np.array(curve.observations.span)
+    components = curve.weighted_components()[2]
+    reach = TABLE_SDS * max(float(np.sqrt(c.kernel.cov(ends, ends).max())) for c in components)
+    return np.linspace(float(means.min()) - reach, float(means.max()) + reach, TABLE_POINTS)
+
+
+def read_curve(header: Header, arrays: Arrays, link: Any, mean: Any) -> dict[str, Any]:
+    """The fields of a Curve from what `curve_header` wrote.
+
+    `link` and `mean` are needed where they were functions of the user's own.
+    """
+    observations = read_observations(header["observations"], arrays, link, mean)
+    priors = tuple(_read_prior(p) for p in header["priors"])
+    components = tuple(
+        None if c is None else read_component(p.kernel, c, f"component{k}", arrays, observations)
+        for k, (c, p) in enumerate(zip(header["components"], priors, strict=True))
+    )
+    require(
+        any(
+            p.weight > MIN_WEIGHT and c is not None for p, c in zip(priors, components, strict=True)
+        ),
+        "no prior carries the curve",
+    )
+    require(
+        header["solver"] in (None, *SOLVERS)
+        and isinstance(header["method"], str)
+        and header["frame"] in (None, *KINDS),
+        "no options",
+    )
+    return {
+        "observations": observations,
+        "priors": priors,
+        "components": components,
+        "method": header["method"],
+        "frame": header["frame"],
+        "shown_link": BUILT_IN["identity"] if header["latent"] else None,
+        "solver": header["solver"],
+        "refining": header.get("refining", False),  # absent in files of older versions
+    }
+
+
+def _read_prior(header: Header) -> WeightedPrior:
+    prior = WeightedPrior(
+        read_kernel(header["kernel"]), **{key: header[key] for key in PRIOR_NUMBERS}
+    )
+    require(
+        all(is_number(getattr(prior, key)) for key in PRIOR_NUMBERS) and 0 <= prior.weight <= 1,
+        "a prior is malformed",
+    )
+    return prior
 
 
 def observations_header(obs: Observations, arrays: Arrays, reach: Array) -> Header:
     """Time axis, link, mean and emissions; functions are tabulated at the latent values `reach`."""
     arrays["offsets"] = obs.offsets
-    parts = [
-        _emission_header(part, f"emission{k}", arrays, obs.link, reach)
-        for k, (part, _) in enumerate(emission_blocks(obs.emissions))
-    ]
+    parts = []
+    for k, (part, _) in enumerate(emission_blocks(obs.emissions)):
+        parts.append(_emission_header(part, f"emission{k}", arrays, obs.link, reach))
     return {
         "axis": asdict(obs.axis),
         "link": obs.link.name,
@@ -211,7 +298,7 @@ def _tabulated(part: Emissions, link: Link, reach: Array) -> Table:
             "audits of the opened one "
             "will be off",
             DynaestiWarning,
-            stacklevel=5,
+            stacklevel=6,
         )
     return table
 
