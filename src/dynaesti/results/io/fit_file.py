@@ -81,44 +81,25 @@ def common_header(fit: FittedModel, items: Labels, arrays: Arrays) -> Header:
 def read_common(
     header: Header, arrays: Arrays, models: Mapping[str, ItemModel] | None
 ) -> tuple[FittedModel, Labels]:
-    """The same again, and the items' names; models of the user's own are needed again, by label."""
+    """What `common_header` wrote, checked, and the items' labels.
+
+    `models` are item models of the user's own by label, where the fit has any.
+    """
     items = read_labels(header["items"], "items", arrays)
-    weak = header["priors"] == "weak"
-    parts: list[dict[str, Any]] = [
-        {name: arrays[f"block{k}.{name}"] for name in BLOCK} for k in range(len(header["blocks"]))
-    ]
-    blocks = tuple(
-        ItemBlock(
-            model=_read_model(b["model"], models or {}),
-            size=b["size"],
-            first_row=b["first_row"],
-            weak=weak,
-            **part,
-        )
-        for b, part in zip(header["blocks"], parts, strict=True)
-    )
-    per_item: list[ItemModel] = [blocks[0].model] * items.size
-    for block in blocks:
-        for item in block.items:
-            per_item[item] = block.model
-    covariance = (
-        tuple(arrays[f"block{k}.covariance"] for k in range(len(blocks)))
-        if header["errors"]
-        else None
-    )
-    coding = ResponseCoding(
-        arrays["coding.values"], arrays["coding.table"], tuple(per_item), tuple(header["merged"])
-    )
-    bank = ItemBank(blocks, AbilityScale(**header["metric"]), header["priors"])
+    bank = _read_bank(header, arrays, models or {})
+    coding = _read_coding(header, arrays, bank, items.size)
+    covariance = None
+    if header["errors"]:
+        covariance = tuple(arrays[f"block{k}.covariance"] for k in range(len(bank.blocks)))
     kernels = tuple(read_kernel(k) for k in header["kernels"])
+    trace = tuple(IterationRecord(**record) for record in header["trace"])
     check_labels(items, "the items")
     check_items(bank, coding, items.size)
     check_covariance(bank, covariance, arrays.get("shared"))
     check_population(kernels, arrays["population"])
     check_options(header["options"], ("abilities", "items"))
-    trace = tuple(IterationRecord(**step) for step in header["trace"])
     check_trace(trace)
-    return FittedModel(
+    fitted = FittedModel(
         coding,
         bank,
         PriorMixture(kernels, np.zeros(len(kernels)), arrays["population"]),
@@ -127,8 +108,35 @@ def read_common(
         trace,
         bool(header["converged"]),
         header["options"],
-        tuple(map(str, header.get("batches", ()))),
-    ), items  # files of before have none
+        tuple(map(str, header.get("batches", ()))),  # absent in files of older versions
+    )
+    return fitted, items
+
+
+def _read_bank(header: Header, arrays: Arrays, models: Mapping[str, ItemModel]) -> ItemBank:
+    blocks = []
+    for k, block in enumerate(header["blocks"]):
+        parts: dict[str, Any] = {name: arrays[f"block{k}.{name}"] for name in BLOCK}
+        blocks.append(
+            ItemBlock(
+                model=_read_model(block["model"], models),
+                size=block["size"],
+                first_row=block["first_row"],
+                weak=header["priors"] == "weak",
+                **parts,
+            )
+        )
+    return ItemBank(tuple(blocks), AbilityScale(**header["metric"]), header["priors"])
+
+
+def _read_coding(header: Header, arrays: Arrays, bank: ItemBank, n_items: int) -> ResponseCoding:
+    per_item = [bank.blocks[0].model] * n_items
+    for block in bank.blocks:
+        for item in block.items:
+            per_item[item] = block.model
+    return ResponseCoding(
+        arrays["coding.values"], arrays["coding.table"], tuple(per_item), tuple(header["merged"])
+    )
 
 
 def fit_header(fit: Any, arrays: Arrays) -> Header:
