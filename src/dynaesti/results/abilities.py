@@ -27,7 +27,7 @@ TABLE_SDS = 8.0  # standard deviations of ability that one person's table of lik
 class Change:
     """How an ability changed between two times.
 
-    Attributes:
+    Attributes
     ----------
     id, t0, t1
         Whose, from when and to when.

@@ -145,7 +145,7 @@ class Fit(FittedModel, FitBase):
         quantiles : sequence of float, optional
             Further quantiles, as columns ``q0.1``, …
 
-        Returns:
+        Returns
         -------
         frame
             Columns ``id, time, mean, sd, lower, upper``, one row for each person and time.

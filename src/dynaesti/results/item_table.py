@@ -49,7 +49,7 @@ def item_columns(
     values: dict[str, Array] = {}
     errors: dict[str, Array] = {}
     for k, block in enumerate(bank.blocks):
-        model[block.items] = getattr(block.model, "label", block.model.name)
+        model[block.items] = block.model.label
         for name, column in block.reported(block.u, scale.gain, scale.shift).items():
             values.setdefault(name, np.full(size, np.nan))[block.items] = column
         if covariance is not None:

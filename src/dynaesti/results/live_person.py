@@ -23,7 +23,6 @@ from dynaesti.inference import (
     level_matern32_form,
     start_online,
 )
-from dynaesti.model import CustomItemModel
 from dynaesti.results.frames import band_frame
 
 if TYPE_CHECKING:
@@ -152,7 +151,7 @@ def response_factors(fit: Fit, item: Any, resp: float, weight: float) -> tuple[I
     block = fit.bank.blocks[int(block_of[number])]
     first = block.first_row + int(index[number]) * block.depth
     code = float(fit.coding.code_one(number, float(resp)))
-    if block.model.categorical or isinstance(block.model, CustomItemModel):
+    if block.model.has_value_rows:
         return np.array([first + int(code)]), np.array([float(weight)])
     terms, _ = block.model.terms(np.array([code]), block.values[[int(index[number])]])
     return first + np.arange(block.depth), weight * terms[0]

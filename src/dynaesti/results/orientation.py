@@ -22,7 +22,7 @@ def is_positively_oriented(
 
     `holder`: the fit that has the person to orient by.
     """
-    free = all(block.model.signed or block.model.name == "NRM" for block in fit.bank.blocks)
+    free = all(block.model.has_signed_slopes for block in fit.bank.blocks)
     if not free or fit.bank.ability_scale.free_location:
         return True
     signs = np.empty(fit.item_labels.size)

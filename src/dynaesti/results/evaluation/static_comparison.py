@@ -10,7 +10,6 @@ import numpy as np
 
 from dynaesti.data import make_frame
 from dynaesti.errors import InputError
-from dynaesti.model import CustomItemModel
 from dynaesti.results.evaluation.comparison import held_out
 from dynaesti.results.evaluation.estimator import Estimator
 from dynaesti.results.evaluation.scores import EDGE, person_error
@@ -63,11 +62,7 @@ def starting_items(fit: Fit) -> dict[Any, dict[str, float]]:
     rows = dict(zip(fit.responses.items.tolist(), table.iter_rows(named=True), strict=True))
     out: dict[Any, dict[str, float]] = {}
     for block in fit.bank.blocks:
-        if (
-            block.model.has_unit_slope
-            or block.model.shared
-            or isinstance(block.model, CustomItemModel)
-        ):
+        if block.model.has_unit_slope or block.model.shared or not block.model.can_be_rescaled:
             continue
         names = list(block.model.constrain(block.u[:1]))
         if any(name.startswith("b") for name in names):  # intercepts say the same in another metric

@@ -16,7 +16,7 @@ from dynaesti.core import Array, check_array, is_number, require
 from dynaesti.data import KINDS, Labels
 from dynaesti.estimation import REACH, IterationRecord, PeopleSites, ResponseCoding
 from dynaesti.inference import EPResult
-from dynaesti.model import CustomItemModel, ItemBank, ItemBlock, Kernel
+from dynaesti.model import ItemBank, ItemBlock, Kernel
 
 SUM = 1e-6  # by which shares may miss 1
 
@@ -66,13 +66,7 @@ def check_items(bank: ItemBank, coding: ResponseCoding, items: int) -> None:
     require(np.all(np.diff(values) > 0), "the responses' values do not rise")
     check_array(coding.table, (items, values.size), "the table of categories", "i")
     for block in bank.blocks:
-        most = (
-            block.size
-            if block.model.categorical
-            else len(block.model.values)
-            if isinstance(block.model, CustomItemModel)
-            else 0
-        )
+        most = block.depth if block.model.has_value_rows else 0
         mine = coding.table[block.items]
         require(
             mine.min(initial=-1) >= -1 and mine.max(initial=-1) < max(most, 1),

@@ -21,11 +21,9 @@ from dynaesti.inference import EPResult, Moments, NaturalGaussian
 from dynaesti.model import (
     MODELS,
     AbilityScale,
-    CustomItemModel,
     ItemBank,
     ItemBlock,
     ItemModel,
-    PivotPartialCredit,
     kernel_header,
     read_kernel,
 )
@@ -43,6 +41,8 @@ from dynaesti.results.io.fit_checks import (
 ROWS = ("person", "item", "resp", "offsets", "origin", "row")
 EP_NAMES = ("precision", "shift", "cav_mean", "cav_var", "log_evidence", "converged", "log_z")
 BLOCK = ("items", "u", "free", "values", "prior_mean", "prior_sd")
+# what a model's header keeps beside its name; others keep whether slopes are signed
+MODEL_FIELDS = {"own": ("label", "values"), "golf": ("signed", "pivot", "descending")}
 
 
 def common_header(fit: FittedModel, items: Labels, arrays: Arrays) -> Header:
@@ -272,14 +272,8 @@ def read_labels(as_list: list[Any] | None, name: str, arrays: Arrays) -> Labels:
 
 
 def _model_header(model: ItemModel) -> Header:
-    if isinstance(model, CustomItemModel):
-        return {"name": "own", "label": model.label, "values": list(model.values)}
-    rest = (
-        {"pivot": model.pivot, "descending": model.descending}
-        if isinstance(model, PivotPartialCredit)
-        else {}
-    )
-    return {"name": model.name, "signed": model.signed, **rest}
+    fields = MODEL_FIELDS.get(model.name, ("signed",))
+    return {"name": model.name, **{name: getattr(model, name) for name in fields}}
 
 
 def _read_model(header: Header, given: Mapping[str, ItemModel]) -> ItemModel:
@@ -287,9 +281,9 @@ def _read_model(header: Header, given: Mapping[str, ItemModel]) -> ItemModel:
     if header["name"] != "own":
         return MODELS[header["name"]](**rest)
     found = given.get(header["label"])
-    if not isinstance(found, CustomItemModel):
+    if not isinstance(found, ItemModel) or found.name != "own":
         raise NeedsFunctionError(
             f"models: the fit uses an item model of your own, {header['label']!r}; pass it again: "
             f"load(path, models={{{header['label']!r}: CustomItemModel(…)}})"
         )
-    return CustomItemModel(found.log_prob, found.params, found.label, tuple(header["values"]))
+    return found.with_values(np.array(header["values"], dtype=np.float64))
