@@ -92,7 +92,10 @@ def ability_marginals(fit: Fit, person: Ints, offsets: Array) -> Marginals:
 
 
 def people_and_times(fit: Fit, at: Any, ids: Any) -> tuple[Ints, Array]:
-    """(person, offset) pairs: people at every time, or (at=None) at the instants of their responses."""
+    """(person, offset) pairs of people and times.
+
+    People at every time, or (at=None) at the instants of their own responses.
+    """
     people = np.arange(fit.responses.people.size)
     if ids is not None:
         people = index_of(fit.responses.people, as_list(ids), "ids")
@@ -173,7 +176,9 @@ def marginals_with_item_uncertainty(
         )
     who = index_of(fit.responses.people, [label], "id")
     rng = as_rng(seed)
-    shared = np.zeros((2, 2)) if fit.shared is None else fit.shared  # not in files of old
+    shared = (
+        np.zeros((2, 2)) if fit.shared is None else fit.shared
+    )  # absent in files of older versions
     banks = [
         sample_bank(fit.bank, fit.covariance, shared, rng)
         for _ in range(whole_number(draws, "draws", 2))

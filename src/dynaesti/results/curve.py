@@ -537,7 +537,7 @@ class Curve:
         verdict = (
             ""
             if self.converged
-            else " Grafting did NOT settle for every component; treat the bands with care."
+            else " Grafting did NOT converge for every component; treat the bands with care."
         )
         second_order = ", sds to second order" if is_corrected(self) else ""
         return (
@@ -545,7 +545,7 @@ class Curve:
             f"{last - first:.6g} ({obs.axis.unit}); {obs.link.name} link. Bandwidth "
             f"{self.bandwidth:.4g} ({self.method}), {len(self.weighted_components()[2])} of "
             f"{len(self.priors)} priors carry the curve; log evidence {self.log_evidence:.2f}; "
-            f"settled in {self.sweeps} sweeps{second_order}.{verdict}"
+            f"at most {self.sweeps} sweeps{second_order}.{verdict}"
         )
 
     def __repr__(self) -> str:

@@ -120,9 +120,9 @@ def warn_if_unconverged(curve: Curve) -> Curve:
     if unconverged:
         worst = max(unconverged, key=lambda c: c.residual)
         warnings.warn(
-            f"grafting did not settle for {len(unconverged)} of {len(components)} priors within "
+            f"grafting did not converge for {len(unconverged)} of {len(components)} priors within "
             f"{worst.sweeps} sweeps (largest residual {worst.residual:.1e} sd, "
-            f"{worst.kernel.describe()}); curve.audit() tells how far off the bands are",
+            f"{worst.kernel.describe()}); curve.audit() says how far off the bands are",
             ConvergenceWarning,
             stacklevel=4,
         )

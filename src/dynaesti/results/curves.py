@@ -199,8 +199,9 @@ class Curves:
     def _moments(self, t: Any) -> tuple[Array, Array]:
         """Mean and sd at all points, curves then times.
 
-        Where a far tail would decide them (see `Marginals.heavy`), they are those of the exact posterior,
-        curve by curve; if that concerns too many curves, those of the central part of the distribution.
+        Where a far tail would decide them (see `Marginals.heavy`), they are those of the exact
+        posterior, curve by curve; if that concerns too many curves, those of the central part of
+        the distribution.
         """
         marginals = self.marginals(t)
         link = self.data.observations.link

@@ -212,8 +212,8 @@ class Fit(FittedModel, FitBase):
         Returns
         -------
         frame
-            Columns id, time, mean, sd, lower, upper, and a row for each person and time. Abilities are
-            smoothed: given all responses of the person. See `curve` for filtered ones.
+            Columns id, time, mean, sd, lower, upper, and a row for each person and time. Abilities
+            are smoothed: given all responses of the person. See `curve` for filtered ones.
 
         Raises
         ------
@@ -389,14 +389,16 @@ class Fit(FittedModel, FitBase):
         Parameters
         ----------
         data : frame, mapping or path
-            People, items and times, with the column names of the fit's data. Responses may be missing.
+            People, items and times, with the column names of the fit's data. Responses may be
+            missing.
 
         Returns
         -------
         frame
-            A row for each of the data, in their order: id, item, time, expected (the mean response),
-            resp and p (probability of the response given) where there are responses, and p0, p1, …,
-            the probabilities of the responses 0, 1, … (NaN where an item does not have them).
+            A row for each of the data, in their order: id, item, time, expected (the mean
+            response), resp and p (probability of the response given) where there are responses,
+            and p0, p1, …, the probabilities of the responses 0, 1, … (NaN where an item does not
+            have them).
 
         Raises
         ------
@@ -467,16 +469,16 @@ class Fit(FittedModel, FitBase):
     def update(self, data: Any, *, new_items: bool = False, again: bool = False) -> Fit:
         """The fit with more answers of known or new people; items stay as they are.
 
-        The curves of these people are fitted anew from their present sites. A fit remembers the answers
-        of its updates: the same ones once more leave it as it is, with a warning.
+        The curves of these people are fitted anew from their present sites. A fit remembers the
+        answers of its updates: the same ones once more leave it as it is, with a warning.
 
         Parameters
         ----------
         data : frame, mapping or path
             Answers, with the column names of the fit's data.
         new_items : bool, default False
-            Let in items that were never seen. They are learned from the answers of those who met them,
-            with the model and the categories of the other items, which stay as they are.
+            Let in items that were never seen. They are learned from the answers of those who met
+            them, with the model and the categories of the other items, which stay as they are.
         again : bool, default False
             Add the answers even if an earlier update had the same ones.
 
@@ -603,7 +605,9 @@ class Fit(FittedModel, FitBase):
         return make_frame(columns, self.frame)
 
     def reliability(self, at: Any = None) -> float:
-        """Share of the variance of ability that the answers explain, averaged over people and times.
+        """Share of the variance of ability that the answers explain.
+
+        Averaged over people and times.
 
         Parameters
         ----------
@@ -621,7 +625,10 @@ class Fit(FittedModel, FitBase):
 
     @property
     def n_unconverged(self) -> int:
-        """Number of curves on which EP did not converge, under kernels that count for the person."""
+        """Number of curves on which EP did not converge.
+
+        Only kernels that have some weight for the person count.
+        """
         return sum(
             int((~result.converged & (weight > COUNTED_WEIGHT)).sum())
             for result, weight in zip(self.ep, self.weights, strict=True)

@@ -25,7 +25,7 @@ from dynaesti.model import BandwidthKernel, ItemBank, Kernel, Level
 from dynaesti.results.item_table import item_columns
 from dynaesti.results.predictions import item_information
 
-VAGUE = 0.9  # part of the prior's sd that a parameter's keeps where answers say nothing of it
+VAGUE = 0.9  # posterior sd over prior sd above which answers say nothing of a parameter
 
 
 class FitBase(ABC):
@@ -132,7 +132,7 @@ class FitBase(ABC):
         """
         names = ("iteration", "stage", "objective", "log_evidence", "change", "seconds")
         return make_frame(
-            {name: [getattr(step, name) for step in self.trace] for name in names}, self.frame
+            {name: [getattr(record, name) for record in self.trace] for name in names}, self.frame
         )
 
     @property
@@ -218,8 +218,8 @@ class FitBase(ABC):
         -------
         dict of str to float
             `stays`, the share of the variance that stays with a person for good (1 for constant
-            abilities), and the time scale of the rest in units of time: `bandwidth` (median),
-            `shortest` and `longest` (10 and 90 % quantiles), inf where there is no rest.
+            abilities), and the time scale of the moving part in units of time: `bandwidth`
+            (median), `shortest` and `longest` (10 and 90 % quantiles), inf where nothing moves.
         """
         stays = 0.0
         scales = []
@@ -314,16 +314,14 @@ class FitBase(ABC):
         if lost.size:
             out.append(
                 f"{count_noun(lost.size, 'items')} of {len(labels):,} have no finite estimate "
-                f"(first: {labels[lost[0]]!r}): everybody "
-                "answered alike, or ability parts right from wrong without a flaw. They stand at "
-                f"the bounds; {option('priors', 'weak')} gives "
-                "them a value."
+                f"(first: {labels[lost[0]]!r}): everybody answered alike, or ability separates the "
+                "answers perfectly. Their parameters are at the bounds; "
+                f"{option('priors', 'weak')} gives them a value."
             )
         if self.bank.ability_scale.at_bound:
             out.append(
-                "The spread of abilities has no finite estimate: ability parts right from wrong "
-                "without a flaw. It stands at its "
-                "bound, and the items' unit with it."
+                "The spread of abilities has no finite estimate: ability separates the answers "
+                "perfectly. It is at its bound, and the items' unit with it."
             )
         for block, cov in zip(self.bank.blocks, self.covariance or (), strict=False):
             names = block.model.parameter_names(block.size)
@@ -333,9 +331,9 @@ class FitBase(ABC):
             vague = np.sqrt(np.maximum(cov[:, k, k], 0.0)) > VAGUE * block.prior_sd[k]
             if vague.mean() > 0.5:
                 out.append(
-                    f"The answers say next to nothing of guessing for {int(vague.sum()):,} of "
-                    f"{count_noun(vague.size, 'items')}: their c "
-                    "rests on the prior, and b and a with it."
+                    f"The answers hold almost no information on guessing for {int(vague.sum()):,} "
+                    f"of {count_noun(vague.size, 'items')}: their c depends on the prior, and so "
+                    "do b and a."
                 )
         if (
             self.options["direction"] == "free"
@@ -343,8 +341,7 @@ class FitBase(ABC):
             and not self.bank.ability_scale.free_location
         ):
             out.append(
-                "Which end of the scale is up was decided by the mean slope; orient= says it for "
-                "good."
+                "The direction of the scale was decided by the mean slope; orient= fixes it."
             )
         return out
 
@@ -358,8 +355,8 @@ class FitBase(ABC):
         raise_limit = f"The fit did NOT converge (raise {option('iterations')})"
         verdict = "The fit converged" if self.converged else raise_limit
         return (
-            f"{verdict} after {len(self.trace)} iterations; log evidence {log_evidence:.2f}. Scale: "
-            f"{self.scale.name}. Priors: {self.kernels[heavy].describe()} carries "
+            f"{verdict} after {len(self.trace)} iterations; log evidence {log_evidence:.2f}. "
+            f"Scale: {self.scale.name}. Priors: {self.kernels[heavy].describe()} carries "
             f"{self.population[heavy]:.0%} of the population, {len(self.kernels)} in all."
             + (f" EP did not converge for {n_unconverged} curves." if n_unconverged else "")
             + (f" {dropped:,} rows without a response were dropped." if dropped else "")

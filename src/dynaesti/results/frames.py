@@ -16,7 +16,7 @@ IDENTITY = BUILT_IN["identity"]
 
 
 def band(level: float) -> Array:
-    """Levels of the two quantiles that bound an equal-tailed band of the given probability, (2,)."""
+    """Levels of the quantiles lower, upper of an equal-tailed band, (2,)."""
     check_level(level)
     return np.array([0.5 - level / 2, 0.5 + level / 2])
 

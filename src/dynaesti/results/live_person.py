@@ -95,8 +95,8 @@ class LivePerson:
         Raises
         ------
         InputError
-            If the item is unknown, the response is not one of its own, or the answers lead beyond the
-            fit's tables of likelihoods.
+            If the item is unknown, the response is not one of its own, or the answers lead beyond
+            the fit's likelihood tables.
         """
         offset = float(self.fit.to_clock([time])[0])
         numbers = isinstance(resp, int | float | np.number) and isinstance(
@@ -152,8 +152,8 @@ class LivePerson:
         reach = max(_reach(curve.online.posterior) for curve in found)
         if reach > -table.start:
             raise InputError(
-                f"live: the answers lead {reach:.3g} standard deviations from the population's mean, "
-                "beyond what this fit's tables hold; use update(frame)"
+                f"live: the answers lead {reach:.3g} standard deviations from the population's "
+                "mean, beyond what this fit's tables cover; use update(frame)"
             )
         return replace(self, curves=found)
 
@@ -235,7 +235,8 @@ def live_person(fit: Fit, person: int) -> LivePerson:
     ]
     if unfit:
         raise InputError(
-            f"live: {unfit[0].describe()} has no form that grows an answer at a time; use update(frame)"
+            f"live: {unfit[0].describe()} has no form that grows an answer at a time; use "
+            "update(frame)"
         )
     who = np.array([person])
     layout = fit.sites.layout

@@ -214,8 +214,8 @@ def _log_likelihood_of_given(batch: _Batch, coding: ResponseCoding, theta: Array
 
 
 def item_information(bank: ItemBank, z: Array) -> Array:
-    """Fisher information of each item about z: (items, points)."""
-    step = 1e-4
+    """Fisher information of each item about z, (n_items, n_points)."""
+    step = 1e-4  # of central differences
     out = np.empty((bank.item_count, z.size))
     for block in bank.blocks:
         theta = [bank.ability_scale.theta(z + d) for d in (-step, 0.0, step)]
@@ -232,8 +232,18 @@ def item_information(bank: ItemBank, z: Array) -> Array:
 
 
 def item_locations(bank: ItemBank, gain: float, shift: float) -> Array:
-    """Ability at which each item's mean response is half way between its ends, reported as gain · z
-    + shift; NaN beyond ± 5.
+    """Ability at which each item's mean response is half way between its lowest and highest.
+
+    Parameters
+    ----------
+    bank : ItemBank
+    gain, shift : float
+        The reported scale, ability = gain · z + shift.
+
+    Returns
+    -------
+    array (n_items,)
+        NaN where it is beyond z = ± 5.
     """
     z = np.linspace(-5, 5, 201)
     theta = bank.ability_scale.theta(z)

@@ -55,16 +55,18 @@ def item_and_person(train: Responses, test: Responses, values: Array) -> Array:
     odds = np.tile(base - base[0], (train.items.size, 1))
     centre = odds[0].copy()
     theta = np.zeros(train.people.size)
-    step = np.arange(size, dtype=np.float64)
+    score = np.arange(size, dtype=np.float64)
     seen = np.zeros((train.items.size, size))
     np.add.at(seen, (train.item, code), 1.0)
     for _ in range(ROUNDS):
-        p = _tilted(odds[train.item], theta[train.person], step)
-        mean = p @ step
-        pull = np.bincount(train.person, step[code] - mean, theta.size) - theta / PERSON_SD**2
-        move = pull / (np.bincount(train.person, p @ step**2 - mean**2, theta.size) + PERSON_SD**-2)
-        theta += np.clip(move, -1, 1)
-        p = _tilted(odds[train.item], theta[train.person], step)
+        p = _category_chances(odds[train.item], theta[train.person], score)
+        mean = p @ score
+        gradient = np.bincount(train.person, score[code] - mean, theta.size) - theta / PERSON_SD**2
+        change = gradient / (
+            np.bincount(train.person, p @ score**2 - mean**2, theta.size) + PERSON_SD**-2
+        )
+        theta += np.clip(change, -1, 1)
+        p = _category_chances(odds[train.item], theta[train.person], score)
         for k in range(1, size):
             expected = np.bincount(train.item, p[:, k], train.items.size)
             curved = np.bincount(train.item, p[:, k] * (1 - p[:, k]), train.items.size)
@@ -72,18 +74,20 @@ def item_and_person(train: Responses, test: Responses, values: Array) -> Array:
                 curved + ITEM_SD**-2
             )
             odds[:, k] += np.clip(change, -1, 1) / (size - 1)
-    item = _looked_up(odds, centre, train.items, test.items)[test.item]
-    return _tilted(item, _looked_up(theta, 0.0, train.people, test.people)[test.person], step)
+    item = _values_of_labels(odds, centre, train.items, test.items)[test.item]
+    return _category_chances(
+        item, _values_of_labels(theta, 0.0, train.people, test.people)[test.person], score
+    )
 
 
-def _tilted(odds: Array, theta: Array, step: Array) -> Array:
+def _category_chances(odds: Array, theta: Array, score: Array) -> Array:
     """Probability of each category from its log odds and a person's ability."""
-    logs = odds + theta[:, None] * step
+    logs = odds + theta[:, None] * score
     p = np.exp(logs - logs.max(axis=1, keepdims=True))
     return np.asarray(p / p.sum(axis=1, keepdims=True))
 
 
-def _looked_up(table: Array, default: Array | float, known: Array, wanted: Array) -> Array:
+def _values_of_labels(table: Array, default: Array | float, known: Array, wanted: Array) -> Array:
     """Rows of known labels for wanted ones; the default where a label is new."""
     number = {label: k for k, label in enumerate(known.tolist())}
     row = np.array([number.get(label, -1) for label in wanted.tolist()], dtype=np.int64)

@@ -211,7 +211,7 @@ class StaticComparison:
         gain = self.static_loss - self.dynamic_loss
         if self.people < FEW:
             return (
-                f"With {self.people} people it cannot be told whether knowing when helps (log "
+                f"With {self.people} people it is not clear whether knowing when helps (log "
                 f"loss {self.dynamic_loss:.4f} with moving "
                 f"and {self.static_loss:.4f} with constant abilities, each answer predicted "
                 f"without itself)."

@@ -147,7 +147,7 @@ def observations_header(obs: Observations, arrays: Arrays, reach: Array) -> Head
 
 
 def read_observations(header: Header, arrays: Arrays, link: Any, mean: Any) -> Observations:
-    """The observations again; functions of the user's own must be given."""
+    """Observations from what `observations_header` wrote; a user's own functions must be given."""
     if header["mean"] is None and mean is None:
         raise NeedsFunctionError(
             "mean: the curve was fitted with a function of time as its mean; pass it again: "
@@ -189,7 +189,7 @@ def component_arrays(component: GraftedCurve) -> dict[str, Any]:
 
 
 def component_header(component: GraftedCurve, name: str, arrays: Arrays) -> Header:
-    """Arrays go to the arrays, single numbers to the header."""
+    """Header of a component, with its numbers; its arrays are added to `arrays`."""
     arrays.update({f"{name}.{key}": part for key, part in component_arrays(component).items()})
     if component.covariance_correction is not None:
         arrays[f"{name}.widening"] = component.covariance_correction
@@ -222,7 +222,7 @@ def _component(kernel: Kernel, header: Header, name: str, arrays: Arrays) -> Gra
 def read_component(
     kernel: Kernel, header: Header, name: str, arrays: Arrays, observations: Observations
 ) -> GraftedCurve:
-    """The component again, checked against the observations it is of."""
+    """A component from what `component_header` wrote, checked against its observations."""
     require(
         type(header["converged"]) is bool
         and type(header["sweeps"]) is int
@@ -259,7 +259,7 @@ def read_component(
 def _emission_header(
     part: Emissions, name: str, arrays: Arrays, link: Link, reach: Array
 ) -> Header:
-    """The family's name; its numbers go to the arrays."""
+    """Header of emissions, with the family's name; its numbers are added to `arrays`."""
     if isinstance(part, Functions) or part.kind not in FAMILIES:
         part = _tabulated(part, link, reach)
     rest: Header = {}
@@ -276,7 +276,7 @@ def _emission_header(
 
 
 def _tabulated(part: Emissions, link: Link, reach: Array) -> Table:
-    """Functions as a table on the latent scale; told when they are sharper than it."""
+    """Functions as a table on the latent scale, with a warning where they are sharper than it."""
     rows = np.arange(len(part))
     middle = 0.5 * (reach[1:] + reach[:-1])
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
@@ -289,14 +289,12 @@ def _tabulated(part: Emissions, link: Link, reach: Array) -> Table:
         truth = part.log_prob(at, rows)
         off = np.abs(table.log_prob(at, rows) - truth)
     off[~(truth > truth.max(axis=1, keepdims=True) - 20)] = 0.0
-    blunt = int(np.sum(~(off.max(axis=1) < 1e-2)))
-    if blunt:
+    n_sharp = int(np.sum(~(off.max(axis=1) < 1e-2)))
+    if n_sharp:
         warnings.warn(
-            f"saving: {blunt} of {len(part)} emission functions are sharper than the table of "
-            f"{reach.size} points that "
-            "stands for them in the file; the curve itself is saved exactly, but updates and "
-            "audits of the opened one "
-            "will be off",
+            f"saving: {n_sharp} of {len(part)} emission functions are sharper than the table of "
+            f"{reach.size} points that replaces them in the file; the curve itself is saved "
+            "exactly, but updates and audits of the opened one will be off",
             DynaestiWarning,
             stacklevel=6,
         )

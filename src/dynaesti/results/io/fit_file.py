@@ -46,7 +46,7 @@ MODEL_FIELDS = {"own": ("label", "values"), "golf": ("signed", "pivot", "descend
 
 
 def common_header(fit: FittedModel, items: Labels, arrays: Arrays) -> Header:
-    """Items, priors, trace and options; arrays beside them."""
+    """Header of items, priors, trace and options; arrays are added to `arrays`."""
     arrays.update(
         {
             "coding.values": fit.coding.values,
@@ -71,7 +71,7 @@ def common_header(fit: FittedModel, items: Labels, arrays: Arrays) -> Header:
         "merged": list(fit.coding.merged),
         "errors": fit.covariance is not None,
         "kernels": [kernel_header(kernel) for kernel in fit.kernels],
-        "trace": [asdict(step) for step in fit.trace],
+        "trace": [asdict(record) for record in fit.trace],
         "converged": fit.converged,
         "options": dict(fit.options),
         "batches": list(fit.batches),
@@ -140,7 +140,7 @@ def _read_coding(header: Header, arrays: Arrays, bank: ItemBank, n_items: int) -
 
 
 def fit_header(fit: Any, arrays: Arrays) -> Header:
-    """Small things in the header, arrays beside it."""
+    """The header of a fit's file; its arrays are added to `arrays`."""
     r = fit.responses
     arrays.update({f"responses.{name}": getattr(r, name) for name in ROWS})
     if r.weight is not None:
@@ -165,7 +165,7 @@ def fit_header(fit: Any, arrays: Arrays) -> Header:
 
 
 def ep_arrays(result: EPResult) -> dict[str, Any]:
-    """What a file keeps of everyone's curves under one kernel, by the names it has there."""
+    """Everyone's curves under one kernel, by the names of the arrays in a file."""
     return {
         "precision": result.sites.precision,
         "shift": result.sites.shift,
@@ -178,7 +178,7 @@ def ep_arrays(result: EPResult) -> dict[str, Any]:
 
 
 def read_ep(arrays: Arrays, k: int) -> EPResult:
-    """Everyone's curves under the k-th kernel again; how EP got there is not in the file."""
+    """Everyone's curves under the k-th kernel; residuals and sweeps of EP are not in the file."""
     part = {name: arrays[f"prior{k}.{name}"] for name in EP_NAMES}
     n_curves = part["log_evidence"].size
     return EPResult(
@@ -196,7 +196,7 @@ def read_ep(arrays: Arrays, k: int) -> EPResult:
 def read_fit(
     header: Header, arrays: Arrays, models: Mapping[str, ItemModel] | None
 ) -> dict[str, Any]:
-    """The fields of a Fit again."""
+    """The fields of a Fit from what `fit_header` wrote, checked."""
     common, items = read_common(header, arrays, models)
     reading = header["responses"]
     check_reading(reading)
@@ -253,7 +253,7 @@ def _tagged(label: Any, name: str) -> Any:
 
 
 def read_labels(as_list: list[Any] | None, name: str, arrays: Arrays) -> Labels:
-    """Labels again."""
+    """Labels from what a header and arrays hold."""
     if as_list is None:
         return arrays[f"labels.{name}"]
     readers: dict[str, Any] = {

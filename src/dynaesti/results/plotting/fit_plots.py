@@ -105,8 +105,8 @@ class FitPlots:
         Returns
         -------
         frame
-            Columns id, time, item, resp, mean (of ability), share (of the way from the item's lowest
-            to its highest response).
+            Columns id, time, item, resp, mean (of ability), share (of the way from the item's
+            lowest to its highest response).
         """
         fit = self.fit
         r = fit.responses
@@ -189,8 +189,8 @@ class FitPlots:
         Returns
         -------
         dict
-            Arrays ability and, by response, the probability of each category (for amounts: expected,
-            the mean response); item, the label.
+            Arrays ability and, by response, the probability of each category (for amounts:
+            expected, the mean response); item, the label.
         """
         fit = self.fit
         number = index_of(fit.responses.items, [item], "item")
