@@ -256,7 +256,16 @@ class Curve:
         return rows[0] if np.ndim(q) == 0 else rows
 
     def median(self, t: Any) -> Array:
-        """Median of the curve at each time, (n_times,)."""
+        """Median of the curve at each time, exact under the link.
+
+        Parameters
+        ----------
+        t : times (n_times,)
+
+        Returns
+        -------
+        array (n_times,)
+        """
         return self.quantile(t, 0.5)
 
     def interval(self, t: Any, level: float = 0.7) -> tuple[Array, Array]:
@@ -276,7 +285,16 @@ class Curve:
         return lower, upper
 
     def covariance(self, t: Any) -> Array:
-        """Latent covariance between all pairs of times, (n_times, n_times)."""
+        """Latent covariance between all pairs of times.
+
+        Parameters
+        ----------
+        t : times (n_times,)
+
+        Returns
+        -------
+        array (n_times, n_times)
+        """
         return latent_covariance(self, t)
 
     def sample(self, t: Any, size: int = 1, seed: int | np.random.Generator | None = None) -> Array:
@@ -441,7 +459,17 @@ class Curve:
     # --- frames, figures, files -----------------------------------------------------------------
 
     def grid(self, points: int = 200) -> npt.NDArray[Any]:
-        """Evenly spaced times from the first to the last emission, (points,)."""
+        """Evenly spaced times from the first to the last emission.
+
+        Parameters
+        ----------
+        points : int, default 200
+
+        Returns
+        -------
+        array (points,)
+            Numbers or dates, as in the data.
+        """
         first, last = self.observations.span
         check_size(whole_number(points, "points", 1), "points")
         return self.observations.axis.restore(np.linspace(first, last, points))

@@ -410,7 +410,17 @@ class Fit(FittedModel, FitBase):
         return self.predict_read(new)
 
     def predict_read(self, data: Responses) -> Any:
-        """Predict responses already read, as `predict` does, without a warning about new people."""
+        """Predict responses already read, as `predict` does, without a warning about new people.
+
+        Parameters
+        ----------
+        data : Responses
+
+        Returns
+        -------
+        frame
+            See `predict`.
+        """
         new = read_new_responses(self, data, unanswered=True)
         found = self.predictions(new)
         r = new.responses
@@ -419,7 +429,17 @@ class Fit(FittedModel, FitBase):
         return make_frame(columns, r.frame or self.frame)
 
     def predictions(self, new: NewResponses) -> Predictions:
-        """Predictions of further responses, row by row, as arrays."""
+        """Predict further responses, row by row, as arrays.
+
+        Parameters
+        ----------
+        new : NewResponses
+            Responses with the fit's labels, see `read_new_responses`.
+
+        Returns
+        -------
+        Predictions
+        """
         r = new.responses
         mix = self.marginals(new.people[r.person], times_on_clock(self, new))
         latent = Marginals(mix.weights, (mix.means - self.shift) / self.gain, mix.sds / self.gain)
@@ -534,7 +554,12 @@ class Fit(FittedModel, FitBase):
         return save_archive(path, "fit", fit_header(self, arrays), arrays)
 
     def save_into(self, file: Path) -> None:
-        """Write what `save` writes into an existing file."""
+        """Write what `save` writes into an existing file.
+
+        Parameters
+        ----------
+        file : pathlib.Path
+        """
         arrays: Arrays = {}
         with file.open("wb") as opened:
             write_archive(opened, "fit", fit_header(self, arrays), arrays)

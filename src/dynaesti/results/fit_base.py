@@ -270,7 +270,17 @@ class FitBase(ABC):
         return self.response_template.axis.offsets(times, "at")
 
     def from_clock(self, offsets: Array) -> Any:
-        """Times on the fit's clock as users give them: the inverse of `to_clock`."""
+        """Times on the fit's clock as users give them: the inverse of `to_clock`.
+
+        Parameters
+        ----------
+        offsets : array (n_times,)
+
+        Returns
+        -------
+        array (n_times,)
+            Numbers or dates, as in the data.
+        """
         return (
             offsets
             if self.response_template.clock == "person"
@@ -350,7 +360,21 @@ class FitBase(ABC):
         return ", ".join(sorted({block.model.name for block in self.bank.blocks}))
 
     def convergence_text(self, log_evidence: float, n_unconverged: int, dropped: int) -> str:
-        """Convergence, evidence, scale and priors in a few sentences."""
+        """Convergence, evidence, scale and priors in a few sentences.
+
+        Parameters
+        ----------
+        log_evidence : float
+            Of all responses.
+        n_unconverged : int
+            Number of curves on which EP did not converge.
+        dropped : int
+            Number of rows without a response.
+
+        Returns
+        -------
+        str
+        """
         heavy = int(np.argmax(self.population))
         raise_limit = f"The fit did NOT converge (raise {option('iterations')})"
         verdict = "The fit converged" if self.converged else raise_limit

@@ -142,7 +142,19 @@ class LivePerson:
     def converged(self, changed: int | None) -> LivePerson:
         """The person with EP converged from the present sites.
 
-        `changed` is the number of the only site that has changed; None: any may have.
+        Parameters
+        ----------
+        changed : int or None
+            Number of the only site that has changed; None: any may have.
+
+        Returns
+        -------
+        LivePerson
+
+        Raises
+        ------
+        InputError
+            If the answers lead beyond the fit's likelihood tables.
         """
         table = self.fit.likelihood_table
         factors = SiteFactors(
@@ -183,7 +195,17 @@ class LivePerson:
         return band_frame(self.marginals(at), keys, level, kind=self.fit.frame)
 
     def marginals(self, at: Any) -> Marginals:
-        """Reported ability at times, as a mixture of normals."""
+        """Reported ability at times.
+
+        Parameters
+        ----------
+        at : times (n_times,)
+
+        Returns
+        -------
+        Marginals
+            A mixture of normals at each time, (n_kernels, n_times).
+        """
         fit = self.fit
         offsets = fit.to_clock(at)
         pairs = [curve.marginals(self.times, offsets) for curve in self.curves]

@@ -168,7 +168,18 @@ def _coin(mean_log: float) -> float:
 
 
 def scores_of(fit: Fit, new: NewResponses) -> Scores:
-    """Scores of a fit's predictions of responses already read."""
+    """Score a fit's predictions of responses already read.
+
+    Parameters
+    ----------
+    fit : Fit
+    new : NewResponses
+        Responses with the fit's labels.
+
+    Returns
+    -------
+    Scores
+    """
     found = fit.predictions(new)
     more = new.responses
     if (
