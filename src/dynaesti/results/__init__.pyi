@@ -2,8 +2,7 @@ from . import evaluation as evaluation
 from .abilities import Change as Change
 from .curve import Curve as Curve
 from .curve import from_components as from_components
-from .curve import open_curve as open_curve
-from .curve import warn_if_unconverged as warn_if_unconverged
+from .curve_diagnostics import warn_if_unconverged as warn_if_unconverged
 from .curves import Curves as Curves
 from .curves import told_many as told_many
 from .evaluation.comparison import against_baselines as against_baselines
@@ -17,6 +16,7 @@ from .evaluation.static_comparison import static_comparison_of as static_compari
 from .fit import Fit as Fit
 from .fit_base import FitBase as FitBase
 from .frames import band_columns as band_columns
+from .io.curve_file import read_curve as read_curve
 from .io.fit_file import common_header as common_header
 from .io.fit_file import read_common as read_common
 from .io.fit_file import read_fit as read_fit

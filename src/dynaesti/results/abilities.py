@@ -25,16 +25,26 @@ TABLE_SDS = 8.0  # standard deviations of ability that one person's table of lik
 
 @dataclass(frozen=True)
 class Change:
-    """How an ability changed between two times.
+    """How an ability changed between two times, see `Fit.change`.
 
-    Attributes
+    Parameters
     ----------
-    id, t0, t1
-        Whose, from when and to when.
+    id : label
+        The person.
+    t0, t1 : time
+        From when, and to when.
     mean, sd : float
-        Of the difference.
+        Mean and standard deviation of the difference ability(t1) − ability(t0).
     rose : float
-        Pr[ability rose].
+        Probability that ability rose.
+
+    Examples
+    --------
+    >>> import dynaesti as dy
+    >>> table = dy.simulate.responses(people=12, items=5, per_person=12, seed=1).table
+    >>> change = dy.DynAEsti("2PL").fit(table).change("p00", 10, 90)
+    >>> change.id, 0 < change.rose < 1
+    ('p00', True)
     """
 
     id: Any
@@ -82,7 +92,10 @@ def ability_marginals(fit: Fit, person: Ints, offsets: Array) -> Marginals:
 
 
 def people_and_times(fit: Fit, at: Any, ids: Any) -> tuple[Ints, Array]:
-    """(person, offset) pairs: people at every time, or (at=None) at the instants of their own responses."""
+    """(person, offset) pairs of people and times.
+
+    People at every time, or (at=None) at the instants of their own responses.
+    """
     people = np.arange(fit.responses.people.size)
     if ids is not None:
         people = index_of(fit.responses.people, as_list(ids), "ids")
@@ -97,7 +110,18 @@ def people_and_times(fit: Fit, at: Any, ids: Any) -> tuple[Ints, Array]:
 
 
 def person_curve(fit: Fit, who: Ints, until: float | None, bank: ItemBank | None = None) -> Curve:
-    """One person's curve, by the responses up to an offset (None: all), with the fit's items or others."""
+    """One person's curve on the reported scale.
+
+    Parameters
+    ----------
+    fit : Fit
+    who : int array (1,)
+        Number of the person.
+    until : float or None
+        Keep responses up to this time on the fit's clock; None: all.
+    bank : ItemBank, optional
+        Other items than the fit's.
+    """
     one = fit.responses.select_people(who)
     rows = np.arange(len(one)) if until is None else np.flatnonzero(one.clock_times <= until)
     if not rows.size:
@@ -152,7 +176,9 @@ def marginals_with_item_uncertainty(
         )
     who = index_of(fit.responses.people, [label], "id")
     rng = as_rng(seed)
-    shared = np.zeros((2, 2)) if fit.shared is None else fit.shared  # not in files of old
+    shared = (
+        np.zeros((2, 2)) if fit.shared is None else fit.shared
+    )  # absent in files of older versions
     banks = [
         sample_bank(fit.bank, fit.covariance, shared, rng)
         for _ in range(whole_number(draws, "draws", 2))
@@ -167,7 +193,10 @@ def marginals_with_item_uncertainty(
 
 
 def person_stream(seed: Any, label: Any) -> np.random.Generator:
-    """Random numbers of one person's own, by the written form of their label; without a seed any."""
+    """Random numbers of one person's own for a seed, by the written form of their label.
+
+    Without a seed they are different every time.
+    """
     if seed is None:
         return np.random.default_rng()
     own = int.from_bytes(blake2b(label_text(label).encode(), digest_size=8).digest())

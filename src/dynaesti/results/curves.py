@@ -21,31 +21,68 @@ from dynaesti.inference import (
     SolverName,
     graft_kernels,
 )
-from dynaesti.results.curve import KEEP, Curve, from_components
+from dynaesti.results.curve import Curve, from_components
+from dynaesti.results.curve_priors import MIN_WEIGHT
+from dynaesti.results.frames import median_columns
 
-MOST_EXACT = (
-    100  # curves whose exact posteriors are asked for in one go: each takes a tenth of a second
-)
+# curves whose exact posteriors are computed in one call: each takes a tenth of a second
+MOST_EXACT = 100
 
 
 @dataclass(frozen=True, eq=False)
 class Curves:
-    """Many fitted curves. `curves[label]` is a Curve.
+    """Many curves fitted together, as `CurvFiFE.fit_many` returns them.
 
-    `mean`, `sd`, `quantile` answer for all of them at once.
+    `curves[label]` is one `Curve`; iterating gives all of them, and `label in curves` asks whether
+    there is one. `mean`, `sd` and `quantile` answer for all curves at once. Values are on the
+    link's scale.
+
+    Parameters
+    ----------
+    data : CurveData
+        Emissions of all curves, grouped by curve.
+    fits : tuple of GraftedCurves
+        All curves under each prior.
+    weights : array (n_priors, n_curves)
+        Posterior weight of each prior for each curve.
+    population : array (n_priors,)
+        Weight of each prior in the population.
+    method : str
+        How hyper-parameters were found: "given" or "learn".
+    frame : str or None
+        Kind of data frame that came in and goes out.
+    solver : {"dense", "lowrank", "statespace"} or None
+        None: the cheapest that is exact.
+
+    Examples
+    --------
+    >>> import dynaesti as dy
+    >>> groups = ["a"] * 4 + ["b"] * 4
+    >>> votes = dy.Bernoulli([0, 0, 1, 1, 1, 1, 0, 1])
+    >>> curves = dy.CurvFiFE(bandwidth=2.0).fit_many(groups, [0, 1, 2, 3] * 2, votes)
+    >>> len(curves), curves.labels.tolist(), "b" in curves
+    (2, ['a', 'b'], True)
+    >>> curves.mean([0, 3, 5]).shape
+    (2, 3)
+    >>> curves.quantile([0, 3, 5], [0.1, 0.9]).shape
+    (2, 2, 3)
+    >>> list(curves.to_frame([0, 3]).columns)
+    ['group', 'time', 'mean', 'sd', 'lower', 'median', 'upper']
+    >>> curves["a"].converged
+    True
     """
 
     data: CurveData
     fits: tuple[GraftedCurves, ...]
-    weights: Array  # (priors, curves)
-    population: Array  # weights of the priors in the population
+    weights: Array
+    population: Array
     method: str
     frame: str | None
     solver: SolverName | None
 
     @property
     def labels(self) -> npt.NDArray[Any]:
-        """The curves' labels, sorted."""
+        """Labels of the curves, sorted, (n_curves,)."""
         return self.data.labels
 
     def __len__(self) -> int:
@@ -83,13 +120,13 @@ class Curves:
 
     @property
     def converged(self) -> Bools:
-        """Whether grafting settled, for each curve."""
-        settled = np.array([fit.ep.converged for fit in self.fits])
-        return np.asarray((settled | (self.weights < KEEP)).all(axis=0))
+        """Whether EP converged under every prior that counts, for each curve: (n_curves,)."""
+        converged = np.array([fit.ep.converged for fit in self.fits])
+        return np.asarray((converged | (self.weights < MIN_WEIGHT)).all(axis=0))
 
     @property
     def log_evidence(self) -> Array:
-        """Log evidence of each curve, averaged over the population's priors."""
+        """Log evidence of each curve, averaged over the population's priors: (n_curves,)."""
         with np.errstate(divide="ignore"):
             logs = np.log(self.population)[:, None] + np.array(
                 [fit.ep.log_evidence for fit in self.fits]
@@ -106,9 +143,19 @@ class Curves:
 
     @single_blas_thread()
     def marginals(self, t: Any) -> Marginals:
-        """Latent marginals of every curve at the times: points run over curves, then times."""
+        """Latent marginals of every curve at the times.
+
+        Parameters
+        ----------
+        t : times (n_times,)
+
+        Returns
+        -------
+        Marginals
+            (n_priors, n_curves · n_times): all times of the first curve, then of the second, ….
+        """
         offsets = self.data.observations.axis.offsets(t, "t")
-        keep = np.flatnonzero(self.weights.max(axis=1) > KEEP)
+        keep = np.flatnonzero(self.weights.max(axis=1) > MIN_WEIGHT)
         means, variances = zip(
             *(self.fits[k].predict(offsets, self.solver) for k in keep), strict=True
         )
@@ -124,100 +171,129 @@ class Curves:
         return values.reshape(*values.shape[:-1], len(self), -1)
 
     def mean(self, t: Any) -> Array:
-        """Means: (curves, times)."""
+        """Mean of every curve at each time.
+
+        Parameters
+        ----------
+        t : times (n_times,)
+
+        Returns
+        -------
+        array (n_curves, n_times)
+        """
         return self._shaped(self._moments(t)[0])
 
     def sd(self, t: Any) -> Array:
-        """Standard deviations: (curves, times)."""
+        """Standard deviation of every curve at each time.
+
+        Parameters
+        ----------
+        t : times (n_times,)
+
+        Returns
+        -------
+        array (n_curves, n_times)
+        """
         return self._shaped(self._moments(t)[1])
 
     def _moments(self, t: Any) -> tuple[Array, Array]:
-        """Mean and sd, curves then times.
+        """Mean and sd at all points, curves then times.
 
-        Where a far tail would decide them, a few curves are asked one by one for the exact ones.
+        Where a far tail would decide them (see `Marginals.heavy`), they are those of the exact
+        posterior, curve by curve; if that concerns too many curves, those of the central part of
+        the distribution.
         """
-        mix = self.marginals(t)
+        marginals = self.marginals(t)
         link = self.data.observations.link
-        heavy = mix.heavy(link)
-        curves = (
-            np.flatnonzero(heavy.reshape(len(self), -1).any(axis=1))
-            if heavy.any()
-            else np.zeros(0, dtype=np.int64)
-        )
+        heavy = marginals.heavy(link)
+        if not heavy.any():
+            return marginals.mean(link), marginals.sd(link)
+        finite = _finite(marginals, heavy)
+        mean = finite.mean(link)
+        sd = finite.sd(link)
+        curves = np.flatnonzero(heavy.reshape(len(self), -1).any(axis=1))
         if curves.size > MOST_EXACT:
             warnings.warn(
-                f"rates are so uncertain for {curves.size:,} of {len(self):,} curves that mean "
-                f"and sd hang on their tails: told "
-                f"are those of the central {TRUSTED:.1%}; medians and bands are as ever",
+                f"rates are so uncertain for {curves.size:,} of {len(self):,} curves that mean and "
+                f"sd depend on their tails: those of the central {TRUSTED:.1%} are given; medians "
+                "and bands are not affected",
                 DynaestiWarning,
                 stacklevel=4,
             )
-            trusted = mix.trusted_moments(link)
-            return np.where(heavy, trusted[0], _finite(mix, heavy).mean(link)), np.where(
-                heavy, trusted[1], _finite(mix, heavy).sd(link)
-            )
-        mean, sd = (
-            (_finite(mix, heavy).mean(link), _finite(mix, heavy).sd(link))
-            if curves.size
-            else (mix.mean(link), mix.sd(link))
-        )
-        shaped = mean.reshape(len(self), -1), sd.reshape(len(self), -1)
+            central_mean, central_sd = marginals.trusted_moments(link)
+            return np.where(heavy, central_mean, mean), np.where(heavy, central_sd, sd)
+        by_curve = mean.reshape(len(self), -1), sd.reshape(len(self), -1)
         for k in curves:
             one = self._curve(int(k))
-            shaped[0][k] = one.mean(t)
-            shaped[1][k] = one.sd(t)
+            by_curve[0][k] = one.mean(t)
+            by_curve[1][k] = one.sd(t)
         return mean, sd
 
     def quantile(self, t: Any, q: Any) -> Array:
-        """Quantiles: (curves, times); for several q one such table each."""
+        """Quantiles of every curve, exact under the link.
+
+        Parameters
+        ----------
+        t : times (n_times,)
+        q : float or sequence of float
+            Probabilities between 0 and 1.
+
+        Returns
+        -------
+        array (n_curves, n_times) or (n_q, n_curves, n_times)
+            One table for each of several `q`.
+        """
         tables = self._shaped(
             self.marginals(t).quantiles(as_vector(q, "q"), self.data.observations.link)
         )
         return tables[0] if np.ndim(q) == 0 else tables
 
     def to_frame(self, t: Any, level: float = 0.7) -> Any:
-        """A long frame: group, time, mean, sd, lower, median, upper."""
-        mix = self.marginals(t)
-        link = self.data.observations.link
-        mean, sd = self._moments(t)
-        lower, median, upper = mix.quantiles(
-            np.array([0.5 - level / 2, 0.5, 0.5 + level / 2]), link
+        """Moments, median and band of every curve as a long frame.
+
+        Parameters
+        ----------
+        t : times (n_times,)
+        level : float, default 0.7
+            Probability of the equal-tailed band.
+
+        Returns
+        -------
+        frame
+            Columns group, time, mean, sd, lower, median, upper; a row for each curve and time.
+        """
+        axis = self.data.observations.axis
+        times = axis.restore(axis.offsets(t, "t"))
+        keys = {
+            "group": np.repeat(self.labels, times.size),
+            "time": np.tile(times, len(self)),
+        }
+        columns = median_columns(
+            self.marginals(t), self._moments(t), keys, level, self.data.observations.link
         )
-        times = self.data.observations.axis.restore(self.data.observations.axis.offsets(t, "t"))
-        return make_frame(
-            {
-                "group": np.repeat(self.labels, times.size),
-                "time": np.tile(times, len(self)),
-                "mean": mean,
-                "sd": sd,
-                "lower": lower,
-                "median": median,
-                "upper": upper,
-            },
-            self.frame,
-        )
+        return make_frame(columns, self.frame)
 
     def __repr__(self) -> str:
-        loose = int((~self.converged).sum())
-        sizes = f"{len(self.data.observations.emissions)} emissions at {self.data.layout.n_sites} instants"
-        return (
-            f"<Curves: {len(self)} curves, {sizes}{f'; {loose} did not settle' if loose else ''}>"
-        )
+        n_unconverged = int((~self.converged).sum())
+        note = f"; EP did not converge for {n_unconverged}" if n_unconverged else ""
+        n_emissions = len(self.data.observations.emissions)
+        n_sites = self.data.layout.n_sites
+        return f"<Curves: {len(self)} curves, {n_emissions} emissions at {n_sites} instants{note}>"
 
 
 def _finite(mix: Marginals, heavy: Bools) -> Marginals:
-    """The mixture with narrow stand-ins at points whose moments are taken in another way."""
+    """The marginals with sd 0 at points whose moments are taken in another way."""
     return Marginals(mix.weights, mix.means, np.where(heavy, 0.0, mix.sds))
 
 
 def told_many(curves: Curves) -> Curves:
-    """The curves, after a warning when some did not settle."""
-    loose = np.flatnonzero(~curves.converged)
-    if loose.size:
+    """The curves, after a warning if EP did not converge for some."""
+    unconverged = np.flatnonzero(~curves.converged)
+    if unconverged.size:
         warnings.warn(
-            f"grafting did not settle for {loose.size} of {len(curves)} curves (first: "
-            f"{curves.labels[loose[0]]!r}); "
-            "curves[label].audit() tells how far off their bands are",
+            f"grafting did not converge for {unconverged.size} of {len(curves)} curves (first: "
+            f"{curves.labels[unconverged[0]]!r}); curves[label].audit() says how far off their "
+            "bands are",
             ConvergenceWarning,
             stacklevel=3,
         )

@@ -1,4 +1,8 @@
-"""Fit: what a user holds after DynAEsti. Items, everyone's ability at any time, predictions, updates; nothing mutates."""
+"""Fit: a fitted DynAEsti as a user holds it.
+
+Items, everyone's ability at any time, predictions and updates. The class is a face: what it
+computes is in `abilities`, `predictions`, `updates`, `live_person` and `fit_base`.
+"""
 
 from __future__ import annotations
 
@@ -64,33 +68,80 @@ from dynaesti.results.updates import (
     update_fit,
 )
 
+COUNTED_WEIGHT = 1e-3  # of a kernel for a person, below which its convergence does not matter
+
 
 @dataclass(frozen=True, eq=False)
 class Fit(FittedModel, FitBase):
-    """A fitted DynAEsti. Abilities are on the reported scale: ability = shift + gain · z, z of unit variance a priori."""
+    """A fitted DynAEsti: items, population and everyone's ability curve.
+
+    `DynAEsti.fit` and `load` return fits. Abilities are on the reported scale, ability =
+    shift + gain · z with z of unit variance in the prior. A fit never changes: `update` returns a
+    new one. Times are given as in the data: numbers, dates or ISO text; any times can be asked for,
+    also future ones. Frames are of the kind that came in (pandas, Polars, PyArrow, …).
+
+    Parameters
+    ----------
+    coding, bank, priors, covariance, shared, trace, converged, options, batches
+        Items and population, see `FittedModel`.
+    responses : Responses
+        All responses.
+    ep : tuple of EPResult
+        Everyone's curve under each kernel.
+    weights : array (n_kernels, n_people)
+        Posterior weight of each kernel for each person.
+    known_sites : PeopleSites, optional
+        The responses laid out as sites, where they are built already.
+
+    Examples
+    --------
+    >>> import dynaesti as dy
+    >>> table = dy.simulate.responses(people=12, items=5, per_person=12, seed=1).table
+    >>> fit = dy.DynAEsti("2PL").fit(table)
+    >>> fit.converged
+    True
+    >>> list(fit.items.columns)[:5]
+    ['item', 'model', 'n', 'a', 'b']
+    >>> frame = fit.ability(at=[0, 50, 100], ids=["p00", "p01"], level=0.9)
+    >>> list(frame.columns), len(frame)
+    (['id', 'time', 'mean', 'sd', 'lower', 'upper'], 6)
+    >>> chances = fit.predict({"id": ["p00"], "item": ["i3"], "date": [105.0]})
+    >>> list(chances.columns)
+    ['id', 'item', 'time', 'expected', 'p0', 'p1']
+    >>> more = {"id": ["p00"], "item": ["i3"], "date": [105.0], "resp": [1]}
+    >>> grown = fit.update(more)
+    >>> len(grown.responses) - len(fit.responses)
+    1
+    >>> bool(grown.change("p00", 0, 105).rose > fit.change("p00", 0, 105).rose)
+    True
+    >>> len(fit.next_item("p00", at=105, count=2))
+    2
+    """
 
     responses: Responses
-    ep: tuple[EPResult, ...]  # everyone's curve under each kernel
-    weights: Array  # (n_kernels, n_people)
-    known_sites: PeopleSites | None = field(
-        default=None, repr=False
-    )  # where they are built already
+    ep: tuple[EPResult, ...]
+    weights: Array
+    known_sites: PeopleSites | None = field(default=None, repr=False)
 
     @property
     def response_template(self) -> Responses:
+        """All responses of the fit: others are read with their columns and clock."""
         return self.responses
 
     @cached_property
     def time_range(self) -> tuple[float, float]:
+        """First and last time of the responses, on the fit's clock."""
         times = self.responses.clock_times
         return float(times.min()), float(times.max())
 
     @property
     def item_labels(self) -> Labels:
+        """Labels of the items, (n_items,)."""
         return self.responses.items
 
     @property
     def responses_per_item(self) -> Ints:
+        """Number of responses to each item, (n_items,)."""
         return np.bincount(self.responses.item, minlength=self.responses.items.size)
 
     @cached_property
@@ -102,17 +153,17 @@ class Fit(FittedModel, FitBase):
 
     @property
     def ids(self) -> list[Any]:
-        """The people's labels."""
+        """Labels of the people."""
         return list(self.responses.people.tolist())
 
     @property
     def log_evidence(self) -> float:
-        """Log probability of all answers, curves integrated out."""
+        """Log probability of all responses, with curves integrated out."""
         return float(self.person_evidence.sum())
 
     @cached_property
     def person_evidence(self) -> Array:
-        """Log probability of each person's answers: (n_people,)."""
+        """Log probability of each person's responses, (n_people,)."""
         with np.errstate(divide="ignore"):
             log_population = np.log(self.population)[:, None]
         logs = log_population + np.array([result.log_evidence for result in self.ep])
@@ -120,13 +171,26 @@ class Fit(FittedModel, FitBase):
 
     @property
     def frame(self) -> str | None:
-        """The kind of frames that came in, and go out."""
+        """Kind of data frame that came in and goes out, such as "pandas"."""
         return self.responses.frame
 
     # --- abilities ------------------------------------------------------------------------------
 
     def marginals(self, person: Ints, offsets: Array) -> Marginals:
-        """Reported ability of each (person, time) pair, by number and on the fit's clock; −1 is someone never seen."""
+        """Reported ability of (person, time) pairs.
+
+        Parameters
+        ----------
+        person : int array (n_pairs,)
+            Number of each person; −1 is someone never seen.
+        offsets : array (n_pairs,)
+            Times on the fit's clock, see `to_clock`.
+
+        Returns
+        -------
+        Marginals
+            A mixture of normals for each pair, (n_kernels, n_pairs).
+        """
         return ability_marginals(self, person, offsets)
 
     def ability(
@@ -138,17 +202,23 @@ class Fit(FittedModel, FitBase):
         ----------
         at : times, optional
             Past, between or future. Default: the instants of each person's own answers.
-        ids : labels, optional
+        ids : label or sequence of labels, optional
             Some people. Default: everyone.
-        level : float, default=0.7
-            Probability of the equal-tailed band.
+        level : float, default 0.7
+            Probability of the equal-tailed band, between 0 and 1.
         quantiles : sequence of float, optional
             Further quantiles, as columns ``q0.1``, …
 
         Returns
         -------
         frame
-            Columns ``id, time, mean, sd, lower, upper``, one row for each person and time.
+            Columns id, time, mean, sd, lower, upper, and a row for each person and time. Abilities
+            are smoothed: given all responses of the person. See `curve` for filtered ones.
+
+        Raises
+        ------
+        InputError
+            If a person is unknown, or a level or time cannot be read.
         """
         person, offsets = people_and_times(self, at, ids)
         labels = self.responses.people.tolist()
@@ -158,7 +228,21 @@ class Fit(FittedModel, FitBase):
         return band_frame(marginals, keys, level, kind=kind, quantiles=quantiles)
 
     def probability_above(self, cut: float, at: Any, ids: Any = None) -> Any:
-        """Pr[ability > cut] of everyone (or some) at the times: a frame with id, time, probability."""
+        """Probability that abilities exceed a value.
+
+        Parameters
+        ----------
+        cut : float
+            On the reported scale.
+        at : times
+        ids : label or sequence of labels, optional
+            Some people. Default: everyone.
+
+        Returns
+        -------
+        frame
+            Columns id, time, probability.
+        """
         cut = finite_number(cut, "cut")
         person, offsets = people_and_times(self, at, ids)
         mix = self.marginals(person, offsets)
@@ -172,19 +256,71 @@ class Fit(FittedModel, FitBase):
         return make_frame(columns, frame_kind(at) or self.frame)
 
     def curve(self, id: Any, *, until: Any = None) -> Curve:
-        """One person's curve. `until` keeps the answers up to a time only: filtered, what was known then."""
+        """Ability curve of one person.
+
+        Parameters
+        ----------
+        id : label
+        until : time, optional
+            Keep the responses up to this time only: filtered, what was known then.
+
+        Returns
+        -------
+        Curve
+            On the reported scale.
+
+        Raises
+        ------
+        InputError
+            If the person is unknown, or has no responses up to then.
+
+        Examples
+        --------
+        >>> import dynaesti as dy
+        >>> table = dy.simulate.responses(people=12, items=5, per_person=12, seed=1).table
+        >>> fit = dy.DynAEsti("2PL").fit(table)
+        >>> fit.curve("p00").sample([0, 50], size=3, seed=1).shape
+        (3, 2)
+        >>> bool(fit.curve("p00", until=30).sd([90])[0] > fit.curve("p00").sd([90])[0])
+        True
+        """
         who = index_of(self.responses.people, [id], "id")
         return person_curve(self, who, None if until is None else float(self.to_clock([until])[0]))
 
     def change(self, id: Any, t0: Any, t1: Any) -> Change:
-        """How a person's ability changed from t0 to t1: the difference, its sd, and Pr[it rose]."""
+        """How a person's ability changed between two times.
+
+        Parameters
+        ----------
+        id : label
+        t0, t1 : time
+            From when, and to when.
+
+        Returns
+        -------
+        Change
+            Mean and sd of the difference, and the probability that ability rose.
+        """
         return ability_change(self, id, t0, t1)
 
     def plausible(self, id: Any, at: Any, size: int = 20, seed: int | None = 0) -> Array:
-        """Whole curves drawn from a person's posterior, for analyses that need plausible values: (size, times).
+        """Plausible values: whole curves drawn from a person's posterior.
 
-        Everyone has a stream of random numbers of their own for a seed, so draws of two people are independent, and the k-th draws of
-        all people are one plausible cohort.
+        Everyone has a stream of random numbers of their own for a seed. So draws of two people are
+        independent, and the k-th draws of all people are one plausible cohort.
+
+        Parameters
+        ----------
+        id : label
+        at : times (n_times,)
+        size : int, default 20
+            Number of curves.
+        seed : int or None, default 0
+            None draws anew at every call.
+
+        Returns
+        -------
+        array (size, n_times)
         """
         times = self.from_clock(self.to_clock(at))
         return self.curve(id).sample(times, size, person_stream(seed, id))
@@ -192,7 +328,30 @@ class Fit(FittedModel, FitBase):
     def uncertain(
         self, id: Any, at: Any, *, draws: int = 30, level: float = 0.7, seed: int = 0
     ) -> Any:
-        """One person's ability with the items' uncertainty in it: curves averaged over items drawn from their own."""
+        """Ability of one person with the items' uncertainty included.
+
+        Curves are averaged over items drawn from the normal distribution of their estimates.
+
+        Parameters
+        ----------
+        id : label
+        at : times
+        draws : int, default 30
+            Number of draws of all items, at least 2.
+        level : float, default 0.7
+            Probability of the equal-tailed band.
+        seed : int, default 0
+
+        Returns
+        -------
+        frame
+            Columns id, time, mean, sd, lower, upper.
+
+        Raises
+        ------
+        InputError
+            If the fit has no standard errors of its items.
+        """
         offsets = self.to_clock(at)
         marginals = self.uncertain_marginals(id, offsets, draws, seed)
         keys = {"id": [id] * offsets.size, "time": self.from_clock(offsets)}
@@ -201,23 +360,67 @@ class Fit(FittedModel, FitBase):
     def uncertain_marginals(
         self, id: Any, offsets: Array, draws: int = 30, seed: int = 0
     ) -> Marginals:
-        """One person's ability with the items' uncertainty in it, as a mixture of normals at offsets on the fit's clock."""
+        """Ability of one person with the items' uncertainty included, as marginals.
+
+        Parameters
+        ----------
+        id : label
+        offsets : array (n_times,)
+            Times on the fit's clock, see `to_clock`.
+        draws : int, default 30
+            Number of draws of all items, at least 2.
+        seed : int, default 0
+
+        Returns
+        -------
+        Marginals
+            A mixture of normals at each time.
+        """
         return marginals_with_item_uncertainty(self, id, offsets, draws, seed)
 
     # --- predictions ----------------------------------------------------------------------------
 
     def predict(self, data: Any) -> Any:
-        """Chances of each response at its time, for known people (their curves) and new ones (the population's prior).
+        """Predict responses at their times.
 
-        A frame in the data's order: id, item, time, expected response, `p` (chance of the response given, where there is one),
-        and p0, p1, … for the responses 0, 1, … (NaN where an item does not have them).
+        Known people are predicted from their curves, new ones from the population's prior, with a
+        warning that says how many.
+
+        Parameters
+        ----------
+        data : frame, mapping or path
+            People, items and times, with the column names of the fit's data. Responses may be
+            missing.
+
+        Returns
+        -------
+        frame
+            A row for each of the data, in their order: id, item, time, expected (the mean
+            response), resp and p (probability of the response given) where there are responses,
+            and p0, p1, …, the probabilities of the responses 0, 1, … (NaN where an item does not
+            have them).
+
+        Raises
+        ------
+        InputError
+            If an item is unknown, or the data cannot be read.
         """
         new = self.read_new_data(data, unanswered=True)
         warn_new_people(self.responses.people, new.people)
         return self.predict_read(new)
 
     def predict_read(self, data: Responses) -> Any:
-        """The frame of `predict` for responses already read, without a word about new people."""
+        """Predict responses already read, as `predict` does, without a warning about new people.
+
+        Parameters
+        ----------
+        data : Responses
+
+        Returns
+        -------
+        frame
+            See `predict`.
+        """
         new = read_new_responses(self, data, unanswered=True)
         found = self.predictions(new)
         r = new.responses
@@ -226,7 +429,17 @@ class Fit(FittedModel, FitBase):
         return make_frame(columns, r.frame or self.frame)
 
     def predictions(self, new: NewResponses) -> Predictions:
-        """Predictive chances of further responses, row by row."""
+        """Predict further responses, row by row, as arrays.
+
+        Parameters
+        ----------
+        new : NewResponses
+            Responses with the fit's labels, see `read_new_responses`.
+
+        Returns
+        -------
+        Predictions
+        """
         r = new.responses
         mix = self.marginals(new.people[r.person], times_on_clock(self, new))
         latent = Marginals(mix.weights, (mix.means - self.shift) / self.gain, mix.sds / self.gain)
@@ -234,7 +447,15 @@ class Fit(FittedModel, FitBase):
 
     @cached_property
     def leave_one_out(self) -> tuple[Predictions, Array]:
-        """Every response predicted without itself, and the (reported) ability it was predicted from."""
+        """Every response predicted without itself.
+
+        Returns
+        -------
+        predictions : Predictions
+            Row by row.
+        ability : array (n_responses,)
+            Mean reported ability given the person's other responses.
+        """
         r = self.responses
         pairs = [
             leave_one_out_abilities(self.sites, kernel, result, self.likelihood_table)
@@ -247,51 +468,121 @@ class Fit(FittedModel, FitBase):
         return found, self.shift + self.gain * (weights * means).sum(axis=0)
 
     def score(self, data: Any, *, at: Any = None, level: float = 0.7) -> Any:
-        """Abilities of new people, or of new answers, with the items frozen: an ability frame.
+        """Abilities of new people, or from new answers only, with the items held.
 
-        `at`: times (default: the instants of the answers).
+        Parameters
+        ----------
+        data : frame, mapping or path
+            Answers, with the column names of the fit's data.
+        at : times, optional
+            Default: the instants of the answers.
+        level : float, default 0.7
+            Probability of the equal-tailed band.
+
+        Returns
+        -------
+        frame
+            Columns id, time, mean, sd, lower, upper, as from `ability`.
         """
         return fit_new_people(self, read_new_responses(self, data)).ability(at, level=level)
 
     def update(self, data: Any, *, new_items: bool = False, again: bool = False) -> Fit:
-        """The fit with more answers of known people (or of new ones): their curves move, the items stay.
+        """The fit with more answers of known or new people; items stay as they are.
 
-        `new_items` lets in items that were never seen, learned from the answers of those who met them. They take the model and the
-        categories of the others, which stay as they are. A fit knows the answers of its updates again: the same ones once more leave
-        it as it is, and a warning says so, unless `again` means it.
+        The curves of these people are fitted anew from their present sites. A fit remembers the
+        answers of its updates: the same ones once more leave it as it is, with a warning.
+
+        Parameters
+        ----------
+        data : frame, mapping or path
+            Answers, with the column names of the fit's data.
+        new_items : bool, default False
+            Let in items that were never seen. They are learned from the answers of those who met
+            them, with the model and the categories of the other items, which stay as they are.
+        again : bool, default False
+            Add the answers even if an earlier update had the same ones.
+
+        Returns
+        -------
+        Fit
+
+        Raises
+        ------
+        InputError
+            If an item is unknown and `new_items` is False.
         """
         return update_fit(self, data, new_items=new_items, again=again)
 
     def live(self, id: Any) -> LivePerson:
-        """One known person, ready for further answers one by one: `live.add(time, item, resp)`, `live.ability(times)`."""
+        """One known person, ready for further answers one by one.
+
+        Parameters
+        ----------
+        id : label
+
+        Returns
+        -------
+        LivePerson
+            With `add(time, item, resp)` and `ability(times)`.
+
+        Raises
+        ------
+        InputError
+            If the person is unknown, or a kernel has no form that grows an answer at a time.
+        """
         return live_person(self, int(index_of(self.responses.people, [id], "id")[0]))
 
     # --- files, figures, words ------------------------------------------------------------------
 
     def save(self, path: str | PathLike[str]) -> Path:
-        """Save as one file without pickles; `dynaesti.load` opens it without refitting."""
+        """Save the fit as one file without pickles, which `dynaesti.load` opens without refitting.
+
+        Parameters
+        ----------
+        path : str or path
+
+        Returns
+        -------
+        pathlib.Path
+
+        Raises
+        ------
+        StorageError
+            If the file cannot be written.
+        """
         arrays: Arrays = {}
         return save_archive(path, "fit", fit_header(self, arrays), arrays)
 
     def save_into(self, file: Path) -> None:
-        """Write what `save` writes into a file that is there to be written to."""
+        """Write what `save` writes into an existing file.
+
+        Parameters
+        ----------
+        file : pathlib.Path
+        """
         arrays: Arrays = {}
         with file.open("wb") as opened:
             write_archive(opened, "fit", fit_header(self, arrays), arrays)
 
     @property
     def plot(self) -> FitPlots:
-        """Figures: `plot.curves(ids)`, `plot.item(label)`, `plot.information()`; each returns its axes."""
+        """Figures, such as `plot.curves(ids)`, `plot.item(label)`, `plot.information()`.
+
+        Each returns its matplotlib axes, and has a method ``…_data`` for what it draws.
+        """
         return FitPlots(self)
 
     @cached_property
     def health(self) -> DataReport:
-        """What the data look like, in words."""
+        """Checks of the data, in words."""
         return check_responses(self.responses)
 
     @cached_property
     def cautions(self) -> list[str]:
-        """What these answers cannot say, in words: the bands do not know of it."""
+        """What these answers cannot determine, in words.
+
+        Credible bands do not include it.
+        """
         not_needed = set()  # kinds that this fit knows better
         if self.options["direction"] == "free":
             not_needed.add(CautionKind.BACKWARD_ITEMS)
@@ -303,7 +594,24 @@ class Fit(FittedModel, FitBase):
         return about_data + self.item_cautions()
 
     def next_item(self, id: Any, at: Any, *, exclude: Any = (), count: int = 5) -> Any:
-        """The most informative items for a person at a time, averaged over what is known of their ability: a frame."""
+        """The most informative items for a person at a time.
+
+        Fisher information is averaged over what is known of the person's ability.
+
+        Parameters
+        ----------
+        id : label
+        at : time
+        exclude : label or sequence of labels, optional
+            Items to leave out, such as those already answered.
+        count : int, default 5
+            Number of items.
+
+        Returns
+        -------
+        frame
+            Columns item, information; the most informative first.
+        """
         who = index_of(self.responses.people, [id], "id")
         mix = self.marginals(who, self.to_clock([at]))
         centre = float((mix.weights * mix.means).sum())
@@ -322,21 +630,37 @@ class Fit(FittedModel, FitBase):
         return make_frame(columns, self.frame)
 
     def reliability(self, at: Any = None) -> float:
-        """Share of the variance of ability that the answers explain, averaged over people and times."""
+        """Share of the variance of ability that the answers explain.
+
+        Averaged over people and times.
+
+        Parameters
+        ----------
+        at : times, optional
+            Default: the instants of each person's own answers.
+
+        Returns
+        -------
+        float
+            1 − (mean posterior variance) / (prior variance).
+        """
         person, offsets = people_and_times(self, at, None)
         error = float((self.marginals(person, offsets).sd(IDENTITY) ** 2).mean())
         return 1.0 - error / self.gain**2
 
     @property
     def n_unconverged(self) -> int:
-        """Curves on which EP did not converge, under kernels that count for the person."""
+        """Number of curves on which EP did not converge.
+
+        Only kernels that have some weight for the person count.
+        """
         return sum(
-            int((~result.converged & (weight > 1e-3)).sum())
+            int((~result.converged & (weight > COUNTED_WEIGHT)).sum())
             for result, weight in zip(self.ep, self.weights, strict=True)
         )
 
     def summary(self) -> str:
-        """The fit in a few sentences."""
+        """Data, convergence, priors and cautions in a few sentences."""
         r = self.responses
         ends = self.from_clock(np.array(self.time_range))
         first, last = (str(t)[:19] if ends.dtype.kind == "M" else f"{t:.6g}" for t in ends)

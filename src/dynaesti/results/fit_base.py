@@ -25,13 +25,31 @@ from dynaesti.model import BandwidthKernel, ItemBank, Kernel, Level
 from dynaesti.results.item_table import item_columns
 from dynaesti.results.predictions import item_information
 
-VAGUE = 0.9  # part of the prior's sd that a parameter's keeps where answers say nothing of it
+VAGUE = 0.9  # posterior sd over prior sd above which answers say nothing of a parameter
 
 
 class FitBase(ABC):
-    """The items' side of a fit.
+    """Items and population of a fit, wherever its people are kept.
 
-    Abilities are on the reported scale: ability = shift + gain · z, z of unit variance a priori.
+    Base of `Fit` and `ShardedFit`. Abilities are on the reported scale: ability = shift + gain · z
+    with z of unit variance in the prior.
+
+    Attributes
+    ----------
+    bank : ItemBank
+        All items.
+    covariance : tuple of array (n_items, n_parameters, n_parameters) or None
+        Covariance of the items' unconstrained parameters, one array for each block of the bank.
+    shared : array (2, 2) or None
+        Covariance of the abilities' zero and unit.
+    trace : tuple of IterationRecord
+        One record for each iteration.
+    converged : bool
+        Whether EM converged.
+    coding : ResponseCoding
+        Categories of the responses.
+    options : mapping of str to Any
+        Options of the estimator.
     """
 
     bank: ItemBank
@@ -50,36 +68,36 @@ class FitBase(ABC):
     @property
     @abstractmethod
     def population(self) -> Array:
-        """Weight of each kernel in the population: (n_kernels,)."""
+        """Weight of each kernel in the population, (n_kernels,)."""
 
     @property
     @abstractmethod
     def item_labels(self) -> Labels:
-        """The items' names."""
+        """Labels of the items, (n_items,)."""
 
     @property
     @abstractmethod
     def response_template(self) -> Responses:
-        """The answers of the fit, or of nobody: by which others are read."""
+        """Responses, or none, with whose columns and clock others are read."""
 
     @property
     @abstractmethod
     def time_range(self) -> tuple[float, float]:
-        """The first and the last instant, on the fit's clock."""
+        """First and last time of the responses, on the fit's clock."""
 
     @property
     @abstractmethod
     def responses_per_item(self) -> Ints:
-        """How many answers each item got."""
+        """Number of responses to each item, (n_items,)."""
 
     @property
     @abstractmethod
     def frame(self) -> str | None:
-        """The kind of frames to hand out."""
+        """Kind of data frame that goes out, such as "pandas"."""
 
     @cached_property
     def scale(self) -> Scale:
-        """The scale that abilities and items are reported on."""
+        """Scale that abilities and items are reported on."""
         return reported_scale(self.bank, self.options["scale"])
 
     @property
@@ -94,9 +112,9 @@ class FitBase(ABC):
 
     @property
     def items(self) -> Any:
-        """A frame: item, model, n, the parameters and their standard errors.
+        """The items as a frame: item, model, n, parameters and their standard errors (se_…).
 
-        A new one each time: it is the caller's.
+        Each access makes a new frame, which the caller may change.
         """
         return make_frame(self._item_columns, self.frame)
 
@@ -108,15 +126,18 @@ class FitBase(ABC):
 
     @property
     def history(self) -> Any:
-        """The trace of the fit as a frame."""
+        """The iterations as a frame: iteration, stage, objective, log_evidence, change, seconds.
+
+        `change` is the largest change of an item parameter, in standard errors.
+        """
         names = ("iteration", "stage", "objective", "log_evidence", "change", "seconds")
         return make_frame(
-            {name: [getattr(step, name) for step in self.trace] for name in names}, self.frame
+            {name: [getattr(record, name) for record in self.trace] for name in names}, self.frame
         )
 
     @property
     def bandwidths(self) -> Any:
-        """The priors and their weights in the population, as a frame."""
+        """The kernels and their weights in the population, as a frame."""
         return make_frame(
             {"kernel": [kernel.describe() for kernel in self.kernels], "weight": self.population},
             self.frame,
@@ -124,23 +145,32 @@ class FitBase(ABC):
 
     @cached_property
     def likelihood_table(self) -> LogLikelihoodTable:
-        """All items' rows on the ability grid."""
+        """Log-likelihood rows of all items on the ability grid."""
         return tabulate_items(self.bank, ability_grid(self.bank, self.options["farthest"]))
 
     @cached_property
     def item_numbers(self) -> dict[Any, int]:
-        """The number of each item's name."""
+        """Number of each item by its label."""
         return {label: k for k, label in enumerate(self.item_labels.tolist())}
 
     @cached_property
-    def item_places(self) -> tuple[Ints, Ints]:
-        """Block and place within it, for every item."""
+    def item_index(self) -> tuple[Ints, Ints]:
+        """Block of each item and its index within the block, (n_items,) each."""
         return self.bank.index_in_blocks()
 
     def information_at(self, ability: Any, items: Any = None) -> Array:
         """Fisher information of each item about ability, on the reported scale.
 
-        (items, abilities).
+        Parameters
+        ----------
+        ability : array (n_points,)
+            On the reported scale.
+        items : label or sequence of labels, optional
+            Some items. Default: all.
+
+        Returns
+        -------
+        array (n_items, n_points)
         """
         theta = (as_vector(ability, "ability") - self.shift) / self.gain
         chosen = (
@@ -153,7 +183,26 @@ class FitBase(ABC):
     def test_information(self, ability: Any, items: Any = None) -> Any:
         """Information of a whole test over ability, with the standard error of measurement.
 
-        A frame.
+        Parameters
+        ----------
+        ability : array (n_points,)
+            On the reported scale.
+        items : label or sequence of labels, optional
+            The items of the test. Default: all.
+
+        Returns
+        -------
+        frame
+            Columns ability, information, se (1 / √information).
+
+        Examples
+        --------
+        >>> import dynaesti as dy
+        >>> table = dy.simulate.responses(people=12, items=5, per_person=12, seed=1).table
+        >>> fit = dy.DynAEsti("2PL").fit(table)
+        >>> frame = fit.test_information([-1, 0, 1], items=["i0", "i3"])
+        >>> list(frame.columns), len(frame)
+        (['ability', 'information', 'se'], 3)
         """
         values = as_vector(ability, "ability")
         total = self.information_at(values, items).sum(axis=0)
@@ -163,10 +212,14 @@ class FitBase(ABC):
             )
 
     def variance_components(self) -> dict[str, float]:
-        """How abilities move: the share of their variance that stays with a person, and the time
-        scale of the rest (median, 10 and 90 %).
+        """How abilities move in the population, by its kernels.
 
-        Over the population's priors; a constant prior counts as all staying.
+        Returns
+        -------
+        dict of str to float
+            `stays`, the share of the variance that stays with a person for good (1 for constant
+            abilities), and the time scale of the moving part in units of time: `bandwidth`
+            (median), `shortest` and `longest` (10 and 90 % quantiles), inf where nothing moves.
         """
         stays = 0.0
         scales = []
@@ -194,7 +247,18 @@ class FitBase(ABC):
         return {"stays": float(stays), "bandwidth": middle, "shortest": low, "longest": high}
 
     def to_clock(self, times: Any) -> Array:
-        """Users' times on the fit's clock; ISO dates may be text."""
+        """Users' times on the fit's clock.
+
+        Parameters
+        ----------
+        times : times (n_times,)
+            As in the data; dates may be ISO text.
+
+        Returns
+        -------
+        array (n_times,)
+            Time since the fit's origin, or since each person's start where the fit counts so.
+        """
         times = parse_iso(times, "at")
         if self.response_template.clock == "person" or not self.response_template.axis.stamps:
             values = as_vector(times, "at")
@@ -206,6 +270,17 @@ class FitBase(ABC):
         return self.response_template.axis.offsets(times, "at")
 
     def from_clock(self, offsets: Array) -> Any:
+        """Times on the fit's clock as users give them: the inverse of `to_clock`.
+
+        Parameters
+        ----------
+        offsets : array (n_times,)
+
+        Returns
+        -------
+        array (n_times,)
+            Numbers or dates, as in the data.
+        """
         return (
             offsets
             if self.response_template.clock == "person"
@@ -213,8 +288,17 @@ class FitBase(ABC):
         )
 
     def read_new_data(self, data: Any, unanswered: bool = False) -> Responses:
-        """Further data, read with the columns of the fit where they have them, else by their usual
-        names.
+        """Read further data with the columns of the fit, else by their usual names.
+
+        Parameters
+        ----------
+        data : frame, mapping or path
+        unanswered : bool, default False
+            Whether responses may be missing.
+
+        Returns
+        -------
+        Responses
         """
         columns: dict[str, Any] = {
             key: name
@@ -233,23 +317,21 @@ class FitBase(ABC):
             return Responses.read(data, **reading)
 
     def item_cautions(self) -> list[str]:
-        """Items that the answers say too little of, in words."""
+        """What the answers cannot determine of the items, in words."""
         out = []
         labels = self.item_labels.tolist()
         lost = np.sort(np.concatenate([block.items[block.at_bound] for block in self.bank.blocks]))
         if lost.size:
             out.append(
                 f"{count_noun(lost.size, 'items')} of {len(labels):,} have no finite estimate "
-                f"(first: {labels[lost[0]]!r}): everybody "
-                "answered alike, or ability parts right from wrong without a flaw. They stand at "
-                f"the bounds; {option('priors', 'weak')} gives "
-                "them a value."
+                f"(first: {labels[lost[0]]!r}): everybody answered alike, or ability separates the "
+                "answers perfectly. Their parameters are at the bounds; "
+                f"{option('priors', 'weak')} gives them a value."
             )
         if self.bank.ability_scale.at_bound:
             out.append(
-                "The spread of abilities has no finite estimate: ability parts right from wrong "
-                "without a flaw. It stands at its "
-                "bound, and the items' unit with it."
+                "The spread of abilities has no finite estimate: ability separates the answers "
+                "perfectly. It is at its bound, and the items' unit with it."
             )
         for block, cov in zip(self.bank.blocks, self.covariance or (), strict=False):
             names = block.model.parameter_names(block.size)
@@ -259,9 +341,9 @@ class FitBase(ABC):
             vague = np.sqrt(np.maximum(cov[:, k, k], 0.0)) > VAGUE * block.prior_sd[k]
             if vague.mean() > 0.5:
                 out.append(
-                    f"The answers say next to nothing of guessing for {int(vague.sum()):,} of "
-                    f"{count_noun(vague.size, 'items')}: their c "
-                    "rests on the prior, and b and a with it."
+                    f"The answers hold almost no information on guessing for {int(vague.sum()):,} "
+                    f"of {count_noun(vague.size, 'items')}: their c depends on the prior, and so "
+                    "do b and a."
                 )
         if (
             self.options["direction"] == "free"
@@ -269,23 +351,36 @@ class FitBase(ABC):
             and not self.bank.ability_scale.free_location
         ):
             out.append(
-                "Which end of the scale is up was decided by the mean slope; orient= says it for "
-                "good."
+                "The direction of the scale was decided by the mean slope; orient= fixes it."
             )
         return out
 
     def model_names(self) -> str:
-        """The models that items have."""
+        """Names of the items' models, in one line."""
         return ", ".join(sorted({block.model.name for block in self.bank.blocks}))
 
     def convergence_text(self, log_evidence: float, n_unconverged: int, dropped: int) -> str:
-        """How the fit ended, in a few sentences."""
+        """Convergence, evidence, scale and priors in a few sentences.
+
+        Parameters
+        ----------
+        log_evidence : float
+            Of all responses.
+        n_unconverged : int
+            Number of curves on which EP did not converge.
+        dropped : int
+            Number of rows without a response.
+
+        Returns
+        -------
+        str
+        """
         heavy = int(np.argmax(self.population))
         raise_limit = f"The fit did NOT converge (raise {option('iterations')})"
         verdict = "The fit converged" if self.converged else raise_limit
         return (
-            f"{verdict} after {len(self.trace)} iterations; log evidence {log_evidence:.2f}. Scale: "
-            f"{self.scale.name}. Priors: {self.kernels[heavy].describe()} carries "
+            f"{verdict} after {len(self.trace)} iterations; log evidence {log_evidence:.2f}. "
+            f"Scale: {self.scale.name}. Priors: {self.kernels[heavy].describe()} carries "
             f"{self.population[heavy]:.0%} of the population, {len(self.kernels)} in all."
             + (f" EP did not converge for {n_unconverged} curves." if n_unconverged else "")
             + (f" {dropped:,} rows without a response were dropped." if dropped else "")

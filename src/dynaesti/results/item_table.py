@@ -11,9 +11,21 @@ from dynaesti.model import STEP, ItemBank, ItemBlock
 
 
 def standard_errors(block: ItemBlock, cov: Array, scale: Scale) -> dict[str, Array]:
-    """Of the reported parameters, by the delta method.
+    """Standard errors of a block's reported parameters, by the delta method.
 
-    A last parameter beyond the block's own is the log of the abilities' unit.
+    Parameters
+    ----------
+    block : ItemBlock
+    cov : array (n_items, n_parameters, n_parameters)
+        Covariance of the unconstrained parameters. One parameter more than the block has is the
+        log of the abilities' unit.
+    scale : Scale
+        The reported scale.
+
+    Returns
+    -------
+    dict of str to array (n_items,)
+        Standard errors by reported name.
     """
     moves = [(step, 1.0) for step in STEP * np.eye(block.u.shape[1])]
     if cov.shape[1] > block.u.shape[1]:
@@ -43,13 +55,16 @@ def item_columns(
     covariance: tuple[Array, ...] | None,
     scale: Scale,
 ) -> dict[str, Any]:
-    """Columns item, model, n, the parameters and their standard errors (se_…), in the items' order."""
+    """Columns item, model, n, the parameters and their standard errors (se_…).
+
+    Rows are in the items' order.
+    """
     size = labels.size
     model = np.empty(size, dtype=object)
     values: dict[str, Array] = {}
     errors: dict[str, Array] = {}
     for k, block in enumerate(bank.blocks):
-        model[block.items] = getattr(block.model, "label", block.model.name)
+        model[block.items] = block.model.label
         for name, column in block.reported(block.u, scale.gain, scale.shift).items():
             values.setdefault(name, np.full(size, np.nan))[block.items] = column
         if covariance is not None:

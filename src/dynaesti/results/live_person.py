@@ -23,40 +23,80 @@ from dynaesti.inference import (
     level_matern32_form,
     start_online,
 )
-from dynaesti.model import CustomItemModel
 from dynaesti.results.frames import band_frame
 
 if TYPE_CHECKING:
     from dynaesti.results.fit import Fit
 
-# features reach so far beyond the data, in spans: until then a new answer needs one new column
-# only
-AHEAD = 0.25  # features reach so far beyond the data, in spans: until then an answer needs one new column
+# features reach so far beyond the data, in spans: until then a new answer needs only one new column
+AHEAD = 0.25
 
 
 @dataclass(frozen=True, eq=False)
 class LivePerson:
-    """A person's converged sites under every kernel. `add` returns the person with one answer more; `ability` asks at any times."""
+    """One person whose ability is followed as answers come in, see `Fit.live`.
+
+    Each new answer is grafted onto the person's converged sites; items and population stay as they
+    are. A LivePerson never changes: `add` returns a new one.
+
+    Parameters
+    ----------
+    fit : Fit
+        Items and population.
+    times : array (n_sites,)
+        Times of the answers on the fit's clock, rising.
+    factor_start : int array (n_sites + 2,)
+        First factor of each site; a last group holds all factors once more, for constant kernels.
+    factor_row : int array (n_factors,)
+        Row of each factor in the fit's likelihood table.
+    factor_weight : array (n_factors,)
+        Weight of each factor.
+    curves : tuple of OnlineCurve
+        The person's curve under each kernel.
+    horizon : (float, float)
+        Times that the present features cover.
+
+    Examples
+    --------
+    >>> import dynaesti as dy
+    >>> table = dy.simulate.responses(people=12, items=5, per_person=12, seed=1).table
+    >>> person = dy.DynAEsti("2PL").fit(table).live("p00")
+    >>> before = person.ability([101.0])["mean"][0]
+    >>> after = person.add(101.0, "i3", 1).ability([101.0])["mean"][0]
+    >>> bool(after > before)
+    True
+    """
 
     fit: Fit
-    times: Array  # (n_sites,) rising
-    # factors of each site; a last group holds all of them once more, for constant kernels
+    times: Array
     factor_start: Ints
     factor_row: Ints
     factor_weight: Array
-    curves: tuple[OnlineCurve, ...]  # one a kernel
+    curves: tuple[OnlineCurve, ...]
     horizon: tuple[float, float]
 
     def add(self, time: Any, item: Any, resp: float, weight: float = 1.0) -> LivePerson:
-        """The person with one answer more.
+        """The person with one more answer.
 
         Parameters
         ----------
         time : time
-            On the fit's clock.
+            As in the fit's data.
         item : label
         resp : float
-        weight : float, default=1.0
+            The response.
+        weight : float, default 1.0
+            How often the answer counts, at least 0.
+
+        Returns
+        -------
+        LivePerson
+
+        Raises
+        ------
+        InputError
+            If the item is unknown, the response is not one of its own, or the answers lead beyond
+            the fit's likelihood tables.
         """
         offset = float(self.fit.to_clock([time])[0])
         numbers = isinstance(resp, int | float | np.number) and isinstance(
@@ -100,7 +140,22 @@ class LivePerson:
         )
 
     def converged(self, changed: int | None) -> LivePerson:
-        """EP from the present sites, of which one has changed (None: any may have)."""
+        """The person with EP converged from the present sites.
+
+        Parameters
+        ----------
+        changed : int or None
+            Number of the only site that has changed; None: any may have.
+
+        Returns
+        -------
+        LivePerson
+
+        Raises
+        ------
+        InputError
+            If the answers lead beyond the fit's likelihood tables.
+        """
         table = self.fit.likelihood_table
         factors = SiteFactors(
             np.arange(self.times.size), self.factor_start, self.factor_row, self.factor_weight
@@ -109,26 +164,48 @@ class LivePerson:
         reach = max(_reach(curve.online.posterior) for curve in found)
         if reach > -table.start:
             raise InputError(
-                f"live: the answers lead {reach:.3g} standard deviations from the population's mean, "
-                "beyond what this fit's tables hold; use update(frame)"
+                f"live: the answers lead {reach:.3g} standard deviations from the population's "
+                "mean, beyond what this fit's tables cover; use update(frame)"
             )
         return replace(self, curves=found)
 
     @property
     def weights(self) -> Array:
-        """Weights of the kernels for this person."""
+        """Posterior weights of the kernels for this person, (n_kernels,)."""
         with np.errstate(divide="ignore"):
             log_population = np.log(self.fit.population)
         logs = log_population + np.array([curve.log_evidence for curve in self.curves])
         return np.asarray(np.exp(logs - np.logaddexp.reduce(logs)))
 
     def ability(self, at: Any, level: float = 0.7) -> Any:
-        """Ability at times: a frame with columns time, mean, sd, lower, upper."""
+        """Ability at times, given all answers so far.
+
+        Parameters
+        ----------
+        at : times
+        level : float, default 0.7
+            Probability of the equal-tailed band.
+
+        Returns
+        -------
+        frame
+            Columns time, mean, sd, lower, upper.
+        """
         keys = {"time": self.fit.from_clock(self.fit.to_clock(at))}
         return band_frame(self.marginals(at), keys, level, kind=self.fit.frame)
 
     def marginals(self, at: Any) -> Marginals:
-        """Reported ability at the times."""
+        """Reported ability at times.
+
+        Parameters
+        ----------
+        at : times (n_times,)
+
+        Returns
+        -------
+        Marginals
+            A mixture of normals at each time, (n_kernels, n_times).
+        """
         fit = self.fit
         offsets = fit.to_clock(at)
         pairs = [curve.marginals(self.times, offsets) for curve in self.curves]
@@ -148,18 +225,18 @@ def response_factors(fit: Fit, item: Any, resp: float, weight: float) -> tuple[I
     number = fit.item_numbers.get(item) if isinstance(item, Hashable) else None
     if number is None:  # unknown, or known by another name: 2.0 or numpy's 2
         number = int(index_of(fit.responses.items, [item], "item")[0])
-    block_of, index = fit.item_places
+    block_of, index = fit.item_index
     block = fit.bank.blocks[int(block_of[number])]
     first = block.first_row + int(index[number]) * block.depth
     code = float(fit.coding.code_one(number, float(resp)))
-    if block.model.categorical or isinstance(block.model, CustomItemModel):
+    if block.model.has_value_rows:
         return np.array([first + int(code)]), np.array([float(weight)])
     terms, _ = block.model.terms(np.array([code]), block.values[[int(index[number])]])
     return first + np.arange(block.depth), weight * terms[0]
 
 
 def with_new_features(live: LivePerson) -> LivePerson:
-    """The person with features that reach beyond the data, and all sites converged."""
+    """The person with features that reach beyond the data, and EP converged."""
     first = float(live.times[0])
     last = float(live.times[-1])
     horizon = (first, last + (AHEAD * (last - first) if last > first else 1.0))
@@ -180,7 +257,8 @@ def live_person(fit: Fit, person: int) -> LivePerson:
     ]
     if unfit:
         raise InputError(
-            f"live: {unfit[0].describe()} has no form that grows an answer at a time; use update(frame)"
+            f"live: {unfit[0].describe()} has no form that grows an answer at a time; use "
+            "update(frame)"
         )
     who = np.array([person])
     layout = fit.sites.layout

@@ -1,4 +1,4 @@
-"""Which way up a scale goes where items may run both ways, and a fit on the scale turned round."""
+"""The direction of a scale on which items may run backwards, and a fit on the reflected scale."""
 
 from __future__ import annotations
 
@@ -18,11 +18,18 @@ from dynaesti.results.fit_base import FitBase
 def is_positively_oriented(
     fit: FitBase, orient: Mapping[str, Any] | None, holder: Fit | None
 ) -> bool:
-    """Whether the scale points the way it should.
+    """Whether the scale has the direction that it should.
 
-    `holder`: the fit that has the person to orient by.
+    Parameters
+    ----------
+    fit : FitBase
+    orient : mapping or None
+        ``{"item": label}``: this item's slope should be positive; ``{"id": label}``: this person's
+        mean ability should be; None: the mean slope should be.
+    holder : Fit or None
+        The fit that has the person to orient by.
     """
-    free = all(block.model.signed or block.model.name == "NRM" for block in fit.bank.blocks)
+    free = all(block.model.has_signed_slopes for block in fit.bank.blocks)
     if not free or fit.bank.ability_scale.free_location:
         return True
     signs = np.empty(fit.item_labels.size)
@@ -39,7 +46,7 @@ def is_positively_oriented(
 
 
 def reflected(fit: Fit) -> Fit:
-    """The same fit on the scale turned round."""
+    """The fit on the reflected scale, θ → −θ."""
     ep = tuple(result.reflected() for result in fit.ep)
     return replace(
         fit,
@@ -51,7 +58,7 @@ def reflected(fit: Fit) -> Fit:
 
 
 def reflect_covariance(fit: FitBase) -> tuple[Array, ...] | None:
-    """The items' covariances on the scale turned round."""
+    """The items' covariances on the reflected scale."""
     if fit.covariance is None:
         return None
     flips = [np.sign(_flip(block)) for block in fit.bank.blocks]
@@ -61,11 +68,11 @@ def reflect_covariance(fit: FitBase) -> tuple[Array, ...] | None:
 
 
 def reflect_scale_covariance(fit: FitBase) -> Array | None:
-    """The covariance of the abilities' zero and unit on the scale turned round."""
+    """The covariance of the abilities' zero and unit on the reflected scale."""
     return None if fit.shared is None else fit.shared * np.array([[1.0, -1.0], [-1.0, 1.0]])
 
 
 def _flip(block: Any) -> Any:
-    """+1 for parameters that stay, −1 for those that turn, when the scale is turned round."""
+    """Sign of each parameter on the reflected scale: +1 if it stays, −1 if it changes."""
     one = np.ones((1, block.u.shape[1]))
     return block.model.reflected(one)[0]

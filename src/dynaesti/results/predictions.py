@@ -1,10 +1,13 @@
-"""What is expected of answers.
+"""Predicted responses: probabilities of the categories given what is known of abilities.
 
-Chances of each category under what is known of abilities, and items' information.
+Also the items' information and location.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,31 +15,50 @@ from dynaesti.core import Array, Ints
 from dynaesti.data import Responses
 from dynaesti.estimation import ResponseCoding
 from dynaesti.inference import Marginals
-from dynaesti.model import CustomItemModel, ItemBank, ItemBlock
+from dynaesti.model import ItemBank, ItemBlock
 
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(31)
 WEIGHTS = WEIGHTS / np.sqrt(2 * np.pi)
-BLOCK = 4000  # answers at a time
+BATCH = 4000  # responses at a time: tables of nodes stay small
 MOST_COLUMNS = 12
 
 
 @dataclass(frozen=True)
 class Predictions:
-    """Row by row: mean response, its variance, chance (or density) of the response given, chances
-    of the categories (NaN beyond them).
+    """Predicted responses, row by row.
+
+    Parameters
+    ----------
+    expected, variance : array (n_responses,)
+        Mean and variance of the response.
+    given : array (n_responses,)
+        Probability or density of the response given, NaN where there is none.
+    chances : array (n_responses, most_categories)
+        Probability of each category, NaN beyond an item's categories.
     """
 
     expected: Array
     variance: Array
-    given: Array  # NaN where no response was given
-    chances: Array  # (answers, most categories)
+    given: Array
+    chances: Array
+
+    @classmethod
+    def empty(cls, n_responses: int, most_categories: int) -> Predictions:
+        """Predictions to be filled in, NaN everywhere."""
+        return cls(
+            np.full(n_responses, np.nan),
+            np.full(n_responses, np.nan),
+            np.full(n_responses, np.nan),
+            np.full((n_responses, most_categories), np.nan),
+        )
 
     def columns(
         self, more: Responses, order: Ints, coding: ResponseCoding, item: Ints
     ) -> dict[str, Any]:
         """Columns of a frame, rows in the given order.
 
-        P1, p2, … are chances of the responses 1, 2, … (merged ones share theirs).
+        The columns p0, p1, … are the probabilities of the responses 0, 1, …; responses that were
+        merged into one category have the same probability.
         """
         people = more.people.tolist()
         items = more.items.tolist()
@@ -62,59 +84,115 @@ class Predictions:
 def predict_responses(
     bank: ItemBank, coding: ResponseCoding, item: Ints, more: Responses, z: Marginals
 ) -> Predictions:
-    """Chances of answers whose ability z has the mixture's distribution."""
-    block_of, place = bank.index_in_blocks()
+    """Predict responses from what is known of the abilities at their times.
+
+    Parameters
+    ----------
+    bank : ItemBank
+        All items.
+    coding : ResponseCoding
+        Categories of the responses.
+    item : int array (n_responses,)
+        Number of each response's item in the bank.
+    more : Responses
+        The responses; NaN where none was given.
+    z : Marginals
+        Standardised ability at each response, (n_kernels, n_responses).
+    """
+    block_of, index = bank.index_in_blocks()
     widest = max([b.size for b in bank.blocks if b.model.categorical] or [0])
-    n = item.size
-    out = Predictions(
-        np.full(n, np.nan), np.full(n, np.nan), np.full(n, np.nan), np.full((n, widest), np.nan)
-    )
-    answered = np.isfinite(more.resp)
+    out = Predictions.empty(item.size, widest)
     for k, block in enumerate(bank.blocks):
-        for part in _parts(np.flatnonzero(block_of[item] == k)):
-            u = block.u[place[item[part]]]
-            values = block.values[place[item[part]]]
-            rows_mean = (
-                np.zeros((part.size, block.depth))
-                if block.model.categorical
-                else np.zeros((part.size, 0))
-            )
-            mean = np.zeros(part.size)
-            square = np.zeros(part.size)
-            chance = np.zeros(part.size)
-            for c in range(len(z.weights)):
-                weight = z.weights[c, part]
-                theta = bank.ability_scale.theta(
-                    z.means[c, part][:, None] + z.sds[c, part][:, None] * NODES
-                )
-                basis = block.model.log_likelihood(u, theta)
-                if block.model.categorical:
-                    p = np.exp(basis) @ WEIGHTS
-                    rows_mean += weight[:, None] * p
-                    continue
-                level = block.model.expected(u, theta, values)
-                mean += weight * (level @ WEIGHTS)
-                square += weight * ((level**2 + block.model.variance(u, theta, values)) @ WEIGHTS)
-                chance += weight * (
-                    np.exp(_own_terms(block, coding, item[part], more.resp[part], values, basis))
-                    @ WEIGHTS
-                )
+        for rows in _batches(np.flatnonzero(block_of[item] == k)):
+            batch = _Batch(block, index[item[rows]], item[rows], more.resp[rows])
+            abilities = _abilities_at_nodes(bank, z, rows)
             if block.model.categorical:
-                out.chances[part, : block.size] = rows_mean
-                mean = (rows_mean * values).sum(axis=1)
-                square = (rows_mean * values**2).sum(axis=1)
-                code = _codes(coding, item[part], more.resp[part])
-                chance = np.where(
-                    code >= 0, rows_mean[np.arange(part.size), np.maximum(code, 0)], 0.0
-                )
-            out.expected[part] = mean
-            out.variance[part] = np.maximum(square - mean**2, 0.0)
-            out.given[part] = np.where(answered[part], chance, np.nan)
+                chances = _category_chances(batch, abilities)
+                out.chances[rows, : block.size] = chances
+                moments = _category_moments(batch, coding, chances)
+            else:
+                moments = _amount_moments(batch, coding, abilities)
+            out.expected[rows] = moments.mean
+            out.variance[rows] = np.maximum(moments.square - moments.mean**2, 0.0)
+            out.given[rows] = np.where(np.isfinite(batch.resp), moments.given, np.nan)
     return out
 
 
-def _parts(rows: Ints) -> list[Ints]:
-    return [rows[a : a + BLOCK] for a in range(0, rows.size, BLOCK)]
+@dataclass(frozen=True)
+class _Batch:
+    """Some responses to items of one block."""
+
+    block: ItemBlock
+    index: Ints  # (n_responses,) of the items within the block
+    item: Ints  # (n_responses,) of the items in the bank
+    resp: Array  # (n_responses,) NaN where none was given
+
+    @cached_property
+    def u(self) -> Array:
+        """Unconstrained parameters of each response's item."""
+        return self.block.u[self.index]
+
+    @cached_property
+    def values(self) -> Array:
+        """Responses that the categories of each response's item stand for."""
+        return self.block.values[self.index]
+
+
+class _ResponseMoments(NamedTuple):
+    """Mean and mean square of responses, and probability or density of those given."""
+
+    mean: Array
+    square: Array
+    given: Array
+
+
+def _batches(rows: Ints) -> list[Ints]:
+    return [rows[a : a + BATCH] for a in range(0, rows.size, BATCH)]
+
+
+def _abilities_at_nodes(bank: ItemBank, z: Marginals, rows: Ints) -> list[tuple[Array, Array]]:
+    """Weight (n_rows,) of each component, and abilities at its nodes (n_rows, n_nodes)."""
+    return [
+        (weight[rows], bank.ability_scale.theta(mean[rows][:, None] + sd[rows][:, None] * NODES))
+        for weight, mean, sd in zip(z.weights, z.means, z.sds, strict=True)
+    ]
+
+
+def _category_chances(batch: _Batch, abilities: list[tuple[Array, Array]]) -> Array:
+    """Probability of each category, (n_responses, n_categories)."""
+    chances = np.zeros((batch.item.size, batch.block.depth))
+    for weight, theta in abilities:
+        p = np.exp(batch.block.model.log_likelihood(batch.u, theta)) @ WEIGHTS
+        chances += weight[:, None] * p
+    return chances
+
+
+def _category_moments(batch: _Batch, coding: ResponseCoding, chances: Array) -> _ResponseMoments:
+    """Moments of responses in categories."""
+    code = _codes(coding, batch.item, batch.resp)
+    given = chances[np.arange(code.size), np.maximum(code, 0)]
+    return _ResponseMoments(
+        (chances * batch.values).sum(axis=1),
+        (chances * batch.values**2).sum(axis=1),
+        np.where(code >= 0, given, 0.0),
+    )
+
+
+def _amount_moments(
+    batch: _Batch, coding: ResponseCoding, abilities: list[tuple[Array, Array]]
+) -> _ResponseMoments:
+    """Moments of responses that are amounts."""
+    model = batch.block.model
+    mean = np.zeros(batch.item.size)
+    square = np.zeros(batch.item.size)
+    given = np.zeros(batch.item.size)
+    for weight, theta in abilities:
+        expected = model.expected(batch.u, theta, batch.values)
+        variance = model.variance(batch.u, theta, batch.values)
+        mean += weight * (expected @ WEIGHTS)
+        square += weight * ((expected**2 + variance) @ WEIGHTS)
+        given += weight * (np.exp(_log_likelihood_of_given(batch, coding, theta)) @ WEIGHTS)
+    return _ResponseMoments(mean, square, given)
 
 
 def _codes(coding: ResponseCoding, item: Ints, resp: Array) -> Ints:
@@ -123,26 +201,27 @@ def _codes(coding: ResponseCoding, item: Ints, resp: Array) -> Ints:
     return np.where(coding.values[at] == resp, coding.table[item, at], -1)
 
 
-def _own_terms(
-    block: ItemBlock, coding: ResponseCoding, item: Ints, resp: Array, values: Array, basis: Array
-) -> Array:
-    """Log-likelihood of amounts at the nodes: (answers, nodes)."""
-    if isinstance(block.model, CustomItemModel):
-        return np.asarray(basis[np.arange(item.size), np.maximum(_codes(coding, item, resp), 0)])
-    filler = 0.5 if block.model.name == "beta" else 0.0
-    terms, constant = block.model.terms(np.where(np.isfinite(resp), resp, filler), values)
-    return np.asarray(np.einsum("nr,nrg->ng", terms, basis) + constant[:, None])
+def _log_likelihood_of_given(batch: _Batch, coding: ResponseCoding, theta: Array) -> Array:
+    """Log-likelihood of the responses given, at the nodes: (n_responses, n_nodes)."""
+    model = batch.block.model
+    rows = model.log_likelihood(batch.u, theta)
+    if model.has_value_rows:
+        code = np.maximum(_codes(coding, batch.item, batch.resp), 0)
+        return np.asarray(rows[np.arange(code.size), code])
+    resp = np.where(np.isfinite(batch.resp), batch.resp, model.any_response)
+    terms, constant = model.terms(resp, batch.values)
+    return np.asarray(np.einsum("nr,nrg->ng", terms, rows) + constant[:, None])
 
 
 def item_information(bank: ItemBank, z: Array) -> Array:
-    """Fisher information of each item about z: (items, points)."""
-    step = 1e-4
+    """Fisher information of each item about z, (n_items, n_points)."""
+    step = 1e-4  # of central differences
     out = np.empty((bank.item_count, z.size))
     for block in bank.blocks:
         theta = [bank.ability_scale.theta(z + d) for d in (-step, 0.0, step)]
         low, mid, high = (block.model.log_likelihood(block.u, t) for t in theta)
         slope = (high - low) / (2 * step)
-        if block.model.categorical or isinstance(block.model, CustomItemModel):
+        if block.model.has_value_rows:
             out[block.items] = (np.exp(mid) * slope**2).sum(axis=1)
         else:  # of a family in its mean: (dμ/dz)² / variance
             ends = [block.model.expected(block.u, t, block.values) for t in (theta[0], theta[2])]
@@ -153,8 +232,18 @@ def item_information(bank: ItemBank, z: Array) -> Array:
 
 
 def item_locations(bank: ItemBank, gain: float, shift: float) -> Array:
-    """Ability at which each item's mean response is half way between its ends, reported as gain · z
-    + shift; NaN beyond ± 5.
+    """Ability at which each item's mean response is half way between its lowest and highest.
+
+    Parameters
+    ----------
+    bank : ItemBank
+    gain, shift : float
+        The reported scale, ability = gain · z + shift.
+
+    Returns
+    -------
+    array (n_items,)
+        NaN where it is beyond z = ± 5.
     """
     z = np.linspace(-5, 5, 201)
     theta = bank.ability_scale.theta(z)

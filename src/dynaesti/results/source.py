@@ -1,4 +1,4 @@
-"""Where the responses of a fit come from, and what becomes of them: one pipeline for memory and shards."""
+"""Where the responses of a fit come from: one interface for memory and shards."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class ResponseSource(Protocol):
 
     @property
     def item_models(self) -> Labels | None:
-        """The items' models, where the data name them."""
+        """Names of the items' models, where the data have them."""
 
     @property
     def earlier_bank(self) -> ItemBank | None:
@@ -45,7 +45,7 @@ class ResponseSource(Protocol):
 
     @property
     def earlier_priors(self) -> PriorMixture | None:
-        """Kernels of that fit."""
+        """Kernels of an earlier fit to start from."""
 
     def response_counts(self, models: tuple[ItemModel, ...]) -> ResponseCounts:
         """Responses in each category of each item."""
@@ -69,7 +69,7 @@ class ResponseSource(Protocol):
         options: Mapping[str, Any],
         orient: Mapping[str, Any] | None,
     ) -> Any:
-        """The fit."""
+        """The fit, with the scale in the direction that `orient` asks for."""
 
 
 @dataclass
@@ -106,11 +106,11 @@ class ResponsesInMemory:
     def checkpoint(self, options: Mapping[str, str]) -> Checkpoint | None:
         if self.checkpoint_path is None:
             return None
-        mark = fingerprint(self.responses, options)
-        return Checkpoint(self.checkpoint_path, mark, self.checkpoint_every)
+        identity = fingerprint(self.responses, options)
+        return Checkpoint(self.checkpoint_path, identity, self.checkpoint_every)
 
     def announce(self, report: ProgressLine, bank: ItemBank) -> None:
-        """Nothing to say: it takes seconds."""
+        """Say nothing: a fit in memory takes seconds."""
 
     def result(
         self,

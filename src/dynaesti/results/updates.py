@@ -1,4 +1,4 @@
-"""Further responses to a fit: read on its terms, predicted, scored, or added to it. Items stay."""
+"""Further responses to a fit: read with its labels and clock, scored, or added to it."""
 
 from __future__ import annotations
 
@@ -46,17 +46,27 @@ LAST_UPDATE = "the last update brought"  # begins a note, of which there is one
 
 @dataclass(frozen=True)
 class NewResponses:
-    """Further responses on a fit's terms."""
+    """Further responses, with a fit's labels.
 
-    responses: Responses  # known people and items are called as in the fit
-    people: Ints  # (n_people,) number in the fit, −1 if new
-    items: Ints  # (n_items,) number in the fit
+    Parameters
+    ----------
+    responses : Responses
+        Known people and items are labelled as in the fit.
+    people : int array (n_people,)
+        Number of each person in the fit, −1 if new.
+    items : int array (n_items,)
+        Number of each item in the fit.
+    """
+
+    responses: Responses
+    people: Ints
+    items: Ints
 
 
 def read_new_responses(
     fit: Fit, data: Any, *, unanswered: bool = False, remedy: str = ""
 ) -> NewResponses:
-    """Read further data on the fit's terms; unknown items are refused, with a remedy."""
+    """Read further data with the fit's labels; unknown items are refused, with a remedy."""
     new = fit.read_new_data(data, unanswered)
     people = try_index_of(fit.responses.people, new.people.tolist())
     items = index_of_items(new, fit.responses.items, remedy)
@@ -89,7 +99,15 @@ def times_on_clock(fit: Fit, new: NewResponses) -> Array:
 def e_step_with_items_fixed(
     fit: Fit, sites: PeopleSites, starts: list[NaturalGaussian | None]
 ) -> tuple[EStepPosterior, float]:
-    """An E-step with items and population as they are, and how far from 0 it found anybody; tables reach that far."""
+    """Run an E-step with items and population held.
+
+    Returns
+    -------
+    posterior : EStepPosterior
+        Everyone's curves.
+    reach : float
+        Largest absolute ability found; likelihood tables are widened until they cover it.
+    """
     e_step = EStep(sites, fit.options["threads"])
     table = fit.likelihood_table
     reach = float(fit.options["farthest"])
@@ -175,8 +193,8 @@ def update_fit(fit: Fit, data: Any, *, new_items: bool, again: bool) -> Fit:
         repeats = int((rows >= len(fit.responses)).sum())
     if repeats and not again:
         warnings.warn(
-            f"{repeats:,} of {len(new):,} answers repeat one of the fit, or each other, exactly (person, "
-            "item, time and response), and count once more",
+            f"{repeats:,} of {len(new):,} answers repeat one of the fit, or each other, exactly "
+            "(person, item, time and response), and count once more",
             HealthWarning,
             stacklevel=3,
         )
@@ -184,7 +202,10 @@ def update_fit(fit: Fit, data: Any, *, new_items: bool, again: bool) -> Fit:
 
 
 def with_new_items(fit: Fit, new: Responses) -> Fit:
-    """The fit with items that it has never seen, learned from the responses of those who met them."""
+    """The fit with items that it has never seen.
+
+    They are learned from the responses of those who met them.
+    """
     labels, people = find_new_items(fit.responses.items, new)
     if not people.size:
         return fit
@@ -217,8 +238,8 @@ def add_people(fit: Fit, data: Responses) -> Fit:
         for kernel, old, found in zip(fit.kernels, fit.ep, posterior.ep, strict=True)
     )
     note = (
-        f"{LAST_UPDATE} {count_noun(len(data), 'answers')} of {count_noun(data.people.size, 'people')}, "
-        f"{int((new.people < 0).sum()):,} of them new"
+        f"{LAST_UPDATE} {count_noun(len(data), 'answers')} of "
+        f"{count_noun(data.people.size, 'people')}, {int((new.people < 0).sum()):,} of them new"
     )
     notes = (*(old for old in joined.notes if not old.startswith(LAST_UPDATE)), note)
     return replace(
@@ -234,7 +255,11 @@ def add_people(fit: Fit, data: Responses) -> Fit:
 def _starting_sites(
     fit: Fit, kernel: Kernel, result: EPResult, part: PeopleSites, before: Ints
 ) -> NaturalGaussian:
-    """Converged sites of people (their numbers in the fit, −1 if new) at the instants of all their responses."""
+    """Sites to start from at the instants of all responses of some people.
+
+    Known instants have the fit's converged sites. `before` is the number of each person in the
+    fit, −1 if new.
+    """
     new = part.for_kernel(kernel)
     old = fit.sites.for_kernel(kernel)
     start = NaturalGaussian.empty(new.n_sites)

@@ -1,7 +1,4 @@
-"""Forecasts to hold a model against.
-
-A constant, item and person effects, and Elo. They know less, and set the bar.
-"""
+"""Baseline forecasts: a constant, item and person effects, and Elo."""
 
 from __future__ import annotations
 
@@ -10,25 +7,47 @@ import numpy as np
 from dynaesti.core import Array, Ints, jit
 from dynaesti.data import Responses
 
-ROUNDS = 40
+ROUNDS = 40  # of Newton steps
 ITEM_SD = 1.5  # of an item's log odds around the overall ones, in the prior
-PERSON_SD = 1.0
+PERSON_SD = 1.0  # of a person's ability, in the prior
 # a step is start / (1 + decay · answers so far)
 ELO_START = 0.8
 ELO_DECAY = 0.05
 
 
 def constant(train: Responses, test: Responses, values: Array) -> Array:
-    """The overall share of each category, for everyone: (answers, categories)."""
+    """The overall share of each category, the same for everyone.
+
+    Parameters
+    ----------
+    train, test : Responses
+    values : array (n_categories,)
+        All distinct responses, rising.
+
+    Returns
+    -------
+    array (n_test, n_categories)
+        Probability of each category.
+    """
     share = np.bincount(np.searchsorted(values, train.resp), minlength=values.size) + 0.5
     return np.tile(share / share.sum(), (len(test), 1))
 
 
 def item_and_person(train: Responses, test: Responses, values: Array) -> Array:
-    """Log odds of category k.
+    """Log odds of category k: an item's own plus k times a person's.
 
-    An item's own plus k times a person's, both shrunken towards the overall; by coordinate Newton
-    steps.
+    Both are shrunken towards the overall ones, by coordinate Newton steps.
+
+    Parameters
+    ----------
+    train, test : Responses
+    values : array (n_categories,)
+        All distinct responses, rising.
+
+    Returns
+    -------
+    array (n_test, n_categories)
+        Probability of each category.
     """
     size = values.size
     code = np.searchsorted(values, train.resp)
@@ -36,16 +55,18 @@ def item_and_person(train: Responses, test: Responses, values: Array) -> Array:
     odds = np.tile(base - base[0], (train.items.size, 1))
     centre = odds[0].copy()
     theta = np.zeros(train.people.size)
-    step = np.arange(size, dtype=np.float64)
+    score = np.arange(size, dtype=np.float64)
     seen = np.zeros((train.items.size, size))
     np.add.at(seen, (train.item, code), 1.0)
     for _ in range(ROUNDS):
-        p = _tilted(odds[train.item], theta[train.person], step)
-        mean = p @ step
-        pull = np.bincount(train.person, step[code] - mean, theta.size) - theta / PERSON_SD**2
-        move = pull / (np.bincount(train.person, p @ step**2 - mean**2, theta.size) + PERSON_SD**-2)
-        theta += np.clip(move, -1, 1)
-        p = _tilted(odds[train.item], theta[train.person], step)
+        p = _category_chances(odds[train.item], theta[train.person], score)
+        mean = p @ score
+        gradient = np.bincount(train.person, score[code] - mean, theta.size) - theta / PERSON_SD**2
+        change = gradient / (
+            np.bincount(train.person, p @ score**2 - mean**2, theta.size) + PERSON_SD**-2
+        )
+        theta += np.clip(change, -1, 1)
+        p = _category_chances(odds[train.item], theta[train.person], score)
         for k in range(1, size):
             expected = np.bincount(train.item, p[:, k], train.items.size)
             curved = np.bincount(train.item, p[:, k] * (1 - p[:, k]), train.items.size)
@@ -53,22 +74,25 @@ def item_and_person(train: Responses, test: Responses, values: Array) -> Array:
                 curved + ITEM_SD**-2
             )
             odds[:, k] += np.clip(change, -1, 1) / (size - 1)
-    item = _looked_up(odds, centre, train.items, test.items)[test.item]
-    return _tilted(item, _looked_up(theta, 0.0, train.people, test.people)[test.person], step)
+    item = _values_of_labels(odds, centre, train.items, test.items)[test.item]
+    return _category_chances(
+        item, _values_of_labels(theta, 0.0, train.people, test.people)[test.person], score
+    )
 
 
-def _tilted(odds: Array, theta: Array, step: Array) -> Array:
-    logs = odds + theta[:, None] * step
+def _category_chances(odds: Array, theta: Array, score: Array) -> Array:
+    """Probability of each category from its log odds and a person's ability."""
+    logs = odds + theta[:, None] * score
     p = np.exp(logs - logs.max(axis=1, keepdims=True))
     return np.asarray(p / p.sum(axis=1, keepdims=True))
 
 
-def _looked_up(table: Array, default: Array | float, known: Array, wanted: Array) -> Array:
+def _values_of_labels(table: Array, default: Array | float, known: Array, wanted: Array) -> Array:
     """Rows of known labels for wanted ones; the default where a label is new."""
-    place = {label: k for k, label in enumerate(known.tolist())}
-    at = np.array([place.get(label, -1) for label in wanted.tolist()], dtype=np.int64)
-    out = table[np.maximum(at, 0)].copy()
-    out[at < 0] = default
+    number = {label: k for k, label in enumerate(known.tolist())}
+    row = np.array([number.get(label, -1) for label in wanted.tolist()], dtype=np.int64)
+    out = table[np.maximum(row, 0)].copy()
+    out[row < 0] = default
     return out
 
 
@@ -76,6 +100,7 @@ def _looked_up(table: Array, default: Array | float, known: Array, wanted: Array
 def _run_elo(
     person: Ints, item: Ints, y: Array, learn: Array, people: int, items: int, out: Array
 ) -> None:
+    """Predict every answer in turn, and learn from those of the training part."""
     ability = np.zeros(people)
     difficulty = np.zeros(items)
     person_n = np.zeros(people)
@@ -93,9 +118,19 @@ def _run_elo(
 
 
 def elo(train: Responses, test: Responses) -> Array:
-    """Chances of 1 by ratings that move with every answer in the order of time.
+    """Elo ratings that move with every answer, in the order of time.
 
-    Held-out answers are predicted as they come by.
+    Held-out answers are predicted when their time comes, and not learned from.
+
+    Parameters
+    ----------
+    train, test : Responses
+        With responses 0 and 1.
+
+    Returns
+    -------
+    array (n_test,)
+        Probability of 1.
     """
     people, items = (
         np.array(sorted({*a.tolist(), *b.tolist()}, key=str), dtype=object)

@@ -17,9 +17,28 @@ from dynaesti.results.updates import read_new_responses
 
 
 def held_out(fit: Fit, data: Any) -> Scores:
-    """Scores of a fit's predictions of answers it has not seen.
+    """Score a fit's predictions of answers it has not seen.
 
-    For several categories log loss and a multi-category Brier score.
+    Parameters
+    ----------
+    fit : Fit
+    data : frame, mapping, path or Responses
+        Held-out answers to items of the fit.
+
+    Returns
+    -------
+    Scores
+        For several categories log loss and a multi-category Brier score.
+
+    Examples
+    --------
+    >>> import dynaesti as dy
+    >>> table = dy.simulate.responses(people=12, items=5, per_person=12, seed=1).table
+    >>> train, test = dy.evaluation.split(table, 0.25, by="last")
+    >>> fit = dy.DynAEsti("2PL").fit(train)
+    >>> scores = dy.evaluation.held_out(fit, test)
+    >>> scores.n, 0 < scores.log_loss < 2
+    (36, True)
     """
     return scores_of(fit, read_new_responses(fit, data))
 
@@ -27,13 +46,37 @@ def held_out(fit: Fit, data: Any) -> Scores:
 def against_baselines(
     estimator: Estimator, pairs: Sequence[tuple[Responses, Responses]], *, static: bool = True
 ) -> Any:
-    """Held-out scores of a model beside simpler forecasts, pooled over (training, held-out) pairs.
+    """Held-out scores of a model beside simpler forecasts.
 
-    A frame.
+    Parameters
+    ----------
+    estimator : DynAEsti
+    pairs : sequence of (Responses, Responses)
+        (training, held-out) answers, as from `split` and `rolling`. Scores are pooled over the
+        pairs. Answers to items that the training part lacks are left out.
+    static : bool, default True
+        Whether the estimator with constant abilities is among the forecasts.
 
-    Rows: constant, item + person, Elo (0/1 only), static IRT, dynamic IRT. `se` is the standard
-    error of the log loss over people. Answers to items that the training part lacks are left out,
-    and counted in `skipped`.
+    Returns
+    -------
+    frame
+        Columns forecast, log_loss, se (standard error of the log loss over people), brier, auc,
+        imv, n, skipped (answers left out). Rows: constant, item + person, Elo (0/1 answers only),
+        static IRT, dynamic IRT.
+
+    Raises
+    ------
+    InputError
+        If no held-out answer is to an item of the training part.
+
+    Examples
+    --------
+    >>> import dynaesti as dy
+    >>> table = dy.simulate.responses(people=12, items=5, per_person=12, seed=1).table
+    >>> pair = dy.evaluation.split(table, 0.25, by="last")
+    >>> frame = dy.evaluation.against_baselines(dy.DynAEsti("2PL"), [pair])
+    >>> list(frame["forecast"])
+    ['constant', 'item + person', 'Elo', 'static IRT', 'dynamic IRT']
     """
     rows: dict[str, list[Forecast]] = {}
     skipped = 0
@@ -67,6 +110,7 @@ def against_baselines(
 def _forecasts(
     estimator: Estimator, train: Responses, test: Responses, static: bool
 ) -> Iterator[tuple[str, Forecast]]:
+    """Forecasts of the held-out part by name: baselines, then fits to the training part."""
     people = test.people[test.person]
     values = np.unique(np.concatenate([train.resp, test.resp]))
     code = np.searchsorted(values, test.resp)
@@ -95,7 +139,27 @@ def _forecasts(
 def compare(first: Fit, second: Fit, data: Any = None) -> Any:
     """Two fits side by side.
 
-    Evidence, number of parameters, and scores on held-out answers where given: a frame.
+    Parameters
+    ----------
+    first, second : Fit
+    data : frame, mapping, path or Responses, optional
+        Held-out answers to score both on.
+
+    Returns
+    -------
+    frame
+        Columns fit, log_evidence, parameters (number of free item parameters), log_loss, brier,
+        auc (NaN without data).
+
+    Examples
+    --------
+    >>> import dynaesti as dy
+    >>> table = dy.simulate.responses(people=12, items=5, per_person=12, seed=1).table
+    >>> train, test = dy.evaluation.split(table, 0.25, by="last")
+    >>> fit = dy.DynAEsti("2PL").fit(train)
+    >>> rasch = dy.DynAEsti("1PL").fit(train)
+    >>> list(dy.evaluation.compare(fit, rasch, test)["parameters"])
+    [10, 5]
     """
     rows = []
     for fit in (first, second):

@@ -1,4 +1,4 @@
-"""What evaluation asks of an estimator."""
+"""The interface of estimators that evaluation fits again."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from dynaesti.model import Kernel
 
 
 class Estimator(Protocol):
-    """What evaluation asks of an estimator."""
+    """What evaluation needs of an estimator; `DynAEsti` is one."""
 
     @property
     def kernel(self) -> Kernel:
-        """Prior of the curves."""
+        """Kernel of the curves."""
 
     def fit(self, data: Any) -> Any:
-        """A fit to responses."""
+        """Fit responses."""
 
     def with_options(self, **changes: Any) -> Estimator:
-        """The same estimator with other options."""
+        """An estimator with some options changed."""

@@ -15,12 +15,39 @@ from dynaesti.results.fit import Fit
 
 
 def item_fit(fit: Fit, by: str | None = None, bins: int = 5) -> Any:
-    """Infit and outfit mean squares of each item.
+    """Infit and outfit mean squares of each item, or its residuals by ability or time.
 
-    About 1 where the model holds. `by`: "ability" or "time" splits the residuals.
+    Mean squares are about 1 where the model holds. Each answer is predicted without itself, so
+    sparse data do not look better than they are.
 
-    Each answer is predicted without itself (its cavity), so sparse data do not look better than
-    they are.
+    Parameters
+    ----------
+    fit : Fit
+    by : {"ability", "time"}, optional
+        Split the residuals of each item.
+    bins : int, default 5
+        Number of groups of about equal size that `by` splits into.
+
+    Returns
+    -------
+    frame
+        Columns item, infit, outfit, n; with `by` columns item, ability or time (median of the
+        group), residual (mean), z (standardised), n.
+
+    Raises
+    ------
+    InputError
+        If `by` is neither "ability" nor "time".
+
+    Examples
+    --------
+    >>> import dynaesti as dy
+    >>> table = dy.simulate.responses(people=12, items=5, per_person=12, seed=1).table
+    >>> fit = dy.DynAEsti("2PL").fit(table)
+    >>> list(dy.evaluation.item_fit(fit).columns)
+    ['item', 'infit', 'outfit', 'n']
+    >>> list(dy.evaluation.item_fit(fit, by="time", bins=2).columns)
+    ['item', 'time', 'residual', 'z', 'n']
     """
     r = fit.responses
     z = _standardised(fit)
@@ -66,7 +93,28 @@ def item_fit(fit: Fit, by: str | None = None, bins: int = 5) -> Any:
 
 
 def person_fit(fit: Fit) -> Any:
-    """Infit and outfit of each person: large values mean answers that do not fit their curve."""
+    """Infit and outfit mean squares of each person.
+
+    Large values mean answers that do not fit the person's curve. Each answer is predicted without
+    itself.
+
+    Parameters
+    ----------
+    fit : Fit
+
+    Returns
+    -------
+    frame
+        Columns id, infit, outfit, n.
+
+    Examples
+    --------
+    >>> import dynaesti as dy
+    >>> table = dy.simulate.responses(people=12, items=5, per_person=12, seed=1).table
+    >>> fit = dy.DynAEsti("2PL").fit(table)
+    >>> len(dy.evaluation.person_fit(fit))
+    12
+    """
     r = fit.responses
     outfit, infit = _mean_squares(r.person, r.people.size, _standardised(fit))
     return make_frame(
@@ -82,7 +130,17 @@ def person_fit(fit: Fit) -> Any:
 
 @dataclass(frozen=True)
 class Residuals:
-    """Each answer against its prediction without itself."""
+    """Each answer against its prediction without itself.
+
+    Parameters
+    ----------
+    residual : array (n_answers,)
+        Answer minus predicted mean.
+    variance : array (n_answers,)
+        Predicted variance.
+    ability : array (n_answers,)
+        Mean ability that it was predicted from.
+    """
 
     residual: Array
     variance: Array
@@ -90,12 +148,14 @@ class Residuals:
 
 
 def _standardised(fit: Fit) -> Residuals:
+    """Residuals of all answers of a fit."""
     r = fit.responses
     found, ability = fit.leave_one_out
     return Residuals(r.resp - found.expected, np.maximum(found.variance, EDGE), ability)
 
 
 def _mean_squares(group: Ints, size: int, z: Residuals) -> tuple[Array, Array]:
+    """Outfit and infit mean squares of groups of answers, (size,) each."""
     n = np.maximum(np.bincount(group, minlength=size), 1)
     outfit = np.bincount(group, z.residual**2 / z.variance, size) / n
     infit = np.bincount(group, z.residual**2, size) / np.maximum(

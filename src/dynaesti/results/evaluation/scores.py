@@ -17,31 +17,76 @@ from dynaesti.results.fit import Fit
 from dynaesti.results.plotting.fit_plots import calibration_table
 from dynaesti.results.updates import NewResponses, read_new_responses
 
-EDGE = 1e-12
+EDGE = 1e-12  # smallest probability or variance: a logarithm or quotient stays finite
 MOST_VALUES = 30  # distinct responses up to which simple forecasts have categories
 
 
 @dataclass(frozen=True)
 class Scores:
-    """Scores of predicted chances.
+    """Scores of predicted probabilities.
 
-    Lower is better for log loss and Brier, higher for AUC; IMV is against the base rate.
+    Lower is better for log loss and Brier, higher for AUC and IMV.
+
+    Parameters
+    ----------
+    n : int
+        Number of answers.
+    log_loss : float
+        Mean of −log(probability of the answer given).
+    brier : float
+        Mean squared distance between probabilities and answers; over all categories where there are
+        more than two, NaN for amounts.
+    auc : float
+        Area under the ROC curve, NaN unless answers are 0 and 1.
+    imv : float
+        InterModel Vigorish over the base rate, NaN unless answers are 0 and 1.
+
+    Examples
+    --------
+    >>> import dynaesti as dy
+    >>> print(dy.evaluation.binary_scores([0.2, 0.7, 0.9], [0, 1, 1]))
+    n 3, log loss 0.2284, Brier 0.0467, AUC 1.0000, IMV 0.4092
     """
 
     n: int
     log_loss: float
     brier: float
-    auc: float  # NaN when not binary
-    imv: float  # NaN when not binary
+    auc: float
+    imv: float
 
     def __str__(self) -> str:
-        return f"n {self.n:,}, log loss {self.log_loss:.4f}, Brier {self.brier:.4f}, AUC {self.auc:.4f}, IMV {self.imv:.4f}"
+        return (
+            f"n {self.n:,}, log loss {self.log_loss:.4f}, Brier {self.brier:.4f}, "
+            f"AUC {self.auc:.4f}, IMV {self.imv:.4f}"
+        )
 
 
 def binary_scores(p: Any, y: Any, baseline: Any = None) -> Scores:
-    """Scores of chances p of y = 1.
+    """Score probabilities of 0/1 answers.
 
-    `baseline` (default: the mean of y) is what the InterModel Vigorish is counted against.
+    Parameters
+    ----------
+    p : array (n,)
+        Predicted probabilities of 1.
+    y : array (n,)
+        Answers, 0 or 1.
+    baseline : array (n,), optional
+        Probabilities that the InterModel Vigorish compares with. Default: the mean of `y`.
+
+    Returns
+    -------
+    Scores
+
+    Raises
+    ------
+    InputError
+        If there are no answers, lengths differ, or an answer is not 0 or 1.
+
+    Examples
+    --------
+    >>> import dynaesti as dy
+    >>> dy.evaluation.binary_scores([0.5, 0.5], [0, 1]).brier
+    0.25
     """
     chance = np.clip(as_vector(p, "p"), EDGE, 1 - EDGE)
     seen = as_vector(y, "y")
@@ -68,7 +113,22 @@ def _log_chance(p: Array, y: Array) -> Array:
 
 
 def auc(p: Array, y: Array) -> float:
-    """Chance that a success was given a higher probability than a failure."""
+    """Area under the ROC curve.
+
+    The probability that a success was given a higher probability than a failure; ties count half.
+
+    Parameters
+    ----------
+    p : array (n,)
+        Predicted probabilities of 1.
+    y : array (n,)
+        Answers, 0 or 1.
+
+    Returns
+    -------
+    float
+        NaN if all answers are alike.
+    """
     good = int(y.sum())
     if good in (0, y.size):
         return float("nan")
@@ -76,15 +136,28 @@ def auc(p: Array, y: Array) -> float:
 
 
 def imv(base: Array, p: Array, y: Array) -> float:
-    """InterModel Vigorish: the gain of p over a baseline in terms of a weighted coin (Domingue et
-    al. 2021).
+    """InterModel Vigorish: the gain of p over a baseline, by equivalent weighted coins.
+
+    Domingue et al. (2021).
+
+    Parameters
+    ----------
+    base, p : array (n,)
+        Probabilities of 1 of the baseline, and of the forecast.
+    y : array (n,)
+        Answers, 0 or 1.
+
+    Returns
+    -------
+    float
+        (w − w0) / w0, with w and w0 the coins of the forecast and the baseline.
     """
     coins = [_coin(float(_log_chance(q, y).mean())) for q in (base, p)]
     return (coins[1] - coins[0]) / coins[0]
 
 
 def _coin(mean_log: float) -> float:
-    """W ≥ ½ with w log w + (1 − w) log(1 − w) = the mean log-likelihood."""
+    """Solve w log w + (1 − w) log(1 − w) = mean log-likelihood for w ≥ ½."""
     if mean_log <= np.log(0.5):
         return 0.5
     if mean_log >= -1e-12:
@@ -95,7 +168,18 @@ def _coin(mean_log: float) -> float:
 
 
 def scores_of(fit: Fit, new: NewResponses) -> Scores:
-    """Scores of a fit's predictions of responses read on its terms."""
+    """Score a fit's predictions of responses already read.
+
+    Parameters
+    ----------
+    fit : Fit
+    new : NewResponses
+        Responses with the fit's labels.
+
+    Returns
+    -------
+    Scores
+    """
     found = fit.predictions(new)
     more = new.responses
     if (
@@ -113,9 +197,29 @@ def scores_of(fit: Fit, new: NewResponses) -> Scores:
 
 
 def calibration(fit: Fit, data: Any, bins: int = 10) -> Any:
-    """Predicted against observed mean responses in bins of equal size, with a standard error.
+    """Predicted against observed mean responses, in groups of equal size.
 
-    A frame.
+    Parameters
+    ----------
+    fit : Fit
+    data : frame, mapping, path or Responses
+        Answers that the fit has not seen.
+    bins : int, default 10
+        Number of groups, by predicted mean.
+
+    Returns
+    -------
+    frame
+        Columns predicted, observed, se (of the observed mean), n.
+
+    Examples
+    --------
+    >>> import dynaesti as dy
+    >>> table = dy.simulate.responses(people=12, items=5, per_person=12, seed=1).table
+    >>> train, test = dy.evaluation.split(table, 0.25, by="last")
+    >>> fit = dy.DynAEsti("2PL").fit(train)
+    >>> list(dy.evaluation.calibration(fit, test, bins=3).columns)
+    ['predicted', 'observed', 'se', 'n']
     """
     new = read_new_responses(fit, data)
     found = fit.predictions(new)
@@ -124,9 +228,18 @@ def calibration(fit: Fit, data: Any, bins: int = 10) -> Any:
 
 @dataclass(frozen=True)
 class Forecast:
-    """Chances of held-out answers.
+    """Predicted probabilities of held-out answers.
 
-    Of what was answered, of each category (none for amounts), and whose they are.
+    Parameters
+    ----------
+    given : array (n_answers,)
+        Probability or density of the answer given.
+    chances : array (n_answers, n_categories)
+        Probability of each category; no columns for amounts.
+    resp : array (n_answers,)
+        The answers.
+    person : array (n_answers,)
+        Label of the person who gave each.
     """
 
     given: Array
@@ -141,8 +254,17 @@ class Forecast:
 
 
 def pooled(parts: Sequence[Forecast]) -> tuple[Scores, float]:
-    """Scores over several parts, and the standard error of the log loss with answers of one person
-    taken as one draw.
+    """Scores over several forecasts together.
+
+    Parameters
+    ----------
+    parts : sequence of Forecast
+
+    Returns
+    -------
+    scores : Scores
+    se : float
+        Standard error of the log loss, with the answers of one person taken as one draw.
     """
     given = np.concatenate([p.given for p in parts])
     resp = np.concatenate([p.resp for p in parts])
@@ -165,9 +287,18 @@ def pooled(parts: Sequence[Forecast]) -> tuple[Scores, float]:
 
 
 def person_error(values: Array, person: Ints) -> float:
-    """Standard error of a mean over answers, those of one person taken as one draw.
+    """Standard error of a mean over answers, with the answers of one person taken as one draw.
 
-    NaN for a single person.
+    Parameters
+    ----------
+    values : array (n_answers,)
+    person : int array (n_answers,)
+        Number of the person.
+
+    Returns
+    -------
+    float
+        NaN for a single person.
     """
     sums = np.bincount(person, values - values.mean())
     people = np.unique(person).size

@@ -1,4 +1,4 @@
-"""A fit beside its twin with constant abilities: whether knowing when helped."""
+"""A fit beside one of constant abilities: whether the times of answers help to predict them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import numpy as np
 
 from dynaesti.data import make_frame
 from dynaesti.errors import InputError
-from dynaesti.model import CustomItemModel
 from dynaesti.results.evaluation.comparison import held_out
 from dynaesti.results.evaluation.estimator import Estimator
 from dynaesti.results.evaluation.scores import EDGE, person_error
@@ -19,23 +18,56 @@ from dynaesti.results.fit import Fit
 
 
 def compare_with_static(estimator: Estimator, fit: Fit) -> StaticComparison:
-    """The same answers with constant abilities, items begun from the fit's.
+    """Compare a fit with one of constant abilities to the same answers.
 
-    Each answer predicted without itself under both.
+    Its items start from those of the fit. Each answer is predicted without itself under both.
+
+    Parameters
+    ----------
+    estimator : DynAEsti
+        The estimator that made the fit.
+    fit : Fit
+
+    Returns
+    -------
+    StaticComparison
+
+    Examples
+    --------
+    >>> import dynaesti as dy
+    >>> table = dy.simulate.responses(people=12, items=5, per_person=12, seed=1).table
+    >>> estimator = dy.DynAEsti("2PL")
+    >>> comparison = dy.evaluation.compare_with_static(estimator, estimator.fit(table))
+    >>> sorted(comparison.facts())
+    ['dynamic_log_loss', 'se', 'static_log_loss']
+    >>> comparison.people
+    12
     """
-    still = estimator.with_options(
+    static = estimator.with_options(
         bandwidth=np.inf,
         checkpoint=None,
         progress=False,
         standard_errors=False,
         start=starting_items(fit),
     )
-    return static_comparison_of(fit, still.fit(fit.responses))
+    return static_comparison_of(fit, static.fit(fit.responses))
 
 
 def static_comparison_of(fit: Fit, static: Fit) -> StaticComparison:
-    """Two fits of the same answers, of which the second has constant abilities, held against each
-    other.
+    """Compare two fits of the same answers, of which the second has constant abilities.
+
+    Parameters
+    ----------
+    fit, static : Fit
+
+    Returns
+    -------
+    StaticComparison
+
+    Raises
+    ------
+    InputError
+        If the fits have different numbers of answers.
     """
     if len(fit.responses) != len(static.responses):
         raise InputError(
@@ -43,34 +75,40 @@ def static_comparison_of(fit: Fit, static: Fit) -> StaticComparison:
             f"{len(static.responses):,}"
         )
     losses = [-np.log(np.maximum(one.leave_one_out[0].given, EDGE)) for one in (fit, static)]
-    apart = losses[1] - losses[0]
+    difference = losses[1] - losses[0]
     people = int(fit.responses.people.size)
     return StaticComparison(
         static,
         float(losses[0].mean()),
         float(losses[1].mean()),
-        person_error(apart, fit.responses.person),
+        person_error(difference, fit.responses.person),
         people,
     )
 
 
 def starting_items(fit: Fit) -> dict[Any, dict[str, float]]:
-    """A fit's items for the next one to begin from.
+    """Item parameters of a fit, for the next fit to start from.
 
-    Where a slope or steps are not an item's own, or the model is the user's, none.
+    Items are left out where a slope or thresholds are shared, or where the model cannot be
+    rescaled.
+
+    Parameters
+    ----------
+    fit : Fit
+
+    Returns
+    -------
+    dict of label to dict of str to float
+        Reported parameters by item and name, as `DynAEsti(start=…)` takes them.
     """
     table = nw.from_native(fit.items, eager_only=True)
     rows = dict(zip(fit.responses.items.tolist(), table.iter_rows(named=True), strict=True))
     out: dict[Any, dict[str, float]] = {}
     for block in fit.bank.blocks:
-        if (
-            block.model.has_unit_slope
-            or block.model.shared
-            or isinstance(block.model, CustomItemModel)
-        ):
+        if block.model.has_unit_slope or block.model.shared or not block.model.can_be_rescaled:
             continue
         names = list(block.model.constrain(block.u[:1]))
-        if any(name.startswith("b") for name in names):  # intercepts say the same in another metric
+        if any(name.startswith("b") for name in names):  # intercepts say the same on another scale
             names = [name for name in names if not name.startswith("intercept")]
         for label in fit.responses.items[block.items].tolist():
             out[label] = {
@@ -88,13 +126,34 @@ def dynamic_against_static(
     seed: int = 0,
     **columns: Any,
 ) -> Any:
-    """Fit with moving and with constant abilities on the same part of the data, and score both on
-    the rest: a frame.
+    """Score moving against constant abilities on held-out answers.
+
+    Both are fitted to the same part of the data and scored on the rest.
+
+    Parameters
+    ----------
+    estimator : DynAEsti
+    data : frame, mapping, path or Responses
+    share, by, seed, **columns
+        How to hold out, see `split`.
+
+    Returns
+    -------
+    frame
+        Rows dynamic and static; columns abilities, log_evidence, log_loss, brier, auc, imv.
+
+    Examples
+    --------
+    >>> import dynaesti as dy
+    >>> table = dy.simulate.responses(people=12, items=5, per_person=12, seed=1).table
+    >>> frame = dy.evaluation.dynamic_against_static(dy.DynAEsti("2PL"), table, by="last")
+    >>> list(frame["abilities"])
+    ['dynamic', 'static']
     """
     train, test = split(data, share, by=by, seed=seed, **columns)
-    still = estimator.with_options(bandwidth=np.inf)
+    static = estimator.with_options(bandwidth=np.inf)
     rows = {}
-    for name, chosen in (("dynamic", estimator), ("static", still)):
+    for name, chosen in (("dynamic", estimator), ("static", static)):
         fit = chosen.fit(train)
         seen = np.isin(test.items, train.items)
         rows[name] = (
@@ -114,24 +173,33 @@ def dynamic_against_static(
     )
 
 
-FEW = 10  # people below which a difference has no error to be held against
+FEW = 10  # people below which the standard error of a difference is not reliable
 
 
 @dataclass(frozen=True)
 class StaticComparison:
-    """A fit beside the same with constant abilities, each answer predicted without itself.
+    """A fit beside one of constant abilities, each answer predicted without itself.
 
-    Log loss of both.
+    Parameters
+    ----------
+    fit : Fit
+        The one of constant abilities.
+    dynamic_loss, static_loss : float
+        Log loss of moving and of constant abilities.
+    se : float
+        Standard error of the difference, over people.
+    people : int
+        Number of people.
     """
 
-    fit: Fit  # the static one
+    fit: Fit
     dynamic_loss: float
     static_loss: float
-    se: float  # of the difference, over people
+    se: float
     people: int
 
     def facts(self) -> dict[str, float]:
-        """The numbers."""
+        """Log losses and the standard error of their difference, by name."""
         return {
             "dynamic_log_loss": self.dynamic_loss,
             "static_log_loss": self.static_loss,
@@ -139,11 +207,11 @@ class StaticComparison:
         }
 
     def told(self) -> str:
-        """In words."""
+        """Whether abilities that move predict better, in one sentence."""
         gain = self.static_loss - self.dynamic_loss
         if self.people < FEW:
             return (
-                f"With {self.people} people it cannot be told whether knowing when helps (log "
+                f"With {self.people} people it is not clear whether knowing when helps (log "
                 f"loss {self.dynamic_loss:.4f} with moving "
                 f"and {self.static_loss:.4f} with constant abilities, each answer predicted "
                 f"without itself)."

@@ -6,14 +6,16 @@ A user's functions cannot be stored. Emission functions are tabulated on the lat
 curve; a link or mean function is asked for again when the file is opened.
 """
 
+from __future__ import annotations
+
 import warnings
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dynaesti.core import Array, Arrays, Header, check_array, is_number, require
-from dynaesti.data import read_axis
+from dynaesti.data import KINDS, read_axis
 from dynaesti.errors import DynaestiWarning, NeedsFunctionError
 from dynaesti.inference import (
     SOLVERS,
@@ -38,18 +40,103 @@ from dynaesti.model import (
     as_emissions,
     as_link,
     emission_blocks,
+    kernel_header,
+    read_kernel,
 )
+from dynaesti.results.curve_priors import MIN_WEIGHT, WeightedPrior
+
+if TYPE_CHECKING:
+    from dynaesti.results.curve import Curve
 
 NUMBERS = ("log_evidence", "log_partition", "sweeps", "converged", "residual", "solver")
+PRIOR_NUMBERS = ("log_prior", "log_evidence", "weight")
+TABLE_SDS = 8.0  # prior sds around the curve that tables of a user's functions cover
+TABLE_POINTS = 2001
+
+
+def curve_header(curve: Curve, arrays: Arrays) -> Header:
+    """The header of a curve's file; its arrays are added to `arrays`."""
+    components = [
+        None if c is None else component_header(c, f"component{k}", arrays)
+        for k, c in enumerate(curve.components)
+    ]
+    priors = [
+        {"kernel": kernel_header(p.kernel), **{key: getattr(p, key) for key in PRIOR_NUMBERS}}
+        for p in curve.priors
+    ]
+    return {
+        "observations": observations_header(curve.observations, arrays, latent_reach(curve)),
+        "priors": priors,
+        "components": components,
+        "method": curve.method,
+        "frame": curve.frame,
+        "solver": curve.solver,
+        "latent": curve.shown_link is not None,
+        "refining": curve.refining,
+    }
+
+
+def latent_reach(curve: Curve) -> Array:
+    """Latent values that the curve can take, at which a user's functions are tabulated."""
+    means = curve.marginals(curve.grid(50)).means
+    ends = np.array(curve.observations.span)
+    components = curve.weighted_components()[2]
+    reach = TABLE_SDS * max(float(np.sqrt(c.kernel.cov(ends, ends).max())) for c in components)
+    return np.linspace(float(means.min()) - reach, float(means.max()) + reach, TABLE_POINTS)
+
+
+def read_curve(header: Header, arrays: Arrays, link: Any, mean: Any) -> dict[str, Any]:
+    """The fields of a Curve from what `curve_header` wrote.
+
+    `link` and `mean` are needed where they were functions of the user's own.
+    """
+    observations = read_observations(header["observations"], arrays, link, mean)
+    priors = tuple(_read_prior(p) for p in header["priors"])
+    components = tuple(
+        None if c is None else read_component(p.kernel, c, f"component{k}", arrays, observations)
+        for k, (c, p) in enumerate(zip(header["components"], priors, strict=True))
+    )
+    require(
+        any(
+            p.weight > MIN_WEIGHT and c is not None for p, c in zip(priors, components, strict=True)
+        ),
+        "no prior carries the curve",
+    )
+    require(
+        header["solver"] in (None, *SOLVERS)
+        and isinstance(header["method"], str)
+        and header["frame"] in (None, *KINDS),
+        "no options",
+    )
+    return {
+        "observations": observations,
+        "priors": priors,
+        "components": components,
+        "method": header["method"],
+        "frame": header["frame"],
+        "shown_link": BUILT_IN["identity"] if header["latent"] else None,
+        "solver": header["solver"],
+        "refining": header.get("refining", False),  # absent in files of older versions
+    }
+
+
+def _read_prior(header: Header) -> WeightedPrior:
+    prior = WeightedPrior(
+        read_kernel(header["kernel"]), **{key: header[key] for key in PRIOR_NUMBERS}
+    )
+    require(
+        all(is_number(getattr(prior, key)) for key in PRIOR_NUMBERS) and 0 <= prior.weight <= 1,
+        "a prior is malformed",
+    )
+    return prior
 
 
 def observations_header(obs: Observations, arrays: Arrays, reach: Array) -> Header:
     """Time axis, link, mean and emissions; functions are tabulated at the latent values `reach`."""
     arrays["offsets"] = obs.offsets
-    parts = [
-        _emission_header(part, f"emission{k}", arrays, obs.link, reach)
-        for k, (part, _) in enumerate(emission_blocks(obs.emissions))
-    ]
+    parts = []
+    for k, (part, _) in enumerate(emission_blocks(obs.emissions)):
+        parts.append(_emission_header(part, f"emission{k}", arrays, obs.link, reach))
     return {
         "axis": asdict(obs.axis),
         "link": obs.link.name,
@@ -60,7 +147,7 @@ def observations_header(obs: Observations, arrays: Arrays, reach: Array) -> Head
 
 
 def read_observations(header: Header, arrays: Arrays, link: Any, mean: Any) -> Observations:
-    """The observations again; functions of the user's own must be given."""
+    """Observations from what `observations_header` wrote; a user's own functions must be given."""
     if header["mean"] is None and mean is None:
         raise NeedsFunctionError(
             "mean: the curve was fitted with a function of time as its mean; pass it again: "
@@ -102,7 +189,7 @@ def component_arrays(component: GraftedCurve) -> dict[str, Any]:
 
 
 def component_header(component: GraftedCurve, name: str, arrays: Arrays) -> Header:
-    """Arrays go to the arrays, single numbers to the header."""
+    """Header of a component, with its numbers; its arrays are added to `arrays`."""
     arrays.update({f"{name}.{key}": part for key, part in component_arrays(component).items()})
     if component.covariance_correction is not None:
         arrays[f"{name}.widening"] = component.covariance_correction
@@ -135,7 +222,7 @@ def _component(kernel: Kernel, header: Header, name: str, arrays: Arrays) -> Gra
 def read_component(
     kernel: Kernel, header: Header, name: str, arrays: Arrays, observations: Observations
 ) -> GraftedCurve:
-    """The component again, checked against the observations it is of."""
+    """A component from what `component_header` wrote, checked against its observations."""
     require(
         type(header["converged"]) is bool
         and type(header["sweeps"]) is int
@@ -172,7 +259,7 @@ def read_component(
 def _emission_header(
     part: Emissions, name: str, arrays: Arrays, link: Link, reach: Array
 ) -> Header:
-    """The family's name; its numbers go to the arrays."""
+    """Header of emissions, with the family's name; its numbers are added to `arrays`."""
     if isinstance(part, Functions) or part.kind not in FAMILIES:
         part = _tabulated(part, link, reach)
     rest: Header = {}
@@ -189,7 +276,7 @@ def _emission_header(
 
 
 def _tabulated(part: Emissions, link: Link, reach: Array) -> Table:
-    """Functions as a table on the latent scale; told when they are sharper than it."""
+    """Functions as a table on the latent scale, with a warning where they are sharper than it."""
     rows = np.arange(len(part))
     middle = 0.5 * (reach[1:] + reach[:-1])
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
@@ -202,16 +289,14 @@ def _tabulated(part: Emissions, link: Link, reach: Array) -> Table:
         truth = part.log_prob(at, rows)
         off = np.abs(table.log_prob(at, rows) - truth)
     off[~(truth > truth.max(axis=1, keepdims=True) - 20)] = 0.0
-    blunt = int(np.sum(~(off.max(axis=1) < 1e-2)))
-    if blunt:
+    n_sharp = int(np.sum(~(off.max(axis=1) < 1e-2)))
+    if n_sharp:
         warnings.warn(
-            f"saving: {blunt} of {len(part)} emission functions are sharper than the table of "
-            f"{reach.size} points that "
-            "stands for them in the file; the curve itself is saved exactly, but updates and "
-            "audits of the opened one "
-            "will be off",
+            f"saving: {n_sharp} of {len(part)} emission functions are sharper than the table of "
+            f"{reach.size} points that replaces them in the file; the curve itself is saved "
+            "exactly, but updates and audits of the opened one will be off",
             DynaestiWarning,
-            stacklevel=5,
+            stacklevel=6,
         )
     return table
 

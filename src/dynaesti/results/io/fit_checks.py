@@ -1,8 +1,7 @@
-"""What a saved fit must be before anything computes with it.
+"""Checks of a saved fit before anything computes with it.
 
-Compiled loops trust every index, order and shape that they are handed.
-
-All refuse with ValueError, which whoever opens the file turns into a word on the file.
+Compiled loops trust every index, order and shape that they are given. All checks raise ValueError,
+which `load` turns into an error that names the file.
 """
 
 from __future__ import annotations
@@ -16,13 +15,13 @@ from dynaesti.core import Array, check_array, is_number, require
 from dynaesti.data import KINDS, Labels
 from dynaesti.estimation import REACH, IterationRecord, PeopleSites, ResponseCoding
 from dynaesti.inference import EPResult
-from dynaesti.model import CustomItemModel, ItemBank, ItemBlock, Kernel
+from dynaesti.model import ItemBank, ItemBlock, Kernel
 
-SUM = 1e-6  # by which shares may miss 1
+SUM = 1e-6  # by which the sum of weights may differ from 1
 
 
 def check_labels(labels: Labels, what: str) -> None:
-    """Names that are distinct and of kinds that can be written down."""
+    """Labels must be distinct, and of kinds that can be saved."""
     fine = (
         isinstance(labels, np.ndarray)
         and labels.ndim == 1
@@ -30,11 +29,11 @@ def check_labels(labels: Labels, what: str) -> None:
         and labels.dtype.kind in "iufbMO"
     )
     require(fine, f"the names of {what} are malformed")
-    require(len(set(labels.tolist())) == labels.size, f"the names of {what} are told twice")
+    require(len(set(labels.tolist())) == labels.size, f"the names of {what} are not distinct")
 
 
 def check_population(kernels: Sequence[Kernel], population: Array) -> None:
-    """The priors' shares."""
+    """Weights of the kernels in the population must add up to 1."""
     check_array(population, (len(kernels),), "the priors' shares")
     require(
         population.min(initial=0.0) >= 0 and abs(population.sum() - 1) < SUM,
@@ -43,9 +42,9 @@ def check_population(kernels: Sequence[Kernel], population: Array) -> None:
 
 
 def check_items(bank: ItemBank, coding: ResponseCoding, items: int) -> None:
-    """Blocks whose rows follow each other and whose items are all there once.
+    """Rows of blocks must follow each other, and every item be in one block.
 
-    And the categories of their responses.
+    Categories of responses must be those of their items.
     """
     require(
         bank.blocks
@@ -60,19 +59,13 @@ def check_items(bank: ItemBank, coding: ResponseCoding, items: int) -> None:
         _check_block(block, items, row)
         row = block.end_row
     met = np.sort(np.concatenate([block.items for block in bank.blocks]))
-    require(np.array_equal(met, np.arange(items)), "items are missing, or told twice")
+    require(np.array_equal(met, np.arange(items)), "items are missing, or listed twice")
     values = coding.values
     check_array(values, (values.size,), "the responses' values")
     require(np.all(np.diff(values) > 0), "the responses' values do not rise")
     check_array(coding.table, (items, values.size), "the table of categories", "i")
     for block in bank.blocks:
-        most = (
-            block.size
-            if block.model.categorical
-            else len(block.model.values)
-            if isinstance(block.model, CustomItemModel)
-            else 0
-        )
+        most = block.depth if block.model.has_value_rows else 0
         mine = coding.table[block.items]
         require(
             mine.min(initial=-1) >= -1 and mine.max(initial=-1) < max(most, 1),
@@ -113,9 +106,9 @@ def _check_block(block: ItemBlock, items: int, row: int) -> None:
 def check_covariance(
     bank: ItemBank, covariance: tuple[Array, ...] | None, shared: Array | None
 ) -> None:
-    """Of the items' parameters, a block each.
+    """Covariances of the items' parameters must have the shapes of the blocks.
 
-    With one more for the unit of ability, where that is known.
+    With one parameter more for the unit of ability, where that is known.
     """
     for block, cov in zip(bank.blocks, covariance or (), strict=covariance is not None):
         width = block.u.shape[1]
@@ -134,7 +127,7 @@ def check_covariance(
 
 
 def check_options(options: Mapping[str, Any], scales: Sequence[str]) -> None:
-    """Options that later questions are answered by."""
+    """Options that a fit needs after opening must be sensible."""
     require(
         isinstance(options, dict) and options.get("scale") in scales, "the options are malformed"
     )
@@ -145,16 +138,16 @@ def check_options(options: Mapping[str, Any], scales: Sequence[str]) -> None:
 
 
 def check_trace(trace: Sequence[IterationRecord]) -> None:
-    """Lines of numbers, and the stage each belongs to."""
-    for step in trace:
-        fine = isinstance(step.stage, str) and all(
-            is_number(value) for name, value in vars(step).items() if name != "stage"
+    """Records of iterations must be numbers, with the name of a stage."""
+    for record in trace:
+        fine = isinstance(record.stage, str) and all(
+            is_number(value) for name, value in vars(record).items() if name != "stage"
         )
         require(fine, "the trace is malformed")
 
 
 def check_reading(reading: Mapping[str, Any]) -> None:
-    """How the responses were read."""
+    """Clock, unit, notes and columns of the responses must be well formed."""
     fine = (
         type(reading["dropped"]) is int
         and isinstance(reading["unit"], str)
@@ -176,7 +169,7 @@ def check_reading(reading: Mapping[str, Any]) -> None:
 def check_ep(
     ep: Sequence[EPResult], kernels: Sequence[Kernel], sites: PeopleSites, weights: Array
 ) -> None:
-    """Everyone's sites under each kernel, and everyone's weights of the kernels."""
+    """Sites and kernel weights of everyone must have the right shapes and ranges."""
     n_people = sites.n_people
     for result, kernel in zip(ep, kernels, strict=True):
         shape = (sites.for_kernel(kernel).n_sites,)

@@ -21,11 +21,9 @@ from dynaesti.inference import EPResult, Moments, NaturalGaussian
 from dynaesti.model import (
     MODELS,
     AbilityScale,
-    CustomItemModel,
     ItemBank,
     ItemBlock,
     ItemModel,
-    PivotPartialCredit,
     kernel_header,
     read_kernel,
 )
@@ -43,10 +41,12 @@ from dynaesti.results.io.fit_checks import (
 ROWS = ("person", "item", "resp", "offsets", "origin", "row")
 EP_NAMES = ("precision", "shift", "cav_mean", "cav_var", "log_evidence", "converged", "log_z")
 BLOCK = ("items", "u", "free", "values", "prior_mean", "prior_sd")
+# what a model's header keeps beside its name; others keep whether slopes are signed
+MODEL_FIELDS = {"own": ("label", "values"), "golf": ("signed", "pivot", "descending")}
 
 
 def common_header(fit: FittedModel, items: Labels, arrays: Arrays) -> Header:
-    """Items, priors, trace and options; arrays beside them."""
+    """Header of items, priors, trace and options; arrays are added to `arrays`."""
     arrays.update(
         {
             "coding.values": fit.coding.values,
@@ -71,7 +71,7 @@ def common_header(fit: FittedModel, items: Labels, arrays: Arrays) -> Header:
         "merged": list(fit.coding.merged),
         "errors": fit.covariance is not None,
         "kernels": [kernel_header(kernel) for kernel in fit.kernels],
-        "trace": [asdict(step) for step in fit.trace],
+        "trace": [asdict(record) for record in fit.trace],
         "converged": fit.converged,
         "options": dict(fit.options),
         "batches": list(fit.batches),
@@ -81,44 +81,25 @@ def common_header(fit: FittedModel, items: Labels, arrays: Arrays) -> Header:
 def read_common(
     header: Header, arrays: Arrays, models: Mapping[str, ItemModel] | None
 ) -> tuple[FittedModel, Labels]:
-    """The same again, and the items' names; models of the user's own are needed again, by label."""
+    """What `common_header` wrote, checked, and the items' labels.
+
+    `models` are item models of the user's own by label, where the fit has any.
+    """
     items = read_labels(header["items"], "items", arrays)
-    weak = header["priors"] == "weak"
-    parts: list[dict[str, Any]] = [
-        {name: arrays[f"block{k}.{name}"] for name in BLOCK} for k in range(len(header["blocks"]))
-    ]
-    blocks = tuple(
-        ItemBlock(
-            model=_read_model(b["model"], models or {}),
-            size=b["size"],
-            first_row=b["first_row"],
-            weak=weak,
-            **part,
-        )
-        for b, part in zip(header["blocks"], parts, strict=True)
-    )
-    per_item: list[ItemModel] = [blocks[0].model] * items.size
-    for block in blocks:
-        for item in block.items:
-            per_item[item] = block.model
-    covariance = (
-        tuple(arrays[f"block{k}.covariance"] for k in range(len(blocks)))
-        if header["errors"]
-        else None
-    )
-    coding = ResponseCoding(
-        arrays["coding.values"], arrays["coding.table"], tuple(per_item), tuple(header["merged"])
-    )
-    bank = ItemBank(blocks, AbilityScale(**header["metric"]), header["priors"])
+    bank = _read_bank(header, arrays, models or {})
+    coding = _read_coding(header, arrays, bank, items.size)
+    covariance = None
+    if header["errors"]:
+        covariance = tuple(arrays[f"block{k}.covariance"] for k in range(len(bank.blocks)))
     kernels = tuple(read_kernel(k) for k in header["kernels"])
+    trace = tuple(IterationRecord(**record) for record in header["trace"])
     check_labels(items, "the items")
     check_items(bank, coding, items.size)
     check_covariance(bank, covariance, arrays.get("shared"))
     check_population(kernels, arrays["population"])
     check_options(header["options"], ("abilities", "items"))
-    trace = tuple(IterationRecord(**step) for step in header["trace"])
     check_trace(trace)
-    return FittedModel(
+    fitted = FittedModel(
         coding,
         bank,
         PriorMixture(kernels, np.zeros(len(kernels)), arrays["population"]),
@@ -127,12 +108,39 @@ def read_common(
         trace,
         bool(header["converged"]),
         header["options"],
-        tuple(map(str, header.get("batches", ()))),
-    ), items  # files of before have none
+        tuple(map(str, header.get("batches", ()))),  # absent in files of older versions
+    )
+    return fitted, items
+
+
+def _read_bank(header: Header, arrays: Arrays, models: Mapping[str, ItemModel]) -> ItemBank:
+    blocks = []
+    for k, block in enumerate(header["blocks"]):
+        parts: dict[str, Any] = {name: arrays[f"block{k}.{name}"] for name in BLOCK}
+        blocks.append(
+            ItemBlock(
+                model=_read_model(block["model"], models),
+                size=block["size"],
+                first_row=block["first_row"],
+                weak=header["priors"] == "weak",
+                **parts,
+            )
+        )
+    return ItemBank(tuple(blocks), AbilityScale(**header["metric"]), header["priors"])
+
+
+def _read_coding(header: Header, arrays: Arrays, bank: ItemBank, n_items: int) -> ResponseCoding:
+    per_item = [bank.blocks[0].model] * n_items
+    for block in bank.blocks:
+        for item in block.items:
+            per_item[item] = block.model
+    return ResponseCoding(
+        arrays["coding.values"], arrays["coding.table"], tuple(per_item), tuple(header["merged"])
+    )
 
 
 def fit_header(fit: Any, arrays: Arrays) -> Header:
-    """Small things in the header, arrays beside it."""
+    """The header of a fit's file; its arrays are added to `arrays`."""
     r = fit.responses
     arrays.update({f"responses.{name}": getattr(r, name) for name in ROWS})
     if r.weight is not None:
@@ -157,7 +165,7 @@ def fit_header(fit: Any, arrays: Arrays) -> Header:
 
 
 def ep_arrays(result: EPResult) -> dict[str, Any]:
-    """What a file keeps of everyone's curves under one kernel, by the names it has there."""
+    """Everyone's curves under one kernel, by the names of the arrays in a file."""
     return {
         "precision": result.sites.precision,
         "shift": result.sites.shift,
@@ -170,7 +178,7 @@ def ep_arrays(result: EPResult) -> dict[str, Any]:
 
 
 def read_ep(arrays: Arrays, k: int) -> EPResult:
-    """Everyone's curves under the k-th kernel again; how EP got there is not in the file."""
+    """Everyone's curves under the k-th kernel; residuals and sweeps of EP are not in the file."""
     part = {name: arrays[f"prior{k}.{name}"] for name in EP_NAMES}
     n_curves = part["log_evidence"].size
     return EPResult(
@@ -188,7 +196,7 @@ def read_ep(arrays: Arrays, k: int) -> EPResult:
 def read_fit(
     header: Header, arrays: Arrays, models: Mapping[str, ItemModel] | None
 ) -> dict[str, Any]:
-    """The fields of a Fit again."""
+    """The fields of a Fit from what `fit_header` wrote, checked."""
     common, items = read_common(header, arrays, models)
     reading = header["responses"]
     check_reading(reading)
@@ -245,7 +253,7 @@ def _tagged(label: Any, name: str) -> Any:
 
 
 def read_labels(as_list: list[Any] | None, name: str, arrays: Arrays) -> Labels:
-    """Labels again."""
+    """Labels from what a header and arrays hold."""
     if as_list is None:
         return arrays[f"labels.{name}"]
     readers: dict[str, Any] = {
@@ -264,14 +272,8 @@ def read_labels(as_list: list[Any] | None, name: str, arrays: Arrays) -> Labels:
 
 
 def _model_header(model: ItemModel) -> Header:
-    if isinstance(model, CustomItemModel):
-        return {"name": "own", "label": model.label, "values": list(model.values)}
-    rest = (
-        {"pivot": model.pivot, "descending": model.descending}
-        if isinstance(model, PivotPartialCredit)
-        else {}
-    )
-    return {"name": model.name, "signed": model.signed, **rest}
+    fields = MODEL_FIELDS.get(model.name, ("signed",))
+    return {"name": model.name, **{name: getattr(model, name) for name in fields}}
 
 
 def _read_model(header: Header, given: Mapping[str, ItemModel]) -> ItemModel:
@@ -279,9 +281,9 @@ def _read_model(header: Header, given: Mapping[str, ItemModel]) -> ItemModel:
     if header["name"] != "own":
         return MODELS[header["name"]](**rest)
     found = given.get(header["label"])
-    if not isinstance(found, CustomItemModel):
+    if not isinstance(found, ItemModel) or found.name != "own":
         raise NeedsFunctionError(
             f"models: the fit uses an item model of your own, {header['label']!r}; pass it again: "
             f"load(path, models={{{header['label']!r}: CustomItemModel(…)}})"
         )
-    return CustomItemModel(found.log_prob, found.params, found.label, tuple(header["values"]))
+    return found.with_values(np.array(header["values"], dtype=np.float64))

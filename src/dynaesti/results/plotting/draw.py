@@ -13,7 +13,7 @@ POINT = "#444444"
 
 
 def plot_curve(data: dict[str, Any], level: float, ax: Any = None) -> Any:
-    """A curve's median, its band and its emissions; yes/no answers stand at the edges as ticks."""
+    """A curve's median, its band and its emissions. Yes/no answers are ticks at the edges."""
     if ax is None:
         ax = _axes()
     ax.fill_between(
@@ -241,7 +241,7 @@ def plot_information(frame: Any, ax: Any = None) -> Any:
 
 
 def _time_axis(ax: Any, times: Any) -> None:
-    """Label the axis of times; dates are written without crowding."""
+    """Label the axis of times; dates have few and short labels."""
     ax.set_xlabel("time")
     if np.asarray(times).dtype.kind == "M":
         from matplotlib.dates import AutoDateLocator, ConciseDateFormatter

@@ -1,4 +1,4 @@
-"""Figures of a fit for papers (matplotlib), each with a data twin."""
+"""Figures of a fit for papers (matplotlib), each beside the data it draws."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from dynaesti.core import whole_number
 from dynaesti.data import as_list, index_of, make_frame
-from dynaesti.model import BUILT_IN
+from dynaesti.results.frames import IDENTITY
 from dynaesti.results.predictions import item_locations
 
 if TYPE_CHECKING:
@@ -18,12 +18,50 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FitPlots:
-    """Figures of a fit; `…_data` gives what they draw."""
+    """Figures of a fit for papers, drawn with matplotlib: ``fit.plot``.
+
+    Every figure has a method ``…_data`` that returns what it draws. Figures take matplotlib axes
+    (`ax`, default: new ones) and return them.
+
+    Parameters
+    ----------
+    fit : Fit
+
+    Examples
+    --------
+    >>> import dynaesti as dy
+    >>> table = dy.simulate.responses(people=12, items=5, per_person=12, seed=1).table
+    >>> fit = dy.DynAEsti("2PL").fit(table)
+    >>> list(fit.plot.curves_data(["p00"], at=[0, 50]).columns)
+    ['id', 'time', 'mean', 'sd', 'lower', 'upper']
+    >>> sorted(fit.plot.item_data("i0", points=20))
+    ['0', '1', 'ability', 'item']
+    >>> fit.plot.information_over_time_data(bins=4, points=9)["information"].shape
+    (4, 9)
+    >>> fit.plot.wright_data()["people"].shape
+    (12,)
+    >>> list(fit.plot.calibration_data(bins=4).columns)
+    ['predicted', 'observed', 'se', 'n']
+    """
 
     fit: Fit
 
     def curves_data(self, ids: Any, at: Any = None, level: float = 0.7) -> Any:
-        """Abilities over time: the frame that `curves` draws."""
+        """Abilities of some people over time, as `curves` draws them.
+
+        Parameters
+        ----------
+        ids : label or sequence of labels
+        at : times, optional
+            Default: 200 times over the data's span.
+        level : float, default 0.7
+            Probability of the equal-tailed band.
+
+        Returns
+        -------
+        frame
+            Columns id, time, mean, sd, lower, upper.
+        """
         fit = self.fit
         if at is None:
             low = fit.responses.clock_times.min()
@@ -34,9 +72,22 @@ class FitPlots:
     def curves(
         self, ids: Any, at: Any = None, level: float = 0.7, ax: Any = None, *, answers: bool = False
     ) -> Any:
-        """Ability curves of some people with their bands.
+        """Draw ability curves of some people with their bands.
 
-        `answers` marks where they answered, up for a success and down for none.
+        Parameters
+        ----------
+        ids : label or sequence of labels
+        at : times, optional
+            Default: 200 times over the data's span.
+        level : float, default 0.7
+            Probability of the equal-tailed band.
+        ax : matplotlib axes, optional
+        answers : bool, default False
+            Whether to mark the answers, upwards for a success and downwards for a failure.
+
+        Returns
+        -------
+        matplotlib axes
         """
         from dynaesti.results.plotting.draw import plot_curves
 
@@ -45,12 +96,20 @@ class FitPlots:
         )
 
     def answers_data(self, ids: Any) -> Any:
-        """The answers of some people and the ability there.
+        """Answers of some people and the ability at their times.
 
-        A frame id, time, item, resp, mean, share (of the way to the best response).
+        Parameters
+        ----------
+        ids : label or sequence of labels
+
+        Returns
+        -------
+        frame
+            Columns id, time, item, resp, mean (of ability), share (of the way from the item's
+            lowest to its highest response).
         """
         fit = self.fit
-        r = self.fit.responses
+        r = fit.responses
         people = index_of(r.people, as_list(ids), "ids")
         rows = np.concatenate([np.arange(r.person_start[p], r.person_start[p + 1]) for p in people])
         low = np.full(r.items.size, np.inf)
@@ -66,18 +125,24 @@ class FitPlots:
                 "time": fit.from_clock(r.clock_times[rows]),
                 "item": [items[i] for i in r.item[rows]],
                 "resp": r.resp[rows],
-                "mean": fit.marginals(r.person[rows], r.clock_times[rows]).mean(
-                    BUILT_IN["identity"]
-                ),
+                "mean": fit.marginals(r.person[rows], r.clock_times[rows]).mean(IDENTITY),
                 "share": (r.resp[rows] - low[r.item[rows]]) / span[r.item[rows]],
             },
             fit.frame,
         )
 
     def many_data(self, points: int = 60) -> Any:
-        """Everyone's curve between their first and last answer.
+        """Everyone's ability between their first and last answer, as `many` draws it.
 
-        The frame that `many` draws (id, time, mean).
+        Parameters
+        ----------
+        points : int, default 60
+            Number of times for each person.
+
+        Returns
+        -------
+        frame
+            Columns id, time, mean.
         """
         fit = self.fit
         first, last = fit.sites.layout.spans
@@ -88,32 +153,53 @@ class FitPlots:
             {
                 "id": [labels[p] for p in person],
                 "time": fit.from_clock(offsets.ravel()),
-                "mean": fit.marginals(person, offsets.ravel()).mean(BUILT_IN["identity"]),
+                "mean": fit.marginals(person, offsets.ravel()).mean(IDENTITY),
             },
             fit.frame,
         )
 
     def many(self, highlight: Any = (), ax: Any = None) -> Any:
-        """All curves at once in grey, their median over time, and some people highlighted.
+        """Draw all curves in grey, their median over time, and some people in colour.
 
-        The paper's golf figure.
+        As in the paper's golf figure.
+
+        Parameters
+        ----------
+        highlight : label or sequence of labels, optional
+            People to draw in colour.
+        ax : matplotlib axes, optional
+
+        Returns
+        -------
+        matplotlib axes
         """
         from dynaesti.results.plotting.draw import plot_many
 
         return plot_many(self.many_data(), as_list(highlight), ax)
 
     def item_data(self, item: Any, points: int = 200) -> dict[str, Any]:
-        """Chances of each category over ability, as `item` draws them (the mean response for
-        amounts).
+        """Response curves of an item over ability, as `item` draws them.
+
+        Parameters
+        ----------
+        item : label
+        points : int, default 200
+            Number of abilities.
+
+        Returns
+        -------
+        dict
+            Arrays ability and, by response, the probability of each category (for amounts:
+            expected, the mean response); item, the label.
         """
         fit = self.fit
-        number = index_of(self.fit.responses.items, [item], "item")
+        number = index_of(fit.responses.items, [item], "item")
         ability = np.linspace(fit.shift - 3.5 * fit.gain, fit.shift + 3.5 * fit.gain, points)
         theta = fit.bank.ability_scale.theta((ability - fit.shift) / fit.gain)
-        block_of, place = fit.bank.index_in_blocks()
+        block_of, index = fit.item_index
         block = fit.bank.blocks[int(block_of[number[0]])]
-        u = block.u[place[number]]
-        values = block.values[place[number]]
+        u = block.u[index[number]]
+        values = block.values[index[number]]
         if not block.model.categorical:
             return {
                 "ability": ability,
@@ -128,30 +214,72 @@ class FitPlots:
         }
 
     def item(self, item: Any, ax: Any = None) -> Any:
-        """An item's response curves."""
+        """Draw the response curves of an item.
+
+        Parameters
+        ----------
+        item : label
+        ax : matplotlib axes, optional
+
+        Returns
+        -------
+        matplotlib axes
+        """
         from dynaesti.results.plotting.draw import plot_item
 
         return plot_item(self.item_data(item), ax)
 
     def information_data(self, points: int = 200) -> Any:
-        """Test information over ability: the frame that `information` draws."""
+        """Information of all items over ability, as `information` draws it.
+
+        Parameters
+        ----------
+        points : int, default 200
+            Number of abilities.
+
+        Returns
+        -------
+        frame
+            Columns ability, information, se.
+        """
         fit = self.fit
         return fit.test_information(
             np.linspace(fit.shift - 3.5 * fit.gain, fit.shift + 3.5 * fit.gain, points)
         )
 
     def information(self, ax: Any = None) -> Any:
-        """Information of all items together over ability."""
+        """Draw the information of all items together over ability.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+
+        Returns
+        -------
+        matplotlib axes
+        """
         from dynaesti.results.plotting.draw import plot_information
 
         return plot_information(self.information_data(), ax)
 
     def information_over_time_data(self, bins: int = 24, points: int = 61) -> dict[str, Any]:
-        """Information that the answers of each stretch of time hold, per person answering then,
-        over ability: (stretches, abilities).
+        """Information of the answers given in each stretch of time, per person answering then.
+
+        Parameters
+        ----------
+        bins : int, default 24
+            Number of stretches of time.
+        points : int, default 61
+            Number of abilities.
+
+        Returns
+        -------
+        dict
+            Arrays time (bins,) of the middles, edges (bins + 1,), ability (points,) and information
+            (bins, points).
         """
         fit = self.fit
-        r = self.fit.responses
+        r = fit.responses
         ability = np.linspace(fit.shift - 3 * fit.gain, fit.shift + 3 * fit.gain, points)
         edges = np.linspace(r.clock_times.min(), r.clock_times.max(), bins + 1)
         stretch = np.clip(np.searchsorted(edges, r.clock_times, side="right") - 1, 0, bins - 1)
@@ -167,18 +295,31 @@ class FitPlots:
         }
 
     def information_over_time(self, ax: Any = None) -> Any:
-        """Where on the scale, and when, the answers tell people apart."""
+        """Draw where on the scale, and when, the answers distinguish people.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+
+        Returns
+        -------
+        matplotlib axes
+        """
         from dynaesti.results.plotting.draw import plot_information_over_time
 
         return plot_information_over_time(self.information_over_time_data(), ax)
 
     def wright_data(self) -> dict[str, Any]:
-        """Average ability of each person and location of each item (NaN where it lies beyond the
-        scale), as `wright` draws them.
+        """Mean ability of each person and location of each item, as `wright` draws them.
+
+        Returns
+        -------
+        dict
+            Arrays people (n_people,) and items (n_items,), NaN where an item lies beyond the scale.
         """
         fit = self.fit
-        r = self.fit.responses
-        mean = fit.marginals(r.person, r.clock_times).mean(BUILT_IN["identity"])
+        r = fit.responses
+        mean = fit.marginals(r.person, r.clock_times).mean(IDENTITY)
         return {
             "people": np.bincount(r.person, mean, r.people.size)
             / np.maximum(np.diff(r.person_start), 1),
@@ -186,7 +327,16 @@ class FitPlots:
         }
 
     def wright(self, ax: Any = None) -> Any:
-        """People and items on one scale."""
+        """Draw people and items on one scale (a Wright map).
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+
+        Returns
+        -------
+        matplotlib axes
+        """
         from dynaesti.results.plotting.draw import plot_wright
 
         return plot_wright(self.wright_data(), ax)
@@ -194,23 +344,49 @@ class FitPlots:
     def calibration_data(self, bins: int = 10) -> Any:
         """Predicted and observed mean responses, each answer predicted without itself.
 
-        A frame predicted, observed, se, n.
+        Parameters
+        ----------
+        bins : int, default 10
+            Number of groups of equal size.
+
+        Returns
+        -------
+        frame
+            Columns predicted, observed, se, n.
         """
         found = self.fit.leave_one_out[0]
         seen = self.fit.responses.resp
         return calibration_table(found.expected, found.variance, seen, bins, self.fit.frame)
 
     def calibration(self, ax: Any = None) -> Any:
-        """Whether predictions are right on average."""
+        """Draw whether predictions are right on average.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+
+        Returns
+        -------
+        matplotlib axes
+        """
         from dynaesti.results.plotting.draw import plot_calibration
 
         return plot_calibration(self.calibration_data(), ax)
 
 
 def calibration_table(expected: Any, variance: Any, seen: Any, bins: int, kind: str | None) -> Any:
-    """Predicted against observed mean responses in bins of equal size, with a standard error.
+    """Predicted against observed mean responses in groups of equal size, as a frame.
 
-    A frame.
+    Parameters
+    ----------
+    expected, variance : array (n,)
+        Predicted mean and variance of each response.
+    seen : array (n,)
+        The responses.
+    bins : int
+        Number of groups.
+    kind : str or None
+        Kind of frame.
     """
     order = np.argsort(expected, kind="stable")
     parts = np.array_split(order, min(whole_number(bins, "bins", 1), order.size))
