@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from functools import cached_property
 from os import PathLike, fspath
@@ -12,7 +11,7 @@ import numpy as np
 
 from dynaesti.core import CHECKPOINT, FIT_NAME, LOCK, LOCK_TIMEOUT, Array, Folder, exclusive_lock
 from dynaesti.data import Labels, Responses
-from dynaesti.errors import ConvergenceWarning, HealthWarning, InputError, option
+from dynaesti.errors import ConvergenceWarning, HealthWarning, InputError, option, warn_user
 from dynaesti.estimation import (
     RUNTIME_OPTIONS,
     AbilityOptions,
@@ -416,14 +415,13 @@ class DynAEsti(AbilityOptions):
                 f"{len(made.trace)} iterations, log evidence {made.log_evidence:,.1f}"
             )
         if made.cautions:
-            warnings.warn(" ".join(made.cautions), HealthWarning, stacklevel=3)
+            warn_user(" ".join(made.cautions), HealthWarning)
         if not made.converged:
-            warnings.warn(
+            warn_user(
                 f"the fit did not converge within {self.iterations} iterations (last change "
                 f"{made.trace[-1].change:.2g} standard errors); raise {option('iterations')}, or "
                 f"look at fit.history",
                 ConvergenceWarning,
-                stacklevel=3,
             )
 
     def _fingerprint_options(self) -> dict[str, str]:

@@ -34,7 +34,13 @@ from dynaesti.inference import (
     unit_scale,
 )
 from dynaesti.model import METHODS, RBF, BandwidthKernel, Kernel, Level, as_kernel
-from dynaesti.results import Curve, Curves, from_components, told_many, warn_if_unconverged
+from dynaesti.results import (
+    Curve,
+    Curves,
+    from_components,
+    warn_if_any_unconverged,
+    warn_if_unconverged,
+)
 
 LEVEL_REACH = 3.0  # sd of a learned mean around the rough location, in spreads
 TABLE_REACH = 24.0  # half-width of likelihood tables around it, in spreads
@@ -249,7 +255,7 @@ class CurvFiFE:
         )
         warn_at_shortest_bandwidth(grid, [fit.kernel for fit in fits], population, CURVE_EDGE)
         method = "learn" if grid.axes else "given"
-        return told_many(
+        return warn_if_any_unconverged(
             Curves(data, fits, weights, population, method, frame_kind(groups, times), self.solver)
         )
 

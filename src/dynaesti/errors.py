@@ -5,8 +5,11 @@ Everything that the package raises on purpose derives from `DynaestiError`, ever
 `ValueError` for unusable input, `OSError` for files, `ImportError` for missing packages.
 """
 
+import sys
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import FrameType
 
 
 class DynaestiError(Exception):
@@ -184,6 +187,27 @@ class HealthWarning(DynaestiWarning):
     >>> issubclass(dy.HealthWarning, UserWarning)
     True
     """
+
+
+def warn_user(message: str, category: type[DynaestiWarning]) -> None:
+    """Warn at the line of the caller's own code that led here, however deep in the package this is.
+
+    Parameters
+    ----------
+    message : str
+    category : type of DynaestiWarning
+    """
+    frame: FrameType | None = sys._getframe(1)  # noqa: SLF001  what `warnings` itself uses
+    level = 2
+    while frame is not None and _is_inside(frame):
+        frame = frame.f_back
+        level += 1
+    warnings.warn(message, category, stacklevel=level)
+
+
+def _is_inside(frame: FrameType) -> bool:
+    """Whether a frame belongs to the package, or to the decorators around its functions."""
+    return str(frame.f_globals.get("__name__", "")).partition(".")[0] in ("dynaesti", "contextlib")
 
 
 # --- options in messages: the library names them, the caller's language spells them

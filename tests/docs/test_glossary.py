@@ -14,27 +14,7 @@ NONE = "–"
 FOREIGN = {"mark_area", "mark_bar", "mark_line", "mark_point", "mark_rule", "tickMinStep"}
 
 # Retired words that the source still has, to be renamed. Words may go from here; none may come.
-STILL_PRESENT = {
-    "aim",
-    "at rest",
-    "bare",
-    "described",
-    "findings",
-    "look",
-    "mark",
-    "member",
-    "option",
-    "part",
-    "place",
-    "recovered",
-    "refining",
-    "settled",
-    "share",
-    "step",
-    "strand",
-    "turned",
-    "twin",
-}
+STILL_PRESENT: set[str] = set()
 
 
 @cache

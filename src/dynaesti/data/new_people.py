@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 
 from dynaesti.data.labels import Labels, count_noun, loose_label_text, try_index_of
 from dynaesti.data.responses import Responses
-from dynaesti.errors import HealthWarning, option
+from dynaesti.errors import HealthWarning, option, warn_user
 
 
 def warn_already_added(more: Responses) -> None:
     """Warn that these responses were added by an earlier update, and are not added again."""
-    warnings.warn(
+    warn_user(
         f"these {count_noun(len(more), 'answers')} of {count_noun(more.people.size, 'people')} "
         f"were added by an earlier update; nothing was added ({option('again', True)} adds them once more)",
         HealthWarning,
-        stacklevel=4,
     )
 
 
@@ -62,4 +59,4 @@ def warn_new_people(known: Labels, people: Labels) -> None:
     """Warn if people whom the fit does not know look like a mistake."""
     words = describe_new_people(known, people)
     if words is not None:
-        warnings.warn(words, HealthWarning, stacklevel=4)
+        warn_user(words, HealthWarning)

@@ -6,7 +6,6 @@ nodes where the weight is, so that the best value never sits at an edge unnotice
 (bandwidth ∞) stands beside the grid with a small prior probability of its own.
 """
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
@@ -15,7 +14,7 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from dynaesti.core import Array
-from dynaesti.errors import BandwidthWarning, InputError
+from dynaesti.errors import BandwidthWarning, InputError, warn_user
 from dynaesti.model import BandwidthKernel, BaseKernel, Kernel, Periodic, as_kernel
 
 R = TypeVar("R")
@@ -426,7 +425,7 @@ class EdgeRule:
     threshold: float  # fraction of the weight above which to warn
     whose: str
     meaning: str
-    stacklevel: int  # from the warning to the caller of the estimator
+    at_limit_only: bool = False  # only where the shortest bandwidth that times can show was tried
 
 
 # One curve: weights are a posterior over bandwidths, and more than half of it is at the edge.
@@ -434,7 +433,6 @@ CURVE_EDGE = EdgeRule(
     0.5,
     "the weight",
     "the curve changes faster than that, or emissions nearby depend on each other",
-    stacklevel=5,
 )
 # A population: weights are fractions of the people. Abilities of a part of them that change within
 # the shortest gap are misfit or local dependence, so less weight is enough.
@@ -442,7 +440,7 @@ POPULATION_EDGE = EdgeRule(
     0.3,
     "the population's weight",
     "that is rather misfit or answers that depend on each other than change of ability",
-    stacklevel=6,
+    at_limit_only=True,
 )
 
 
@@ -471,11 +469,12 @@ def warn_at_shortest_bandwidth(
             [kernel.summands[summand].value_of("bandwidth") for kernel in kernels]
         )
         shortest = bandwidths.min()
+        if rule.at_limit_only and np.log(shortest) > axis.lowest + 1e-9:
+            continue
         at_edge = float(weights[bandwidths <= 1.0001 * shortest].sum())
         if at_edge > rule.threshold:
-            warnings.warn(
+            warn_user(
                 f"bandwidth: {at_edge:.0%} of {rule.whose} lies at {shortest:.3g}, the shortest "
                 f"that these times can show; {rule.meaning}",
                 BandwidthWarning,
-                stacklevel=rule.stacklevel,
             )

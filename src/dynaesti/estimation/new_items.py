@@ -8,7 +8,6 @@ are there. They take the model and the categories of the others.
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from dataclasses import replace
 
@@ -16,7 +15,7 @@ import numpy as np
 
 from dynaesti.core import Array, Ints
 from dynaesti.data import Labels, Responses, as_labels, try_index_of
-from dynaesti.errors import ConvergenceWarning, InputError, ResponseError, option
+from dynaesti.errors import ConvergenceWarning, InputError, ResponseError, option, warn_user
 from dynaesti.estimation.coding import ResponseCoding
 from dynaesti.estimation.e_step import EP_TOLERANCE_FINAL, EStep
 from dynaesti.estimation.fitted import FittedModel
@@ -121,12 +120,11 @@ class NewItemFit:
             if change < TOLERANCE:
                 break
         else:
-            warnings.warn(
+            warn_user(
                 f"the new items did not converge within {MAX_ITERATIONS} iterations (last change "
                 f"{change:.2g} standard errors); their answers say little, so take them with care "
                 "until the next fit",
                 ConvergenceWarning,
-                stacklevel=4,
             )
         covariance = None
         if old.covariance is not None and old.shared is not None:

@@ -48,6 +48,6 @@ def findings(fit: Fit, static_comparison: StaticComparison | None = None) -> lis
         words.append("Abilities are constant in time.")
     words.append(f"Reliability at the answers: {fit.reliability():.2f}.")
     if static_comparison is not None:
-        words.append(static_comparison.told())
+        words.append(static_comparison.verdict())
     seen = fit.health.remarks[1 + len(r.notes) :]
     return words + [f"To look at: {sentence}" for sentence in (*fit.cautions, *seen)]

@@ -4,7 +4,7 @@ from .curve import Curve as Curve
 from .curve import from_components as from_components
 from .curve_diagnostics import warn_if_unconverged as warn_if_unconverged
 from .curves import Curves as Curves
-from .curves import told_many as told_many
+from .curves import warn_if_any_unconverged as warn_if_any_unconverged
 from .evaluation.comparison import against_baselines as against_baselines
 from .evaluation.residuals import item_fit as item_fit
 from .evaluation.splits import rolling as rolling

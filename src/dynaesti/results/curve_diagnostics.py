@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dynaesti.core import Array, single_blas_thread
-from dynaesti.errors import ConvergenceWarning
+from dynaesti.errors import ConvergenceWarning, warn_user
 from dynaesti.inference import GraftedCurve, LeaveOneOut, leave_one_out_densities
 from dynaesti.results.curve_priors import MIN_WEIGHT, reweighted
 
@@ -103,13 +102,12 @@ def with_second_order(curve: Curve) -> tuple[Curve, float]:
 def warn_if_uncorrected(left: float) -> None:
     """Warn if priors with some weight have no second-order correction."""
     if left > 0:
-        warnings.warn(
+        warn_user(
             f"refined: priors with {left:.0%} of the weight stay as they are, since their "
             "correction would be larger than a second order can be trusted with, or they have no "
             "form in few weights (long bandwidths and RBF kernels have); "
             "see curve.audit() and curve.exact(t)",
             ConvergenceWarning,
-            stacklevel=3,
         )
 
 
@@ -119,11 +117,10 @@ def warn_if_unconverged(curve: Curve) -> Curve:
     unconverged = [c for c in components if not c.converged]
     if unconverged:
         worst = max(unconverged, key=lambda c: c.residual)
-        warnings.warn(
+        warn_user(
             f"grafting did not converge for {len(unconverged)} of {len(components)} priors within "
             f"{worst.sweeps} sweeps (largest residual {worst.residual:.1e} sd, "
             f"{worst.kernel.describe()}); curve.audit() says how far off the bands are",
             ConvergenceWarning,
-            stacklevel=4,
         )
     return curve

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +11,7 @@ import numpy.typing as npt
 
 from dynaesti.core import Array, Bools, as_vector, single_blas_thread
 from dynaesti.data import make_frame
-from dynaesti.errors import ConvergenceWarning, DynaestiWarning, InputError
+from dynaesti.errors import ConvergenceWarning, DynaestiWarning, InputError, warn_user
 from dynaesti.inference import (
     TRUSTED,
     CurveData,
@@ -213,12 +212,11 @@ class Curves:
         sd = finite.sd(link)
         curves = np.flatnonzero(heavy.reshape(len(self), -1).any(axis=1))
         if curves.size > MOST_EXACT:
-            warnings.warn(
+            warn_user(
                 f"rates are so uncertain for {curves.size:,} of {len(self):,} curves that mean and "
                 f"sd depend on their tails: those of the central {TRUSTED:.1%} are given; medians "
                 "and bands are not affected",
                 DynaestiWarning,
-                stacklevel=4,
             )
             central_mean, central_sd = marginals.trusted_moments(link)
             return np.where(heavy, central_mean, mean), np.where(heavy, central_sd, sd)
@@ -286,15 +284,14 @@ def _finite(mix: Marginals, heavy: Bools) -> Marginals:
     return Marginals(mix.weights, mix.means, np.where(heavy, 0.0, mix.sds))
 
 
-def told_many(curves: Curves) -> Curves:
+def warn_if_any_unconverged(curves: Curves) -> Curves:
     """The curves, after a warning if EP did not converge for some."""
     unconverged = np.flatnonzero(~curves.converged)
     if unconverged.size:
-        warnings.warn(
+        warn_user(
             f"grafting did not converge for {unconverged.size} of {len(curves)} curves (first: "
             f"{curves.labels[unconverged[0]]!r}); curves[label].audit() says how far off their "
             "bands are",
             ConvergenceWarning,
-            stacklevel=3,
         )
     return curves

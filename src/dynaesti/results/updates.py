@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +17,7 @@ from dynaesti.data import (
     warn_already_added,
     warn_new_people,
 )
-from dynaesti.errors import HealthWarning
+from dynaesti.errors import HealthWarning, warn_user
 from dynaesti.estimation import (
     EP_TOLERANCE_FINAL,
     EStep,
@@ -192,11 +191,10 @@ def update_fit(fit: Fit, data: Any, *, new_items: bool, again: bool) -> Fit:
         rows = r.row[np.flatnonzero(r.repeats) + 1]
         repeats = int((rows >= len(fit.responses)).sum())
     if repeats and not again:
-        warnings.warn(
+        warn_user(
             f"{repeats:,} of {len(new):,} answers repeat one of the fit, or each other, exactly "
             "(person, item, time and response), and count once more",
             HealthWarning,
-            stacklevel=3,
         )
     return replace(updated, batches=(*fit.batches, batch))
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from dynaesti.core import ABILITIES, Array, Folder, Ints, as_vector
-from dynaesti.errors import DynaestiWarning
+from dynaesti.errors import DynaestiWarning, warn_user
 from dynaesti.inference import check_level
 from dynaesti.results import Fit, band_columns
 from dynaesti.sharded.shard_model import ShardModel
@@ -85,10 +84,9 @@ def asked_before(folder: Folder) -> tuple[list[float] | None, float] | None:
         times = None if offsets is None else as_vector(offsets, "times").tolist()
         return times, asked["level"]
     except Exception as error:  # whatever Parquet or JSON make of damage
-        warnings.warn(
+        warn_user(
             f"{folder.path(names[0])}: damaged ({error}); abilities are written at times of each "
             f"person's own",
             DynaestiWarning,
-            stacklevel=3,
         )
         return None, 0.7

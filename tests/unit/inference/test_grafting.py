@@ -117,11 +117,11 @@ def test_failure_to_settle_is_told(monkeypatch):
         grafting.graft, "__defaults__", (None, grafting.EPSettings(max_sweeps=2), None)
     )
     x, _, votes = polling(0)
-    with pytest.warns(dy.ConvergenceWarning, match="did not settle"):
+    with pytest.warns(dy.ConvergenceWarning, match="did not converge"):
         curve = dy.CurvFiFE(bandwidth=0.2).fit(x, dy.Bernoulli(votes))
     assert not curve.converged
-    assert "NOT settle" in curve.summary()
-    with pytest.warns(dy.ConvergenceWarning, match="did not settle"):
+    assert "NOT converge" in curve.summary()
+    with pytest.warns(dy.ConvergenceWarning, match="did not converge"):
         curve.update([0.5], dy.Bernoulli([1]))
     with pytest.warns(dy.ConvergenceWarning, match="for 2 of 2 curves"):
         dy.CurvFiFE(bandwidth=0.2).fit_many(np.repeat([1, 2], 50), x, dy.Bernoulli(votes))

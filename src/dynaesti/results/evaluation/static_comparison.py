@@ -206,7 +206,7 @@ class StaticComparison:
             "se": self.se,
         }
 
-    def told(self) -> str:
+    def verdict(self) -> str:
         """Whether abilities that move predict better, in one sentence."""
         gain = self.static_loss - self.dynamic_loss
         if self.people < FEW:

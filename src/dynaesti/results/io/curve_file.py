@@ -8,7 +8,6 @@ curve; a link or mean function is asked for again when the file is opened.
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +15,7 @@ import numpy as np
 
 from dynaesti.core import Array, Arrays, Header, check_array, is_number, require
 from dynaesti.data import KINDS, read_axis
-from dynaesti.errors import DynaestiWarning, NeedsFunctionError
+from dynaesti.errors import DynaestiWarning, NeedsFunctionError, warn_user
 from dynaesti.inference import (
     SOLVERS,
     EPResult,
@@ -291,12 +290,11 @@ def _tabulated(part: Emissions, link: Link, reach: Array) -> Table:
     off[~(truth > truth.max(axis=1, keepdims=True) - 20)] = 0.0
     n_sharp = int(np.sum(~(off.max(axis=1) < 1e-2)))
     if n_sharp:
-        warnings.warn(
+        warn_user(
             f"saving: {n_sharp} of {len(part)} emission functions are sharper than the table of "
             f"{reach.size} points that replaces them in the file; the curve itself is saved "
             "exactly, but updates and audits of the opened one will be off",
             DynaestiWarning,
-            stacklevel=6,
         )
     return table
 
