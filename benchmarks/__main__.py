@@ -1,4 +1,4 @@
-"""Run a benchmark: `python -m benchmarks {accuracy,recovery,sharded,gold,peers} …`.
+"""Run a benchmark: `python -m benchmarks {accuracy,recovery,sharded,gold,before_after,peers} …`.
 
 Each has a `main(arguments)` and a help of its own; nothing heavy is imported before it is chosen.
 """
@@ -12,6 +12,7 @@ BENCHMARKS = {
     "recovery": ("benchmarks.recovery", "recovery and coverage of items and abilities, updates"),
     "sharded": ("benchmarks.sharded", "time and memory of fits of shards against size"),
     "gold": ("benchmarks.gold", "grafted curves against long importance sampling"),
+    "before_after": ("benchmarks.before_after", "CPU time of this tree against another commit"),
     "peers": ("benchmarks.peers.run", "ours beside other packages"),
 }
 

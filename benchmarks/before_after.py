@@ -81,12 +81,13 @@ def seconds(source: Path, task: str, cache: Path | None) -> float:
     return float(json.loads(done.stdout.splitlines()[-1]))
 
 
-def main() -> None:
+def main(arguments: list[str] | None = None) -> None:
+    """Compare, and print a line a task."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("commit")
     parser.add_argument("--pairs", type=int, default=10)
     parser.add_argument("--tasks", nargs="*", default=list(REPEATS), choices=list(REPEATS))
-    args = parser.parse_args()
+    args = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as folder:
         before = Path(folder) / "before"
         subprocess.run(

@@ -1,0 +1,62 @@
+"""The architecture page says what the tree and the contract say; public names are documented."""
+
+import inspect
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import dynaesti as dy
+from support import oracles
+from support.sizes import sizes
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+
+
+def test_the_layers_on_the_page_are_those_of_the_contract():
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
+    layers = contracts["contracts"][0]["layers"]
+    assert len(layers) <= 10
+    shown = PAGE.split("## The layers")[1].split("```text\n")[1].split("\n```")[0]
+    assert shown.splitlines() == layers
+
+
+def test_every_path_on_the_page_exists():
+    """In code spans: files and folders below src/dynaesti or the root."""
+    paths = set(re.findall(r"`((?:[\w.]+/)+[\w.]*|\w+\.(?:py|toml))`", PAGE))
+    assert len(paths) > 40
+    future = {"model/effects", "estimation/effects"}
+    missing = [
+        path
+        for path in sorted(paths - future)
+        if not any((base / path).exists() for base in (ROOT, ROOT / "src" / "dynaesti"))
+        and not (ROOT / "src" / "dynaesti" / "estimation" / path).exists()
+    ]
+    assert not missing
+
+
+def test_every_folder_is_on_the_page():
+    folders = {path.parent.name for path in (ROOT / "src" / "dynaesti").glob("*/__init__.py")}
+    assert folders == set(re.findall(r"^\| `(\w+)` \|", PAGE, re.MULTILINE))
+
+
+def test_the_plain_algorithm_on_the_page_is_the_tests_oracle():
+    assert inspect.getsource(oracles.papers_grafting).strip() in PAGE
+
+
+def test_both_algorithms_fit_on_a_screen():
+    for file, name in (("inference/grafting.py", "graft"), ("estimation/em.py", "run_em")):
+        _, functions = sizes(ROOT / "src" / "dynaesti" / file)
+        assert [f.lines for f in functions if f.name == name][0] <= 45
+
+
+@pytest.mark.parametrize("name", dy.__all__)
+def test_public_names_say_their_parameters_and_show_an_example(name):
+    thing = getattr(dy, name)
+    text = inspect.getdoc(thing) or ""
+    assert text
+    if not inspect.ismodule(thing):
+        assert "\nParameters\n----------\n" in text
+        assert ">>> " in text
