@@ -30,6 +30,7 @@ from .parallel import single_blas_thread as single_blas_thread
 from .quadrature import gauss_hermite as gauss_hermite
 from .ragged import Ragged as Ragged
 from .ragged import last_of_rows as last_of_rows
+from .ragged import longest_row as longest_row
 from .ragged import row_of_entries as row_of_entries
 from .ragged import starts_of as starts_of
 from .ragged import starts_of_runs as starts_of_runs

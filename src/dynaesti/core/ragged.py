@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dynaesti.core.arrays import Array, Bools, Ints
+from dynaesti.core.compiled import jit
 
 
 def starts_of(lengths: Ints | Bools) -> Ints:
@@ -40,6 +41,15 @@ def last_of_rows(start: Ints, counts: Ints) -> Ints:
     """Flat indices of the last ``counts[r]`` entries of each row."""
     skip = np.repeat(start[1:] - counts - (np.cumsum(counts) - counts), counts)
     return np.asarray(np.arange(skip.size) + skip)
+
+
+@jit
+def longest_row(start: Ints, rows: Ints) -> int:
+    """Length of the longest of the chosen rows."""
+    longest = 0
+    for row in rows:
+        longest = max(longest, start[row + 1] - start[row])
+    return longest
 
 
 def row_of_entries(start: Ints) -> Ints:

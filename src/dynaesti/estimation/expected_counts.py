@@ -7,6 +7,8 @@ Where a site's nodes lie off the grid, their weights go to the six grid points a
 transpose of the interpolation that grafting uses: so the gradient is exact, not near.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from dynaesti.core import Array, Ints, jit
@@ -90,19 +92,18 @@ def _grid_weights(
     return n, first, stride, total
 
 
+class TiltedSite(NamedTuple):
+    """Cavity and tilted moments of one site."""
+
+    cavity_mean: float
+    cavity_var: float
+    mean: float
+    sd: float
+
+
 @jit
 def _tilted_weights(
-    log_lik: Array,
-    lik: Array,
-    members: Ints,
-    coefs: Array,
-    start: float,
-    step: float,
-    cavity_mean: float,
-    cavity_var: float,
-    mean: float,
-    sd: float,
-    p: Array,
+    rows: Ints, weights: Array, table: LogLikelihoodTable, site: TiltedSite, p: Array
 ) -> tuple[int, int, int, float, float]:
     """Normalised weights p at the nodes of one tilted distribution.
 
@@ -111,67 +112,40 @@ def _tilted_weights(
     A stride of 0 says that the nodes are off the grid, at lowest node + gap · k; no nodes mean that
     the site defies integration.
     """
-    if members.size == 1 and coefs[0] == 1.0:
+    if rows.size == 1 and weights[0] == 1.0:
+        lik, size, start, step = table.lik, table.log_lik.shape[1], table.start, table.step
+        cavity_mean, cavity_var, mean, sd = site
         n, first, stride, total = _grid_weights(
-            lik,
-            log_lik.shape[1],
-            members[0],
-            start,
-            step,
-            cavity_mean,
-            cavity_var,
-            mean,
-            sd,
-            NEAR,
-            p,
+            lik, size, rows[0], start, step, cavity_mean, cavity_var, mean, sd, NEAR, p
         )
         if n == 0:
             n, first, stride, total = _grid_weights(
-                lik,
-                log_lik.shape[1],
-                members[0],
-                start,
-                step,
-                cavity_mean,
-                cavity_var,
-                mean,
-                sd,
-                FAR,
-                p,
+                lik, size, rows[0], start, step, cavity_mean, cavity_var, mean, sd, FAR, p
             )
         for k in range(n):
             p[k] /= total
         if n > 0:
             return n, first, stride, 0.0, 0.0
-    return _adaptive_weights(
-        log_lik, members, coefs, start, step, cavity_mean, cavity_var, mean, sd, p
-    )
+    return _adaptive_weights(rows, weights, table, site, p)
 
 
 @jit
 def _adaptive_weights(
-    log_lik: Array,
-    members: Ints,
-    coefs: Array,
-    start: float,
-    step: float,
-    cavity_mean: float,
-    cavity_var: float,
-    mean: float,
-    sd: float,
-    p: Array,
+    rows: Ints, weights: Array, table: LogLikelihoodTable, site: TiltedSite, p: Array
 ) -> tuple[int, int, int, float, float]:
-    """The same where the quick way is not open."""
+    """Weights as of `_tilted_weights`, where the grid alone does not do: by adaptive brackets."""
+    log_lik, start, step = table.log_lik, table.start, table.step
+    cavity_mean, cavity_var, mean, sd = site
     trusted, _, _, _, first, stride, n = summed_moments(
-        log_lik, members, coefs, start, step, cavity_mean, cavity_var, mean, sd, p
+        log_lik, rows, weights, start, step, cavity_mean, cavity_var, mean, sd, p
     )
     lo = 0.0
     gap = 0.0
     if not trusted:
         verdict, _, _, _, lo, gap, n = adaptive_moments(
             log_lik,
-            members,
-            coefs,
+            rows,
+            weights,
             start,
             step,
             cavity_mean,
@@ -243,9 +217,8 @@ def add_counts(
                 continue
         members = factor_row[a:b]
         coefs = factor_weight[a:b]
-        n, first, stride, lo, gap = _adaptive_weights(
-            log_lik, members, coefs, start, step, cavity_mean, cavity_var, mean, sd, p
-        )
+        tilted = TiltedSite(cavity_mean, cavity_var, mean, sd)
+        n, first, stride, lo, gap = _adaptive_weights(members, coefs, table, tilted, p)
         for j in range(members.size):
             out = counts[members[j]]
             c = w * coefs[j]
@@ -284,9 +257,9 @@ def add_scores(
     Tilted mean of coefficient × slopes[row, parameter].
     """
     factor_start, factor_row, factor_weight = factors.start, factors.row, factors.weight
-    log_lik, lik, start, step = table.log_lik, table.lik, table.start, table.step
+    start, step = table.start, table.step
     p = np.empty(4 * MOST_NODES)
-    size = log_lik.shape[1]
+    size = table.log_lik.shape[1]
     width = slopes.shape[1]
     for person in people:
         w = weight[person]
@@ -297,19 +270,13 @@ def add_scores(
             b = factor_start[site + 1]
             members = factor_row[a:b]
             coefs = factor_weight[a:b]
-            n, first, stride, lo, gap = _tilted_weights(
-                log_lik,
-                lik,
-                members,
-                coefs,
-                start,
-                step,
+            here = TiltedSite(
                 cavity.mean[site],
                 cavity.variance[site],
                 tilted.mean[site],
                 np.sqrt(tilted.variance[site]),
-                p,
             )
+            n, first, stride, lo, gap = _tilted_weights(members, coefs, table, here, p)
             for j in range(members.size):
                 for d in range(width):
                     s = slopes[members[j], d]
@@ -347,7 +314,7 @@ def leave_each_out(
     Cavity × the other answers of the instant.
     """
     factor_start, factor_row, factor_weight = factors.start, factors.row, factors.weight
-    log_lik, lik, start, step = table.log_lik, table.lik, table.start, table.step
+    log_lik, start, step = table.log_lik, table.start, table.step
     p = np.empty(4 * MOST_NODES)
     q = np.empty(4 * MOST_NODES)
     size = log_lik.shape[1]
@@ -359,18 +326,14 @@ def leave_each_out(
             out.variance[factor_response[a]] = cavity.variance[site]
             continue
         # a wide look: without one answer the distribution is wider than with all of them
-        n, first, stride, lo, gap = _tilted_weights(
-            log_lik,
-            lik,
-            factor_row[a:b],
-            factor_weight[a:b],
-            start,
-            step,
+        here = TiltedSite(
             cavity.mean[site],
             cavity.variance[site],
             tilted.mean[site],
             np.sqrt(tilted.variance[site]),
-            p,
+        )
+        n, first, stride, lo, gap = _tilted_weights(
+            factor_row[a:b], factor_weight[a:b], table, here, p
         )
         j = a
         while j < b:

@@ -24,24 +24,26 @@ ENDS = 1e-8  # largest part of the mass at an end node
 
 @jit
 def _posterior(
-    factor_rows: Ints, coefs: Array, rows: Array, log_prior: Array, lo: int, n: int, p: Array
-) -> float:
-    """Weights p of one ability at n nodes from lo on, normalised.
+    person: int, factors: SiteFactors, rows: Array, log_prior: Array, lo: int, n: int, p: Array
+) -> tuple[int, int, float]:
+    """Weights p of one person's ability at n nodes from lo on, normalised.
 
-    Returns the log of what they added up to, −inf where none is possible.
+    Returns where the person's factors begin and end, and the log of what the weights added up to (−inf where none is possible).
     """
+    a = factors.start[person]
+    b = factors.start[person + 1]
     for k in range(n):
         p[k] = log_prior[lo + k]
-    for j in range(factor_rows.size):
-        row = rows[factor_rows[j], lo : lo + n]
-        c = coefs[j]
+    for j in range(a, b):
+        row = rows[factors.row[j], lo : lo + n]
+        c = factors.weight[j]
         for k in range(n):
             p[k] += c * row[k]
     top = p[0]
     for k in range(1, n):
         top = max(top, p[k])
     if not top > -np.inf:
-        return -np.inf
+        return a, b, -np.inf
     total = 0.0
     for k in range(n):
         p[k] = np.exp(p[k] - top)
@@ -49,7 +51,7 @@ def _posterior(
     scale = 1.0 / total
     for k in range(n):
         p[k] *= scale
-    return float(top + np.log(total))
+    return a, b, float(top + np.log(total))
 
 
 @jit
@@ -75,9 +77,7 @@ def _integrate(
     for q in range(people.size):
         i = people[q]
         n = size[q]
-        a = factors.start[i]
-        b = factors.start[i + 1]
-        total = _posterior(factors.row[a:b], factors.weight[a:b], rows, log_prior, lo[q], n, p)
+        _, _, total = _posterior(i, factors, rows, log_prior, lo[q], n, p)
         done[q] = False
         if not total > -np.inf or p[0] > ENDS or p[n - 1] > ENDS:
             continue
@@ -129,9 +129,7 @@ def _count(
         w = weight[i]
         if w < 1e-9:
             continue
-        a = factors.start[i]
-        b = factors.start[i + 1]
-        _posterior(factors.row[a:b], factors.weight[a:b], rows, log_prior, lo[q], n, p)
+        a, b, _ = _posterior(i, factors, rows, log_prior, lo[q], n, p)
         for j in range(a, b):
             out = counts[factors.row[j], lo[q] : lo[q] + n]
             c = w * factors.weight[j]
@@ -162,9 +160,7 @@ def _score(
         w = weight[i]
         if w < 1e-9:
             continue
-        a = factors.start[i]
-        b = factors.start[i + 1]
-        _posterior(factors.row[a:b], factors.weight[a:b], rows, log_prior, lo[q], n, p)
+        a, b, _ = _posterior(i, factors, rows, log_prior, lo[q], n, p)
         for j in range(a, b):
             for d in range(slopes.shape[1]):
                 out[j, d] += (

@@ -390,15 +390,8 @@ class Matern32(Matern):
 
     Parameters
     ----------
-    bandwidth : float or {"learn", "evidence", "loo", "cv"}, default "learn"
-        Time scale h, in the unit of the times; inf is a constant curve. "learn" averages over a
-        grid of bandwidths; "evidence", "loo" and "cv" pick the best by log evidence, leave-one-out
-        or cross-validation (single curves only).
-    amplitude : float or "learn", optional
-        Standard deviation of the curve. Default: 1 where that is a fair prior (probabilities,
-        abilities), else learned.
-    weight : float, default 1
-        Factor of the variance, set by scaling the kernel.
+    bandwidth, amplitude, weight
+        As of `RBF`: time scale h, standard deviation of the curve, factor of its variance.
 
     Examples
     --------
@@ -429,15 +422,8 @@ class Matern52(Matern):
 
     Parameters
     ----------
-    bandwidth : float or {"learn", "evidence", "loo", "cv"}, default "learn"
-        Time scale h, in the unit of the times; inf is a constant curve. "learn" averages over a
-        grid of bandwidths; "evidence", "loo" and "cv" pick the best by log evidence, leave-one-out
-        or cross-validation (single curves only).
-    amplitude : float or "learn", optional
-        Standard deviation of the curve. Default: 1 where that is a fair prior (probabilities,
-        abilities), else learned.
-    weight : float, default 1
-        Factor of the variance, set by scaling the kernel.
+    bandwidth, amplitude, weight
+        As of `RBF`: time scale h, standard deviation of the curve, factor of its variance.
 
     Examples
     --------

@@ -540,15 +540,11 @@ class Fit(FittedModel, FitBase):
         Parameters
         ----------
         path : str or path
+            Where to. `StorageError` is raised if that cannot be written.
 
         Returns
         -------
         pathlib.Path
-
-        Raises
-        ------
-        StorageError
-            If the file cannot be written.
         """
         arrays: Arrays = {}
         return save_archive(path, "fit", fit_header(self, arrays), arrays)

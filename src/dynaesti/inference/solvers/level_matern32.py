@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dynaesti.core import Array, Bools, Ints, jit
+from dynaesti.core import Array, Bools, Ints, jit, longest_row
 from dynaesti.inference.sites import Moments, NaturalGaussian
 from dynaesti.model import Kernel, Level, Matern32
 
@@ -196,9 +196,7 @@ def _smooth_curves(
     log_partition: Array,
     proper: Bools,
 ) -> None:
-    longest = 0
-    for curve in curves:
-        longest = max(longest, site_start[curve + 1] - site_start[curve])
+    longest = longest_row(site_start, curves)
     kept = np.empty((longest, 5))
     for curve in curves:
         a = site_start[curve]

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dynaesti.core import Array, Bools, Ints, jit, symmetric_root
+from dynaesti.core import Array, Bools, Ints, jit, longest_row, symmetric_root
 from dynaesti.inference.sites import Moments, NaturalGaussian
 from dynaesti.inference.solvers.basis import Basis, SideBySide, summand_basis
 from dynaesti.model import BaseKernel, Kernel, Level, Matern, Wiener
@@ -318,9 +318,7 @@ def _smooth_curves(
     proper: Bools,
 ) -> None:
     """The chosen curves, one after the other; `chains` holds all of them, with a start for each."""
-    longest = 0
-    for curve in curves:
-        longest = max(longest, site_start[curve + 1] - site_start[curve])
+    longest = longest_row(site_start, curves)
     reach = np.empty((longest, chains.seen.shape[1]))
     gain = np.empty((longest, 2))
     for curve in curves:

@@ -131,8 +131,17 @@ class Binomial(ArrayEmissions):
         return self.successes / self.trials
 
 
+class CountEmissions(ArrayEmissions):
+    """Counts, whose rates are positive: behind a log link, with mean and amplitude learned."""
+
+    support = POSITIVE
+    link = "log"
+    unit_prior = False
+    discrete = True
+
+
 @dataclass(frozen=True, eq=False)
-class Poisson(ArrayEmissions):
+class Poisson(CountEmissions):
     """Counts: k ~ Poisson(y · exposure).
 
     Parameters
@@ -158,10 +167,6 @@ class Poisson(ArrayEmissions):
     counts: Array
     exposure: Array = 1.0  # type: ignore[assignment]
     kind = "poisson"
-    support = POSITIVE
-    link = "log"
-    unit_prior = False
-    discrete = True
 
     def __post_init__(self) -> None:
         counts = as_counts(self.counts, "Poisson counts")
@@ -183,7 +188,7 @@ class Poisson(ArrayEmissions):
 
 
 @dataclass(frozen=True, eq=False)
-class NegativeBinomial(ArrayEmissions):
+class NegativeBinomial(CountEmissions):
     """Counts with more spread than Poisson's: mean μ = y · exposure, variance μ + μ²/size.
 
     P(k | y) = Γ(k + size) / (Γ(size) k!) · (μ/(μ + size))ᵏ · (size/(μ + size))^size. A very large
@@ -215,10 +220,6 @@ class NegativeBinomial(ArrayEmissions):
     size: Array
     exposure: Array = 1.0  # type: ignore[assignment]
     kind = "negative_binomial"
-    support = POSITIVE
-    link = "log"
-    unit_prior = False
-    discrete = True
 
     def __post_init__(self) -> None:
         counts = as_counts(self.counts, "NegativeBinomial counts")
