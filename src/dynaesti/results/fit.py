@@ -38,6 +38,7 @@ from dynaesti.data import (
     warn_new_people,
 )
 from dynaesti.estimation import (
+    EStepPosterior,
     FittedModel,
     PeopleSites,
     build_people_sites,
@@ -67,8 +68,6 @@ from dynaesti.results.updates import (
     times_on_clock,
     update_fit,
 )
-
-COUNTED_WEIGHT = 1e-3  # of a kernel for a person, below which its convergence does not matter
 
 
 @dataclass(frozen=True, eq=False)
@@ -650,10 +649,7 @@ class Fit(FittedModel, FitBase):
 
         Only kernels that have some weight for the person count.
         """
-        return sum(
-            int((~result.converged & (weight > COUNTED_WEIGHT)).sum())
-            for result, weight in zip(self.ep, self.weights, strict=True)
-        )
+        return EStepPosterior(self.ep, self.weights).n_unconverged
 
     def summary(self) -> str:
         """Data, convergence, priors and cautions in a few sentences."""
