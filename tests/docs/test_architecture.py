@@ -49,7 +49,7 @@ def test_the_plain_algorithm_on_the_page_is_the_tests_oracle():
 def test_both_algorithms_fit_on_a_screen():
     for file, name in (("inference/grafting.py", "graft"), ("estimation/em.py", "run_em")):
         _, functions = sizes(ROOT / "src" / "dynaesti" / file)
-        assert [f.lines for f in functions if f.name == name][0] <= 45
+        assert next(f.lines for f in functions if f.name == name) <= 45
 
 
 @pytest.mark.parametrize("name", dy.__all__)

@@ -86,7 +86,7 @@ def _read(
     present = {
         key: name
         for key, name in names.items()
-        if name in table.frame.columns or not more.get("known")
+        if name in table.frame.columns or not more.get("reuse_columns")
     }
     found = Responses.read(
         table,

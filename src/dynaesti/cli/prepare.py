@@ -65,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
         timeless=args.timeless,
         force=args.force,
         memory=args.memory,
-        tell=show_progress,
+        on_progress=show_progress,
     )
     show_progress("")
     print_notes(*made.notes)

@@ -130,7 +130,7 @@ def _draw_shards(args: argparse.Namespace) -> None:
         args.answers_per_person,
         shards=args.shards,
         seed=args.seed,
-        tell=_show_progress,
+        on_progress=_show_progress,
         **_truth_options(args),
     )
     write_frame(make_frame(items), folder / "true_items.csv")

@@ -88,7 +88,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _update_fit(args: argparse.Namespace, fit: Fit) -> int:
-    """Add answers to a fit in memory; the files of the run change atomic_paths, or not at all."""
+    """Add answers to a fit in memory; the files of the run change together, or not at all."""
     from dynaesti.cli.fit import write_run
 
     path = Path(args.fit)

@@ -128,7 +128,7 @@ class FitBase(ABC):
     def history(self) -> Any:
         """The iterations as a frame: iteration, stage, objective, log_evidence, change, seconds.
 
-        `change` is the largest change of an item parameter, in standard errors.
+        `change` is the root mean square step of the parameters, in their standard errors.
         """
         names = ("iteration", "stage", "objective", "log_evidence", "change", "seconds")
         return make_frame(

@@ -3,9 +3,9 @@ from .executors import Executor as Executor
 from .executors import ThreadExecutor as ThreadExecutor
 from .executors import cluster as cluster
 from .fit import ShardedFit as ShardedFit
+from .fit import load_sharded as load_sharded
+from .fit import open_sharded as open_sharded
 from .prepare_shards import prepare as prepare
-from .run_file import load_sharded as load_sharded
-from .run_file import open_sharded as open_sharded
 from .shards import Shards as Shards
 from .shards import is_shards as is_shards
 from .simulate import simulate_shards as simulate_shards

@@ -20,7 +20,7 @@ from dynaesti.errors import InputError, MissingExtraError, StorageError, option
 
 Result = TypeVar("Result")
 R_co = TypeVar("R_co", covariant=True)
-Listen = Callable[[int, int], None]  # called with the shards done, and their number in all
+OnProgress = Callable[[int, int], None]  # called with the shards done, and their number in all
 
 CONNECTING = 20  # seconds to wait for a scheduler
 WAITING = 30.0  # seconds to wait for the first worker, or for another one after all were lost
@@ -55,7 +55,7 @@ class Executor(Protocol):
         task: ShardTask[Result],
         shards: Sequence[int],
         add: Callable[[list[Result]], Result],
-        listen: Listen | None = None,
+        on_progress: OnProgress | None = None,
     ) -> Result:
         """Run a task on shards.
 
@@ -105,7 +105,7 @@ class ThreadExecutor:
         task: ShardTask[Result],
         shards: Sequence[int],
         add: Callable[[list[Result]], Result],
-        listen: Listen | None = None,
+        on_progress: OnProgress | None = None,
     ) -> Result:
         workers = min(self.threads, len(shards))
         each = max(1, self.threads // workers)
@@ -124,8 +124,8 @@ class ThreadExecutor:
                         else [waiting.popleft().result()]
                     )
                     done += 1
-                    if listen is not None:
-                        listen(done, len(shards))
+                    if on_progress is not None:
+                        on_progress(done, len(shards))
             except BaseException:
                 for future in waiting:
                     future.cancel()
@@ -194,7 +194,7 @@ class DaskExecutor:
         task: ShardTask[Result],
         shards: Sequence[int],
         add: Callable[[list[Result]], Result],
-        listen: Listen | None = None,
+        on_progress: OnProgress | None = None,
     ) -> Result:
         workers = self._workers()
         # fetched by each worker once, and made anew if it is lost
@@ -214,8 +214,8 @@ class DaskExecutor:
             )
             for block in blocks
         ]
-        if listen is not None:
-            self._follow(level, listen, size, len(shards))
+        if on_progress is not None:
+            self._follow(level, on_progress, size, len(shards))
         while len(level) > 1:
             level = [
                 self.client.submit(
@@ -245,7 +245,7 @@ class DaskExecutor:
             f"worker ADDRESS), and call again"
         )
 
-    def _follow(self, futures: list[Any], listen: Listen, size: int, shards: int) -> None:
+    def _follow(self, futures: list[Any], on_progress: OnProgress, size: int, shards: int) -> None:
         """Report progress until all blocks of `size` shards are done."""
         import distributed
 
@@ -257,7 +257,7 @@ class DaskExecutor:
             except distributed.TimeoutError:
                 self._workers()
                 continue
-            listen(min((len(futures) - len(left)) * size, shards), shards)
+            on_progress(min((len(futures) - len(left)) * size, shards), shards)
 
     def _result(self, future: Any) -> Any:
         """The result of a future, with Dask's errors in the package's words."""

@@ -20,6 +20,7 @@ from dynaesti.core import (
     PARTS,
     Arrays,
     Folder,
+    Header,
     Ints,
     exclusive_lock,
     read_archive,
@@ -27,13 +28,11 @@ from dynaesti.core import (
     write_archive,
 )
 from dynaesti.data import (
-    KINDS,
     Labels,
     Responses,
     as_list,
     count_noun,
     index_of,
-    make_frame,
     try_index_of,
     warn_already_added,
 )
@@ -47,26 +46,26 @@ from dynaesti.estimation import (
     new_items_hint,
 )
 from dynaesti.inference import check_level
+from dynaesti.model import ItemModel
 from dynaesti.results import (
     Change,
     Curve,
     Fit,
     FitBase,
-    common_header,
     is_positively_oriented,
     reflect_covariance,
     reflect_scale_covariance,
     responses_of_people,
 )
 from dynaesti.sharded.abilities import WriteAbilitiesTask, asked_before
-from dynaesti.sharded.executors import Executor, Listen, ThreadExecutor
-from dynaesti.sharded.shard_model import ShardModel, absolute_address
+from dynaesti.sharded.executors import Executor, OnProgress, ThreadExecutor
+from dynaesti.sharded.frames import concatenate_frames, rows_of_ids
+from dynaesti.sharded.run_file import read_run, run_header
+from dynaesti.sharded.shard_model import ShardModel
 from dynaesti.sharded.shards import Shards
 from dynaesti.sharded.site_store import clean_sites
 from dynaesti.sharded.tasks import sum_results
 from dynaesti.sharded.updates import UpdatedShard, UpdateTask, without_repeats
-
-WITHIN = "run:"  # prefix of a shard's file that is in the folder of the run
 
 
 @dataclass(frozen=True, eq=False)
@@ -252,9 +251,9 @@ class ShardedFit(FittedModel, FitBase):
         fits = ((self._checked_shard(k, some or []), some) for k, some in groups.items())
         frames = [fit.ability(at, some, level=level, quantiles=quantiles) for fit, some in fits]
         return (
-            _concatenated(frames)
+            concatenate_frames(frames)
             if asked is None
-            else _concatenated(frames, _rows_of_ids(frames, asked))
+            else concatenate_frames(frames, rows_of_ids(frames, asked))
         )
 
     def curve(self, id: Any, *, until: Any = None) -> Curve:
@@ -290,7 +289,7 @@ class ShardedFit(FittedModel, FitBase):
                 )
             )
         order = np.argsort(np.concatenate(back), kind="stable")
-        return _concatenated(parts, order, more.frame)
+        return concatenate_frames(parts, order, more.frame)
 
     def score(self, data: Any, *, at: Any = None, level: float = 0.7) -> Any:
         """Abilities from new responses with the items as they are, as `Fit.score` gives them."""
@@ -336,7 +335,7 @@ class ShardedFit(FittedModel, FitBase):
         new_items: bool = False,
         again: bool = False,
         executor: Executor | None = None,
-        listen: Listen | None = None,
+        on_progress: OnProgress | None = None,
     ) -> ShardedFit:
         """Add responses of known or new people; the items stay as they are.
 
@@ -382,7 +381,7 @@ class ShardedFit(FittedModel, FitBase):
                 return self
             fit = self._with_new_items(more, distinct) if new_items else self
             fit = replace(fit, batches=(*self.batches, batch))
-            return fit.add_responses(more, distinct, executor, listen)
+            return fit.add_responses(more, distinct, executor, on_progress)
 
     def check_current(self) -> None:
         """Raise StorageError if the folder was changed since this fit was opened."""
@@ -406,8 +405,23 @@ class ShardedFit(FittedModel, FitBase):
             remove_partial_files(self.run.path(ABILITIES))
         self.rewrite_abilities(sorted(self._people_by_shard(more)), executor=executor)
 
+    def _run(
+        self,
+        task: Any,
+        shards: Sequence[int],
+        executor: Executor | None,
+        on_progress: OnProgress | None,
+    ) -> Any:
+        """Run a task on shards, by default on threads of this process."""
+        chosen = executor or ThreadExecutor(self.options["threads"])
+        return chosen.run(task, list(shards), sum_results, on_progress)
+
     def add_responses(
-        self, more: Responses, distinct: bool, executor: Executor | None, listen: Listen | None
+        self,
+        more: Responses,
+        distinct: bool,
+        executor: Executor | None,
+        on_progress: OnProgress | None,
     ) -> ShardedFit:
         """Add responses to their shards and save the new fit: `update` without lock and checks."""
         index_of(self.item_labels, more.items.tolist(), "item", new_items_hint())
@@ -421,8 +435,7 @@ class ShardedFit(FittedModel, FitBase):
         task = UpdateTask(
             self.shard_model, groups, max(self.versions) + 1, distinct, self.shards.nonempty[0]
         )
-        run = (executor or ThreadExecutor(self.options["threads"])).run
-        updated: list[UpdatedShard] = run(task, list(groups), sum_results, listen)
+        updated: list[UpdatedShard] = self._run(task, list(groups), executor, on_progress)
         if not updated:  # all are repeats
             self.save()
             return self
@@ -440,6 +453,7 @@ class ShardedFit(FittedModel, FitBase):
             options={**self.options, "farthest": far},
             stale=True,
             log_evidence=self.log_evidence + sum(found.gain for found in updated),
+            n_unconverged=self.n_unconverged + sum(found.n_unconverged for found in updated),
             answered=self.answered + sum(found.answered for found in updated),
             span=(min(first, self.span[0]), max(last, self.span[1])),
         )
@@ -491,7 +505,7 @@ class ShardedFit(FittedModel, FitBase):
         *,
         level: float = 0.7,
         executor: Executor | None = None,
-        listen: Listen | None = None,
+        on_progress: OnProgress | None = None,
     ) -> str:
         """Write everyone's abilities, one Parquet file for each shard.
 
@@ -513,10 +527,9 @@ class ShardedFit(FittedModel, FitBase):
             The folder of the files, within that of the fit.
         """
         check_level(level)
-        offsets = None if at is None else self._any_shard().to_clock(at).tolist()
+        offsets = None if at is None else self.to_clock(at).tolist()
         task = WriteAbilitiesTask(self.shard_model, offsets, level)
-        run = (executor or ThreadExecutor(self.options["threads"])).run
-        run(task, self.shards.nonempty, sum_results, listen)
+        self._run(task, self.shards.nonempty, executor, on_progress)
         return self.run.path(ABILITIES)
 
     def rewrite_abilities(
@@ -532,8 +545,7 @@ class ShardedFit(FittedModel, FitBase):
         task = WriteAbilitiesTask(self.shard_model, *asked)
         nonempty = self.shards.nonempty
         chosen = nonempty if shards is None else [k for k in shards if k in nonempty]
-        run = (executor or ThreadExecutor(self.options["threads"])).run
-        run(task, chosen, sum_results)
+        self._run(task, chosen, executor, None)
 
     # --- summary and files ------------------------------------------------------------------------
 
@@ -564,47 +576,32 @@ class ShardedFit(FittedModel, FitBase):
     def save(self) -> str:
         """Write all but the shards into the folder of the fit, atomically; the path of the file."""
         arrays: Arrays = {"answered": self.answered}
-        shards = self.shards.header()
-        added = self.run.child(PARTS)
-        for part in shards["parts"]:  # new shards are in the folder of the run, and move with it
-            name = part["file"].rpartition("/")[2]
-            if part["file"] == absolute_address(added.path(name)):
-                part["file"] = f"{WITHIN}{name}"
-        header = {
-            **common_header(self, self.shards.items, arrays),
-            "shards": shards,
-            "folder": self.run.relative(self.shards.folder),
-            "versions": list(self.versions),
-            "span": list(self.span),
-            "turned": self.is_reflected,
-            "clock": self.clock,
-            "log_evidence": self.log_evidence,
-            "unsettled": self.n_unconverged,
-            "stale": self.stale,
-        }
+        header = run_header(self, arrays)
         with self.run.writing(FIT_NAME) as file:
             write_archive(file, "sharded fit", header, arrays)
         return self.run.path(FIT_NAME)
 
 
-def _rows_of_ids(frames: list[Any], ids: list[Any]) -> Ints:
-    """Rows of concatenated frames in the order of the ids, which may repeat."""
-    found = np.concatenate([np.asarray(frame["id"], dtype=object) for frame in frames])
-    return np.concatenate([np.flatnonzero(found == label) for label in ids])
+def open_sharded(
+    run: Folder,
+    header: Header,
+    arrays: Arrays,
+    models: Mapping[str, ItemModel] | None,
+    connect: bool = False,
+) -> ShardedFit:
+    """The fit in a run's folder, from its file as read (see `read_run` for `connect`)."""
+    return ShardedFit(**read_run(run, header, arrays, models, connect))
 
 
-def _concatenated(frames: list[Any], order: Ints | None = None, kind: str | None = None) -> Any:
-    """Frames concatenated; with `order`, their rows in that order."""
-    import narwhals as nw
-
-    whole = nw.concat([nw.from_native(frame, eager_only=True) for frame in frames], how="vertical")
-    if order is None and kind is None:
-        return whole.to_native()
-    columns = {
-        name: whole[name].to_numpy() if order is None else whole[name].to_numpy()[order]
-        for name in whole.columns
-    }
-    return make_frame(columns, kind if kind in KINDS else None)
+def load_sharded(
+    run: Folder, models: Mapping[str, ItemModel] | None = None, connect: bool = False
+) -> ShardedFit:
+    """Open a run's folder, here or elsewhere."""
+    with run.reading(FIT_NAME) as file:
+        kind, header, arrays = read_archive(file, run.path(FIT_NAME))
+    if kind != "sharded fit":
+        raise StorageError(f"{run.path(FIT_NAME)}: holds a {kind!r}, not a fit of shards")
+    return open_sharded(run, header, arrays, models, connect)
 
 
 def orient_shards(fit: ShardedFit, orient: Mapping[str, Any] | None) -> ShardedFit:

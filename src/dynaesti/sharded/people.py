@@ -19,7 +19,7 @@ from dynaesti.estimation import (
     sum_e_steps,
 )
 from dynaesti.model import ItemBank, Kernel
-from dynaesti.sharded.executors import Executor, Listen
+from dynaesti.sharded.executors import Executor, OnProgress
 from dynaesti.sharded.site_store import clean_sites
 from dynaesti.sharded.tasks import (
     CollectPeopleTask,
@@ -55,12 +55,12 @@ class PeopleInShards:
         self,
         context: ShardContext,
         executor: Executor,
-        listen: Listen | None = None,
+        on_progress: OnProgress | None = None,
         begin: tuple[int, ...] | None = None,
     ) -> None:
         self.context = context
         self.executor = executor
-        self.listen = listen
+        self.on_progress = on_progress
         self.versions = begin or (0,) * len(context.shards)  # of each shard's sites
         self.earlier = self.versions  # those of an earlier fit
         self.checkpointed = self.versions  # those that the last checkpoint refers to
@@ -117,7 +117,7 @@ class PeopleInShards:
             EStepTask(self.context, model, tolerance, with_counts, self.versions, now),
             self.nonempty,
             sum_e_steps,
-            self.listen,
+            self.on_progress,
         )
         self.versions = (now,) * len(self.versions)
         return result

@@ -52,7 +52,7 @@ PIECE = 1_000_000  # rows that are read at a time
 BATCH = 100_000  # sorted rows that are taken at a time
 MEMORY = "1GB"  # for sorting
 MEMORY_SIZE = re.compile(r"\s*\d+(\.\d+)?\s*([KMGT]i?B|B|%)\s*", re.IGNORECASE)
-Tell = Callable[[str], None]
+OnMessage = Callable[[str], None]
 
 
 def prepare(
@@ -75,7 +75,7 @@ def prepare(
     timeless: bool = False,
     force: bool = False,
     memory: str = MEMORY,
-    tell: Tell | None = None,
+    on_progress: OnMessage | None = None,
 ) -> Shards:
     """Sort responses by person and time, and split them by person into Parquet files.
 
@@ -152,7 +152,7 @@ def prepare(
         )
         with _replacing(target) as work:
             made = _sort_into_shards(
-                reader, pieces, work, count, distinct, memory, tell or (lambda _: None)
+                reader, pieces, work, count, distinct, memory, on_progress or (lambda _: None)
             )
     return replace(made, folder=fspath(out))
 
@@ -349,21 +349,21 @@ def _sort_into_shards(
     count: int,
     distinct: bool,
     memory: str,
-    tell: Tell,
+    on_progress: OnMessage,
 ) -> Shards:
     """Read all pieces, sort them on disk, and write `count` shards into the folder `work`."""
     parts: list[Shard] = []
     with _sorting_database(work, memory) as database:
-        total = _insert_pieces(database, reader, pieces, tell)
+        total = _insert_pieces(database, reader, pieces, on_progress)
         first, last = database.execute("SELECT min(time), max(time) FROM answers").fetchall()[0]
         axis = reader.final_axis(first, last)
         items, order = reader.sorted_items()
-        tell("sorting")
+        on_progress("sorting")
         # by shard, id, time, item, response, weight
         ordered = database.sql("SELECT * FROM answers ORDER BY ALL")
         for k, table in _tables_by_shard(ordered.to_arrow_reader(BATCH), count):
             parts.append(_write_sorted(table, k, Folder(str(work)), order, axis, distinct))
-            tell(f"wrote shard {k + 1} of {count}")
+            on_progress(f"wrote shard {k + 1} of {count}")
     repeats = total - sum(part.rows for part in parts)
     notes = list(reader.notes.values())
     if repeats:
@@ -415,7 +415,9 @@ def _sorting_database(work: Path, memory: str) -> Iterator[Any]:
         shutil.rmtree(spill, ignore_errors=True)
 
 
-def _insert_pieces(database: Any, reader: PieceReader, pieces: Iterator[Table], tell: Tell) -> int:
+def _insert_pieces(
+    database: Any, reader: PieceReader, pieces: Iterator[Table], on_progress: OnMessage
+) -> int:
     """Read all pieces into the table `answers`; the number of its rows."""
     import pyarrow as pa
 
@@ -431,7 +433,7 @@ def _insert_pieces(database: Any, reader: PieceReader, pieces: Iterator[Table], 
             else "CREATE TABLE answers AS SELECT * FROM piece"
         )
         total += rows.num_rows
-        tell(f"read {total:,} answers")
+        on_progress(f"read {total:,} answers")
     if not total:
         raise ResponseError("the table has no rows")
     return total

@@ -4,47 +4,63 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dynaesti.core import (
-    FIT_NAME,
     PARTS,
     Arrays,
     Folder,
     Header,
     check_array,
-    read_archive,
     require,
 )
 from dynaesti.data import Labels
 from dynaesti.errors import StorageError, option
 from dynaesti.model import ItemModel
-from dynaesti.results import read_common
-from dynaesti.sharded.fit import WITHIN, ShardedFit
+from dynaesti.results import common_header, read_common
 from dynaesti.sharded.shard_model import absolute_address
 from dynaesti.sharded.shards import Shards, is_shards
 
+if TYPE_CHECKING:
+    from dynaesti.sharded.fit import ShardedFit
 
-def open_sharded(
+WITHIN = "run:"  # says that a shard's file lies in the run's own folder
+
+
+def run_header(fit: ShardedFit, arrays: Arrays) -> Header:
+    """What the file of a sharded fit says, beside the arrays. Names in files stay as they once were."""
+    shards = fit.shards.header()
+    added = fit.run.child(PARTS)
+    for part in shards["parts"]:  # new shards are in the folder of the run, and move with it
+        name = part["file"].rpartition("/")[2]
+        if part["file"] == absolute_address(added.path(name)):
+            part["file"] = f"{WITHIN}{name}"
+    return {
+        **common_header(fit, fit.shards.items, arrays),
+        "shards": shards,
+        "folder": fit.run.relative(fit.shards.folder),
+        "versions": list(fit.versions),
+        "span": list(fit.span),
+        "turned": fit.is_reflected,
+        "clock": fit.clock,
+        "log_evidence": fit.log_evidence,
+        "unsettled": fit.n_unconverged,
+        "stale": fit.stale,
+    }
+
+
+def read_run(
     run: Folder,
     header: Header,
     arrays: Arrays,
     models: Mapping[str, ItemModel] | None,
     connect: bool = False,
-) -> ShardedFit:
-    """Build the fit of a run's folder from its archive.
+) -> dict[str, Any]:
+    """The fields of a ShardedFit in a run's folder, checked before anything is trusted.
 
-    Parameters
-    ----------
-    run : Folder
-        The folder.
-    header, arrays
-        Contents of the archive.
-    models : mapping of str to ItemModel or None
-        Models of the user's own, which no file can hold, by name.
-    connect : bool, default False
-        Whether to open shards on other hosts, which only the file names.
+    Hosts that only the file names are not called, unless `connect` says so.
     """
     common, items = read_common(header, arrays, models)
     _check_hosts(run, header, connect)
@@ -55,19 +71,19 @@ def open_sharded(
     shards = Shards.from_header(run.resolved(header["folder"]), header["shards"])
     _check_header(header, arrays, items, shards)
     _check_shards(run, shards)
-    return ShardedFit(
+    return {
         **vars(common),
-        shards=shards,
-        run=run,
-        versions=tuple(header["versions"]),
-        is_reflected=bool(header["turned"]),
-        span=(float(header["span"][0]), float(header["span"][1])),
-        clock=header["clock"],
-        log_evidence=float(header["log_evidence"]),
-        n_unconverged=int(header["unsettled"]),
-        answered=arrays["answered"],
-        stale=bool(header.get("stale", False)),
-    )
+        "shards": shards,
+        "run": run,
+        "versions": tuple(header["versions"]),
+        "is_reflected": bool(header["turned"]),
+        "span": (float(header["span"][0]), float(header["span"][1])),
+        "clock": header["clock"],
+        "log_evidence": float(header["log_evidence"]),
+        "n_unconverged": int(header["unsettled"]),
+        "answered": arrays["answered"],
+        "stale": bool(header.get("stale", False)),
+    }
 
 
 def _check_hosts(run: Folder, header: Header, connect: bool) -> None:
@@ -110,14 +126,3 @@ def _check_shards(run: Folder, shards: Shards) -> None:
             f"{run.root}: the shards at {shards.folder} were prepared anew since this fit was "
             "made; fit them again"
         )
-
-
-def load_sharded(
-    run: Folder, models: Mapping[str, ItemModel] | None = None, connect: bool = False
-) -> ShardedFit:
-    """Open the fit in a run's folder, on this machine or at an address."""
-    with run.reading(FIT_NAME) as file:
-        kind, header, arrays = read_archive(file, run.path(FIT_NAME))
-    if kind != "sharded fit":
-        raise StorageError(f"{run.path(FIT_NAME)}: holds a {kind!r}, not a fit of shards")
-    return open_sharded(run, header, arrays, models, connect)

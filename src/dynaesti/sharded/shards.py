@@ -83,7 +83,7 @@ class Shards:
     weighted : bool
         Whether responses have weights.
     identity : str
-        Differs between any two preparations, so that a fit recognises its shards.
+        By which a fit recognises its shards: other data, or prepared anew, have another one.
 
     Examples
     --------

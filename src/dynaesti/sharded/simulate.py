@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from os import PathLike, fspath
 from typing import Any
@@ -13,9 +12,9 @@ from dynaesti.core import Array, Folder, as_rng, whole_number
 from dynaesti.data import UNSTATED, TimeAxis, as_labels
 from dynaesti.errors import InputError
 from dynaesti.model import SimulationModel, item_model, numbered_labels
+from dynaesti.sharded.executors import OnProgress
 from dynaesti.sharded.shards import Shard, Shards, default_shards, shard_numbers, write_shard
 
-Tell = Callable[[int, int], None]
 COLUMNS = {"id": "id", "item": "item", "resp": "resp", "time": "time"}
 
 
@@ -33,7 +32,7 @@ def simulate_shards(
     growth: float = 0.0,
     seed: int = 0,
     truth: bool = True,
-    tell: Tell | None = None,
+    on_progress: OnProgress | None = None,
 ) -> tuple[Shards, dict[str, Any]]:
     """Draw responses as `simulate.responses` does, without holding them in memory.
 
@@ -74,7 +73,7 @@ def simulate_shards(
     draw = _ShardDraw(Folder(fspath(out)), world, u, least, most, truth)
     made = Shards(
         fspath(out),
-        draw.write_all(ids, count, seed, tell),
+        draw.write_all(ids, count, seed, on_progress),
         as_labels(world.names.tolist()),
         None,
         TimeAxis(0.0, 0, stamps=False, zoned=False),
@@ -83,7 +82,7 @@ def simulate_shards(
         (),
         0,
         weighted=False,
-        identity=f"{seed}-{people}-{items}-{per_person}-{model}-{span}-{bandwidth}-{level}-{growth}",
+        identity=f"{count}-{seed}-{people}-{items}-{per_person}-{model}-{span}-{bandwidth}-{level}-{growth}",
     )
     made.save()
     return made, world.described(u)
@@ -116,14 +115,16 @@ class _ShardDraw:
     most: int
     truth: bool  # whether to write the true abilities
 
-    def write_all(self, ids: Any, count: int, seed: int, tell: Tell | None) -> tuple[Shard, ...]:
+    def write_all(
+        self, ids: Any, count: int, seed: int, on_progress: OnProgress | None
+    ) -> tuple[Shard, ...]:
         """Draw and write the responses of all people."""
         shard = shard_numbers(ids.tolist(), count)
         parts = []
         for k in range(count):
             parts.append(self.write(k, ids[shard == k], np.random.default_rng([seed, k])))
-            if tell is not None:
-                tell(k + 1, count)
+            if on_progress is not None:
+                on_progress(k + 1, count)
         return tuple(parts)
 
     def write(self, k: int, ids: Any, rng: np.random.Generator) -> Shard:

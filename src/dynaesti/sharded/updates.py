@@ -24,6 +24,7 @@ class UpdatedShard:
     answered: Ints  # (n_items,) responses that came in
     span: tuple[float, float]
     max_abs_ability: float
+    n_unconverged: int  # curves on which EP did not converge, more than before
 
 
 @dataclass(frozen=True)
@@ -41,18 +42,16 @@ class UpdateTask:
         if not self.model.shards.parts[shard].people:
             other = self.model.open(self.any_shard, threads)
             made = fit_new_people(other, read_new_responses(other, new))
-            return [self._write(shard, made, 0.0, made.responses_per_item)]
+            return [self._write(shard, made, None)]
         old = self.model.open(shard, threads)
         if self.distinct:
             new = without_repeats(old, new)
         if not len(new):
             return []
-        made = add_people(old, new)
-        answered = made.responses_per_item - old.responses_per_item
-        return [self._write(shard, made, old.log_evidence, answered)]
+        return [self._write(shard, add_people(old, new), old)]
 
-    def _write(self, shard: int, made: Fit, before: float, answered: Ints) -> UpdatedShard:
-        """Write the shard and its sites."""
+    def _write(self, shard: int, made: Fit, old: Fit | None) -> UpdatedShard:
+        """Write the shard and its sites; what came in is counted against the old fit of it."""
         run = self.model.run
         r = made.responses
         folder = run.child(PARTS)
@@ -66,10 +65,11 @@ class UpdateTask:
         return UpdatedShard(
             shard,
             replace(part, file=absolute_address(folder.path(part.file))),
-            made.log_evidence - before,
-            answered,
+            made.log_evidence - (old.log_evidence if old else 0.0),
+            made.responses_per_item - (old.responses_per_item if old else 0),
             made.time_range,
             float(made.options["farthest"]),
+            made.n_unconverged - (old.n_unconverged if old else 0),
         )
 
 
