@@ -31,7 +31,7 @@ contract: $(READY)
 
 # Unit tests, contracts, and the glossary; what is long, drawn by simulation or needs a browser is left out.
 quick: $(READY)
-	$(BIN)/pytest -n 2 tests/unit tests/contracts tests/docs/test_glossary.py tests/docs/test_doctests.py \
+	$(BIN)/pytest -n 2 tests/unit tests/contracts tests/docs/test_architecture.py tests/docs/test_glossary.py tests/docs/test_doctests.py \
 	  -m "not slow and not statistical and not browser"
 
 tests: $(READY) browser

@@ -42,8 +42,9 @@ def test_every_folder_is_on_the_page():
     assert folders == set(re.findall(r"^\| `(\w+)` \|", PAGE, re.MULTILINE))
 
 
-def test_the_plain_algorithm_on_the_page_is_the_tests_oracle():
-    assert inspect.getsource(oracles.papers_grafting).strip() in PAGE
+def test_the_plain_algorithms_on_the_page_are_the_tests_oracles():
+    for oracle in (oracles.papers_grafting, oracles.plain_em):
+        assert inspect.getsource(oracle).strip() in PAGE
 
 
 def test_both_algorithms_fit_on_a_screen():

@@ -7,6 +7,8 @@ from scipy.integrate import quad
 from scipy.special import expit, ndtr
 from scipy.stats import norm
 
+from dynaesti.estimation.grid import ability_grid
+from dynaesti.estimation.m_step import maximise_items
 from dynaesti.model.links import BUILT_IN, LinkedPoints
 
 
@@ -181,3 +183,19 @@ def log_normal(points, centre, var):
     """Log density of a normal with equal variances in all directions."""
     away = ((points - centre) ** 2).sum(axis=-1)
     return -0.5 * away / var - 0.5 * np.shape(points)[-1] * np.log(2 * np.pi * var)
+
+
+def plain_em(people, bank, priors, iterations):
+    """EM as the paper has it (section II-B): E-step, M-step, again; no extrapolation, no stages.
+
+    Returns the bank after the last M-step and the objective before each.
+    """
+    objectives = []
+    for _ in range(iterations):
+        grid = ability_grid(bank)
+        found = people.e_step(bank, grid, list(priors.kernels), priors.weights, 1e-8)
+        priors = priors.reweighted(found.log_evidence)
+        evidence = priors.log_evidence(found.log_evidence)
+        objectives.append(evidence + bank.log_prior() + priors.log_prior_of_weights())
+        bank = maximise_items(bank, found.counts, grid).bank
+    return bank, np.array(objectives)

@@ -1,11 +1,18 @@
 """EM: order, labels and threads do not matter; few people leave items sensible."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
 import dynaesti as dy
-from support.simulated import classroom
+from dynaesti.estimation.em import EMSettings, EMState, is_small_step, run_em
+from dynaesti.estimation.people import PeopleInMemory
+from dynaesti.estimation.population import PriorMixture
+from dynaesti.model.kernels import RBF
+from support.oracles import plain_em
+from support.simulated import classroom, parts
 
 
 def test_order_labels_and_threads_do_not_matter(monkeypatch):
@@ -34,3 +41,48 @@ def test_few_people_leave_the_items_sensible(people):
     fit = dy.DynAEsti(bandwidth=0.4).fit(table)
     assert fit.converged
     assert fit.items["a"].between(0.3, 3).all()
+
+
+def test_accelerated_em_ends_where_plain_em_is_heading():
+    """The same maximum as by hundreds of plain steps, which rise at every one of them."""
+    _, _, bank, sites = parts(classroom(30, 4, 15))
+    priors = PriorMixture.single(RBF(0.4))
+    slow, objectives = plain_em(PeopleInMemory(sites, 1), bank, priors, 150)
+    assert (np.diff(objectives) > -1e-6).all()
+    settings = EMSettings(tolerance=1e-4)
+    start = EMState("everyone", bank, bank, priors)
+    fast = run_em(PeopleInMemory(sites, 1), start, settings)
+    assert fast.converged
+    assert len(fast.trace) < 40
+    assert fast.trace[-1].objective > objectives[-1] - 1e-3
+    assert_allclose(fast.bank.to_vector(), slow.to_vector(), atol=0.02)
+
+
+def test_a_state_in_the_midst_goes_on_to_the_same_bits():
+    _, _, bank, sites = parts(classroom(20, 4, 12))
+    start = EMState("everyone", bank, bank, PriorMixture.single(RBF(0.4)))
+    states = []
+    whole = run_em(PeopleInMemory(sites, 1), start, EMSettings(), on_state=states.append)
+    again = PeopleInMemory(sites, 1)
+    again.restore(states[2].people, list(states[2].priors.kernels))
+    resumed = run_em(again, states[2], EMSettings())
+    assert np.array_equal(resumed.bank.to_vector(), whole.bank.to_vector())
+
+
+@pytest.mark.parametrize(
+    ("change", "gain", "learned", "small"),
+    [
+        (0.005, 1e-3, False, True),
+        (0.02, 1e-3, False, False),  # a step too long
+        (0.005, 0.5, False, False),  # still gaining
+        (0.05, 1e-3, True, True),  # where priors are learned, valleys are flat
+        (0.5, -1.0, True, True),  # past the top
+        (0.5, 1.0, True, False),
+    ],
+)
+def test_what_counts_as_a_small_step(change, gain, learned, small):
+    bank = SimpleNamespace(learns_hyperpriors=learned, free_count=8)
+    step = SimpleNamespace(
+        expected=SimpleNamespace(bank=bank), objective=-100.0 + gain, change=change
+    )
+    assert is_small_step(step, -100.0, EMSettings(), 1000) is small

@@ -1,9 +1,13 @@
 """The scale of abilities, freed by what is fixed."""
 
+import numpy as np
 from numpy.testing import assert_allclose
 
 import dynaesti as dy
-from support.simulated import classroom
+from dynaesti.estimation.grid import ability_grid
+from dynaesti.estimation.people import PeopleInMemory
+from dynaesti.model.kernels import RBF
+from support.simulated import classroom, parts
 
 
 def test_the_scale_is_freed_only_by_what_is_fixed():
@@ -15,3 +19,20 @@ def test_the_scale_is_freed_only_by_what_is_fixed():
     guess = dy.DynAEsti("3PL", bandwidth=0.4, fixed={"i03": {"c": 0.2}}).fit(table)
     assert guess.scale.name == "abilities"
     assert_allclose(guess.items.set_index("item").loc["i03", "c"], 0.2)
+
+
+def test_the_gradient_by_zero_and_unit_is_that_of_the_evidence():
+    """Against finite differences of the log evidence, abilities moved and stretched as a whole."""
+    _, _, bank, sites = parts(classroom(20, 5, 12, seed=4))
+    people = PeopleInMemory(sites, 1)
+    grid, kernels, weights = ability_grid(bank), [RBF(0.4)], np.ones(1)
+
+    def evidence(location, log_scale):
+        moved = bank.rescaled(location, log_scale)
+        return people.e_step(moved, grid, kernels, weights, 1e-10).log_evidence.sum()
+
+    ours = people.e_step(bank, grid, kernels, weights, 1e-10).scale[0]
+    step = 1e-3
+    by_zero = (evidence(step, 0.0) - evidence(-step, 0.0)) / (2 * step)
+    by_unit = (evidence(0.0, step) - evidence(0.0, -step)) / (2 * step)
+    np.testing.assert_allclose(ours, [by_zero, by_unit], rtol=2e-3, atol=2e-3)
