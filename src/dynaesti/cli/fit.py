@@ -214,12 +214,13 @@ def _print_summary(
     args: argparse.Namespace,
 ) -> None:
     """Print what was found and which files were written, as JSON or in words."""
-    from dynaesti.report import findings
+    from dynaesti.report import findings, points_of_attention
 
     if args.json:
         print(as_json(_summary_facts(fit, static_comparison, folder, written)))
         return
-    found = findings(fit, static_comparison)
+    attention = [f"To look at: {sentence}" for sentence in points_of_attention(fit)]
+    found = [*findings(fit, static_comparison), *attention]
     lines = ["", *found, "", f"Written to {folder}/: {', '.join(written)}"]
     if "report.html" in written:
         lines.append(f"Open {folder / 'report.html'} in a browser.")

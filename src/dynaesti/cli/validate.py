@@ -68,6 +68,7 @@ def run(args: argparse.Namespace) -> int:
             as_json(
                 {
                     **asdict(found),
+                    "sentences": found.sentences,
                     "cautions": [str(caution) for caution in found.cautions],
                     "timeless": timeless,
                     "needs_attention": needs_attention,
@@ -77,7 +78,7 @@ def run(args: argparse.Namespace) -> int:
             )
         )
         return int(needs_attention)
-    words = [*found.sentences[:1], *_described(responses), *found.sentences[1:]]
+    words = [found.sizes, *_described(responses), *found.sentences[1:]]
     if timeless:
         words.append(
             "There is no column of times: only constant abilities can be fitted (--bandwidth inf)."

@@ -67,13 +67,20 @@ class DataReport:
     duplicates: int  # same person, item, time and response
     backward_items: int
     padded_names: int  # that begin or end with a space
-    sentences: tuple[str, ...]  # remarks, then the texts of the cautions
+    sizes: str  # of the data, in a sentence
+    notes: tuple[str, ...]  # what reading the data did
+    findings: tuple[str, ...]  # small ones, which do not change the meaning of a fit
     cautions: tuple[Caution, ...]  # what changes the meaning of a fit
 
     @property
     def remarks(self) -> tuple[str, ...]:
         """The sentences that are not cautions: sizes, notes of reading, and small findings."""
-        return self.sentences[: len(self.sentences) - len(self.cautions)]
+        return (self.sizes, *self.notes, *self.findings)
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """The remarks, then the texts of the cautions."""
+        return (*self.remarks, *map(str, self.cautions))
 
     @property
     def has_warnings(self) -> bool:
@@ -103,13 +110,11 @@ def check_responses(responses: Responses) -> DataReport:
     backward = backward_items(r.person, r.item, r.resp, r.people.size, r.items.size)
     has_times = r.columns.get("time", "") is not None
     too_many_repeats = repeated > MANY_REPEATS * len(r) and has_times
-    remarks = [
-        _size_remark(r),
-        *(f"{note[0].upper()}{note[1:]}." for note in r.notes),
+    findings = (
         *_small_findings(r.dropped, lone, rare, rare_example),
         *([] if too_many_repeats else _repeats_remark(repeated)),
         *_padding_remark(padded),
-    ]
+    )
     cautions = (
         *_caution_one_category(r, flat),
         *_caution_unlinked(groups),
@@ -129,7 +134,9 @@ def check_responses(responses: Responses) -> DataReport:
         duplicates=repeated,
         backward_items=backward.size,
         padded_names=padded,
-        sentences=(*remarks, *map(str, cautions)),
+        sizes=_size_remark(r),
+        notes=tuple(f"{note[0].upper()}{note[1:]}." for note in r.notes),
+        findings=findings,
         cautions=cautions,
     )
 

@@ -12,8 +12,7 @@ from dynaesti.results import Fit, StaticComparison
 def findings(fit: Fit, static_comparison: StaticComparison | None = None) -> list[str]:
     """What a fit found, in sentences for people.
 
-    Data, convergence, scale, movement, static comparison, and what needs attention. The first
-    sentence is about the data; those about what needs attention begin with "To look at: ".
+    The first is about the data; then convergence, scale, movement and static comparison.
     """
     r = fit.responses
     move = fit.variance_components()
@@ -49,5 +48,9 @@ def findings(fit: Fit, static_comparison: StaticComparison | None = None) -> lis
     words.append(f"Reliability at the answers: {fit.reliability():.2f}.")
     if static_comparison is not None:
         words.append(static_comparison.verdict())
-    seen = fit.health.remarks[1 + len(r.notes) :]
-    return words + [f"To look at: {sentence}" for sentence in (*fit.cautions, *seen)]
+    return words
+
+
+def points_of_attention(fit: Fit) -> list[str]:
+    """What to look at before believing a fit: its cautions and the small findings of its data."""
+    return [*map(str, fit.cautions), *fit.health.findings]

@@ -57,9 +57,9 @@ def test_what_cannot_be_told_is_told(table, words):
     assert words in said
     assert words in fit.summary()
     from dynaesti.report.data import page_data
-    from dynaesti.report.words import findings
+    from dynaesti.report.words import points_of_attention
 
-    assert any(words in text for text in findings(fit))
+    assert any(words in text for text in points_of_attention(fit))
     assert any(words in text for text in page_data(fit, None)["cautions"])
 
 

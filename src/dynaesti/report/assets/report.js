@@ -163,7 +163,7 @@
     const tiles = [["answers", f.answers.toLocaleString("en")], ["people", f.people.toLocaleString("en")], ["items", f.items.toLocaleString("en")], ["reliability", number(f.reliability)], ["iterations to convergence", f.converged ? String(f.iterations) : "not converged"]];
     if (f.gain !== null) tiles.push(["log loss against constant abilities (less is better)", (f.gain >= 0 ? "−" : "+") + Math.abs(f.gain).toFixed(4)]);
     $("tiles").replaceChildren(...tiles.map(([name, value]) => el("div", { class: "tile" }, el("b", {}, value), el("span", {}, name))));
-    list("words", D.words.slice(1).filter(text => !text.startsWith("To look at: ")));
+    list("words", D.words.slice(1));
     list("cautions", D.cautions);
     list("health", D.health);
     list("method-words", D.method);
