@@ -1,2 +1,3 @@
 from .page import write_report as write_report
-from .words import findings as findings, points_of_attention as points_of_attention
+from .words import findings as findings
+from .words import points_of_attention as points_of_attention
