@@ -43,7 +43,10 @@ class InputError(DynaestiError, ValueError):
 
 
 class NeedsFunctionError(InputError):
-    """A saved curve or fit rests on a function of the user's own, which no file can hold; pass it again to `load`."""
+    """A saved curve or fit rests on a function of the user's own, which no file can hold.
+
+    Pass it again to `load`.
+    """
 
 
 class EmissionError(InputError):

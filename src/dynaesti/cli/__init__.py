@@ -1,6 +1,8 @@
-"""The command line: `main` finds the verb, each verb is a small file that says its options and does one thing.
+"""The command line: `main` finds the verb, each verb is a small file that says its options and does
+one thing.
 
-Its public surface is listed in `__init__.pyi`, and loaded when first used; nothing else is imported from outside this folder.
+Its public surface is listed in `__init__.pyi`, and loaded when first used; nothing else is imported
+from outside this folder.
 """
 
 import lazy_loader

@@ -19,7 +19,8 @@ from dynaesti.model import ItemModel, PivotPartialCredit, item_model
 class CategorySettings:
     """When a category that nobody chose still belongs to an item's scale.
 
-    Source: held-out log loss of UN votes, 0.337 to 0.324 (random ones) and 0.509 to 0.457 (each state's last).
+    Source: held-out log loss of UN votes, 0.337 to 0.324 (random ones) and 0.509 to 0.457 (each
+    state's last).
     """
 
     min_frequency: float = 0.01  # of all responses, that makes a value part of the common scale
@@ -55,7 +56,8 @@ class ResponseCoding:
         if bad.any():
             k = int(bad.argmax())
             raise ResponseError(
-                f"resp: {int(bad.sum())} of {len(responses)} answers are outside their item's categories "
+                f"resp: {int(bad.sum())} of {len(responses)} answers are outside their item's "
+                f"categories "
                 f"(first: {responses.resp[k]:g} to item {responses.items[responses.item[k]]!r}); "
                 "recode or drop them"
             )
@@ -103,7 +105,8 @@ def build_coding(
 ) -> ResponseCoding:
     """Categories of every item; those with fewer than ``min_count`` responses join a neighbour.
 
-    ``keep_unobserved``: items with few responses have categories that nobody chose yet, too; priors say where.
+    ``keep_unobserved``: items with few responses have categories that nobody chose yet, too; priors
+    say where.
     """
     values = response_counts.values
     counts = response_counts.counts
@@ -136,7 +139,10 @@ def build_coding(
 
 
 def _category_counts(models: tuple[ItemModel, ...], counts: Array, keep_unobserved: bool) -> Array:
-    """Counts by which categories are formed: (n_items, n_values); shared thresholds need shared categories."""
+    """Counts by which categories are formed.
+
+    (n_items, n_values); shared thresholds need shared categories.
+    """
     out = counts.astype(np.float64)
     plain = [m.categorical and not (m.binary or m.shared) for m in models]
     pivot = [isinstance(m, PivotPartialCredit) for m in models]
@@ -156,8 +162,8 @@ def unobserved_categories(
 ) -> Bools:
     """Categories to keep although nobody chose them: (n_items, n_values), for items of one model.
 
-    A missing category is kept if the item has too few responses to tell, or if *all* its missing categories are ones that other
-    items often nearly miss too (votes with one or two dissenters).
+    A missing category is kept if the item has too few responses to tell, or if *all* its missing
+    categories are ones that other items often nearly miss too (votes with one or two dissenters).
     """
     item_total = counts.sum(axis=1)
     frequency = counts.sum(axis=0) / max(counts.sum(), 1.0)
@@ -171,7 +177,10 @@ def unobserved_categories(
 
 
 def _with_a_neighbour(seen: Bools, anywhere: Bools, label: Any) -> Bools:
-    """The values of an item, and the nearest other value where everybody gave one answer: it completes the item."""
+    """The values of an item, and the nearest other value where everybody gave one answer.
+
+    It completes the item.
+    """
     if seen.sum() > 1:
         return seen
     others = np.flatnonzero(anywhere & ~seen)
@@ -201,7 +210,8 @@ def _binary(values: Array, counts: Array, binary: Bools, names: list[Any]) -> In
 def _merge(counts: Array, min_count: int) -> Ints:
     """Group numbers of an item's categories.
 
-    Those with fewer responses than ``min_count`` join the neighbour nearer to the most frequent one.
+    Those with fewer responses than ``min_count`` join the neighbour nearer to the most frequent
+    one.
     """
     groups = [[k] for k in range(counts.size)]
     sizes = counts.tolist()

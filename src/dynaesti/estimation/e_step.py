@@ -1,4 +1,6 @@
-"""The E-step: every person's curve grafted under each kernel of the prior mixture, and the counts that follow."""
+"""The E-step: every person's curve grafted under each kernel of the prior mixture, and the counts
+that follow.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +61,9 @@ class EStepPosterior:
         )
 
     def max_abs_ability(self) -> float:
-        """How far from 0 anybody's curve goes under kernels that count, three standard deviations included."""
+        """How far from 0 anybody's curve goes under kernels that count, three standard deviations
+        included.
+        """
         farthest = 0.0
         for result, weight in zip(self.ep, self.weights, strict=True):
             tilted = result.tilted
@@ -70,12 +74,16 @@ class EStepPosterior:
 
 
 def kernel_weights(population: Array, ep: tuple[EPResult, ...]) -> Array:
-    """Each person's weights of the kernels (n_kernels, n_people), given the population's (n_kernels,)."""
+    """Each person's weights of the kernels (n_kernels, n_people), given the population's
+    (n_kernels,).
+    """
     return posterior_weights(population, np.array([result.log_evidence for result in ep]))
 
 
 class EStep:
-    """E-steps over the same people again and again; solvers and memory are kept from one to the next.
+    """E-steps over the same people again and again.
+
+    Solvers and memory are kept from one to the next.
 
     Parameters
     ----------
@@ -188,7 +196,8 @@ class EStep:
             )
             if failed >= 0:
                 raise InputError(
-                    f"the answers at one instant (site {int(sites[0]) + failed}) are impossible at every "
+                    f"the answers at one instant (site {int(sites[0]) + failed}) are impossible "
+                    f"at every "
                     "ability; check the responses and the item parameters that were given"
                 )
 
@@ -203,7 +212,9 @@ class EStep:
     def counts(
         self, kernels: list[Kernel], posterior: EStepPosterior, table: LogLikelihoodTable
     ) -> Array:
-        """Expected counts (n_rows, n_grid), added up in a fixed order, so that threads do not change a bit."""
+        """Expected counts (n_rows, n_grid), added up in a fixed order, so that threads do not
+        change a bit.
+        """
         total = np.zeros(table.log_lik.shape)
         for kernel, result, weights in zip(kernels, posterior.ep, posterior.weights, strict=True):
             self._add_counts(kernel, result, weights, table, total)
@@ -228,7 +239,8 @@ class EStep:
             add_counts(sites, factors, table, moments, into)
 
         if layout.one_factor_per_site:
-            # a row's responses one after the other: it is fetched once, and nobody else writes to it
+            # a row's responses one after the other: it is fetched once, and nobody
+            # else writes to it
             by_row = self.sites.sites_by_row
             run_in_threads(lambda sites: add(sites, total), by_row, self.threads)
         elif kernel.static:
@@ -254,7 +266,9 @@ class EStep:
     def _accumulate_in_buffers(
         self, add: Callable[[int, Tables], None], static: bool, total: Array
     ) -> None:
-        """Add chunk by chunk to tables of each thread's own: sites of several factors write to several rows.
+        """Add chunk by chunk to tables of each thread's own.
+
+        Sites of several factors write to several rows.
 
         A table by stride holds every so many nodes of the grid.
         """
@@ -275,7 +289,9 @@ class EStep:
                     total[:, ::stride] += found
 
     def mean_response_to_unit_shift(self, kernel: Kernel, precision: Array) -> Array:
-        """How far everyone's curve moves at each site when all latent sites (of this precision) move by 1."""
+        """How far everyone's curve moves at each site when all latent sites (of this precision)
+        move by 1.
+        """
         layout = self.sites.for_kernel(kernel)
         moved = Moments(np.zeros(precision.size), np.zeros(precision.size))
         unit = NaturalGaussian(precision, precision)
@@ -350,7 +366,10 @@ class EStep:
 def _integrated(
     exact: StaticAbilityIntegrator, people: Ints, start: NaturalGaussian | None
 ) -> EPResult | None:
-    """Constant abilities by exact integration, as sites that match their moments; None where that cannot be done for everyone."""
+    """Constant abilities by exact integration, as sites that match their moments.
+
+    None where that cannot be done for everyone.
+    """
     around = None
     if start is not None:
         shrink = 1.0 + exact.variance * start.precision
@@ -379,7 +398,10 @@ def _integrator(
 def leave_one_out_abilities(
     sites: PeopleSites, kernel: Kernel, result: EPResult, table: LogLikelihoodTable
 ) -> Moments:
-    """Mean and variance of ability at each response's instant without that response: (n_responses,) each."""
+    """Mean and variance of ability at each response's instant without that response.
+
+    (n_responses,) each.
+    """
     layout = sites.for_kernel(kernel)
     out = Moments(np.zeros(sites.n_responses), np.ones(sites.n_responses))
     leave_each_out(

@@ -20,7 +20,10 @@ from dynaesti.model import ItemBank
 
 @dataclass(frozen=True)
 class EMSettings:
-    """When to stop, and how far to trust extrapolation. Found on the logs of `benchmarks` unless said otherwise."""
+    """When to stop, and how far to trust extrapolation.
+
+    Found on the logs of `benchmarks` unless said otherwise.
+    """
 
     max_iterations: int = 200
     tolerance: float = 0.01  # of a step, root mean square, in standard errors
@@ -48,7 +51,8 @@ class IterationRecord:
 
     iteration: int
     stage: str
-    objective: float  # log evidence + log prior of items; items integrated out where hyperpriors are learned
+    # log evidence + log prior of items; items integrated out where hyperpriors are learned
+    objective: float
     log_evidence: float
     change: float  # step of the parameters in their standard errors, root mean square
     seconds: float
@@ -143,8 +147,9 @@ def run_em(
         (:func:`dynaesti.inference.graft`); they add up over people.
     M   each item at the maximum of expected log-likelihood + log prior; then the zero and unit of ability.
 
-    Between iterations the last few steps are extrapolated (Anderson); an extrapolation that lowers the objective is taken back. Stops
-    when a step is small in standard errors and in evidence, and the extrapolation leads nowhere else or the next step is small too.
+    Between iterations the last few steps are extrapolated (Anderson); an extrapolation that lowers
+    the objective is taken back. Stops when a step is small in standard errors and in evidence, and
+    the extrapolation leads nowhere else or the next step is small too.
     """
     accelerator = AndersonAcceleration(state.history, state.is_extrapolated)
     clock = time.perf_counter()
@@ -185,9 +190,10 @@ def run_em(
 def em_step(people: People, state: EMState, threads: int | None) -> EMStep:
     """An E-step and an M-step.
 
-    Where hyperpriors are learned from the items, the objective has the items integrated out, by Laplace's method: at their peaks alone
-    the evidence grows for ever with slopes and spreads (Supreme Court, 9 votes a case: 3,200 nats in 120 iterations while the evidence of
-    the hyperpriors fell by 3,600, and forecasts got worse).
+    Where hyperpriors are learned from the items, the objective has the items integrated out, by
+    Laplace's method: at their peaks alone the evidence grows for ever with slopes and spreads
+    (Supreme Court, 9 votes a case: 3,200 nats in 120 iterations while the evidence of the
+    hyperpriors fell by 3,600, and forecasts got worse).
     """
     bank = state.bank
     expected = e_step(people, bank, state.priors, state.max_abs_ability, state.ep_tolerance)
@@ -208,8 +214,9 @@ def e_step(
 ) -> EStepSummary:
     """An E-step over everyone, on a grid that reaches everybody.
 
-    The counts weigh each person's kernels by the population's weights as they were before; the weights found now serve the next E-step.
-    So one pass over the people is enough, wherever they are.
+    The counts weigh each person's kernels by the population's weights as they were before; the
+    weights found now serve the next E-step. So one pass over the people is enough, wherever they
+    are.
     """
     reach = max_abs_ability
     while True:

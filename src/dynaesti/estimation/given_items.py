@@ -1,4 +1,7 @@
-"""Item parameters that the user gives, fixed or to start from: read, and brought to the scale that is computed with."""
+"""Item parameters that the user gives, fixed or to start from.
+
+Read, and brought to the scale that is computed with.
+"""
 
 from __future__ import annotations
 
@@ -99,8 +102,9 @@ def given_scale(
 ) -> GivenScale:
     """Zero and unit of the scale of given parameters: 0 and 1 unless they are far from that.
 
-    Starting values, weak priors and grids are all made for abilities of about mean 0 and sd 1, and slopes about 1. Measurements show
-    where abilities lie by their means, and how far apart by their sds; items with a slope in common are in its unit exactly.
+    Starting values, weak priors and grids are all made for abilities of about mean 0 and sd 1, and
+    slopes about 1. Measurements show where abilities lie by their means, and how far apart by their
+    sds; items with a slope in common are in its unit exactly.
     """
     if not all(coding.models[k].can_be_rescaled for k in given):
         return GivenScale()
@@ -116,7 +120,8 @@ def given_scale(
     unit_slopes = any(coding.models[k].has_unit_slope for k in given)
     if unit_slopes and locations and np.ptp(locations) > MAX_LOGITS:
         raise InputError(
-            f"item parameters: difficulties from {min(locations):g} to {max(locations):g} are not in "
+            f"item parameters: difficulties from {min(locations):g} to {max(locations):g} are not "
+            f"in "
             "logits, as a model of slope 1 has them; give the slope in common, a, with them"
         )
     unit = 1.0
@@ -138,7 +143,8 @@ def _scale_of_common_slope(slopes: list[float]) -> GivenScale:
     """The scale of items that share one slope."""
     if np.ptp(slopes) > 1e-6 * max(map(abs, slopes)):
         raise InputError(
-            f"item parameters: slopes from {min(slopes):g} to {max(slopes):g}, where the model has one "
+            f"item parameters: slopes from {min(slopes):g} to {max(slopes):g}, where the model "
+            f"has one "
             "in common; give one"
         )
     return GivenScale(0.0, 1.0 / slopes[0]) if abs(slopes[0] - 1.0) > 1e-9 else GivenScale()
@@ -170,7 +176,10 @@ def _slopes_and_locations(
 
 
 def _unit_of_locations(given: Given, coding: ResponseCoding, means: Array) -> float:
-    """The unit of difficulties alone: how far apart they are given, against how far the frequencies of right answers say."""
+    """The unit of difficulties alone.
+
+    How far apart they are given, against how far the frequencies of right answers say.
+    """
     pairs = [
         (values["b"], -FLATTENING * log_odds(means[[k]])[0])
         for k, values in given.items()
@@ -196,7 +205,8 @@ class ItemsToPlace:
     def apply(
         self, u: Array, free: Bools, given: list[Mapping[str, float]], scale: GivenScale
     ) -> tuple[Array, Bools]:
-        """Parameters (n_items, n_parameters) with the given ones in place, and which are still free.
+        """Parameters (n_items, n_parameters) with the given ones in place, and which are still
+        free.
 
         What is not given stays.
         """
@@ -249,7 +259,8 @@ class ItemsToPlace:
             if lost.any() or (model.shared and np.isfinite(wanted).any()):
                 k = int(lost.argmax())
                 raise InputError(
-                    f"item parameters: {name} = {wanted[k]:g} of item {self.labels[k]!r} cannot be used "
+                    f"item parameters: {name} = {wanted[k]:g} of item {self.labels[k]!r} cannot "
+                    f"be used "
                     f"by itself in a {model.name} item, or is out of its range; give all of "
                     f"{', '.join(reported)}, or leave it out"
                     + (" (rating scales share their steps)" if model.shared else "")
@@ -260,7 +271,8 @@ class ItemsToPlace:
         steep = (np.abs(self.model.slope_sign(u)) > STEEPEST) & is_given
         if steep.any():
             raise InputError(
-                f"item parameters: item {self.labels[int(steep.argmax())]!r} is steeper than can be "
+                f"item parameters: item {self.labels[int(steep.argmax())]!r} is steeper than can "
+                f"be "
                 f"computed with (a slope of {STEEPEST:g} to a typical one of 1); give it a smaller "
                 "slope"
             )

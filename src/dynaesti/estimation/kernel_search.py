@@ -1,4 +1,7 @@
-"""Which kernels a population mixes: chosen on a grid of hyper-parameters by the evidence of a few people."""
+"""Which kernels a population mixes.
+
+Chosen on a grid of hyper-parameters by the evidence of a few people.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The M-step: items at the maximum of expected log-likelihood plus log prior, given expected counts."""
+"""The M-step: items at the maximum of expected log-likelihood plus log prior, given expected
+counts.
+"""
 
 from __future__ import annotations
 

@@ -158,7 +158,9 @@ class NewItemFit:
     def _covariance(
         self, bank: ItemBank, found: ItemInformation, old: tuple[Array, ...], shared: Array
     ) -> tuple[Array, ...]:
-        """Covariances of all items, block by block, those of the new ones appended to their block's."""
+        """Covariances of all items, block by block, those of the new ones appended to their
+        block's.
+        """
         block = self._new_block(bank)
         own = old[self.number]
         more = covariances_of(block, bank, found.items[block.items], shared, own[0, -1, -1])

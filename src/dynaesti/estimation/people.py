@@ -1,6 +1,7 @@
 """The people an E-step runs over, wherever their responses are kept.
 
-Whatever an E-step says of the items is a sum over people. So people may be anywhere: in memory, in shards on disk, on other machines.
+Whatever an E-step says of the items is a sum over people. So people may be anywhere: in memory, in
+shards on disk, on other machines.
 """
 
 from __future__ import annotations
@@ -57,7 +58,10 @@ def sum_e_steps(parts: Sequence[EStepResult]) -> EStepResult:
 
 
 class People(Protocol):
-    """Everyone, wherever their responses are kept. Sites are remembered from one E-step to start the next."""
+    """Everyone, wherever their responses are kept.
+
+    Sites are remembered from one E-step to start the next.
+    """
 
     @property
     def person_summary(self) -> PersonSummary:
@@ -79,7 +83,10 @@ class People(Protocol):
         tolerance: float,
         with_counts: bool = True,
     ) -> EStepResult:
-        """Graft everyone's curve under every kernel and add up what follows; ``population`` weighs the kernels."""
+        """Graft everyone's curve under every kernel and add up what follows.
+
+        ``population`` weighs the kernels.
+        """
 
     def drop_cached(self, kernels: list[Kernel]) -> None:
         """Drop what is remembered of other kernels than these."""
@@ -87,7 +94,10 @@ class People(Protocol):
     def information(
         self, bank: ItemBank, grid: Array, kernels: list[Kernel], population: Array, joint: bool
     ) -> ItemInformation:
-        """What the responses say about the items together, for standard errors; after a last E-step of tight tolerance."""
+        """What the responses say about the items together, for standard errors.
+
+        After a last E-step of tight tolerance.
+        """
 
     def checkpoint_arrays(self) -> CheckpointArrays:
         """What a checkpoint must hold for the next E-step to start where the last one ended."""

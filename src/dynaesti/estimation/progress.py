@@ -37,7 +37,8 @@ class ProgressLine:
         )
         self.stage = step.stage
         text = (
-            f"{step.stage}: iteration {step.iteration}, log evidence {step.log_evidence:,.1f}, change "
+            f"{step.stage}: iteration {step.iteration}, log evidence {step.log_evidence:,.1f}, "
+            f"change "
             f"{step.change:.2g} se, "
             f"{step.rows_per_second:,.0f} answers/s, {self._left(step)}"
         )

@@ -1,4 +1,7 @@
-"""Response counts: what the items' categories and starting values rest on; those of parts add up."""
+"""Response counts: what the items' categories and starting values rest on.
+
+Those of parts add up.
+"""
 
 from __future__ import annotations
 

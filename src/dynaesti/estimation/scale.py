@@ -51,10 +51,12 @@ MAX_SCALE_STEP = 0.3  # of the abilities' zero, in their sd, and of the log of t
 
 
 def scale_gradient(sites: PeopleSites, kernels: list[Kernel], posterior: EStepPosterior) -> Array:
-    """Gradients of the log evidence by the abilities' mean and log sd (first row), and information (second): (2, 2).
+    """Gradients of the log evidence by the abilities' mean and log sd (first row), and information
+    (second): (2, 2).
 
-    By the sites' (τ, ν) and the posterior (m, v) at them, the gradient by the prior's mean is Σ ν − τm, by the log of its scale
-    Σ νm − τ(m² + v); divided by the information that the responses hold, they are Newton steps.
+    By the sites' (τ, ν) and the posterior (m, v) at them, the gradient by the prior's mean is Σ ν −
+    τm, by the log of its scale Σ νm − τ(m² + v); divided by the information that the responses
+    hold, they are Newton steps.
     """
     gradient = np.zeros(2)
     information = np.zeros(2)
@@ -72,10 +74,12 @@ def scale_gradient(sites: PeopleSites, kernels: list[Kernel], posterior: EStepPo
 
 
 def scale_information(e_step: EStep, kernels: list[Kernel], posterior: EStepPosterior) -> Array:
-    """Information that the people hold about where the abilities' zero lies and about the log of their unit: (2, 2).
+    """Information that the people hold about where the abilities' zero lies and about the log of
+    their unit: (2, 2).
 
-    About the zero it is Σ over people of 1ᵀ(K + T⁻¹)⁻¹1 = Σ τ(1 − dm), where dm is how far the curve follows when all sites move by
-    1; about the unit twice the number of effective parameters, Σ τv.
+    About the zero it is Σ over people of 1ᵀ(K + T⁻¹)⁻¹1 = Σ τ(1 − dm), where dm is how far the
+    curve follows when all sites move by 1; about the unit twice the number of effective parameters,
+    Σ τv.
     """
     out = np.zeros((2, 2))
     for kernel, result, weights in zip(kernels, posterior.ep, posterior.weights, strict=True):
@@ -93,8 +97,9 @@ def scale_information(e_step: EStep, kernels: list[Kernel], posterior: EStepPost
 def scale_step(bank: ItemBank, scale: Array, updated: ItemBank, weights: Array) -> ItemBank:
     """Items after an M-step, with a Newton step of its own for the abilities' zero and unit.
 
-    EM crawls along these two, which move all items together: what the M-step moved along them is taken back. The information that
-    people hold about them and the one that the M-step goes by are both too large, so the smaller one serves.
+    EM crawls along these two, which move all items together: what the M-step moved along them is
+    taken back. The information that people hold about them and the one that the M-step goes by are
+    both too large, so the smaller one serves.
 
     Parameters
     ----------
@@ -132,7 +137,10 @@ def scale_step(bank: ItemBank, scale: Array, updated: ItemBank, weights: Array) 
 
 
 def _scale_step_by_evidence(bank: ItemBank, scale: Array, updated: ItemBank) -> ItemBank:
-    """The step where priors are learned: they shrink thousands of thin slopes a little at every step and must not decide the unit."""
+    """The step where priors are learned.
+
+    They shrink thousands of thin slopes a little at every step and must not decide the unit.
+    """
     ability_scale = bank.ability_scale
     free = np.array([ability_scale.free_location, ability_scale.free_scale])
     held = free / np.array([FEW_LOCATION_SD, FEW_LOG_SCALE_SD]) ** 2 * ability_scale.few

@@ -1,4 +1,7 @@
-"""The stages of a fit: a first pass over some people, the choice of kernels, then everyone; and the standard errors."""
+"""The stages of a fit: a first pass over some people, the choice of kernels, then everyone.
+
+And the standard errors.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +47,10 @@ FIRST_PASS, SUBSAMPLE, EVERYONE, AGAIN = range(len(STAGES))
 
 @dataclass(frozen=True)
 class ScheduleSettings:
-    """How much of the data each stage sees. Found on the logs of `benchmarks`: a fifth of the time of a fit without stages."""
+    """How much of the data each stage sees.
+
+    Found on the logs of `benchmarks`: a fifth of the time of a fit without stages.
+    """
 
     first_sites: int = 60_000  # of the people in the first stages
     search_sites: int = 20_000  # of the people by whom kernels are chosen
@@ -91,7 +97,9 @@ class Estimate:
 
 
 def typical_times(summary: PersonSummary, sites: PeopleSites) -> tuple[float, float]:
-    """Median span of the people who have any, and the typical gap between the instants of some of them."""
+    """Median span of the people who have any, and the typical gap between the instants of some of
+    them.
+    """
     spans = (summary.last - summary.first)[summary.last > summary.first]
     if not spans.size:
         return 0.0, 1.0
@@ -218,7 +226,10 @@ class EMSchedule:
     def _priors_after(
         self, result: EMResult, searchers: PeopleInMemory, grid: UnitVarianceGrid | None
     ) -> PriorMixture | None:
-        """The mixture with kernels that the population uses now that the items have moved; None if there are none."""
+        """The mixture with kernels that the population uses now that the items have moved.
+
+        None if there are none.
+        """
         if grid is None or not grid.axes or len(result.trace) >= self.em.max_iterations:
             return None
         objectives = [line.objective for line in result.trace if line.stage == STAGES[EVERYONE]]

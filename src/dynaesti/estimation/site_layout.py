@@ -36,7 +36,10 @@ class PeopleSites:
         return int(self.layout.factor_response[-1]) + 1
 
     def for_kernel(self, kernel: Kernel) -> SiteLayout:
-        """The sites that a kernel sees: one for each instant, or one a person where abilities are constant."""
+        """The sites that a kernel sees.
+
+        One for each instant, or one a person where abilities are constant.
+        """
         return self.layout.merged if kernel.static else self.layout
 
     @cached_property
@@ -95,7 +98,10 @@ def _concatenate_starts(parts: Sequence[Ints]) -> Ints:
 
 
 def build_people_sites(responses: Responses, coding: ResponseCoding, bank: ItemBank) -> PeopleSites:
-    """Lay out everyone's responses: a person's instants are sites, and a response's likelihood terms are factors."""
+    """Lay out everyone's responses.
+
+    A person's instants are sites, and a response's likelihood terms are factors.
+    """
     row, weight, n_factors, constant = _factors(responses, coding, bank)
     factor_start = starts_of(n_factors)
     times = responses.clock_times

@@ -1,4 +1,7 @@
-"""Where the items start: category frequencies, loadings on the first component, parameters that were given."""
+"""Where the items start.
+
+Category frequencies, loadings on the first component, parameters that were given.
+"""
 
 from __future__ import annotations
 
@@ -150,7 +153,8 @@ def _ability_scale(
         )
     if not (location_fixed and slope_fixed):
         raise InputError(
-            "population: mean and sd are stated on the scale of anchored items; give `fixed` slopes and "
+            "population: mean and sd are stated on the scale of anchored items; give `fixed` "
+            "slopes and "
             "difficulties too"
         )
     mean, sd = population
@@ -160,7 +164,10 @@ def _ability_scale(
 
 
 def _has_fixed(block: ItemBlock, kinds: tuple[str, ...]) -> bool:
-    """Whether some item's parameter of these kinds is fixed; a user's own formula says nothing of kinds."""
+    """Whether some item's parameter of these kinds is fixed.
+
+    A user's own formula says nothing of kinds.
+    """
     if not block.model.can_be_rescaled:
         return False
     names = block.model.parameter_names(block.size)
@@ -175,7 +182,10 @@ def _category_values(
     model: ItemModel,
     response_counts: ResponseCounts,
 ) -> Array:
-    """The response that each category stands for, the lowest of those merged into it; of measurements zero and unit."""
+    """The response that each category stands for, the lowest of those merged into it.
+
+    Of measurements zero and unit.
+    """
     if model.has_response_unit:
         return _response_units(items, response_counts)
     if not model.categorical:

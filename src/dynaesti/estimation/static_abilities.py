@@ -208,7 +208,8 @@ class StaticAbilityIntegrator:
     def integrate(
         self, people: Ints, start: tuple[Array, Array] | None, log_z: Array, posterior: Moments
     ) -> Bools:
-        """Log evidence and moments of the ability of some people, from last time's mean and variance.
+        """Log evidence and moments of the ability of some people, from last time's mean and
+        variance.
 
         All arrays have an entry for each of these people. Returns for whom it could be done.
         """

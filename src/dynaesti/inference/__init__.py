@@ -1,6 +1,9 @@
-"""The posterior of curves, the model given: grafting (the paper's CurvFiFE), solvers, moments, audit.
+"""The posterior of curves, the model given.
 
-Its public surface is listed in `__init__.pyi`, and loaded when first used; nothing else is imported from outside this folder.
+Grafting (the paper's CurvFiFE), solvers, moments, audit.
+
+Its public surface is listed in `__init__.pyi`, and loaded when first used; nothing else is imported
+from outside this folder.
 """
 
 import lazy_loader

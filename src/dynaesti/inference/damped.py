@@ -1,13 +1,12 @@
 """Damped EP for curves on which full parallel steps cycle, crawl or leave the proper posteriors.
 
-Steep items with heavy guessing do this (a = 4 to 8, c = 0.33 to 0.5: 22 to 83 sweeps). One curve at a time; the remedies, each tried
-only where the one before has failed:
+Steep items with heavy guessing do this (a = 4 to 8, c = 0.33 to 0.5: 22 to 83 sweeps). One curve at
+a time; the remedies, each tried only where the one before has failed:
 
-- half steps;
-- Anderson extrapolation from the last few sweeps, taken back when the residual grows;
-- long steps where successive sweeps move in nearly the same direction;
-- Anderson extrapolation with fewer sweeps and more tolerance;
-- halfway back from improper posteriors; a fresh start with smaller steps.
+- half steps; - Anderson extrapolation from the last few sweeps, taken back when the residual grows;
+- long steps where successive sweeps move in nearly the same direction; - Anderson extrapolation
+with fewer sweeps and more tolerance; - halfway back from improper posteriors; a fresh start with
+smaller steps.
 """
 
 from __future__ import annotations
@@ -85,7 +84,10 @@ class _DampedFixedPoint:
         self.last_move = np.zeros_like(self.x)
 
     def sweep(self) -> bool:
-        """Sweep at x, or halfway back to where the posterior was proper; False after too many retreats."""
+        """Sweep at x, or halfway back to where the posterior was proper.
+
+        False after too many retreats.
+        """
         site = self.state.arrays.site
         half = self.x.size // 2
         for _ in range(self.settings.retreats + 1):

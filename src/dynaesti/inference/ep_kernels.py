@@ -1,7 +1,9 @@
 """Compiled steps of expectation propagation, for some of many curves at a time.
 
-Curve c has the sites ``site_start[c]:site_start[c + 1]``. Python hands over one array ``work`` (N_ARRAYS, n_sites), whose rows
-`site_arrays` names: to hand over seventeen named arrays one by one would take longer than a step of a hundred sites. Divisions are what these loops wait for: one for each quotient.
+Curve c has the sites ``site_start[c]:site_start[c + 1]``. Python hands over one array ``work``
+(N_ARRAYS, n_sites), whose rows `site_arrays` names: to hand over seventeen named arrays one by one
+would take longer than a step of a hundred sites. Divisions are what these loops wait for: one for
+each quotient.
 """
 
 from typing import NamedTuple
@@ -89,8 +91,8 @@ def compute_cavities(
 ) -> None:
     """Cavities and full cavities of all sites, from the posterior of the curve.
 
-    ``tilted`` gets full cavity × site, the posterior: near the tilted moments, so where their nodes should lie. A curve with an
-    improper cavity is flagged in ``proper`` (n_curves,).
+    ``tilted`` gets full cavity × site, the posterior: near the tilted moments, so where their nodes
+    should lie. A curve with an improper cavity is flagged in ``proper`` (n_curves,).
     """
     arrays = site_arrays(work)
     gaussian, site, latent = arrays.gaussian, arrays.site, arrays.latent_site
@@ -104,7 +106,9 @@ def compute_cavities(
                 if has_factors[i]:
                     proper[curve] = False
                     break
-                left = 1e-13  # a Gaussian so sharp that rounding hides its cavity: nothing is matched there
+                # a Gaussian so sharp that rounding hides its cavity: nothing is
+                # matched there
+                left = 1e-13
             inverse = 1.0 / left
             v = posterior.variance[i] * inverse + eps
             m = (posterior.mean[i] - posterior.variance[i] * latent.shift[i]) * inverse
@@ -127,7 +131,10 @@ def compute_cavities(
 
 @jit
 def propose_sites(curves: Ints, site_start: Ints, work: Array, residual: Array) -> None:
-    """Proposed sites, tilted / full cavity; residuals (n_curves,) say how far tilted and posterior moments disagree."""
+    """Proposed sites, tilted / full cavity.
+
+    Residuals (n_curves,) say how far tilted and posterior moments disagree.
+    """
     arrays = site_arrays(work)
     site, proposed = arrays.site, arrays.proposed_site
     full_cavity, tilted = arrays.full_cavity, arrays.tilted
@@ -176,7 +183,10 @@ def restore_previous_sites(curves: Ints, site_start: Ints, work: Array) -> None:
 
 @jit
 def site_evidence(curves: Ints, site_start: Ints, work: Array, out: Array) -> None:
-    """Sum over sites of log (∫ factors × cavity / ∫ site × cavity): what scaled sites add to the Gaussian integral."""
+    """Sum over sites of log (∫ factors × cavity / ∫ site × cavity).
+
+    What scaled sites add to the Gaussian integral.
+    """
     arrays = site_arrays(work)
     site, full_cavity, log_z = arrays.site, arrays.full_cavity, arrays.log_z
     for curve in curves:

@@ -1,4 +1,7 @@
-"""The state of expectation propagation over many curves: sites, and everything that follows from them."""
+"""The state of expectation propagation over many curves.
+
+Sites, and everything that follows from them.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,10 @@ if TYPE_CHECKING:
 
 
 class EPState:
-    """Sites of many curves, in place. Each method brings one step of a sweep up to date for chosen curves."""
+    """Sites of many curves, in place.
+
+    Each method brings one step of a sweep up to date for chosen curves.
+    """
 
     def __init__(
         self, problem: EPProblem, start: NaturalGaussian | None, workspace: Workspace
@@ -73,7 +79,10 @@ class EPState:
         return take_rows(self.site_start, curves)
 
     def log_evidence(self) -> Array:
-        """Log evidence of every curve at its present sites: (n_curves,), without constants of Gaussian factors."""
+        """Log evidence of every curve at its present sites.
+
+        (n_curves,), without constants of Gaussian factors.
+        """
         out = np.zeros(self.curves.size)
         site_evidence(self.curves, self.site_start, self.work, out)
         return out + self.log_partition + self.log_nugget

@@ -1,4 +1,6 @@
-"""Grafting: parallel expectation propagation over many curves (the paper's section II-A and appendix)."""
+"""Grafting: parallel expectation propagation over many curves (the paper's section II-A and
+appendix).
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ from dynaesti.inference.solvers.contract import Solver
 
 
 class MomentMatcher(Protocol):
-    """Tilted moments of the chosen sites, written into `log_z` and `tilted` (which comes in holding a guess)."""
+    """Tilted moments of the chosen sites, written into `log_z` and `tilted` (which comes in holding
+    a guess).
+    """
 
     def __call__(self, sites: Ints, cavity: Moments, log_z: Array, tilted: Moments, /) -> None: ...
 
@@ -34,7 +38,10 @@ class EPProblem:
 
 @dataclass(frozen=True)
 class EPSettings:
-    """When to stop, and when full steps have failed. Sources: `benchmarks/gold.py` unless said otherwise."""
+    """When to stop, and when full steps have failed.
+
+    Sources: `benchmarks/gold.py` unless said otherwise.
+    """
 
     tolerance: float = 1e-7  # on tilted against posterior means (in sds) and variances (relative)
     max_sweeps: int = 200
@@ -54,10 +61,11 @@ def graft(
 ) -> EPResult:
     """Replace the factors at every instant by a Gaussian site: parallel expectation propagation.
 
-    All sites of all curves are refined at once (:func:`sweep`), with full steps, until tilted and posterior moments agree.
-    Curves that turn improper or progress slowly are finished one by one with damping (:mod:`dynaesti.inference.damped`).
-    Given sites that have become improper (their items have moved on) start from nothing. The result lies in the workspace,
-    where one is given: copy it before that is used again.
+    All sites of all curves are refined at once (:func:`sweep`), with full steps, until tilted and
+    posterior moments agree. Curves that turn improper or progress slowly are finished one by one
+    with damping (:mod:`dynaesti.inference.damped`). Given sites that have become improper (their
+    items have moved on) start from nothing. The result lies in the workspace, where one is given:
+    copy it before that is used again.
     """
     state = EPState(problem, start, workspace or Workspace())
     active = state.curves
@@ -93,13 +101,12 @@ def graft(
 def sweep(problem: EPProblem, state: EPState, curves: Ints) -> Bools:
     """One sweep over the chosen curves: where each site should go, given all others.
 
-    1. posterior = GP prior × all sites
-    2. cavity    = posterior / own site
-    3. tilted    = cavity × own factors; its mean and variance by quadrature
-    4. site      = tilted / cavity, proposed here and taken by the caller
+    1. posterior = GP prior × all sites 2. cavity    = posterior / own site 3. tilted    = cavity ×
+    own factors; its mean and variance by quadrature 4. site      = tilted / cavity, proposed here
+    and taken by the caller
 
-    Negative site precisions are right where a likelihood is convex (lucky guesses) and are kept; only the whole posterior must
-    stay proper. Returns which curves are.
+    Negative site precisions are right where a likelihood is convex (lucky guesses) and are kept;
+    only the whole posterior must stay proper. Returns which curves are.
     """
     proper = state.update_posterior(problem, curves)
     proper = state.update_cavities(problem, proper)

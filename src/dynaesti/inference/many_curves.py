@@ -36,7 +36,9 @@ def graft_in_chunks(
     graft_chunk: Callable[[int], AbstractContextManager[EPResult]],
     threads: int | None,
 ) -> EPResult:
-    """Run EP chunk by chunk over threads and lay the results end to end: the one driver for many curves.
+    """Run EP chunk by chunk over threads and lay the results end to end.
+
+    The one driver for many curves.
 
     Parameters
     ----------
@@ -76,7 +78,10 @@ class CurveData:
 
     @cached_property
     def merged(self) -> CurveData:
-        """The same with all emissions of a curve in one site: for constant curves, where that is exact."""
+        """The same with all emissions of a curve in one site.
+
+        For constant curves, where that is exact.
+        """
         return CurveData(self.observations, self.labels, self.layout.merged)
 
     def one(self, curve: int) -> Observations:
@@ -91,21 +96,24 @@ def group_by_curve(labels: Any, observations: Observations) -> CurveData:
     names = np.asarray(labels)
     if names.ndim != 1 or names.size != len(observations.emissions):
         raise InputError(
-            f"groups: {names.size} labels for {len(observations.emissions)} emissions; give one each"
+            f"groups: {names.size} labels for {len(observations.emissions)} emissions; give one "
+            f"each"
         )
     missing = np.array(
         [label is None or label != label for label in np.asarray(labels, dtype=object).tolist()]
     )  # NaN is not itself
     if missing.any():
         raise InputError(
-            f"groups: {int(missing.sum())} labels are missing (first: position {int(missing.argmax())})"
+            f"groups: {int(missing.sum())} labels are missing (first: position "
+            f"{int(missing.argmax())})"
         )
     try:
         unique, code = np.unique(names, return_inverse=True)
     except TypeError:
         kinds = sorted({type(name).__name__ for name in names.tolist()})
         raise InputError(
-            f"groups: labels of different kinds ({', '.join(kinds)}) cannot be compared; make them alike"
+            f"groups: labels of different kinds ({', '.join(kinds)}) cannot be compared; make "
+            f"them alike"
         ) from None
     order = np.lexsort((observations.offsets, code)).astype(np.int64)
     code = code[order]
@@ -124,7 +132,10 @@ def group_by_curve(labels: Any, observations: Observations) -> CurveData:
 
 @dataclass(frozen=True)
 class GraftedCurves:
-    """All curves grafted under one kernel, and the sites it saw: one an instant, or one a constant curve."""
+    """All curves grafted under one kernel, and the sites it saw.
+
+    One an instant, or one a constant curve.
+    """
 
     data: CurveData
     kernel: Kernel

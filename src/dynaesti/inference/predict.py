@@ -1,4 +1,7 @@
-"""Posterior marginals of many grafted curves at any times: each curve may be asked at times of its own."""
+"""Posterior marginals of many grafted curves at any times.
+
+Each curve may be asked at times of its own.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +44,8 @@ def predict_marginals(
     solver: SolverName | None = None,
     threads: int | None = None,
 ) -> Moments:
-    """Mean and variance of curve j at the times ``asked[asked_start[j]:asked_start[j + 1]]``, for all j, flat.
+    """Mean and variance of curve j at the times ``asked[asked_start[j]:asked_start[j + 1]]``, for
+    all j, flat.
 
     Parameters
     ----------
@@ -194,7 +198,9 @@ def _unused(curves: Ints) -> tuple[Array, Bools]:
 
 @jit
 def _merge_order(times: Array, start: Ints, n_first: Ints, order: Ints) -> None:
-    """The rising order of each row start[j]:start[j + 1], whose first n_first[j] entries rise, and the others too."""
+    """The rising order of each row start[j]:start[j + 1], whose first n_first[j] entries rise, and
+    the others too.
+    """
     for j in range(n_first.size):
         site = start[j]
         middle = start[j] + n_first[j]

@@ -1,4 +1,7 @@
-"""One curve grafted under one kernel, or under several at once: each is a component of a learned curve's mixture."""
+"""One curve grafted under one kernel, or under several at once.
+
+Each is a component of a learned curve's mixture.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,10 @@ MAX_RANK = 50  # of weights for sampling and second-order sums: draws get rare, 
 
 @dataclass(frozen=True)
 class GraftedCurve:
-    """A kernel and its converged sites: one for each instant, or a single one that holds every emission."""
+    """A kernel and its converged sites.
+
+    One for each instant, or a single one that holds every emission.
+    """
 
     kernel: Kernel
     solver: SolverName
@@ -104,7 +110,10 @@ def weight_space_posterior(curve: GraftedCurve) -> WeightPosterior | None:
 
 
 def is_one_number(kernel: Kernel, observations: Observations) -> bool:
-    """Whether the curve is constant: then all emissions multiply into one group, and quadrature over it is exact."""
+    """Whether the curve is constant.
+
+    Then all emissions multiply into one group, and quadrature over it is exact.
+    """
     return kernel.static and not callable(observations.mean)
 
 
@@ -117,7 +126,8 @@ def graft_kernels(
 ) -> list[GraftedCurve]:
     """Graft the observations under each kernel, from given sites where there are any.
 
-    Likelihoods are read from a table over where the prior lets the curve go; data that drag it beyond are integrated by formula.
+    Likelihoods are read from a table over where the prior lets the curve go; data that drag it
+    beyond are integrated by formula.
     """
     starts = starts or [None] * len(kernels)
     ends = observations.instants[[0, -1]]
@@ -168,7 +178,10 @@ def _graft_batch(
     tabulated: bool,
     wide: bool = False,
 ) -> tuple[list[GraftedCurve], Bools]:
-    """Kernels of one kind, grafted together; and which of them went beyond the table of likelihoods."""
+    """Kernels of one kind, grafted together.
+
+    And which of them went beyond the table of likelihoods.
+    """
     centre = np.array([0.5 * sum(observations.span)])
     everything = np.array([observations.instants.size])  # the group that holds every emission
     static = [is_one_number(kernel, observations) for kernel in kernels]
@@ -211,7 +224,9 @@ def _graft_batch(
 
 
 def _with_mean(ep: EPResult, offset: Array, observations: Observations, groups: Ints) -> EPResult:
-    """A result of deviations from the prior mean with that mean in its cavities, and with the Gaussian emissions' constants."""
+    """A result of deviations from the prior mean with that mean in its cavities, and with the
+    Gaussian emissions' constants.
+    """
     constant = observations.gaussian_factors.constant[groups].sum()
     cavity = Moments(ep.cavity.mean + offset, ep.cavity.variance)
     return ep.with_log_evidence(ep.log_evidence + constant, cavity)
@@ -245,7 +260,10 @@ def _reach_of_tilted(
 
 @dataclass(frozen=True)
 class CurveMomentMatcher:
-    """Tilted moments for grafting, which knows sites but not what was observed: deviations from the prior mean."""
+    """Tilted moments for grafting, which knows sites but not what was observed.
+
+    Deviations from the prior mean.
+    """
 
     likelihood: SiteLikelihood
     group: Ints  # (n_sites,)
@@ -273,13 +291,18 @@ class CurveMomentMatcher:
 def table_covers_prior(
     kernel: Kernel, likelihood: SiteLikelihood, offset: Array, times: Array
 ) -> bool:
-    """Whether tabulated likelihoods reach wherever this prior lets the curve go: five sds either side of its mean."""
+    """Whether tabulated likelihoods reach wherever this prior lets the curve go.
+
+    Five sds either side of its mean.
+    """
     away = float(np.abs(offset - likelihood.centre).max())
     return bool(away + PRIOR_REACH * np.sqrt(kernel.cov(times, times).max()) <= likelihood.reach)
 
 
 def can_use_table(curve: GraftedCurve, observations: Observations, tilted: Moments) -> bool:
-    """Whether the table holds all that the prior expects, and all tilted distributions (of latent values)."""
+    """Whether the table holds all that the prior expects, and all tilted distributions (of latent
+    values).
+    """
     likelihood = observations.likelihood
     times = observations.instants[[0, -1]]
     beyond = beyond_table(likelihood, tilted) & likelihood.has_factors[curve.groups]
@@ -291,7 +314,9 @@ def can_use_table(curve: GraftedCurve, observations: Observations, tilted: Momen
 def full_cavity_and_tilted(
     curve: GraftedCurve, observations: Observations
 ) -> tuple[Moments, Moments]:
-    """At each site the cavity that its non-Gaussian emissions see, and their tilted distribution, of latent values."""
+    """At each site the cavity that its non-Gaussian emissions see, and their tilted distribution,
+    of latent values.
+    """
     offset = observations.mean_at(curve.instants)
     gaussian = observations.gaussian_factors.natural.select(curve.groups)
     cavity = Moments(curve.ep.cavity.mean - offset, curve.ep.cavity.variance)

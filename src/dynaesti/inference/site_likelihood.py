@@ -61,7 +61,10 @@ def group_by_instant(times: Array) -> tuple[Array, Ragged]:
 
 
 class GaussianFactors(NamedTuple):
-    """The exactly Gaussian emissions of each group, multiplied: exp(constant + shift · x − precision · x² / 2)."""
+    """The exactly Gaussian emissions of each group, multiplied.
+
+    Exp(constant + shift · x − precision · x² / 2).
+    """
 
     natural: NaturalGaussian  # (n_groups,)
     constant: Array  # (n_groups,)
@@ -210,7 +213,8 @@ class SiteLikelihood:
         tilted: Moments,
         integration: Integration,
     ) -> None:
-        """Tilted moments of the chosen sites, written into ``log_z`` and ``tilted``, which comes in holding a guess.
+        """Tilted moments of the chosen sites, written into ``log_z`` and ``tilted``, which comes in
+        holding a guess.
 
         Parameters
         ----------
@@ -265,7 +269,10 @@ class SiteLikelihood:
         return SiteFactors(group, self.non_gaussian.start, self._factor_rows, self._unit_weights)
 
     def _scan(self, sites: Ints, group: Ints, cavity: Moments) -> tuple[Array, Array]:
-        """Brackets that hold all mass of each tilted distribution, from a coarse scan: there may be several modes."""
+        """Brackets that hold all mass of each tilted distribution, from a coarse scan.
+
+        There may be several modes.
+        """
         lo = np.empty(sites.size)
         hi = np.empty(sites.size)
         for a in range(0, sites.size, BLOCK // SCAN.size):
@@ -291,7 +298,9 @@ class SiteLikelihood:
         lo: Array,
         hi: Array,
     ) -> None:
-        """Tilted moments by evaluating the emissions at nodes over brackets [lo, hi], which are refined until they serve."""
+        """Tilted moments by evaluating the emissions at nodes over brackets [lo, hi], which are
+        refined until they serve.
+        """
         nodes = np.full(sites.size, NODES)
         todo = np.arange(sites.size)
         for _ in range(8 * ATTEMPTS):  # a pass serves the brackets with equally many nodes
@@ -315,7 +324,8 @@ class SiteLikelihood:
             if todo.size == 0:
                 return
         raise EmissionError(
-            f"emission {self.non_gaussian.row(int(group[sites[todo[0]]]))[0]}: its likelihood could not be "
+            f"emission {self.non_gaussian.row(int(group[sites[todo[0]]]))[0]}: its likelihood "
+            f"could not be "
             f"integrated ({todo.size} sites); is it smooth and finite where the curve can be?"
         )
 

@@ -53,7 +53,10 @@ class Moments(NamedTuple):
 
 
 class SiteFactors(NamedTuple):
-    """The factors of each site, as compiled code sees them: site s has those of group ``group[s]``."""
+    """The factors of each site, as compiled code sees them.
+
+    Site s has those of group ``group[s]``.
+    """
 
     group: Ints  # (n_sites,)
     start: Ints  # (n_groups + 1,)
@@ -142,8 +145,8 @@ class EPResult:
 class SiteLayout:
     """Curves → sites → factors, laid end to end.
 
-    Curve j has the sites ``site_start[j]:site_start[j + 1]``, one for each of its instants; site s has the factors
-    ``factor_start[s]:factor_start[s + 1]``.
+    Curve j has the sites ``site_start[j]:site_start[j + 1]``, one for each of its instants; site s
+    has the factors ``factor_start[s]:factor_start[s + 1]``.
     """
 
     times: Array  # (n_sites,) rising within a curve

@@ -1,7 +1,7 @@
 """Tilted moments of many sites whose factors are rows of a likelihood table.
 
-The quickest way that can be trusted is taken, site by site: derivatives of the last integral, the table's own grid, Gauss-Hermite,
-and at last adaptive brackets.
+The quickest way that can be trusted is taken, site by site: derivatives of the last integral, the
+table's own grid, Gauss-Hermite, and at last adaptive brackets.
 """
 
 import numpy as np
@@ -27,7 +27,8 @@ from dynaesti.inference.sites import Moments, SiteFactors
 MAX_MOVE = 0.5  # how far a cavity may move at most, in sds, for derivatives to serve
 PASSING = 5e-6  # error in sds from which on the rough nodes do
 
-# a line of the cache: where a site was last integrated, the moments found there, and how far its cavity may move from there
+# a line of the cache: where a site was last integrated, the moments found there, and how far its
+# cavity may move from there
 CACHE_SIZE = 8
 CAVITY_MEAN, CAVITY_PRECISION, LOG_Z, MEAN, INV_SD, THIRD, FOURTH, RADIUS = range(CACHE_SIZE)
 
@@ -48,7 +49,9 @@ def match_site(
     var: float,
     log_w: Array,
 ) -> tuple[bool, float, float, float, float, float]:
-    """Tilted moments of one site, near the guess (mean, var): (done, log Z, mean, variance, third and fourth central moment).
+    """Tilted moments of one site, near the guess (mean, var).
+
+    (done, log Z, mean, variance, third and fourth central moment).
 
     The last two are NaN where only adaptive brackets would do. ``log_w`` is memory for the nodes.
     """
@@ -105,7 +108,9 @@ def match_sites(
     log_z: Array,
     tilted: Moments,
 ) -> int:
-    """Tilted moments of the chosen sites; ``tilted`` comes in holding a guess, for the bracket to try first.
+    """Tilted moments of the chosen sites.
+
+    ``tilted`` comes in holding a guess, for the bracket to try first.
 
     Returns the site that cannot be integrated, or -1.
     """
@@ -141,8 +146,8 @@ def match_sites(
 def _extrapolate_moments(line: Array, m: float, v: float) -> tuple[float, float, float]:
     """(log Z, mean, variance) of a tilted distribution whose cavity has moved a little, to (m, v).
 
-    First order in the move: derivatives of an exponential family's moments are its next moments. log Z follows by the average of the
-    gradients at both ends (trapezoid rule).
+    First order in the move: derivatives of an exponential family's moments are its next moments.
+    log Z follows by the average of the gradients at both ends (trapezoid rule).
     """
     precision = line[CAVITY_PRECISION]
     mean = line[MEAN]
@@ -172,10 +177,13 @@ def _extrapolate_moments(line: Array, m: float, v: float) -> tuple[float, float,
 def _extrapolation_radius(
     precision: float, inv_sd: float, third: float, fourth: float, slack: float
 ) -> float:
-    """How far derivatives serve from a cavity of this precision, in sds: neglected terms are curvatures times half the squared move.
+    """How far derivatives serve from a cavity of this precision, in sds.
 
-    The curvatures are skewness and excess, and for likelihoods that have neither, how much narrower than the cavity they make it (a
-    variance does not follow the cavity's in a straight line). NaN (nowhere) where the moments are.
+    Neglected terms are curvatures times half the squared move.
+
+    The curvatures are skewness and excess, and for likelihoods that have neither, how much narrower
+    than the cavity they make it (a variance does not follow the cavity's in a straight line). NaN
+    (nowhere) where the moments are.
     """
     square = inv_sd * inv_sd
     bend = abs(third) * square * inv_sd + abs(fourth * square * square - 3.0)
@@ -196,9 +204,12 @@ def match_sites_cached(
     log_z: Array,
     tilted: Moments,
 ) -> int:
-    """As `match_sites`, from sweep to sweep: by derivative where the cavity is near that of the last integral.
+    """As `match_sites`, from sweep to sweep.
 
-    ``cache`` (n_sites, CACHE_SIZE) keeps that integral; ``slack`` is the error that derivatives may make, in standard deviations.
+    By derivative where the cavity is near that of the last integral.
+
+    ``cache`` (n_sites, CACHE_SIZE) keeps that integral; ``slack`` is the error that derivatives may
+    make, in standard deviations.
     """
     log_w = np.empty(4 * MOST_NODES)
     narrow = (NARROW * table.step) ** 2

@@ -36,7 +36,10 @@ TOLERANCE = 2e-7
 
 @dataclass(frozen=True, eq=False)
 class OnlineLowRank:
-    """A curve in features, and the posterior of its weights. A constant curve has one site for all observations."""
+    """A curve in features, and the posterior of its weights.
+
+    A constant curve has one site for all observations.
+    """
 
     kernel: Kernel
     basis: Basis

@@ -1,8 +1,12 @@
-"""One observation more on a converged curve: its site first, then a few sweeps in one compiled call.
+"""One observation more on a converged curve.
 
-Only the new site is off when an observation arrives, so it is matched alone, from the stored posterior of the weights, and its effect on
-the others is of rank one. From one sweep to the next their cavities hardly move: the tilted moments follow by their derivatives (see
-`match_sites_cached`). Sweeps shrink the residual by a steady factor, so the last step is taken without another sweep.
+Its site first, then a few sweeps in one compiled call.
+
+Only the new site is off when an observation arrives, so it is matched alone, from the stored
+posterior of the weights, and its effect on the others is of rank one. From one sweep to the next
+their cavities hardly move: the tilted moments follow by their derivatives (see
+`match_sites_cached`). Sweeps shrink the residual by a steady factor, so the last step is taken
+without another sweep.
 """
 
 from typing import NamedTuple
@@ -31,7 +35,10 @@ CACHE_TOLERANCE = 3e-8  # error, in sds, that following a cavity by derivatives 
 
 
 class OnlineSites(NamedTuple):
-    """What is kept of each site from one observation to the next; compiled updates change it in place."""
+    """What is kept of each site from one observation to the next.
+
+    Compiled updates change it in place.
+    """
 
     site: NaturalGaussian  # (n_sites,)
     posterior: Moments  # (n_sites,) of the curve
@@ -70,7 +77,10 @@ def _sweep(
     cache: Array,
     work: Array,
 ) -> tuple[bool, float]:
-    """Cavities, tilted moments and proposed sites of sites first to last: (whether all are proper, residual)."""
+    """Cavities, tilted moments and proposed sites of sites first to last.
+
+    (whether all are proper, residual).
+    """
     curve = np.zeros(1, dtype=np.int64)
     start = np.array([first, last])
     proper = np.ones(1, dtype=np.bool_)
@@ -169,10 +179,13 @@ def update_low_rank(
     weights: Array,
     tolerance: float,
 ) -> tuple[bool, float]:
-    """Converge one curve in features (rank, n_sites) from its last sites: (whether it did, log evidence).
+    """Converge one curve in features (rank, n_sites) from its last sites.
 
-    ``factor`` (L⁻¹ of the weights' precision) and ``weights`` hold the posterior of the weights before the site ``changed`` got its
-    observation (−1: nothing is known but the sites). These and ``online`` change in place.
+    (whether it did, log evidence).
+
+    ``factor`` (L⁻¹ of the weights' precision) and ``weights`` hold the posterior of the weights
+    before the site ``changed`` got its observation (−1: nothing is known but the sites). These and
+    ``online`` change in place.
     """
     n = features.shape[1]
     work = _begin(online)
@@ -225,7 +238,10 @@ def update_level_matern32(
     online: OnlineSites,
     tolerance: float,
 ) -> tuple[bool, float]:
-    """As `update_low_rank`, for a level plus Matérn 3/2: a pass costs so little that every sweep makes one."""
+    """As `update_low_rank`, for a level plus Matérn 3/2.
+
+    A pass costs so little that every sweep makes one.
+    """
     n = online.cache.shape[0]
     work = _begin(online)
     arrays = site_arrays(work)

@@ -32,8 +32,8 @@ def smooth_level_matern32(
 ) -> tuple[float, bool]:
     """Posterior moments of the curve at every site: (log ∫ prior × sites, proper).
 
-    The states are the Matérn curve, its slope and the level (as a standard normal, seen through its sd).
-    ``kept`` (n_sites, 5) is memory for the way back.
+    The states are the Matérn curve, its slope and the level (as a standard normal, seen through its
+    sd). ``kept`` (n_sites, 5) is memory for the way back.
     """
     log_partition, proper = _filter(chain, latent, posterior, kept)
     if not proper:
@@ -47,7 +47,8 @@ def _filter(
 ) -> tuple[float, bool]:
     """Forward pass: one-step predictions at every site; (log ∫ prior × sites, proper).
 
-    A negative site may make a pivot negative midway though the posterior is proper: only their number must be even out at the end.
+    A negative site may make a pivot negative midway though the posterior is proper: only their
+    number must be even out at the end.
     """
     gaps, decay = chain.gaps, chain.decay
     rate, variance, level = chain.rate, chain.variance, chain.level
@@ -126,7 +127,10 @@ def _filter(
 
 @jit
 def _smooth(chain: LevelMatern32Chain, posterior: Moments, kept: Array) -> bool:
-    """Backward pass: predictions become posterior moments, by the adjoint of the filter; whether all variances are positive."""
+    """Backward pass: predictions become posterior moments, by the adjoint of the filter.
+
+    Whether all variances are positive.
+    """
     gaps, decay = chain.gaps, chain.decay
     rate, level = chain.rate, chain.level
     n = gaps.size

@@ -51,7 +51,8 @@ def _smooth(
 ) -> tuple[float, bool]:
     """Posterior moments of H_k x_k for every k: (log ∫ prior × sites, proper).
 
-    ``reach`` (n, states) and ``gain`` (n, 2) are memory: P_k Hᵀ and the pivot terms for the backward pass.
+    ``reach`` (n, states) and ``gain`` (n, 2) are memory: P_k Hᵀ and the pivot terms for the
+    backward pass.
     """
     log_partition, proper = _filter(chain, latent, posterior, reach, gain)
     if not proper:
@@ -339,7 +340,10 @@ def _smooth_curves(
 
 @dataclass(frozen=True)
 class StateSpaceSolver:
-    """Curves as Markov chains of one shape, laid end to end; `chains.start` has one entry a curve."""
+    """Curves as Markov chains of one shape, laid end to end.
+
+    `chains.start` has one entry a curve.
+    """
 
     chains: MarkovChain
     site_start: Ints
