@@ -1,9 +1,10 @@
-"""The posterior of curves, the model given.
+"""Inference: the posterior of curves for a given model.
 
-Grafting (the paper's CurvFiFE), solvers, moments, audit.
+Contents: grafting (the paper's CurvFiFE, which is expectation propagation), the solvers of
+Gaussian-process priors, tilted moments, and the audit.
 
-Its public surface is listed in `__init__.pyi`, and loaded when first used; nothing else is imported
-from outside this folder.
+The public names are listed in `__init__.pyi` and loaded when first used. Other folders import
+nothing else from here.
 """
 
 import lazy_loader
