@@ -413,7 +413,7 @@ def _marginal(found: list[GridPoint[R]], shares: Array, axis: int, values: Array
         for e, share in zip(found, shares, strict=True)
         if e.point is not None
     ]
-    at = np.searchsorted(values, [place for place, _ in on_grid])
+    at = np.searchsorted(values, [value for value, _ in on_grid])
     weight = np.bincount(at, weights=[share for _, share in on_grid], minlength=values.size).astype(
         np.float64
     )

@@ -43,8 +43,8 @@ def new_items_hint() -> str:
 
 def find_new_items(items: Labels, more: Responses) -> tuple[Labels, Ints]:
     """Labels of all items, new ones last; and the people in `more` who met a new one."""
-    place = try_index_of(items, more.items.tolist())
-    strange = np.flatnonzero(place < 0)
+    index = try_index_of(items, more.items.tolist())
+    strange = np.flatnonzero(index < 0)
     if not strange.size:
         return items, np.zeros(0, dtype=np.int64)
     labels = as_labels([*items.tolist(), *(more.items.tolist()[k] for k in strange)])
@@ -84,10 +84,10 @@ class NewItemFit:
                 [fit.coding.table, np.tile(fit.coding.table[template], (self.count, 1))]
             ),
         )
-        block_of, place = fit.bank.index_in_blocks()
+        block_of, index = fit.bank.index_in_blocks()
         self.number = int(block_of[template])
         block = _initial_block(
-            fit.bank.blocks[self.number], int(place[template]), len(fit.coding.models), self.count
+            fit.bank.blocks[self.number], int(index[template]), len(fit.coding.models), self.count
         )
         # measurements of a new item have a zero and unit of their own
         if block.model.has_response_unit and block.values.shape[1]:

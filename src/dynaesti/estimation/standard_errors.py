@@ -242,10 +242,10 @@ def _joint(bank: ItemBank, layout: SiteLayout, scores: Array) -> Array:
 def _from_joint(bank: ItemBank, information: Array) -> tuple[Array, ...]:
     """Each item's part of the inverse of the joint information, priors included."""
     total = information.copy()
-    places = _positions(bank)
+    positions = _positions(bank)
     size = bank.free_count
     for block in bank.blocks:
-        at = places[block.items, : block.u.shape[1]]
+        at = positions[block.items, : block.u.shape[1]]
         known = at >= 0
         total[at[known], at[known]] += np.broadcast_to(
             block.item_prior.spread**-2.0, block.u.shape
@@ -253,7 +253,7 @@ def _from_joint(bank: ItemBank, information: Array) -> tuple[Array, ...]:
     cov = np.linalg.pinv(total, hermitian=True)
     out = []
     for block in bank.blocks:
-        at = places[block.items, : block.u.shape[1]]
+        at = positions[block.items, : block.u.shape[1]]
         if block.model.has_unit_slope and bank.ability_scale.free_scale:
             at = np.pad(at, ((0, 0), (0, 1)), constant_values=size - 1)
         both = (at[:, :, None] >= 0) & (at[:, None, :] >= 0)

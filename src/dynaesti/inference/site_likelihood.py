@@ -201,12 +201,14 @@ class SiteLikelihood:
         if np.all(counts == 1):
             return self.evaluate(groups.values[first], x)
         owner = np.repeat(np.arange(group.size), counts)
-        place = np.arange(owner.size) - np.repeat(np.cumsum(counts) - counts, counts) + first[owner]
+        position = (
+            np.arange(owner.size) - np.repeat(np.cumsum(counts) - counts, counts) + first[owner]
+        )
         out = np.zeros_like(x)
         most = max(1, BLOCK // x.shape[1])
         for a in range(0, owner.size, most):
             mine = owner[a : a + most]
-            values = self.evaluate(groups.values[place[a : a + most]], x[mine])
+            values = self.evaluate(groups.values[position[a : a + most]], x[mine])
             begin = np.flatnonzero(np.diff(mine, prepend=-1))
             out[mine[begin]] += np.add.reduceat(values, begin, axis=0)
         return out

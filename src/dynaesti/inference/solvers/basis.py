@@ -269,8 +269,8 @@ def ragged_features(
     feature_start = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     flat = np.empty(int(feature_start[-1]))
     within = np.arange(starts[-1]) - np.repeat(starts[:-1], counts)
-    place = np.repeat(feature_start[:-1], counts) + within
+    position = np.repeat(feature_start[:-1], counts) + within
     stride = np.repeat(counts, counts)
     for sites, table in blocks:
-        flat[place[sites][:, None] + stride[sites][:, None] * np.arange(table.shape[1])] = table
+        flat[position[sites][:, None] + stride[sites][:, None] * np.arange(table.shape[1])] = table
     return flat, feature_start, ranks, starts

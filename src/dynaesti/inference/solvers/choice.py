@@ -98,8 +98,8 @@ def state_dimensions(name: SolverName, kernel: Kernel, ends: Array) -> tuple[int
     """
     if name != "statespace":
         return 0, 0
-    link = state_space_model(kernel, ends, (float(ends[0]), float(ends[-1])))
-    return link.transition.shape[1], link.start.shape[0]
+    chain = state_space_model(kernel, ends, (float(ends[0]), float(ends[-1])))
+    return chain.transition.shape[1], chain.start.shape[0]
 
 
 def build_batched_solver(

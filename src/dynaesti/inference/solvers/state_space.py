@@ -426,36 +426,36 @@ class StateSpacePosterior:
 
         Returns
         -------
-        link : StateSpaceModel
+        chain : StateSpaceModel
             The chain over instants and new times.
         precision, shift : array
             Its sites, flat at the new times.
-        place : int array (n_times,)
+        index : int array (n_times,)
             Index of each new time in the chain.
         """
         both = np.concatenate([self.instants, t])
         order = np.argsort(both, kind="stable")
-        place = np.empty(both.size, dtype=np.int64)
-        place[order] = np.arange(both.size)
+        index = np.empty(both.size, dtype=np.int64)
+        index[order] = np.arange(both.size)
         precision = np.zeros(both.size)
         shift = np.zeros(both.size)
-        precision[place[: self.instants.size]] = self.precision
-        shift[place[: self.instants.size]] = self.shift
+        precision[index[: self.instants.size]] = self.precision
+        shift[index[: self.instants.size]] = self.shift
         return (
             state_space_model(self.kernel, both[order], self.span),
             precision,
             shift,
-            place[self.instants.size :],
+            index[self.instants.size :],
         )
 
     @staticmethod
     def _run(
-        link: StateSpaceModel, seen: Array, precision: Array, shift: Array
+        chain: StateSpaceModel, seen: Array, precision: Array, shift: Array
     ) -> tuple[Array, Array]:
         """Posterior mean and variance of ``seen`` · state at every point of a chain."""
         found = Moments(np.empty(len(seen)), np.empty(len(seen)))
         _smooth(
-            MarkovChain(link.transition, link.noise, link.start, np.ascontiguousarray(seen)),
+            MarkovChain(chain.transition, chain.noise, chain.start, np.ascontiguousarray(seen)),
             NaturalGaussian(precision, shift),
             found,
             np.empty(seen.shape),
@@ -465,13 +465,13 @@ class StateSpacePosterior:
 
     def marginals(self, t: Array) -> tuple[Array, Array]:
         """Mean and variance of the curve at each time."""
-        link, precision, shift, place = self._weave(t)
-        mean, var = self._run(link, link.seen, precision, shift)
+        chain, precision, shift, index = self._weave(t)
+        mean, var = self._run(chain, chain.seen, precision, shift)
         rest = sum(
             (summand.cov(t, t) - np.einsum("ij,ij->i", b, b) for summand, b in self._featured(t)),
             np.zeros(t.size),
         )
-        return mean[place], var[place] + np.maximum(rest, 0.0)
+        return mean[index], var[index] + np.maximum(rest, 0.0)
 
     def _featured(self, t: Array) -> list[tuple[BaseKernel, Array]]:
         """Summands that are constant states, with their features at times t.
@@ -489,12 +489,12 @@ class StateSpacePosterior:
 
         Column j is the response of the mean to a unit shift at time j.
         """
-        link, precision, _, place = self._weave(t)
+        chain, precision, _, index = self._weave(t)
         cov = np.empty((t.size, t.size))
         for j in range(t.size):
             impulse = np.zeros(precision.size)
-            impulse[place[j]] = 1.0
-            cov[j] = self._run(link, link.seen, precision, impulse)[0][place]
+            impulse[index[j]] = 1.0
+            cov[j] = self._run(chain, chain.seen, precision, impulse)[0][index]
         return 0.5 * (cov + cov.T) + sum(
             (summand.cov(t[:, None], t) - b @ b.T for summand, b in self._featured(t)),
             np.zeros(cov.shape),
@@ -502,20 +502,20 @@ class StateSpacePosterior:
 
     def slopes(self, t: Array) -> tuple[Array, Array, Array]:
         """Mean and variance of the slope, and its covariance with the value, at each time."""
-        link, precision, shift, place = self._weave(t)
-        if link.seen_slope is None:
+        chain, precision, shift, index = self._weave(t)
+        if chain.seen_slope is None:
             self.kernel.cov_slope(t[:1], t[:1])  # raises the kernel's own explanation
             raise AssertionError
-        value = link.seen.copy()
-        slope = link.seen.copy()
-        both = link.seen.copy()
-        slope[place] = link.seen_slope[place]
-        both[place] += link.seen_slope[place]
-        mean, var = self._run(link, slope, precision, shift)
-        value_var = self._run(link, value, precision, shift)[1]
-        sum_var = self._run(link, both, precision, shift)[1]
+        value = chain.seen.copy()
+        slope = chain.seen.copy()
+        both = chain.seen.copy()
+        slope[index] = chain.seen_slope[index]
+        both[index] += chain.seen_slope[index]
+        mean, var = self._run(chain, slope, precision, shift)
+        value_var = self._run(chain, value, precision, shift)[1]
+        sum_var = self._run(chain, both, precision, shift)[1]
         rest, cross = self._slope_rest(t)
-        return mean[place], var[place] + rest, 0.5 * (sum_var - var - value_var)[place] + cross
+        return mean[index], var[index] + rest, 0.5 * (sum_var - var - value_var)[index] + cross
 
     def _slope_rest(self, t: Array) -> tuple[Array, Array]:
         """Variance of slopes, and covariance with the value, that features do not represent."""
