@@ -63,8 +63,10 @@ def problem(kind: str, n: int, seed: int) -> dy.Curve:
 
 
 def errors(curve: dy.Curve, draws: int) -> tuple[float, ...]:
-    """(mean error in sds, relative sd error, evidence error, the last two of the refined curve,
-    noise), root mean square over time.
+    """Errors of one grafted curve, root mean square over time.
+
+    Returns mean error in sds, relative sd error, evidence error, the last two of the refined curve,
+    and the noise of these estimates.
 
     Draws come from the grafted Gaussian itself; their weights f/site differ little from 1, so the
     difference between the exact and the grafted moments is estimated with far less noise than

@@ -26,9 +26,7 @@ def told(rows: list[dict[str, float]]) -> str:
 
 
 def synthetic() -> None:
-    """The paper's synthetic experiment, five seeds, with the paper's kernel and with the default
-    one.
-    """
+    """The paper's synthetic experiment, five seeds, with its kernel and with the default one."""
     for kernel in ("rbf", DEFAULT_KERNEL):
         synthetic_with(kernel)
 

@@ -37,9 +37,7 @@ def covariance(t: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class SimulatedResponses:
-    """Answers drawn from the model's own prior, the items, and one person's true ability at one
-    time.
-    """
+    """Answers drawn from the model's own prior, the items, and one true ability at one time."""
 
     table: dict[str, np.ndarray]
     a: np.ndarray
@@ -81,9 +79,7 @@ def known_items(data: SimulatedResponses) -> Marginals:
 
 
 def learned_items(data: SimulatedResponses) -> Marginals:
-    """The person's curve, items learned from everyone, in the band that has their uncertainty in
-    it.
-    """
+    """The person's curve with items learned from everyone; its band includes their uncertainty."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         fit = dy.DynAEsti("2PL", kernel=kernel(), threads=1).fit(data.table)
@@ -134,8 +130,9 @@ EVIDENCE_DRAWS = 200_000
 
 
 def sampled(data: SimulatedResponses, items_known: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Posterior mean and sd of every answer's ability by NUTS (numpyro), with items known or
-    learned with the same weak priors.
+    """Posterior mean and sd of every answer's ability by NUTS (numpyro).
+
+    Items are known, or learned with the same weak priors.
     """
     import jax
     import jax.numpy as jnp
@@ -181,8 +178,9 @@ def evidence_of(
     data: SimulatedResponses,
     rng: np.random.Generator,
 ) -> float:
-    """Log evidence of one person's answers by importance sampling from a Gaussian with the curve's
-    mean and covariance, widened.
+    """Log evidence of one person's answers by importance sampling.
+
+    Draws come from a Gaussian with the curve's mean and its covariance, widened.
     """
     mean, cov = curve.marginals(t).means[0], 1.2 * curve.covariance(t) + 1e-9 * np.eye(t.size)
     draws = multivariate_normal(mean, cov).rvs(EVIDENCE_DRAWS, random_state=rng)

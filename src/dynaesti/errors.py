@@ -18,6 +18,11 @@ class DynaestiError(Exception):
     The message says what is wrong, where, how many times, and what to do. Catch this class to
     handle every deliberate error; anything else that is raised is a defect of the package.
 
+    Parameters
+    ----------
+    message : str
+        What is wrong, where, and what to do.
+
     Examples
     --------
     >>> import dynaesti as dy
@@ -34,6 +39,11 @@ class InputError(DynaestiError, ValueError):
 
     Raised before anything is computed. Correct the argument that the message names first.
 
+    Parameters
+    ----------
+    message : str
+        What is wrong, where, and what to do.
+
     Examples
     --------
     >>> import dynaesti as dy
@@ -43,7 +53,15 @@ class InputError(DynaestiError, ValueError):
 
 
 class NeedsFunctionError(InputError):
-    """A saved curve or fit rests on a function of the user's own, which no file can hold; pass it again to `load`."""
+    """A saved curve or fit rests on a function of the user's own, which no file can hold.
+
+    Pass it again to `load`.
+
+    Parameters
+    ----------
+    message : str
+        What is wrong, where, and what to do.
+    """
 
 
 class EmissionError(InputError):
@@ -52,6 +70,11 @@ class EmissionError(InputError):
     Raised when a likelihood is zero for every value of the curve, is not a number, or when a user's
     likelihood function fails itself. The message names the emission by its position. Correct the
     observation, or let its likelihood be positive somewhere.
+
+    Parameters
+    ----------
+    message : str
+        What is wrong, where, and what to do.
 
     Examples
     --------
@@ -72,6 +95,11 @@ class StorageError(DynaestiError, OSError):
     or written by a newer version. Look at the path in the message; where the version is the reason,
     upgrade the package.
 
+    Parameters
+    ----------
+    message : str
+        What is wrong, where, and what to do.
+
     Examples
     --------
     >>> import dynaesti as dy
@@ -89,6 +117,11 @@ class MissingExtraError(DynaestiError, ImportError):
     Raised by plots, reports, Parquet files, data frames, remote folders and Dask. Install the extra
     that the message names, such as ``pip install 'dynaesti[scale]'``.
 
+    Parameters
+    ----------
+    message : str
+        What is wrong, where, and what to do.
+
     Examples
     --------
     >>> import dynaesti as dy
@@ -104,6 +137,11 @@ class ResponseError(InputError):
     missing, or when a response is outside what its item model allows. Correct the table, or name
     its columns in the call.
 
+    Parameters
+    ----------
+    message : str
+        What is wrong, where, and what to do.
+
     Examples
     --------
     >>> import dynaesti as dy
@@ -116,13 +154,24 @@ class ResponseError(InputError):
 
 
 class MissingColumnError(ResponseError):
-    """A table without a column that was named, or that every table of responses needs."""
+    """A table without a column that was named, or that every table of responses needs.
+
+    Parameters
+    ----------
+    message : str
+        What is wrong, where, and what to do.
+    """
 
 
 class FileError(ResponseError, StorageError):
     """A file of responses that is missing, is a folder, or cannot be opened.
 
     It is both a `ResponseError` and a `StorageError`. Correct the path in the message.
+
+    Parameters
+    ----------
+    message : str
+        What is wrong, where, and what to do.
 
     Examples
     --------
@@ -137,6 +186,11 @@ class DynaestiWarning(UserWarning):
 
     The result is returned all the same. Turn warnings into errors with
     ``warnings.simplefilter("error", dy.DynaestiWarning)``.
+
+    Parameters
+    ----------
+    message : str
+        What is wrong, where, and what to do.
 
     Examples
     --------
@@ -153,6 +207,11 @@ class ConvergenceWarning(DynaestiWarning):
     is the best one found, and its fields say what has not converged. Allow more iterations, or
     audit the curve.
 
+    Parameters
+    ----------
+    message : str
+        What is wrong, where, and what to do.
+
     Examples
     --------
     >>> import dynaesti as dy
@@ -167,6 +226,11 @@ class BandwidthWarning(DynaestiWarning):
     Given when the best bandwidth is the shortest or the longest one tried, so that the data do not
     determine it. Give a bandwidth, widen the range, or collect denser or longer series.
 
+    Parameters
+    ----------
+    message : str
+        What is wrong, where, and what to do.
+
     Examples
     --------
     >>> import dynaesti as dy
@@ -180,6 +244,11 @@ class HealthWarning(DynaestiWarning):
 
     Given for repeated responses, items that nearly everybody answers alike, and other findings of
     the data checks. Read what the message found, and correct the data where it is a mistake.
+
+    Parameters
+    ----------
+    message : str
+        What is wrong, where, and what to do.
 
     Examples
     --------

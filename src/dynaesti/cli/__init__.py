@@ -1,6 +1,9 @@
-"""The command line: `main` finds the verb, each verb is a small file that says its options and does one thing.
+"""The command line: `main` finds the verb, and each verb is a small module.
 
-Its public surface is listed in `__init__.pyi`, and loaded when first used; nothing else is imported from outside this folder.
+A verb's module lists its options and does one thing.
+
+The public names are listed in `__init__.pyi` and loaded when first used. Other folders import
+nothing else from here.
 """
 
 import lazy_loader

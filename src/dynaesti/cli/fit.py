@@ -294,7 +294,8 @@ def ability_table(fit: Fit) -> Any:
         return fit.ability()
     times = fit.responses.clock_times
     print_notes(
-        f"{fit.sites.layout.times.size:,} instants are too many for a table; abilities are given at "
+        f"{fit.sites.layout.times.size:,} instants are too many for a table; abilities are given "
+        f"at "
         f"{N_TABLE_TIMES} times"
     )
     return fit.ability(fit.from_clock(np.linspace(times.min(), times.max(), N_TABLE_TIMES)))

@@ -1,6 +1,7 @@
 """Numerics without a model: array types, validation, compiled loops, threads, archives, folders.
 
-Its public surface is listed in `__init__.pyi`, and loaded when first used; nothing else is imported from outside this folder.
+Its public surface is listed in `__init__.pyi`, and loaded when first used; nothing else is imported
+from outside this folder.
 """
 
 import lazy_loader

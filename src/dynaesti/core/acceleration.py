@@ -1,7 +1,9 @@
-"""Anderson acceleration of a fixed-point iteration x → x + residual(x): where the last few steps are heading.
+"""Anderson acceleration of a fixed-point iteration x → x + residual(x).
 
-The next x is the combination of past ones whose residuals cancel best. (SQUAREM is the same from the last two steps; EM takes three times
-as many iterations with it.)
+Where the last few steps are heading.
+
+The next x is the combination of past ones whose residuals cancel best. (SQUAREM is the same from
+the last two steps; EM takes three times as many iterations with it.)
 """
 
 from __future__ import annotations
@@ -66,7 +68,10 @@ class AndersonAcceleration:
         self.is_extrapolated = is_extrapolated
 
     def propose(self, x: Array, residual: Array, weights: Array) -> Array:
-        """The next x, given the residual at this one; weights bring the entries to one unit (standard errors)."""
+        """The next x, given the residual at this one.
+
+        Weights bring the entries to one unit (standard errors).
+        """
         self.history = [*self.history[-DEPTH:], (x, residual)]
         self.is_extrapolated = len(self.history) > 1
         if not self.is_extrapolated:

@@ -1,6 +1,7 @@
 """Rows of unequal length laid end to end: the one home of start and offset arithmetic.
 
-Row r of a flat array has the entries ``start[r]:start[r + 1]``; ``start`` has one entry more than there are rows.
+Row r of a flat array has the entries ``start[r]:start[r + 1]``; ``start`` has one entry more than
+there are rows.
 """
 
 from __future__ import annotations

@@ -13,7 +13,8 @@ def warn_already_added(more: Responses) -> None:
     """Warn that these responses were added by an earlier update, and are not added again."""
     warn_user(
         f"these {count_noun(len(more), 'answers')} of {count_noun(more.people.size, 'people')} "
-        f"were added by an earlier update; nothing was added ({option('again', True)} adds them once more)",
+        f"were added by an earlier update; nothing was added ({option('again', True)} adds them "
+        f"once more)",
         HealthWarning,
     )
 

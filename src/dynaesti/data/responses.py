@@ -30,7 +30,7 @@ class Responses:
     Made by `Responses.read` from a table, or by `Responses.from_matrices`. Every method returns a
     new object. People and items are numbered from 0 in the order of their labels.
 
-    Attributes
+    Parameters
     ----------
     people : array (n_people,)
         Ids, as they came.

@@ -1,6 +1,7 @@
-"""Items and population learned by EM: the paper's DynAEsti.
+"""Estimation: items and population learned by EM (the paper's DynAEsti).
 
-Its public surface is listed in `__init__.pyi`, and loaded when first used; nothing else is imported from outside this folder.
+The public names are listed in `__init__.pyi` and loaded when first used. Other folders import
+nothing else from here.
 """
 
 import lazy_loader

@@ -1,4 +1,4 @@
-"""Checkpoints of EM on disk, from which an interrupted fit goes on to the same answer."""
+"""Checkpoints of EM on disk, from which an interrupted fit goes on to the same result."""
 
 import posixpath
 import time
@@ -18,7 +18,7 @@ from dynaesti.estimation.em import EMState, IterationRecord
 from dynaesti.estimation.population import PriorMixture
 from dynaesti.model import AbilityScale, ItemBank, ItemModel, kernel_header, read_kernel
 
-# numbers of a state, and what they are called in the file
+# numbers of a state, and their names in the file
 NUMBERS = {
     "stage": "stage",
     "iteration": "step",
@@ -33,13 +33,13 @@ BLOCK = ("u", "prior_mean", "prior_sd")
 
 
 class Checkpoint:
-    """A file that holds the last state of EM, written at most every so many seconds.
+    """A file with the last state of EM, written at most every so many seconds.
 
     Parameters
     ----------
     path : path
     fingerprint : str
-        Of data and options: a checkpoint of others is refused.
+        Fingerprint of data and options: a checkpoint with another one is refused.
     every : float
         Seconds between writes.
     """
@@ -58,11 +58,11 @@ class Checkpoint:
 
     @property
     def path(self) -> str:
-        """Where the file lies."""
+        """Path of the file."""
         return self.folder.path(self.name)
 
     def __call__(self, state: EMState) -> None:
-        """Write the state, if the last one is old enough."""
+        """Write the state, if the last write is long enough ago."""
         if time.monotonic() - self.written < self.every:
             return
         arrays: Arrays = {
@@ -88,7 +88,7 @@ class Checkpoint:
         self.written = time.monotonic()
 
     def resume(self, template: ItemBank, stages: Sequence[str]) -> EMState | None:
-        """The state on disk, None where there is none; one of other data or options is refused."""
+        """The state on disk, or None; a checkpoint of other data or options is refused."""
         if not self.folder.exists(self.name):
             return None
         with self.folder.reading(self.name) as file:
@@ -100,7 +100,7 @@ class Checkpoint:
             )
         try:
             state = _read_state(header, arrays, template)
-            stages.index(state.stage)  # ValueError for one that there is not
+            stages.index(state.stage)  # ValueError for an unknown stage
         except (KeyError, TypeError, ValueError, IndexError) as error:
             raise StorageError(
                 f"{self.path}: damaged or of an earlier version, a part is missing or malformed "
@@ -109,11 +109,12 @@ class Checkpoint:
         return state
 
     def done(self) -> None:
-        """Remove the file: the fit is over."""
+        """Remove the file when the fit is complete."""
         self.folder.remove(self.name)
 
 
 def _read_state(header: Header, arrays: Arrays, template: ItemBank) -> EMState:
+    """The state of EM from the header and arrays of a file."""
     banks = []
     for name, ability_scale in zip(("bank", "plain"), header["metrics"], strict=True):
         blocks = [
@@ -146,7 +147,7 @@ def _read_state(header: Header, arrays: Arrays, template: ItemBank) -> EMState:
 
 
 def in_full(value: Any) -> str:
-    """An option in words that say all of it, in every process alike.
+    """A complete text of an option's value, equal in every process.
 
     `repr` would abridge frames, and name functions by their address.
     """
@@ -165,7 +166,7 @@ def in_full(value: Any) -> str:
 
 
 def fingerprint(responses: Responses, options: Mapping[str, Any]) -> str:
-    """A short print of data and options, by which a mark is known again."""
+    """A short text that identifies data and options, to recognise their checkpoint."""
     total = zlib.crc32(repr(sorted(options.items(), key=lambda pair: pair[0])).encode())
     for labels in (responses.people, responses.items, responses.models):
         total = zlib.crc32(repr(None if labels is None else labels.tolist()).encode(), total)

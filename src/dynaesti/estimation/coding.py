@@ -1,4 +1,4 @@
-"""Response values to the categories of each item."""
+"""Coding: from response values to the categories of each item."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from dynaesti.model import ItemModel, PivotPartialCredit, item_model
 class CategorySettings:
     """When a category that nobody chose still belongs to an item's scale.
 
-    Source: held-out log loss of UN votes, 0.337 to 0.324 (random ones) and 0.509 to 0.457 (each state's last).
+    Source: held-out log loss of UN votes, 0.337 to 0.324 (random ones) and 0.509 to 0.457 (each
+    state's last).
     """
 
     min_frequency: float = 0.01  # of all responses, that makes a value part of the common scale
@@ -30,20 +31,20 @@ class CategorySettings:
 
 @dataclass(frozen=True)
 class ResponseCoding:
-    """How responses become categories.
+    """How responses become categories; kept to code later responses in the same way.
 
-    (item, value) → category; −1 for amounts. Kept to code further answers alike.
+    For each (item, value) there is a category, −1 for amounts.
     """
 
-    values: Array  # distinct values of categorical responses, rising
-    table: Ints  # (items, values): category, −1 where the item never had the value
-    models: tuple[ItemModel, ...]  # one an item
-    merged: tuple[str, ...]  # what was merged, in words
+    values: Array  # (n_values,) distinct values of categorical responses, rising
+    table: Ints  # (n_items, n_values) category, −1 where the item never had the value
+    models: tuple[ItemModel, ...]  # one for each item
+    merged: tuple[str, ...]  # sentences that say which categories were merged
 
     def code(self, responses: Responses, items: Ints) -> Array:
-        """Category of each answer (its amount for models without categories).
+        """Category of each response, or its amount for models without categories.
 
-        `items` are numbers in the bank.
+        `items` (n_responses,) are the items' numbers in the bank.
         """
         amount = amounts(self.models)[items]
         code = np.full(len(responses), -1.0)
@@ -55,7 +56,8 @@ class ResponseCoding:
         if bad.any():
             k = int(bad.argmax())
             raise ResponseError(
-                f"resp: {int(bad.sum())} of {len(responses)} answers are outside their item's categories "
+                f"resp: {int(bad.sum())} of {len(responses)} answers are outside their item's "
+                f"categories "
                 f"(first: {responses.resp[k]:g} to item {responses.items[responses.item[k]]!r}); "
                 "recode or drop them"
             )
@@ -80,7 +82,7 @@ class ResponseCoding:
 def resolve_item_models(
     model: Any, items: Labels, named: Labels | None, signed: bool
 ) -> tuple[ItemModel, ...]:
-    """One model an item: named in the data, from a mapping by item, or the same for all."""
+    """One model for each item: named in the data, from a mapping by item, or the same for all."""
     if named is not None:
         return tuple(item_model(name, signed) for name in named.tolist())
     if isinstance(model, Mapping):
@@ -103,7 +105,8 @@ def build_coding(
 ) -> ResponseCoding:
     """Categories of every item; those with fewer than ``min_count`` responses join a neighbour.
 
-    ``keep_unobserved``: items with few responses have categories that nobody chose yet, too; priors say where.
+    With ``keep_unobserved``, items with few responses also keep categories that nobody chose yet;
+    their parameters then come from the priors.
     """
     values = response_counts.values
     counts = response_counts.counts
@@ -118,7 +121,7 @@ def build_coding(
     amount = amounts(models)
     for i in np.flatnonzero(~amount & ~binary):
         model = models[i]
-        if not model.categorical:  # a user's own: every value has a row
+        if not model.categorical:  # a user's own model, in which every value has a row
             table[i] = np.arange(values.size)
             coded_models[i] = model.with_values(values)
             continue
@@ -136,7 +139,10 @@ def build_coding(
 
 
 def _category_counts(models: tuple[ItemModel, ...], counts: Array, keep_unobserved: bool) -> Array:
-    """Counts by which categories are formed: (n_items, n_values); shared thresholds need shared categories."""
+    """Counts by which categories are formed: (n_items, n_values).
+
+    Items with shared thresholds share their categories, so their counts are added.
+    """
     out = counts.astype(np.float64)
     plain = [m.categorical and not (m.binary or m.shared) for m in models]
     pivot = [isinstance(m, PivotPartialCredit) for m in models]
@@ -156,8 +162,8 @@ def unobserved_categories(
 ) -> Bools:
     """Categories to keep although nobody chose them: (n_items, n_values), for items of one model.
 
-    A missing category is kept if the item has too few responses to tell, or if *all* its missing categories are ones that other
-    items often nearly miss too (votes with one or two dissenters).
+    A missing category is kept if the item has too few responses to tell, or if *all* its missing
+    categories are ones that other items often nearly miss too (votes with one or two dissenters).
     """
     item_total = counts.sum(axis=1)
     frequency = counts.sum(axis=0) / max(counts.sum(), 1.0)
@@ -171,7 +177,10 @@ def unobserved_categories(
 
 
 def _with_a_neighbour(seen: Bools, anywhere: Bools, label: Any) -> Bools:
-    """The values of an item, and the nearest other value where everybody gave one answer: it completes the item."""
+    """The values of an item; with the nearest other value where all its responses are equal.
+
+    An item needs at least two categories.
+    """
     if seen.sum() > 1:
         return seen
     others = np.flatnonzero(anywhere & ~seen)
@@ -186,7 +195,7 @@ def _with_a_neighbour(seen: Bools, anywhere: Bools, label: Any) -> Bools:
 
 
 def _binary(values: Array, counts: Array, binary: Bools, names: list[Any]) -> Ints:
-    """Categories of the values for binary items; any others that these have are refused."""
+    """Categories of the values for binary items; other values of these items are refused."""
     odd = np.argwhere((counts > 0) & binary[:, None] & (values != 0.0) & (values != 1.0))
     if odd.size:
         item, value = odd[0]
@@ -199,9 +208,10 @@ def _binary(values: Array, counts: Array, binary: Bools, names: list[Any]) -> In
 
 
 def _merge(counts: Array, min_count: int) -> Ints:
-    """Group numbers of an item's categories.
+    """Number of the merged category of each of an item's categories.
 
-    Those with fewer responses than ``min_count`` join the neighbour nearer to the most frequent one.
+    Those with fewer responses than ``min_count`` join the neighbour nearer to the most frequent
+    one.
     """
     groups = [[k] for k in range(counts.size)]
     sizes = counts.tolist()
@@ -239,5 +249,5 @@ def _pivoted(
 
 
 def index_of_items(responses: Responses, labels: Any, remedy: str = "") -> Ints:
-    """The responses' items as numbers among known labels."""
+    """The responses' items as numbers among known labels; an error for unknown ones."""
     return index_of(labels, responses.items.tolist(), "item", remedy)

@@ -1,4 +1,7 @@
-"""The E-step: every person's curve grafted under each kernel of the prior mixture, and the counts that follow."""
+"""The E-step: every person's curve grafted under each kernel, and the expected counts.
+
+`EStep` works on people in memory; `people` says how results of several groups add up.
+"""
 
 from __future__ import annotations
 
@@ -31,18 +34,19 @@ from dynaesti.inference import (
 )
 from dynaesti.model import Kernel
 
-EP_TOLERANCE_FINAL = 1e-7  # where the result is kept
-CACHE_SLACK = 0.1  # error of matching by derivative, as part of the tolerance of EP
-MAX_BUFFERS = 8  # expected counts are added up in so many fixed parts, at most
+EP_TOLERANCE_FINAL = 1e-7  # of the last E-step, whose result is kept
+CACHE_SLACK = 0.1  # error of matching by derivatives, as a fraction of the tolerance of EP
+MAX_BUFFERS = 8  # expected counts are added up in at most so many fixed parts
 MAX_COUNTS = 40_000_000  # numbers in all buffers together
-MIN_WEIGHT = 1e-3  # of a kernel for a person, from which on it counts in verdicts and reaches
+# weight of a kernel for a person above which convergence and range of the curve are reported
+MIN_WEIGHT = 1e-3
 
 
 @dataclass(frozen=True)
 class EStepPosterior:
     """Everyone's curve under every kernel, and each person's weights of the kernels."""
 
-    ep: tuple[EPResult, ...]  # one a kernel
+    ep: tuple[EPResult, ...]  # one for each kernel
     weights: Array  # (n_kernels, n_people)
 
     @property
@@ -52,14 +56,17 @@ class EStepPosterior:
 
     @property
     def n_unconverged(self) -> int:
-        """Curves on which EP did not converge, under kernels that count for the person."""
+        """Number of curves on which EP did not converge, under kernels with enough weight."""
         return sum(
             int((~result.converged & (weight > MIN_WEIGHT)).sum())
             for result, weight in zip(self.ep, self.weights, strict=True)
         )
 
     def max_abs_ability(self) -> float:
-        """How far from 0 anybody's curve goes under kernels that count, three standard deviations included."""
+        """Largest distance of any curve from 0, plus three standard deviations.
+
+        Only kernels with enough weight for a person count.
+        """
         farthest = 0.0
         for result, weight in zip(self.ep, self.weights, strict=True):
             tilted = result.tilted
@@ -70,19 +77,22 @@ class EStepPosterior:
 
 
 def kernel_weights(population: Array, ep: tuple[EPResult, ...]) -> Array:
-    """Each person's weights of the kernels (n_kernels, n_people), given the population's (n_kernels,)."""
+    """Each person's weights of the kernels (n_kernels, n_people), given the population's."""
     return posterior_weights(population, np.array([result.log_evidence for result in ep]))
 
 
 class EStep:
-    """E-steps over the same people again and again; solvers and memory are kept from one to the next.
+    """E-steps over the same people in every iteration of EM.
+
+    Solvers and memory are kept from one E-step to the next.
 
     Parameters
     ----------
     sites : PeopleSites
     threads : int, optional
+        Number of threads. Default: all.
     max_buffers : int
-        Expected counts are added up in at most so many parts. It is part of the result's rounding.
+        Expected counts are added up in at most so many parts. The number affects rounding.
     """
 
     def __init__(
@@ -92,7 +102,7 @@ class EStep:
         self.threads = threads
         self.max_buffers = max_buffers
         layout = sites.layout
-        # by factors, not by sites: a site may hold the four rounds of a tournament
+        # chunks by factors, not by sites: a site may hold the four rounds of a tournament
         self._chunks = {
             False: chunks(layout.factor_start[layout.site_start]),
             True: chunks(layout.merged.factor_start),
@@ -109,13 +119,24 @@ class EStep:
         starts: list[NaturalGaussian | None],
         tolerance: float,
     ) -> EStepPosterior:
-        """Graft everyone under every kernel; ``population`` holds the weights of the kernels."""
+        """Graft everyone under every kernel.
+
+        Parameters
+        ----------
+        table : LogLikelihoodTable
+            Rows of all items on the ability grid.
+        kernels : list of Kernel
+        population : array (n_kernels,)
+            Weights of the kernels in the population.
+        starts : list of NaturalGaussian or None
+            Sites to start from under each kernel.
+        tolerance : float
+            Of expectation propagation.
+        """
         results: list[EPResult] = []
         for k, (kernel, given) in enumerate(zip(kernels, starts, strict=True)):
             start = given
-            if (
-                start is None
-            ):  # sites hardly depend on the kernel: those of another are a good start
+            if start is None:  # sites hardly depend on the kernel: start from those of another
                 similar = [j for j in range(k) if kernels[j].static == kernel.static]
                 start = results[similar[-1]].sites if similar else None
             results.append(self.graft(kernel, table, start, tolerance))
@@ -128,7 +149,7 @@ class EStep:
         start: NaturalGaussian | None,
         tolerance: float,
     ) -> EPResult:
-        """Everyone's curve under one kernel."""
+        """Graft everyone's curve under one kernel."""
         layout = self.sites.for_kernel(kernel)
         curve_chunks = self._chunks[kernel.static]
         exact = _integrator(kernel, layout, table) if kernel.static else None
@@ -156,7 +177,7 @@ class EStep:
         tolerance: float,
         workspace: Workspace,
     ) -> EPProblem:
-        """Expectation propagation of one chunk of people."""
+        """The EP problem of one chunk of people."""
         people = self._chunks[kernel.static][number]
         layout = self.sites.for_kernel(kernel)
         where = layout.curve_slice(people)
@@ -177,7 +198,7 @@ class EStep:
         tolerance: float,
         workspace: Workspace,
     ) -> MomentMatcher:
-        """Moment matching of some sites, which remembers where it last integrated."""
+        """The moment matcher of some sites, with a cache of their last integrals."""
         cache = workspace.arrays(sites.size, CACHE_SIZE)
         cache[:, -1] = np.nan  # no integral yet
         factors = layout.factors(sites)
@@ -188,14 +209,15 @@ class EStep:
             )
             if failed >= 0:
                 raise InputError(
-                    f"the answers at one instant (site {int(sites[0]) + failed}) are impossible at every "
+                    f"the answers at one instant (site {int(sites[0]) + failed}) are impossible "
+                    f"at every "
                     "ability; check the responses and the item parameters that were given"
                 )
 
         return match
 
     def drop_cached(self, kernels: list[Kernel]) -> None:
-        """Drop the solvers of all but the given kernels."""
+        """Drop the cached solvers of all but the given kernels."""
         self._solvers.keep_only(kernels)
 
     # --- sums over people -----------------------------------------------------------------------
@@ -203,7 +225,10 @@ class EStep:
     def counts(
         self, kernels: list[Kernel], posterior: EStepPosterior, table: LogLikelihoodTable
     ) -> Array:
-        """Expected counts (n_rows, n_grid), added up in a fixed order, so that threads do not change a bit."""
+        """Expected counts (n_rows, n_grid).
+
+        They are added up in a fixed order, so that the number of threads does not change a bit.
+        """
         total = np.zeros(table.log_lik.shape)
         for kernel, result, weights in zip(kernels, posterior.ep, posterior.weights, strict=True):
             self._add_counts(kernel, result, weights, table, total)
@@ -217,7 +242,7 @@ class EStep:
         table: LogLikelihoodTable,
         total: Array,
     ) -> None:
-        """Add the counts of everyone under one kernel."""
+        """Add the expected counts of everyone under one kernel to `total`."""
         layout = self.sites.for_kernel(kernel)
         tilted = result.tilted
         site_weight = np.repeat(weights, np.diff(layout.site_start))
@@ -228,7 +253,8 @@ class EStep:
             add_counts(sites, factors, table, moments, into)
 
         if layout.one_factor_per_site:
-            # a row's responses one after the other: it is fetched once, and nobody else writes to it
+            # the responses of a row one after the other: it is fetched from memory once, and no
+            # other thread writes to it
             by_row = self.sites.sites_by_row
             run_in_threads(lambda sites: add(sites, total), by_row, self.threads)
         elif kernel.static:
@@ -248,15 +274,17 @@ class EStep:
             )
 
     def _sites(self, number: int) -> Ints:
+        """Sites of the people of a chunk."""
         where = self.sites.layout.curve_slice(self._chunks[False][number])
         return np.arange(where.start, where.stop)
 
     def _accumulate_in_buffers(
         self, add: Callable[[int, Tables], None], static: bool, total: Array
     ) -> None:
-        """Add chunk by chunk to tables of each thread's own: sites of several factors write to several rows.
+        """Add chunk by chunk to separate buffers, then to `total`.
 
-        A table by stride holds every so many nodes of the grid.
+        Sites with several factors write to several rows, so that threads cannot share a table.
+        Static abilities have a table for each stride.
         """
         n_chunks = len(self._chunks[static])
         affordable = max(2, MAX_COUNTS // total.size)
@@ -275,7 +303,10 @@ class EStep:
                     total[:, ::stride] += found
 
     def mean_response_to_unit_shift(self, kernel: Kernel, precision: Array) -> Array:
-        """How far everyone's curve moves at each site when all latent sites (of this precision) move by 1."""
+        """How far everyone's curve moves at each site when all latent sites move by 1.
+
+        `precision` (n_sites,) is that of the latent sites.
+        """
         layout = self.sites.for_kernel(kernel)
         moved = Moments(np.zeros(precision.size), np.zeros(precision.size))
         unit = NaturalGaussian(precision, precision)
@@ -319,7 +350,7 @@ class EStep:
         gradients: Array,
         out: Array,
     ) -> None:
-        """Add the scores of everyone under one kernel."""
+        """Add the scores of everyone under one kernel to `out`."""
         layout = self.sites.for_kernel(kernel)
         tilted = result.tilted
         factors = layout.factors(np.arange(layout.n_sites))
@@ -350,7 +381,10 @@ class EStep:
 def _integrated(
     exact: StaticAbilityIntegrator, people: Ints, start: NaturalGaussian | None
 ) -> EPResult | None:
-    """Constant abilities by exact integration, as sites that match their moments; None where that cannot be done for everyone."""
+    """Constant abilities by exact integration, as sites that match their moments.
+
+    None where the integral is not accurate for everyone.
+    """
     around = None
     if start is not None:
         shrink = 1.0 + exact.variance * start.precision
@@ -379,7 +413,12 @@ def _integrator(
 def leave_one_out_abilities(
     sites: PeopleSites, kernel: Kernel, result: EPResult, table: LogLikelihoodTable
 ) -> Moments:
-    """Mean and variance of ability at each response's instant without that response: (n_responses,) each."""
+    """Mean and variance of ability at each response's instant without that response.
+
+    Returns
+    -------
+    Moments (n_responses,)
+    """
     layout = sites.for_kernel(kernel)
     out = Moments(np.zeros(sites.n_responses), np.ones(sites.n_responses))
     leave_each_out(

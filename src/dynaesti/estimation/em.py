@@ -20,23 +20,29 @@ from dynaesti.model import ItemBank
 
 @dataclass(frozen=True)
 class EMSettings:
-    """When to stop, and how far to trust extrapolation. Found on the logs of `benchmarks` unless said otherwise."""
+    """When to stop, and when an extrapolation is taken back.
+
+    Numbers come from the logs of `benchmarks` unless a comment names another source.
+    """
 
     max_iterations: int = 200
-    tolerance: float = 0.01  # of a step, root mean square, in standard errors
+    tolerance: float = 0.01  # root mean square of a step, in standard errors
     warm_up: int = 1  # plain steps before the first extrapolation
     allowed_fall: float = 0.1  # nats that an extrapolation may lose: EP is not exact before the end
     # evidence that a converged step may gain: nats × tolerance × root of the number of parameters
     allowed_gain: float = 0.1
-    # where hyperpriors are learned, valleys are flat: a converged step may be longer, and gain
-    # so many nats × tolerance a response; once the evidence falls, it may be a standard error
+    # Where hyperpriors are learned, the objective is flat: a converged step may be longer by a
+    # factor flat_step, and gain flat_gain nats × tolerance for each response. Once the evidence
+    # falls, a step of falling_step standard errors counts as converged.
     flat_step: float = 10.0
     flat_gain: float = 3e-3
     falling_step: float = 1.0
-    min_weight: float = 2e-2  # kernels of less weight in the population are dropped,
-    prune_after: tuple[int, ...] = (1, 3, 6, 12, 24)  # after these iterations
-    ep_tolerance_first: float = 5e-2  # when items are guesses
-    # well below the items' own step, else warm starts carry the past along
+    # kernels of less weight in the population are dropped after these iterations
+    min_weight: float = 2e-2
+    prune_after: tuple[int, ...] = (1, 3, 6, 12, 24)
+    ep_tolerance_first: float = 5e-2  # in the first iteration, when items are guesses
+    # The tolerance of EP, as a fraction of the items' last step: it must be well below that step,
+    # or sites of earlier iterations bias the update.
     ep_tolerance_part: float = 2e-3
     ep_tolerance_max: float = 1e-2
     ep_tolerance_min: float = 10 * EP_TOLERANCE_FINAL
@@ -44,11 +50,12 @@ class EMSettings:
 
 @dataclass(frozen=True)
 class IterationRecord:
-    """One line of the trace."""
+    """One iteration in the trace of a fit."""
 
     iteration: int
     stage: str
-    objective: float  # log evidence + log prior of items; items integrated out where hyperpriors are learned
+    # log evidence + log prior of items; items integrated out where hyperpriors are learned
+    objective: float
     log_evidence: float
     change: float  # step of the parameters in their standard errors, root mean square
     seconds: float
@@ -57,7 +64,7 @@ class IterationRecord:
 
 @dataclass(frozen=True)
 class EMState:
-    """All that EM goes on from; taken before an E-step, so that resuming gives the same bits."""
+    """The state of EM before an E-step; to resume from it gives the same bits."""
 
     stage: str
     bank: ItemBank  # items of the next E-step
@@ -70,12 +77,12 @@ class EMState:
     last_objective: float = -np.inf
     history: tuple[tuple[Array, Array], ...] = ()  # of the acceleration
     is_extrapolated: bool = False
-    max_abs_ability: float = 0.0  # seen so far: how far the grid must reach
+    max_abs_ability: float = 0.0  # largest so far, which the grid must cover
     people: CheckpointArrays | None = None
     trace: tuple[IterationRecord, ...] = ()
 
     def taken_back(self, rejected: EStepSummary) -> EMState:
-        """Without the extrapolation; what the rejected E-step found of the population stays."""
+        """The state without the extrapolation; weights found by the rejected E-step are kept."""
         return replace(
             self,
             bank=self.plain_bank,
@@ -86,17 +93,17 @@ class EMState:
 
 @dataclass(frozen=True)
 class EStepSummary:
-    """An E-step over everyone at given items."""
+    """Result of an E-step over everyone at given items."""
 
     bank: ItemBank
-    priors: PriorMixture  # with the population's weights as found now
+    priors: PriorMixture  # with the population's weights found in this E-step
     grid: Array  # (n_grid,) abilities
     counts: Array | None  # (n_rows, n_grid)
     objective: float  # log evidence + log priors
     log_evidence: float
     scale: Array  # (2, 2): `scale_gradient`
-    max_abs_ability: float  # seen so far, in this E-step or before
-    max_abs_ability_now: float  # in this one
+    max_abs_ability: float  # largest in this E-step and all before
+    max_abs_ability_now: float  # largest in this E-step
     n_unconverged: int
 
 
@@ -107,20 +114,18 @@ class EMStep:
     expected: EStepSummary
     updated: ItemBank
     residual: Array  # updated − present, as vectors
-    weights: (
-        Array  # root of the information about each entry: weighted moves are in standard errors
-    )
+    weights: Array  # root of the information on each entry: weighted moves are in standard errors
     objective: float
 
     @property
     def change(self) -> float:
-        """Size of the step in standard errors."""
+        """Root mean square of the step, in standard errors."""
         return root_mean_square(self.residual * self.weights)
 
 
 @dataclass(frozen=True)
 class EMResult:
-    """Where EM ended."""
+    """The result of a run of EM."""
 
     bank: ItemBank
     priors: PriorMixture
@@ -139,12 +144,27 @@ def run_em(
 ) -> EMResult:
     """Learn items and population by accelerated EM, from a state (or a checkpoint of one).
 
-    E   expected counts of every response category at every ability, under the tilted distributions of all people's curves
-        (:func:`dynaesti.inference.graft`); they add up over people.
-    M   each item at the maximum of expected log-likelihood + log prior; then the zero and unit of ability.
+    E   expected counts of every response category at every ability, under the tilted distributions
+        of all people's curves (:func:`dynaesti.inference.graft`); they add up over people.
+    M   each item at the maximum of expected log-likelihood + log prior; then the zero and unit of
+        ability.
 
-    Between iterations the last few steps are extrapolated (Anderson); an extrapolation that lowers the objective is taken back. Stops
-    when a step is small in standard errors and in evidence, and the extrapolation leads nowhere else or the next step is small too.
+    Between iterations the last few steps are extrapolated (Anderson); an extrapolation that lowers
+    the objective is taken back. EM has converged when a step is small in standard errors and in
+    evidence, and either the extrapolation is small too or the next step is.
+
+    Parameters
+    ----------
+    people : People
+    state : EMState
+        Where to start.
+    settings : EMSettings
+    threads : int, optional
+        Number of threads. Default: all.
+    on_iteration : callable, optional
+        Called with the `IterationRecord` of each iteration.
+    on_state : callable, optional
+        Called with the `EMState` for the next iteration, to write checkpoints.
     """
     accelerator = AndersonAcceleration(state.history, state.is_extrapolated)
     clock = time.perf_counter()
@@ -183,11 +203,12 @@ def run_em(
 
 
 def em_step(people: People, state: EMState, threads: int | None) -> EMStep:
-    """An E-step and an M-step.
+    """One iteration of EM: an E-step and an M-step.
 
-    Where hyperpriors are learned from the items, the objective has the items integrated out, by Laplace's method: at their peaks alone
-    the evidence grows for ever with slopes and spreads (Supreme Court, 9 votes a case: 3,200 nats in 120 iterations while the evidence of
-    the hyperpriors fell by 3,600, and forecasts got worse).
+    Where hyperpriors are learned from the items, the objective has the items integrated out by
+    Laplace's method. With items at their maxima the evidence would grow without bound with slopes
+    and spreads (Supreme Court, 9 votes a case: 3,200 nats in 120 iterations, while the evidence of
+    the hyperpriors fell by 3,600 and forecasts got worse).
     """
     bank = state.bank
     expected = e_step(people, bank, state.priors, state.max_abs_ability, state.ep_tolerance)
@@ -206,10 +227,10 @@ def e_step(
     tolerance: float,
     with_counts: bool = True,
 ) -> EStepSummary:
-    """An E-step over everyone, on a grid that reaches everybody.
+    """An E-step over everyone, on a grid that covers everyone's ability.
 
-    The counts weigh each person's kernels by the population's weights as they were before; the weights found now serve the next E-step.
-    So one pass over the people is enough, wherever they are.
+    The counts weigh each person's kernels by the population's weights from before; the weights
+    found now are used in the next E-step. So one pass over the people is enough, wherever they are.
     """
     reach = max_abs_ability
     while True:
@@ -219,7 +240,7 @@ def e_step(
         )
         reach = max(reach, min(found.max_abs_ability, 2 * grid[-1]))
         if ability_grid(bank, reach).size == grid.size:
-            break  # else someone is beyond the grid: again on a wider one
+            break  # else an ability is beyond the grid: again on a wider one
     priors = priors.reweighted(found.log_evidence)
     log_evidence = priors.log_evidence(found.log_evidence)
     objective = log_evidence + bank.log_prior() + priors.log_prior_of_weights()
@@ -238,7 +259,7 @@ def e_step(
 
 
 def pruned(people: People, priors: PriorMixture, min_weight: float) -> PriorMixture:
-    """The mixture without kernels that hardly anyone uses."""
+    """The mixture without kernels of little weight; cached solvers of these are dropped."""
     fewer = priors.pruned(min_weight)
     if len(fewer.kernels) < len(priors.kernels):
         people.drop_cached(list(fewer.kernels))
@@ -278,7 +299,7 @@ def advanced(
 def is_small_step(
     step: EMStep, last_objective: float, settings: EMSettings, n_responses: int
 ) -> bool:
-    """Whether a step moved next to nothing, in standard errors and in evidence."""
+    """Whether a step is small, in standard errors and in evidence."""
     bank = step.expected.bank
     gain = step.objective - last_objective
     tolerance = settings.tolerance
@@ -290,7 +311,7 @@ def is_small_step(
 
 
 def record(step: EMStep, state: EMState, responses_seen: int, clock: float) -> IterationRecord:
-    """The line of an iteration in the trace."""
+    """The record of an iteration for the trace."""
     seconds = time.perf_counter() - clock
     return IterationRecord(
         len(state.trace) + 1,
@@ -304,5 +325,5 @@ def record(step: EMStep, state: EMState, responses_seen: int, clock: float) -> I
 
 
 def root_mean_square(values: Array) -> float:
-    """Root mean square; 0 of nothing."""
+    """Root mean square; 0 for an empty array."""
     return float(np.sqrt(np.mean(values**2))) if values.size else 0.0

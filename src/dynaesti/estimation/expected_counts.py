@@ -1,10 +1,9 @@
-"""Expected counts: what the tilted distributions say about every row at every ability, for the
-M-step and for standard errors.
+"""Expected counts of every likelihood row at every ability, for M-step and standard errors.
 
-The tilted distribution of a site is cavity × (all its rows); under it the gradient of the evidence
-by a row's value at a grid point is the expected number of answers there times their coefficient.
-Where a site's nodes lie off the grid, their weights go to the six grid points around them, by the
-transpose of the interpolation that grafting uses: so the gradient is exact, not near.
+The tilted distribution of a site is cavity × (all its rows). Under it, the gradient of the evidence
+by a row's value at a grid point is the expected number of responses there times their weight. Where
+the nodes of a site are off the grid, their weights go to the six grid points around them, by the
+transpose of the interpolation that grafting uses: so the gradient is exact, not approximate.
 """
 
 from typing import NamedTuple
@@ -25,11 +24,11 @@ from dynaesti.inference import (
     summed_moments,
 )
 
-# half a bracket in tilted sds, and its nodes; what is tried where those do not do
+# half a bracket, in tilted sds, and its nodes: first NEAR, and FAR where that is not accurate
 NEAR = (5.6, 15)
 FAR = (6.5, 19)
-APART = 1e-3  # part of the weight by which every other node may differ from the rest
-LOW = 1e-6  # of the weight, at an end
+APART = 1e-3  # largest difference of even and odd nodes, as a fraction of the weight
+LOW = 1e-6  # largest fraction of the weight at an end
 DECLINED = 0, 0, 0, 0.0
 
 
@@ -47,12 +46,19 @@ def _grid_weights(
     bracket: tuple[float, int],
     p: Array,
 ) -> tuple[int, int, int, float]:
-    """Weights p of cavity × one row on the grid without an exponential in the loop.
+    """Weights p of cavity × one row on the grid, without an exponential in the loop.
 
-    (nodes, first, stride, their sum); no nodes: declined.
+    Even and odd nodes must have nearly equal sums: the error of the trapezoid rule is about the
+    square of that with half the nodes.
 
-    Every other node has to weigh as much as the rest: a trapezoid's error is about the square of
-    that of one with half the nodes.
+    Returns
+    -------
+    nodes : int
+        0 where the weights are not accurate.
+    first, stride : int
+        The nodes are the grid points first + stride·k.
+    total : float
+        Sum of the weights.
     """
     reach = bracket[0] * sd
     per_step = 1.0 / step
@@ -107,10 +113,15 @@ def _tilted_weights(
 ) -> tuple[int, int, int, float, float]:
     """Normalised weights p at the nodes of one tilted distribution.
 
-    (nodes, first, stride, lowest node, gap).
-
-    A stride of 0 says that the nodes are off the grid, at lowest node + gap · k; no nodes mean that
-    the site defies integration.
+    Returns
+    -------
+    nodes : int
+        0 where the site cannot be integrated.
+    first, stride : int
+        The nodes are the grid points first + stride·k; a stride of 0 says that they are off the
+        grid.
+    lowest, gap : float
+        Then they are at lowest + gap·k.
     """
     if rows.size == 1 and weights[0] == 1.0:
         lik, size, start, step = table.lik, table.log_lik.shape[1], table.start, table.step
@@ -133,7 +144,10 @@ def _tilted_weights(
 def _adaptive_weights(
     rows: Ints, weights: Array, table: LogLikelihoodTable, site: TiltedSite, p: Array
 ) -> tuple[int, int, int, float, float]:
-    """Weights as of `_tilted_weights`, where the grid alone does not do: by adaptive brackets."""
+    """Normalised weights p by summed rows, or by adaptive brackets where these are not accurate.
+
+    Returns the same tuple as `_tilted_weights`.
+    """
     log_lik, start, step = table.log_lik, table.start, table.step
     cavity_mean, cavity_var, mean, sd = site
     trusted, _, _, _, first, stride, n = summed_moments(
@@ -178,12 +192,20 @@ def add_counts(
     moments: Array,
     counts: Array,
 ) -> None:
-    """Add the tilted distributions of the sites' answers, times their coefficients and the sites'
-    weights, to their rows of `counts`.
+    """Add the expected counts of the sites' responses to their rows of `counts`.
 
-    moments: (sites, 5), of each the cavity's mean and variance, the tilted ones, and the weight:
-    side by side, since sites come in the order of their rows, and whatever is kept in another place
-    has to be fetched from there.
+    They are tilted distributions times the factors' weights and the sites' weights.
+
+    Parameters
+    ----------
+    sites : array of int
+        In the order of their rows.
+    factors : SiteFactors
+    table : LogLikelihoodTable
+    moments : array (n_sites, 5)
+        Cavity mean and variance, tilted mean and variance, and weight of each site: side by side,
+        so that a site in any order takes one access to memory.
+    counts : array (n_rows, n_grid)
     """
     factor_start, factor_row, factor_weight = factors.start, factors.row, factors.weight
     log_lik, lik, start, step = table.log_lik, table.lik, table.start, table.step
@@ -199,9 +221,8 @@ def add_counts(
             continue
         a = factor_start[site]
         b = factor_start[site + 1]
-        if (
-            b == a + 1 and factor_weight[a] == 1.0
-        ):  # nearly all sites: slices and calls with many arrays would cost more than the sum
+        # nearly all sites: slices and calls with many arrays would cost more than the sum
+        if b == a + 1 and factor_weight[a] == 1.0:
             row = factor_row[a]
             n, first, stride, total = _grid_weights(
                 lik, size, row, start, step, cavity_mean, cavity_var, mean, sd, NEAR, p
@@ -252,9 +273,9 @@ def add_scores(
     slopes: Array,
     out: Array,
 ) -> None:
-    """Add to out[member] the expected score of every answer's terms.
+    """Add to out[factor] the expected score of every factor.
 
-    Tilted mean of coefficient × slopes[row, parameter].
+    It is the tilted mean of factor weight × slopes[row, parameter].
     """
     factor_start, factor_row, factor_weight = factors.start, factors.row, factors.weight
     start, step = table.start, table.step
@@ -309,9 +330,9 @@ def leave_each_out(
     tilted: Moments,
     out: Moments,
 ) -> None:
-    """Mean and variance of z at each answer's instant without that answer.
+    """Mean and variance of ability at each response's instant without that response.
 
-    Cavity × the other answers of the instant.
+    They are those of the cavity × the other responses of the instant.
     """
     factor_start, factor_row, factor_weight = factors.start, factors.row, factors.weight
     log_lik, start, step = table.log_lik, table.start, table.step
@@ -321,11 +342,11 @@ def leave_each_out(
     for site in range(n_sites):
         a = factor_start[site]
         b = factor_start[site + 1]
-        if factor_response[a] == factor_response[b - 1]:  # the only answer of its instant
+        if factor_response[a] == factor_response[b - 1]:  # the only response of its instant
             out.mean[factor_response[a]] = cavity.mean[site]
             out.variance[factor_response[a]] = cavity.variance[site]
             continue
-        # a wide look: without one answer the distribution is wider than with all of them
+        # nodes over 7 tilted sds to either side: without one response the distribution is wider
         here = TiltedSite(
             cavity.mean[site],
             cavity.variance[site],

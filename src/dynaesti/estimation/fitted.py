@@ -1,4 +1,4 @@
-"""What any fit keeps of its estimation."""
+"""The fitted model: what every fit keeps of its estimation."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,19 +13,18 @@ from dynaesti.model import ItemBank, Kernel
 
 @dataclass(frozen=True)
 class FittedModel:
-    """What a fit consists of, but for the people."""
+    """All parts of a fit except the people."""
 
     coding: ResponseCoding
     bank: ItemBank
     priors: PriorMixture
     covariance: tuple[Array, ...] | None  # of the items' parameters, block by block
-    shared: (
-        Array | None
-    )  # (2, 2) the part of it that all items share: of the abilities' zero and log unit
+    # (2, 2) the part of the covariance that all items share: of the abilities' zero and log unit
+    shared: Array | None
     trace: tuple[IterationRecord, ...]
     converged: bool
     options: Mapping[str, Any]
-    batches: tuple[str, ...]  # fingerprints of the responses that came in since
+    batches: tuple[str, ...]  # fingerprints of responses added after the fit
 
     @property
     def kernels(self) -> tuple[Kernel, ...]:

@@ -1,4 +1,7 @@
-"""Item parameters that the user gives, fixed or to start from: read, and brought to the scale that is computed with."""
+"""Item parameters that the user gives, either fixed or as starting values.
+
+They are read, checked, and transformed to the scale that estimation uses.
+"""
 
 from __future__ import annotations
 
@@ -18,27 +21,27 @@ from dynaesti.model import STEEPEST, ItemModel, log_odds
 
 Given = Mapping[int, Mapping[str, float]]  # item number → {parameter: value}
 
-# log odds of frequencies lie closer to 0 than difficulties: averaging over abilities flattens them
+# log odds of frequencies lie closer to 0 than difficulties, because they average over abilities
 FLATTENING = 1.15
-MIN_SPREAD = 0.05  # sd of log odds below which items are too alike to show a unit
+MIN_SPREAD = 0.05  # sd of log odds below which items are too similar to show a unit
 MAX_UNIT = 1e9
-# a scale is transformed before computing beyond these: its unit as a factor, its zero in units
+# a scale is transformed if its unit, as a factor, or its zero, in units, is beyond these
 ODD_UNIT = 1.3
 ODD_ZERO = 0.5
-ODD_SPREAD = 2.5  # of difficulties alone, as a factor: sds of a few say little
+ODD_SPREAD = 2.5  # limit for difficulties alone: the sd of a few of them is uncertain
 MAX_LOGITS = 40.0
-NO_CHANCE = 1e-9  # what a guess or slip of exactly 0 is taken as: its logit has no end
+NO_CHANCE = 1e-9  # stands for a guess or slip of exactly 0, whose logit is infinite
 
 
 class GivenScale(NamedTuple):
-    """Given parameters are those for abilities zero + unit · θ."""
+    """The scale of given parameters: they belong to abilities zero + unit · θ."""
 
     zero: float = 0.0
     unit: float = 1.0
 
     @property
     def is_standard(self) -> bool:
-        """Whether there is nothing to transform."""
+        """Whether zero is 0 and unit is 1, so that nothing has to be transformed."""
         return self == (0.0, 1.0)
 
 
@@ -74,11 +77,10 @@ def read_given_items(given: Any, name: str) -> Mapping[Any, Mapping[str, float]]
         label = row["item"]
         if label in out:
             raise InputError(f"{name}: item {label!r} is listed twice; keep one of its rows")
-        given_here = {
-            k: v for k, v in row.items() if k not in skip and v is not None and v == v
-        }  # gaps are not given
+        # missing entries (None, NaN) are not given
+        present = {k: v for k, v in row.items() if k not in skip and v is not None and v == v}
         out[label] = {
-            k: finite_number(v, f"{name}: {k} of item {label!r}") for k, v in given_here.items()
+            k: finite_number(v, f"{name}: {k} of item {label!r}") for k, v in present.items()
         }
     return out
 
@@ -86,7 +88,7 @@ def read_given_items(given: Any, name: str) -> Mapping[Any, Mapping[str, float]]
 def by_item_number(
     labels: Labels, given: Mapping[Any, Mapping[str, float]], name: str
 ) -> dict[int, Mapping[str, float]]:
-    """Parameters by the items' numbers: an item is known by its written form, "0" is 0."""
+    """Given parameters by the items' numbers; labels are compared as text, so "0" is 0."""
     numbers = index_of(labels, list(given), name).tolist()
     twice = [label for label, count in Counter(numbers).items() if count > 1]
     if twice:
@@ -97,10 +99,11 @@ def by_item_number(
 def given_scale(
     given: Given, coding: ResponseCoding, response_counts: ResponseCounts
 ) -> GivenScale:
-    """Zero and unit of the scale of given parameters: 0 and 1 unless they are far from that.
+    """Zero and unit of the scale of given parameters: 0 and 1 unless they differ much from that.
 
-    Starting values, weak priors and grids are all made for abilities of about mean 0 and sd 1, and slopes about 1. Measurements show
-    where abilities lie by their means, and how far apart by their sds; items with a slope in common are in its unit exactly.
+    Starting values, weak priors and grids are made for abilities of about mean 0 and sd 1, and
+    slopes of about 1. For measurements, means and sds of the responses show zero and unit. Items
+    with a common slope have that slope's unit exactly.
     """
     if not all(coding.models[k].can_be_rescaled for k in given):
         return GivenScale()
@@ -116,7 +119,8 @@ def given_scale(
     unit_slopes = any(coding.models[k].has_unit_slope for k in given)
     if unit_slopes and locations and np.ptp(locations) > MAX_LOGITS:
         raise InputError(
-            f"item parameters: difficulties from {min(locations):g} to {max(locations):g} are not in "
+            f"item parameters: difficulties from {min(locations):g} to {max(locations):g} are not "
+            f"in "
             "logits, as a model of slope 1 has them; give the slope in common, a, with them"
         )
     unit = 1.0
@@ -138,7 +142,8 @@ def _scale_of_common_slope(slopes: list[float]) -> GivenScale:
     """The scale of items that share one slope."""
     if np.ptp(slopes) > 1e-6 * max(map(abs, slopes)):
         raise InputError(
-            f"item parameters: slopes from {min(slopes):g} to {max(slopes):g}, where the model has one "
+            f"item parameters: slopes from {min(slopes):g} to {max(slopes):g}, where the model "
+            f"has one "
             "in common; give one"
         )
     return GivenScale(0.0, 1.0 / slopes[0]) if abs(slopes[0] - 1.0) > 1e-9 else GivenScale()
@@ -147,7 +152,7 @@ def _scale_of_common_slope(slopes: list[float]) -> GivenScale:
 def _slopes_and_locations(
     given: Given, coding: ResponseCoding, means: Array, sds: Array
 ) -> tuple[list[float], list[float]]:
-    """Sizes of given slopes, and given locations, whatever the models call them."""
+    """Absolute values of given slopes, and given locations, whatever their names in the models."""
     slopes: list[float] = []
     locations: list[float] = []
     for k, values in given.items():
@@ -170,15 +175,19 @@ def _slopes_and_locations(
 
 
 def _unit_of_locations(given: Given, coding: ResponseCoding, means: Array) -> float:
-    """The unit of difficulties alone: how far apart they are given, against how far the frequencies of right answers say."""
+    """The unit of a scale of which only difficulties are given.
+
+    It is the sd of the given difficulties, divided by the sd that the frequencies of right answers
+    imply.
+    """
     pairs = [
         (values["b"], -FLATTENING * log_odds(means[[k]])[0])
         for k, values in given.items()
         if coding.models[k].binary and "b" in values
     ]
     if len(pairs) > 1:
-        wanted, seen = (float(np.std(column)) for column in zip(*pairs, strict=True))
-        return wanted / seen if wanted > 0 and seen > MIN_SPREAD else 1.0
+        given_sd, implied_sd = (float(np.std(column)) for column in zip(*pairs, strict=True))
+        return given_sd / implied_sd if given_sd > 0 and implied_sd > MIN_SPREAD else 1.0
     locations = [v for values in given.values() for key, v in values.items() if key[:1] == "b"]
     spread = float(np.std(locations)) if len(locations) > 2 else 1.0
     return spread if spread > 0 and not 1 / ODD_SPREAD <= spread <= ODD_SPREAD else 1.0
@@ -189,16 +198,29 @@ class ItemsToPlace:
     """Items of one block that may have given parameters."""
 
     model: ItemModel
-    size: int  # categories
+    size: int  # number of categories
     labels: list[Any]
     values: Array  # (n_items, …) responses of the categories, or zero and unit of measurements
 
     def apply(
         self, u: Array, free: Bools, given: list[Mapping[str, float]], scale: GivenScale
     ) -> tuple[Array, Bools]:
-        """Parameters (n_items, n_parameters) with the given ones in place, and which are still free.
+        """Put the given parameters in place of the present ones.
 
-        What is not given stays.
+        Parameters
+        ----------
+        u : array (n_items, n_parameters)
+            Present parameters; those that are not given stay.
+        free : bool array (n_items, n_parameters)
+        given : list of mappings
+            {parameter: value} of each item.
+        scale : GivenScale
+
+        Returns
+        -------
+        u : array (n_items, n_parameters)
+        free : bool array (n_items, n_parameters)
+            Which parameters are still free.
         """
         table = self._table(u, given)
         if not table:
@@ -219,8 +241,8 @@ class ItemsToPlace:
         return placed, free & np.isnan(found)
 
     def _table(self, u: Array, given: list[Mapping[str, float]]) -> dict[str, Array]:
-        """Given parameters by name, NaN where an item has none: (n_items,) each."""
-        if self.model.has_unit_slope:  # one slope for all, which is the unit
+        """Given parameters by name: (n_items,) each, NaN where an item has none."""
+        if self.model.has_unit_slope:  # one slope for all items, which is the unit
             given = [
                 {k: v for k, v in one.items() if k != "a" and not k.startswith("intercept")}
                 for one in given
@@ -239,7 +261,7 @@ class ItemsToPlace:
         return {name: np.array([float(one.get(name, np.nan)) for one in given]) for name in names}
 
     def _check_kept(self, u: Array, table: Mapping[str, Array]) -> None:
-        """Refuse given values that the model cannot hold as they are."""
+        """Refuse given values that the model cannot represent exactly."""
         model = self.model
         reported = model.to_response_unit(model.constrain(u), self.values)
         for name, wanted in table.items():
@@ -249,7 +271,8 @@ class ItemsToPlace:
             if lost.any() or (model.shared and np.isfinite(wanted).any()):
                 k = int(lost.argmax())
                 raise InputError(
-                    f"item parameters: {name} = {wanted[k]:g} of item {self.labels[k]!r} cannot be used "
+                    f"item parameters: {name} = {wanted[k]:g} of item {self.labels[k]!r} cannot "
+                    f"be used "
                     f"by itself in a {model.name} item, or is out of its range; give all of "
                     f"{', '.join(reported)}, or leave it out"
                     + (" (rating scales share their steps)" if model.shared else "")
@@ -260,7 +283,8 @@ class ItemsToPlace:
         steep = (np.abs(self.model.slope_sign(u)) > STEEPEST) & is_given
         if steep.any():
             raise InputError(
-                f"item parameters: item {self.labels[int(steep.argmax())]!r} is steeper than can be "
+                f"item parameters: item {self.labels[int(steep.argmax())]!r} is steeper than can "
+                f"be "
                 f"computed with (a slope of {STEEPEST:g} to a typical one of 1); give it a smaller "
                 "slope"
             )

@@ -1,7 +1,6 @@
-"""The grid of abilities.
+"""The grid of abilities, and item likelihoods tabulated on it.
 
-Fine enough for the steepest item, wide enough for the farthest person; item likelihoods tabulated
-on it.
+It is fine enough for the steepest item and wide enough for the most extreme ability.
 """
 
 from __future__ import annotations
@@ -13,29 +12,25 @@ from dynaesti.errors import InputError, option
 from dynaesti.inference import LogLikelihoodTable, likelihood_table
 from dynaesti.model import ItemBank
 
-REACH = (
-    8.0,
-    16.0,
-    32.0,
-    64.0,
-)  # of the ability grid, in standard deviations: wider ones where someone needs them
-ROOM = 1.5  # kept free between the farthest ability (three sds included) and the grid's end
-CELLS = (20, 40, 80, 160)  # grid steps to a standard deviation
-# more rows than this may have wider cells: else they alone would fill the memory
+# half widths of the ability grid, in standard deviations: the first that covers everyone is taken
+REACH = (8.0, 16.0, 32.0, 64.0)
+ROOM = 1.5  # margin between the most extreme ability (three sds included) and the grid's end
+CELLS = (20, 40, 80, 160)  # grid steps in a standard deviation
+# more rows than this may have wider cells: otherwise the table would fill the memory
 MANY_ROWS = 100_000
 COARSE = 10
-RESOLVED = 0.35  # log units that the steepest row may change by within a cell
+RESOLVED = 0.35  # largest change of the steepest log-likelihood row within a cell
 
 
 def tabulate_items(bank: ItemBank, z: Array) -> LogLikelihoodTable:
-    """The rows of all items on a grid of abilities, ready for grafting."""
+    """The log-likelihood rows of all items on a grid of abilities, for moment matching."""
     rows = bank.log_likelihood(z)
     bank.check_custom_rows(rows, z)
     return likelihood_table(float(z[0]), float(z[1] - z[0]), rows)
 
 
 def ability_grid(bank: ItemBank, farthest: float = 0.0) -> Array:
-    """An even grid fine enough for the steepest item, and wide enough for the farthest ability."""
+    """An even grid, fine enough for the steepest item and covering ± `farthest`."""
     steep = bank.steepness()
     allowed = CELLS if bank.row_count <= MANY_ROWS else (COARSE, *CELLS)
     cells = next((c for c in allowed if steep / c <= RESOLVED), CELLS[-1])
@@ -44,9 +39,9 @@ def ability_grid(bank: ItemBank, farthest: float = 0.0) -> Array:
 
 
 def check_reach(farthest: float) -> None:
-    """Refuse abilities so far out that no grid of rows reaches them.
+    """Refuse abilities so extreme that the widest grid does not cover them.
 
-    What lies beyond would be made up.
+    Likelihoods beyond the grid would be extrapolated.
     """
     if not farthest + ROOM <= REACH[-1]:
         raise InputError(
@@ -58,9 +53,9 @@ def check_reach(farthest: float) -> None:
 
 
 def check_probability(bank: ItemBank, log_evidence: float, answers: int) -> None:
-    """Refuse a log probability above 0 of answers that have probabilities.
+    """Refuse a log probability above 0 of responses that have probabilities.
 
-    The numbers have failed, and nothing told of them is right.
+    It shows that the arithmetic has failed, so that no other result is right either.
     """
     discrete = all(block.model.is_probability for block in bank.blocks)
     if not np.isfinite(log_evidence) or (
@@ -74,4 +69,4 @@ def check_probability(bank: ItemBank, log_evidence: float, answers: int) -> None
         )
 
 
-EVIDENCE_SLACK = 1e-3  # nats an answer that grafting may be off by
+EVIDENCE_SLACK = 1e-3  # error of the log evidence by grafting, in nats for each response

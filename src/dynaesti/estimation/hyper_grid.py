@@ -1,9 +1,9 @@
-"""The finite list of priors that learning averages over, grown and refined where the evidence lies.
+"""The grid of priors that learning averages over, refined where the evidence is.
 
-Each hyper-parameter to be learned is an axis of log values with a weak normal prior; the list is
-their product. Rounds of evaluation add nodes beyond an end that still carries weight and between
-nodes where the weight is, so that the best value never sits at an edge unnoticed. A constant curve
-(bandwidth ∞) stands beside the grid with a small prior probability of its own.
+Each hyper-parameter to be learned is an axis of log values with a weak normal prior; the grid is
+their product. Each round of evaluation adds nodes beyond an end that has weight, and between nodes
+with much weight, so that the best value is never unnoticed at an edge. A constant curve (bandwidth
+∞) is added to the grid with a small prior probability of its own.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,32 +18,46 @@ from dynaesti.errors import BandwidthWarning, InputError, warn_user
 from dynaesti.model import BandwidthKernel, BaseKernel, Kernel, Periodic, as_kernel
 
 R = TypeVar("R")
-# of log h, in spans
+# prior of the log bandwidth h, in spans of the data
 BANDWIDTH_CENTRE = 0.3
 BANDWIDTH_SD = 0.7
 AMPLITUDE_SD = 1.0
-POPULATION_FINEST = 0.3  # of log h: a population mixes what lies between
-# shortest bandwidth tried for a population, in fractions of the typical span: features cost its
-# square
+POPULATION_FINEST = 0.3  # finest step of log h: a mixture covers bandwidths between nodes
+# shortest bandwidth tried for a population, as the typical span divided by this number: the cost of
+# features is quadratic in it
 POPULATION_WAVES = 50
-SHARE_SD = 0.8  # of the log ratio of two leaves' amplitudes
-STATIC_PRIOR = 0.05
-MOST_WAVES = (
-    400  # shortest bandwidth that is tried for kernels with features, in fractions of the span
-)
+SHARE_SD = 0.8  # prior sd of the log ratio of two summands' amplitudes
+STATIC_PRIOR = 0.05  # prior probability of the constant curve
+# shortest bandwidth tried for kernels with features, as the span divided by this number
+MOST_WAVES = 400
 NEGLIGIBLE = 1e-2  # weight at an end of an axis that may be ignored
-# a neighbour with so small a share of the best one's weight excuses a grid point from evaluation;
+# A grid point is not evaluated if its nearest evaluated neighbour has less than this fraction of
+# the best point's weight. For a population, weights are fractions of people, and priors of so small
+# a weight would be pruned anyway.
 HOPELESS = 1e-6
-# for a population, where weights are shares of people, and such priors would be pruned anyway
 POPULATION_HOPELESS = 3e-2
 ROUNDS = 14
 MOST_AXES = 4
-MOST_POINTS = 2500  # of a grid with more than two
+MOST_POINTS = 2500  # largest number of points of a grid with more than two axes
 
 
 @dataclass(frozen=True)
 class Axis:
-    """One hyper-parameter: log values, their normal prior, how fine and how far the grid may go."""
+    """One hyper-parameter: log values, their normal prior, and limits of the grid.
+
+    Parameters
+    ----------
+    summands : tuple of int
+        Summands of the kernel that it belongs to.
+    field : str
+        "bandwidth" or "amplitude".
+    centre, sd : float
+        Normal prior of the log value.
+    lowest : float
+        Smallest log value.
+    finest : float
+        Smallest step between nodes.
+    """
 
     summands: tuple[int, ...]
     field: str
@@ -61,8 +75,17 @@ class Axis:
 
 @dataclass(frozen=True)
 class GridPoint(Generic[R]):
-    """A prior, its result, its log prior mass in the list, and its place on the axes (None for a
-    constant curve).
+    """A prior on the grid, and what was computed for it.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    result : object
+        What `evaluate` returned for the kernel.
+    log_mass : float
+        Log prior mass in the grid.
+    point : tuple of float, optional
+        Log values on the axes; None for a constant curve.
     """
 
     kernel: Kernel
@@ -73,15 +96,15 @@ class GridPoint(Generic[R]):
 
 @dataclass(frozen=True)
 class HyperGrid:
-    """All priors that a kernel with open hyper-parameters stands for."""
+    """All priors that a kernel with open hyper-parameters can become."""
 
     kernel: Kernel
     axes: tuple[Axis, ...]
-    static: bool  # a constant curve is one of them
+    static: bool  # whether a constant curve is one of them
     hopeless: float = HOPELESS
 
     def at(self, point: tuple[float, ...]) -> Kernel:
-        """The kernel with numbers in place of its open hyper-parameters."""
+        """The kernel with the values of a grid point for its open hyper-parameters."""
         summands = list(self.kernel.summands)
         for axis, value in zip(self.axes, point, strict=True):
             for k in axis.summands:
@@ -89,7 +112,7 @@ class HyperGrid:
         return as_kernel(tuple(summands))
 
     def constant(self, point: tuple[float, ...]) -> Kernel:
-        """The same with every open bandwidth infinite."""
+        """The kernel at a grid point, with every open bandwidth infinite."""
         summands = list(self.at(point).summands)
         for axis in self.axes:
             if axis.field == "bandwidth":
@@ -100,9 +123,9 @@ class HyperGrid:
 
 @dataclass(frozen=True)
 class UnitVarianceGrid(HyperGrid):
-    """A space whose kernels are scaled to total variance 1.
+    """A grid whose kernels are scaled to total variance 1.
 
-    Amplitudes then say how the variance is shared.
+    Amplitudes then determine how the variance is divided between summands.
     """
 
     def at(self, point: tuple[float, ...]) -> Kernel:
@@ -110,6 +133,7 @@ class UnitVarianceGrid(HyperGrid):
 
 
 def _of_unit_variance(kernel: Kernel) -> Kernel:
+    """The kernel scaled to total variance 1."""
     total = sum(summand.variance for summand in kernel.summands)
     return as_kernel(
         tuple(_scaled(summand, summand.variance / total) for summand in kernel.summands)
@@ -117,18 +141,19 @@ def _of_unit_variance(kernel: Kernel) -> Kernel:
 
 
 def _scaled(summand: BaseKernel, weight: float) -> BaseKernel:
-    """The leaf with unit amplitude and a weight.
+    """The summand with unit amplitude and a weight.
 
-    Every kernel has the field, but not the class they share.
+    All summand classes have the field `amplitude`, but their base class has not.
     """
     changes = {"weight": weight, "amplitude": 1.0}
     return replace(summand, **changes)
 
 
 def population_grid(kernel: Kernel, span: float, gap: float) -> UnitVarianceGrid:
-    """The axes of a kernel of total variance 1.
+    """The grid of a kernel of total variance 1.
 
-    Open bandwidths, and the shares of leaves whose amplitude is to be learned.
+    Its axes are open bandwidths, and variance ratios of summands whose amplitude is learned. `span`
+    and `gap` are the typical span of a person's instants and the typical gap between them.
     """
     summands = kernel.summands
     axes = [
@@ -162,12 +187,20 @@ def population_grid(kernel: Kernel, span: float, gap: float) -> UnitVarianceGrid
 def curve_grid(
     kernel: Kernel, span: float, gap: float, unit_prior: bool, spread: float
 ) -> HyperGrid:
-    """The axes of a kernel.
+    """The grid of a kernel for a single curve.
 
-    Each open bandwidth, and one common amplitude where amplitudes are open.
-
-    `gap` is the typical distance of neighbouring instants: no data can show a shorter bandwidth.
-    `spread` centres the amplitude.
+    Parameters
+    ----------
+    kernel : Kernel
+        Each open bandwidth is an axis; all learned amplitudes together are one.
+    span : float
+        Time from the first to the last instant.
+    gap : float
+        Typical distance of neighbouring instants: no data can show a shorter bandwidth.
+    unit_prior : bool
+        Whether amplitudes that are not given are 1; else they are learned.
+    spread : float
+        Centre of the amplitude's prior.
     """
     summands = kernel.summands
     axes = [
@@ -204,6 +237,7 @@ def _bounded(axes: list[Axis]) -> None:
 
 
 def _may_be_constant(summand: BaseKernel) -> bool:
+    """Whether a summand becomes constant with an infinite bandwidth."""
     return (
         isinstance(summand, BandwidthKernel)
         and replace(summand, bandwidth=np.inf).constant
@@ -212,16 +246,16 @@ def _may_be_constant(summand: BaseKernel) -> bool:
 
 
 def _bandwidth_axis(k: int, summand: BandwidthKernel, span: float, gap: float) -> Axis:
-    if isinstance(summand, Periodic):  # counted within the period
+    """The axis of an open bandwidth."""
+    if isinstance(summand, Periodic):  # its bandwidth is relative to the period
         return Axis((k,), "bandwidth", 0.0, BANDWIDTH_SD, float(np.log(0.1)))
     if span <= 0:
         raise InputError(
             "bandwidth: no time scale to learn, since all times (of every curve) are equal; "
             "give a number, or inf for a constant"
         )
-    shortest = (
-        max(gap, span / MOST_WAVES) if summand.has_finite_basis else gap
-    )  # features cost the square of span/h
+    # the cost of features is quadratic in span / bandwidth
+    shortest = max(gap, span / MOST_WAVES) if summand.has_finite_basis else gap
     return Axis(
         (k,),
         "bandwidth",
@@ -232,9 +266,9 @@ def _bandwidth_axis(k: int, summand: BandwidthKernel, span: float, gap: float) -
 
 
 def first_nodes(space: HyperGrid) -> list[Array]:
-    """The grid before the data have spoken, in prior sds around the centre.
+    """The first nodes of every axis, before any evaluation.
 
-    Coarser where several axes multiply.
+    They are evenly spaced in prior sds around the centre, wider where there are several axes.
     """
     steps = np.arange(-2.5, 2.6, 0.5) if len(space.axes) == 1 else np.arange(-2.0, 1.1, 1.0)
     return [
@@ -248,12 +282,20 @@ def refine_grid(
     weigh: Callable[[list[R], Array], Array],
     pick: bool = False,
 ) -> list[GridPoint[R]]:
-    """Evaluate the space's priors, growing and refining the grid by the weights that
-    `weigh(results, log masses)` gives them.
+    """Evaluate the priors of a grid, extending and refining it where the weight is.
 
-    Ends that carry weight are pushed out first, faster each round; nodes are added between others
-    only once the best lies inside. With `pick` the grid is refined to the finest step around the
-    best.
+    Axes are first extended at ends that have weight, farther in each round. Nodes are added between
+    others only once the best point is inside.
+
+    Parameters
+    ----------
+    space : HyperGrid
+    evaluate : callable
+        From a list of kernels to a list of results.
+    weigh : callable
+        From results and log prior masses to weights, which sum to 1.
+    pick : bool
+        Refine to the finest step around the best point, and nowhere else.
     """
     nodes = first_nodes(space)
     known: dict[Kernel, R] = {}
@@ -282,9 +324,9 @@ def _evaluate_all(
     evaluate: Callable[[list[Kernel]], list[R]],
     weigh: Callable[[list[R], Array], Array],
 ) -> list[GridPoint[R]]:
-    """Every promising point of the grid and the constants beside it, with their prior masses.
+    """Evaluate every promising grid point and the constant curves, with their prior masses.
 
-    Only new ones are evaluated.
+    Only those that are not in `known` are computed, and added to it.
     """
     keep = STATIC_PRIOR if space.static else 0.0
     masses = [_log_masses(axis, values) for axis, values in zip(space.axes, nodes, strict=True)]
@@ -306,7 +348,7 @@ def _evaluate_all(
 
 
 def _constant_points(space: HyperGrid, nodes: list[Array]) -> list[tuple[float, ...]]:
-    """Grid points of the constant curves: the bandwidths do not count, so one of each serves."""
+    """Grid points of the constant curves: one for each choice of the other hyper-parameters."""
     if not space.static:
         return []
     return list(
@@ -325,9 +367,9 @@ def _promising(
     known: dict[Kernel, R],
     weigh: Callable[[list[R], Array], Array],
 ) -> list[tuple[float, ...]]:
-    """Grid points whose nearest evaluated point is not hopelessly behind the best.
+    """Grid points whose nearest evaluated point has enough weight relative to the best.
 
-    All of them on a single axis.
+    All points are promising on a grid with one axis.
     """
     points = list(product(*nodes))
     if not known or len(space.axes) == 1:
@@ -335,9 +377,11 @@ def _promising(
     seen = [p for p in points if space.at(p) in known]
     weights = weigh([known[space.at(p)] for p in seen], np.zeros(len(seen)))
     scale = np.array([axis.sd for axis in space.axes])
-    places = np.array(seen) / scale
-    near = [weights[((places - np.array(p) / scale) ** 2).sum(axis=1).argmin()] for p in points]
-    return [p for p, w in zip(points, near, strict=True) if w > space.hopeless * weights.max()]
+    evaluated = np.array(seen) / scale
+    nearest = [
+        weights[((evaluated - np.array(p) / scale) ** 2).sum(axis=1).argmin()] for p in points
+    ]
+    return [p for p, w in zip(points, nearest, strict=True) if w > space.hopeless * weights.max()]
 
 
 def _log_masses(axis: Axis, values: Array) -> dict[float, float]:
@@ -363,13 +407,13 @@ def _cells(values: Array) -> Array:
 
 
 def _marginal(found: list[GridPoint[R]], shares: Array, axis: int, values: Array) -> Array:
-    """Weight of each node of one axis; constants do not count."""
+    """Weight of each node of one axis, without the constant curves."""
     on_grid = [
         (e.point[axis], share)
         for e, share in zip(found, shares, strict=True)
         if e.point is not None
     ]
-    at = np.searchsorted(values, [place for place, _ in on_grid])
+    at = np.searchsorted(values, [value for value, _ in on_grid])
     weight = np.bincount(at, weights=[share for _, share in on_grid], minlength=values.size).astype(
         np.float64
     )
@@ -377,9 +421,9 @@ def _marginal(found: list[GridPoint[R]], shares: Array, axis: int, values: Array
 
 
 def _grow(axis: Axis, values: Array, share: Array, pick: bool, growth: int) -> Array:
-    """New nodes of one axis.
+    """Nodes of one axis for the next round.
 
-    Beyond an end that carries weight, else between the nodes that carry nearly all of it.
+    New ones lie beyond an end that has weight, else between nodes that have nearly all of it.
     """
     if values.size == 1:
         return values
@@ -389,7 +433,7 @@ def _grow(axis: Axis, values: Array, share: Array, pick: bool, growth: int) -> A
     new: list[float] = []
     if share[0] > NEGLIGIBLE and values[0] > axis.lowest:
         new += [max(axis.lowest, values[0] - away) for away in out]
-    # the prior itself fades towards long bandwidths, and the constant curve stands behind them
+    # long bandwidths have little prior mass, and the constant curve is their limit
     if (
         share[-1] > (NEGLIGIBLE if axis.field == "amplitude" else 0.3)
         and values[-1] < axis.centre + 8 * axis.sd
@@ -399,23 +443,22 @@ def _grow(axis: Axis, values: Array, share: Array, pick: bool, growth: int) -> A
         return np.unique(np.append(values, new))
     gaps = np.diff(values)
     for k, gap in enumerate(gaps):
-        near = best in (k, k + 1)
+        at_best = best in (k, k + 1)
         if pick:
-            wanted = near and gap > axis.finest
+            is_split = at_best and gap > axis.finest
         else:
-            heavy = share[best] > 0.5 or gap > 0.6 * axis.sd
-            wanted = (
-                heavy
-                and (near or max(share[k], share[k + 1]) > NEGLIGIBLE)
+            is_coarse = share[best] > 0.5 or gap > 0.6 * axis.sd
+            is_split = (
+                is_coarse
+                and (at_best or max(share[k], share[k + 1]) > NEGLIGIBLE)
                 and gap > 1.5 * axis.finest
             )
-        if wanted:
+        if is_split:
             new.append(float(0.5 * (values[k] + values[k + 1])))
     return np.unique(np.append(values, new))
 
 
-# --- weight at the shortest bandwidth
-# ---------------------------------------------------------------------------------------
+# --- weight at the shortest bandwidth -----------------------------------------------------------
 
 
 @dataclass(frozen=True)

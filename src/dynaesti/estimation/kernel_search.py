@@ -1,4 +1,7 @@
-"""Which kernels a population mixes: chosen on a grid of hyper-parameters by the evidence of a few people."""
+"""The choice of the kernels that a population mixes.
+
+They are chosen on a grid of hyper-parameters, by the evidence of a few people.
+"""
 
 from __future__ import annotations
 
@@ -26,12 +29,12 @@ from dynaesti.model import ItemBank, Kernel
 
 @dataclass(frozen=True)
 class SearchSettings:
-    """What a kernel must bring to be mixed. Found on golf and TAPS (`benchmarks`)."""
+    """What a kernel must add to be chosen; found on golf and TAPS (`benchmarks`)."""
 
-    max_kernels: int = 4  # mixed at most
-    min_gain: float = 0.5  # nats of the few people's evidence that a kernel must bring
-    min_late_gain: float = 2.0  # that those added late must bring together
-    # tolerance of EP: the evidence is stationary in the sites, so its own error is the square
+    max_kernels: int = 4  # in the mixture
+    min_gain: float = 0.5  # nats that a kernel must add to the evidence of these people
+    min_late_gain: float = 2.0  # nats that kernels added later must add together
+    # tolerance of EP: the evidence is stationary in the sites, so its error is of second order
     tolerance: float = 1e-2
     late_tolerance: float = 1e-4
 
@@ -39,9 +42,9 @@ class SearchSettings:
 def select_priors(
     people: PeopleInMemory, bank: ItemBank, grid: UnitVarianceGrid, settings: SearchSettings
 ) -> PriorMixture:
-    """The kernels that the population uses, from a few people at given items."""
+    """Choose the kernels that the population uses, by a few people at given items."""
     table = tabulate_items(bank, ability_grid(bank))
-    # sites hardly depend on the kernel: kept for constant and for moving abilities
+    # sites hardly depend on the kernel: one set is kept for static kernels, one for all others
     starts: dict[bool, NaturalGaussian] = {}
 
     def evaluate(kernels: list[Kernel]) -> list[Array]:
@@ -75,7 +78,7 @@ def add_missing_priors(
     present: PriorMixture,
     settings: SearchSettings,
 ) -> PriorMixture | None:
-    """The mixture with kernels that it lacks at these items; None where they bring too little."""
+    """The mixture with kernels that it lacks at these items; None if they add too little."""
     found = select_priors(people, bank, grid, settings)
     missing = np.array(
         [k for k, kernel in enumerate(found.kernels) if kernel not in present.kernels],
@@ -109,6 +112,6 @@ def _log_evidence(
 
 
 def _mixed_evidence(priors: PriorMixture, log_evidence: Array, chosen: Ints) -> float:
-    """Log evidence of everyone under some of the kernels, their weights learned."""
+    """Log evidence of these people under some of the kernels, with learned weights."""
     mixture = priors.select(chosen).reweighted(log_evidence[chosen])
     return mixture.log_evidence(log_evidence[chosen]) + mixture.log_prior_of_weights()

@@ -1,4 +1,7 @@
-"""The M-step: items at the maximum of expected log-likelihood plus log prior, given expected counts."""
+"""The M-step: items at the maximum of expected log-likelihood plus log prior.
+
+Newton steps for batches of items, given the expected counts of the E-step.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from dynaesti.core import Array, Bools, Ints, run_in_threads
 from dynaesti.model import HYPER_ITEMS, ItemBank, ItemBlock, estimate_hyperprior
 
 NEWTON_STEPS = 10
-# largest step of an item that has converged: the next one, Newton's, would be about its square
+# largest step of an item that has converged: the next Newton step would be about its square
 NEWTON_TOLERANCE = 1e-3
 
 
@@ -54,7 +57,7 @@ def maximise_items(
     MStepResult
         New bank, weights of its vector and Laplace log volume.
     """
-    seen = np.flatnonzero(np.abs(counts).max(axis=0) > 1e-14)  # nobody is at the grid's ends
+    seen = np.flatnonzero(np.abs(counts).max(axis=0) > 1e-14)  # counts at the grid's ends are 0
     counts = np.ascontiguousarray(counts[:, seen[0] : seen[-1] + 1])
     grid = grid[seen[0] : seen[-1] + 1]
     theta = bank.ability_scale.theta(grid)
@@ -140,7 +143,7 @@ def _newton(block: ItemBlock, part: slice, counts: Array, theta: Array) -> tuple
         step = _solve_free(curvature, gradient, free[active])
         largest = np.abs(step).max(axis=1, initial=0.0)
         small = largest < NEWTON_TOLERANCE
-        if small.any():  # the last step needs no evaluation where it leads
+        if small.any():  # the last step is taken without evaluating the objective there
             u[active[small]] = block.clipped(u[active[small]] + step[small], which[active[small]])
             active = active[~small]
             value = value[~small]

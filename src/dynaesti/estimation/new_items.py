@@ -1,9 +1,8 @@
-"""Items that a fit has never seen join it.
+"""New items: items that a fit has never seen join it.
 
-Learned from the answers of everyone who met one, all that was learned before held still.
-
-It is the EM of any fit, with the M-step for the new items alone, under the priors of the items that
-are there. They take the model and the categories of the others.
+They are learned from the responses of everyone who met one, with all earlier estimates fixed. The
+algorithm is the EM of any fit, with an M-step for the new items alone, under the priors of the
+present items. New items take the model and the categories of the others.
 """
 
 from __future__ import annotations
@@ -34,18 +33,18 @@ from dynaesti.model import ItemBank, ItemBlock, ItemPrior
 
 MAX_ITERATIONS = 100
 TOLERANCE = 0.01  # largest change of a parameter, in standard errors
-EP_TOLERANCE = 1e-4  # on the way
+EP_TOLERANCE = 1e-4  # of all E-steps but the last
 
 
 def new_items_hint() -> str:
-    """End of a message that refuses unknown items: which option lets them in."""
+    """End of a message that refuses unknown items: the option that allows them."""
     return f"; {option('new_items', True)} lets new ones in"
 
 
 def find_new_items(items: Labels, more: Responses) -> tuple[Labels, Ints]:
-    """All items' labels, new ones last; and the people of the data who met one of these."""
-    place = try_index_of(items, more.items.tolist())
-    strange = np.flatnonzero(place < 0)
+    """Labels of all items, new ones last; and the people in `more` who met a new one."""
+    index = try_index_of(items, more.items.tolist())
+    strange = np.flatnonzero(index < 0)
     if not strange.size:
         return items, np.zeros(0, dtype=np.int64)
     labels = as_labels([*items.tolist(), *(more.items.tolist()[k] for k in strange)])
@@ -53,7 +52,7 @@ def find_new_items(items: Labels, more: Responses) -> tuple[Labels, Ints]:
 
 
 def extend_models(models: Labels | None, size: int) -> Labels | None:
-    """Names of the items' models, where the data gave them, with those of new items."""
+    """Names of all items' models, new ones included, where the data gave such names."""
     return (
         None
         if models is None
@@ -62,9 +61,16 @@ def extend_models(models: Labels | None, size: int) -> Labels | None:
 
 
 class NewItemFit:
-    """New items on their way into a fit.
+    """Estimation of new items for a fit.
 
-    First a place among the others, then what the answers say of them.
+    Parameters
+    ----------
+    fit : FittedModel
+        The fit that they join.
+    labels : array (n_items,)
+        Labels of all items, new ones last.
+    more : Responses
+        Data with the new items.
     """
 
     def __init__(self, fit: FittedModel, labels: Labels, more: Responses) -> None:
@@ -78,14 +84,13 @@ class NewItemFit:
                 [fit.coding.table, np.tile(fit.coding.table[template], (self.count, 1))]
             ),
         )
-        block_of, place = fit.bank.index_in_blocks()
+        block_of, index = fit.bank.index_in_blocks()
         self.number = int(block_of[template])
         block = _initial_block(
-            fit.bank.blocks[self.number], int(place[template]), len(fit.coding.models), self.count
+            fit.bank.blocks[self.number], int(index[template]), len(fit.coding.models), self.count
         )
-        if (
-            block.model.has_response_unit and block.values.shape[1]
-        ):  # measurements of a new item have a zero and unit of their own
+        # measurements of a new item have a zero and unit of their own
+        if block.model.has_response_unit and block.values.shape[1]:
             number = try_index_of(labels, more.items.tolist())[more.item]
             block = replace(
                 block, values=np.array([unit_of(more.resp[number == k]) for k in block.items])
@@ -93,7 +98,7 @@ class NewItemFit:
         self.bank = self._with(block)
 
     def sites(self, responses: Responses) -> PeopleSites:
-        """The sites of people who met new items, their earlier responses included."""
+        """The sites of people who met new items, with their earlier responses."""
         try:
             return build_people_sites(responses, self.coding, self.bank)
         except ResponseError as error:
@@ -103,7 +108,7 @@ class NewItemFit:
             ) from None
 
     def fit(self, sites: PeopleSites) -> FittedModel:
-        """The fitted model with these items in it."""
+        """The fitted model with the new items in it."""
         old = self.old
         kernels = list(old.kernels)
         e_step = EStep(sites, old.options["threads"])
@@ -138,13 +143,13 @@ class NewItemFit:
         return replace(old, coding=self.coding, bank=bank, covariance=covariance)
 
     def _m_step(self, bank: ItemBank, counts: Array, grid: Array) -> tuple[ItemBlock, float]:
-        """The new items given their counts, and the largest change in standard errors."""
+        """The new items after an M-step, and the largest change in standard errors."""
         new = self._new_block(bank)
         end = bank.blocks[self.number].end_row
         rows = slice(end - self.count * new.depth, end)
         own_counts = np.ascontiguousarray(counts[rows])
         moved, curvature = update_block(new, own_counts, bank.ability_scale.theta(grid))
-        if new.model.shared:  # thresholds are those of the items that are there
+        if new.model.shared:  # thresholds are those of the present items
             own = self.old.bank.blocks[self.number].u[:1]
             moved = replace(moved, u=moved.u.mean(axis=1, keepdims=True) + own - own.mean())
         precision = np.diagonal(curvature, axis1=1, axis2=2)
@@ -158,7 +163,7 @@ class NewItemFit:
     def _covariance(
         self, bank: ItemBank, found: ItemInformation, old: tuple[Array, ...], shared: Array
     ) -> tuple[Array, ...]:
-        """Covariances of all items, block by block, those of the new ones appended to their block's."""
+        """Covariances of all items, block by block, with those of the new items appended."""
         block = self._new_block(bank)
         own = old[self.number]
         more = covariances_of(block, bank, found.items[block.items], shared, own[0, -1, -1])
@@ -166,7 +171,7 @@ class NewItemFit:
         return (*old[: self.number], grown, *old[self.number + 1 :])
 
     def _with(self, new: ItemBlock) -> ItemBank:
-        """The fit's bank with the new items in their block; rows of later blocks move on."""
+        """The fit's bank with the new items in their block; rows of later blocks shift."""
         blocks: list[ItemBlock] = []
         for k, block in enumerate(self.old.bank.blocks):
             first_row = blocks[-1].end_row if blocks else 0
@@ -183,7 +188,7 @@ class NewItemFit:
 
 
 def _template_item(coding: ResponseCoding) -> int:
-    """The item that new ones are coded like: one with the commonest categories."""
+    """The item whose coding new ones take: one with the most common categories."""
     kinds = {(type(model), model.signed) for model in coding.models}
     if len(kinds) > 1:
         raise InputError(
@@ -196,7 +201,7 @@ def _template_item(coding: ResponseCoding) -> int:
 
 
 def _initial_block(block: ItemBlock, like: int, first: int, count: int) -> ItemBlock:
-    """New items as a block, in the middle of the others."""
+    """New items as a block, at the centre of the others."""
     return ItemBlock(
         block.model,
         block.size,
@@ -211,10 +216,9 @@ def _initial_block(block: ItemBlock, like: int, first: int, count: int) -> ItemB
 
 
 def _last(block: ItemBlock, count: int, others: ItemPrior) -> ItemBlock:
-    """The last items of a block as one of their own, under the priors of the others."""
-    given = replace(
-        others, slope=np.tile(others.slope.min(axis=0), (count, 1))
-    )  # the lean of an item that is free in everything
+    """The last items of a block as a block of their own, under the priors of the others."""
+    # the linear term of the prior of an item whose parameters are all free
+    given = replace(others, slope=np.tile(others.slope.min(axis=0), (count, 1)))
     return replace(
         block,
         first_row=0,

@@ -18,12 +18,11 @@ from dynaesti.model import DEFAULT_KERNEL, RBF, BandwidthKernel, Kernel, named_k
 Check = Callable[[Any, str], Any]  # (value, option's name) → the value in the form that is kept
 
 
-# --- kinds of constraints: one function and one sentence each
-# ---------------------------------------------------------------------------------------
+# --- kinds of checks: one function and one sentence each ----------------------------------------
 
 
 def one_of(*allowed: str | None) -> Check:
-    """Allow a few values only."""
+    """A check that allows a few values only."""
 
     def check(value: Any, name: str) -> Any:
         if value not in allowed:
@@ -34,7 +33,10 @@ def one_of(*allowed: str | None) -> Check:
 
 
 def expected(what: str, test: Callable[[Any], bool], shown: Callable[[Any], str] = repr) -> Check:
-    """Allow what passes a test; the message says what is expected, and shows the value."""
+    """A check that allows what passes a test; its message says what is expected.
+
+    `shown` turns the refused value into text for the message.
+    """
 
     def check(value: Any, name: str) -> Any:
         if not test(value):
@@ -45,12 +47,12 @@ def expected(what: str, test: Callable[[Any], bool], shown: Callable[[Any], str]
 
 
 def at_least(least: int) -> Check:
-    """Allow whole numbers from `least` on."""
+    """A check that allows whole numbers from `least` on."""
     return partial(whole_number, least=least)
 
 
 def optional(check: Check) -> Check:
-    """Allow None, and what another check allows."""
+    """A check that allows None, and what another check allows."""
     return lambda value, name: None if value is None else check(value, name)
 
 
@@ -69,7 +71,7 @@ def _mean_and_sd(value: Any, name: str) -> tuple[float, float]:
 
 
 def _population_kernel(value: Any, name: str) -> Kernel:
-    """A kernel whose open bandwidths are learned: the other methods pick for a single curve."""
+    """A kernel whose open bandwidths are all learned; other methods are for single curves only."""
     if not isinstance(value, Kernel):
         raise InputError(
             f"{name}: expected a kernel such as RBF() or its name, got {_type_name(value)}"
@@ -87,8 +89,7 @@ def _population_kernel(value: Any, name: str) -> Kernel:
     return value
 
 
-# --- the options
-# ---------------------------------------------------------------------------------------
+# --- the options --------------------------------------------------------------------------------
 
 # `unit`, `fixed`, `start` and `checkpoint` are checked where they are read, with the data
 CHECKS: Mapping[str, Check] = {
@@ -166,7 +167,7 @@ class AbilityOptions:
 
 
 def resolve_kernel(kernel: Any, bandwidth: Any) -> Any:
-    """The kernel that two options ask for: a kernel, its name, or the bandwidth of a lone RBF."""
+    """The kernel that two options ask for: a kernel, its name, or the bandwidth of an RBF."""
     if kernel is not None and bandwidth is not None:
         raise InputError("bandwidth: the kernel owns it; give one of both")
     if bandwidth is not None:

@@ -1,6 +1,7 @@
 """The people an E-step runs over, wherever their responses are kept.
 
-Whatever an E-step says of the items is a sum over people. So people may be anywhere: in memory, in shards on disk, on other machines.
+All that an E-step finds about the items is a sum over people. So people may be in memory, in shards
+on disk, or on other machines.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ StartingSites = dict[Kernel, NaturalGaussian]
 
 @dataclass
 class EStepResult:
-    """What an E-step over some people adds to the whole."""
+    """Result of an E-step over some people; results of several groups add up."""
 
     counts: Array | None  # (n_rows, n_grid) expected counts
     log_evidence: Array  # (n_kernels, n_people)
@@ -42,7 +43,7 @@ class EStepResult:
 
 
 def sum_e_steps(parts: Sequence[EStepResult]) -> EStepResult:
-    """The E-step over the people of all parts, in order. The first one's counts are overwritten."""
+    """Add up E-steps over several groups of people, in order; the first counts are overwritten."""
     counts = parts[0].counts
     for part in parts[1:]:
         if counts is not None and part.counts is not None:
@@ -57,11 +58,14 @@ def sum_e_steps(parts: Sequence[EStepResult]) -> EStepResult:
 
 
 class People(Protocol):
-    """Everyone, wherever their responses are kept. Sites are remembered from one E-step to start the next."""
+    """The people of a fit, wherever their responses are kept.
+
+    Sites are kept from each E-step to start the next one.
+    """
 
     @property
     def person_summary(self) -> PersonSummary:
-        """A line for each person."""
+        """Summary of each person, by which subsamples are drawn."""
 
     @property
     def n_responses(self) -> int:
@@ -79,18 +83,24 @@ class People(Protocol):
         tolerance: float,
         with_counts: bool = True,
     ) -> EStepResult:
-        """Graft everyone's curve under every kernel and add up what follows; ``population`` weighs the kernels."""
+        """Graft everyone's curve under every kernel, and add up expected counts and evidence.
+
+        ``population`` (n_kernels,) are the weights of the kernels.
+        """
 
     def drop_cached(self, kernels: list[Kernel]) -> None:
-        """Drop what is remembered of other kernels than these."""
+        """Drop sites and solvers of all but the given kernels."""
 
     def information(
         self, bank: ItemBank, grid: Array, kernels: list[Kernel], population: Array, joint: bool
     ) -> ItemInformation:
-        """What the responses say about the items together, for standard errors; after a last E-step of tight tolerance."""
+        """The information that the responses hold about all items, for standard errors.
+
+        Called after a last E-step of tight tolerance.
+        """
 
     def checkpoint_arrays(self) -> CheckpointArrays:
-        """What a checkpoint must hold for the next E-step to start where the last one ended."""
+        """Arrays from which the next E-step would start after a checkpoint."""
 
     def restore(self, arrays: CheckpointArrays, kernels: list[Kernel]) -> None:
         """Start the next E-step from a checkpoint."""
@@ -105,7 +115,7 @@ def e_step_over(
     tolerance: float,
     with_counts: bool,
 ) -> tuple[EStepResult, EStepPosterior]:
-    """An E-step over people in memory, from the sites remembered of them."""
+    """An E-step over people in memory, from the sites that are kept of them."""
     starts = [sites.get(kernel) for kernel in kernels]
     posterior = e_step.run(table, kernels, population, starts, tolerance)
     result = EStepResult(
@@ -151,7 +161,7 @@ class PeopleInMemory:
         tolerance: float,
         with_counts: bool = True,
     ) -> EStepResult:
-        self.ep = ()  # free the memory for the next ones
+        self.ep = ()  # free the memory for the next results
         table = tabulate_items(bank, grid)
         result, posterior = e_step_over(
             self.runner, self.starts, table, kernels, population, tolerance, with_counts

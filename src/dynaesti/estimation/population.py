@@ -1,6 +1,6 @@
 """The population's distribution over a list of priors.
 
-Learned by EM over people, from each one's evidence under each prior.
+It is learned by EM over people, from the evidence of each person under each prior.
 """
 
 from __future__ import annotations
@@ -12,15 +12,26 @@ import numpy as np
 from dynaesti.core import Array, Ints, jit
 from dynaesti.model import Kernel
 
-ROUNDS = 200  # at most
+ROUNDS = 200  # largest number of EM iterations
 
 
 def estimate_population_weights(
     log_evidence: Array, log_prior: Array, pool: bool
 ) -> tuple[Array, Array]:
-    """(weights of each curve (priors, curves), population's prior weights).
+    """Weights of the priors for each curve, and in the population.
 
-    With `pool` the latter are learned.
+    Parameters
+    ----------
+    log_evidence : array (n_priors, n_curves)
+    log_prior : array (n_priors,)
+        Log prior masses of the list.
+    pool : bool
+        Whether the population's weights are learned; else they are the prior masses.
+
+    Returns
+    -------
+    weights : array (n_priors, n_curves)
+    population : array (n_priors,)
     """
     share = (
         estimate_mixing_weights(log_evidence, log_prior)
@@ -33,7 +44,7 @@ def estimate_population_weights(
 def estimate_mixing_weights(log_evidence: Array, log_prior: Array) -> Array:
     """The population's distribution over priors, learned by EM.
 
-    The list's own prior counts as one curve more.
+    The prior masses of the list count as one more curve.
     """
     base = np.exp(log_prior - np.logaddexp.reduce(log_prior))
     if base.size == 1:
@@ -45,7 +56,7 @@ def estimate_mixing_weights(log_evidence: Array, log_prior: Array) -> Array:
 
 @jit
 def _pooled(relative: Array, base: Array, rounds: int) -> Array:
-    """EM for the shares, from each curve's evidences (curves, priors) relative to its best."""
+    """EM for the weights, from evidences (n_curves, n_priors) relative to each curve's best."""
     curves, priors = relative.shape
     share = base.copy()
     for _ in range(rounds):
@@ -69,17 +80,22 @@ def _pooled(relative: Array, base: Array, rounds: int) -> Array:
 
 
 def mixture_log_evidence(log_evidence: Array, share: Array) -> float:
-    """Log evidence of all curves together, each mixing the priors by the population's shares."""
+    """Log evidence of all curves together, each a mixture of the priors with these weights."""
     with np.errstate(divide="ignore"):
         return float(np.logaddexp.reduce(np.log(share)[:, None] + log_evidence, axis=0).sum())
 
 
 def select_priors_greedily(log_evidence: Array, log_prior: Array, most: int, worth: float) -> Ints:
-    """A few priors that serve the population nearly as well as the whole list, in its order.
+    """A few priors with nearly the evidence of the whole list, by greedy forward selection.
 
-    One after the other, the one is taken that adds most to the evidence of all curves together, as
-    long as it adds `worth` nats. The heaviest ones would be neighbours of each other, and leave out
-    what fewer people need, but need more.
+    Each step adds the prior that increases the evidence of all curves together most, as long as it
+    adds at least `worth` nats. (The priors of largest weight would be neighbours of each other, and
+    leave out those that fewer people need, but need more.)
+
+    Returns
+    -------
+    int array
+        Indices in the list, rising; at most `most`.
     """
 
     def evidence(chosen: list[int]) -> float:
@@ -102,13 +118,13 @@ def select_priors_greedily(log_evidence: Array, log_prior: Array, most: int, wor
 
 
 def log_prior_of_weights(population: Array, log_prior: Array) -> float:
-    """Log density of the population's weights, for which the list's own prior counts as one curve."""
+    """Log density of the population's weights; the list's prior masses count as one curve."""
     base = np.exp(log_prior - np.logaddexp.reduce(log_prior))
     return float(base @ np.log(np.maximum(population, 1e-300)))
 
 
 def posterior_weights(share: Array, log_evidence: Array) -> Array:
-    """Weights of the priors for each curve (priors, curves), given the population's."""
+    """Weights of the priors for each curve (n_priors, n_curves), given those in the population."""
     with np.errstate(divide="ignore"):
         logs = np.log(share)[:, None] + log_evidence
     return np.asarray(np.exp(logs - np.logaddexp.reduce(logs, axis=0)))
@@ -116,11 +132,11 @@ def posterior_weights(share: Array, log_evidence: Array) -> Array:
 
 @dataclass(frozen=True)
 class PriorMixture:
-    """Kernels that a population mixes."""
+    """Kernels that a population mixes, with their weights."""
 
     kernels: tuple[Kernel, ...]
-    log_prior: Array  # (n_kernels,) log masses of the grid points that they stand for
-    weights: Array  # (n_kernels,) in the population, as far as known
+    log_prior: Array  # (n_kernels,) log prior masses of their grid points
+    weights: Array  # (n_kernels,) present estimate of their weights in the population
 
     @staticmethod
     def single(kernel: Kernel) -> PriorMixture:
@@ -128,7 +144,7 @@ class PriorMixture:
         return PriorMixture((kernel,), np.zeros(1), np.ones(1))
 
     def select(self, chosen: Ints) -> PriorMixture:
-        """Some of the kernels."""
+        """The mixture of some of the kernels."""
         return PriorMixture(
             tuple(self.kernels[k] for k in chosen),
             self.log_prior[chosen],
@@ -136,7 +152,7 @@ class PriorMixture:
         )
 
     def append(self, other: PriorMixture) -> PriorMixture:
-        """With further kernels, of the weight that they have among their own."""
+        """The mixture with the kernels of another appended; weights are normalised anew."""
         weights = np.append(self.weights, other.weights)
         return PriorMixture(
             (*self.kernels, *other.kernels),
@@ -145,16 +161,16 @@ class PriorMixture:
         )
 
     def pruned(self, min_weight: float) -> PriorMixture:
-        """Without kernels that hardly anyone uses: they cost time."""
+        """The mixture without kernels of little weight, to save time."""
         used = np.flatnonzero(self.weights > min_weight)
         return self if used.size == len(self.kernels) else self.select(used)
 
     def reweighted(self, log_evidence: Array) -> PriorMixture:
-        """With the population's weights learned from everyone's log evidence (n_kernels, n_people)."""
+        """The mixture with weights learned from log evidences (n_kernels, n_people)."""
         return replace(self, weights=estimate_mixing_weights(log_evidence, self.log_prior))
 
     def log_evidence(self, log_evidence: Array) -> float:
-        """Log evidence of everyone together, from each one's under each kernel."""
+        """Log evidence of all people together, from log evidences (n_kernels, n_people)."""
         return mixture_log_evidence(log_evidence, self.weights)
 
     def log_prior_of_weights(self) -> float:

@@ -1,6 +1,6 @@
-"""A live line while a fit runs.
+"""Progress of a fit: a line with step, evidence, change, speed and time left.
 
-Step, evidence, change, speed and time left. In a log file plain lines, and few of them.
+On a terminal the line is rewritten; in a log file there are few lines, one after the other.
 """
 
 import sys
@@ -14,11 +14,11 @@ from dynaesti.estimation.em import IterationRecord
 
 OnIteration = Callable[[IterationRecord], None]
 
-SELDOM = 30.0  # seconds between lines where they stay
+SELDOM = 30.0  # seconds between lines in a log file
 
 
 class ProgressLine:
-    """A line that follows a fit's iterations."""
+    """A line that shows a fit's iterations as they run."""
 
     def __init__(self, tolerance: float, stream: TextIO | None = None) -> None:
         self.stream = sys.stderr if stream is None else stream
@@ -37,7 +37,8 @@ class ProgressLine:
         )
         self.stage = step.stage
         text = (
-            f"{step.stage}: iteration {step.iteration}, log evidence {step.log_evidence:,.1f}, change "
+            f"{step.stage}: iteration {step.iteration}, log evidence {step.log_evidence:,.1f}, "
+            f"change "
             f"{step.change:.2g} se, "
             f"{step.rows_per_second:,.0f} answers/s, {self._left(step)}"
         )
@@ -50,7 +51,7 @@ class ProgressLine:
             self.stream.write(text + "\n")
 
     def say(self, text: str) -> None:
-        """A line of its own."""
+        """Print a text on a line of its own."""
         self.stream.write(f"{text}\n")
         self.stream.flush()
 
@@ -62,7 +63,7 @@ class ProgressLine:
             self.stream.flush()
 
     def _left(self, step: IterationRecord) -> str:
-        """Time left, were the change to shrink on as it has."""
+        """Estimated time left, if the change goes on to shrink at the same rate."""
         if len(self.changes) < 4 or self.changes[-1] >= self.changes[0]:
             return "time left unknown yet"
         rate = np.log(self.changes[0] / self.changes[-1]) / (len(self.changes) - 1)
@@ -70,7 +71,7 @@ class ProgressLine:
         return f"about {steps * step.seconds / len(self.changes):.0f} s left"
 
     def close(self, verdict: str) -> None:
-        """The last line."""
+        """Print the last line."""
         if self.live:
             self.stream.write("\r" + verdict.ljust(self.width) + "\n")
             self.stream.flush()

@@ -1,4 +1,7 @@
-"""Response counts: what the items' categories and starting values rest on; those of parts add up."""
+"""Response counts, from which items get their categories and starting values.
+
+Counts of several groups of people add up.
+"""
 
 from __future__ import annotations
 
@@ -16,19 +19,15 @@ MOST_CATEGORIES = 60
 
 @dataclass(frozen=True)
 class ResponseCounts:
-    """How often each item got each response.
-
-    For amounts their number, mean, and squares about it.
-    """
+    """How often each item got each response; for amounts number, mean and sum of squares."""
 
     people: int
-    number: Ints  # (items,)
+    number: Ints  # (n_items,) responses to each item
     mean: Array
-    squares: (
-        Array  # sums of (response − mean)²: sums of squares themselves lose all digits far from 0
-    )
-    values: Array  # distinct responses to items with categories, rising
-    counts: Array  # (items, values)
+    # (n_items,) sums of (response − mean)²; sums of response² would lose all digits far from 0
+    squares: Array
+    values: Array  # (n_values,) distinct responses to items with categories, rising
+    counts: Array  # (n_items, n_values)
 
     def __add__(self, other: ResponseCounts) -> ResponseCounts:
         values = np.union1d(self.values, other.values)
@@ -48,18 +47,18 @@ class ResponseCounts:
         )
 
     def mean_and_sd(self) -> tuple[Array, Array]:
-        """Of each item's responses."""
+        """Mean and standard deviation of each item's responses: (n_items,) each."""
         return self.mean, np.sqrt(self.squares / np.maximum(self.number, 1))
 
 
 def amounts(models: tuple[ItemModel, ...]) -> Bools:
-    """Which items' responses are amounts, without categories."""
+    """Which items have amounts as responses, without categories."""
     kinds = {kind: not kind.has_value_rows for kind in set(models)}
     return np.array([kinds[model] for model in models])
 
 
 def count_responses(responses: Responses, models: tuple[ItemModel, ...]) -> ResponseCounts:
-    """Of the answers to items with these models."""
+    """Count the responses to items with these models."""
     items = responses.item
     resp = responses.resp
     size = len(models)
@@ -80,7 +79,7 @@ def count_responses(responses: Responses, models: tuple[ItemModel, ...]) -> Resp
 
 
 def check_values(values: Array, models: tuple[ItemModel, ...]) -> None:
-    """Refuse more distinct responses than categories can be made of."""
+    """Refuse more distinct responses than there can be categories."""
     has_categories = any(model.categorical for model in set(models))
     if values.size > (MOST_CATEGORIES if has_categories else MOST_VALUES):
         raise ResponseError(

@@ -1,7 +1,4 @@
-"""The scale of ability.
-
-Its zero and unit while items are learned, and the scale that is reported.
-"""
+"""The scale of ability: its zero and unit while items are learned, and the reported scale."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ from dynaesti.model import FEW_LOCATION_SD, FEW_LOG_SCALE_SD, ItemBank, Kernel
 
 @dataclass(frozen=True)
 class Scale:
-    """Reported abilities: gain · θ + shift, with θ in the items' metric."""
+    """The reported scale: abilities are gain · θ + shift, with θ on the items' scale."""
 
     name: str
     gain: float
@@ -27,7 +24,7 @@ class Scale:
 def reported_scale(bank: ItemBank, wanted: str) -> Scale:
     """The scale to report: of unit variance ("abilities") or of geometric-mean slope 1 ("items").
 
-    Anchored items keep their own metric whatever is wanted.
+    Anchored items keep their own scale in either case.
     """
     ability_scale = bank.ability_scale
     anchored = ability_scale.free_scale and any(not block.free.all() for block in bank.blocks)
@@ -47,14 +44,20 @@ def reported_scale(bank: ItemBank, wanted: str) -> Scale:
     return Scale("items", float(np.exp(np.log(np.maximum(size, 1e-6)).mean())), 0.0)
 
 
-MAX_SCALE_STEP = 0.3  # of the abilities' zero, in their sd, and of the log of their unit
+MAX_SCALE_STEP = 0.3  # largest step of the abilities' zero, in sds, and of their log unit
 
 
 def scale_gradient(sites: PeopleSites, kernels: list[Kernel], posterior: EStepPosterior) -> Array:
-    """Gradients of the log evidence by the abilities' mean and log sd (first row), and information (second): (2, 2).
+    """Gradient of the log evidence by the mean and log sd of abilities, and information on both.
 
-    By the sites' (τ, ν) and the posterior (m, v) at them, the gradient by the prior's mean is Σ ν − τm, by the log of its scale
-    Σ νm − τ(m² + v); divided by the information that the responses hold, they are Newton steps.
+    With sites (τ, ν) and posterior moments (m, v), the gradient by the prior's mean is Σ ν − τm,
+    and by the log of its scale Σ νm − τ(m² + v). Divided by the information that the responses
+    hold, they are Newton steps.
+
+    Returns
+    -------
+    array (2, 2)
+        The gradient in the first row, the information in the second.
     """
     gradient = np.zeros(2)
     information = np.zeros(2)
@@ -72,10 +75,11 @@ def scale_gradient(sites: PeopleSites, kernels: list[Kernel], posterior: EStepPo
 
 
 def scale_information(e_step: EStep, kernels: list[Kernel], posterior: EStepPosterior) -> Array:
-    """Information that the people hold about where the abilities' zero lies and about the log of their unit: (2, 2).
+    """Information that the people hold on the zero of ability and on the log of its unit: (2, 2).
 
-    About the zero it is Σ over people of 1ᵀ(K + T⁻¹)⁻¹1 = Σ τ(1 − dm), where dm is how far the curve follows when all sites move by
-    1; about the unit twice the number of effective parameters, Σ τv.
+    On the zero it is Σ over people of 1ᵀ(K + T⁻¹)⁻¹1 = Σ τ(1 − dm), where dm is how far the curve
+    moves when all sites move by 1; on the unit it is twice the number of effective parameters, Σ
+    τv.
     """
     out = np.zeros((2, 2))
     for kernel, result, weights in zip(kernels, posterior.ep, posterior.weights, strict=True):
@@ -91,17 +95,18 @@ def scale_information(e_step: EStep, kernels: list[Kernel], posterior: EStepPost
 
 
 def scale_step(bank: ItemBank, scale: Array, updated: ItemBank, weights: Array) -> ItemBank:
-    """Items after an M-step, with a Newton step of its own for the abilities' zero and unit.
+    """Items after an M-step, with a separate Newton step for the zero and unit of ability.
 
-    EM crawls along these two, which move all items together: what the M-step moved along them is taken back. The information that
-    people hold about them and the one that the M-step goes by are both too large, so the smaller one serves.
+    EM is slow along these two directions, which move all items together. So the part of the M-step
+    along them is removed, and the Newton step added. Two estimates of the information are known, by
+    the people and by the M-step; both are too large, so the smaller one is used.
 
     Parameters
     ----------
     bank, updated : ItemBank
         Before and after the M-step.
     scale : array (2, 2)
-        Of the E-step: `scale_gradient`.
+        `scale_gradient` of the E-step.
     weights : array (n_free,)
         Root of the information about each entry of ``bank.to_vector()``.
     """
@@ -118,21 +123,25 @@ def scale_step(bank: ItemBank, scale: Array, updated: ItemBank, weights: Array) 
     gram = (weights[:, None] * along).T @ (weights[:, None] * along)
     free = np.flatnonzero(np.diagonal(gram) > 0)
     if not free.size:
-        return updated  # nothing moves with the unit: it is anchored
+        return updated  # no parameter depends on zero or unit: they are anchored
     log_prior = np.array([[ahead.log_prior(), behind.log_prior()] for ahead, behind in moved])
     gradient = scale[0] + (log_prior[:, 0] - log_prior[:, 1]) / (2 * step)
     curvature = (2 * bank.log_prior() - log_prior.sum(axis=1)) / step**2
     information = scale[1] + np.maximum(curvature, 0.0)
     information = np.where(free_scale, information, np.minimum(information, np.diagonal(gram)))
     newton = gradient / (information + 1e-9)
-    wanted = np.clip(newton, -MAX_SCALE_STEP, MAX_SCALE_STEP)[free]
+    by_newton = np.clip(newton, -MAX_SCALE_STEP, MAX_SCALE_STEP)[free]
     m_step = updated.to_vector() - bank.to_vector()
-    went = np.linalg.solve(gram[np.ix_(free, free)], along[:, free].T @ (weights**2 * m_step))
-    return updated.from_vector(updated.to_vector() + along[:, free] @ (wanted - went))
+    by_m_step = np.linalg.solve(gram[np.ix_(free, free)], along[:, free].T @ (weights**2 * m_step))
+    return updated.from_vector(updated.to_vector() + along[:, free] @ (by_newton - by_m_step))
 
 
 def _scale_step_by_evidence(bank: ItemBank, scale: Array, updated: ItemBank) -> ItemBank:
-    """The step where priors are learned: they shrink thousands of thin slopes a little at every step and must not decide the unit."""
+    """Items after an M-step and a Newton step for the scale, where priors are learned.
+
+    Learned priors shrink thousands of slopes with few responses a little at every step. That must
+    not decide the unit.
+    """
     ability_scale = bank.ability_scale
     free = np.array([ability_scale.free_location, ability_scale.free_scale])
     held = free / np.array([FEW_LOCATION_SD, FEW_LOG_SCALE_SD]) ** 2 * ability_scale.few

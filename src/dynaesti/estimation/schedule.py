@@ -1,4 +1,7 @@
-"""The stages of a fit: a first pass over some people, the choice of kernels, then everyone; and the standard errors."""
+"""The stages of a fit: a first pass over some people, the choice of kernels, then everyone.
+
+The last stage is followed by an E-step of tight tolerance and the standard errors.
+"""
 
 from __future__ import annotations
 
@@ -44,19 +47,21 @@ FIRST_PASS, SUBSAMPLE, EVERYONE, AGAIN = range(len(STAGES))
 
 @dataclass(frozen=True)
 class ScheduleSettings:
-    """How much of the data each stage sees. Found on the logs of `benchmarks`: a fifth of the time of a fit without stages."""
+    """How much of the data each stage sees.
 
-    first_sites: int = 60_000  # of the people in the first stages
-    search_sites: int = 20_000  # of the people by whom kernels are chosen
+    Found on the logs of `benchmarks`: a fit takes a fifth of the time of one without stages.
+    """
+
+    first_sites: int = 60_000  # sites of the subsample in the first stages
+    search_sites: int = 20_000  # sites of the people by whom kernels are chosen
     responses_per_item: int = 100  # in the first stages: fewer would mislead more than they save
-    max_fraction: float = (
-        0.4  # of the people: where the first stages would see more, everyone is as cheap
-    )
+    # fraction of the people: where a subsample would be larger, all people are as cheap
+    max_fraction: float = 0.4
     first_iterations: int = 4  # before kernels are chosen
     subsample_iterations: int = 20
-    looser: float = 10.0  # tolerance of the first stages, in that of the last
-    # nats a parameter that items gained since kernels were chosen, about a seventh of a standard
-    # error: with less there is no need to choose again
+    looser: float = 10.0  # tolerance of the first stages, relative to that of the last
+    # Kernels are chosen again if the objective has gained more nats for each parameter since then:
+    # about a seventh of a standard error.
     moved: float = 0.01
     search: SearchSettings = field(default_factory=SearchSettings)
 
@@ -66,7 +71,7 @@ DEFAULT = ScheduleSettings()
 
 @dataclass(frozen=True)
 class Estimate:
-    """What the stages leave."""
+    """The result of all stages."""
 
     expected: EStepSummary  # the last E-step, of tight tolerance
     priors: PriorMixture
@@ -76,7 +81,7 @@ class Estimate:
     shared: Array | None  # (2, 2) of the abilities' zero and log unit: a part of every item's
 
     def fitted(self, coding: ResponseCoding, options: Mapping[str, Any]) -> FittedModel:
-        """What a fit keeps of it."""
+        """The part of the result that a fit keeps."""
         return FittedModel(
             coding,
             self.expected.bank,
@@ -91,7 +96,10 @@ class Estimate:
 
 
 def typical_times(summary: PersonSummary, sites: PeopleSites) -> tuple[float, float]:
-    """Median span of the people who have any, and the typical gap between the instants of some of them."""
+    """Median span of people with several instants, and the typical gap between instants.
+
+    The gap is that of the people in `sites`; the spans are those of everyone in `summary`.
+    """
     spans = (summary.last - summary.first)[summary.last > summary.first]
     if not spans.size:
         return 0.0, 1.0
@@ -105,7 +113,7 @@ def typical_times(summary: PersonSummary, sites: PeopleSites) -> tuple[float, fl
 
 @dataclass
 class EMSchedule:
-    """The stages of one fit, run one after the other; a checkpoint resumes in the midst of one."""
+    """The stages of one fit, run one after the other; a checkpoint may resume within a stage."""
 
     people: People
     kernel: Kernel
@@ -160,6 +168,7 @@ class EMSchedule:
         return population_grid(self.kernel, span, gap)
 
     def _first_priors(self, grid: UnitVarianceGrid | None) -> PriorMixture:
+        """The kernels to start with, before any are chosen."""
         if self.known_priors is not None:
             return self.known_priors
         if grid is None:
@@ -169,7 +178,10 @@ class EMSchedule:
     def _first_stages(
         self, state: EMState, searchers: PeopleInMemory, grid: UnitVarianceGrid | None
     ) -> EMState:
-        """Items and kernels to start from, by a subsample where that is a small part of everyone."""
+        """Items and kernels for the main stage.
+
+        They come from a subsample, where that is a small part of everyone.
+        """
         settings = self.settings
         summary = self.people.person_summary
         n_sites = max(settings.first_sites, settings.responses_per_item * state.bank.item_count)
@@ -198,7 +210,7 @@ class EMSchedule:
         max_iterations: int | None = None,
         tolerance: float | None = None,
     ) -> EMResult:
-        """One stage, from a state or from the checkpoint, if that lies in this stage."""
+        """Run one stage, from a state, or from the checkpoint if that is of this stage."""
         state = replace(state, stage=STAGES[stage])
         if self.resume is not None and self.resume.stage == STAGES[stage]:
             state = self.resume
@@ -212,13 +224,16 @@ class EMSchedule:
         return run_em(people, state, settings, self.threads, self.on_iteration, self.checkpoint)
 
     def _is_past(self, stage: int) -> bool:
-        """Whether the checkpoint lies beyond a stage."""
+        """Whether the checkpoint is of a later stage."""
         return self.resume is not None and STAGES.index(self.resume.stage) > stage
 
     def _priors_after(
         self, result: EMResult, searchers: PeopleInMemory, grid: UnitVarianceGrid | None
     ) -> PriorMixture | None:
-        """The mixture with kernels that the population uses now that the items have moved; None if there are none."""
+        """The mixture with kernels that the population needs now that the items have changed.
+
+        None if there are none.
+        """
         if grid is None or not grid.axes or len(result.trace) >= self.em.max_iterations:
             return None
         objectives = [line.objective for line in result.trace if line.stage == STAGES[EVERYONE]]
@@ -229,7 +244,7 @@ class EMSchedule:
         return add_missing_priors(searchers, result.bank, grid, result.priors, self.settings.search)
 
     def _finish(self, result: EMResult) -> Estimate:
-        """A last E-step of tight tolerance, and the standard errors."""
+        """Make a last E-step of tight tolerance, and compute the standard errors."""
         expected = e_step(
             self.people,
             result.bank,
@@ -257,5 +272,5 @@ class EMSchedule:
 
 
 def _continued(result: EMResult, priors: PriorMixture) -> EMState:
-    """The state of the next stage: items and trace of the last one."""
+    """The state for the next stage, with items and trace of the last one."""
     return EMState(STAGES[EVERYONE], result.bank, result.bank, priors, trace=result.trace)

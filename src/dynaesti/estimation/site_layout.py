@@ -1,4 +1,4 @@
-"""Everyone's responses laid out as sites of their curves."""
+"""Everyone's responses, laid out as sites of their ability curves."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from dynaesti.estimation.subsample import PersonSummary
 from dynaesti.inference import SiteLayout
 from dynaesti.model import ItemBank, Kernel
 
-ROW_PARTS = 16  # that the counts of all rows are added up in
+ROW_PARTS = 16  # groups of rows whose counts are added up in parallel
 
 
 @dataclass(frozen=True)
 class PeopleSites:
-    """The sites of everyone's ability curve; a curve is a person."""
+    """The sites of everyone's ability curve; each person has one curve."""
 
     layout: SiteLayout
-    constant: Array  # (n_people,) log-likelihood that no ability can change
+    constant: Array  # (n_people,) part of the log-likelihood that does not depend on ability
 
     @property
     def n_people(self) -> int:
@@ -36,12 +36,15 @@ class PeopleSites:
         return int(self.layout.factor_response[-1]) + 1
 
     def for_kernel(self, kernel: Kernel) -> SiteLayout:
-        """The sites that a kernel sees: one for each instant, or one a person where abilities are constant."""
+        """The sites under a kernel.
+
+        There is one for each instant, or one for each person where abilities are constant.
+        """
         return self.layout.merged if kernel.static else self.layout
 
     @cached_property
     def person_summary(self) -> PersonSummary:
-        """What a stratified subsample of the people is drawn by."""
+        """The summary by which a stratified subsample of the people is drawn."""
         layout = self.layout
         first, last = layout.spans
         n_sites = np.diff(layout.site_start)
@@ -59,7 +62,7 @@ class PeopleSites:
 
     @cached_property
     def sites_by_row(self) -> list[Ints]:
-        """Sites in the order of their rows, cut between rows into parts of about equal size.
+        """Sites ordered by their rows, divided between rows into parts of about equal size.
 
         Only where every site has one factor.
         """
@@ -86,16 +89,20 @@ class PeopleSites:
         return PeopleSites(layout, np.concatenate([part.constant for part in parts]))
 
     def select(self, people: Ints) -> PeopleSites:
-        """Some of the people."""
+        """The sites of some people."""
         return PeopleSites(self.layout.select(people), self.constant[people])
 
 
 def _concatenate_starts(parts: Sequence[Ints]) -> Ints:
+    """Starts of rows laid end to end, from the starts within each part."""
     return starts_of(np.concatenate([np.diff(part) for part in parts]))
 
 
 def build_people_sites(responses: Responses, coding: ResponseCoding, bank: ItemBank) -> PeopleSites:
-    """Lay out everyone's responses: a person's instants are sites, and a response's likelihood terms are factors."""
+    """Lay out everyone's responses as sites and factors.
+
+    A person's instants are sites, and a response's likelihood terms are factors.
+    """
     row, weight, n_factors, constant = _factors(responses, coding, bank)
     factor_start = starts_of(n_factors)
     times = responses.clock_times
@@ -116,7 +123,17 @@ def build_people_sites(responses: Responses, coding: ResponseCoding, bank: ItemB
 def _factors(
     responses: Responses, coding: ResponseCoding, bank: ItemBank
 ) -> tuple[Ints, Array, Ints, Array]:
-    """Likelihood rows and weights of all responses, how many each has, and each one's constant."""
+    """The likelihood terms of all responses.
+
+    Returns
+    -------
+    rows, weights : array (n_factors,)
+        Rows of the likelihood table and their weights.
+    number : int array (n_responses,)
+        Number of factors of each response.
+    constant : array (n_responses,)
+        Part of its log-likelihood that does not depend on ability.
+    """
     item = responses.item
     code = coding.code(responses, item)
     block_of, index = bank.index_in_blocks()

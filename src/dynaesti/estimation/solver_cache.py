@@ -1,4 +1,4 @@
-"""Solvers of chunks of people, kept between E-steps while they fit into memory."""
+"""A cache of solvers for chunks of people, kept between E-steps while memory allows."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ MAX_KEPT = 60_000_000  # numbers in all solvers together
 
 
 class SolverCache:
-    """Builds the solver of a chunk when it is first asked for.
+    """Builds the solver of a chunk when it is first needed, and keeps it.
 
     Parameters
     ----------
     sites : PeopleSites
-    curve_chunks : mapping from whether a kernel is static to the chunks of people
+    curve_chunks : mapping of bool to sequence of arrays
+        The chunks of people for static kernels (True) and for all others (False).
     """
 
     def __init__(self, sites: PeopleSites, curve_chunks: Mapping[bool, Sequence[Ints]]) -> None:

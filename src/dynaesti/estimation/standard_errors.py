@@ -1,11 +1,11 @@
 """Standard errors of the items: the observed information as a cross-product of expected scores.
 
 By Fisher's identity the gradient of a person's log evidence by an item's parameters is the sum of
-expected scores of their answers to it under the tilted distributions. Their cross-product over
-people estimates the information about all items together; its inverse counts what the items do not
-know of each other. Where parameters outnumber people it is singular, so there each item has its own
-block (what its answers say, other items held) and the uncertainty that all items share is added:
-where the abilities' zero lies and how long their unit is.
+expected scores of their responses to it under the tilted distributions. The cross-product over
+people estimates the information about all items together; its inverse includes the uncertainty that
+items have from each other. Where parameters outnumber people it is singular. Then each item has a
+block of its own (the information in its responses, with other items fixed), and the uncertainty
+that all items share is added: that of the zero and unit of ability.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from dynaesti.estimation.scale import scale_information
 from dynaesti.inference import LogLikelihoodTable, SiteLayout
 from dynaesti.model import STEP, ItemBank, ItemBlock, Kernel
 
-PEOPLE_EACH = 4  # people a parameter for the joint estimate
-MOST_WORK = 3e10  # of the joint estimate: people × parameters²
+PEOPLE_EACH = 4  # least number of people for each parameter in the joint estimate
+MOST_WORK = 3e10  # largest people × parameters² in the joint estimate
 CHUNK = 2000
 
 
 @dataclass(frozen=True)
 class ItemInformation:
-    """What people's answers say about the items: sums over people, so those of parts add up."""
+    """Information about the items: sums over people, so that those of several groups add up."""
 
-    # a block for each item (items, parameters, parameters), or all parameters together
-    # (parameters, parameters)
+    # (n_items, n_parameters, n_parameters), a block for each item; or all parameters together,
+    # (n_free, n_free)
     items: Array
-    unit: float  # about the abilities' unit, where it is a parameter of its own
-    anchorage: Array  # (2, 2): about where the abilities' zero lies and how long their unit is
+    unit: float  # on the abilities' log unit, where it is a parameter of its own
+    anchorage: Array  # (2, 2) on the abilities' zero and log unit
 
     def __add__(self, other: ItemInformation) -> ItemInformation:
         return ItemInformation(
@@ -42,7 +42,7 @@ class ItemInformation:
 
 
 def use_joint_information(bank: ItemBank, people: int) -> bool:
-    """Whether people suffice, and the work is bearable, for all items' parameters together."""
+    """Whether there are enough people, at bearable cost, for a joint estimate of all parameters."""
     free = bank.free_count
     return (
         free > 0
@@ -61,11 +61,15 @@ def collect_information(
     expected: EStepPosterior,
     joint: bool,
 ) -> ItemInformation:
-    """The information that some people hold; `gradients` are those of `likelihood_gradients`."""
+    """The information in the responses of some people.
+
+    `gradients` are those of `likelihood_gradients`; `joint` says whether all parameters are taken
+    together.
+    """
     layout = e_step.sites.layout
     scores = e_step.scores(kernels, expected, table, gradients)
     unit = 0.0
-    if bank.ability_scale.free_scale:  # the unit's own information; items held
+    if bank.ability_scale.free_scale:  # information on the unit, with items fixed
         unit = float(
             (np.add.reduceat(scores[:, -1], layout.factor_start[layout.site_start[:-1]]) ** 2).sum()
         )
@@ -77,12 +81,15 @@ def collect_information(
 
 
 def item_covariances(bank: ItemBank, information: ItemInformation) -> tuple[Array, ...]:
-    """Covariance of each item's parameters, block by block.
+    """Covariance of each item's parameters, block by block, zero where fixed.
 
-    (items, parameters, parameters), zero where fixed.
+    Blocks of slope 1, with which the abilities' unit is free, have the log of that unit as one more
+    parameter, the last.
 
-    Blocks whose slope is 1, so that the abilities' unit is free, have the log of that unit as one
-    parameter more, the last.
+    Returns
+    -------
+    tuple of array (n_items, n_parameters, n_parameters)
+        One for each block.
     """
     if information.items.ndim == 2:
         return _from_joint(bank, information.items)
@@ -101,9 +108,17 @@ def item_covariances(bank: ItemBank, information: ItemInformation) -> tuple[Arra
 def covariances_of(
     block: ItemBlock, bank: ItemBank, information: Array, shared: Array, unit: float
 ) -> Array:
-    """The same for some items, from their own information and the uncertainty that all items share.
+    """Covariance of some items, from their own information and what all items share.
 
-    `unit`: variance of the log unit.
+    Parameters
+    ----------
+    block : ItemBlock
+    bank : ItemBank
+    information : array (n_items, n_parameters, n_parameters)
+    shared : array (2, 2)
+        Covariance of the abilities' zero and log unit.
+    unit : float
+        Variance of the log unit, where it is a parameter of its own.
     """
     width = block.u.shape[1]
     return _with_unit(
@@ -115,18 +130,16 @@ def covariances_of(
 
 
 def shared_covariance(information: ItemInformation) -> Array:
-    """(2, 2): of where the abilities' zero lies and of the log of their unit, which all items
-    share.
-    """
+    """Covariance (2, 2) of the abilities' zero and log unit, which all items share."""
     return np.asarray(np.linalg.inv(information.anchorage + 1e-9 * np.eye(2)), dtype=np.float64)
 
 
 def sample_bank(
     bank: ItemBank, covariance: tuple[Array, ...], shared: Array, rng: np.random.Generator
 ) -> ItemBank:
-    """Items as they might be too.
+    """A draw of the items from their estimated distribution.
 
-    The abilities' zero and unit moved for all together, then each item by itself.
+    The abilities' zero and unit are drawn once for all items, then each item by itself.
     """
     together = np.linalg.cholesky(shared + 1e-12 * np.eye(2)) @ rng.standard_normal(2)
     blocks = []
@@ -141,7 +154,7 @@ def sample_bank(
             vectors,
             np.sqrt(np.maximum(values, 0.0)) * rng.standard_normal(block.u.shape),
         )
-        if block.model.shared:  # each item's own difficulty, and one draw of the thresholds
+        if block.model.shared:  # a difficulty for each item, and one draw of the thresholds
             middle = off.mean(axis=1, keepdims=True)
             off = middle + (off - middle).mean(axis=0)
         blocks.append(replace(block, u=block.u + off + moves @ together))
@@ -155,7 +168,7 @@ def sample_bank(
 
 
 def _with_unit(block: ItemBlock, bank: ItemBank, cov: Array, unit: float) -> Array:
-    """The variance of the log unit appended where the block needs it."""
+    """The covariances with the variance of the log unit appended, where the block needs it."""
     if not (block.model.has_unit_slope and bank.ability_scale.free_scale):
         return cov
     wide = np.pad(cov, ((0, 0), (0, 1), (0, 1)))
@@ -164,19 +177,22 @@ def _with_unit(block: ItemBlock, bank: ItemBank, cov: Array, unit: float) -> Arr
 
 
 def likelihood_gradients(bank: ItemBank, z: Array) -> Array:
-    """Derivatives of the rows by their item's parameters, and by the metric's free ones in the last
-    columns.
+    """Derivatives of the likelihood rows: (n_rows, n_parameters, n_grid).
+
+    They are by the parameters of the row's item and, in the last columns, by the free parameters of
+    the ability scale.
     """
     own = bank.log_likelihood_gradient(z)
     ability_scale = bank.ability_scale
     if not (ability_scale.free_location or ability_scale.free_scale):
         return own
     step = 1e-4
+    # derivative by θ
     rise = (
         (bank.log_likelihood(z + step) - bank.log_likelihood(z - step))
         / (2 * step)
         / ability_scale.scale
-    )  # by θ
+    )
     parts = [rise] * ability_scale.free_location + [
         rise * ability_scale.scale * z
     ] * ability_scale.free_scale
@@ -184,23 +200,26 @@ def likelihood_gradients(bank: ItemBank, z: Array) -> Array:
 
 
 def _positions(bank: ItemBank) -> Array:
-    """Place of each item's parameters in the bank's vector, −1 where fixed: (items, widest)."""
+    """Index of each item's parameters in the bank's vector, −1 where fixed.
+
+    The shape is (n_items, largest number of parameters).
+    """
     width = max(block.u.shape[1] for block in bank.blocks)
     out = np.full((bank.item_count, width), -1, dtype=np.int64)
     used = 0
     for block in bank.blocks:
-        place = np.full(block.u.shape, -1, dtype=np.int64)
-        place[block.free] = used + np.arange(int(block.free.sum()))
-        out[block.items, : block.u.shape[1]] = place
+        position = np.full(block.u.shape, -1, dtype=np.int64)
+        position[block.free] = used + np.arange(int(block.free.sum()))
+        out[block.items, : block.u.shape[1]] = position
         used += int(block.free.sum())
     return out
 
 
 def _joint(bank: ItemBank, layout: SiteLayout, scores: Array) -> Array:
-    """Cross-product of everyone's scores by all parameters together."""
+    """Cross-product over people of the scores by all free parameters: (n_free, n_free)."""
     size = bank.free_count
-    places = _positions(bank)
-    width = places.shape[1]
+    positions = _positions(bank)
+    width = positions.shape[1]
     item = bank.item_of_row()[layout.factor_row]
     extra = scores.shape[1] - width
     total = np.zeros((size, size))
@@ -211,7 +230,7 @@ def _joint(bank: ItemBank, layout: SiteLayout, scores: Array) -> Array:
         person = np.repeat(np.arange(b - a), np.diff(bounds[a : b + 1]))
         table = np.zeros((b - a, size))
         for p in range(width):
-            at = places[item[mine], p]
+            at = positions[item[mine], p]
             known = at >= 0
             np.add.at(table, (person[known], at[known]), scores[mine, p][known])
         for k in range(extra):
@@ -221,12 +240,12 @@ def _joint(bank: ItemBank, layout: SiteLayout, scores: Array) -> Array:
 
 
 def _from_joint(bank: ItemBank, information: Array) -> tuple[Array, ...]:
-    """Each item's part of the inverse of everything, priors included."""
+    """Each item's part of the inverse of the joint information, priors included."""
     total = information.copy()
-    places = _positions(bank)
+    positions = _positions(bank)
     size = bank.free_count
     for block in bank.blocks:
-        at = places[block.items, : block.u.shape[1]]
+        at = positions[block.items, : block.u.shape[1]]
         known = at >= 0
         total[at[known], at[known]] += np.broadcast_to(
             block.item_prior.spread**-2.0, block.u.shape
@@ -234,7 +253,7 @@ def _from_joint(bank: ItemBank, information: Array) -> tuple[Array, ...]:
     cov = np.linalg.pinv(total, hermitian=True)
     out = []
     for block in bank.blocks:
-        at = places[block.items, : block.u.shape[1]]
+        at = positions[block.items, : block.u.shape[1]]
         if block.model.has_unit_slope and bank.ability_scale.free_scale:
             at = np.pad(at, ((0, 0), (0, 1)), constant_values=size - 1)
         both = (at[:, :, None] >= 0) & (at[:, None, :] >= 0)
@@ -243,13 +262,12 @@ def _from_joint(bank: ItemBank, information: Array) -> tuple[Array, ...]:
 
 
 def _own(bank: ItemBank, layout: SiteLayout, scores: Array) -> Array:
-    """Σ over answers of the outer product of their expected scores, item by item."""
+    """Σ over responses of the outer product of their expected scores, for each item."""
     width = max(block.u.shape[1] for block in bank.blocks)
     item = bank.item_of_row()[layout.factor_row]
     own = scores[:, :width]
-    if (
-        layout.factor_response[-1] + 1 < layout.factor_response.size
-    ):  # amounts have several terms an answer
+    # amounts have several factors for each response
+    if layout.factor_response[-1] + 1 < layout.factor_response.size:
         first = np.flatnonzero(np.diff(layout.factor_response, prepend=-1))
         own = np.add.reduceat(own, first, axis=0)
         item = item[first]
@@ -274,22 +292,21 @@ def _own_block(block: ItemBlock, information: Array) -> Array:
 
 
 def _shared(block: ItemBlock, bank: ItemBank, spread: Array) -> Array:
-    """What the uncertain zero and unit of the abilities add, where nothing anchors them."""
+    """Covariance from the uncertain zero and unit of ability, where these are not anchored."""
     moves = _moves(block, bank)
     return np.asarray(np.einsum("ipa,ab,iqb->ipq", moves, spread, moves))
 
 
 def _moves(block: ItemBlock, bank: ItemBank) -> Array:
-    """Derivatives of items by the abilities' zero and log unit, where nothing anchors them.
+    """Derivatives of items by the abilities' zero and log unit: (n_items, n_parameters, 2).
 
-    (items, parameters, 2).
+    They are zero where zero and unit are anchored.
     """
     if bank.ability_scale.free_location or not block.model.can_be_rescaled:
         return np.zeros((*block.u.shape, 2))
     moves = []
-    held = (
-        bank.ability_scale.free_scale or block.model.has_unit_slope
-    )  # there the unit is a parameter of its own
+    # in these cases the unit is a parameter of its own
+    held = bank.ability_scale.free_scale or block.model.has_unit_slope
     for scale, shift in ((1.0, STEP), (1.0 if held else float(np.exp(STEP)), 0.0)):
         moved = block.model.unconstrain(block.model.constrain(block.u, scale, shift), block.size)
         moves.append((moved - block.u) / STEP)

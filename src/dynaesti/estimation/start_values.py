@@ -1,4 +1,7 @@
-"""Where the items start: category frequencies, loadings on the first component, parameters that were given."""
+"""Starting values of the items.
+
+They come from category frequencies, loadings on the first component, and given parameters.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +26,10 @@ from dynaesti.estimation.response_counts import ResponseCounts
 from dynaesti.model import HYPER_ITEMS, AbilityScale, ItemBank, ItemBlock, ItemModel
 
 START_SLOPE = 1.0
-# fewer people say too little of the unit of ability for items to be left to themselves
+# with fewer people the data say too little about the unit of ability: it gets a prior
 HYPER_PEOPLE = 10
-# items count as sparse below so many responses of the median one, or above so many items a person
+# Items are sparse if the median item has fewer responses than this, or if there are more than so
+# many items for each person.
 SPARSE_RESPONSES = 50
 SPARSE_ITEMS = 2
 SLOPE_PARAMETERS = ("log_a", "slope", "alpha")
@@ -34,7 +38,7 @@ LOCATION_PARAMETERS = ("b", "intercept", "threshold", "delta")
 
 @dataclass(frozen=True)
 class _Start:
-    """What the blocks of a bank start from."""
+    """All data that the blocks of a bank start from."""
 
     labels: Labels
     coding: ResponseCoding
@@ -54,10 +58,10 @@ class _Start:
         priors = model.priors(size)
         prior_sd = np.array([prior.sd if self.has_priors else np.inf for prior in priors])
         values = _category_values(self.coding, items, size, model, self.counts)
-        place = ItemsToPlace(model, size, self.labels[items].tolist(), values)
+        given = ItemsToPlace(model, size, self.labels[items].tolist(), values)
         free = np.ones(u.shape, dtype=bool)
-        u, _ = place.apply(u, free, [self.starts.get(int(k), {}) for k in items], self.scale)
-        u, free = place.apply(u, free, [self.fixed.get(int(k), {}) for k in items], self.scale)
+        u, _ = given.apply(u, free, [self.starts.get(int(k), {}) for k in items], self.scale)
+        u, free = given.apply(u, free, [self.fixed.get(int(k), {}) for k in items], self.scale)
         prior_mean = np.array([prior.mean for prior in priors])
         block = ItemBlock(
             model, size, items, first_row, u, free, values, prior_mean, prior_sd, self.is_weak
@@ -138,11 +142,14 @@ def _ability_scale(
     population: tuple[float, float] | None,
     few: bool,
 ) -> AbilityScale:
-    """Zero and unit of ability: free where anchors or models of slope 1 say what the items' are."""
+    """Zero and unit of ability.
+
+    They are free where anchors, or models of slope 1, determine the scale of the items.
+    """
     slope_fixed = any(b.model.has_unit_slope or _has_fixed(b, SLOPE_PARAMETERS) for b in blocks)
     location_fixed = any(_has_fixed(block, LOCATION_PARAMETERS) for block in blocks)
     difficulties = {v for values in fixed.values() for key, v in values.items() if key[:1] == "b"}
-    slope_fixed |= len(difficulties) > 1  # two locations make a unit, too
+    slope_fixed |= len(difficulties) > 1  # two locations determine a unit, too
     zero, unit = scale if fixed else GivenScale()
     if population is None:
         return AbilityScale(
@@ -150,7 +157,8 @@ def _ability_scale(
         )
     if not (location_fixed and slope_fixed):
         raise InputError(
-            "population: mean and sd are stated on the scale of anchored items; give `fixed` slopes and "
+            "population: mean and sd are stated on the scale of anchored items; give `fixed` "
+            "slopes and "
             "difficulties too"
         )
     mean, sd = population
@@ -160,7 +168,10 @@ def _ability_scale(
 
 
 def _has_fixed(block: ItemBlock, kinds: tuple[str, ...]) -> bool:
-    """Whether some item's parameter of these kinds is fixed; a user's own formula says nothing of kinds."""
+    """Whether a parameter of these kinds is fixed for some item.
+
+    A user's own formula does not say of which kind its parameters are.
+    """
     if not block.model.can_be_rescaled:
         return False
     names = block.model.parameter_names(block.size)
@@ -175,7 +186,10 @@ def _category_values(
     model: ItemModel,
     response_counts: ResponseCounts,
 ) -> Array:
-    """The response that each category stands for, the lowest of those merged into it; of measurements zero and unit."""
+    """The response that each category stands for: the lowest of those merged into it.
+
+    For measurements, their zero and unit.
+    """
     if model.has_response_unit:
         return _response_units(items, response_counts)
     if not model.categorical:
@@ -228,9 +242,9 @@ def _frequencies(
 
 
 def initial_signed_slopes(responses: Responses, coding: ResponseCoding) -> Array:
-    """Rough signed slopes from the first principal component of the standardised answers.
+    """Rough signed slopes from the first principal component of the standardised responses.
 
-    Which items run with it, which against.
+    The sign tells which items run with the component and which against it.
     """
     n = np.maximum(np.bincount(responses.item, minlength=responses.items.size), 1)
     score = standardised(
@@ -244,6 +258,6 @@ def initial_signed_slopes(responses: Responses, coding: ResponseCoding) -> Array
     )
     spread = np.bincount(responses.item, person[responses.person] ** 2, responses.items.size) / n
     r = np.clip(together / np.sqrt(np.maximum(spread, 1e-6)), -0.9, 0.9)
-    rough = 1.7 * r / np.sqrt(1 - r**2)  # of a logistic item, were the component the ability
+    rough = 1.7 * r / np.sqrt(1 - r**2)  # slope of a logistic item if the component is ability
     rough = np.sign(rough) * np.clip(np.abs(rough), 0.2, 2.5)
     return np.where(rough == 0, 0.2, rough) * (1.0 if rough.sum() >= 0 else -1.0)

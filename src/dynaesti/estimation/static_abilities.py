@@ -1,9 +1,8 @@
-"""Constant abilities: each person's one ability integrated over the items' rows on an even grid, as
-coarse as exactness allows.
+"""Constant abilities: each person's ability integrated over the item rows on an even grid.
 
 The trapezoidal rule on an even grid is exact to rounding for smooth integrands once the gap is well
-below their width, so about thirty nodes around where an ability was found last do. Whether they did
-is seen at the ends, and by leaving out every other node.
+below their width. So about thirty nodes around the ability found in the last iteration suffice.
+Whether they did is checked by the density at the ends, and by leaving out every other node.
 """
 
 from __future__ import annotations
@@ -16,19 +15,20 @@ import numpy as np
 from dynaesti.core import Array, Bools, Ints, dot, jit
 from dynaesti.inference import HALF_AGREE, WIDTH, LogLikelihoodTable, Moments, SiteFactors
 
-Tables = dict[int, Array]  # by stride: at every so many nodes of the grid
-STRIDES = (8, 4, 2, 1)  # nodes are every so many of the fine grid's
-FINE = 0.6  # largest gap, in standard deviations of what is integrated
-ENDS = 1e-8  # largest part of the mass at an end node
+Tables = dict[int, Array]  # from a stride s to a table at every s-th point of the grid
+STRIDES = (8, 4, 2, 1)  # a quadrature node at every s-th point of the fine grid
+FINE = 0.6  # largest gap between nodes, in standard deviations of the integrand
+ENDS = 1e-8  # largest fraction of the mass at an end node
 
 
 @jit
 def _posterior(
     person: int, factors: SiteFactors, rows: Array, log_prior: Array, lo: int, n: int, p: Array
 ) -> tuple[int, int, float]:
-    """Weights p of one person's ability at n nodes from lo on, normalised.
+    """Compute normalised weights p of one person's ability at n nodes from node lo on.
 
-    Returns where the person's factors begin and end, and the log of what the weights added up to (−inf where none is possible).
+    Returns where the person's factors begin and end, and the log of the weights' sum before
+    normalising, −inf where the likelihood is zero at all nodes.
     """
     a = factors.start[person]
     b = factors.start[person + 1]
@@ -69,9 +69,9 @@ def _integrate(
     posterior: Moments,
     done: Bools,
 ) -> None:
-    """Log evidence and moments of each person's ability, written at ``index``.
+    """Compute log evidence and moments of each person's ability, written at ``index``.
 
-    Not done are those for whom the nodes are too few.
+    ``done`` is False for people for whom the nodes are too few.
     """
     p = np.empty(rows.shape[1])
     for q in range(people.size):
@@ -119,8 +119,9 @@ def _count(
     log_prior: Array,
     counts: Array,
 ) -> None:
-    """Add the weights of each one's ability, times the answers' coefficients, to their rows of
-    `counts`.
+    """Add expected counts of each person's responses to their rows of `counts`.
+
+    They are the posterior weights of the ability times the factors' weights.
     """
     p = np.empty(rows.shape[1])
     for q in range(people.size):
@@ -149,9 +150,9 @@ def _score(
     slopes: Array,
     out: Array,
 ) -> None:
-    """Add to out[member] the expected score of every answer's term.
+    """Add to out[factor] the expected score of every factor.
 
-    Mean of coefficient × slopes[row, parameter].
+    It is the posterior mean of factor weight × slopes[row, parameter].
     """
     p = np.empty(rows.shape[1])
     for q in range(people.size):
@@ -170,17 +171,18 @@ def _score(
 
 @dataclass
 class StaticAbilityIntegrator:
-    """People's answers integrated under one normal prior N(0, variance), each over nodes around
-    where their ability was found last.
+    """Integrates people's constant abilities under one normal prior N(0, variance).
+
+    The nodes of each person lie around the ability found in the last iteration.
     """
 
     table: LogLikelihoodTable
     variance: float
-    factors: SiteFactors  # one site a person
+    factors: SiteFactors  # one site for each person
     _rows: dict[int, tuple[Array, Array]] = field(default_factory=dict)
 
     def nodes(self, stride: int) -> tuple[Array, Array]:
-        """(rows at every so many nodes, log prior density there)."""
+        """Rows and log prior density at every `stride`-th point of the grid."""
         found = self._rows.get(stride)
         if found is None:
             x = self.table.start + self.table.step * np.arange(
@@ -194,7 +196,7 @@ class StaticAbilityIntegrator:
         return found
 
     def strides(self, var: Array) -> Ints:
-        """The widest stride that suits each variance; 0 where none does."""
+        """The widest stride that is fine enough for each variance; 0 where none is."""
         widest = FINE * np.sqrt(np.maximum(var, 0.0)) / self.table.step
         out = np.zeros(var.size, dtype=np.int64)
         for stride in STRIDES[::-1]:
@@ -204,9 +206,22 @@ class StaticAbilityIntegrator:
     def integrate(
         self, people: Ints, start: tuple[Array, Array] | None, log_z: Array, posterior: Moments
     ) -> Bools:
-        """Log evidence and moments of the ability of some people, from last time's mean and variance.
+        """Compute log evidence and moments of the abilities of some people.
 
-        All arrays have an entry for each of these people. Returns for whom it could be done.
+        Parameters
+        ----------
+        people : int array (n,)
+        start : (means, variances) of arrays (n,), optional
+            Moments of the last iteration. Default: integrate over the whole grid.
+        log_z : array (n,)
+            Receives the log evidence.
+        posterior : Moments (n,)
+            Receives the moments.
+
+        Returns
+        -------
+        bool array (n,)
+            For whom the integral is accurate.
         """
         done = np.zeros(people.size, dtype=bool)
         if start is not None:
@@ -214,7 +229,7 @@ class StaticAbilityIntegrator:
             for stride in STRIDES:
                 mine = np.flatnonzero(chosen == stride)
                 self._integrate_on(stride, mine, people, start, log_z, posterior, done)
-        for stride in STRIDES:  # whoever is left: everywhere, on finer and finer nodes
+        for stride in STRIDES:  # the remaining people: over the whole grid, with finer nodes
             left = np.flatnonzero(~done)
             self._integrate_on(stride, left, people, None, log_z, posterior, done)
         return done
@@ -254,7 +269,7 @@ class StaticAbilityIntegrator:
     def _window(
         self, stride: int, count: int, around: tuple[Array, Array] | None
     ) -> tuple[Ints, Ints]:
-        """First node and number of nodes of each person: a bracket around a mean, or everywhere."""
+        """First node and number of nodes of each person: around a mean, or over the whole grid."""
         last = self.nodes(stride)[1].size - 1
         gap = stride * self.table.step
         if around is None:
@@ -265,7 +280,7 @@ class StaticAbilityIntegrator:
         return lo, np.clip(np.ceil(middle + reach), lo + 1, last).astype(np.int64) - lo + 1
 
     def count(self, people: Ints, mean: Array, var: Array, weight: Array, counts: Tables) -> None:
-        """Add expected counts to tables by stride: at every so many nodes."""
+        """Add expected counts to the table of each person's stride."""
         for stride, mine, lo, size in self._by_stride(people, mean, var):
             if stride not in counts:
                 counts[stride] = np.zeros(self.nodes(stride)[0].shape)
@@ -274,14 +289,14 @@ class StaticAbilityIntegrator:
     def score(
         self, people: Ints, mean: Array, var: Array, weight: Array, slopes: Tables, out: Array
     ) -> None:
-        """Add expected scores; `slopes` by stride: those at every so many nodes."""
+        """Add expected scores; `slopes` has derivatives of the rows for each stride."""
         for stride, mine, lo, size in self._by_stride(people, mean, var):
             _score(mine, lo, size, weight, self.factors, *self.nodes(stride), slopes[stride], out)
 
     def _by_stride(
         self, people: Ints, mean: Array, var: Array
     ) -> Iterator[tuple[int, Ints, Ints, Ints]]:
-        """People who share a stride, and their windows."""
+        """People who share a stride, with first node and number of nodes of each."""
         chosen = self.strides(var[people])
         for stride in STRIDES:
             mine = people[chosen == stride]

@@ -14,13 +14,17 @@ MIN_PEOPLE = 20  # in a sample
 
 @dataclass(frozen=True)
 class PersonSummary:
-    """A line for each person, by which a subsample is stratified: people alike in all of it answered alike, or nearly."""
+    """One entry for each person, by which a subsample is stratified.
+
+    People who agree in all entries gave the same responses, or nearly.
+    """
 
     n_sites: Ints  # (n_people,)
     first: Array  # (n_people,) first instant
     last: Array  # (n_people,)
     mean_time: Array  # (n_people,)
-    # order-independent sums over a person's responses, which tell apart those who answered at the same instants
+    # order-independent sums over a person's responses, which distinguish people who answered at
+    # the same instants
     signature: Array  # (n_people,)
     timed_signature: Array  # (n_people,)
 
@@ -36,7 +40,10 @@ class PersonSummary:
         return PersonSummary(*(np.concatenate([getattr(p, name) for p in parts]) for name in names))
 
     def sample(self, n_sites: int) -> Ints:
-        """People spread evenly over sizes and times, with about so many sites together; labels and order do not matter."""
+        """Draw people evenly over numbers of sites and times, with about `n_sites` sites in all.
+
+        The sample does not depend on labels or order.
+        """
         total = int(self.n_sites.sum())
         if total <= 1.5 * n_sites:
             return np.arange(self.n_people)

@@ -1,6 +1,10 @@
-"""The posterior of curves, the model given: grafting (the paper's CurvFiFE), solvers, moments, audit.
+"""Inference: the posterior of curves for a given model.
 
-Its public surface is listed in `__init__.pyi`, and loaded when first used; nothing else is imported from outside this folder.
+Contents: grafting (the paper's CurvFiFE, which is expectation propagation), the solvers of
+Gaussian-process priors, tilted moments, and the audit.
+
+The public names are listed in `__init__.pyi` and loaded when first used. Other folders import
+nothing else from here.
 """
 
 import lazy_loader

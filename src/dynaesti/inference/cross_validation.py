@@ -1,5 +1,6 @@
-"""k-fold cross-validation of priors, as the paper recommends, with exact Gaussian predictive
-integrals instead of draws.
+"""k-fold cross-validation of priors, as the paper recommends.
+
+Predictive densities are exact Gaussian integrals, where the paper uses draws.
 """
 
 import numpy as np
@@ -19,9 +20,9 @@ def cross_validate(
     folds: int,
     seed: int,
 ) -> list[float]:
-    """Summed log predictive density of held-out emissions for each kernel.
+    """Sum of the log predictive densities of held-out emissions, for each kernel.
 
-    Folds are drawn once for all kernels.
+    The folds are drawn once and are the same for all kernels.
     """
     count = len(observations.emissions)
     fold = np.random.default_rng(seed).permutation(count) % min(folds, count)
@@ -35,7 +36,7 @@ def cross_validate(
 
 
 def _predictive(component: GraftedCurve, held: Observations) -> float:
-    """Σ log ∫ f_i(y) p(y(t_i)) dy over held-out emissions, each by itself, the nugget included."""
+    """Σ log ∫ f_i(y) p(y(t_i)) dy over held-out emissions, each by itself, with the nugget."""
     count = len(held.emissions)
     single = Observations(held.axis, np.arange(count, dtype=np.float64), held.emissions, held.link)
     posterior = Moments(*component.posterior.marginals(held.offsets))

@@ -1,13 +1,13 @@
-"""Damped EP for curves on which full parallel steps cycle, crawl or leave the proper posteriors.
+"""Damped EP for curves on which full parallel steps cycle, converge slowly or become improper.
 
-Steep items with heavy guessing do this (a = 4 to 8, c = 0.33 to 0.5: 22 to 83 sweeps). One curve at a time; the remedies, each tried
-only where the one before has failed:
+Steep items with heavy guessing do this (a = 4 to 8, c = 0.33 to 0.5: 22 to 83 sweeps). Curves are
+treated one at a time. The remedies, each tried only where the one before has failed:
 
 - half steps;
 - Anderson extrapolation from the last few sweeps, taken back when the residual grows;
 - long steps where successive sweeps move in nearly the same direction;
-- Anderson extrapolation with fewer sweeps and more tolerance;
-- halfway back from improper posteriors; a fresh start with smaller steps.
+- Anderson extrapolation from fewer sweeps, which lets the residual grow more;
+- steps halfway back from improper posteriors; then a new start with smaller steps.
 """
 
 from __future__ import annotations
@@ -29,28 +29,28 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class DampingSettings:
-    """Found on the twelve hard cases of `benchmarks/gold.py`."""
+    """Numbers of the damped iteration, found on the twelve hard cases of `benchmarks/gold.py`."""
 
-    step: float = 0.5
-    depth: int = 12  # sweeps that an extrapolation looks back on
-    growth: float = 2.0  # of the residual, that takes an extrapolation back
-    bold_depth: int = 8  # the same, after long steps have failed
-    bold_growth: float = 4.0
+    step: float = 0.5  # fraction of a full step
+    depth: int = 12  # past sweeps that an extrapolation uses
+    growth: float = 2.0  # an extrapolation is taken back if the residual grows by this factor
+    bold_depth: int = 8  # depth after long steps have failed
+    bold_growth: float = 4.0  # growth after long steps have failed
     warm_up: int = 6  # plain sweeps before the first extrapolation
-    cool_down: int = 3  # plain sweeps after one that failed
+    cool_down: int = 3  # plain sweeps after an extrapolation that failed
     progress: float = 0.7  # factor by which the best residual must shrink to count as progress
     stalled: int = 10  # sweeps without progress before long steps
-    long_steps: int = 15  # how many of these
-    long_step: float = 16.0
-    parallel: float = 0.95  # cosine of two moves in the same direction
-    lost: float = 3.0  # residual, in sds, from which a curve starts anew
-    grace: int = 4  # sweeps before it may
-    retreats: int = 6
-    restarts: int = 4
+    long_steps: int = 15  # number of long steps
+    long_step: float = 16.0  # their length, in full steps
+    parallel: float = 0.95  # least cosine of two moves that count as parallel
+    lost: float = 3.0  # residual, in sds, above which a curve restarts
+    grace: int = 4  # sweeps before it may restart
+    retreats: int = 6  # steps halfway back in a row, before a restart
+    restarts: int = 4  # at most
 
 
 class _DampedFixedPoint:
-    """One curve's sites as a vector x (precisions, then shifts), moved until proposed(x) = x."""
+    """One curve's sites as a vector x (precisions, then shifts), iterated to proposed(x) = x."""
 
     def __init__(
         self,
@@ -74,6 +74,7 @@ class _DampedFixedPoint:
         self._reset()
 
     def _reset(self) -> None:
+        """Forget all past sweeps."""
         self.seen: list[tuple[Array, Array]] = []  # (x, proposed − x) of past sweeps
         self.fallback: Array | None = None  # the plain step in place of an extrapolation on trial
         self.proper_x = np.zeros_like(self.x)
@@ -85,7 +86,10 @@ class _DampedFixedPoint:
         self.last_move = np.zeros_like(self.x)
 
     def sweep(self) -> bool:
-        """Sweep at x, or halfway back to where the posterior was proper; False after too many retreats."""
+        """Sweep at x, or halfway back to the last x whose posterior was proper.
+
+        Returns False after too many steps back.
+        """
         site = self.state.arrays.site
         half = self.x.size // 2
         for _ in range(self.settings.retreats + 1):
@@ -100,14 +104,14 @@ class _DampedFixedPoint:
         return False
 
     def restart(self) -> None:
-        """Start from no sites at all, with half the step."""
+        """Start from flat sites, with half the step."""
         self.step = 0.5 * self.step
         self.restarts = self.restarts + 1
         self.x = np.zeros_like(self.x)
         self._reset()
 
     def move(self, residual: float) -> None:
-        """The next x, given the residual of the sweep just made."""
+        """Choose the next x, given the residual of the last sweep."""
         settings = self.settings
         if self.fallback is not None and residual > self.growth * self.last:
             self.x = self.fallback
@@ -130,7 +134,7 @@ class _DampedFixedPoint:
         self._take_step(residual)
 
     def _take_step(self, residual: float) -> None:
-        """A long, an extrapolated or a damped step."""
+        """Make a long, an extrapolated or a damped step."""
         settings = self.settings
         arrays = self.state.arrays
         move = np.concatenate(arrays.proposed_site.select(self.where)) - self.x
@@ -157,7 +161,7 @@ class _DampedFixedPoint:
             self.x = damped
 
     def _same_direction(self, move: Array) -> bool:
-        """Whether two moves in a row are nearly parallel."""
+        """Whether this move and the one before it are nearly parallel."""
         size = np.sqrt((move @ move) * (self.last_move @ self.last_move))
         parallel = size > 0 and move @ self.last_move > self.settings.parallel * size
         self.last_move = move
@@ -173,7 +177,10 @@ def converge_damped(
     max_sweeps: int,
     settings: DampingSettings,
 ) -> None:
-    """Sweep one curve until it converges or has had its sweeps; ``state.residual`` says which."""
+    """Sweep one curve until it converges or reaches ``max_sweeps``.
+
+    ``state.residual`` tells which of the two happened.
+    """
     iteration = _DampedFixedPoint(problem, state, sweep, curve, settings)
     best = (np.inf, iteration.x)
     tries = 0
@@ -187,7 +194,6 @@ def converge_damped(
         if residual < tolerance:
             return
         iteration.move(residual)
-    iteration.x = best[
-        1
-    ]  # not converged: the best sites seen, with everything that belongs to them
+    # not converged: return to the best sites, and sweep to bring all other arrays in line with them
+    iteration.x = best[1]
     iteration.sweep()

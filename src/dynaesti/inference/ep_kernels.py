@@ -1,7 +1,9 @@
 """Compiled steps of expectation propagation, for some of many curves at a time.
 
-Curve c has the sites ``site_start[c]:site_start[c + 1]``. Python hands over one array ``work`` (N_ARRAYS, n_sites), whose rows
-`site_arrays` names: to hand over seventeen named arrays one by one would take longer than a step of a hundred sites. Divisions are what these loops wait for: one for each quotient.
+Curve c has the sites ``site_start[c]:site_start[c + 1]``. Python passes one array ``work``
+(N_ARRAYS, n_sites), whose rows `site_arrays` names: to pass nineteen named arrays one by one would
+take longer than a step of a hundred sites. Divisions limit the speed of these loops, so that each
+quotient takes one only.
 """
 
 from typing import NamedTuple
@@ -23,15 +25,15 @@ class SiteArrays(NamedTuple):
     posterior: Moments  # of the curve
     cavity: Moments  # of curve + nugget, without the instant's own factors
     full_cavity: Moments  # cavity × the instant's Gaussian factors
-    tilted: Moments  # full cavity × the other factors; comes in holding a guess
+    tilted: Moments  # full cavity × the other factors; holds a guess before it is computed
     log_z: Array  # log ∫ factors × full cavity
 
 
-N_ARRAYS = 19  # in SiteArrays
+N_ARRAYS = 19  # number of arrays in SiteArrays
 
 
 def name_rows(work: Array) -> SiteArrays:
-    """The rows of working memory (N_ARRAYS, n_sites) by their names."""
+    """Name the rows of working memory (N_ARRAYS, n_sites)."""
     return SiteArrays(
         NaturalGaussian(work[0], work[1]),
         NaturalGaussian(work[2], work[3]),
@@ -46,16 +48,16 @@ def name_rows(work: Array) -> SiteArrays:
     )
 
 
-site_arrays = jit(name_rows)  # the same, for compiled code
+site_arrays = jit(name_rows)  # `name_rows` for compiled code
 
 
 @jit
 def integrate_nugget(
     curves: Ints, site_start: Ints, nugget: Array, work: Array, log_nugget: Array
 ) -> None:
-    """Latent sites: the nugget between curve and emission is integrated out.
+    """Compute latent sites: integrate out the nugget between curve and emission.
 
-    ``log_nugget`` (n_curves,) gets its part of the log evidence.
+    ``log_nugget`` (n_curves,) receives the nugget's part of the log evidence.
     """
     arrays = site_arrays(work)
     gaussian, site, latent = arrays.gaussian, arrays.site, arrays.latent_site
@@ -87,10 +89,11 @@ def compute_cavities(
     work: Array,
     proper: Bools,
 ) -> None:
-    """Cavities and full cavities of all sites, from the posterior of the curve.
+    """Compute cavities and full cavities of all sites from the posterior of the curve.
 
-    ``tilted`` gets full cavity × site, the posterior: near the tilted moments, so where their nodes should lie. A curve with an
-    improper cavity is flagged in ``proper`` (n_curves,).
+    ``tilted`` receives the moments of full cavity × site, which is the posterior: it is close to
+    the tilted distribution and so tells where quadrature nodes belong. A curve with an improper
+    cavity is flagged in ``proper`` (n_curves,).
     """
     arrays = site_arrays(work)
     gaussian, site, latent = arrays.gaussian, arrays.site, arrays.latent_site
@@ -104,7 +107,9 @@ def compute_cavities(
                 if has_factors[i]:
                     proper[curve] = False
                     break
-                left = 1e-13  # a Gaussian so sharp that rounding hides its cavity: nothing is matched there
+                # Gaussian factors so sharp that rounding hides the cavity; these sites have
+                # no factors to match
+                left = 1e-13
             inverse = 1.0 / left
             v = posterior.variance[i] * inverse + eps
             m = (posterior.mean[i] - posterior.variance[i] * latent.shift[i]) * inverse
@@ -127,7 +132,11 @@ def compute_cavities(
 
 @jit
 def propose_sites(curves: Ints, site_start: Ints, work: Array, residual: Array) -> None:
-    """Proposed sites, tilted / full cavity; residuals (n_curves,) say how far tilted and posterior moments disagree."""
+    """Compute the proposed sites, tilted / full cavity.
+
+    ``residual`` (n_curves,) receives the largest difference between tilted and posterior moments:
+    of means in sds, of variances relative.
+    """
     arrays = site_arrays(work)
     site, proposed = arrays.site, arrays.proposed_site
     full_cavity, tilted = arrays.full_cavity, arrays.tilted
@@ -152,7 +161,7 @@ def propose_sites(curves: Ints, site_start: Ints, work: Array, residual: Array) 
 
 @jit
 def take_proposed_sites(curves: Ints, site_start: Ints, work: Array) -> None:
-    """Full steps of the chosen curves; the present sites become the previous ones."""
+    """Make full steps for the chosen curves; the present sites become the previous ones."""
     arrays = site_arrays(work)
     site, previous, proposed = arrays.site, arrays.previous_site, arrays.proposed_site
     for curve in curves:
@@ -165,7 +174,7 @@ def take_proposed_sites(curves: Ints, site_start: Ints, work: Array) -> None:
 
 @jit
 def restore_previous_sites(curves: Ints, site_start: Ints, work: Array) -> None:
-    """The chosen curves back at their previous sites."""
+    """Put the chosen curves back to their previous sites."""
     arrays = site_arrays(work)
     site, previous = arrays.site, arrays.previous_site
     for curve in curves:
@@ -176,7 +185,10 @@ def restore_previous_sites(curves: Ints, site_start: Ints, work: Array) -> None:
 
 @jit
 def site_evidence(curves: Ints, site_start: Ints, work: Array, out: Array) -> None:
-    """Sum over sites of log (∫ factors × cavity / ∫ site × cavity): what scaled sites add to the Gaussian integral."""
+    """Sum over sites of log (∫ factors × cavity / ∫ site × cavity).
+
+    This is what the scales of the sites add to the log of the Gaussian integral.
+    """
     arrays = site_arrays(work)
     site, full_cavity, log_z = arrays.site, arrays.full_cavity, arrays.log_z
     for curve in curves:

@@ -1,4 +1,8 @@
-"""The state of expectation propagation over many curves: sites, and everything that follows from them."""
+"""The state of expectation propagation over many curves: sites, and what follows from them.
+
+One `EPState` holds all arrays of a run. The steps of a sweep update them in place; the arithmetic
+is in `ep_kernels`.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +26,18 @@ if TYPE_CHECKING:
 
 
 class EPState:
-    """Sites of many curves, in place. Each method brings one step of a sweep up to date for chosen curves."""
+    """Sites, cavities and tilted moments of many curves, updated in place.
+
+    Each method performs one step of a sweep for chosen curves.
+
+    Parameters
+    ----------
+    problem : EPProblem
+    start : NaturalGaussian (n_sites,), optional
+        Sites to start from. Default: flat ones.
+    workspace : Workspace
+        Memory for the arrays of all sites.
+    """
 
     def __init__(
         self, problem: EPProblem, start: NaturalGaussian | None, workspace: Workspace
@@ -30,7 +45,7 @@ class EPState:
         self.site_start = problem.solver.site_start  # (n_curves + 1,)
         self.curves = np.arange(self.site_start.size - 1)
         self.work = workspace.arrays(N_ARRAYS, int(self.site_start[-1]))
-        self.work[:] = 0.0  # sites that say nothing
+        self.work[:] = 0.0  # flat sites
         self.arrays = name_rows(self.work)
         for moments in (self.arrays.cavity, self.arrays.full_cavity, self.arrays.tilted):
             moments.variance[:] = 1.0
@@ -47,7 +62,7 @@ class EPState:
         self.log_nugget = np.zeros(n_curves)
 
     def update_posterior(self, problem: EPProblem, curves: Ints) -> Ints:
-        """Posterior of the curves = prior × all sites; returns those for which it is proper."""
+        """Compute the posterior, prior × all sites; return the curves for which it is proper."""
         integrate_nugget(curves, self.site_start, problem.nugget, self.work, self.log_nugget)
         problem.solver.marginals(
             curves, self.arrays.latent_site, self.arrays.posterior, self.log_partition, self.proper
@@ -55,31 +70,31 @@ class EPState:
         return curves[self.proper[curves]]
 
     def update_cavities(self, problem: EPProblem, curves: Ints) -> Ints:
-        """Cavity = posterior / own site; returns the curves for which all are proper."""
+        """Compute cavities, posterior / own site; return the curves for which all are proper."""
         compute_cavities(
             curves, self.site_start, problem.nugget, problem.has_factors, self.work, self.proper
         )
         return curves[self.proper[curves]]
 
     def propose_sites(self, curves: Ints) -> None:
-        """Proposed site = tilted / cavity, and the residuals."""
+        """Compute the proposed sites, tilted / cavity, and the residuals."""
         propose_sites(curves, self.site_start, self.work, self.residual)
         self.sweeps[curves] += 1
 
     def sites_of(self, curves: Ints) -> Ints:
-        """The sites of the chosen curves."""
+        """Indices of the sites of the chosen curves."""
         if curves.size == self.curves.size:
             return np.arange(self.site_start[-1])
         return take_rows(self.site_start, curves)
 
     def log_evidence(self) -> Array:
-        """Log evidence of every curve at its present sites: (n_curves,), without constants of Gaussian factors."""
+        """Log evidence (n_curves,) at the present sites, without constants of Gaussian factors."""
         out = np.zeros(self.curves.size)
         site_evidence(self.curves, self.site_start, self.work, out)
         return out + self.log_partition + self.log_nugget
 
     def result(self, tolerance: float) -> EPResult:
-        """What EP leaves, in this state's own memory."""
+        """The result at the present sites; its arrays are those of this state, not copies."""
         return EPResult(
             self.arrays.site,
             self.arrays.cavity,

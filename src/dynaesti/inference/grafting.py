@@ -1,4 +1,8 @@
-"""Grafting: parallel expectation propagation over many curves (the paper's section II-A and appendix)."""
+"""Grafting: parallel expectation propagation (EP) over many curves.
+
+The paper's section II-A and appendix. `graft` is the algorithm and `sweep` one of its iterations;
+solvers supply the Gaussian-process prior, a `MomentMatcher` the likelihood.
+"""
 
 from __future__ import annotations
 
@@ -16,25 +20,31 @@ from dynaesti.inference.solvers.contract import Solver
 
 
 class MomentMatcher(Protocol):
-    """Tilted moments of the chosen sites, written into `log_z` and `tilted` (which comes in holding a guess)."""
+    """Computes tilted moments of the chosen sites from their full cavities.
+
+    They are written into `log_z` and `tilted`, which holds a guess before the call.
+    """
 
     def __call__(self, sites: Ints, cavity: Moments, log_z: Array, tilted: Moments, /) -> None: ...
 
 
 @dataclass(frozen=True)
 class EPProblem:
-    """Many curves: their prior at all sites, and what was seen there."""
+    """Many curves: their prior at all sites, and the factors observed there."""
 
     solver: Solver  # GP prior of all curves
     match: MomentMatcher  # tilted moments of the factors that are not Gaussian
     gaussian_factors: NaturalGaussian  # (n_sites,) exactly Gaussian factors, multiplied
     nugget: Array  # (n_curves,) variance between curve and emission
-    has_factors: Bools  # (n_sites,) sites with something to match
+    has_factors: Bools  # (n_sites,) sites with factors that are not Gaussian
 
 
 @dataclass(frozen=True)
 class EPSettings:
-    """When to stop, and when full steps have failed. Sources: `benchmarks/gold.py` unless said otherwise."""
+    """When to stop, and when full steps have failed.
+
+    Numbers come from `benchmarks/gold.py` unless a comment names another source.
+    """
 
     tolerance: float = 1e-7  # on tilted against posterior means (in sds) and variances (relative)
     max_sweeps: int = 200
@@ -54,10 +64,24 @@ def graft(
 ) -> EPResult:
     """Replace the factors at every instant by a Gaussian site: parallel expectation propagation.
 
-    All sites of all curves are refined at once (:func:`sweep`), with full steps, until tilted and posterior moments agree.
-    Curves that turn improper or progress slowly are finished one by one with damping (:mod:`dynaesti.inference.damped`).
-    Given sites that have become improper (their items have moved on) start from nothing. The result lies in the workspace,
-    where one is given: copy it before that is used again.
+    All sites of all curves are refined at once (:func:`sweep`), with full steps, until tilted and
+    posterior moments agree. Curves that turn improper or converge slowly are finished one by one
+    with damping (:mod:`dynaesti.inference.damped`). Starting sites that give an improper posterior
+    (items may have changed since) are replaced by flat ones.
+
+    Parameters
+    ----------
+    problem : EPProblem
+    start : NaturalGaussian (n_sites,), optional
+        Sites to start from. Default: flat ones.
+    settings : EPSettings
+    workspace : Workspace, optional
+        Memory to use.
+
+    Returns
+    -------
+    EPResult
+        Its arrays lie in the workspace, where one is given: copy them before that is used again.
     """
     state = EPState(problem, start, workspace or Workspace())
     active = state.curves
@@ -91,15 +115,20 @@ def graft(
 
 
 def sweep(problem: EPProblem, state: EPState, curves: Ints) -> Bools:
-    """One sweep over the chosen curves: where each site should go, given all others.
+    """One sweep over the chosen curves: propose a site for each instant, given all others.
 
     1. posterior = GP prior × all sites
     2. cavity    = posterior / own site
     3. tilted    = cavity × own factors; its mean and variance by quadrature
     4. site      = tilted / cavity, proposed here and taken by the caller
 
-    Negative site precisions are right where a likelihood is convex (lucky guesses) and are kept; only the whole posterior must
-    stay proper. Returns which curves are.
+    Negative site precisions are right where a likelihood is convex (lucky guesses) and are kept;
+    only the whole posterior must stay proper.
+
+    Returns
+    -------
+    bool array (len(curves),)
+        Which posteriors are proper.
     """
     proper = state.update_posterior(problem, curves)
     proper = state.update_cavities(problem, proper)

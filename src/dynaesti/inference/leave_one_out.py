@@ -1,10 +1,9 @@
-"""What the curve would be without one emission.
+"""Leave-one-out densities: each emission's predictive density and moments without it.
 
-Its predictive density and the moments at its own instant.
-
-A group of one emission has them already: the cavity. Within a group of several, and for a constant
-curve where all emissions form one group, the others' likelihoods multiply with the cavity on nodes
-that are shared as long as they suffice.
+An emission that is alone at its instant has them already: they are those of the cavity. At an
+instant with several emissions, and for a constant curve, where all emissions form one group, the
+likelihoods of the others multiply with the cavity on quadrature nodes, which are shared between
+emissions where that is accurate enough.
 """
 
 from dataclasses import dataclass
@@ -23,13 +22,15 @@ from dynaesti.inference.moments.table import NODES, WIDTH
 from dynaesti.inference.single_curve import GraftedCurve
 from dynaesti.inference.site_likelihood import BLOCK, SiteLikelihood
 
-ALONE = 24  # members up to which each gets nodes of its own
+ALONE = 24  # groups of up to so many emissions use separate nodes for each
 
 
 @dataclass(frozen=True)
 class LeaveOneOut:
-    """Per emission: log density of the observation, and latent mean and variance of the curve, all
-    without it.
+    """Leave-one-out results of every emission; all arrays have shape (n_emissions,).
+
+    Log predictive density of the emission, and mean and variance of the latent curve at its
+    instant, all given the other emissions.
     """
 
     log_density: Array
@@ -52,6 +53,7 @@ def leave_one_out_densities(likelihood: SiteLikelihood, component: GraftedCurve)
 def _single(
     likelihood: SiteLikelihood, component: GraftedCurve, sites: Ints, out: LeaveOneOut
 ) -> None:
+    """Fill in the sites with one emission, whose results are those of the cavity."""
     members = likelihood.groups.values[likelihood.groups.start[component.groups[sites]]]
     mean = component.ep.cavity.mean[sites]
     var = component.ep.cavity.variance[sites]
@@ -66,7 +68,7 @@ def _single(
 def _several(
     likelihood: SiteLikelihood, component: GraftedCurve, site: int, out: LeaveOneOut
 ) -> None:
-    """One group with many members: log Z with all of them minus log Z without each."""
+    """Fill in a group of several emissions: log Z with all of them minus log Z without each."""
     members = likelihood.groups.row(int(component.groups[site]))
     cavity_mean = float(component.ep.cavity.mean[site])
     cavity_var = float(component.ep.cavity.variance[site])
@@ -78,7 +80,7 @@ def _several(
             )
             out.log_density[member] = total_z - log_z
         return
-    # many members: leaving one out hardly moves the others, so wide shared nodes serve all
+    # many members: leaving one out hardly moves the distribution, so all share wide nodes
     reach = 1.5 * WIDTH * np.sqrt(var)
     x = np.linspace(mean - reach, mean + reach, 8 * NODES)
     log_w = -0.5 * (x - cavity_mean) ** 2 / cavity_var
@@ -95,8 +97,8 @@ def _several(
         out.var[rows] = np.einsum("ij,ij->i", p, (x - out.mean[rows, None]) ** 2) / mass
         log_z = top[:, 0] + np.log(mass * (x[1] - x[0])) - 0.5 * np.log(2 * np.pi * cavity_var)
         out.log_density[rows] = total_z - log_z
-        # where an emission forbids nodes, or the nodes are not wide enough without it, it
-        # gets nodes of its own
+        # separate nodes for an emission that has zero likelihood at some of the shared ones, or
+        # without which the distribution is wider than these
         for row in rows[(rest[:, [0, -1]] > top - 12).any(axis=1) | ~np.isfinite(own).all(axis=1)]:
             log_one, out.mean[row], out.var[row] = _moments_without(
                 likelihood, members, int(row), cavity_mean, cavity_var
@@ -107,7 +109,7 @@ def _several(
 def _moments_without(
     likelihood: SiteLikelihood, members: Ints, left_out: int | None, mean: float, var: float
 ) -> tuple[float, float, float]:
-    """(log Z, mean, variance) of the cavity times all members but one."""
+    """(log Z, mean, variance) of the cavity times all members but one (None: all members)."""
     kept = members if left_out is None else members[members != left_out]
     group = Ragged(np.array([0, kept.size]), kept)
     reach = WIDTH * np.sqrt(var)

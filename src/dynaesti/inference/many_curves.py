@@ -1,4 +1,8 @@
-"""Expectation propagation over many curves, chunk by chunk on threads."""
+"""Expectation propagation over many curves, chunk by chunk on threads.
+
+`graft_in_chunks` is the driver that the fits of curves and of abilities share; `graft_many` applies
+it to emissions grouped by curve.
+"""
 
 from __future__ import annotations
 
@@ -36,15 +40,18 @@ def graft_in_chunks(
     graft_chunk: Callable[[int], AbstractContextManager[EPResult]],
     threads: int | None,
 ) -> EPResult:
-    """Run EP chunk by chunk over threads and lay the results end to end: the one driver for many curves.
+    """Run EP chunk by chunk on threads and lay the results end to end.
 
     Parameters
     ----------
     layout : SiteLayout
     curve_chunks : sequence of arrays
-        Neighbouring curves that are grafted together.
+        Numbers of consecutive curves that are grafted together.
     graft_chunk : callable
-        A context with the result of the chunk with this number, which may lie in memory that is used again after it.
+        From the number of a chunk to a context with its result. The result may lie in memory that
+        is used again after the context.
+    threads : int, optional
+        Number of threads. Default: all.
     """
     result = EPResult.empty(layout.n_sites, layout.n_curves)
 
@@ -60,7 +67,7 @@ def graft_in_chunks(
 
 @dataclass(frozen=True)
 class CurveData:
-    """Emissions of many curves."""
+    """Emissions of many curves, with a label for each curve."""
 
     observations: Observations
     labels: npt.NDArray[Any]  # (n_curves,)
@@ -76,11 +83,11 @@ class CurveData:
 
     @cached_property
     def merged(self) -> CurveData:
-        """The same with all emissions of a curve in one site: for constant curves, where that is exact."""
+        """The data with all emissions of a curve in one site: exact for constant curves."""
         return CurveData(self.observations, self.labels, self.layout.merged)
 
     def one(self, curve: int) -> Observations:
-        """The observations of one curve by itself, on the common time axis."""
+        """The observations of one curve, on the common time axis."""
         sites = self.layout.curve_slice(np.array([curve]))
         factors = slice(self.layout.factor_start[sites.start], self.layout.factor_start[sites.stop])
         return self.observations.take(np.sort(self.layout.factor_row[factors]))
@@ -91,21 +98,25 @@ def group_by_curve(labels: Any, observations: Observations) -> CurveData:
     names = np.asarray(labels)
     if names.ndim != 1 or names.size != len(observations.emissions):
         raise InputError(
-            f"groups: {names.size} labels for {len(observations.emissions)} emissions; give one each"
+            f"groups: {names.size} labels for {len(observations.emissions)} emissions; give one "
+            f"each"
         )
+    # NaN is not equal to itself
     missing = np.array(
         [label is None or label != label for label in np.asarray(labels, dtype=object).tolist()]
-    )  # NaN is not itself
+    )
     if missing.any():
         raise InputError(
-            f"groups: {int(missing.sum())} labels are missing (first: position {int(missing.argmax())})"
+            f"groups: {int(missing.sum())} labels are missing (first: position "
+            f"{int(missing.argmax())})"
         )
     try:
         unique, code = np.unique(names, return_inverse=True)
     except TypeError:
         kinds = sorted({type(name).__name__ for name in names.tolist()})
         raise InputError(
-            f"groups: labels of different kinds ({', '.join(kinds)}) cannot be compared; make them alike"
+            f"groups: labels of different kinds ({', '.join(kinds)}) cannot be compared; make "
+            f"them alike"
         ) from None
     order = np.lexsort((observations.offsets, code)).astype(np.int64)
     code = code[order]
@@ -124,7 +135,10 @@ def group_by_curve(labels: Any, observations: Observations) -> CurveData:
 
 @dataclass(frozen=True)
 class GraftedCurves:
-    """All curves grafted under one kernel, and the sites it saw: one an instant, or one a constant curve."""
+    """All curves grafted under one kernel.
+
+    `data` has the sites that the kernel saw: one for each instant, or one for each constant curve.
+    """
 
     data: CurveData
     kernel: Kernel
@@ -136,7 +150,12 @@ class GraftedCurves:
         return self.ep.sites.select(self.data.layout.curve_slice(np.array([curve])))
 
     def predict(self, offsets: Array, solver: SolverName | None) -> Moments:
-        """Means and variances of every curve at the same times, curve after curve."""
+        """Means and variances of every curve at the same times, curve after curve.
+
+        Returns
+        -------
+        Moments (n_curves · n_offsets,)
+        """
         n_curves = len(self.data)
         return predict_marginals(
             self.kernel,
@@ -151,7 +170,7 @@ class GraftedCurves:
 def graft_many(
     data: CurveData, kernel: Kernel, solver: SolverName | None, threads: int | None
 ) -> GraftedCurves:
-    """Graft all curves under one kernel."""
+    """Graft all curves under one kernel, with likelihood tables where they are wide enough."""
     if is_one_number(kernel, data.observations):
         data = data.merged
     layout = data.layout
@@ -178,7 +197,7 @@ def graft_many(
         sites = np.arange(where.start, where.stop)
 
         def grafted(by_table: bool) -> EPResult:
-            wide = tabulated and not by_table  # by formula, because the table did not reach
+            wide = tabulated and not by_table  # by formula, because the table was too narrow
             match = CurveMomentMatcher.of(data.likelihood, sites, offset[where], by_table, wide)
             return graft(EPProblem(prior, match, gaussian.select(where), nugget, has_factors))
 
@@ -187,7 +206,7 @@ def graft_many(
             _, tilted = full_and_tilted(result.cavity, gaussian.select(where), result.sites)
             shifted = Moments(tilted.mean + offset[where], tilted.variance)
             if (beyond_table(data.likelihood, shifted) & has_factors).any():
-                result = grafted(False)  # data drag a curve farther than its prior
+                result = grafted(False)  # the data move a curve beyond what its prior expects
         result.log_evidence[:] += np.add.reduceat(constant[where], starts[:-1])
         return result
 

@@ -1,4 +1,4 @@
-"""Mixtures of Gaussian marginals behind a link: means, sds and quantiles at many points at once."""
+"""Mixtures of Gaussian marginals behind a link: means, sds and quantiles at many points."""
 
 from dataclasses import dataclass
 
@@ -10,24 +10,30 @@ from dynaesti.errors import InputError
 from dynaesti.model import POSITIVE, Link
 
 HERMITE_X, HERMITE_WEIGHTS = gauss_hermite(48)
-# latent sd of a component from which on moments under a link without upper end hang on a tail
-# that the data may have cut off
+# Above this latent sd of a component, moments under a link without an upper bound depend on a tail
+# that the data may exclude. They are then taken within the central part of the distribution, of
+# probability TRUSTED, as averages over so many quantiles.
 HEAVY = 1.0
-TRUSTED = 0.999  # probability within which such moments are then taken
-LEVELS = 400  # and the quantiles that they are averaged over
+TRUSTED = 0.999
+LEVELS = 400
 
 
 def check_level(level: float) -> None:
-    """Refuse what is no probability of a band."""
+    """Refuse a band probability that is not between 0 and 1."""
     if not isinstance(level, int | float) or not 0 < level < 1:
         raise InputError(f"level: {level!r} is not between 0 and 1")
 
 
 @dataclass(frozen=True)
 class Marginals:
-    """Latent marginals: means and sds are (components, points).
+    """Latent marginals of a mixture at many points.
 
-    Weights are that or (components, 1).
+    Parameters
+    ----------
+    weights : array (n_components, n_points) or (n_components, 1)
+        Weights of the components, which sum to 1.
+    means, sds : array (n_components, n_points)
+        Latent means and standard deviations.
     """
 
     weights: Array
@@ -35,6 +41,7 @@ class Marginals:
     sds: Array
 
     def _average(self, values: Array) -> Array:
+        """Weighted mean over the components."""
         return np.asarray((self.weights * values).sum(axis=0))
 
     def _through(self, link: Link) -> Array:
@@ -57,27 +64,24 @@ class Marginals:
         )
 
     def heavy(self, link: Link) -> Bools:
-        """At which points mean and sd would hang on the Gaussians' far tails.
+        """At which points mean and sd depend on the far tails of the Gaussians.
 
-        A rate's logarithm is widely unknown there.
-
-        e^x under a Gaussian of sd 4 has sd 9,000,000: whatever cut the tail off (twelve counts of
-        0, say) is not in the Gaussian.
+        This happens for rates whose logarithm is very uncertain. e^x under a Gaussian of sd 4 has
+        sd 9,000,000; the data (twelve counts of 0, say) may exclude such values, but the Gaussian
+        does not show it.
         """
         return np.asarray(((self.sds > HEAVY) & (self.weights > 0)).any(axis=0)) & (
             link.range == POSITIVE
         )
 
     def trusted_moments(self, link: Link) -> tuple[Array, Array]:
-        """Mean and sd within the central part of the distribution, where its tails are not to be
-        trusted.
-        """
+        """Mean and sd within the central part of the distribution, for use where `heavy`."""
         levels = 0.5 + TRUSTED * (np.arange(LEVELS) + 0.5 - 0.5 * LEVELS) / LEVELS
         values = self.quantiles(levels, link)
         return values.mean(axis=0), values.std(axis=0)
 
     def take(self, points: Ints | Bools) -> "Marginals":
-        """Some of the points."""
+        """The marginals at some of the points."""
         return Marginals(
             np.broadcast_to(self.weights, self.means.shape)[:, points],
             self.means[:, points],
@@ -85,14 +89,14 @@ class Marginals:
         )
 
     def density(self, values: Array) -> Array:
-        """Density of a single latent point at many values, but for a constant."""
+        """Density of a single latent point at many values, up to a constant."""
         away = (values[:, None, None] - self.means) / self.sds
         return np.asarray((self.weights / self.sds * np.exp(-0.5 * away**2)).sum(axis=1)[:, 0])
 
     def quantiles(self, q: Array, link: Link) -> Array:
-        """Quantiles on the link's scale, one row a level.
+        """Quantiles on the link's scale, one row for each level.
 
-        Exact, since monotone links carry quantiles over.
+        They are exact: a monotone link maps quantiles to quantiles.
         """
         raise_where((q <= 0) | (q >= 1), "q", "not between 0 and 1", "give probabilities")
         return np.array(
@@ -103,7 +107,7 @@ class Marginals:
         )
 
     def _latent_quantile(self, q: float) -> Array:
-        """By Newton steps within a shrinking bracket."""
+        """Latent quantile at each point, by Newton steps within a shrinking bracket."""
         ends = self.means + self.sds * ndtri(q)
         if len(self.means) == 1:
             return np.asarray(ends[0])

@@ -1,6 +1,6 @@
-"""Times and emissions checked against each other, put behind a link and grouped by instant.
+"""Observations of a curve: checked times and emissions behind a link, grouped by instant.
 
-What a fit works on.
+`observe` makes them from the user's arguments; fits work on them.
 """
 
 from collections.abc import Callable
@@ -38,7 +38,17 @@ MeanFunction: TypeAlias = float | Callable[[Any], Any]
 class Observations:
     """Emissions at offsets on a time axis.
 
-    `mean` is the prior mean of the latent curve, a number or a function of time.
+    Parameters
+    ----------
+    axis : TimeAxis
+    offsets : array (n_emissions,)
+        Times in the axis's unit.
+    emissions : Emissions
+    link : Link
+    mean : float or callable
+        Prior mean of the latent curve, a number or a function of time.
+    reach : float
+        Half the width of the likelihood table around the mean, on the latent scale.
     """
 
     axis: TimeAxis
@@ -46,7 +56,7 @@ class Observations:
     emissions: Emissions
     link: Link
     mean: MeanFunction = 0.0
-    reach: float = TABLE_HALF_WIDTH  # how far from the mean rows are tabulated
+    reach: float = TABLE_HALF_WIDTH
 
     @cached_property
     def _grouped(self) -> tuple[Array, SiteLikelihood]:
@@ -54,7 +64,7 @@ class Observations:
         return instants, self.grouped(groups)
 
     def grouped(self, groups: Ragged) -> SiteLikelihood:
-        """The emissions in the given groups."""
+        """The likelihood of the emissions in the given groups, one group for each site."""
         return SiteLikelihood(
             self.emissions,
             self.link,
@@ -65,21 +75,21 @@ class Observations:
 
     @property
     def instants(self) -> Array:
-        """Distinct offsets, rising."""
+        """Distinct offsets, in rising order."""
         return self._grouped[0]
 
     @property
     def likelihood(self) -> SiteLikelihood:
-        """The grouped emissions: one group an instant, and a last one that holds them all."""
+        """The grouped emissions: one group for each instant, and a last one with all emissions."""
         return self._grouped[1]
 
     @cached_property
     def gaussian_factors(self) -> GaussianFactors:
-        """The Gaussian emissions of all groups, counted from the prior mean."""
+        """The Gaussian emissions of all groups, by deviations from the prior mean."""
         return self.likelihood.gaussian_factors(self.mean_at(self.offsets))
 
     def mean_at(self, offsets: Array) -> Array:
-        """The prior mean of the latent curve."""
+        """The prior mean of the latent curve at offsets, of the same shape."""
         if not callable(self.mean):
             return np.full(offsets.shape, float(self.mean))
         try:
@@ -106,7 +116,7 @@ class Observations:
         return float(min(np.median(np.diff(self.instants)), np.ptp(self.instants) / 20))
 
     def joined(self, times: Any, emissions: Any) -> "Observations":
-        """With further emissions appended."""
+        """The observations with further emissions appended, after checks."""
         more = as_emissions(emissions)
         offsets = self.axis.offsets(times)
         _check_lengths(offsets, more)
@@ -116,12 +126,12 @@ class Observations:
         return replace(self, offsets=np.concatenate([self.offsets, offsets]), emissions=joint)
 
     def take(self, rows: Ints) -> "Observations":
-        """Some of the emissions, `rows` rising."""
+        """Some of the emissions; `rows` are their indices in rising order."""
         return replace(self, offsets=self.offsets[rows], emissions=self.emissions.take(rows))
 
 
 def observe(times: Any, emissions: Any, link: Any) -> Observations:
-    """Check and group what the user gave; the link defaults to the emissions' own."""
+    """Check and group the user's times and emissions; the default link is the emissions' own."""
     axis, offsets = read_times(times)
     given = as_emissions(emissions)
     _check_lengths(offsets, given)
@@ -131,7 +141,7 @@ def observe(times: Any, emissions: Any, link: Any) -> Observations:
 
 
 def default_link(emissions: Emissions) -> str:
-    """The link that all kinds within agree on."""
+    """The link that all families of emissions suggest; an error where they differ."""
     names = {part.link for part, _ in emission_blocks(emissions)}
     if len(names) > 1:
         raise InputError(
@@ -141,7 +151,7 @@ def default_link(emissions: Emissions) -> str:
 
 
 def check_support(emissions: Emissions, link: Link) -> None:
-    """Refuse emissions that the link's values can step outside of."""
+    """Refuse emissions whose values, or tables whose grids, do not suit the range of the link."""
     for part, _ in emission_blocks(emissions):
         if isinstance(part, Table) and not part.latent:
             low, high = {UNIT: (0.0, 1.0), POSITIVE: (0.0, np.inf)}.get(
@@ -162,7 +172,7 @@ def check_support(emissions: Emissions, link: Link) -> None:
 
 
 def unit_scale(observations: Observations) -> bool:
-    """Whether mean 0 and variance 1 are a fair prior for the latent curve, as the paper argues."""
+    """Whether a prior with mean 0 and variance 1 suits the latent curve, as the paper argues."""
     return all(
         part.unit_prior and (part.support != UNIT or observations.link.name == "probit")
         for part, _ in emission_blocks(observations.emissions)
@@ -170,8 +180,9 @@ def unit_scale(observations: Observations) -> bool:
 
 
 def rough_scale(observations: Observations) -> tuple[float, float]:
-    """Crude location and spread of the latent curve, to centre a prior whose mean and amplitude are
-    learned.
+    """Rough location and spread of the latent curve, from the emissions alone.
+
+    They centre the prior where mean and amplitude are learned.
     """
     rough = [
         values
@@ -183,13 +194,11 @@ def rough_scale(observations: Observations) -> tuple[float, float]:
     values = np.concatenate(rough)
     location = float(np.median(values))
     quarter = float(np.subtract(*np.percentile(values, [75, 25]))) / 1.35
-    spread = (
-        quarter if quarter > 0 else float(np.std(values))
-    )  # quartiles: an outlier must not set the scale
+    # by quartiles, so that an outlier does not set the scale
+    spread = quarter if quarter > 0 else float(np.std(values))
     if observations.link.name == "log":
-        return location, float(
-            np.clip(spread, 0.3, 3.0)
-        )  # rates that vary by e^3 and more are not learned from a few counts
+        # rates that vary by e^3 and more are not learned from a few counts
+        return location, float(np.clip(spread, 0.3, 3.0))
     return location, spread if spread > 1e-12 * max(1.0, abs(location)) else max(abs(location), 1.0)
 
 

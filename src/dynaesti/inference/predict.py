@@ -1,4 +1,4 @@
-"""Posterior marginals of many grafted curves at any times: each curve may be asked at times of its own."""
+"""Posterior marginals of many grafted curves at any times, different ones for each curve."""
 
 from __future__ import annotations
 
@@ -41,7 +41,9 @@ def predict_marginals(
     solver: SolverName | None = None,
     threads: int | None = None,
 ) -> Moments:
-    """Mean and variance of curve j at the times ``asked[asked_start[j]:asked_start[j + 1]]``, for all j, flat.
+    """Mean and variance of many curves at the times asked for.
+
+    Curve j is evaluated at the times ``asked[asked_start[j]:asked_start[j + 1]]``.
 
     Parameters
     ----------
@@ -50,9 +52,18 @@ def predict_marginals(
         The curves' sites, as this kernel sees them.
     latent_sites : NaturalGaussian (n_sites,)
     asked : array (n_asked,)
+        Times of all curves, one curve after the other, in any order within a curve.
     asked_start : array (n_curves + 1,)
     spans : pair of arrays (n_curves,), optional
-        First and last instant of each curve's data; default: of its sites.
+        First and last instant of each curve's data. Default: of its sites.
+    solver : str, optional
+        Name of the solver. Default: chosen by `choose_solver`.
+    threads : int, optional
+        Number of threads. Default: all.
+
+    Returns
+    -------
+    Moments (n_asked,)
     """
     rising = np.lexsort((asked, row_of_entries(asked_start)))
     query = _Query(
@@ -73,7 +84,7 @@ def predict_marginals(
 
 @dataclass(frozen=True)
 class _Joint:
-    """A run of curves whose sites are joined by the times asked for, as sites that say nothing."""
+    """Consecutive curves with the times asked for added as flat sites."""
 
     asked: slice  # among all times asked for
     is_asked: Bools  # (n_joint,)
@@ -84,7 +95,7 @@ class _Joint:
 
 
 class _Query:
-    """Times asked of many curves, rising within each, and the answers as they are found."""
+    """Times asked of many curves, rising within each, and the moments found there."""
 
     def __init__(
         self,
@@ -112,7 +123,7 @@ class _Query:
         )
 
     def answer_one_by_one(self, curves: Ints) -> None:
-        """Each curve by its own posterior."""
+        """Find the moments from each curve's own posterior."""
         for c in curves:
             want = slice(self.asked_start[c], self.asked_start[c + 1])
             if want.start == want.stop:
@@ -128,6 +139,7 @@ class _Query:
             self.found.mean[want], self.found.variance[want] = posterior.marginals(self.asked[want])
 
     def _joint(self, curves: Ints) -> _Joint:
+        """Join the sites of consecutive curves with the times asked for."""
         a = curves[0]
         b = curves[-1] + 1
         n_sites = np.diff(self.layout.site_start[a : b + 1])
@@ -146,7 +158,7 @@ class _Query:
         return _Joint(asked, is_asked, times, sites, start, n_sites)
 
     def answer_packed(self, curves: Ints) -> None:
-        """Many short curves in features, in one compiled call."""
+        """Find the moments of many short curves in features, by one compiled call."""
         joint = self._joint(curves)
         prior = build_batched_solver(
             self.kernel, joint.times, joint.start, self.first[curves], self.last[curves], "lowrank"
@@ -163,7 +175,7 @@ class _Query:
         )
 
     def answer_chains(self, curves: Ints) -> None:
-        """Markov chains, which go forward in time through sites and times asked for alike."""
+        """Find the moments of Markov chains, which pass through sites and new times in order."""
         joint = self._joint(curves)
         order = np.empty(joint.times.size, dtype=np.int64)
         _merge_order(joint.times, joint.start, joint.n_sites, order)
@@ -184,17 +196,21 @@ class _Query:
 
 
 def _empty_moments(joint: _Joint) -> Moments:
+    """Moments at all sites and times, to be filled."""
     return Moments(np.empty(joint.times.size), np.empty(joint.times.size))
 
 
 def _unused(curves: Ints) -> tuple[Array, Bools]:
-    """Room for log partitions and for which curves are proper, which nobody asks for here."""
+    """Arrays for log partitions and for which curves are proper, which are not needed here."""
     return np.empty(curves.size), np.ones(curves.size, dtype=bool)
 
 
 @jit
 def _merge_order(times: Array, start: Ints, n_first: Ints, order: Ints) -> None:
-    """The rising order of each row start[j]:start[j + 1], whose first n_first[j] entries rise, and the others too."""
+    """Merge two sorted parts of each row: the order that sorts start[j]:start[j + 1].
+
+    The first n_first[j] entries of row j are rising, and so are the others.
+    """
     for j in range(n_first.size):
         site = start[j]
         middle = start[j] + n_first[j]

@@ -1,16 +1,17 @@
-"""What grafting leaves out, to second order.
+"""Second-order corrections: what grafting leaves out.
 
-The exact posterior is the grafted one times Π f_i/site_i, and each factor, seen from its tilted
-distribution, is 1 + (skewness / 6) H₃ + … in Hermite polynomials: site and likelihood agree up to
-the second moment. So nothing changes at first order; at second order two sites' skewnesses γ meet
-through their correlation ρ:
+The exact posterior is the grafted one times Π f_i/site_i. Seen from its tilted distribution, each
+factor is 1 + (skewness / 6) H₃ + … in Hermite polynomials, because site and likelihood agree up to
+the second moment. So nothing changes at first order. At second order the skewnesses γ of two sites
+act through their correlation ρ:
 
-    δcov(s, t) = ½ Σ_{i≠j} γ_i γ_j ρ_si ρ_tj ρ_ij² · sd_s sd_t        δ log evidence = 1/12 Σ_{i≠j} γ_i γ_j ρ_ij³
+    δcov(s, t)     = ½ Σ_{i≠j} γ_i γ_j ρ_si ρ_tj ρ_ij² · sd_s sd_t
+    δ log evidence = 1/12 Σ_{i≠j} γ_i γ_j ρ_ij³
 
-(the perturbation theory of Opper, Paquet and Winther, 2013); means move at third order only. In a
-curve's few weights both sums over pairs are products of one tensor, Σ_i γ_i φ_i ⊗ φ_i ⊗ φ_i, so the
-whole costs a sweep or two. It takes about nine tenths of the error in sds and evidence away (`make
-gold`), and its size says how much there was.
+(the perturbation theory of Opper, Paquet and Winther, 2013); means change at third order only. In a
+curve's few weights both sums over pairs are products of one tensor, Σ_i γ_i φ_i ⊗ φ_i ⊗ φ_i, so
+that the correction costs as much as one or two sweeps. It removes about nine tenths of the error in
+sds and evidence (`make gold`), and its size shows how large that error was.
 """
 
 from __future__ import annotations
@@ -33,26 +34,28 @@ from dynaesti.inference.sites import Moments
 from dynaesti.inference.solvers.basis import solve_lower
 
 STEP = 1e-3  # of the cavities' means, in their sds, for the derivative of the variances
-FARTHEST = 0.3  # largest relative change of a variance that a second order may be trusted with
+FARTHEST = 0.3  # largest relative change of a variance for which second order is accurate
 
 
 def second_order_corrected(curve: GraftedCurve, observations: Observations) -> GraftedCurve | None:
     """The curve with its covariance and evidence corrected to second order.
 
-    None where it has no form in few weights, or where the correction would be no small one.
+    None where the curve has no form in few weights, or where the correction is too large to be
+    accurate.
     """
     if curve.instants.size <= MAX_RANK and weight_space_posterior(curve) is None:
-        curve = replace(curve, solver="dense")  # one feature an instant
+        curve = replace(curve, solver="dense")  # one feature for each instant
     form = weight_space_posterior(curve)
     if form is None:
         return None
     skew, sd, seen = _skewness(curve, observations)
     phi = solve_lower(form.root, form.at_sites(curve.instants).T) * (seen / sd)
     covariance_correction, gain = _pairs(np.ascontiguousarray(phi), skew)
+    # the norm, which is cheaper, bounds the eigenvalues
     if (
         not np.linalg.norm(covariance_correction) < FARTHEST
         and not np.abs(np.linalg.eigvalsh(covariance_correction)).max() < FARTHEST
-    ):  # the norm bounds them
+    ):
         return None
     return curve.corrected(covariance_correction, gain)
 
@@ -61,11 +64,22 @@ def second_order_corrected(curve: GraftedCurve, observations: Observations) -> G
 def _pairs(phi: Array, skew: Array) -> tuple[Array, float]:
     """Both sums over pairs of sites.
 
-    (of the weights' covariance, in its own units; of the log evidence). Columns of phi are the
-    sites' φ.
-
     A compiled loop: libraries for large matrices would start their threads for these small ones.
-    The tensor is the same in any order of its three places, so each entry is summed once.
+    The tensor is symmetric in its three indices, so each entry is summed once.
+
+    Parameters
+    ----------
+    phi : array (rank, n_sites)
+        Columns are the sites' φ.
+    skew : array (n_sites,)
+        Skewness γ of each site.
+
+    Returns
+    -------
+    wide : array (rank, rank)
+        Correction of the weights' covariance, relative to it.
+    gain : float
+        Correction of the log evidence.
     """
     rank, count = phi.shape
     cubes = np.empty((rank, rank, rank))
@@ -80,9 +94,8 @@ def _pairs(phi: Array, skew: Array) -> tuple[Array, float]:
                 cubes[a, b, c] = cubes[a, c, b] = cubes[b, a, c] = cubes[b, c, a] = cubes[
                     c, a, b
                 ] = cubes[c, b, a] = total
-    own = np.zeros(
-        count
-    )  # correlation of a site with itself, through the curve: pairs have two different sites
+    # correlation of a site with itself, through the curve: subtracted, since i ≠ j in the sums
+    own = np.zeros(count)
     for a in range(rank):
         for i in range(count):
             own[i] += phi[a, i] * phi[a, i]
@@ -101,10 +114,14 @@ def _pairs(phi: Array, skew: Array) -> tuple[Array, float]:
 
 
 def _skewness(curve: GraftedCurve, observations: Observations) -> tuple[Array, Array, Array]:
-    """Skewness and sd of each site's tilted distribution, and how far its value follows the curve
-    (the nugget lies between).
+    """Skewness and sd of each site's tilted distribution, and how far its value follows the curve.
 
-    The third cumulant is the derivative of the variance by the cavity's natural mean.
+    The third cumulant is the derivative of the variance by the cavity's natural mean. The value at
+    a site follows the curve only in part where a nugget lies between them.
+
+    Returns
+    -------
+    skewness, sd, follows : array (n_sites,)
     """
     groups = curve.groups
     likelihood = observations.likelihood

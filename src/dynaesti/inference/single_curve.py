@@ -1,4 +1,8 @@
-"""One curve grafted under one kernel, or under several at once: each is a component of a learned curve's mixture."""
+"""One curve grafted under one kernel, or under several kernels at once.
+
+Each pair of curve and kernel is a component of the mixture over hyper-parameters that a learned
+curve consists of.
+"""
 
 from __future__ import annotations
 
@@ -24,16 +28,21 @@ from dynaesti.inference.solvers.contract import Posterior, SolverName
 from dynaesti.inference.solvers.weight_space import WeightPosterior
 from dynaesti.model import Kernel
 
-MAX_FEATURES = 30_000_000  # numbers of features at a time
-# sds of the prior, and of tilted distributions, that must lie within a table for it to be read
+MAX_FEATURES = 30_000_000  # feature values in memory at a time
+# sds of the prior, and of tilted distributions, that must lie within a table for it to be used
 PRIOR_REACH = 5.0
 TILTED_REACH = 6.0
-MAX_RANK = 50  # of weights for sampling and second-order sums: draws get rare, and tensors large
+# number of weights for importance sampling and second-order sums: beyond it few draws are
+# effective, and tensors are large
+MAX_RANK = 50
 
 
 @dataclass(frozen=True)
 class GraftedCurve:
-    """A kernel and its converged sites: one for each instant, or a single one that holds every emission."""
+    """A kernel and its converged sites.
+
+    There is one site for each instant, or a single one for a constant curve.
+    """
 
     kernel: Kernel
     solver: SolverName
@@ -41,8 +50,8 @@ class GraftedCurve:
     groups: Ints  # (n_sites,) the group of emissions at each site
     ep: EPResult  # of this one curve; its cavities include the prior mean
     latent_sites: NaturalGaussian  # sites and Gaussian emissions together, seen through the nugget
-    covariance_correction: Array | None = None  # of the weights, to second order: `second_order`
-    known_posterior: Posterior | None = None  # where it was built on the way
+    covariance_correction: Array | None = None  # of the weights: see `second_order`
+    known_posterior: Posterior | None = None  # where it has been built already
 
     @property
     def log_evidence(self) -> float:
@@ -56,17 +65,17 @@ class GraftedCurve:
 
     @property
     def sweeps(self) -> int:
-        """Sweeps of expectation propagation."""
+        """Number of sweeps of expectation propagation."""
         return int(self.ep.sweeps[0])
 
     @property
     def converged(self) -> bool:
-        """Whether tilted and posterior moments agree."""
+        """Whether tilted and posterior moments agree within the tolerance."""
         return bool(self.ep.converged[0])
 
     @property
     def residual(self) -> float:
-        """How far tilted and posterior moments disagree, in sds."""
+        """Largest difference between tilted and posterior moments, in sds."""
         return float(self.ep.residual[0])
 
     @cached_property
@@ -81,7 +90,7 @@ class GraftedCurve:
         return found.corrected(self.covariance_correction)
 
     def corrected(self, covariance_correction: Array, gain: float) -> GraftedCurve:
-        """The curve with a correction of its weights' covariance and of its log evidence."""
+        """The curve with corrected covariance of its weights, and `gain` more log evidence."""
         assert isinstance(self.posterior, WeightPosterior)
         return GraftedCurve(
             self.kernel,
@@ -96,7 +105,7 @@ class GraftedCurve:
 
 
 def weight_space_posterior(curve: GraftedCurve) -> WeightPosterior | None:
-    """The posterior in few weights, where the kernel has such a form."""
+    """The posterior in at most `MAX_RANK` weights; None where the kernel has no such form."""
     posterior = curve.posterior
     if isinstance(posterior, WeightPosterior) and posterior.rank <= MAX_RANK:
         return posterior
@@ -104,7 +113,10 @@ def weight_space_posterior(curve: GraftedCurve) -> WeightPosterior | None:
 
 
 def is_one_number(kernel: Kernel, observations: Observations) -> bool:
-    """Whether the curve is constant: then all emissions multiply into one group, and quadrature over it is exact."""
+    """Whether the curve is constant.
+
+    Then all emissions multiply into one group, and quadrature over it is exact.
+    """
     return kernel.static and not callable(observations.mean)
 
 
@@ -117,7 +129,8 @@ def graft_kernels(
 ) -> list[GraftedCurve]:
     """Graft the observations under each kernel, from given sites where there are any.
 
-    Likelihoods are read from a table over where the prior lets the curve go; data that drag it beyond are integrated by formula.
+    Likelihoods are read from a table that covers where the prior expects the curve. Where the data
+    move the curve beyond it, they are evaluated by formula.
     """
     starts = starts or [None] * len(kernels)
     ends = observations.instants[[0, -1]]
@@ -145,7 +158,7 @@ def graft_kernels(
                 tabulated=tabulated,
             )
             found.update(zip(batch, made, strict=True))
-            # what the table's ends made of these is no good start
+            # their sites depend on the ends of the table, so are no good start
             for k in (batch[j] for j in np.flatnonzero(beyond)):
                 again = _graft_batch(
                     observations, name, [kernels[k]], [None], tabulated=False, wide=True
@@ -155,6 +168,7 @@ def graft_kernels(
 
 
 def _batches(numbers: list[int], n_instants: int) -> list[list[int]]:
+    """Batches of kernels whose features fit into memory together."""
     size = max(1, MAX_FEATURES // (20 * n_instants))
     return [numbers[a : a + size] for a in range(0, len(numbers), size)]
 
@@ -168,7 +182,22 @@ def _graft_batch(
     tabulated: bool,
     wide: bool = False,
 ) -> tuple[list[GraftedCurve], Bools]:
-    """Kernels of one kind, grafted together; and which of them went beyond the table of likelihoods."""
+    """Graft kernels of one kind together.
+
+    Parameters
+    ----------
+    tabulated : bool
+        Whether likelihoods are read from the table.
+    wide : bool
+        Whether mass is searched for far from the cavity too.
+
+    Returns
+    -------
+    curves : list of GraftedCurve
+        One for each kernel.
+    beyond : bool array (n_kernels,)
+        Which of them went beyond the table.
+    """
     centre = np.array([0.5 * sum(observations.span)])
     everything = np.array([observations.instants.size])  # the group that holds every emission
     static = [is_one_number(kernel, observations) for kernel in kernels]
@@ -211,7 +240,11 @@ def _graft_batch(
 
 
 def _with_mean(ep: EPResult, offset: Array, observations: Observations, groups: Ints) -> EPResult:
-    """A result of deviations from the prior mean with that mean in its cavities, and with the Gaussian emissions' constants."""
+    """The result of one curve with the prior mean in its cavities.
+
+    Grafting sees deviations from the prior mean, and leaves out the constants of Gaussian
+    emissions: these are added to the log evidence.
+    """
     constant = observations.gaussian_factors.constant[groups].sum()
     cavity = Moments(ep.cavity.mean + offset, ep.cavity.variance)
     return ep.with_log_evidence(ep.log_evidence + constant, cavity)
@@ -228,9 +261,9 @@ def _reach_of_tilted(
     centre: float,
     out: Array,
 ) -> None:
-    """How far from a table's centre each curve's tilted distributions reach.
+    """Largest distance from a table's centre that each curve's tilted distributions extend to.
 
-    What `beyond_table` asks, without arrays on the way.
+    The same test as `beyond_table`, without temporary arrays.
     """
     for curve in range(out.size):
         for i in range(site_start[curve], site_start[curve + 1]):
@@ -245,7 +278,7 @@ def _reach_of_tilted(
 
 @dataclass(frozen=True)
 class CurveMomentMatcher:
-    """Tilted moments for grafting, which knows sites but not what was observed: deviations from the prior mean."""
+    """The moment matcher of emissions: tilted moments of deviations from the prior mean."""
 
     likelihood: SiteLikelihood
     group: Ints  # (n_sites,)
@@ -256,7 +289,7 @@ class CurveMomentMatcher:
     def of(
         likelihood: SiteLikelihood, group: Ints, offset: Array, tabulated: bool, wide: bool
     ) -> CurveMomentMatcher:
-        """A matcher that remembers its integrals from sweep to sweep."""
+        """A matcher with an empty cache, which keeps integrals from sweep to sweep."""
         integration = Integration(tabulated, empty_cache(group.size), wide)
         return CurveMomentMatcher(likelihood, group, offset, integration)
 
@@ -273,13 +306,19 @@ class CurveMomentMatcher:
 def table_covers_prior(
     kernel: Kernel, likelihood: SiteLikelihood, offset: Array, times: Array
 ) -> bool:
-    """Whether tabulated likelihoods reach wherever this prior lets the curve go: five sds either side of its mean."""
+    """Whether the likelihood table covers the prior.
+
+    That is `PRIOR_REACH` sds to either side of its mean, at the given times.
+    """
     away = float(np.abs(offset - likelihood.centre).max())
     return bool(away + PRIOR_REACH * np.sqrt(kernel.cov(times, times).max()) <= likelihood.reach)
 
 
 def can_use_table(curve: GraftedCurve, observations: Observations, tilted: Moments) -> bool:
-    """Whether the table holds all that the prior expects, and all tilted distributions (of latent values)."""
+    """Whether the likelihood table covers the prior and all tilted distributions of a curve.
+
+    ``tilted`` (n_sites,) are moments of latent values, the prior mean included.
+    """
     likelihood = observations.likelihood
     times = observations.instants[[0, -1]]
     beyond = beyond_table(likelihood, tilted) & likelihood.has_factors[curve.groups]
@@ -291,7 +330,10 @@ def can_use_table(curve: GraftedCurve, observations: Observations, tilted: Momen
 def full_cavity_and_tilted(
     curve: GraftedCurve, observations: Observations
 ) -> tuple[Moments, Moments]:
-    """At each site the cavity that its non-Gaussian emissions see, and their tilted distribution, of latent values."""
+    """Full cavity and tilted distribution at each site, of latent values.
+
+    The full cavity is what the non-Gaussian emissions of the site are multiplied with.
+    """
     offset = observations.mean_at(curve.instants)
     gaussian = observations.gaussian_factors.natural.select(curve.groups)
     cavity = Moments(curve.ep.cavity.mean - offset, curve.ep.cavity.variance)
@@ -304,14 +346,17 @@ def full_cavity_and_tilted(
 def full_and_tilted(
     cavity: Moments, gaussian: NaturalGaussian, sites: NaturalGaussian
 ) -> tuple[Moments, Moments]:
-    """Cavity × Gaussian emissions, and that × site; all counted from the prior mean."""
+    """Full cavity (cavity × Gaussian emissions) and tilted (full cavity × site) moments.
+
+    All are of deviations from the prior mean.
+    """
     variance = cavity.variance / (1.0 + cavity.variance * gaussian.precision)
     full = Moments(variance * (cavity.mean / cavity.variance + gaussian.shift), variance)
     return full, full.times(sites)
 
 
 def beyond_table(likelihood: SiteLikelihood, tilted: Moments) -> Bools:
-    """Which tilted distributions have mass that tabulated likelihoods do not reach."""
+    """Which tilted distributions have mass beyond the likelihood table."""
     sd = np.sqrt(np.maximum(tilted.variance, 0.0))
     return np.asarray(
         np.abs(tilted.mean - likelihood.centre) + TILTED_REACH * sd > likelihood.reach
@@ -321,6 +366,7 @@ def beyond_table(likelihood: SiteLikelihood, tilted: Moments) -> Bools:
 def _starting_sites(
     groups: list[Ints], starts: list[NaturalGaussian | None]
 ) -> NaturalGaussian | None:
+    """Starting sites of all kernels, laid end to end; None where no kernel has any."""
     if all(start is None for start in starts):
         return None
     sites = [

@@ -1,10 +1,8 @@
-"""Emissions at one instant become one site.
+"""The likelihood of sites: emissions at one instant form a group, whose likelihoods multiply.
 
-A group whose members' likelihoods multiply. Groups are matched to Gaussians.
-
-Two ways to the same tilted moments: rows on an even latent grid where few are distinct (compiled,
-no evaluation in the loop), and the families' own formulas at the nodes everywhere else (many
-exposures, user functions, sharp likelihoods).
+Groups are matched to Gaussians. There are two ways to the same tilted moments: rows on an even
+latent grid where few are distinct (compiled, no evaluation in the loop), and the families' own
+formulas at quadrature nodes everywhere else (many exposures, user functions, sharp likelihoods).
 """
 
 from dataclasses import dataclass
@@ -29,29 +27,23 @@ from dynaesti.inference.moments.table import NODES, WIDTH, LogLikelihoodTable, l
 from dynaesti.inference.sites import Moments, NaturalGaussian, SiteFactors
 from dynaesti.model import Emissions, Link, LinkedPoints, emission_blocks
 
-TABLE_HALF_WIDTH = (
-    8.0  # of tabulated rows either side of their centre, for a prior of unit variance
-)
-TABLE_SIZES = (
-    640,
-    1280,
-    2560,
-)  # grid steps over the whole reach: the first count that resolves the rows is taken
+# tables extend so far to either side of their centre, for a prior of unit variance
+TABLE_HALF_WIDTH = 8.0
+# grid steps over the whole table: the first number that resolves the rows is taken
+TABLE_SIZES = (640, 1280, 2560)
 MOST_ROWS = 4096
 MOST_CELLS = 8_000_000
-CACHE_TOLERANCE = (
-    1e-8  # error of matching by derivative, in sds: a tenth of what grafting settles to
-)
-SCAN = np.linspace(
-    -40.0, 40.0, 641
-)  # sds of the cavity at which mass is looked for where data drag a curve beyond its prior
+# error of matching by derivatives, in sds: a tenth of the tolerance of grafting
+CACHE_TOLERANCE = 1e-8
+# where data move a curve beyond its prior, mass is searched for at these sds of the cavity
+SCAN = np.linspace(-40.0, 40.0, 641)
 BLOCK = 1 << 17  # evaluated points at a time: about a megabyte, stays in cache
 
 
 def group_by_instant(times: Array) -> tuple[Array, Ragged]:
-    """Distinct times, rising, and the emissions at each.
+    """Distinct times in rising order, and the emissions at each.
 
-    The last group holds every emission: for a constant curve, which merges them all.
+    The last group holds every emission: a constant curve has this one site.
     """
     instants, inverse = np.unique(times, return_inverse=True)
     order = np.argsort(inverse, kind="stable").astype(np.int64)
@@ -61,7 +53,10 @@ def group_by_instant(times: Array) -> tuple[Array, Ragged]:
 
 
 class GaussianFactors(NamedTuple):
-    """The exactly Gaussian emissions of each group, multiplied: exp(constant + shift · x − precision · x² / 2)."""
+    """The exactly Gaussian emissions of each group, multiplied.
+
+    Their product is exp(constant + shift · x − precision · x² / 2).
+    """
 
     natural: NaturalGaussian  # (n_groups,)
     constant: Array  # (n_groups,)
@@ -69,20 +64,35 @@ class GaussianFactors(NamedTuple):
 
 @dataclass(frozen=True)
 class Integration:
-    """How tilted moments are integrated."""
+    """How tilted moments are integrated.
 
-    tabulated: bool = True  # the prior keeps the curve well within the table's reach
-    cache: Array | None = (
-        None  # of earlier integrals, kept from sweep to sweep: see `match_sites_cached`
-    )
-    wide: bool = False  # look for mass far off too, of which the guess may know nothing
+    Parameters
+    ----------
+    tabulated : bool
+        Read likelihoods from the table: the prior keeps the curve well within it.
+    cache : array (n_sites, CACHE_SIZE), optional
+        Earlier integrals, kept from sweep to sweep: see `match_sites_cached`.
+    wide : bool
+        Search for mass far from the guess too.
+    """
+
+    tabulated: bool = True
+    cache: Array | None = None
+    wide: bool = False
 
 
 @dataclass(frozen=True)
 class SiteLikelihood:
-    """All emissions of a fit behind their link, and the groups they form.
+    """All emissions of a fit behind their link, and the groups that they form.
 
-    Rows may be tabulated over centre ± reach.
+    Parameters
+    ----------
+    emissions : Emissions
+    link : Link
+    groups : Ragged
+        Numbers of the emissions in each group.
+    centre, reach : float
+        Rows may be tabulated over centre ± reach, on the latent scale.
     """
 
     emissions: Emissions
@@ -100,7 +110,7 @@ class SiteLikelihood:
         return exact
 
     def gaussian_values(self) -> tuple[Array, Array]:
-        """(values, precisions) of the Gaussian emissions, zeros elsewhere."""
+        """Values and precisions (n_emissions,) of the Gaussian emissions, zeros elsewhere."""
         values = np.zeros(len(self.emissions))
         precision = np.zeros(len(self.emissions))
         for part, where in emission_blocks(self.emissions):
@@ -111,16 +121,16 @@ class SiteLikelihood:
         return values, precision
 
     def gaussian_log_density(self, rows: Ints, mean: Array, var: Array) -> Array:
-        """Log predictive density of Gaussian emissions whose latent values have the given means and
-        variances.
-        """
+        """Log predictive density of Gaussian emissions, given moments of the latent values."""
         values, precision = (part[rows] for part in self.gaussian_values())
         spread = var + 1.0 / precision
         return np.asarray(-0.5 * np.log(2 * np.pi * spread) - 0.5 * (values - mean) ** 2 / spread)
 
     def gaussian_factors(self, offset: Array) -> GaussianFactors:
-        """The Gaussian part of every group, for x counted from `offset` (one an emission), which
-        keeps digits.
+        """The Gaussian part of every group, as a function of the deviation from `offset`.
+
+        `offset` (n_emissions,) is the prior mean at each emission: to subtract it first keeps
+        digits.
         """
         values, precision = self.gaussian_values()
         away = np.where(precision > 0, values - offset, 0.0)
@@ -137,7 +147,7 @@ class SiteLikelihood:
 
     @cached_property
     def non_gaussian(self) -> Ragged:
-        """The groups without their Gaussian emissions: what must be matched."""
+        """The groups without their Gaussian emissions: what has to be matched."""
         if not self.is_gaussian.any():
             return self.groups
         keep = ~self.is_gaussian[self.groups.values]
@@ -150,7 +160,7 @@ class SiteLikelihood:
 
     @cached_property
     def table(self) -> tuple[LogLikelihoodTable, Ints] | None:
-        """Rows on the latent grid and each emission's row.
+        """Likelihood rows on the latent grid, and each emission's row.
 
         None where formulas at the nodes are better.
         """
@@ -158,7 +168,7 @@ class SiteLikelihood:
 
     @cached_property
     def _factor_rows(self) -> Ints:
-        """The table row of every emission that must be matched."""
+        """The table row of every emission that is not Gaussian."""
         assert self.table is not None
         return self.table[1][self.non_gaussian.values]
 
@@ -167,9 +177,9 @@ class SiteLikelihood:
         return np.ones(self.non_gaussian.values.size)
 
     def evaluate(self, rows: Ints, x: Array) -> Array:
-        """Log f of emissions `rows` at latent x (rows, nodes).
+        """Log f of some emissions at latent x (n_rows, n_nodes).
 
-        NaN and +inf are refused by position.
+        NaN and +inf are refused, with the number of the emission.
         """
         with np.errstate(divide="ignore", over="ignore", under="ignore"):
             values = self.emissions.log_prob(LinkedPoints(x, self.link), rows)
@@ -184,19 +194,21 @@ class SiteLikelihood:
         return values
 
     def group_values(self, group: Ints, x: Array, groups: Ragged | None = None) -> Array:
-        """Log f of whole groups at latent x (groups, nodes), members multiplied."""
+        """Log f of whole groups at latent x (n_groups, n_nodes), summed over their emissions."""
         groups = groups or self.non_gaussian
         first = groups.start[group]
         counts = groups.start[group + 1] - groups.start[group]
         if np.all(counts == 1):
             return self.evaluate(groups.values[first], x)
         owner = np.repeat(np.arange(group.size), counts)
-        place = np.arange(owner.size) - np.repeat(np.cumsum(counts) - counts, counts) + first[owner]
+        position = (
+            np.arange(owner.size) - np.repeat(np.cumsum(counts) - counts, counts) + first[owner]
+        )
         out = np.zeros_like(x)
         most = max(1, BLOCK // x.shape[1])
         for a in range(0, owner.size, most):
             mine = owner[a : a + most]
-            values = self.evaluate(groups.values[place[a : a + most]], x[mine])
+            values = self.evaluate(groups.values[position[a : a + most]], x[mine])
             begin = np.flatnonzero(np.diff(mine, prepend=-1))
             out[mine[begin]] += np.add.reduceat(values, begin, axis=0)
         return out
@@ -210,15 +222,21 @@ class SiteLikelihood:
         tilted: Moments,
         integration: Integration,
     ) -> None:
-        """Tilted moments of the chosen sites, written into ``log_z`` and ``tilted``, which comes in holding a guess.
+        """Compute tilted moments of the chosen sites, in place.
 
         Parameters
         ----------
         sites : array of int
-            The sites to match; site s holds the emissions of group ``group[s]``.
-        cavity, tilted : Moments (n_sites,)
+            The sites to match.
+        group : int array (n_sites,)
+            Site s holds the emissions of group ``group[s]``.
+        cavity : Moments (n_sites,)
+        log_z : array (n_sites,)
+            Receives log ∫ factors × cavity.
+        tilted : Moments (n_sites,)
+            Holds a guess, and receives the tilted moments.
         integration : Integration
-            By table or by formula, and where earlier integrals are kept.
+            By table or by formula, and the cache of earlier integrals.
         """
         if integration.tabulated and self.table is not None:
             self._match_tabulated(sites, group, cavity, log_z, tilted, integration.cache)
@@ -247,7 +265,7 @@ class SiteLikelihood:
         tilted: Moments,
         cache: Array | None,
     ) -> None:
-        """Tilted moments from the table of likelihoods."""
+        """Compute tilted moments from the table of likelihoods."""
         assert self.table is not None
         table = self.table[0]
         factors = self.site_factors(group)
@@ -265,7 +283,10 @@ class SiteLikelihood:
         return SiteFactors(group, self.non_gaussian.start, self._factor_rows, self._unit_weights)
 
     def _scan(self, sites: Ints, group: Ints, cavity: Moments) -> tuple[Array, Array]:
-        """Brackets that hold all mass of each tilted distribution, from a coarse scan: there may be several modes."""
+        """Brackets that hold all mass of each tilted distribution, from a coarse scan.
+
+        A bracket covers all modes where there are several.
+        """
         lo = np.empty(sites.size)
         hi = np.empty(sites.size)
         for a in range(0, sites.size, BLOCK // SCAN.size):
@@ -291,10 +312,13 @@ class SiteLikelihood:
         lo: Array,
         hi: Array,
     ) -> None:
-        """Tilted moments by evaluating the emissions at nodes over brackets [lo, hi], which are refined until they serve."""
+        """Compute tilted moments by evaluating the emissions at nodes over brackets [lo, hi].
+
+        Brackets are refined until their moments are accurate.
+        """
         nodes = np.full(sites.size, NODES)
         todo = np.arange(sites.size)
-        for _ in range(8 * ATTEMPTS):  # a pass serves the brackets with equally many nodes
+        for _ in range(8 * ATTEMPTS):  # each pass takes the brackets with the fewest nodes
             n = int(nodes[todo].min())
             now = todo[nodes[todo] == n]
             at = sites[now]
@@ -315,11 +339,13 @@ class SiteLikelihood:
             if todo.size == 0:
                 return
         raise EmissionError(
-            f"emission {self.non_gaussian.row(int(group[sites[todo[0]]]))[0]}: its likelihood could not be "
+            f"emission {self.non_gaussian.row(int(group[sites[todo[0]]]))[0]}: its likelihood "
+            f"could not be "
             f"integrated ({todo.size} sites); is it smooth and finite where the curve can be?"
         )
 
     def _refuse(self, group: int) -> None:
+        """Raise an error that names the impossible emissions of a group."""
         members = self.non_gaussian.row(group)
         what = (
             f"emission {members[0]}"
@@ -334,9 +360,9 @@ class SiteLikelihood:
 def tabulate(
     emissions: Emissions, link: Link, centre: float, reach: float
 ) -> tuple[LogLikelihoodTable, Ints] | None:
-    """Rows of the distinct emissions on the latent grid, if they are few and a grid resolves them.
+    """Likelihood rows of the distinct emissions on the latent grid, and each emission's row.
 
-    And each emission's row.
+    None if distinct emissions are too many, or if no grid resolves them.
     """
     first = emissions.unique_index()
     if first is None:
@@ -357,7 +383,7 @@ def tabulate(
 
 
 def _resolved_rows(emissions: Emissions, link: Link, leaders: Ints, x: Array) -> Array | None:
-    """Rows on the grid x, if six-point interpolation between its points meets the formula to 1e-7."""
+    """Rows on the grid x; None if six-point interpolation misses the formula by more than 1e-7."""
     middle = 0.5 * (x[2:-3] + x[3:-2])
     with np.errstate(all="ignore"):
         rows = emissions.log_prob(LinkedPoints(np.tile(x, (leaders.size, 1)), link), leaders)

@@ -1,4 +1,8 @@
-"""What expectation propagation works with and leaves: Gaussian sites, moments, layouts, results."""
+"""Types of expectation propagation: Gaussian sites, moments, layouts and results.
+
+All arrays of sites are flat: the sites of curve j follow those of curve j − 1. `SiteLayout` says
+where each curve begins and which factors each site has.
+"""
 
 from __future__ import annotations
 
@@ -12,26 +16,37 @@ from dynaesti.core import Array, Bools, Ints, starts_of, take_rows
 
 
 class NaturalGaussian(NamedTuple):
-    """exp(shift · x − precision · x² / 2), elementwise. The precision may be negative."""
+    """Gaussian functions exp(shift · x − precision · x² / 2), elementwise.
+
+    The precision may be negative: sites need not be normalisable.
+
+    Parameters
+    ----------
+    precision, shift : array
+        Natural parameters, of equal shape.
+    """
 
     precision: Array
     shift: Array
 
     @staticmethod
     def empty(size: int) -> NaturalGaussian:
-        """Sites that say nothing."""
+        """Flat sites (precision 0, shift 0), which carry no information."""
         return NaturalGaussian(np.zeros(size), np.zeros(size))
 
     def select(self, where: Ints | slice) -> NaturalGaussian:
-        """Some of them."""
+        """The entries at some indices."""
         return NaturalGaussian(self.precision[where], self.shift[where])
 
     def times(self, other: NaturalGaussian) -> NaturalGaussian:
-        """The product: natural parameters add."""
+        """The product with other Gaussian functions: natural parameters add."""
         return NaturalGaussian(self.precision + other.precision, self.shift + other.shift)
 
     def through_nugget(self, nugget: Array | float) -> NaturalGaussian:
-        """The latent sites: what a site on curve + nugget says of the curve itself."""
+        """The latent sites: the nugget between curve and emission integrated out.
+
+        A site on curve + nugget becomes a site on the curve itself.
+        """
         shrink = 1.0 + nugget * self.precision
         return NaturalGaussian(self.precision / shrink, self.shift / shrink)
 
@@ -43,17 +58,20 @@ class Moments(NamedTuple):
     variance: Array
 
     def select(self, where: Ints | slice) -> Moments:
-        """Some of them."""
+        """The entries at some indices."""
         return Moments(self.mean[where], self.variance[where])
 
     def times(self, site: NaturalGaussian) -> Moments:
-        """Moments of the product with a Gaussian in natural form."""
+        """Moments of the product with a Gaussian function in natural form."""
         shrink = 1.0 + site.precision * self.variance
         return Moments((self.mean + site.shift * self.variance) / shrink, self.variance / shrink)
 
 
 class SiteFactors(NamedTuple):
-    """The factors of each site, as compiled code sees them: site s has those of group ``group[s]``."""
+    """The factors of each site, in the form that compiled code reads.
+
+    Site s has the factors ``start[g]:start[g + 1]`` with g = ``group[s]``.
+    """
 
     group: Ints  # (n_sites,)
     start: Ints  # (n_groups + 1,)
@@ -63,20 +81,20 @@ class SiteFactors(NamedTuple):
 
 @dataclass(frozen=True)
 class EPResult:
-    """Sites of many curves at the end of expectation propagation, and what follows from them."""
+    """Result of expectation propagation for many curves."""
 
     sites: NaturalGaussian  # (n_sites,)
-    cavity: Moments  # (n_sites,) without the site, nor Gaussian factors of its instant
+    cavity: Moments  # (n_sites,) without the site and the Gaussian factors of its instant
     log_z: Array  # (n_sites,) log ∫ factors × cavity: the leave-one-out density of an instant
     log_evidence: Array  # (n_curves,)
     log_partition: Array  # (n_curves,) log ∫ prior × latent sites
     converged: Bools  # (n_curves,)
-    residual: Array  # (n_curves,) how far tilted and posterior moments disagree, in sds
+    residual: Array  # (n_curves,) largest difference of tilted and posterior moments, in sds
     sweeps: Ints  # (n_curves,)
 
     @staticmethod
     def empty(n_sites: int, n_curves: int) -> EPResult:
-        """Room for results to be written into."""
+        """A result filled with zeros, for `write` to fill."""
         return EPResult(
             NaturalGaussian.empty(n_sites),
             Moments(np.zeros(n_sites), np.zeros(n_sites)),
@@ -90,11 +108,19 @@ class EPResult:
 
     @property
     def tilted(self) -> Moments:
-        """Moments of the tilted distributions, where no instant has Gaussian factors of its own."""
+        """Moments of the tilted distributions, valid where no instant has Gaussian factors."""
         return self.cavity.times(self.sites)
 
     def write(self, sites: Ints | slice, curves: Ints | slice, part: EPResult) -> None:
-        """Fill in the result of some curves, whose sites these are."""
+        """Write the result of some curves in place.
+
+        Parameters
+        ----------
+        sites, curves : index arrays or slices
+            Positions of the part's sites and curves in this result.
+        part : EPResult
+            The result of these curves.
+        """
         self.sites.precision[sites] = part.sites.precision
         self.sites.shift[sites] = part.sites.shift
         self.cavity.mean[sites] = part.cavity.mean
@@ -104,7 +130,7 @@ class EPResult:
             getattr(self, name)[curves] = getattr(part, name)
 
     def with_log_evidence(self, log_evidence: Array, cavity: Moments | None = None) -> EPResult:
-        """The result with another log evidence, and other cavities where given."""
+        """The result with another log evidence (n_curves,), and other cavities where given."""
         return EPResult(
             self.sites,
             cavity or self.cavity,
@@ -117,7 +143,7 @@ class EPResult:
         )
 
     def reflected(self) -> EPResult:
-        """The result for curves x → −x."""
+        """The result for the reflected curves, x → −x."""
         return replace(
             self,
             sites=NaturalGaussian(self.sites.precision, -self.sites.shift),
@@ -125,7 +151,13 @@ class EPResult:
         )
 
     def select(self, sites: Ints | slice, curves: Ints | slice) -> EPResult:
-        """The result of some curves, whose sites these are."""
+        """The result of some curves.
+
+        Parameters
+        ----------
+        sites, curves : index arrays or slices
+            The curves, and all their sites.
+        """
         return EPResult(
             self.sites.select(sites),
             self.cavity.select(sites),
@@ -140,10 +172,10 @@ class EPResult:
 
 @dataclass(frozen=True)
 class SiteLayout:
-    """Curves → sites → factors, laid end to end.
+    """The sites of many curves and the factors of each site, laid end to end.
 
-    Curve j has the sites ``site_start[j]:site_start[j + 1]``, one for each of its instants; site s has the factors
-    ``factor_start[s]:factor_start[s + 1]``.
+    Curve j has the sites ``site_start[j]:site_start[j + 1]``, one for each of its instants; site s
+    has the factors ``factor_start[s]:factor_start[s + 1]``.
     """
 
     times: Array  # (n_sites,) rising within a curve
@@ -165,7 +197,7 @@ class SiteLayout:
 
     @cached_property
     def spans(self) -> tuple[Array, Array]:
-        """First and last instant of each curve."""
+        """First and last instant of each curve: two arrays (n_curves,)."""
         return self.times[self.site_start[:-1]], self.times[self.site_start[1:] - 1]
 
     @property
@@ -175,7 +207,7 @@ class SiteLayout:
 
     @cached_property
     def merged(self) -> SiteLayout:
-        """All factors of a curve in one site: exact where curves are constant."""
+        """The layout with all factors of a curve in one site: exact for constant curves."""
         first, last = self.spans
         return SiteLayout(
             0.5 * (first + last),
@@ -187,15 +219,15 @@ class SiteLayout:
         )
 
     def sites_of(self, curves: Ints) -> Ints:
-        """The sites of some curves, one curve after the other."""
+        """Indices of the sites of some curves, one curve after the other."""
         return take_rows(self.site_start, curves)
 
     def curve_slice(self, curves: Ints) -> slice:
-        """The sites of a run of neighbouring curves."""
+        """The sites of consecutive curves, as a slice."""
         return slice(int(self.site_start[curves[0]]), int(self.site_start[curves[-1] + 1]))
 
     def select(self, curves: Ints) -> SiteLayout:
-        """Some of the curves; responses are numbered anew."""
+        """The layout of some curves, with responses renumbered from 0."""
         sites = self.sites_of(curves)
         factors = take_rows(self.factor_start, sites)
         response = self.factor_response[factors]

@@ -1,6 +1,9 @@
-"""What is assumed: kernels, links, emission families, item response models. Plain NumPy, no inference.
+"""What is assumed: kernels, links, emission families, item response models.
 
-Its public surface is listed in `__init__.pyi`, and loaded when first used; nothing else is imported from outside this folder.
+Plain NumPy, no inference.
+
+Its public surface is listed in `__init__.pyi`, and loaded when first used; nothing else is imported
+from outside this folder.
 """
 
 import lazy_loader

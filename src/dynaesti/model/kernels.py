@@ -37,6 +37,12 @@ class Kernel(ABC):
 
     ``k1 + k2`` is the kernel of a sum of independent curves; ``0.5 * k`` has half the variance.
 
+    Parameters
+    ----------
+    None
+        The base class takes none. Subclasses define their own, such as `bandwidth` and `amplitude`,
+        and the property `summands`.
+
     Examples
     --------
     A constant of variance 0.5 plus a smooth curve of variance 0.5:

@@ -1,6 +1,7 @@
 """Responses past memory and past one machine.
 
-Its public surface is listed in `__init__.pyi`, and loaded when first used; nothing else is imported from outside this folder.
+Its public surface is listed in `__init__.pyi`, and loaded when first used; nothing else is imported
+from outside this folder.
 """
 
 import lazy_loader

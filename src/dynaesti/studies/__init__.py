@@ -1,6 +1,7 @@
 """The paper's studies, each by one function: its numbers beside ours, and its figures.
 
-Its public surface is listed in `__init__.pyi`, and loaded when first used; nothing else is imported from outside this folder.
+Its public surface is listed in `__init__.pyi`, and loaded when first used; nothing else is imported
+from outside this folder.
 """
 
 import lazy_loader

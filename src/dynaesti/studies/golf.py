@@ -114,7 +114,8 @@ def run(options: Options) -> Study:
     ]
     study.words = [
         "All rounds of a tournament are at its year. The prior is the default (a level plus "
-        f"Matérn 3/2, learned): {fit.variance_components()['stays']:.0%} of the variance stays with a player, "
+        f"Matérn 3/2, learned): {fit.variance_components()['stays']:.0%} of the variance stays "
+        f"with a player, "
         f"the rest moves over about {fit.variance_components()['bandwidth']:.0f} years.",
         "Is Woods in 1997 the highest ever? His mean is, as the paper says. But counting what is "
         f"unknown about every curve (joint draws of the {len(players.top)} best players' whole "

@@ -1,1 +1,1 @@
-"""Importance sampling against the exact posterior."""
+"""Audit of a curve: importance sampling against the exact posterior."""

@@ -38,7 +38,7 @@ from dynaesti.model import Link
 
 @dataclass(frozen=True)
 class AuditSettings:
-    """Limits of an audit, with the reason of each number."""
+    """Limits of an audit, with the reason for each number."""
 
     min_draws: int = 200  # fewer cannot decide anything
     max_values: float = 1e10  # draws × instants: minutes of work
@@ -228,8 +228,8 @@ class Audit:
     def verdict(self) -> str:
         """The verdict as a sentence, with the errors and the effective draws."""
         mean, sd = self.off
-        heavy = f"Pareto k {self.pareto_k:.2f}" if np.isfinite(self.pareto_k) else "no heavy ones"
-        facts = f"effective draws {self.ess:.0f} of {self.draws}, {heavy}, {self.how}"
+        tail = f"Pareto k {self.pareto_k:.2f}" if np.isfinite(self.pareto_k) else "no heavy ones"
+        facts = f"effective draws {self.ess:.0f} of {self.draws}, {tail}, {self.how}"
         if self.outcome is Verdict.UNRELIABLE:
             return (
                 f"Unsure: the exact posterior differs too much from the grafted one to be reached "
@@ -347,7 +347,7 @@ def audit_curve(curve: AuditableCurve, draws: int, seed: int) -> Audit:
     ):
         points, log_weights = _sample(curve.observations, component, int(count), rng)
         parts.append(ImportanceDraws(component, float(weight), points, log_weights))
-        # the draws of a component have its prior mass together
+        # all draws of a component together have its prior mass
         logs.append(log_weights + log_prior - np.log(count))
     joint = np.concatenate(logs)
     log_evidence = float(logsumexp(joint))
@@ -358,7 +358,10 @@ def audit_curve(curve: AuditableCurve, draws: int, seed: int) -> Audit:
 def _sample(
     obs: Observations, component: GraftedCurve, count: int, rng: np.random.Generator
 ) -> tuple[Array, Array]:
-    """Draws for one component, in feature weights or else at the instants; log weights."""
+    """Draws for one component and their log weights.
+
+    The draws are weights of features where the component has few, else values at the instants.
+    """
     posterior = weight_space_posterior(component)
     exact = ExactLikelihood(obs, component)
     if posterior is None:

@@ -210,9 +210,9 @@ def _shifted_rows(rows: Array, grid: Array, shift: float) -> Array:
 
 
 def values_at(draws: ImportanceDraws, offsets: Array, rng: np.random.Generator) -> Array:
-    """Deviations of the curve from its mean at any times, (n_draws, n_times).
+    """Deviations of the curve from its mean at any times: (n_draws, n_times).
 
-    What the draws leave open is drawn from the prior.
+    What the draws do not determine is drawn from the prior.
     """
     posterior = weight_space_posterior(draws.component)
     component = draws.component

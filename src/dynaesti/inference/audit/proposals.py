@@ -4,8 +4,8 @@ A quarter of the draws tries the first proposal. Where that fits badly, or where
 have modes that it has not seen, the posterior is explored: particles from the prior move by
 elliptical slice sampling while the power of the likelihood rises from 0 to 1. Mixtures of
 multivariate t distributions are fitted to the particles, half way and at the end, then to draws
-from these: to the posterior itself and to its square root, which is wide. (Otherwise a thin tail
-would depend on a handful of heavy draws, which one run has and the next one lacks.) The result
+from these: to the posterior itself and to its square root, which is wide. (Otherwise a light tail
+would depend on a handful of draws with large weights, which not every run has.) The result
 consists of the last round alone: proposals are fitted to the draws before them, so that weights of
 those would be biased (the log evidence by 0.015).
 """
@@ -25,7 +25,7 @@ DOF = 7.0  # degrees of freedom of the t distributions: tails heavier than the p
 
 @dataclass(frozen=True)
 class ProposalSettings:
-    """How proposals are judged, explored and fitted, with the reason of each number."""
+    """How proposals are assessed, explored and fitted, with the reason for each number."""
 
     # The pilot is 1/4 of the draws, and so is the round before the last.
     pilot_divisor: int = 4
@@ -297,10 +297,10 @@ def _slice_move(
 
 
 def _fits(sample: _Sample, first: StudentComponent) -> bool:
-    """Whether the first proposal is good enough, by its draws.
+    """Whether the first proposal is good enough, judged by its draws.
 
-    Its heavy tails cost effective draws by themselves, more in more dimensions, so that it is
-    compared with a normal target.
+    Its heavy tails reduce the effective sample size, more so in more dimensions. So its effective
+    sample size is compared with that for a normal target.
     """
     p, k = smooth_weights(sample.log_weights)
     normal, _ = smooth_weights(first.normal(sample.points) - first.log_density(sample.points))

@@ -58,7 +58,7 @@ def smooth_weights(log_weights: Array) -> tuple[Array, float]:
 def _fit_tail(x: Array) -> tuple[float, float]:
     """(k, scale) of a generalised Pareto distribution for exceedances x in rising order.
 
-    A posterior mean over a grid of profile likelihoods, without iteration.
+    The posterior mean over a grid of profile likelihoods, without iteration.
     """
     n = x.size
     grid = 30 + int(np.sqrt(n))
@@ -69,4 +69,4 @@ def _fit_tail(x: Array) -> tuple[float, float]:
     weight = np.exp(log_lik - log_lik.max())
     best = float((theta * weight).sum() / weight.sum())
     shape = float(np.log1p(-best * x).mean())
-    return (n * shape + 10 * 0.5) / (n + 10), -shape / best  # a weak prior pulls k towards 1/2
+    return (n * shape + 10 * 0.5) / (n + 10), -shape / best  # k shrunk towards 1/2 by a weak prior

@@ -1,4 +1,7 @@
-"""Tilted moments by brackets that are judged, moved, zoomed and refined until they can be trusted."""
+"""Tilted moments by adaptive brackets.
+
+A bracket is assessed, then moved, narrowed or refined, until its moments are accurate.
+"""
 
 from typing import NamedTuple
 
@@ -7,8 +10,7 @@ import numpy as np
 from dynaesti.core import Array, Ints, jit
 from dynaesti.inference.moments.table import HALF_AGREE, MOST_NODES, NODES, interpolate
 
-# an end is low enough when its log density lies so far below the top: heavy tails still count at
-# 18
+# the density at an end must be so far below the maximum, in logs: at 18, heavy tails still matter
 EDGE = 25.0
 ATTEMPTS = 80
 DONE = 0
@@ -18,11 +20,10 @@ HOPELESS = 2
 
 @jit
 def snapped_nodes(lo: float, hi: float, n: int) -> tuple[float, float]:
-    """(first node, step) of n nodes over about [lo, hi] that stay put when the bracket moves a
-    little.
+    """(first node, step) of n nodes over about [lo, hi], snapped to a lattice.
 
-    Nodes that followed every move would make the quadrature of a kinked likelihood jitter, and
-    grafting could not settle on it.
+    The nodes do not change when the bracket moves a little. Nodes that followed every move would
+    make the quadrature of a kinked likelihood vary at random, and grafting could not converge.
     """
     step = 2.0 ** (np.ceil(8.0 * np.log2((hi - lo) / (n - 2))) / 8.0)
     return np.floor(lo / step) * step, step
@@ -32,11 +33,16 @@ def snapped_nodes(lo: float, hi: float, n: int) -> tuple[float, float]:
 def _assess_bracket(
     log_w: Array, n: int, lo: float, step: float
 ) -> tuple[int, float, float, int, float, float, float]:
-    """Judge a bracket of n nodes lo + step·k that carry log densities.
+    """Assess a bracket with log densities at the n nodes lo + step·k.
 
-    (verdict, lo, hi, nodes, log Σ, mean, variance).
-
-    When the verdict is RETRY, lo, hi and nodes say what to try next.
+    Returns
+    -------
+    verdict : int
+        DONE, RETRY, or HOPELESS where the density is NaN, or zero however fine the nodes.
+    lo, hi, nodes : float, float, int
+        The bracket to try next, where the verdict is RETRY.
+    log_sum, mean, variance : float
+        Log integral and moments, where the verdict is DONE.
     """
     hi = lo + step * (n - 1)
     top = -np.inf
@@ -47,15 +53,15 @@ def _assess_bracket(
         if log_w[k] > top:
             top = log_w[k]
             at = k
-    if top == -np.inf:  # possible nowhere among these nodes: look closer
+    if top == -np.inf:  # zero at all these nodes: try more of them
         if n >= MOST_NODES:
             return HOPELESS, lo, hi, n, -np.inf, np.nan, np.nan
         return RETRY, lo, hi, 4 * n, top, 0.0, 0.0
     width = hi - lo
-    # a high end means mass beyond it
+    # a high density at an end means mass beyond it
     left = log_w[0] > top - EDGE
     right = log_w[n - 1] > top - EDGE
-    if left or right:  # twice the nodes: a coarser step could lose a narrow top again
+    if left or right:  # twice the nodes: a coarser step could miss a narrow mode
         nodes = min(2 * n, 2 * MOST_NODES)
         return (
             RETRY,
@@ -72,7 +78,7 @@ def _assess_bracket(
         first += 1
     while log_w[last] < top - EDGE - 2.0:
         last -= 1
-    if last - first + 2 < 0.4 * (n - 1):  # most nodes are wasted on empty ends: zoom in
+    if last - first + 2 < 0.4 * (n - 1):  # most nodes are at empty ends: narrow the bracket
         nodes = NODES
         while nodes < last - first + 3:
             nodes *= 2
@@ -111,7 +117,7 @@ def _assess_bracket(
 
 @jit
 def spread_nodes(lo: Array, hi: Array, n: int) -> Array:
-    """The nodes of many brackets, one a row."""
+    """The nodes of many brackets (n_brackets, n)."""
     x = np.empty((lo.size, n))
     for k in range(lo.size):
         first, step = snapped_nodes(lo[k], hi[k], n)
@@ -121,7 +127,7 @@ def spread_nodes(lo: Array, hi: Array, n: int) -> Array:
 
 
 class Brackets(NamedTuple):
-    """Where many distributions are looked for; all arrays have shape (n_brackets,)."""
+    """Intervals that are integrated over; all arrays have shape (n_brackets,)."""
 
     lo: Array
     hi: Array
@@ -129,7 +135,7 @@ class Brackets(NamedTuple):
 
 
 class BracketMoments(NamedTuple):
-    """What was found in each bracket: log of the integral, mean, variance; (n_brackets,) each."""
+    """Log integral, mean and variance of the density in each bracket; (n_brackets,) each."""
 
     log_z: Array
     mean: Array
@@ -138,14 +144,20 @@ class BracketMoments(NamedTuple):
 
 @jit
 def assess_brackets(log_w: Array, brackets: Brackets) -> tuple[BracketMoments, Ints]:
-    """Assess many brackets with equally many nodes: their moments, and a verdict each.
+    """Assess many brackets with equally many nodes.
 
     Parameters
     ----------
     log_w : array (n_brackets, n_nodes)
         Log densities at the nodes (see `spread_nodes`).
     brackets : Brackets
-        Overwritten: what to try next, where the verdict is RETRY.
+        Overwritten by the bracket to try next, where the verdict is RETRY.
+
+    Returns
+    -------
+    found : BracketMoments
+    verdict : int array (n_brackets,)
+        DONE, RETRY or HOPELESS.
     """
     count, n = log_w.shape
     found = BracketMoments(np.empty(count), np.empty(count), np.empty(count))
@@ -175,11 +187,29 @@ def adaptive_moments(
     hi: float,
     log_w: Array,
 ) -> tuple[int, float, float, float, float, float, int]:
-    """Tilted moments by judged brackets, with interpolated rows.
+    """Tilted moments by adaptive brackets, with interpolated table rows.
 
-    (verdict, log Z, mean, variance, first node, gap, nodes).
+    Parameters
+    ----------
+    log_lik : array (n_rows, n_grid)
+        Table of log-likelihoods on the grid start + step·k.
+    members, coefs : array (n_members,)
+        Rows of the site's factors, and their weights.
+    mean, var : float
+        Moments of the cavity.
+    lo, hi : float
+        The first bracket.
+    log_w : array
+        Memory; left with the log densities at the last nodes.
 
-    `log_w` is left holding the log densities at the nodes.
+    Returns
+    -------
+    verdict : int
+        DONE or HOPELESS; RETRY after too many attempts.
+    log_z, mean, variance : float
+        Tilted moments.
+    first, gap, nodes : float, float, int
+        The last nodes: first + gap·k.
     """
     n = NODES
     verdict = RETRY

@@ -1,7 +1,7 @@
 """Tilted moments of many sites whose factors are rows of a likelihood table.
 
-The quickest way that can be trusted is taken, site by site: derivatives of the last integral, the table's own grid, Gauss-Hermite,
-and at last adaptive brackets.
+Each site takes the fastest method that is accurate: derivatives of its last integral, the table's
+own grid, Gauss–Hermite, and finally adaptive brackets.
 """
 
 import numpy as np
@@ -24,16 +24,17 @@ from dynaesti.inference.moments.table import (
 )
 from dynaesti.inference.sites import Moments, SiteFactors
 
-MAX_MOVE = 0.5  # how far a cavity may move at most, in sds, for derivatives to serve
-PASSING = 5e-6  # error in sds from which on the rough nodes do
+MAX_MOVE = 0.5  # largest move of a cavity, in sds, for which derivatives are used
+PASSING = 5e-6  # where larger errors, in sds, are allowed, rough quadrature is used
 
-# a line of the cache: where a site was last integrated, the moments found there, and how far its cavity may move from there
+# A line of the cache: the cavity at which a site was last integrated, the moments found there, and
+# how far the cavity may move from there.
 CACHE_SIZE = 8
 CAVITY_MEAN, CAVITY_PRECISION, LOG_Z, MEAN, INV_SD, THIRD, FOURTH, RADIUS = range(CACHE_SIZE)
 
 
 def empty_cache(n_sites: int) -> Array:
-    """A cache (n_sites, CACHE_SIZE) that knows of no integral yet."""
+    """A cache (n_sites, CACHE_SIZE) without any integral yet."""
     return np.full((n_sites, CACHE_SIZE), np.nan)
 
 
@@ -48,9 +49,18 @@ def match_site(
     var: float,
     log_w: Array,
 ) -> tuple[bool, float, float, float, float, float]:
-    """Tilted moments of one site, near the guess (mean, var): (done, log Z, mean, variance, third and fourth central moment).
+    """Tilted moments of one site, by quadrature around the guess (mean, var).
 
-    The last two are NaN where only adaptive brackets would do. ``log_w`` is memory for the nodes.
+    ``log_w`` is memory for the nodes.
+
+    Returns
+    -------
+    done : bool
+        False where the site cannot be integrated.
+    log_z, mean, variance : float
+        Tilted moments.
+    third, fourth : float
+        Central moments; NaN where several factors or adaptive brackets were integrated.
     """
     sd = np.sqrt(var)
     log_lik, start, step = table.log_lik, table.start, table.step
@@ -105,9 +115,23 @@ def match_sites(
     log_z: Array,
     tilted: Moments,
 ) -> int:
-    """Tilted moments of the chosen sites; ``tilted`` comes in holding a guess, for the bracket to try first.
+    """Compute tilted moments of the chosen sites, in place.
 
-    Returns the site that cannot be integrated, or -1.
+    Parameters
+    ----------
+    sites : array of int
+    factors : SiteFactors
+    table : LogLikelihoodTable
+    cavity : Moments (n_sites,)
+    log_z : array (n_sites,)
+        Receives log ∫ factors × cavity.
+    tilted : Moments (n_sites,)
+        Holds a guess, which places the first nodes, and receives the tilted moments.
+
+    Returns
+    -------
+    int
+        A site that cannot be integrated, or -1.
     """
     log_w = np.empty(4 * MOST_NODES)
     for i in sites:
@@ -141,8 +165,8 @@ def match_sites(
 def _extrapolate_moments(line: Array, m: float, v: float) -> tuple[float, float, float]:
     """(log Z, mean, variance) of a tilted distribution whose cavity has moved a little, to (m, v).
 
-    First order in the move: derivatives of an exponential family's moments are its next moments. log Z follows by the average of the
-    gradients at both ends (trapezoid rule).
+    First order in the move: derivatives of an exponential family's moments are its next moments.
+    log Z follows from the average of the gradients at both ends (trapezoid rule).
     """
     precision = line[CAVITY_PRECISION]
     mean = line[MEAN]
@@ -172,10 +196,12 @@ def _extrapolate_moments(line: Array, m: float, v: float) -> tuple[float, float,
 def _extrapolation_radius(
     precision: float, inv_sd: float, third: float, fourth: float, slack: float
 ) -> float:
-    """How far derivatives serve from a cavity of this precision, in sds: neglected terms are curvatures times half the squared move.
+    """How far a cavity may move, in sds, for derivatives to be accurate.
 
-    The curvatures are skewness and excess, and for likelihoods that have neither, how much narrower than the cavity they make it (a
-    variance does not follow the cavity's in a straight line). NaN (nowhere) where the moments are.
+    The neglected terms are curvatures times half the squared move. The curvatures are skewness and
+    excess kurtosis; for likelihoods that have neither, how much narrower than the cavity the tilted
+    distribution is (its variance is not linear in the cavity's). NaN, so that derivatives are never
+    used, where the moments are NaN.
     """
     square = inv_sd * inv_sd
     bend = abs(third) * square * inv_sd + abs(fourth * square * square - 3.0)
@@ -196,9 +222,21 @@ def match_sites_cached(
     log_z: Array,
     tilted: Moments,
 ) -> int:
-    """As `match_sites`, from sweep to sweep: by derivative where the cavity is near that of the last integral.
+    """Compute tilted moments as `match_sites` does, with integrals kept from sweep to sweep.
 
-    ``cache`` (n_sites, CACHE_SIZE) keeps that integral; ``slack`` is the error that derivatives may make, in standard deviations.
+    Where the cavity is close to that of the last integral, its derivatives are used.
+
+    Parameters
+    ----------
+    cache : array (n_sites, CACHE_SIZE)
+        The last integral of each site; changed in place.
+    slack : float
+        Error that derivatives may have, in standard deviations.
+
+    Returns
+    -------
+    int
+        A site that cannot be integrated, or -1.
     """
     log_w = np.empty(4 * MOST_NODES)
     narrow = (NARROW * table.step) ** 2
@@ -223,13 +261,14 @@ def match_sites_cached(
             tilted.variance[i] = v
             continue
         done = False
-        # nearly all sites; calls with many arrays cost more than the integral
+        # Nearly all sites have one factor of weight 1. Calls that pass many arrays would cost more
+        # than the integral.
         if b == a + 1 and factor_weight[a] == 1.0 and v >= narrow:
             row = factor_row[a]
             done, z, x, s, third, fourth = grid_moments(
                 lik, size, row, start, step, m, v, tilted.mean[i], np.sqrt(tilted.variance[i]), fine
             )
-            if not done and z > 0.0:  # the guess was wide: again around what it found
+            if not done and z > 0.0:  # the guess was poor: again around the moments found
                 done, z, x, s, third, fourth = grid_moments(
                     lik, size, row, start, step, m, v, x, np.sqrt(s), fine
                 )

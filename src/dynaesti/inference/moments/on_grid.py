@@ -1,4 +1,4 @@
-"""Tilted moments on a table's own grid, or by Gauss-Hermite where a likelihood hardly bends."""
+"""Tilted moments on a table's own grid, or by Gauss–Hermite where a row is nearly linear."""
 
 import numpy as np
 
@@ -13,11 +13,11 @@ from dynaesti.inference.moments.table import (
 )
 
 GRID_EDGE = 18.4  # on a table's own grid: e^-18.4 is 1e-8
-# ten-point Gauss–Hermite for a standard normal: enough where a row hardly bends within the cavity
+# ten-point Gauss–Hermite for a standard normal: enough where a row is nearly linear in the cavity
 _HERMITE_X, _HERMITE_W = np.polynomial.hermite_e.hermegauss(10)
 _HERMITE_W = _HERMITE_W / np.sqrt(2 * np.pi)
 NO_MOMENTS = False, 0.0, 0.0, 0.0, 0.0, 0.0
-NARROW = 2.4  # cavities this many grid steps wide, or less, see a row as nearly straight
+NARROW = 2.4  # sd of a cavity, in grid steps, below which rows are nearly linear within it
 
 
 @jit
@@ -33,13 +33,20 @@ def summed_moments(
     sd: float,
     log_w: Array,
 ) -> tuple[bool, float, float, float, int, int, int]:
-    """Tilted moments of several members on the table's own grid.
+    """Tilted moments of several factors on the table's own grid.
 
-    (trusted, log Z, mean, variance, first, stride, nodes).
+    Log-likelihood rows are added where the guess (centre, sd) says that the tilted distribution
+    lies. The result is not trusted if the density at the ends is not low enough, if there are too
+    few nodes, or if every other node disagrees with all of them.
 
-    Member rows are added where the guess (centre, sd) says the tilted distribution lies; ends that
-    are not low enough, too few nodes or halves that disagree are declined. `log_w` is left holding
-    the log densities at the nodes.
+    Returns
+    -------
+    trusted : bool
+    log_z, mean, variance : float
+        Tilted moments.
+    first, stride, nodes : int
+        The nodes are the grid points first + stride·k; `log_w` is left with the log densities
+        there.
     """
     stride = max(1, int(2.0 * WIDTH * sd / (step * (NODES - 1))))
     gap = stride * step
@@ -94,7 +101,7 @@ def summed_moments(
 
 @jit
 def _central(m: float, second: float, third: float, fourth: float) -> tuple[float, float]:
-    """Third and fourth central moments from those about a point, at which the mean is m."""
+    """Third and fourth central moments, from moments about a point at distance m from the mean."""
     return (
         third - 3.0 * m * second + 2.0 * m**3,
         fourth - 4.0 * m * third + 6.0 * m * m * second - 3.0 * m**4,
@@ -105,13 +112,31 @@ def _central(m: float, second: float, third: float, fourth: float) -> tuple[floa
 def gaussian_recurrence(
     exponent: float, off: float, gap: float, inv_var: float
 ) -> tuple[float, float, float, float, float]:
-    """A Gaussian of precision `inv_var` at even nodes, by products alone.
+    """Set up a Gaussian of precision `inv_var` at evenly spaced nodes, by products alone.
 
-    Its values at the first two, their ratios, how these shrink.
+    Each next value is the one before times its ratio, and each next ratio the one before times a
+    constant. Even and odd nodes have separate recurrences: a single one would wait for its own
+    products.
 
-    The first node is `off` from the mean, and its log value `exponent`. Even and odd nodes go side
-    by side (a single recurrence would wait for its own products): each next value is the one before
-    times its ratio, each next ratio the one before times the last number.
+    Parameters
+    ----------
+    exponent : float
+        Log value at the first node.
+    off : float
+        Distance of the first node from the mean.
+    gap : float
+        Distance between nodes.
+    inv_var : float
+        Precision.
+
+    Returns
+    -------
+    value, odd_value : float
+        Values at the first two nodes.
+    ratio, odd_ratio : float
+        Their first ratios, over two nodes.
+    shrink : float
+        The constant by which the ratios shrink.
     """
     w = np.exp(exponent)
     ratio = np.exp(-0.5 * gap * (2.0 * off + gap) * inv_var)
@@ -134,12 +159,33 @@ def grid_moments(
     sd: float,
     fine: QuadratureSettings,
 ) -> tuple[bool, float, float, float, float, float]:
-    """Tilted moments on the row's own grid without an exponential in the loop.
+    """Tilted moments of one row on its own grid, without an exponential in the loop.
 
-    (trusted, Z, mean, and second to fourth central).
+    The Gaussian weights follow a recurrence. Where the result cannot be trusted, adaptive brackets
+    have to be used.
 
-    Gaussian weights follow a recurrence. Declines (False) whatever the judged brackets should look
-    at.
+    Parameters
+    ----------
+    lik : array (n_rows, …)
+        `LogLikelihoodTable.lik`.
+    size : int
+        Number of grid points.
+    row : int
+    start, step : float
+        The grid.
+    mean, var : float
+        Moments of the cavity.
+    centre, sd : float
+        Guess of the tilted mean and sd.
+    fine : QuadratureSettings
+
+    Returns
+    -------
+    trusted : bool
+    z : float
+        Integral of row × cavity, without the row's `top`.
+    mean, variance, third, fourth : float
+        Tilted mean and central moments.
     """
     reach = fine.reach * sd
     per_step = 1.0 / step
@@ -163,8 +209,9 @@ def grid_moments(
     p = 0.0
     d = x - centre
     wide = 2.0 * gap
-    e0 = e1 = e2 = e3 = e4 = 0.0  # sums over even nodes
-    o0 = o1 = o2 = o3 = o4 = 0.0  # and over odd ones, of the powers of the distance to the centre
+    # sums over even and odd nodes of weight × powers of the distance to the centre
+    e0 = e1 = e2 = e3 = e4 = 0.0
+    o0 = o1 = o2 = o3 = o4 = 0.0
     for _ in range(n // 2):
         q = w * lik[row, k]
         p = odd * lik[row, k + 1]
@@ -192,7 +239,8 @@ def grid_moments(
     s0 = e0 + o0
     s1 = e1 + o1
     s2 = e2 + o2
-    if not s0 > 1e-150 or left > fine.low * s0 or p > fine.low * s0:  # p is the right end's
+    # left and p are the weights at the two ends
+    if not s0 > 1e-150 or left > fine.low * s0 or p > fine.low * s0:
         return NO_MOMENTS
     both = 1.0 / (s0 * e0)
     each = e0 * both
@@ -215,11 +263,16 @@ def grid_moments(
 def hermite_moments(
     log_lik: Array, members: Ints, coefs: Array, start: float, step: float, mean: float, var: float
 ) -> tuple[bool, float, float, float, float, float]:
-    """(trusted, log Z, mean, and second to fourth central moments) by Gauss–Hermite on the cavity,
-    where the row hardly bends.
+    """Tilted moments by Gauss–Hermite on the cavity, where the row is nearly linear.
 
-    Declines rows that change by more than a factor of e⁵ from the cavity's mean to the outermost
-    node.
+    Rows that change by more than a factor of e⁵ from the cavity's mean to the outermost node are
+    not trusted.
+
+    Returns
+    -------
+    trusted : bool
+    log_z, mean, variance, third, fourth : float
+        Log integral, tilted mean and central moments.
     """
     sd = np.sqrt(var)
     base = interpolate(log_lik, members, coefs, start, step, mean)

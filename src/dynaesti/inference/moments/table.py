@@ -1,4 +1,4 @@
-"""Log likelihoods tabulated on an even grid, and how finely a tilted distribution is laid on it."""
+"""Log-likelihood tables on an even grid, and how finely tilted distributions are integrated."""
 
 from typing import NamedTuple
 
@@ -6,50 +6,50 @@ import numpy as np
 
 from dynaesti.core import Array, Ints, jit
 
-NODES = 32  # a bracket starts with so many
-# counts are NODES times a power of two, so that brackets with equally many can share a block
+NODES = 32  # a bracket starts with so many nodes
+# numbers of nodes are NODES times a power of two, so that brackets with equally many share a block
 MOST_NODES = 2048
 WIDTH = 7.0  # half a bracket, in tilted standard deviations
-HALF_AGREE = 1e-4
-TABLE_STRIDES = (1, 2, 4, 8)  # strides at which tables are laid out anew
+HALF_AGREE = 1e-4  # largest relative difference between every other node and all nodes
+TABLE_STRIDES = (1, 2, 4, 8)  # strides at which tables hold copies of their rows
 
 
 class QuadratureSettings(NamedTuple):
-    """How a tilted distribution is laid on a grid, and what is asked of it before it is trusted."""
+    """How a tilted distribution is integrated on a grid, and when the result is trusted."""
 
     reach: float  # half the bracket, in its sds
-    nodes: int  # at least
-    widest: float  # gap between nodes, in sds
-    agree: float  # every other node against all of them: what these are off by is about the square
-    low: float  # weight of either end
+    nodes: int  # least number of nodes
+    widest: float  # largest gap between nodes, in sds
+    # largest relative difference between every other node and all nodes: the error with all of
+    # them is about its square
+    agree: float
+    low: float  # largest weight of either end
 
 
 FULL_QUADRATURE = QuadratureSettings(WIDTH, NODES, 0.6, HALF_AGREE, 1e-8)
 FAIR_QUADRATURE = QuadratureSettings(6.5, 23, 0.6, HALF_AGREE, 1e-8)
-ROUGH_QUADRATURE = QuadratureSettings(
-    5.6, 17, 0.75, 3e-3, 1e-6
-)  # on the way, where grafting is not to settle to more than that
+# for early iterations, in which the tolerance of grafting is larger than these errors
+ROUGH_QUADRATURE = QuadratureSettings(5.6, 17, 0.75, 3e-3, 1e-6)
 
 
 class LogLikelihoodTable(NamedTuple):
     """Rows log f on the even grid start + step·k.
 
-    `lik` is exp(log_lik − top) for loops without exponentials.
-
-    Behind it stand its every second, fourth and eighth point: nodes that lie far apart are then
-    found side by side, where loops over millions of answers would wait for memory else (an integral
-    in 65 ns instead of 90, even with 400 rows).
+    `lik` is exp(log_lik − top), for loops without exponentials. Copies of every second, fourth and
+    eighth point follow in the same row: nodes with a wide stride are then side by side, so that
+    loops over millions of responses wait less for memory (an integral takes 65 ns instead of 90,
+    even with 400 rows).
     """
 
     start: float
     step: float
-    log_lik: Array  # (rows, grid)
-    lik: Array  # (rows, grid and its thinner ones)
-    top: Array  # (rows,)
+    log_lik: Array  # (n_rows, n_grid)
+    lik: Array  # (n_rows, n_grid and the points of the wider strides)
+    top: Array  # (n_rows,) largest value of each row
 
 
 def likelihood_table(start: float, step: float, log_lik: Array) -> LogLikelihoodTable:
-    """A table ready for the kernels."""
+    """A table of log-likelihoods (n_rows, n_grid) on the grid start + step·k."""
     rows, size = log_lik.shape
     log_lik = np.ascontiguousarray(log_lik)
     lik = np.empty((rows, sum((size - 1) // thin + 1 for thin in TABLE_STRIDES)))
@@ -60,7 +60,7 @@ def likelihood_table(start: float, step: float, log_lik: Array) -> LogLikelihood
 
 @jit
 def _fill_table(log_lik: Array, lik: Array, top: Array) -> None:
-    """Rows as likelihoods, and their thinner ones behind them."""
+    """Fill in likelihoods relative to each row's maximum, with copies at the wider strides."""
     rows, size = log_lik.shape
     for r in range(rows):
         highest = log_lik[r, 0]
@@ -79,9 +79,16 @@ def _fill_table(log_lik: Array, lik: Array, top: Array) -> None:
 
 @jit
 def strided_view(size: int, stride: int) -> tuple[int, int, int]:
-    """Of a grid of `size` points, the thinnest with no wider a stride.
+    """The copy of a row with the widest stride that is at most `stride`.
 
-    (its stride, where it begins in `lik`, its points).
+    Returns
+    -------
+    thin : int
+        Its stride, one of `TABLE_STRIDES`.
+    begin : int
+        Where it begins in a row of `lik`.
+    width : int
+        Number of its points.
     """
     thin = 1
     begin = 0
@@ -89,9 +96,8 @@ def strided_view(size: int, stride: int) -> tuple[int, int, int]:
     while thin < TABLE_STRIDES[-1] and 2 * thin <= stride:
         thin *= 2
         begin += width
-        width = (
-            width + 1
-        ) >> 1  # of every second point; divisions would take longer than an exponential
+        # points of every second one; a division would take longer than an exponential
+        width = (width + 1) >> 1
     return thin, begin, width
 
 
@@ -99,9 +105,9 @@ def strided_view(size: int, stride: int) -> tuple[int, int, int]:
 def interpolate(
     log_lik: Array, members: Ints, coefs: Array, start: float, step: float, x: float
 ) -> float:
-    """Σ over the member rows of coefficient · log f(x).
+    """Σ over the member rows of coefficient · log f(x), by six-point Lagrange interpolation.
 
-    Six-point Lagrange, straight lines beyond the grid.
+    Beyond the grid rows are continued as straight lines.
     """
     size = log_lik.shape[1]
     u = (x - start) / step
@@ -132,7 +138,10 @@ def interpolate(
 
 @jit
 def lagrange(u: float, size: int) -> tuple[int, float, float, float, float, float, float]:
-    """First of six grid points around place u (in steps from the grid's start), and their weights."""
+    """First of six grid points around position u, and their Lagrange weights.
+
+    u is in steps from the start of a grid of `size` points.
+    """
     k = min(max(int(u) - 2, 0), size - 6)
     s = u - k
     a = s
@@ -160,9 +169,10 @@ def lagrange(u: float, size: int) -> tuple[int, float, float, float, float, floa
 def sum_log_likelihoods(
     log_lik: Array, rows: Ints, start: float, step: float, x: Array, out: Array
 ) -> None:
-    """out[i] = Σ_k log f_{rows[k]}(x[i, k]).
+    """Compute out[i] = Σ_k log f_{rows[k]}(x[i, k]).
 
-    The likelihood of whole curves, for the audit. Interpolated as by `_interpolate`.
+    This is the log-likelihood of whole curves, for the audit. Rows are interpolated as by
+    `interpolate`.
     """
     last = log_lik.shape[1] - 1
     per_step = 1.0 / step

@@ -1,1 +1,1 @@
-"""One observation more on a converged curve."""
+"""Online updates: a converged curve takes in one observation after another."""

@@ -1,4 +1,8 @@
-"""One curve under one kernel, kept converged as observations come in."""
+"""One curve under one kernel, kept converged as observations come in.
+
+There are two forms: features (`OnlineLowRank`), and a level plus Matérn 3/2 in state space
+(`OnlineLevelMatern32`). `start_online` chooses.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +40,10 @@ TOLERANCE = 2e-7
 
 @dataclass(frozen=True, eq=False)
 class OnlineLowRank:
-    """A curve in features, and the posterior of its weights. A constant curve has one site for all observations."""
+    """A curve in features, and the posterior of its weights.
+
+    A constant curve has one site for all observations.
+    """
 
     kernel: Kernel
     basis: Basis
@@ -47,7 +54,7 @@ class OnlineLowRank:
     log_evidence: float = 0.0
 
     def with_site(self, times: Array, index: int) -> OnlineLowRank:
-        """With one instant more, whose site says nothing yet."""
+        """The curve with one more instant, whose site is flat."""
         if self.kernel.static:
             return self
         column = self.basis.features(times[index : index + 1])[0]
@@ -60,7 +67,7 @@ class OnlineLowRank:
     def converged(
         self, factors: SiteFactors, table: LogLikelihoodTable, changed: int | None
     ) -> OnlineLowRank:
-        """EP from the present sites, of which one has changed (None: any may have)."""
+        """The curve after EP from the present sites; one has changed (None: any may have)."""
         if self.kernel.static:
             factors = factors._replace(group=factors.group[-1:] + 1)
             changed = None if changed is None else 0
@@ -88,7 +95,7 @@ class OnlineLowRank:
 
 @dataclass(frozen=True, eq=False)
 class OnlineLevelMatern32:
-    """A level plus Matérn 3/2 at rising instants."""
+    """A curve with a level plus Matérn 3/2 prior, at rising instants."""
 
     kernel: Kernel
     form: LevelMatern32Form
@@ -97,13 +104,13 @@ class OnlineLevelMatern32:
     log_evidence: float = 0.0
 
     def with_site(self, times: Array, index: int) -> OnlineLevelMatern32:
-        """With one instant more, whose site says nothing yet."""
+        """The curve with one more instant, whose site is flat."""
         return replace(self, times=times, online=_with_site(self.online, index))
 
     def converged(
         self, factors: SiteFactors, table: LogLikelihoodTable, changed: int | None
     ) -> OnlineLevelMatern32:
-        """EP from the present sites, of which one has changed (None: any may have)."""
+        """The curve after EP from the present sites; one has changed (None: any may have)."""
         online = _to_integrate(self.online, changed)
         nugget = np.array([self.kernel.nugget_variance])
         solver = level_matern32_solver(self.form, self.times, np.array([0, self.times.size]))
@@ -127,7 +134,18 @@ OnlineCurve: TypeAlias = OnlineLowRank | OnlineLevelMatern32
 def start_online(
     kernel: Kernel, times: Array, horizon: tuple[float, float], sites: NaturalGaussian
 ) -> OnlineCurve:
-    """A curve with given sites, not yet converged; features reach over the horizon."""
+    """A curve with given sites, on which EP has not yet been run.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    times : array (n_times,)
+        Instants in rising order.
+    horizon : (float, float)
+        First and last time that the features cover.
+    sites : NaturalGaussian (n_sites,)
+        One for each instant, or a single one where the kernel is constant.
+    """
     size = sites.precision.size
     nothing_yet = Moments(np.full(size, np.nan), np.full(size, np.nan))
     site = NaturalGaussian(sites.precision.copy(), sites.shift.copy())
@@ -156,7 +174,7 @@ def start_online(
 
 
 def _with_site(online: OnlineSites, index: int) -> OnlineSites:
-    """With one site more, which says nothing and has not been integrated."""
+    """The sites with one more, which is flat and has not been integrated."""
     return OnlineSites(
         NaturalGaussian(*(np.insert(part, index, 0.0) for part in online.site)),
         Moments(*(np.insert(part, index, np.nan) for part in online.posterior)),
@@ -165,7 +183,7 @@ def _with_site(online: OnlineSites, index: int) -> OnlineSites:
 
 
 def _to_integrate(online: OnlineSites, changed: int | None) -> OnlineSites:
-    """A copy, in which the changed site's moments are to be integrated anew (None: all of them)."""
+    """A copy without the cached integral of the changed site (None: of all sites)."""
     cache = online.cache.copy()
     cache[slice(None) if changed is None else changed] = np.nan
     return OnlineSites(

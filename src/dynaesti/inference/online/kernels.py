@@ -1,8 +1,10 @@
-"""One observation more on a converged curve: its site first, then a few sweeps in one compiled call.
+"""Compiled online updates: one more observation on a converged curve.
 
-Only the new site is off when an observation arrives, so it is matched alone, from the stored posterior of the weights, and its effect on
-the others is of rank one. From one sweep to the next their cavities hardly move: the tilted moments follow by their derivatives (see
-`match_sites_cached`). Sweeps shrink the residual by a steady factor, so the last step is taken without another sweep.
+Only the new site is wrong when an observation arrives. So it is matched alone first, from the
+stored posterior of the weights, and its effect on the others is of rank one. Then a few sweeps over
+all sites follow, in the same compiled call. Their cavities hardly move from one sweep to the next,
+so that tilted moments follow by derivatives (see `match_sites_cached`). Sweeps shrink the residual
+by a constant factor; therefore the last step is taken without another sweep.
 """
 
 from typing import NamedTuple
@@ -26,12 +28,15 @@ from dynaesti.inference.solvers.level_matern32 import LevelMatern32Chain, smooth
 from dynaesti.inference.solvers.weight_space import lowrank_at, lowrank_weights
 
 MAX_SWEEPS = 12  # a curve that needs more is left to `graft`
-SAFETY = 0.3  # of the tolerance, for a last step that is not checked
-CACHE_TOLERANCE = 3e-8  # error, in sds, that following a cavity by derivatives may have
+SAFETY = 0.3  # fraction of the tolerance allowed for a last step that is not checked
+CACHE_TOLERANCE = 3e-8  # error, in sds, that moments by derivatives may have
 
 
 class OnlineSites(NamedTuple):
-    """What is kept of each site from one observation to the next; compiled updates change it in place."""
+    """What is kept of each site from one observation to the next.
+
+    Compiled updates change it in place.
+    """
 
     site: NaturalGaussian  # (n_sites,)
     posterior: Moments  # (n_sites,) of the curve
@@ -40,7 +45,7 @@ class OnlineSites(NamedTuple):
 
 @jit
 def _begin(online: OnlineSites) -> Array:
-    """Working memory of sweeps, at the sites that are kept."""
+    """Working memory of sweeps, filled with the sites that are kept."""
     work = np.zeros((N_ARRAYS, online.cache.shape[0]))
     arrays = site_arrays(work)
     arrays.site.precision[:] = online.site.precision
@@ -52,7 +57,7 @@ def _begin(online: OnlineSites) -> Array:
 
 @jit
 def _keep(work: Array, online: OnlineSites) -> None:
-    """Keep the sites and the posterior of working memory."""
+    """Copy sites and posterior from working memory to what is kept."""
     arrays = site_arrays(work)
     online.site.precision[:] = arrays.site.precision
     online.site.shift[:] = arrays.site.shift
@@ -70,7 +75,15 @@ def _sweep(
     cache: Array,
     work: Array,
 ) -> tuple[bool, float]:
-    """Cavities, tilted moments and proposed sites of sites first to last: (whether all are proper, residual)."""
+    """Compute cavities, tilted moments and proposed sites of the sites first to last.
+
+    Returns
+    -------
+    proper : bool
+        Whether all cavities are proper and all sites could be integrated.
+    residual : float
+        Largest difference between tilted and posterior moments.
+    """
     curve = np.zeros(1, dtype=np.int64)
     start = np.array([first, last])
     proper = np.ones(1, dtype=np.bool_)
@@ -98,7 +111,7 @@ def _sweep(
 
 @jit
 def _take_step(first: int, last: int, work: Array) -> float:
-    """Take the proposed sites; returns what the present ones add to the log evidence."""
+    """Take the proposed sites; return what the present ones add to the log evidence."""
     curve = np.zeros(1, dtype=np.int64)
     start = np.array([first, last])
     added = np.zeros(1)
@@ -109,7 +122,7 @@ def _take_step(first: int, last: int, work: Array) -> float:
 
 @jit
 def _update_latent_sites(first: int, last: int, nugget: Array, work: Array) -> float:
-    """Latent sites of sites first to last; returns the nugget's part of the log evidence."""
+    """Compute the latent sites first to last; return the nugget's part of the log evidence."""
     curve = np.zeros(1, dtype=np.int64)
     start = np.array([first, last])
     log_nugget = np.zeros(1)
@@ -119,7 +132,7 @@ def _update_latent_sites(first: int, last: int, nugget: Array, work: Array) -> f
 
 @jit
 def _has_converged(residual: float, previous: float, tolerance: float) -> bool:
-    """Whether the sites have converged, after the step that is about to be taken at the latest."""
+    """Whether the sites will have converged after the step that is about to be taken."""
     next_is_small = residual < 1e-2 and residual * residual < SAFETY * tolerance * previous
     return bool(residual < tolerance or next_is_small)
 
@@ -133,7 +146,7 @@ def _rank_one_update(
     more_shift: float,
     posterior: Moments,
 ) -> None:
-    """What a change of one latent site does to the curve at all sites."""
+    """Update the posterior moments at all sites after a change of one latent site."""
     rank, n = features.shape
     half = np.zeros(rank)
     weights = np.zeros(rank)
@@ -169,10 +182,28 @@ def update_low_rank(
     weights: Array,
     tolerance: float,
 ) -> tuple[bool, float]:
-    """Converge one curve in features (rank, n_sites) from its last sites: (whether it did, log evidence).
+    """Run EP on one curve in features, from its last sites.
 
-    ``factor`` (L⁻¹ of the weights' precision) and ``weights`` hold the posterior of the weights before the site ``changed`` got its
-    observation (−1: nothing is known but the sites). These and ``online`` change in place.
+    Parameters
+    ----------
+    features : array (rank, n_sites)
+    nugget : array (1,)
+    changed : int
+        The site that got an observation; −1 where any site may have changed.
+    factors, table
+        The likelihood: see `match_sites`.
+    online : OnlineSites
+        Changed in place.
+    factor : array (rank, rank)
+        L⁻¹ of the weights' precision before the observation; changed in place.
+    weights : array (rank,)
+        Posterior mean of the weights before the observation; changed in place.
+    tolerance : float
+
+    Returns
+    -------
+    converged : bool
+    log_evidence : float
     """
     n = features.shape[1]
     work = _begin(online)
@@ -182,7 +213,8 @@ def update_low_rank(
     previous = 0.0
     log_partition = 0.0
     for number in range(MAX_SWEEPS):
-        only_new = number == 0 and changed >= 0  # then its effect on all; then everything
+        # first the changed site alone, then its effect on all sites, then full sweeps
+        only_new = number == 0 and changed >= 0
         full = number > 1 or changed < 0
         first, last = (changed, changed + 1) if only_new else (0, n)
         before_precision = latent.precision[changed]
@@ -225,7 +257,10 @@ def update_level_matern32(
     online: OnlineSites,
     tolerance: float,
 ) -> tuple[bool, float]:
-    """As `update_low_rank`, for a level plus Matérn 3/2: a pass costs so little that every sweep makes one."""
+    """Run EP on one curve with a level plus Matérn 3/2 prior, as `update_low_rank` does.
+
+    A pass of the smoother costs so little that every sweep makes one.
+    """
     n = online.cache.shape[0]
     work = _begin(online)
     arrays = site_arrays(work)

@@ -1,1 +1,4 @@
-"""Gaussian-process priors at many sites: weight space, state space, dense; behind one interface."""
+"""Solvers of Gaussian-process priors at many sites: weight space, state space and dense.
+
+`choice` picks and builds them, `contract` says what each offers.
+"""

@@ -1,10 +1,10 @@
-"""Few features that carry a smooth kernel.
+"""Few features that represent a smooth kernel.
 
-Curve(t) = b(t)·w + rest, w ~ N(0, I), the rest unseen by the data.
+The curve is b(t)·w + rest with w ~ N(0, I), where the rest is independent of the data.
 
-RBF: values at Chebyshev points of the data's span, whitened; within the span the rest is below 1e-8
-of the variance, beyond it the rest is what a forecast does not know. Level, Trend and Periodic have
-exact features. Dense is the same with the data's own instants as points.
+RBF: values at Chebyshev points of the data's span, whitened. Within the span the rest is below 1e-8
+of the variance; beyond it the rest is the uncertainty of a forecast. Level, Trend and Periodic have
+exact features. The dense basis has the data's own instants as points.
 """
 
 from collections.abc import Sequence
@@ -20,23 +20,23 @@ from dynaesti.core import Array, Ints
 from dynaesti.errors import InputError
 from dynaesti.model import RBF, BaseKernel, Kernel, Level, Periodic, Trend
 
-DROP = 1e-8  # eigenvalues below this share of the largest carry nothing the nugget would not hide
+DROP = 1e-8  # smaller eigenvalues, relative to the largest, are below the nugget: dropped
 
 
 class Basis(Protocol):
-    """Features of one kernel."""
+    """Features of one kernel; `rank` is their number."""
 
     rank: int
 
     def features(self, t: Array) -> Array:
-        """b(t), one row a time."""
+        """b(t): (n_times, rank)."""
 
     def slopes(self, t: Array) -> Array:
-        """db/dt."""
+        """Derivatives db/dt: (n_times, rank)."""
 
 
 class LineBasis:
-    """Level and Trend: one column."""
+    """Level and Trend: one feature."""
 
     rank = 1
 
@@ -82,11 +82,12 @@ class FourierBasis:
 
 @lru_cache(maxsize=256)
 def _cached_points(length: float) -> tuple[Array, Array]:
+    """`_rbf_points`, kept for lengths that occur again."""
     return _rbf_points(length)
 
 
 def expected_rank(kernel: Kernel, span: float) -> float:
-    """Roughly how many features a low-rank kernel takes over a span."""
+    """Approximate number of features of a low-rank kernel over a span."""
     return sum(
         2.0 * span / summand.value_of("bandwidth") + 6
         if isinstance(summand, RBF) and not summand.constant
@@ -96,8 +97,9 @@ def expected_rank(kernel: Kernel, span: float) -> float:
 
 
 def _rbf_points(length: float) -> tuple[Array, Array]:
-    """Chebyshev points on [0, length] (in bandwidths) and the whitening matrix (points × rank) of a
-    unit RBF there.
+    """Chebyshev points on [0, length] and the whitening matrix (n_points, rank) of a unit RBF.
+
+    `length` and the points are in bandwidths.
     """
     count = int(3.2 * length + 16)
     z = 0.5 * length * (1 - np.cos(np.pi * (np.arange(count) + 0.5) / count))
@@ -107,14 +109,18 @@ def _rbf_points(length: float) -> tuple[Array, Array]:
 
 
 def round_up_length(length: float) -> float:
-    """The next length on a grid of ratio 1.1, so that spans which differ little share one cached
-    basis.
-    """
+    """The next length on a grid of ratio 1.1, so that similar spans share one cached basis."""
     return float(1.1 ** np.ceil(np.log(max(length, 1e-3)) / np.log(1.1) - 1e-9))
 
 
 def lower_root(cov: Array) -> Array:
-    """The lower triangle L with L Lᵀ = cov."""
+    """The lower triangle L with L Lᵀ = cov.
+
+    Raises
+    ------
+    ContradictionError
+        If cov is not positive definite.
+    """
     try:
         return np.asarray(np.linalg.cholesky(cov), dtype=np.float64)
     except np.linalg.LinAlgError:
@@ -126,16 +132,16 @@ def lower_root(cov: Array) -> Array:
 
 
 class ContradictionError(InputError, np.linalg.LinAlgError):
-    """A covariance that is none.
+    """A covariance that is not positive definite.
 
-    Where it may happen on the way it is caught as what it is, else it speaks to the user.
+    Internal code may catch it as a `LinAlgError`; otherwise the user reads its message.
     """
 
 
 def solve_lower(root: Array, right: Array, transposed: bool = False) -> Array:
-    """L⁻¹ right (or L⁻ᵀ right) for a lower triangle L, by LAPACK itself.
+    """L⁻¹ right (or L⁻ᵀ right) for a lower triangle L, by LAPACK directly.
 
-    Around matrices this small its wrappers cost more than it does.
+    For matrices this small, SciPy's wrappers cost more than the solution.
     """
     return np.asarray(dtrtrs(root, right, lower=1, trans=int(transposed))[0])
 
@@ -152,10 +158,11 @@ class RbfBasis:
         self.rank = self.whiten.shape[1]
 
     def _away(self, t: Array) -> Array:
+        """Distances of times from the points, in bandwidths: (n_times, n_points)."""
         return ((t - self.origin) / self.h)[:, None] - self.z
 
     def features(self, t: Array) -> Array:
-        with np.errstate(over="ignore"):  # forecasts at 1e200: nothing is left of the data
+        with np.errstate(over="ignore"):  # forecasts at 1e200, where all features are 0
             return np.asarray(np.exp(-0.5 * self._away(t) ** 2) @ (self.sd * self.whiten))
 
     def slopes(self, t: Array) -> Array:
@@ -164,7 +171,7 @@ class RbfBasis:
 
 
 class DenseBasis:
-    """Any kernel: whitened values at the given instants, as many features as instants."""
+    """Any kernel: whitened values at the given instants, one feature for each."""
 
     def __init__(self, kernel: Kernel, instants: Array) -> None:
         self.kernel = kernel
@@ -182,7 +189,7 @@ class DenseBasis:
 
 
 class SideBySide:
-    """The bases of a sum of kernels, columns beside each other."""
+    """The features of a sum of kernels: those of all summands, side by side."""
 
     def __init__(self, bases: Sequence[Basis]) -> None:
         self.bases = tuple(bases)
@@ -196,7 +203,7 @@ class SideBySide:
 
 
 def summand_basis(summand: BaseKernel, first: float, last: float) -> Basis:
-    """The features of one low-rank leaf over a span of times."""
+    """The features of one low-rank summand over a span of times."""
     if summand.constant:
         return LineBasis(Level(amplitude=float(np.sqrt(summand.variance))))
     if isinstance(summand, RBF):
@@ -216,11 +223,22 @@ def ragged_features(
 ) -> tuple[Array, Ints, Ints, Ints]:
     """Features of many curves that share a low-rank kernel.
 
-    (flat features, feature starts, ranks, site starts).
+    An RBF depends on differences only, so that curves of similar length share one set of points,
+    shifted; each curve's rank follows its own length.
 
-    Curve j has the times starts[j]:starts[j+1] and data from first[j] to last[j]. An RBF depends on
-    differences alone, so curves of like length share one set of points, shifted; each curve's rank
-    follows its own length.
+    Parameters
+    ----------
+    kernel : Kernel
+    times : array (n_sites,)
+        Curve j has the times ``starts[j]:starts[j + 1]``.
+    starts : int array (n_curves + 1,)
+    first, last : array (n_curves,)
+        Span of each curve's data.
+
+    Returns
+    -------
+    flat, feature_start, ranks, site_start
+        The fields of a `LowRankSolver`.
     """
     counts = np.diff(starts)
     lengths = np.ones(counts.size)
@@ -251,8 +269,8 @@ def ragged_features(
     feature_start = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     flat = np.empty(int(feature_start[-1]))
     within = np.arange(starts[-1]) - np.repeat(starts[:-1], counts)
-    place = np.repeat(feature_start[:-1], counts) + within
+    position = np.repeat(feature_start[:-1], counts) + within
     stride = np.repeat(counts, counts)
     for sites, table in blocks:
-        flat[place[sites][:, None] + stride[sites][:, None] * np.arange(table.shape[1])] = table
+        flat[position[sites][:, None] + stride[sites][:, None] * np.arange(table.shape[1])] = table
     return flat, feature_start, ranks, starts

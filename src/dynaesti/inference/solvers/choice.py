@@ -1,4 +1,4 @@
-"""Which solver serves which kernel, and how it is built."""
+"""Which solver suits which kernel, and how it is built."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -27,16 +27,30 @@ from dynaesti.inference.solvers.weight_space import (
 from dynaesti.model import Kernel
 
 MOST_RANK = 3000
-FEW_FEATURES = 12  # are cheap, however few the instants
-# features up to which many short curves go together in one compiled call, rather than one by one
+FEW_FEATURES = 12  # up to so many are cheap, even if there are fewer instants
+# number of features up to which many short curves share one compiled call
 PACKED = 150
 
 
 def choose_solver(
     kernel: Kernel, count: int, span: float, forced: SolverName | None = None
 ) -> SolverName:
-    """The cheapest solver that is exact for this kernel at so many instants over a span, or the
-    forced one if it can.
+    """The cheapest solver that is exact for a kernel at `count` instants over a span.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    count : int
+        Number of instants.
+    span : float
+        Time from the first to the last.
+    forced : {"lowrank", "statespace", "dense"}, optional
+        Take this solver instead.
+
+    Raises
+    ------
+    InputError
+        If the forced solver does not suit the kernel, or the bandwidth is too short for the span.
     """
     if forced == "lowrank" and not kernel.low_rank:
         raise InputError(
@@ -51,7 +65,7 @@ def choose_solver(
             f"one, or use Matern32, "
             "whose cost does not depend on it"
         )
-    if kernel.low_rank:  # as many features as instants are no gain over the instants themselves
+    if kernel.low_rank:  # features save no time unless they are fewer than the instants
         return (
             "dense"
             if count <= 4000 and expected_rank(kernel, span) > max(0.8 * count, FEW_FEATURES)
@@ -61,7 +75,7 @@ def choose_solver(
 
 
 def build_solver(name: SolverName, kernels: Sequence[Kernel], instants: Sequence[Array]) -> Solver:
-    """One solver for many jobs of one kind."""
+    """One solver for several curves, each with its kernel and instants."""
     if name == "statespace":
         counts = np.array([t.size for t in instants])
         chains = [
@@ -78,14 +92,14 @@ def build_solver(name: SolverName, kernels: Sequence[Kernel], instants: Sequence
 
 
 def state_dimensions(name: SolverName, kernel: Kernel, ends: Array) -> tuple[int, int]:
-    """States that move and states in all of a kernel's chain, none for other solvers.
+    """(moving states, all states) of a kernel's Markov chain; zeros for other solvers.
 
-    Only chains alike in both go together in one.
+    Only chains with equal dimensions can share a solver.
     """
     if name != "statespace":
         return 0, 0
-    link = state_space_model(kernel, ends, (float(ends[0]), float(ends[-1])))
-    return link.transition.shape[1], link.start.shape[0]
+    chain = state_space_model(kernel, ends, (float(ends[0]), float(ends[-1])))
+    return chain.transition.shape[1], chain.start.shape[0]
 
 
 def build_batched_solver(
@@ -96,9 +110,10 @@ def build_batched_solver(
     last: Array,
     forced: SolverName | None = None,
 ) -> Solver:
-    """One kernel on many curves.
+    """One solver for many curves under the same kernel.
 
-    Curve j has times[starts[j]:starts[j + 1]], its features span its own data, first[j] to last[j].
+    Curve j has the times ``times[starts[j]:starts[j + 1]]``; its features cover its own data,
+    ``first[j]`` to ``last[j]``.
     """
     packed = (
         kernel.low_rank
@@ -132,7 +147,7 @@ def depends_on_span(kernel: Kernel) -> bool:
 def build_posterior(
     name: SolverName, kernel: Kernel, instants: Array, precision: Array, shift: Array
 ) -> Posterior:
-    """One curve's posterior given its sites on the curve."""
+    """The posterior of one curve given its latent sites (precision and shift, (n_sites,) each)."""
     if name == "statespace":
         return StateSpacePosterior(kernel, instants, precision, shift)
     basis = _basis(name, kernel, instants)
@@ -140,4 +155,5 @@ def build_posterior(
 
 
 def _basis(name: SolverName, kernel: Kernel, instants: Array) -> Basis:
+    """The features of a kernel at some instants, for the named solver."""
     return lowrank_basis(kernel, instants) if name == "lowrank" else DenseBasis(kernel, instants)

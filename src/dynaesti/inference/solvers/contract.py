@@ -1,4 +1,4 @@
-"""What every solver of a Gaussian-process prior offers."""
+"""The interface that all solvers of a Gaussian-process prior share."""
 
 from typing import Literal, Protocol, TypeAlias
 
@@ -20,7 +20,7 @@ class Solver(Protocol):
 
     @property
     def size(self) -> int:
-        """Numbers that it keeps in memory."""
+        """Numbers that the solver keeps in memory."""
 
     def marginals(
         self,
@@ -30,9 +30,20 @@ class Solver(Protocol):
         log_partition: Array,
         proper: Bools,
     ) -> None:
-        """Fill the posterior moments at the sites of the chosen curves, and log ∫ prior × sites."""
+        """Compute posterior moments at the sites of the chosen curves, and log ∫ prior × sites.
+
+        Parameters
+        ----------
+        curves : array of int
+        latent_sites : NaturalGaussian (n_sites,)
+        posterior : Moments (n_sites,)
+            Receives the moments.
+        log_partition : array (n_curves,)
+            Receives log ∫ prior × sites.
+        proper : bool array (n_curves,)
+            Receives whether the posterior of each chosen curve is proper.
+        """
 
 
-Posterior: TypeAlias = (
-    WeightPosterior | StateSpacePosterior
-)  # one curve given its sites: marginals, covariance, slopes, sample
+# one curve given its sites: marginals, covariance, slopes, sample
+Posterior: TypeAlias = WeightPosterior | StateSpacePosterior

@@ -1,9 +1,7 @@
-"""The default prior of abilities, a level plus Matérn 3/2, by hand.
+"""Solver for the default prior of abilities, a level plus Matérn 3/2.
 
-The state-space solver with its three states written out.
-
-The same filter and adjoint as in `statespace`, three times as fast: abilities of millions go
-through it at every sweep.
+The filter and adjoint of `state_space`, with the three states written out: three times as fast.
+Abilities of millions of people pass through it at every sweep.
 """
 
 from dataclasses import dataclass
@@ -17,7 +15,7 @@ from dynaesti.model import Kernel, Level, Matern32
 
 
 class LevelMatern32Chain(NamedTuple):
-    """One curve at rising instants."""
+    """One curve at rising instants, as compiled passes read it."""
 
     gaps: Array  # (n_sites,) times since the site before, 0 at the first
     decay: Array  # (n_sites,) exp(−rate · gap)
@@ -30,10 +28,16 @@ class LevelMatern32Chain(NamedTuple):
 def smooth_level_matern32(
     chain: LevelMatern32Chain, latent: NaturalGaussian, posterior: Moments, kept: Array
 ) -> tuple[float, bool]:
-    """Posterior moments of the curve at every site: (log ∫ prior × sites, proper).
+    """Compute posterior moments of the curve at every site.
 
-    The states are the Matérn curve, its slope and the level (as a standard normal, seen through its sd).
-    ``kept`` (n_sites, 5) is memory for the way back.
+    The states are the Matérn curve, its slope and the level (a standard normal times its sd).
+    ``kept`` (n_sites, 5) is memory for the backward pass.
+
+    Returns
+    -------
+    log_partition : float
+        log ∫ prior × sites.
+    proper : bool
     """
     log_partition, proper = _filter(chain, latent, posterior, kept)
     if not proper:
@@ -45,9 +49,10 @@ def smooth_level_matern32(
 def _filter(
     chain: LevelMatern32Chain, latent: NaturalGaussian, predicted: Moments, kept: Array
 ) -> tuple[float, bool]:
-    """Forward pass: one-step predictions at every site; (log ∫ prior × sites, proper).
+    """Forward pass: one-step predictions at every site; returns (log ∫ prior × sites, proper).
 
-    A negative site may make a pivot negative midway though the posterior is proper: only their number must be even out at the end.
+    A negative site may make a pivot negative although the posterior is proper. It is proper if as
+    many positive sites as negative ones have a negative pivot: see `state_space`.
     """
     gaps, decay = chain.gaps, chain.decay
     rate, variance, level = chain.rate, chain.variance, chain.level
@@ -126,7 +131,10 @@ def _filter(
 
 @jit
 def _smooth(chain: LevelMatern32Chain, posterior: Moments, kept: Array) -> bool:
-    """Backward pass: predictions become posterior moments, by the adjoint of the filter; whether all variances are positive."""
+    """Backward pass: predictions become posterior moments, by the adjoint of the filter.
+
+    Returns whether all variances are positive.
+    """
     gaps, decay = chain.gaps, chain.decay
     rate, level = chain.rate, chain.level
     n = gaps.size
@@ -196,6 +204,7 @@ def _smooth_curves(
     log_partition: Array,
     proper: Bools,
 ) -> None:
+    """Compute posterior moments of the chosen curves, one after the other."""
     longest = longest_row(site_start, curves)
     kept = np.empty((longest, 5))
     for curve in curves:
@@ -213,7 +222,7 @@ def _smooth_curves(
 
 @dataclass(frozen=True)
 class LevelMatern32Form:
-    """A kernel of this shape: rate and variance of the Matérn part, sd of the level."""
+    """Numbers of a level plus Matérn 3/2: rate and variance of the Matérn part, level's sd."""
 
     rate: float
     variance: float
@@ -221,7 +230,7 @@ class LevelMatern32Form:
 
 
 def level_matern32_form(kernel: Kernel) -> LevelMatern32Form | None:
-    """The numbers of a Matérn 3/2 with or without a level; None for other kernels."""
+    """The parameters of a Matérn 3/2 with or without a level; None for other kernels."""
     moving = [summand for summand in kernel.summands if isinstance(summand, Matern32)]
     levels = [summand for summand in kernel.summands if isinstance(summand, Level)]
     if (
@@ -239,14 +248,14 @@ def level_matern32_form(kernel: Kernel) -> LevelMatern32Form | None:
 
 @dataclass(frozen=True)
 class LevelMatern32Solver:
-    """Many curves of one such kernel, laid end to end."""
+    """Many curves under one such kernel, laid end to end."""
 
     chain: LevelMatern32Chain
     site_start: Ints
 
     @property
     def size(self) -> int:
-        """Numbers that it keeps in memory."""
+        """Numbers that the solver keeps in memory."""
         return self.chain.gaps.size + self.chain.decay.size
 
     def marginals(
@@ -257,7 +266,7 @@ class LevelMatern32Solver:
         log_partition: Array,
         proper: Bools,
     ) -> None:
-        """Fill the posterior moments at the sites of the chosen curves, and log ∫ prior × sites."""
+        """Compute posterior moments at the sites of the chosen curves: see `Solver.marginals`."""
         _smooth_curves(
             curves, self.site_start, self.chain, latent_sites, posterior, log_partition, proper
         )
@@ -266,7 +275,7 @@ class LevelMatern32Solver:
 def level_matern32_solver(
     form: LevelMatern32Form, times: Array, site_start: Ints
 ) -> LevelMatern32Solver:
-    """The solver for curves at rising instants, one after the other."""
+    """The solver for curves at rising instants, one curve after the other."""
     gaps = np.diff(times, prepend=times[:1])
     gaps[site_start[:-1]] = 0.0
     decay = np.exp(-form.rate * gaps)

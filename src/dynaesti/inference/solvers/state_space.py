@@ -1,13 +1,11 @@
-"""The state-space solver.
+"""The state-space solver: Matérn and Wiener curves by a Kalman filter and its adjoint.
 
-Matérn and Wiener curves by a Kalman filter and its adjoint, linear in the data.
-
-Filtering uses covariances and the backward pass is Bryson–Frazier's: no matrix is inverted, so a
-negative site that makes a filtered variance negative midway does no harm as long as the whole
-posterior is proper. Propriety is read from the signs of the pivots 1 + τs: by Sylvester's law of
-inertia the posterior is proper just when as many positive sites as negative ones have a negative
-pivot. Kernels with features (Level, Trend, RBF, Periodic) join as constant states seen through
-b(t).
+The cost is linear in the number of sites. Filtering uses covariances, and the backward pass is that
+of Bryson and Frazier: no matrix is inverted. So a negative site that makes a filtered variance
+negative does no harm as long as the whole posterior is proper. That is read from the signs of the
+pivots 1 + τs: by Sylvester's law of inertia the posterior is proper if and only if as many positive
+sites as negative ones have a negative pivot. Kernels with features (Level, Trend, RBF, Periodic)
+join as constant states, observed through b(t).
 """
 
 from dataclasses import dataclass
@@ -25,7 +23,7 @@ from dynaesti.model import BaseKernel, Kernel, Level, Matern, Wiener
 class StateSpaceModel:
     """A curve at rising instants as a Markov chain: x_k = A_k x_{k−1} + noise Q_k, curve = H_k x_k.
 
-    The first d states follow A (n, d, d) and Q; the others are constants. `start` is the covariance
+    The first d states follow A (n, d, d) and Q; the others are constant. `start` is the covariance
     at the first instant.
     """
 
@@ -49,9 +47,10 @@ class MarkovChain(NamedTuple):
 def _smooth(
     chain: MarkovChain, latent: NaturalGaussian, posterior: Moments, reach: Array, gain: Array
 ) -> tuple[float, bool]:
-    """Posterior moments of H_k x_k for every k: (log ∫ prior × sites, proper).
+    """Compute posterior moments of H_k x_k for every k; return (log ∫ prior × sites, proper).
 
-    ``reach`` (n, states) and ``gain`` (n, 2) are memory: P_k Hᵀ and the pivot terms for the backward pass.
+    ``reach`` (n, states) and ``gain`` (n, 2) are memory: P_k Hᵀ and the pivot terms for the
+    backward pass.
     """
     log_partition, proper = _filter(chain, latent, posterior, reach, gain)
     if not proper:
@@ -61,7 +60,7 @@ def _smooth(
 
 @jit
 def _predict(a: Array, noise: Array, x: Array, p: Array, moved: Array, column: Array) -> None:
-    """Mean x and covariance P one transition on: A x, and A P Aᵀ + Q in the moving block."""
+    """Move mean x and covariance P one transition on: A x, and A P Aᵀ + Q in the moving block."""
     d = a.shape[0]
     states = x.size
     for i in range(d):  # rows of the moving block: A P
@@ -92,7 +91,7 @@ def _predict(a: Array, noise: Array, x: Array, p: Array, moved: Array, column: A
 def _filter(
     chain: MarkovChain, latent: NaturalGaussian, predicted: Moments, reach: Array, gain: Array
 ) -> tuple[float, bool]:
-    """Forward pass: one-step predictions at every site; (log ∫ prior × sites, proper)."""
+    """Forward pass: one-step predictions at every site; returns (log ∫ prior × sites, proper)."""
     n, states = chain.seen.shape
     d = chain.transition.shape[1]
     p = chain.start.copy()
@@ -140,7 +139,7 @@ def _filter(
 
 @jit
 def _through_transition(a: Array, big: Array, small: Array, column: Array) -> None:
-    """The adjoint Λ, λ one transition back: AᵀΛA and Aᵀλ in the moving block."""
+    """Move the adjoint Λ, λ one transition back: AᵀΛA and Aᵀλ in the moving block."""
     d = a.shape[0]
     states = small.size
     for j in range(states):
@@ -170,7 +169,7 @@ def _through_transition(a: Array, big: Array, small: Array, column: Array) -> No
 
 @jit
 def _backward(chain: MarkovChain, posterior: Moments, reach: Array, gain: Array) -> bool:
-    """Backward pass: predictions become posterior moments; whether all variances are positive."""
+    """Backward pass: predictions become posterior moments; True if all variances are positive."""
     n, states = chain.seen.shape
     big = np.zeros((states, states))  # Λ and λ of the adjoint
     small = np.zeros(states)
@@ -218,10 +217,17 @@ def _backward(chain: MarkovChain, posterior: Moments, reach: Array, gain: Array)
 def state_space_model(
     kernel: Kernel, instants: Array, span: tuple[float, float], begins: Ints | None = None
 ) -> StateSpaceModel:
-    """The Markov form of a kernel at rising instants; features of constant states cover the span.
+    """The Markov form of a kernel at rising instants.
 
-    `begins` are the places where another curve begins, for many curves in a row (the first one at
-    0).
+    Parameters
+    ----------
+    kernel : Kernel
+    instants : array (n,)
+        Rising within each curve.
+    span : (float, float)
+        Times that the features of constant states cover.
+    begins : int array, optional
+        Indices at which curves begin, the first at 0, for many curves in a row.
     """
     moving = [summand for summand in kernel.summands if not summand.has_finite_basis]
     gaps = np.diff(instants, prepend=instants[0])
@@ -260,12 +266,15 @@ def state_space_model(
 
 @dataclass(frozen=True)
 class _Part:
+    """One moving summand: transitions and noise (n, d, d), and covariance at the start (d, d)."""
+
     transition: Array
     noise: Array
     start: Array
 
 
 def _moving(summand: BaseKernel, instants: Array, gaps: Array) -> _Part:
+    """The states of a Wiener or Matérn summand."""
     if isinstance(summand, Wiener):
         noise = summand.variance * np.diff(
             summand.elapsed(instants), prepend=summand.elapsed(instants[:1])
@@ -274,8 +283,8 @@ def _moving(summand: BaseKernel, instants: Array, gaps: Array) -> _Part:
         return _Part(np.ones((gaps.size, 1, 1)), noise[:, None, None], start[:, None])
     assert isinstance(summand, Matern)
     rate = summand.rate / summand.value_of("bandwidth")
-    # companion form of (d/dt + rate)^order; exp of it is e^{-rate·dt} times a finite series
-    # (nilpotent part)
+    # companion form of (d/dt + rate)^order; its exponential is e^{-rate·dt} times a finite series,
+    # since the rest of the matrix is nilpotent
     nilpotent = _companion(summand.order, rate) + rate * np.eye(summand.order)
     series = np.zeros((gaps.size, summand.order, summand.order))
     power = np.eye(summand.order)
@@ -291,6 +300,7 @@ def _moving(summand: BaseKernel, instants: Array, gaps: Array) -> _Part:
 
 
 def _companion(order: int, rate: float) -> Array:
+    """Companion matrix of (d/dt + rate)^order."""
     last = {1: [-rate], 2: [-(rate**2), -2 * rate], 3: [-(rate**3), -3 * rate**2, -3 * rate]}[order]
     matrix = np.diag(np.ones(order - 1), 1)
     matrix[-1] = last
@@ -317,7 +327,10 @@ def _smooth_curves(
     log_partition: Array,
     proper: Bools,
 ) -> None:
-    """The chosen curves, one after the other; `chains` holds all of them, with a start for each."""
+    """Compute posterior moments of the chosen curves, one after the other.
+
+    `chains` holds all curves end to end, with a start for each.
+    """
     longest = longest_row(site_start, curves)
     reach = np.empty((longest, chains.seen.shape[1]))
     gain = np.empty((longest, 2))
@@ -337,14 +350,17 @@ def _smooth_curves(
 
 @dataclass(frozen=True)
 class StateSpaceSolver:
-    """Curves as Markov chains of one shape, laid end to end; `chains.start` has one entry a curve."""
+    """Curves as Markov chains of equal dimensions, laid end to end.
+
+    `chains.start` (n_curves, states, states) has one entry for each curve.
+    """
 
     chains: MarkovChain
     site_start: Ints
 
     @property
     def size(self) -> int:
-        """Numbers that it keeps in memory."""
+        """Numbers that the solver keeps in memory."""
         return sum(part.size for part in self.chains)
 
     def marginals(
@@ -355,14 +371,14 @@ class StateSpaceSolver:
         log_partition: Array,
         proper: Bools,
     ) -> None:
-        """Fill the posterior moments at the sites of the chosen curves, and log ∫ prior × sites."""
+        """Compute posterior moments at the sites of the chosen curves: see `Solver.marginals`."""
         _smooth_curves(
             curves, self.site_start, self.chains, latent_sites, posterior, log_partition, proper
         )
 
 
 def pack_state_space(chains: list[StateSpaceModel], site_start: Ints) -> StateSpaceSolver:
-    """Chains of one kernel's shape as one solver."""
+    """One solver for chains of equal dimensions."""
     transition, noise, seen = (
         np.concatenate([getattr(link, name) for link in chains])
         for name in ("transition", "noise", "seen")
@@ -372,9 +388,9 @@ def pack_state_space(chains: list[StateSpaceModel], site_start: Ints) -> StateSp
 
 
 def is_markov(kernel: Kernel) -> bool:
-    """Whether a kernel is a chain that does not care where its data lie.
+    """Whether a kernel is a Markov chain that does not depend on the span of the data.
 
-    Matérn, with or without a level.
+    That is Matérn, with or without a level.
     """
     return not kernel.low_rank and all(
         isinstance(summand, Matern | Level) for summand in kernel.summands
@@ -382,7 +398,7 @@ def is_markov(kernel: Kernel) -> bool:
 
 
 def batched_state_space(kernel: Kernel, times: Array, site_start: Ints) -> StateSpaceSolver:
-    """Many curves of such a kernel, built in one go."""
+    """The solver for many curves under one Markov kernel, built in one call."""
     whole = state_space_model(kernel, times, (0.0, 1.0), site_start[:-1])
     start = np.broadcast_to(whole.start, (site_start.size - 1, *whole.start.shape)).copy()
     return StateSpaceSolver(
@@ -393,7 +409,7 @@ def batched_state_space(kernel: Kernel, times: Array, site_start: Ints) -> State
 class StateSpacePosterior:
     """The posterior curve of one component in state space.
 
-    Any set of times is woven in among the instants.
+    Times at which it is evaluated are inserted among the instants as flat sites.
     """
 
     def __init__(self, kernel: Kernel, instants: Array, precision: Array, shift: Array) -> None:
@@ -404,29 +420,40 @@ class StateSpacePosterior:
         self.span = float(instants.min()), float(instants.max())
 
     def _weave(self, t: Array) -> tuple[StateSpaceModel, Array, Array, Ints]:
-        """The chain over instants and new times, its sites, and where each new time stands."""
+        """Insert new times among the instants.
+
+        Returns
+        -------
+        chain : StateSpaceModel
+            The chain over instants and new times.
+        precision, shift : array
+            Its sites, flat at the new times.
+        index : int array (n_times,)
+            Index of each new time in the chain.
+        """
         both = np.concatenate([self.instants, t])
         order = np.argsort(both, kind="stable")
-        place = np.empty(both.size, dtype=np.int64)
-        place[order] = np.arange(both.size)
+        index = np.empty(both.size, dtype=np.int64)
+        index[order] = np.arange(both.size)
         precision = np.zeros(both.size)
         shift = np.zeros(both.size)
-        precision[place[: self.instants.size]] = self.precision
-        shift[place[: self.instants.size]] = self.shift
+        precision[index[: self.instants.size]] = self.precision
+        shift[index[: self.instants.size]] = self.shift
         return (
             state_space_model(self.kernel, both[order], self.span),
             precision,
             shift,
-            place[self.instants.size :],
+            index[self.instants.size :],
         )
 
     @staticmethod
     def _run(
-        link: StateSpaceModel, seen: Array, precision: Array, shift: Array
+        chain: StateSpaceModel, seen: Array, precision: Array, shift: Array
     ) -> tuple[Array, Array]:
+        """Posterior mean and variance of ``seen`` · state at every point of a chain."""
         found = Moments(np.empty(len(seen)), np.empty(len(seen)))
         _smooth(
-            MarkovChain(link.transition, link.noise, link.start, np.ascontiguousarray(seen)),
+            MarkovChain(chain.transition, chain.noise, chain.start, np.ascontiguousarray(seen)),
             NaturalGaussian(precision, shift),
             found,
             np.empty(seen.shape),
@@ -436,18 +463,18 @@ class StateSpacePosterior:
 
     def marginals(self, t: Array) -> tuple[Array, Array]:
         """Mean and variance of the curve at each time."""
-        link, precision, shift, place = self._weave(t)
-        mean, var = self._run(link, link.seen, precision, shift)
+        chain, precision, shift, index = self._weave(t)
+        mean, var = self._run(chain, chain.seen, precision, shift)
         rest = sum(
             (summand.cov(t, t) - np.einsum("ij,ij->i", b, b) for summand, b in self._featured(t)),
             np.zeros(t.size),
         )
-        return mean[place], var[place] + np.maximum(rest, 0.0)
+        return mean[index], var[index] + np.maximum(rest, 0.0)
 
     def _featured(self, t: Array) -> list[tuple[BaseKernel, Array]]:
-        """Leaves that are constant states, with their features.
+        """Summands that are constant states, with their features at times t.
 
-        What these leave out, a forecast does not know.
+        The prior variance that the features do not represent is added to the posterior's.
         """
         return [
             (summand, summand_basis(summand, *self.span).features(t))
@@ -456,16 +483,16 @@ class StateSpacePosterior:
         ]
 
     def covariance(self, t: Array) -> Array:
-        """Covariance between all pairs of times.
+        """Covariance of the curve between all pairs of times.
 
-        The mean's answer to a unit shift at each of them.
+        Column j is the response of the mean to a unit shift at time j.
         """
-        link, precision, _, place = self._weave(t)
+        chain, precision, _, index = self._weave(t)
         cov = np.empty((t.size, t.size))
         for j in range(t.size):
             impulse = np.zeros(precision.size)
-            impulse[place[j]] = 1.0
-            cov[j] = self._run(link, link.seen, precision, impulse)[0][place]
+            impulse[index[j]] = 1.0
+            cov[j] = self._run(chain, chain.seen, precision, impulse)[0][index]
         return 0.5 * (cov + cov.T) + sum(
             (summand.cov(t[:, None], t) - b @ b.T for summand, b in self._featured(t)),
             np.zeros(cov.shape),
@@ -473,23 +500,23 @@ class StateSpacePosterior:
 
     def slopes(self, t: Array) -> tuple[Array, Array, Array]:
         """Mean and variance of the slope, and its covariance with the value, at each time."""
-        link, precision, shift, place = self._weave(t)
-        if link.seen_slope is None:
+        chain, precision, shift, index = self._weave(t)
+        if chain.seen_slope is None:
             self.kernel.cov_slope(t[:1], t[:1])  # raises the kernel's own explanation
             raise AssertionError
-        value = link.seen.copy()
-        slope = link.seen.copy()
-        both = link.seen.copy()
-        slope[place] = link.seen_slope[place]
-        both[place] += link.seen_slope[place]
-        mean, var = self._run(link, slope, precision, shift)
-        value_var = self._run(link, value, precision, shift)[1]
-        sum_var = self._run(link, both, precision, shift)[1]
+        value = chain.seen.copy()
+        slope = chain.seen.copy()
+        both = chain.seen.copy()
+        slope[index] = chain.seen_slope[index]
+        both[index] += chain.seen_slope[index]
+        mean, var = self._run(chain, slope, precision, shift)
+        value_var = self._run(chain, value, precision, shift)[1]
+        sum_var = self._run(chain, both, precision, shift)[1]
         rest, cross = self._slope_rest(t)
-        return mean[place], var[place] + rest, 0.5 * (sum_var - var - value_var)[place] + cross
+        return mean[index], var[index] + rest, 0.5 * (sum_var - var - value_var)[index] + cross
 
     def _slope_rest(self, t: Array) -> tuple[Array, Array]:
-        """The same for slopes: their variance, and covariance with the value."""
+        """Variance of slopes, and covariance with the value, that features do not represent."""
         var = np.zeros(t.size)
         cross = np.zeros(t.size)
         for summand, b in self._featured(t):
@@ -499,6 +526,6 @@ class StateSpacePosterior:
         return np.maximum(var, 0.0), cross
 
     def sample(self, t: Array, size: int, rng: np.random.Generator) -> Array:
-        """Joint draws of the curve at the times, one a row."""
+        """Joint draws of the curve at the times: (size, n_times)."""
         mean, _ = self.marginals(t)
         return mean + rng.standard_normal((size, t.size)) @ symmetric_root(self.covariance(t))

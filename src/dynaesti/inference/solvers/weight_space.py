@@ -1,10 +1,8 @@
-"""Solvers in weight space.
+"""Solvers in weight space: the curve is b(t)·w + rest with w ~ N(0, I) a priori.
 
-The curve is b(t)·w + rest with w ~ N(0, I) a priori, so the posterior of w is r × r.
-
-`LowRankSolver` packs many ragged curves for one compiled call; `DenseSolver` is one curve with as
-many features as instants, by LAPACK. Sites reach the solvers in natural form on the curve itself:
-exp(shift·g − ½·precision·g²).
+The posterior of w is r × r for r features. `LowRankSolver` packs many curves of any length for one
+compiled call; `DenseSolver` has as many features as instants, and uses LAPACK. Sites are given in
+natural form on the curve itself: exp(shift·g − ½·precision·g²).
 """
 
 from __future__ import annotations
@@ -21,19 +19,35 @@ from dynaesti.inference.solvers.basis import Basis, kernel_basis, lower_root, so
 from dynaesti.model import Kernel
 
 SITES = 256  # sites at a time: a feature's block stays in the fastest cache
-# numbers of features that a posterior keeps: they are asked for again, and take longer than the
-# rest of it
+# feature values that a posterior keeps in memory: they are needed again, and to compute them takes
+# longer than all else
 KEPT = 100_000
 
 
 @jit
 def lowrank_weights(b: Array, tau: Array, nu: Array, a: Array, w: Array) -> tuple[bool, float]:
-    """Posterior of the weights from features b (rank × sites).
+    """Compute the posterior of the weights.
 
-    `a` gets L⁻¹ of A = I + B T Bᵀ = L Lᵀ, `w` the mean.
+    Loops run along the sites of one feature, so that vector units have long contiguous runs
+    whatever the rank.
 
-    Returns whether A is positive definite, and log ∫ prior × sites. Loops run along the sites of
-    one feature, so that vector units have long straight runs whatever the rank.
+    Parameters
+    ----------
+    b : array (rank, n_sites)
+        Features.
+    tau, nu : array (n_sites,)
+        Precision and shift of the latent sites.
+    a : array (rank, rank)
+        Receives L⁻¹, where A = I + B T Bᵀ = L Lᵀ is the precision of the weights.
+    w : array (rank,)
+        Receives the mean of the weights.
+
+    Returns
+    -------
+    proper : bool
+        Whether A is positive definite.
+    log_partition : float
+        log ∫ prior × sites.
     """
     r, n = b.shape
     scaled = np.empty(SITES)
@@ -71,7 +85,10 @@ def lowrank_weights(b: Array, tau: Array, nu: Array, a: Array, w: Array) -> tupl
 
 @jit
 def lowrank_at(b: Array, a: Array, w: Array, m: Array, v: Array) -> None:
-    """Mean and variance of the curve at the sites whose features are b."""
+    """Compute mean m and variance v of the curve at the sites whose features are b (rank, n).
+
+    a and w are those of `lowrank_weights`.
+    """
     r, n = b.shape
     scaled = np.empty(SITES)
     m[:] = 0.0
@@ -116,10 +133,9 @@ def _lowrank_marginals(
     log_partition: Array,
     proper: Bools,
 ) -> None:
-    """Posterior mean and variance of the curve at every site of the chosen jobs, and log ∫ prior ×
-    sites.
+    """Compute posterior moments at every site of the chosen curves, and log ∫ prior × sites.
 
-    Improper jobs are flagged and left.
+    Improper curves are flagged in ``proper``, and their moments are left as they were.
     """
     most = 0
     for job in jobs:
@@ -142,7 +158,7 @@ def _lowrank_marginals(
 
 @jit
 def _cholesky(a: Array, r: int) -> bool:
-    """Factor the lower triangle in place; False when it is not positive definite."""
+    """Factor the lower triangle in place; False if it is not positive definite."""
     for j in range(r):
         for k in range(j):
             f = a[j, k]
@@ -158,7 +174,7 @@ def _cholesky(a: Array, r: int) -> bool:
 
 @jit
 def _invert_lower(a: Array, r: int) -> float:
-    """Invert a lower triangle in place; returns the log of its determinant (½ log |A|)."""
+    """Invert a lower triangle in place; return the log of its determinant (½ log |A|)."""
     log_det = 0.0
     for i in range(r):
         log_det += np.log(a[i, i])
@@ -176,7 +192,7 @@ def _invert_lower(a: Array, r: int) -> float:
 class LowRankSolver:
     """Many curves' features in one flat array.
 
-    Curve j has features[feature_start[j]:feature_start[j+1]], feature by feature.
+    Curve j has ``features[feature_start[j]:feature_start[j + 1]]``, feature by feature.
     """
 
     features: Array
@@ -186,7 +202,7 @@ class LowRankSolver:
 
     @property
     def size(self) -> int:
-        """Numbers that it keeps in memory."""
+        """Numbers that the solver keeps in memory."""
         return self.features.size
 
     def marginals(
@@ -197,7 +213,7 @@ class LowRankSolver:
         log_partition: Array,
         proper: Bools,
     ) -> None:
-        """Fill the posterior moments at the sites of the chosen curves, and log ∫ prior × sites."""
+        """Compute posterior moments at the sites of the chosen curves: see `Solver.marginals`."""
         _lowrank_marginals(
             curves,
             self.features,
@@ -211,14 +227,14 @@ class LowRankSolver:
         )
 
     def squares(self) -> Array:
-        """|b|² at every site: the prior variance that the features carry."""
+        """|b|² at every site: the prior variance that the features represent."""
         bounds = zip(self.feature_start[:-1], self.feature_start[1:], self.ranks, strict=True)
         parts = [self.features[a:b].reshape(rank, -1) for a, b, rank in bounds]
         return np.concatenate([np.einsum("ij,ij->j", part, part) for part in parts])
 
 
 def pack_features(features: list[Array]) -> LowRankSolver:
-    """Curves with features (sites × rank) each."""
+    """One solver for curves with features (n_sites, rank) each."""
     sizes = np.array([f.size for f in features], dtype=np.int64)
     counts = np.array([len(f) for f in features], dtype=np.int64)
     return LowRankSolver(
@@ -231,9 +247,9 @@ def pack_features(features: list[Array]) -> LowRankSolver:
 
 @dataclass(frozen=True)
 class DenseSolver:
-    """Curves with one feature an instant.
+    """Curves with one feature for each instant.
 
-    The oracle, and the way for kernels without a small form.
+    It serves kernels without a small form, and as the reference for the other solvers.
     """
 
     features: list[Array]
@@ -241,7 +257,7 @@ class DenseSolver:
 
     @property
     def size(self) -> int:
-        """Numbers that it keeps in memory."""
+        """Numbers that the solver keeps in memory."""
         return sum(part.size for part in self.features)
 
     def marginals(
@@ -252,7 +268,7 @@ class DenseSolver:
         log_partition: Array,
         proper: Bools,
     ) -> None:
-        """Fill the posterior moments at the sites of the chosen curves, and log ∫ prior × sites."""
+        """Compute posterior moments at the sites of the chosen curves: see `Solver.marginals`."""
         for curve in curves:
             where = slice(self.site_start[curve], self.site_start[curve + 1])
             b = self.features[curve]
@@ -264,17 +280,26 @@ class DenseSolver:
                 proper[curve] = False
                 continue
             half = solve_lower(root, b.T)
-            pull = half @ nu
-            posterior.mean[where] = half.T @ pull
+            white_mean = half @ nu
+            posterior.mean[where] = half.T @ white_mean
             posterior.variance[where] = np.einsum("ij,ij->j", half, half)
-            log_partition[curve] = 0.5 * pull @ pull - np.log(np.diag(root)).sum()
+            log_partition[curve] = 0.5 * white_mean @ white_mean - np.log(np.diag(root)).sum()
             proper[curve] = True
 
 
 class WeightPosterior:
-    """The posterior curve of one component.
+    """The posterior curve of one component: weights N(mean, A⁻¹), plus the rest of the prior.
 
-    Weights N(mean, A⁻¹), and the rest that the data do not reach.
+    The rest is the part of the prior that the features do not represent.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    basis : Basis
+    at_sites : array (n_sites, rank)
+        Features at the sites.
+    precision, shift : array (n_sites,)
+        The latent sites.
     """
 
     def __init__(
@@ -282,22 +307,21 @@ class WeightPosterior:
     ) -> None:
         self.kernel = kernel
         self.basis = basis
-        self.root = lower_root(
-            np.eye(basis.rank) + at_sites.T @ (precision[:, None] * at_sites)
-        )  # of A = L Lᵀ
+        # L of A = L Lᵀ
+        self.root = lower_root(np.eye(basis.rank) + at_sites.T @ (precision[:, None] * at_sites))
         self.weights = solve_lower(
             self.root, solve_lower(self.root, at_sites.T @ shift), transposed=True
         )
         self.rank = basis.rank
-        self.wider: Array | None = None  # W with WᵀW = I + the widening
+        self.wider: Array | None = None  # W with WᵀW = I + the covariance correction
         self._at_sites = at_sites if at_sites.size <= KEPT else None
 
     def at_sites(self, instants: Array) -> Array:
-        """Features at the sites' own instants."""
+        """Features (n_sites, rank) at the sites' own instants."""
         return self.basis.features(instants) if self._at_sites is None else self._at_sites
 
     def corrected(self, covariance_correction: Array) -> WeightPosterior:
-        """The same curve with covariance L⁻ᵀ (I + widening) L⁻¹ of its weights."""
+        """The curve with covariance L⁻ᵀ (I + correction) L⁻¹ of its weights."""
         out = copy(self)
         out.wider = lower_root(np.eye(self.rank) + covariance_correction).T
         return out
@@ -321,6 +345,7 @@ class WeightPosterior:
         return spread.T @ spread + self._rest(t, b)
 
     def _rest(self, t: Array, b: Array) -> Array:
+        """Prior covariance that the features do not represent."""
         return self.kernel.cov(t[:, None], t) - b @ b.T
 
     def slopes(self, t: Array) -> tuple[Array, Array, Array]:
@@ -338,7 +363,7 @@ class WeightPosterior:
         )
 
     def sample(self, t: Array, size: int, rng: np.random.Generator) -> Array:
-        """Joint draws of the curve at the times, one a row."""
+        """Joint draws of the curve at the times: (size, n_times)."""
         b = self.basis.features(t)
         z = rng.standard_normal((size, self.rank))
         z = z if self.wider is None else z @ self.wider
@@ -355,9 +380,10 @@ class WeightPosterior:
 
 
 def _diagonal(cov: Callable[[Array, Array], Array], t: Array) -> Array:
+    """Covariance of each time with itself."""
     return np.broadcast_to(cov(t, t), t.shape)
 
 
 def lowrank_basis(kernel: Kernel, instants: Array) -> Basis:
-    """Few features over the instants' span."""
+    """Few features over the span of the instants."""
     return kernel_basis(kernel, float(instants.min()), float(instants.max()))

@@ -17,6 +17,12 @@ class Emissions:
     `NegativeBinomial`, `Gaussian`, `StudentT`, `Ordinal`, `ItemResponses` and `Table`; a list of
     functions log f_i(y), or a list that mixes families, may be given wherever emissions are.
 
+    Parameters
+    ----------
+    None
+        The base class takes none. Subclasses take the observations, and define the attributes
+        below, the length and `log_prob`.
+
     Attributes
     ----------
     kind : str

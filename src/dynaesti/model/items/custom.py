@@ -168,7 +168,8 @@ class CustomItemModel(ContinuousItemModel):
         return len(self.values)
 
     def signature(self) -> str:
-        return f"own model {self.label!r} {sorted(self.params.items())} {_function_text(self.log_prob)}"
+        params = sorted(self.params.items())
+        return f"own model {self.label!r} {params} {_function_text(self.log_prob)}"
 
     def with_values(self, values: Array) -> "CustomItemModel":
         return replace(self, values=tuple(values.tolist()))
@@ -261,7 +262,9 @@ def _function_text(function: Any) -> str:
     """A function by what it does: its code, and what it holds on to."""
     code = getattr(function, "__code__", None)
     if code is None:
-        return f"{type(function).__module__}.{type(function).__qualname__} {vars(function) if hasattr(function, '__dict__') else ''}"
+        kind = type(function)
+        fields = vars(function) if hasattr(function, "__dict__") else ""
+        return f"{kind.__module__}.{kind.__qualname__} {fields}"
     held = [cell.cell_contents for cell in function.__closure__ or ()]
     parts = (
         code.co_code.hex(),
