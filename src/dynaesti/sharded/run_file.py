@@ -30,7 +30,10 @@ WITHIN = "run:"  # says that a shard's file lies in the run's own folder
 
 
 def run_header(fit: ShardedFit, arrays: Arrays) -> Header:
-    """What the file of a sharded fit says, beside the arrays. Names in files stay as they once were."""
+    """What the file of a sharded fit says, beside the arrays.
+
+    Names in files stay as they once were.
+    """
     shards = fit.shards.header()
     added = fit.run.child(PARTS)
     for part in shards["parts"]:  # new shards are in the folder of the run, and move with it
