@@ -8,13 +8,14 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import traceback
 import warnings
 from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
 from dynaesti import __version__
-from dynaesti.cli.messages import flag, print_error, print_notes
+from dynaesti.cli.messages import flag, flags_of, print_error, print_notes, with_flag
 
 VERBS = {
     "fit": "fit abilities and items to a file of answers, and write a report",
@@ -76,7 +77,7 @@ def parser(wanted: str | None = None) -> argparse.ArgumentParser:
         module.options(one)
         one.add_argument("--json", action="store_true", help="print one JSON object, for machines")
         one.add_argument("--debug", action="store_true", help="show the traceback of an error")
-        one.set_defaults(run=module.run)
+        one.set_defaults(run=module.run, flags=flags_of(one))
     return top
 
 
@@ -119,18 +120,17 @@ def _run(args: argparse.Namespace) -> int:
         try:
             return int(args.run(args) or DONE)
         except DynaestiError as error:
-            if args.debug:
-                raise
-            print_error(f"dynaesti {args.verb}: {error}")
+            _show_traceback(error, args)
+            print_error(f"dynaesti {args.verb}: {with_flag(str(error), args.flags)}")
             return NO_FILE if isinstance(error, StorageError | MissingExtraError) else BAD_DATA
         except OSError as error:
-            if args.debug or isinstance(error, BrokenPipeError):
+            if isinstance(error, BrokenPipeError):
                 raise
+            _show_traceback(error, args)
             print_error(f"dynaesti {args.verb}: {error.filename or ''}: {error.strerror or error}")
             return NO_FILE
         except MemoryError as error:
-            if args.debug:
-                raise
+            _show_traceback(error, args)
             print_error(
                 f"dynaesti {args.verb}: not enough memory ({str(error) or 'none is left'}). "
                 f"Nothing that was written before is lost. "
@@ -139,14 +139,19 @@ def _run(args: argparse.Namespace) -> int:
             )
             return BAD_DATA
         except Exception as error:
-            if args.debug:
-                raise
+            _show_traceback(error, args)
             print_error(
                 f"dynaesti {args.verb}: a fault of the program itself ({type(error).__name__}: "
                 f"{error}); --debug shows where. Nothing "
                 "that was written before is lost; please tell the developers"
             )
             return FAULT
+
+
+def _show_traceback(error: Exception, args: argparse.Namespace) -> None:
+    """Print where an error comes from, with --debug; the exit code stays that of the error."""
+    if args.debug:
+        traceback.print_exception(error)
 
 
 def _print_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:

@@ -73,6 +73,28 @@ def flag(name: str, value: object = NO_VALUE) -> str | None:
     return f"{found} {_word(str(value))}"
 
 
+# arguments of the library that verbs take by a flag of another name
+OTHER_FLAG = {
+    "ids": "id",
+    "path": "out",
+    "per_person": "answers_per_person",
+    "students": "people",
+}
+
+
+def flags_of(verb: argparse.ArgumentParser) -> dict[str, str]:
+    """The flags of a verb, by the names under which the library knows the options."""
+    options = verb._actions  # noqa: SLF001  argparse has no public list of them
+    flags = {a.dest: max(a.option_strings, key=len) for a in options if a.option_strings}
+    return flags | {name: flags[dest] for name, dest in OTHER_FLAG.items() if dest in flags}
+
+
+def with_flag(text: str, flags: Mapping[str, str]) -> str:
+    """A message of the library about an argument (``bandwidth: expected …``), about the flag."""
+    name, colon, rest = text.partition(": ")
+    return f"{flags[name]}{colon}{rest}" if name in flags else text
+
+
 def _word(text: str) -> str:
     """A word as a shell takes it, on one line."""
     return shlex.quote(text if text.isprintable() else repr(text)[1:-1])

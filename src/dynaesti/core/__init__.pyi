@@ -23,6 +23,7 @@ from .linalg import dot as dot
 from .linalg import symmetric_root as symmetric_root
 from .locks import LOCK_TIMEOUT as LOCK_TIMEOUT
 from .locks import exclusive_lock as exclusive_lock
+from .numerics import inserted as inserted
 from .numerics import softmax as softmax
 from .parallel import chunks as chunks
 from .parallel import run_in_threads as run_in_threads

@@ -12,3 +12,26 @@ def softmax(logs: Array) -> Array:
     """
     weights = np.exp(logs - logs.max(axis=0))
     return np.asarray(weights / weights.sum(axis=0))
+
+
+def inserted(values: Array, index: int, value: float | Array) -> Array:
+    """An array with one more value (row) before an index along its first axis.
+
+    `numpy.insert`, which also takes lists and slices of indices, needs ten times as long on the
+    short arrays of a live person.
+
+    Parameters
+    ----------
+    values : array (n, ...)
+    index : int
+    value : float or array (...)
+
+    Returns
+    -------
+    array (n + 1, ...)
+    """
+    out = np.empty((values.shape[0] + 1, *values.shape[1:]), dtype=values.dtype)
+    out[:index] = values[:index]
+    out[index] = value
+    out[index + 1 :] = values[index:]
+    return out

@@ -18,17 +18,17 @@ from dynaesti.estimation.em import EMState, IterationRecord
 from dynaesti.estimation.population import PriorMixture
 from dynaesti.model import AbilityScale, ItemBank, ItemModel, kernel_header, read_kernel
 
-# numbers of a state, and their names in the file
-NUMBERS = {
-    "stage": "stage",
-    "iteration": "step",
-    "ep_tolerance": "settle",
-    "small_steps": "quiet",
-    "best_objective": "best",
-    "last_objective": "last",
-    "is_extrapolated": "jumped",
-    "max_abs_ability": "farthest",
-}
+# fields of a state that are numbers, or words
+PLAIN_FIELDS = (
+    "stage",
+    "iteration",
+    "ep_tolerance",
+    "small_steps",
+    "best_objective",
+    "last_objective",
+    "is_extrapolated",
+    "max_abs_ability",
+)
 BLOCK = ("u", "prior_mean", "prior_sd")
 
 
@@ -66,21 +66,21 @@ class Checkpoint:
         if time.monotonic() - self.written < self.every:
             return
         arrays: Arrays = {
-            "log_mass": state.priors.log_prior,
-            "share": state.priors.weights,
-            **{f"memory.{name}": array for name, array in (state.people or {}).items()},
+            "log_prior": state.priors.log_prior,
+            "weights": state.priors.weights,
+            **{f"people.{name}": array for name, array in (state.people or {}).items()},
         }
         for name, bank in (("bank", state.bank), ("plain", state.plain_bank)):
             for k, block in enumerate(bank.blocks):
                 arrays.update({f"{name}{k}.{part}": getattr(block, part) for part in BLOCK})
         for k, pair in enumerate(state.history):
-            arrays[f"seen{k}"] = np.stack(pair)
+            arrays[f"history{k}"] = np.stack(pair)
         scales = [state.bank.ability_scale, state.plain_bank.ability_scale]
-        header = {stored: getattr(state, name) for name, stored in NUMBERS.items()} | {
-            "print": self.fingerprint,
-            "metrics": [asdict(scale) for scale in scales],
+        header = {name: getattr(state, name) for name in PLAIN_FIELDS} | {
+            "fingerprint": self.fingerprint,
+            "ability_scales": [asdict(scale) for scale in scales],
             "kernels": [kernel_header(kernel) for kernel in state.priors.kernels],
-            "seen": len(state.history),
+            "history": len(state.history),
             "trace": [asdict(line) for line in state.trace],
         }
         with self.folder.writing(self.name) as file:
@@ -93,7 +93,7 @@ class Checkpoint:
             return None
         with self.folder.reading(self.name) as file:
             kind, header, arrays = read_archive(file, self.path)
-        if kind != "checkpoint" or header.get("print") != self.fingerprint:
+        if kind != "checkpoint" or header.get("fingerprint") != self.fingerprint:
             raise StorageError(
                 f"{self.path}: a checkpoint of other data or options (or no checkpoint); remove "
                 "it, or name another file"
@@ -116,7 +116,7 @@ class Checkpoint:
 def _read_state(header: Header, arrays: Arrays, template: ItemBank) -> EMState:
     """The state of EM from the header and arrays of a file."""
     banks = []
-    for name, ability_scale in zip(("bank", "plain"), header["metrics"], strict=True):
+    for name, ability_scale in zip(("bank", "plain"), header["ability_scales"], strict=True):
         blocks = [
             replace(
                 block,
@@ -129,20 +129,22 @@ def _read_state(header: Header, arrays: Arrays, template: ItemBank) -> EMState:
         scale = AbilityScale(**ability_scale)
         banks.append(replace(template, blocks=tuple(blocks), ability_scale=scale))
     kernels = tuple(read_kernel(kernel) for kernel in header["kernels"])
-    history = tuple((arrays[f"seen{k}"][0], arrays[f"seen{k}"][1]) for k in range(header["seen"]))
+    history = tuple(
+        (arrays[f"history{k}"][0], arrays[f"history{k}"][1]) for k in range(header["history"])
+    )
     people = {
-        name.removeprefix("memory."): array
+        name.removeprefix("people."): array
         for name, array in arrays.items()
-        if name.startswith("memory.")
+        if name.startswith("people.")
     }
     return EMState(
         bank=banks[0],
         plain_bank=banks[1],
         history=history,
-        priors=PriorMixture(kernels, arrays["log_mass"], arrays["share"]),
+        priors=PriorMixture(kernels, arrays["log_prior"], arrays["weights"]),
         people=people,
         trace=tuple(IterationRecord(**line) for line in header["trace"]),
-        **{name: header[stored] for name, stored in NUMBERS.items()},
+        **{name: header[name] for name in PLAIN_FIELDS},
     )
 
 

@@ -562,18 +562,15 @@ class Curve:
         """Data, bandwidth, evidence and convergence in a few sentences."""
         obs = self.observations
         first, last = obs.span
-        verdict = (
-            ""
-            if self.converged
-            else " Grafting did NOT converge for every component; treat the bands with care."
-        )
+        verdict = "converged in" if self.converged else "did NOT converge in"
+        care = "" if self.converged else " Treat the bands with care."
         second_order = ", sds to second order" if is_corrected(self) else ""
         return (
             f"{len(obs.emissions)} emissions at {obs.instants.size} instants, over "
             f"{last - first:.6g} ({obs.axis.unit}); {obs.link.name} link. Bandwidth "
             f"{self.bandwidth:.4g} ({self.method}), {len(self.weighted_components()[2])} of "
             f"{len(self.priors)} priors carry the curve; log evidence {self.log_evidence:.2f}; "
-            f"at most {self.sweeps} sweeps{second_order}.{verdict}"
+            f"{verdict} {self.sweeps} sweeps{second_order}.{care}"
         )
 
     def __repr__(self) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dynaesti.core import Array, Ints
+from dynaesti.core import Array, Ints, inserted
 from dynaesti.data import index_of
 from dynaesti.errors import InputError
 from dynaesti.inference import (
@@ -110,19 +110,18 @@ class LivePerson:
         rows, weights = response_factors(self.fit, item, resp, weight)
         site = int(np.searchsorted(self.times, offset))
         if site < self.times.size and self.times[site] == offset:  # joins that instant
-            grown = self._with_factors(site, self.factor_start[:-1], self.times, rows, weights)
-            return grown.converged(site)
-        times = np.insert(self.times, site, offset)
+            return self._with_factors(site, self.factor_start[:-1], rows, weights).converged(site)
+        times = inserted(self.times, site, offset)
         start = np.concatenate([self.factor_start[: site + 1], self.factor_start[site:-1]])
-        grown = self._with_factors(site, start, times, rows, weights)
-        grown = replace(grown, curves=tuple(c.with_site(times, site) for c in self.curves))
+        curves = tuple(curve.with_site(times, site) for curve in self.curves)
+        grown = self._with_factors(site, start, rows, weights, times=times, curves=curves)
         within = self.horizon[0] <= offset <= self.horizon[1]
         return grown.converged(site) if within else with_new_features(grown)
 
     def _with_factors(
-        self, site: int, start: Ints, times: Array, rows: Ints, weights: Array
+        self, site: int, start: Ints, rows: Ints, weights: Array, **changes: Any
     ) -> LivePerson:
-        """The person with further factors at a site."""
+        """The person with further factors at a site, and other fields changed at once."""
         index = int(start[site + 1])
         half = int(start[-1])
         row = np.concatenate([self.factor_row[:index], rows, self.factor_row[index:half]])
@@ -133,10 +132,10 @@ class LivePerson:
         ends[site + 1 : -1] += rows.size
         return replace(
             self,
-            times=times,
             factor_start=ends,
             factor_row=np.concatenate([row, row]),
             factor_weight=np.concatenate([weight, weight]),
+            **changes,
         )
 
     def converged(self, changed: int | None) -> LivePerson:

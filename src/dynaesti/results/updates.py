@@ -219,6 +219,8 @@ def with_new_items(fit: Fit, new: Responses) -> Fit:
 def add_people(fit: Fit, data: Responses) -> Fit:
     """The curves of people with further responses grafted anew, from their present sites."""
     new = read_new_responses(fit, data, remedy=new_items_hint())
+    # refuses responses outside their item's categories, counted among the new ones
+    fit.coding.code(new.responses, new.items[new.responses.item])
     joined = append_responses(fit, new)
     touched = np.sort(index_of(joined.people, new.responses.people.tolist(), "id"))
     known = index_of(joined.people, fit.responses.people.tolist(), "id")

@@ -6,7 +6,6 @@ import sys
 
 import pytest
 
-import dynaesti as dy
 from dynaesti.cli.dispatch import VERBS, main
 from support.saying import spoken
 
@@ -15,12 +14,35 @@ def test_errors_are_one_paragraph_and_debug_shows_the_rest(tmp_path, capsys):
     code, _, err = spoken(capsys, "fit", tmp_path / "absent.csv", "--out", tmp_path / "r")
     assert code == 4
     assert err.strip().count("\n") == 0
-    with pytest.raises(dy.ResponseError):
-        main(["fit", str(tmp_path / "absent.csv"), "--out", str(tmp_path / "r"), "--debug"])
+    code, _, err = spoken(
+        capsys, "fit", tmp_path / "absent.csv", "--out", tmp_path / "r", "--debug"
+    )
+    assert code == 4
+    assert "Traceback" in err
     assert spoken(capsys, "items", tmp_path / "nothing.dyn")[0] == 4
     with pytest.raises(SystemExit) as caught:
         main(["fti", "x"])
     assert caught.value.code == 2
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (["simulate", "--people", "0"], "--people: "),
+        (["simulate", "--answers-per-person", "5:2"], "--answers-per-person: "),
+        (["demo", "--people", "0"], "--people: "),
+        (["fit", "FILE", "--threads", "0"], "--threads: "),
+        (["fit", "FILE", "--bandwidth", "-3"], "--bandwidth: "),
+        (["fit", "FILE", "--id", "nobody"], "--id: no column 'nobody'"),
+    ],
+)
+def test_errors_name_the_flag(command, words, tmp_path, capsys):
+    table = tmp_path / "a.csv"
+    table.write_text("id,item,resp,date\n" + "a,x,1,1\na,y,0,2\nb,x,0,1\nb,y,1,2\n")
+    given = [table if word == "FILE" else word for word in command]
+    code, _, err = spoken(capsys, *given, "--out", tmp_path / "r")
+    assert code == 3
+    assert words in err
 
 
 @pytest.mark.parametrize("verb", VERBS)

@@ -116,6 +116,13 @@ def test_latin_text_is_read_and_told(tmp_path):
     assert any("Windows-1252" in note for note in found.notes)
 
 
+def test_latin_headings_are_read(tmp_path):
+    text = "Schüler;Aufgabe;Antwort;Tag\nZoë;1;1;1\nJosé;2;0;2\n"
+    (tmp_path / "a.csv").write_bytes(text.encode("cp1252"))
+    columns = {"id": "Schüler", "item": "Aufgabe", "resp": "Antwort", "time": "Tag"}
+    assert read(tmp_path / "a.csv", **columns).people.tolist() == ["José", "Zoë"]
+
+
 def test_quoted_fields_may_hold_anything(tmp_path):
     names = ['a "quoted", name', "two\nlines", "plain"]
     frame = pd.DataFrame(

@@ -86,3 +86,14 @@ def test_simple_forecasts_are_what_they_say():
     p = 1 / (1 + np.exp(-up))  # of y
     ability = up - 0.8 / 1.05 * p
     assert_allclose(elo(first, last), 1 / (1 + np.exp(-up - ability)))
+
+
+def test_scores_take_lists_and_refuse_what_is_no_score():
+    assert dy.evaluation.auc([0.1, 0.9], [0, 1]) == 1.0
+    assert dy.evaluation.imv([0.5, 0.5], [0.1, 0.9], [0, 1]) > 0
+    with pytest.raises(dy.InputError, match="one length"):
+        dy.evaluation.auc([0.1], [0, 1])
+    table = dy.simulate.responses(people=3, items=3, per_person=3, seed=1).table
+    responses = dy.Responses.read(table)
+    with pytest.raises(dy.InputError, match="pairs of training and test"):
+        dy.evaluation.against_baselines(dy.DynAEsti("2PL"), responses)

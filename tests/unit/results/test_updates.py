@@ -44,6 +44,12 @@ def test_answers_that_are_in_already_are_told(small):
     assert "300 of 300 answers repeat" in told(lambda: fit.update(small))[0]
 
 
+def test_wrong_responses_are_counted_among_the_new_ones(small):
+    fit = dy.DynAEsti(standard_errors=False).fit(small)
+    with pytest.raises(dy.InputError, match="1 of 1 answers are outside"):
+        fit.update(small.head(1).assign(resp=7))
+
+
 def test_a_link_stays_a_link(small, tmp_path):
     fit = dy.DynAEsti(standard_errors=False).fit(small)
     (tmp_path / "link.dyn").symlink_to(fit.save(tmp_path / "real.dyn"))

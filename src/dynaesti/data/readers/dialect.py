@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import codecs
 import csv
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dynaesti.data.readers.encoding import detect_encoding, text_encoding
+from dynaesti.data.readers.encoding import decode_head, detect_encoding
 from dynaesti.errors import ResponseError
 
 DELIMITERS = ",;\t|"
@@ -37,8 +36,7 @@ def detect_dialect(head: bytes, label: str) -> tuple[Dialect, list[str]]:
         If the file is empty, or if columns have the same name.
     """
     encoding = detect_encoding(head)
-    text = codecs.getincrementaldecoder(text_encoding(encoding))("replace").decode(head)
-    all_lines = text.lstrip("\ufeff").splitlines()
+    all_lines = decode_head(head, encoding).lstrip("\ufeff").splitlines()
     lines = [line for line in all_lines if line.strip()]
     if not lines:
         raise ResponseError(f"{label}: the file is empty")

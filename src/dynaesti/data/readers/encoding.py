@@ -24,6 +24,13 @@ def detect_encoding(head: bytes) -> str:
     return "utf-8-sig" if head.startswith(codecs.BOM_UTF8) else "utf-8"
 
 
+def decode_head(head: bytes, encoding: str) -> str:
+    """The text of a file's first bytes, the last of which may be part of a character."""
+    if encoding == REPAIRED:
+        return RepairedStream(io.BytesIO(head)).read().decode()
+    return codecs.getincrementaldecoder(encoding)("replace").decode(head)
+
+
 def text_encoding(encoding: str) -> str:
     """The encoding by Python's name; for REPAIRED, to be used with errors="replace"."""
     return "utf-8" if encoding == REPAIRED else encoding

@@ -11,10 +11,10 @@ from typing import TypeAlias
 
 import numpy as np
 
-from dynaesti.core import Array, Ints
+from dynaesti.core import Array, Ints, inserted
 from dynaesti.errors import InputError
 from dynaesti.inference.grafting import EPProblem, EPSettings, graft
-from dynaesti.inference.moments.match import CACHE_SIZE, empty_cache, match_sites
+from dynaesti.inference.moments.match import empty_cache, match_sites
 from dynaesti.inference.moments.table import LogLikelihoodTable
 from dynaesti.inference.online.kernels import OnlineSites, update_level_matern32, update_low_rank
 from dynaesti.inference.sites import Moments, NaturalGaussian, SiteFactors
@@ -60,7 +60,7 @@ class OnlineLowRank:
         column = self.basis.features(times[index : index + 1])[0]
         return replace(
             self,
-            features=np.insert(self.features, index, column, axis=1),
+            features=np.ascontiguousarray(inserted(self.features.T, index, column).T),
             online=_with_site(self.online, index),
         )
 
@@ -105,7 +105,7 @@ class OnlineLevelMatern32:
 
     def with_site(self, times: Array, index: int) -> OnlineLevelMatern32:
         """The curve with one more instant, whose site is flat."""
-        return replace(self, times=times, online=_with_site(self.online, index))
+        return OnlineLevelMatern32(self.kernel, self.form, times, _with_site(self.online, index))
 
     def converged(
         self, factors: SiteFactors, table: LogLikelihoodTable, changed: int | None
@@ -120,7 +120,7 @@ class OnlineLevelMatern32:
         )
         if not done:
             online, evidence = _grafted(solver, factors, table, nugget, self.online)
-        return replace(self, online=online, log_evidence=evidence)
+        return OnlineLevelMatern32(self.kernel, self.form, self.times, online, evidence)
 
     def marginals(self, times: Array, asked: Array) -> tuple[Array, Array]:
         """Mean and variance at the times asked for."""
@@ -176,9 +176,9 @@ def start_online(
 def _with_site(online: OnlineSites, index: int) -> OnlineSites:
     """The sites with one more, which is flat and has not been integrated."""
     return OnlineSites(
-        NaturalGaussian(*(np.insert(part, index, 0.0) for part in online.site)),
-        Moments(*(np.insert(part, index, np.nan) for part in online.posterior)),
-        np.insert(online.cache, index, np.full(CACHE_SIZE, np.nan), axis=0),
+        NaturalGaussian(*(inserted(part, index, 0.0) for part in online.site)),
+        Moments(*(inserted(part, index, np.nan) for part in online.posterior)),
+        inserted(online.cache, index, np.nan),
     )
 
 

@@ -80,6 +80,8 @@ def against_baselines(
     """
     rows: dict[str, list[Forecast]] = {}
     skipped = 0
+    if isinstance(pairs, Responses):
+        raise InputError("pairs: expected pairs of training and test data, as `split` gives them")
     for train, test in pairs:
         known = np.isin(test.items.astype(object), train.items.astype(object))[test.item]
         skipped += int((~known).sum())

@@ -88,12 +88,8 @@ def binary_scores(p: Any, y: Any, baseline: Any = None) -> Scores:
     >>> dy.evaluation.binary_scores([0.5, 0.5], [0, 1]).brier
     0.25
     """
-    chance = np.clip(as_vector(p, "p"), EDGE, 1 - EDGE)
-    seen = as_vector(y, "y")
-    if not seen.size:
-        raise InputError("scores: no answers to score")
-    if chance.size != seen.size or not np.isin(seen, (0, 1)).all():
-        raise InputError("scores: p and y must be of one length, y of 0 and 1")
+    chance, seen = _forecasts_and_answers(p, y)
+    chance = np.clip(chance, EDGE, 1 - EDGE)
     base = (
         np.full(seen.size, seen.mean())
         if baseline is None
@@ -108,11 +104,22 @@ def binary_scores(p: Any, y: Any, baseline: Any = None) -> Scores:
     )
 
 
+def _forecasts_and_answers(p: Any, y: Any) -> tuple[Array, Array]:
+    """Probabilities of 1, and as many answers of 0 or 1."""
+    chance = as_vector(p, "p")
+    seen = as_vector(y, "y")
+    if not seen.size:
+        raise InputError("scores: no answers to score")
+    if chance.size != seen.size or not np.isin(seen, (0, 1)).all():
+        raise InputError("scores: p and y must be of one length, y of 0 and 1")
+    return chance, seen
+
+
 def _log_chance(p: Array, y: Array) -> Array:
     return np.where(y == 1, np.log(np.maximum(p, EDGE)), np.log(np.maximum(1 - p, EDGE)))
 
 
-def auc(p: Array, y: Array) -> float:
+def auc(p: Any, y: Any) -> float:
     """Area under the ROC curve.
 
     The probability that a success was given a higher probability than a failure; ties count half.
@@ -129,13 +136,16 @@ def auc(p: Array, y: Array) -> float:
     float
         NaN if all answers are alike.
     """
-    good = int(y.sum())
-    if good in (0, y.size):
+    chance, seen = _forecasts_and_answers(p, y)
+    good = int(seen.sum())
+    bad = seen.size - good
+    if not good or not bad:
         return float("nan")
-    return float((rankdata(p)[y == 1].sum() - good * (good + 1) / 2) / (good * (y.size - good)))
+    rank_sum = rankdata(chance)[seen == 1].sum()
+    return float((rank_sum - good * (good + 1) / 2) / (good * bad))
 
 
-def imv(base: Array, p: Array, y: Array) -> float:
+def imv(base: Any, p: Any, y: Any) -> float:
     """InterModel Vigorish: the gain of p over a baseline, by equivalent weighted coins.
 
     Domingue et al. (2021).
@@ -152,7 +162,9 @@ def imv(base: Array, p: Array, y: Array) -> float:
     float
         (w − w0) / w0, with w and w0 the coins of the forecast and the baseline.
     """
-    coins = [_coin(float(_log_chance(q, y).mean())) for q in (base, p)]
+    coins = [
+        _coin(float(_log_chance(*_forecasts_and_answers(chance, y)).mean())) for chance in (base, p)
+    ]
     return (coins[1] - coins[0]) / coins[0]
 
 
