@@ -3,6 +3,7 @@
 import inspect
 import re
 import tomllib
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,11 @@ from support import oracles
 from support.sizes import sizes
 
 ROOT = Path(__file__).parents[2]
+MODULES = sorted(
+    ".".join(path.relative_to(ROOT / "src").with_suffix("").parts)
+    for path in (ROOT / "src" / "dynaesti").rglob("*.py")
+    if not path.name.startswith("__")
+)
 PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 
 
@@ -61,3 +67,30 @@ def test_public_names_say_their_parameters_and_show_an_example(name):
     if not inspect.ismodule(thing):
         assert "\nParameters\n----------\n" in text
         assert ">>> " in text
+
+
+def documented(thing):
+    """Names under the heading Parameters of a docstring."""
+    text = inspect.getdoc(thing) or ""
+    part = re.search(r"(?:^|\n)Parameters\n-+\n(.*?)(?=\n\S[^\n]*\n---|\Z)", text, re.DOTALL)
+    heads = re.findall(r"^([*\w][\w*, ]*?)(?: :.*)?$", part[1], re.MULTILINE) if part else []
+    return {name.strip(" *") for head in heads for name in head.split(",")}
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_documented_parameters_exist(module):
+    found = import_module(module)
+    for _, thing in inspect.getmembers(found, lambda x: getattr(x, "__module__", "") == module):
+        members = [thing]
+        if inspect.isclass(thing):
+            members += [
+                part
+                for part in vars(thing).values()
+                if inspect.isfunction(part) and part.__module__ == module
+            ]
+        for member in members:
+            try:
+                known = set(inspect.signature(member).parameters)
+            except (TypeError, ValueError):
+                continue
+            assert documented(member) - {"None"} <= known, member

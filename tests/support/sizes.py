@@ -50,9 +50,9 @@ def functions(tree: ast.AST, prefix: str = ""):
 
 
 def is_compiled(function: ast.FunctionDef) -> bool:
-    """Whether one of its decorators is `jit`, called or not."""
+    """Whether one of its decorators is `jit` or `jit_internal`."""
     return any(
-        isinstance(node, ast.Name) and node.id == "jit"
+        isinstance(node, ast.Name) and node.id in ("jit", "jit_internal")
         for decorator in function.decorator_list
         for node in ast.walk(decorator)
     )

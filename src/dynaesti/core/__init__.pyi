@@ -17,6 +17,7 @@ from .atomic_files import atomic_paths as atomic_paths
 from .atomic_files import remove_partial_files as remove_partial_files
 from .atomic_files import umask as umask
 from .compiled import jit as jit
+from .compiled import jit_internal as jit_internal
 from .folder import Folder as Folder
 from .folder import is_address as is_address
 from .linalg import dot as dot

@@ -38,7 +38,8 @@ EP_TOLERANCE_FINAL = 1e-7  # of the last E-step, whose result is kept
 CACHE_SLACK = 0.1  # error of matching by derivatives, as a fraction of the tolerance of EP
 MAX_BUFFERS = 8  # expected counts are added up in at most so many fixed parts
 MAX_COUNTS = 40_000_000  # numbers in all buffers together
-# weight of a kernel for a person above which convergence and range of the curve are reported
+# weight of a kernel for a person above which convergence of the curve is reported, and for anyone
+# above which the range of its curves is
 MIN_WEIGHT = 1e-3
 
 
@@ -65,7 +66,7 @@ class EStepPosterior:
     def max_abs_ability(self) -> float:
         """Largest distance of any curve from 0, plus three standard deviations.
 
-        Only kernels with enough weight for a person count.
+        Kernels that have too little weight for everyone do not count.
         """
         farthest = 0.0
         for result, weight in zip(self.ep, self.weights, strict=True):

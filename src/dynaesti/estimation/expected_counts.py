@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dynaesti.core import Array, Ints, jit
+from dynaesti.core import Array, Ints, jit, jit_internal
 from dynaesti.inference import (
     DONE,
     MOST_NODES,
@@ -32,7 +32,7 @@ LOW = 1e-6  # largest fraction of the weight at an end
 DECLINED = 0, 0, 0, 0.0
 
 
-@jit
+@jit_internal
 def _grid_weights(
     lik: Array,
     size: int,
@@ -107,7 +107,7 @@ class TiltedSite(NamedTuple):
     sd: float
 
 
-@jit
+@jit_internal
 def _tilted_weights(
     rows: Ints, weights: Array, table: LogLikelihoodTable, site: TiltedSite, p: Array
 ) -> tuple[int, int, int, float, float]:
@@ -140,7 +140,7 @@ def _tilted_weights(
     return _adaptive_weights(rows, weights, table, site, p)
 
 
-@jit
+@jit_internal
 def _adaptive_weights(
     rows: Ints, weights: Array, table: LogLikelihoodTable, site: TiltedSite, p: Array
 ) -> tuple[int, int, int, float, float]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from dynaesti.core import Array, Bools, Ints, dot, jit
+from dynaesti.core import Array, Bools, Ints, dot, jit, jit_internal
 from dynaesti.inference import HALF_AGREE, WIDTH, LogLikelihoodTable, Moments, SiteFactors
 
 Tables = dict[int, Array]  # from a stride s to a table at every s-th point of the grid
@@ -21,7 +21,7 @@ FINE = 0.6  # largest gap between nodes, in standard deviations of the integrand
 ENDS = 1e-8  # largest fraction of the mass at an end node
 
 
-@jit
+@jit_internal
 def _posterior(
     person: int, factors: SiteFactors, rows: Array, log_prior: Array, lo: int, n: int, p: Array
 ) -> tuple[int, int, float]:

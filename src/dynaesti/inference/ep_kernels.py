@@ -1,8 +1,8 @@
 """Compiled steps of expectation propagation, for some of many curves at a time.
 
 Curve c has the sites ``site_start[c]:site_start[c + 1]``. Python passes one array ``work``
-(N_ARRAYS, n_sites), whose rows `site_arrays` names: to pass nineteen named arrays one by one would
-take longer than a step of a hundred sites. Divisions limit the speed of these loops, so that each
+(N_ARRAYS, n_sites) with everything in its rows: to pass nineteen arrays one by one would take
+longer than a step of a hundred sites. Divisions limit the speed of these loops, so that each
 quotient takes one only.
 """
 
@@ -29,26 +29,37 @@ class SiteArrays(NamedTuple):
     log_z: Array  # log ∫ factors × full cavity
 
 
-N_ARRAYS = 19  # number of arrays in SiteArrays
+# first of the rows of ``work`` that hold each of SiteArrays
+GAUSSIAN = 0
+SITE = 2
+PREVIOUS_SITE = 4
+PROPOSED_SITE = 6
+LATENT_SITE = 8
+POSTERIOR = 10
+CAVITY = 12
+FULL_CAVITY = 14
+TILTED = 16
+LOG_Z = 18
+N_ARRAYS = 19
 
 
-def name_rows(work: Array) -> SiteArrays:
-    """Name the rows of working memory (N_ARRAYS, n_sites)."""
+def site_arrays(work: Array) -> SiteArrays:
+    """Name all rows of working memory (N_ARRAYS, n_sites).
+
+    Compiled code names those that it needs, since all nineteen take longer to compile.
+    """
     return SiteArrays(
-        NaturalGaussian(work[0], work[1]),
-        NaturalGaussian(work[2], work[3]),
-        NaturalGaussian(work[4], work[5]),
-        NaturalGaussian(work[6], work[7]),
-        NaturalGaussian(work[8], work[9]),
-        Moments(work[10], work[11]),
-        Moments(work[12], work[13]),
-        Moments(work[14], work[15]),
-        Moments(work[16], work[17]),
-        work[18],
+        gaussian=NaturalGaussian(work[GAUSSIAN], work[GAUSSIAN + 1]),
+        site=NaturalGaussian(work[SITE], work[SITE + 1]),
+        previous_site=NaturalGaussian(work[PREVIOUS_SITE], work[PREVIOUS_SITE + 1]),
+        proposed_site=NaturalGaussian(work[PROPOSED_SITE], work[PROPOSED_SITE + 1]),
+        latent_site=NaturalGaussian(work[LATENT_SITE], work[LATENT_SITE + 1]),
+        posterior=Moments(work[POSTERIOR], work[POSTERIOR + 1]),
+        cavity=Moments(work[CAVITY], work[CAVITY + 1]),
+        full_cavity=Moments(work[FULL_CAVITY], work[FULL_CAVITY + 1]),
+        tilted=Moments(work[TILTED], work[TILTED + 1]),
+        log_z=work[LOG_Z],
     )
-
-
-site_arrays = jit(name_rows)  # `name_rows` for compiled code
 
 
 @jit
@@ -59,8 +70,9 @@ def integrate_nugget(
 
     ``log_nugget`` (n_curves,) receives the nugget's part of the log evidence.
     """
-    arrays = site_arrays(work)
-    gaussian, site, latent = arrays.gaussian, arrays.site, arrays.latent_site
+    gaussian = NaturalGaussian(work[GAUSSIAN], work[GAUSSIAN + 1])
+    site = NaturalGaussian(work[SITE], work[SITE + 1])
+    latent = NaturalGaussian(work[LATENT_SITE], work[LATENT_SITE + 1])
     for curve in curves:
         eps = nugget[curve]
         total = 0.0
@@ -95,10 +107,13 @@ def compute_cavities(
     the tilted distribution and so tells where quadrature nodes belong. A curve with an improper
     cavity is flagged in ``proper`` (n_curves,).
     """
-    arrays = site_arrays(work)
-    gaussian, site, latent = arrays.gaussian, arrays.site, arrays.latent_site
-    posterior = arrays.posterior
-    cavity, full_cavity, tilted = arrays.cavity, arrays.full_cavity, arrays.tilted
+    gaussian = NaturalGaussian(work[GAUSSIAN], work[GAUSSIAN + 1])
+    site = NaturalGaussian(work[SITE], work[SITE + 1])
+    latent = NaturalGaussian(work[LATENT_SITE], work[LATENT_SITE + 1])
+    posterior = Moments(work[POSTERIOR], work[POSTERIOR + 1])
+    cavity = Moments(work[CAVITY], work[CAVITY + 1])
+    full_cavity = Moments(work[FULL_CAVITY], work[FULL_CAVITY + 1])
+    tilted = Moments(work[TILTED], work[TILTED + 1])
     for curve in curves:
         eps = nugget[curve]
         for i in range(site_start[curve], site_start[curve + 1]):
@@ -137,9 +152,10 @@ def propose_sites(curves: Ints, site_start: Ints, work: Array, residual: Array) 
     ``residual`` (n_curves,) receives the largest difference between tilted and posterior moments:
     of means in sds, of variances relative.
     """
-    arrays = site_arrays(work)
-    site, proposed = arrays.site, arrays.proposed_site
-    full_cavity, tilted = arrays.full_cavity, arrays.tilted
+    site = NaturalGaussian(work[SITE], work[SITE + 1])
+    proposed = NaturalGaussian(work[PROPOSED_SITE], work[PROPOSED_SITE + 1])
+    full_cavity = Moments(work[FULL_CAVITY], work[FULL_CAVITY + 1])
+    tilted = Moments(work[TILTED], work[TILTED + 1])
     for curve in curves:
         worst = 0.0
         for i in range(site_start[curve], site_start[curve + 1]):
@@ -162,8 +178,9 @@ def propose_sites(curves: Ints, site_start: Ints, work: Array, residual: Array) 
 @jit
 def take_proposed_sites(curves: Ints, site_start: Ints, work: Array) -> None:
     """Make full steps for the chosen curves; the present sites become the previous ones."""
-    arrays = site_arrays(work)
-    site, previous, proposed = arrays.site, arrays.previous_site, arrays.proposed_site
+    site = NaturalGaussian(work[SITE], work[SITE + 1])
+    previous = NaturalGaussian(work[PREVIOUS_SITE], work[PREVIOUS_SITE + 1])
+    proposed = NaturalGaussian(work[PROPOSED_SITE], work[PROPOSED_SITE + 1])
     for curve in curves:
         for i in range(site_start[curve], site_start[curve + 1]):
             previous.precision[i] = site.precision[i]
@@ -175,8 +192,8 @@ def take_proposed_sites(curves: Ints, site_start: Ints, work: Array) -> None:
 @jit
 def restore_previous_sites(curves: Ints, site_start: Ints, work: Array) -> None:
     """Put the chosen curves back to their previous sites."""
-    arrays = site_arrays(work)
-    site, previous = arrays.site, arrays.previous_site
+    site = NaturalGaussian(work[SITE], work[SITE + 1])
+    previous = NaturalGaussian(work[PREVIOUS_SITE], work[PREVIOUS_SITE + 1])
     for curve in curves:
         for i in range(site_start[curve], site_start[curve + 1]):
             site.precision[i] = previous.precision[i]
@@ -189,8 +206,9 @@ def site_evidence(curves: Ints, site_start: Ints, work: Array, out: Array) -> No
 
     This is what the scales of the sites add to the log of the Gaussian integral.
     """
-    arrays = site_arrays(work)
-    site, full_cavity, log_z = arrays.site, arrays.full_cavity, arrays.log_z
+    site = NaturalGaussian(work[SITE], work[SITE + 1])
+    full_cavity = Moments(work[FULL_CAVITY], work[FULL_CAVITY + 1])
+    log_z = work[LOG_Z]
     for curve in curves:
         total = 0.0
         for i in range(site_start[curve], site_start[curve + 1]):

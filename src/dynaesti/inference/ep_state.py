@@ -15,8 +15,8 @@ from dynaesti.inference.ep_kernels import (
     N_ARRAYS,
     compute_cavities,
     integrate_nugget,
-    name_rows,
     propose_sites,
+    site_arrays,
     site_evidence,
 )
 from dynaesti.inference.sites import EPResult, NaturalGaussian
@@ -46,7 +46,7 @@ class EPState:
         self.curves = np.arange(self.site_start.size - 1)
         self.work = workspace.arrays(N_ARRAYS, int(self.site_start[-1]))
         self.work[:] = 0.0  # flat sites
-        self.arrays = name_rows(self.work)
+        self.arrays = site_arrays(self.work)
         for moments in (self.arrays.cavity, self.arrays.full_cavity, self.arrays.tilted):
             moments.variance[:] = 1.0
         self.arrays.gaussian.precision[:] = problem.gaussian_factors.precision

@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from copy import deepcopy
 from functools import cache
 from typing import Any, Protocol, TypeVar
 
@@ -30,6 +31,9 @@ POLLING = 20.0  # seconds between checks that there are workers
 BLOCKS_PER_WORKER = 4
 TREE_ARITY = 8  # results that one task adds up
 RETRIES = 10  # workers that a shard may be lost with
+# names of glibc's malloc.h
+TRIM_THRESHOLD = -1
+MMAP_THRESHOLD = -3
 
 
 class ShardTask(Protocol[R_co]):
@@ -67,7 +71,7 @@ class Executor(Protocol):
             Numbers of the shards, at least one.
         add : callable
             Adds up a list of results. It gets them in the order of the shards.
-        listen : callable, optional
+        on_progress : callable, optional
             Called with the number of shards done, and of all shards.
 
         Returns
@@ -376,11 +380,10 @@ def _reuse_memory() -> None:
             libc.mallopt(setting, 1 << 30)
 
 
-# names of glibc's malloc.h
-TRIM_THRESHOLD = -1
-MMAP_THRESHOLD = -3
-
-
 def _sum_block(add: Callable[[list[Result]], Result], results: list[Result]) -> Result:
-    """The sum of some results."""
-    return add(results) if len(results) > 1 else results[0]
+    """The sum of some results.
+
+    Adding changes the first of them, which on a worker is the stored result of another task: a
+    second try after a failure must find it as it was.
+    """
+    return add([deepcopy(results[0]), *results[1:]]) if len(results) > 1 else results[0]

@@ -356,7 +356,7 @@ class ShardedFit(FittedModel, FitBase):
             Whether to add the same data once more, where an earlier update has added them.
         executor : ThreadExecutor or DaskExecutor, optional
             What works on the shards. Default: threads of this process.
-        listen : callable, optional
+        on_progress : callable, optional
             Called with the number of shards done, and of all shards.
 
         Returns
@@ -518,7 +518,7 @@ class ShardedFit(FittedModel, FitBase):
             Probability of the band.
         executor : ThreadExecutor or DaskExecutor, optional
             What works on the shards. Default: threads of this process.
-        listen : callable, optional
+        on_progress : callable, optional
             Called with the number of shards done, and of all shards.
 
         Returns

@@ -45,7 +45,7 @@ class PeopleInShards:
         Shards, coding and items, and the folder of the run.
     executor : Executor
         What runs the tasks.
-    listen : callable, optional
+    on_progress : callable, optional
         Called with the number of shards done in an E-step, and of all shards.
     begin : tuple of int, optional
         Versions of an earlier fit's sites, from which each shard starts.

@@ -107,7 +107,7 @@ def prepare(
         Whether shards that the folder holds already are replaced.
     memory : str, default "1GB"
         Memory for sorting, such as "500MB".
-    tell : callable, optional
+    on_progress : callable, optional
         Called with a line of text as the work proceeds.
 
     Returns

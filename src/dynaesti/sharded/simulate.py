@@ -52,7 +52,7 @@ def simulate_shards(
         Seed; each shard has a stream of its own.
     truth : bool, default True
         Whether to write the true abilities, into the folder `truth` beside the shards.
-    tell : callable, optional
+    on_progress : callable, optional
         Called with the number of shards done, and of all shards.
 
     Returns

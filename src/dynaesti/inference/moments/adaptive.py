@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dynaesti.core import Array, Ints, jit
+from dynaesti.core import Array, Ints, jit, jit_internal
 from dynaesti.inference.moments.table import HALF_AGREE, MOST_NODES, NODES, interpolate
 
 # the density at an end must be so far below the maximum, in logs: at 18, heavy tails still matter
@@ -29,7 +29,7 @@ def snapped_nodes(lo: float, hi: float, n: int) -> tuple[float, float]:
     return np.floor(lo / step) * step, step
 
 
-@jit
+@jit_internal
 def _assess_bracket(
     log_w: Array, n: int, lo: float, step: float
 ) -> tuple[int, float, float, int, float, float, float]:

@@ -6,7 +6,7 @@ own grid, Gauss–Hermite, and finally adaptive brackets.
 
 import numpy as np
 
-from dynaesti.core import Array, Ints, jit
+from dynaesti.core import Array, Ints, jit, jit_internal
 from dynaesti.inference.moments.adaptive import DONE, adaptive_moments
 from dynaesti.inference.moments.on_grid import (
     NARROW,
@@ -38,7 +38,7 @@ def empty_cache(n_sites: int) -> Array:
     return np.full((n_sites, CACHE_SIZE), np.nan)
 
 
-@jit
+@jit_internal
 def match_site(
     rows: Ints,
     weights: Array,
@@ -161,7 +161,7 @@ def match_sites(
     return -1
 
 
-@jit
+@jit_internal
 def _extrapolate_moments(line: Array, m: float, v: float) -> tuple[float, float, float]:
     """(log Z, mean, variance) of a tilted distribution whose cavity has moved a little, to (m, v).
 
@@ -192,7 +192,7 @@ def _extrapolate_moments(line: Array, m: float, v: float) -> tuple[float, float,
     return line[LOG_Z] + by_mean * d_mean + by_var * d_var, new_mean, new_var
 
 
-@jit
+@jit_internal
 def _extrapolation_radius(
     precision: float, inv_sd: float, third: float, fourth: float, slack: float
 ) -> float:

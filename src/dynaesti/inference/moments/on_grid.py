@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dynaesti.core import Array, Ints, jit
+from dynaesti.core import Array, Ints, jit_internal
 from dynaesti.inference.moments.table import (
     HALF_AGREE,
     NODES,
@@ -20,7 +20,7 @@ NO_MOMENTS = False, 0.0, 0.0, 0.0, 0.0, 0.0
 NARROW = 2.4  # sd of a cavity, in grid steps, below which rows are nearly linear within it
 
 
-@jit
+@jit_internal
 def summed_moments(
     log_lik: Array,
     members: Ints,
@@ -99,7 +99,7 @@ def summed_moments(
     return off < HALF_AGREE, log_z, centre + m, v, first, stride, n
 
 
-@jit
+@jit_internal
 def _central(m: float, second: float, third: float, fourth: float) -> tuple[float, float]:
     """Third and fourth central moments, from moments about a point at distance m from the mean."""
     return (
@@ -108,7 +108,7 @@ def _central(m: float, second: float, third: float, fourth: float) -> tuple[floa
     )
 
 
-@jit
+@jit_internal
 def gaussian_recurrence(
     exponent: float, off: float, gap: float, inv_var: float
 ) -> tuple[float, float, float, float, float]:
@@ -146,7 +146,7 @@ def gaussian_recurrence(
     return w, w * ratio, twice, twice * square, square * square
 
 
-@jit
+@jit_internal
 def grid_moments(
     lik: Array,
     size: int,
@@ -259,7 +259,7 @@ def grid_moments(
     return agree, s0 * gap * np.sqrt(inv_var * (0.5 / np.pi)), centre + m, v, third, fourth
 
 
-@jit
+@jit_internal
 def hermite_moments(
     log_lik: Array, members: Ints, coefs: Array, start: float, step: float, mean: float, var: float
 ) -> tuple[bool, float, float, float, float, float]:

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dynaesti.core import Array, Ints, jit
+from dynaesti.core import Array, Ints, jit, jit_internal
 
 NODES = 32  # a bracket starts with so many nodes
 # numbers of nodes are NODES times a power of two, so that brackets with equally many share a block
@@ -77,7 +77,7 @@ def _fill_table(log_lik: Array, lik: Array, top: Array) -> None:
             used += width
 
 
-@jit
+@jit_internal
 def strided_view(size: int, stride: int) -> tuple[int, int, int]:
     """The copy of a row with the widest stride that is at most `stride`.
 
@@ -101,7 +101,7 @@ def strided_view(size: int, stride: int) -> tuple[int, int, int]:
     return thin, begin, width
 
 
-@jit
+@jit_internal
 def interpolate(
     log_lik: Array, members: Ints, coefs: Array, start: float, step: float, x: float
 ) -> float:
@@ -136,7 +136,7 @@ def interpolate(
     return total
 
 
-@jit
+@jit_internal
 def lagrange(u: float, size: int) -> tuple[int, float, float, float, float, float, float]:
     """First of six grid points around position u, and their Lagrange weights.
 

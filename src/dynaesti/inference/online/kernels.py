@@ -11,13 +11,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dynaesti.core import Array, jit
+from dynaesti.core import Array, jit, jit_internal
 from dynaesti.inference.ep_kernels import (
+    FULL_CAVITY,
+    LATENT_SITE,
+    LOG_Z,
     N_ARRAYS,
+    POSTERIOR,
+    SITE,
+    TILTED,
     compute_cavities,
     integrate_nugget,
     propose_sites,
-    site_arrays,
     site_evidence,
     take_proposed_sites,
 )
@@ -43,29 +48,31 @@ class OnlineSites(NamedTuple):
     cache: Array  # (n_sites, CACHE_SIZE) of integrals, see `match_sites_cached`
 
 
-@jit
+@jit_internal
 def _begin(online: OnlineSites) -> Array:
     """Working memory of sweeps, filled with the sites that are kept."""
     work = np.zeros((N_ARRAYS, online.cache.shape[0]))
-    arrays = site_arrays(work)
-    arrays.site.precision[:] = online.site.precision
-    arrays.site.shift[:] = online.site.shift
-    arrays.posterior.mean[:] = online.posterior.mean
-    arrays.posterior.variance[:] = online.posterior.variance
+    site = NaturalGaussian(work[SITE], work[SITE + 1])
+    posterior = Moments(work[POSTERIOR], work[POSTERIOR + 1])
+    site.precision[:] = online.site.precision
+    site.shift[:] = online.site.shift
+    posterior.mean[:] = online.posterior.mean
+    posterior.variance[:] = online.posterior.variance
     return work
 
 
-@jit
+@jit_internal
 def _keep(work: Array, online: OnlineSites) -> None:
     """Copy sites and posterior from working memory to what is kept."""
-    arrays = site_arrays(work)
-    online.site.precision[:] = arrays.site.precision
-    online.site.shift[:] = arrays.site.shift
-    online.posterior.mean[:] = arrays.posterior.mean
-    online.posterior.variance[:] = arrays.posterior.variance
+    site = NaturalGaussian(work[SITE], work[SITE + 1])
+    posterior = Moments(work[POSTERIOR], work[POSTERIOR + 1])
+    online.site.precision[:] = site.precision
+    online.site.shift[:] = site.shift
+    online.posterior.mean[:] = posterior.mean
+    online.posterior.variance[:] = posterior.variance
 
 
-@jit
+@jit_internal
 def _sweep(
     first: int,
     last: int,
@@ -92,16 +99,15 @@ def _sweep(
     compute_cavities(curve, start, nugget, has_factors, work, proper)
     if not proper[0]:
         return False, 0.0
-    arrays = site_arrays(work)
     failed = match_sites_cached(
         np.arange(first, last),
         factors,
         table,
-        arrays.full_cavity,
+        Moments(work[FULL_CAVITY], work[FULL_CAVITY + 1]),
         cache,
         CACHE_TOLERANCE,
-        arrays.log_z,
-        arrays.tilted,
+        work[LOG_Z],
+        Moments(work[TILTED], work[TILTED + 1]),
     )
     if failed >= 0:
         return False, 0.0
@@ -207,9 +213,8 @@ def update_low_rank(
     """
     n = features.shape[1]
     work = _begin(online)
-    arrays = site_arrays(work)
-    latent = arrays.latent_site
-    posterior = arrays.posterior
+    latent = NaturalGaussian(work[LATENT_SITE], work[LATENT_SITE + 1])
+    posterior = Moments(work[POSTERIOR], work[POSTERIOR + 1])
     previous = 0.0
     log_partition = 0.0
     for number in range(MAX_SWEEPS):
@@ -263,16 +268,15 @@ def update_level_matern32(
     """
     n = online.cache.shape[0]
     work = _begin(online)
-    arrays = site_arrays(work)
+    latent = NaturalGaussian(work[LATENT_SITE], work[LATENT_SITE + 1])
+    posterior = Moments(work[POSTERIOR], work[POSTERIOR + 1])
     kept = np.empty((n, 5))
     previous = 0.0
     for number in range(MAX_SWEEPS):
         only_new = number == 0 and changed >= 0
         first, last = (changed, changed + 1) if only_new else (0, n)
         log_nugget = _update_latent_sites(0, n, nugget, work)
-        log_partition, proper = smooth_level_matern32(
-            chain, arrays.latent_site, arrays.posterior, kept
-        )
+        log_partition, proper = smooth_level_matern32(chain, latent, posterior, kept)
         if not proper:
             break
         proper, residual = _sweep(first, last, nugget, factors, table, online.cache, work)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dynaesti.core import Array, Bools, Ints, jit, longest_row
+from dynaesti.core import Array, Bools, Ints, jit, jit_internal, longest_row
 from dynaesti.inference.sites import Moments, NaturalGaussian
 from dynaesti.model import Kernel, Level, Matern32
 
@@ -45,7 +45,7 @@ def smooth_level_matern32(
     return log_partition, _smooth(chain, posterior, kept)
 
 
-@jit
+@jit_internal
 def _filter(
     chain: LevelMatern32Chain, latent: NaturalGaussian, predicted: Moments, kept: Array
 ) -> tuple[float, bool]:
@@ -129,7 +129,7 @@ def _filter(
     return log_partition, flips == 0
 
 
-@jit
+@jit_internal
 def _smooth(chain: LevelMatern32Chain, posterior: Moments, kept: Array) -> bool:
     """Backward pass: predictions become posterior moments, by the adjoint of the filter.
 
