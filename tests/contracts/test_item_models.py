@@ -10,7 +10,6 @@ from dynaesti.estimation.m_step import update_block
 from dynaesti.estimation.population import estimate_mixing_weights, log_prior_of_weights
 from dynaesti.model.items.bank import ItemBlock
 from dynaesti.model.items.base import ItemModel, central_gradient
-from dynaesti.model.items.custom import CustomItemModel
 from dynaesti.model.items.registry import MODELS
 from dynaesti.model.kernels import RBF
 from support.simulated import classroom, draw_items, parts
@@ -68,7 +67,7 @@ def test_a_change_of_scale_leaves_the_chances(name, signed, size):
     """Parameters told on the scale 2θ + 0.5 mean the same items there."""
     model, u = draw_items(name, signed, size)
     if model.has_unit_slope:
-        return  # their slope on another scale is not 1, which they cannot say
+        pytest.skip("a slope of 1 is another on another scale, which the model cannot say")
     moved = model.unconstrain(model.constrain(u, 2.0, 0.5), size)
     assert_allclose(
         model.log_likelihood(moved, 2 * THETA + 0.5),
@@ -78,12 +77,10 @@ def test_a_change_of_scale_leaves_the_chances(name, signed, size):
     )
 
 
-@pytest.mark.parametrize(("name", "signed", "size"), [c for c in CASES if c[2] in (0, 2, 3)])
+@pytest.mark.parametrize(("name", "signed", "size"), [c for c in CASES if c[2] in (2, 3)])
 def test_the_m_step_finds_the_maximum(name, signed, size):
     """Counts that come from known parameters give these back, and the gradient vanishes."""
     model, truth = draw_items(name, signed, size)
-    if isinstance(model, CustomItemModel):
-        return
     z = np.linspace(-5, 5, 101)
     weight = 1e4 * np.exp(-0.5 * z**2)
     if model.categorical:

@@ -10,7 +10,7 @@ import os
 import sys
 import traceback
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -116,7 +116,7 @@ def _run(args: argparse.Namespace) -> int:
     from dynaesti.errors import DynaestiError, MissingExtraError, StorageError, spell_options
 
     with warnings.catch_warnings(), spell_options(flag):
-        warnings.showwarning = _print_warning
+        warnings.showwarning = _warning_printer(args.debug)
         try:
             return int(args.run(args) or DONE)
         except DynaestiError as error:
@@ -154,15 +154,17 @@ def _show_traceback(error: Exception, args: argparse.Namespace) -> None:
         traceback.print_exception(error)
 
 
-def _print_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
-    """Print our own warnings as notes, each once; those of libraries only with --debug."""
+def _warning_printer(debug: bool) -> Callable[..., None]:
+    """What prints warnings of one command: ours as notes, each once; others only with --debug."""
     from dynaesti.errors import DynaestiWarning, HealthWarning
 
-    # a HealthWarning repeats what the results say
-    ours = issubclass(category, DynaestiWarning) and not issubclass(category, HealthWarning)
-    if (ours and str(message) not in _printed_warnings) or "--debug" in sys.argv:
-        _printed_warnings.add(str(message))
-        print_notes(str(message))
+    printed: set[str] = set()
 
+    def show(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+        # a HealthWarning repeats what the results say
+        ours = issubclass(category, DynaestiWarning) and not issubclass(category, HealthWarning)
+        if str(message) not in printed and (ours or debug):
+            printed.add(str(message))
+            print_notes(str(message))
 
-_printed_warnings: set[str] = set()
+    return show
