@@ -110,7 +110,7 @@ def test_a_constant_curve_is_exact_quadrature():
     )
 
 
-def test_failure_to_settle_is_told(monkeypatch):
+def test_failure_to_converge_is_reported(monkeypatch):
     from dynaesti.inference import grafting
 
     monkeypatch.setattr(

@@ -19,7 +19,7 @@ from support.simulated import classroom
         dy.RBF(np.inf),
     ],
 )
-def test_answers_one_by_one_settle_as_grafting_does(monkeypatch, kernel):
+def test_answers_one_by_one_converge_as_grafting_does(monkeypatch, kernel):
     """Rank-one steps and derivatives against integrating every site in every sweep.
 
     Steep items with guessing, so that both work.

@@ -8,7 +8,7 @@ from support.simulated import shuffled_classroom
 ITERATIONS = 40
 
 
-def test_lost_sites_cost_a_cold_look_only(tmp_path):
+def test_lost_sites_cost_a_cold_start_only(tmp_path):
     """Sites are a cache: without them a shard begins cold and settles to what it was."""
     shards = dy.prepare(shuffled_classroom(60), tmp_path / "shards", shards=2)
     fit = dy.DynAEsti("2PL", iterations=ITERATIONS).fit(shards, out=tmp_path / "run")
