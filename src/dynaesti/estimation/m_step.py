@@ -16,6 +16,7 @@ from dynaesti.model import HYPER_ITEMS, ItemBank, ItemBlock, estimate_hyperprior
 NEWTON_STEPS = 10
 # largest step of an item that has converged: the next Newton step would be about its square
 NEWTON_TOLERANCE = 1e-3
+MIN_STEP_LENGTH = 1e-4  # of a step that is halved until the objective does not decrease
 
 
 class MStepResult(NamedTuple):
@@ -222,20 +223,12 @@ def _update_shared(block: ItemBlock, counts: Array, theta: Array) -> tuple[ItemB
     own = block.u.mean(axis=1)
     tau = (block.u - block.u.mean(axis=1, keepdims=True)).mean(axis=0)
     basis = np.linalg.svd(np.ones((1, steps)))[2][1:].T  # of thresholds that sum to zero
-    value = -np.inf
     curvature = np.empty((count, steps, steps))
     for _ in range(NEWTON_STEPS):
         u = own[:, None] + tau
-        _, gradient, curvature = _objective(block, every, u, counts, theta)
-        h_own = curvature.sum(axis=(1, 2))
-        cross = curvature.sum(axis=1) @ basis
-        g_own = gradient.sum(axis=1)
-        g_tau = basis.T @ gradient.sum(axis=0)
-        schur = basis.T @ curvature.sum(axis=0) @ basis - (cross.T / h_own) @ cross
-        d_tau = (
-            np.linalg.solve(schur, g_tau - cross.T @ (g_own / h_own)) if steps > 1 else np.zeros(0)
-        )
-        d_own = (g_own - cross @ d_tau) / h_own
+        values, gradient, curvature = _objective(block, every, u, counts, theta)
+        value = float(values.sum())
+        d_own, d_tau = _shared_step(gradient, curvature, basis)
         length = min(
             1.0,
             block.model.max_newton_step
@@ -244,19 +237,32 @@ def _update_shared(block: ItemBlock, counts: Array, theta: Array) -> tuple[ItemB
         while True:
             trial_own = own + length * d_own
             trial_tau = tau + length * basis @ d_tau
-            found = float(
-                _objective(block, every, trial_own[:, None] + trial_tau, counts, theta)[0].sum()
-            )
-            if found >= value - 1e-10 * abs(value) or length < 1e-4:
+            trial = trial_own[:, None] + trial_tau
+            found = float(_objective(block, every, trial, counts, theta)[0].sum())
+            if found >= value - 1e-10 * abs(value):
                 break
             length *= 0.5
+            if length < MIN_STEP_LENGTH:  # no step climbs
+                return replace(block, u=u), curvature
         moved = max(np.abs(trial_own - own).max(), np.abs(trial_tau - tau).max())
         own = trial_own
         tau = trial_tau
-        value = found
         if moved < NEWTON_TOLERANCE:
             break
     return replace(block, u=own[:, None] + tau), curvature
+
+
+def _shared_step(gradient: Array, curvature: Array, basis: Array) -> tuple[Array, Array]:
+    """Newton step of the difficulties (n_items,) and of the thresholds, in their basis."""
+    h_own = curvature.sum(axis=(1, 2))
+    cross = curvature.sum(axis=1) @ basis
+    g_own = gradient.sum(axis=1)
+    d_tau = np.zeros(basis.shape[1])
+    if d_tau.size:
+        g_tau = basis.T @ gradient.sum(axis=0)
+        schur = basis.T @ curvature.sum(axis=0) @ basis - (cross.T / h_own) @ cross
+        d_tau = np.linalg.solve(schur, g_tau - cross.T @ (g_own / h_own))
+    return (g_own - cross @ d_tau) / h_own, d_tau
 
 
 def _with_learned_prior(block: ItemBlock, curvature: Array) -> ItemBlock:
