@@ -13,6 +13,7 @@ from dynaesti.errors import DynaestiWarning, warn_user
 from dynaesti.inference import check_level
 from dynaesti.results import Fit, band_columns
 from dynaesti.sharded.shard_model import ShardModel
+from dynaesti.sharded.shards import shard_file
 
 ASKED = b"asked"  # key in the metadata of a file: times and band that were asked for
 MAX_INSTANTS = 12  # of each person, unless times are asked for
@@ -38,7 +39,7 @@ class WriteAbilitiesTask:
         }
         table = pa.table(band_columns(fit.marginals(person, offsets), keys, self.level))
         asked = json.dumps({"offsets": self.offsets, "level": self.level})
-        with self.model.run.writing(f"{ABILITIES}/shard-{shard:05d}.parquet") as file:
+        with self.model.run.writing(f"{ABILITIES}/{shard_file(shard)}") as file:
             pq.write_table(table.replace_schema_metadata({ASKED: asked}), file)
         return 1
 

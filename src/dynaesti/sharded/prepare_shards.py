@@ -44,6 +44,7 @@ from dynaesti.sharded.shards import (
     Shards,
     default_shards,
     is_shards,
+    shard_file,
     shard_numbers,
     write_shard,
 )
@@ -484,7 +485,7 @@ def _write_sorted(
         resp = resp[keep]
         offsets = offsets[keep]
         weight = None if weight is None else weight[keep]
-    return write_shard(folder, f"shard-{k:05d}.parquet", ids, item, resp, offsets, weight)
+    return write_shard(folder, shard_file(k), ids, item, resp, offsets, weight)
 
 
 def _first_of_each(columns: list[npt.NDArray[Any]]) -> Ints:

@@ -368,6 +368,11 @@ def shard_numbers(ids: Sequence[Any], shards: int) -> Ints:
     )
 
 
+def shard_file(shard: int, version: int | None = None) -> str:
+    """Name of a shard's file; those of an update also say which version of the run they are of."""
+    return f"shard-{shard:05d}{'' if version is None else f'.{version}'}.parquet"
+
+
 def write_shard(
     folder: Folder,
     name: str,

@@ -13,7 +13,14 @@ from dynaesti.data import UNSTATED, TimeAxis, as_labels
 from dynaesti.errors import InputError
 from dynaesti.model import SimulationModel, item_model, numbered_labels
 from dynaesti.sharded.executors import OnProgress
-from dynaesti.sharded.shards import Shard, Shards, default_shards, shard_numbers, write_shard
+from dynaesti.sharded.shards import (
+    Shard,
+    Shards,
+    default_shards,
+    shard_file,
+    shard_numbers,
+    write_shard,
+)
 
 COLUMNS = {"id": "id", "item": "item", "resp": "resp", "time": "time"}
 
@@ -132,7 +139,7 @@ class _ShardDraw:
         log_counts = rng.uniform(np.log(self.least), np.log(self.most + 1), ids.size)
         counts = np.exp(log_counts).astype(np.int64).clip(self.least, self.most)
         person, item, resp, t, theta = self.world.answers(self.u, counts, rng)
-        name = f"shard-{k:05d}.parquet"
+        name = shard_file(k)
         made = write_shard(self.folder, name, ids[person], item, resp, t, None)
         if self.truth:
             _write_truth(self.folder, k, ids[person], t, theta)
@@ -144,5 +151,5 @@ def _write_truth(folder: Folder, k: int, ids: Any, t: Array, theta: Array) -> No
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    with folder.writing(f"truth/shard-{k:05d}.parquet") as file:
+    with folder.writing(f"truth/{shard_file(k)}") as file:
         pq.write_table(pa.table({"id": pa.array(ids), "time": t, "ability": theta}), file)

@@ -10,7 +10,7 @@ from dynaesti.core import PARTS, Ints
 from dynaesti.data import Responses
 from dynaesti.results import Fit, add_people, fit_new_people, read_new_responses, repeated
 from dynaesti.sharded.shard_model import ShardModel, absolute_address
-from dynaesti.sharded.shards import Shard, write_shard
+from dynaesti.sharded.shards import Shard, shard_file, write_shard
 from dynaesti.sharded.site_store import write_sites
 
 
@@ -55,7 +55,7 @@ class UpdateTask:
         run = self.model.run
         r = made.responses
         folder = run.child(PARTS)
-        name = f"shard-{shard:05d}.{self.version}.parquet"
+        name = shard_file(shard, self.version)
         part = write_shard(folder, name, r.people[r.person], r.item, r.resp, r.offsets, r.weight)
         sites = {
             kernel: self.model.oriented(result.sites)
