@@ -77,6 +77,14 @@ class DynAEsti(AbilityOptions):
         with few responses also keep categories that other items have and nobody chose.
     clock : {"calendar", "person"}, default "calendar"
         Whether time is the same for all, or counts from each person's first response.
+    cohort : {"auto", "learn", None}, default "auto"
+        Whether the population's mean over time is learned: a smooth curve about which everyone's
+        own varies. None: the mean is 0 at all times. "auto" learns it, unless abilities are
+        constant (``bandwidth=inf``), `population` states their mean, or there are fewer than ten
+        people. See `Fit.cohort`.
+    groups : str, optional
+        Column of the data with each person's group. Every group then has a mean of its own over
+        time; see `Fit.compare_groups`.
     unit : str, optional
         What one unit of numeric times is, for labels; see `Responses.read`.
     rare : int, default 1
@@ -143,6 +151,8 @@ class DynAEsti(AbilityOptions):
         orient: Mapping[str, Any] | None = None,
         priors: str | None = "weak",
         clock: str = "calendar",
+        cohort: str | None = "auto",
+        groups: str | None = None,
         unit: str | None = None,
         rare: int = 1,
         fixed: Any = None,
@@ -157,28 +167,9 @@ class DynAEsti(AbilityOptions):
         every: float = 20.0,
         executor: Executor | None = None,
     ) -> None:
-        super().__init__(
-            model=model,
-            kernel=resolve_kernel(kernel, bandwidth),
-            scale=scale,
-            direction=direction,
-            orient=orient,
-            priors=priors,
-            clock=clock,
-            unit=unit,
-            rare=rare,
-            fixed=fixed,
-            start=start,
-            population=population,
-            iterations=iterations,
-            tolerance=tolerance,
-            standard_errors=standard_errors,
-            threads=threads,
-            progress=progress,
-            checkpoint=checkpoint,
-            every=every,
-            executor=executor,
-        )
+        given = dict(locals())  # every option by its name
+        options = {name: value for name, value in given.items() if name in AbilityOptions.names()}
+        super().__init__(**{**options, "kernel": resolve_kernel(kernel, bandwidth)})
 
     @overload
     def fit(self, data: Shards, *, out: str | PathLike[str] | None = None) -> ShardedFit: ...
@@ -301,8 +292,14 @@ class DynAEsti(AbilityOptions):
             )
         named: dict[str, Any] = dict(columns)
         responses = Responses.read(
-            data, **named, unit=self.unit, clock=self.clock, timeless=self.kernel.static
+            data,
+            **named,
+            group=None if isinstance(data, Responses) else self.groups,
+            unit=self.unit,
+            clock=self.clock,
+            timeless=self.kernel.static,
         )
+        responses = with_asked_groups(responses, self.groups)
         return ResponsesInMemory(responses, self.threads, self.checkpoint, self.every)
 
     def fit_shards(
@@ -327,13 +324,25 @@ class DynAEsti(AbilityOptions):
                 )
             if self.unit is not None:
                 raise InputError("unit: it was stated when the shards were prepared")
+            if self.groups is not None and shards.columns.get("group") != self.groups:
+                raise InputError(
+                    f"groups: the shards were prepared without the column {self.groups!r}; "
+                    f"prepare them with {option('group', self.groups)}"
+                )
             if not (self.kernel.static or shards.columns.get("time")):
                 raise InputError(
                     "the shards have no times: fit one constant ability per person "
                     f"({option('bandwidth', np.inf)})"
                 )
             executor = self.executor or ThreadExecutor(self.threads)
-            source = ResponsesInShards(shards, run, self.clock, executor, self._reporter, earlier)
+            source = ResponsesInShards(
+                shards if self.groups is not None else shards.without_groups(),
+                run,
+                self.clock,
+                executor,
+                self._reporter,
+                earlier,
+            )
             made: ShardedFit = self._estimate(source)
             return made
 
@@ -363,6 +372,8 @@ class DynAEsti(AbilityOptions):
             checkpoint,
             self.standard_errors,
             source.earlier_priors,
+            self.learns_cohort(people.person_summary.n_people),
+            source.groups,
         )
         estimate = schedule.run(bank)
         made = source.result(estimate, coding, self._stored_options(), self.orient)
@@ -405,6 +416,8 @@ class DynAEsti(AbilityOptions):
             "threads": self.threads,
             "rare": self.rare,
             "tolerance": self.tolerance,
+            "cohort": self.cohort,
+            "groups": self.groups,
         }
 
     def _warn_about(self, made: Fit | ShardedFit) -> None:
@@ -468,6 +481,18 @@ class DynAEsti(AbilityOptions):
         if "bandwidth" in changes:
             kept.pop("kernel")
         return DynAEsti(**{**kept, **changes})
+
+
+def with_asked_groups(responses: Responses, column: str | None) -> Responses:
+    """The responses with the groups of a column, or without any."""
+    if column is None:
+        return responses.without_groups()
+    if responses.columns.get("group") != column:
+        raise InputError(
+            f"groups: the data are Responses already, without the column {column!r}; read them "
+            f"with Responses.read(…, group={column!r})"
+        )
+    return responses
 
 
 def refit_items(
@@ -534,6 +559,8 @@ def refit_items(
         bandwidth=np.inf if all(kernel.static for kernel in fit.kernels) else None,
         priors=kept["priors"],
         clock=fit.clock,
+        cohort=kept.get("cohort"),  # absent in files of older versions
+        groups=kept.get("groups"),
         rare=kept["rare"],
         tolerance=kept["tolerance"],
         threads=kept["threads"],

@@ -1,5 +1,7 @@
 """Every item model: derivatives, parameters there and back, M-steps."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -7,7 +9,11 @@ from numpy.testing import assert_allclose
 from dynaesti.estimation.e_step import EStep
 from dynaesti.estimation.grid import ability_grid, tabulate_items
 from dynaesti.estimation.m_step import update_block
-from dynaesti.estimation.population import estimate_mixing_weights, log_prior_of_weights
+from dynaesti.estimation.population import (
+    PriorMixture,
+    estimate_mixing_weights,
+    log_prior_of_weights,
+)
 from dynaesti.model.items.bank import ItemBlock
 from dynaesti.model.items.base import ItemModel, central_gradient
 from dynaesti.model.items.registry import MODELS
@@ -138,12 +144,14 @@ def test_the_m_step_finds_the_maximum(name, signed, size):
 def evidence(bank, answers, kernels, z):
     """An E-step with the population's shares at rest: (E-step, rows, what the shares maximise)."""
     rows, flat, starts = tabulate_items(bank, z), np.zeros(len(kernels)), [None] * len(kernels)
-    logs = EStep(answers, 1).run(rows, kernels, np.exp(flat), starts, 1e-10).log_evidence
+    priors = PriorMixture(tuple(kernels), flat, np.exp(flat))
+    logs = EStep(answers, 1).run(rows, priors, starts, 1e-10).log_evidence
     share = estimate_mixing_weights(logs, flat)
     total = np.logaddexp.reduce(np.log(share)[:, None] + logs, axis=0).sum() + log_prior_of_weights(
         share, flat
     )
-    return EStep(answers, 1).run(rows, kernels, share, starts, 1e-10), rows, total
+    found = EStep(answers, 1).run(rows, replace(priors, weights=share), starts, 1e-10)
+    return found, rows, total
 
 
 @pytest.mark.parametrize("model", ["2PL", "3PL", "GRM", "GPCM", "poisson", "gaussian", "beta"])
@@ -159,7 +167,8 @@ def test_the_gradient_of_the_m_step_is_that_of_the_evidence(model):
     z = ability_grid(bank)
     expected, rows, _ = evidence(bank, answers, kernels, z)
     executor = EStep(answers, 1)
-    counts = executor.counts(kernels, expected, rows)
+    priors = PriorMixture(tuple(kernels), np.zeros(2), np.ones(2))
+    counts = executor.counts(priors, expected, rows)
     ours = np.concatenate(
         [
             np.einsum(

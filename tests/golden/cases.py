@@ -10,6 +10,7 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,9 @@ import dynaesti as dy
 
 Arrays = dict[str, Any]
 CASES: dict[str, Callable[[], Arrays]] = {}
+
+# commits before the cohort do not know the option
+NO_COHORT = {"cohort": None} if "cohort" in signature(dy.DynAEsti).parameters else {}
 
 
 def case(function: Callable[[], Arrays]) -> Callable[[], Arrays]:
@@ -144,7 +148,7 @@ def of_fit(fit: Any) -> Arrays:
 
 def fitted(model: Any = "2PL", data: dict[str, Any] | None = None, **options: Any) -> Any:
     """A fit with few iterations."""
-    return dy.DynAEsti(model, iterations=options.pop("iterations", 12), **options).fit(
+    return dy.DynAEsti(model, **NO_COHORT, iterations=options.pop("iterations", 12), **options).fit(
         data or table()
     )
 
@@ -355,7 +359,7 @@ def ability_shards() -> Arrays:
             pa.table({**data, "resp": np.asarray(data["resp"])}), where / "answers.parquet"
         )
         shards = dy.prepare(where / "answers.parquet", where / "shards", shards=4)
-        fit = dy.DynAEsti("2PL", iterations=20).fit(shards, out=where / "run")
+        fit = dy.DynAEsti("2PL", **NO_COHORT, iterations=20).fit(shards, out=where / "run")
         out |= {f"items.{k}": v for k, v in columns(fit.items).items()} | {
             "evidence": fit.log_evidence
         }

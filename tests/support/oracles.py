@@ -9,6 +9,7 @@ from scipy.stats import norm
 
 from dynaesti.estimation.grid import ability_grid
 from dynaesti.estimation.m_step import maximise_items
+from dynaesti.estimation.people import EStepRequest
 from dynaesti.model.links import BUILT_IN, LinkedPoints
 
 
@@ -193,7 +194,7 @@ def plain_em(people, bank, priors, iterations):
     objectives = []
     for _ in range(iterations):
         grid = ability_grid(bank)
-        found = people.e_step(bank, grid, list(priors.kernels), priors.weights, 1e-8)
+        found = people.e_step(bank, grid, priors, EStepRequest(1e-8))
         priors = priors.reweighted(found.log_evidence)
         evidence = priors.log_evidence(found.log_evidence)
         objectives.append(evidence + bank.log_prior() + priors.log_prior_of_weights())

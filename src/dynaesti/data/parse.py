@@ -12,6 +12,7 @@ import numpy.typing as npt
 from dynaesti.core import Array, Bools, Ints
 from dynaesti.data.columns import ABSENT, find_column, parse_labels, parse_numbers
 from dynaesti.data.dates import UNIX, TimeOptions, parse_times
+from dynaesti.data.groups import parse_groups
 from dynaesti.data.read_log import ReadLog
 from dynaesti.data.readers.table import Table
 from dynaesti.data.time_axis import TimeAxis
@@ -37,6 +38,7 @@ class ParsedColumns:
     axis: TimeAxis
     dropped: int  # rows without a response
     kept: Ints  # numbers of these rows in the table
+    groups: npt.NDArray[Any] | None = None  # labels of people's groups
     time_format: str | None = None  # how dates are written, where that was found out, not ISO
 
     def unit(self, asked: str | None) -> str:
@@ -70,8 +72,8 @@ def find_column_roles(
     table : Table
         The data.
     given : mapping of role to column
-        Names that the user gave, for id, item, resp, time, weight and model. None: find it; ABSENT:
-        there is none.
+        Names that the user gave, for id, item, resp, time, weight, model and group. None: find it;
+        ABSENT: there is none.
     notes : list of str
         Gets a note on columns that were recognised by unusual names.
     timeless, unanswered : bool
@@ -80,7 +82,7 @@ def find_column_roles(
     Returns
     -------
     dict of role to column
-        None where there is none. Roles weight and model occur only if given.
+        None where there is none. Roles weight, model and group occur only if given.
     """
     optional = {"time": timeless, "resp": unanswered}
     recognised: list[str] = []
@@ -91,7 +93,7 @@ def find_column_roles(
             if given[role] is ABSENT
             else find_column(table, role, given[role], recognised, optional.get(role, False))
         )
-    for role in ("weight", "model"):
+    for role in ("weight", "model", "group"):
         if given.get(role) is not None:
             roles[role] = find_column(table, role, given[role], notes)
     if recognised:
@@ -140,6 +142,9 @@ def parse_columns(
     names = _parse_names("item", table, roles, log)
     weight = _parse_weights(table, roles, log) if roles.get("weight") else None
     models = _parse_names("model", table, roles, log) if roles.get("model") else None
+    groups = None
+    if roles.get("group"):
+        groups = parse_groups(table.frame[str(roles["group"])], _column_name("group", roles), notes)
     axis = TimeAxis(0.0, 0, stamps=False, zoned=False)
     offsets = np.zeros(len(table.frame))
     if roles["time"] is not None:
@@ -159,6 +164,7 @@ def parse_columns(
         axis=axis,
         dropped=int(missing.sum()),
         kept=kept,
+        groups=None if groups is None else groups[kept],
         time_format=log.time_format,
     )
 

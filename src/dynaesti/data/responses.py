@@ -15,6 +15,7 @@ import numpy.typing as npt
 from dynaesti.core import Array, Bools, Ints, as_numbers
 from dynaesti.data.columns import ABSENT
 from dynaesti.data.dates import TimeOptions
+from dynaesti.data.groups import group_of_each_person
 from dynaesti.data.labels import Labels, as_labels, encode, label_text, try_index_of
 from dynaesti.data.parse import ParsedColumns, find_column_roles, parse_columns
 from dynaesti.data.readers.read import read_table
@@ -66,6 +67,10 @@ class Responses:
         Number of each response's row in the table it came from.
     columns : mapping of role to column
         Column that was read for each of id, item, resp, time (None if missing), weight and model.
+    groups : tuple of labels
+        Groups of people; empty where none were asked for.
+    group : int array (n_people,), optional
+        Number of each person's group.
 
     Examples
     --------
@@ -105,6 +110,8 @@ class Responses:
     models: npt.NDArray[Any] | None
     row: Ints
     columns: Mapping[str, str | None]
+    groups: tuple[Any, ...] = ()
+    group: Ints | None = None
 
     def __len__(self) -> int:
         return self.person.size
@@ -122,6 +129,7 @@ class Responses:
         time: str | None = None,
         weight: str | None = None,
         model: str | None = None,
+        group: str | None = None,
         unit: str | None = None,
         clock: str = "calendar",
         unreadable: str = "refuse",
@@ -148,6 +156,8 @@ class Responses:
             Column of numbers that say how many times each response counts. Default: once.
         model : str, optional
             Column of names of item models, one for each item.
+        group : str, optional
+            Column of people's groups; the rows of a person must agree.
         unit : str, optional
             What one unit of numeric times is, for labels. "unix", "unix-ms", "unix-us" and
             "unix-ns" read numbers as timestamps.
@@ -196,7 +206,7 @@ class Responses:
         'correct'
         """
         given = {"id": id, "item": item, "resp": resp, "time": time}
-        given |= {"weight": weight, "model": model}
+        given |= {"weight": weight, "model": model, "group": group}
         if unreadable not in ("refuse", "drop"):
             raise InputError(f"unreadable: {unreadable!r} is neither 'refuse' nor 'drop'")
         if isinstance(data, Responses):
@@ -491,6 +501,7 @@ class Responses:
             person=new_number[self.person[rows]],
             origin=self.origin[people],
             dropped=0,
+            group=None if self.group is None else self.group[people],
         )
 
     # --- unions
@@ -558,8 +569,46 @@ class Responses:
             dropped=self.dropped + other.dropped,
             models=models,
             row=order,
+            group=self._groups_with(other, people.size, own_number, other_number),
         )
         return whole.on_clock(self.clock)
+
+    def _groups_with(
+        self, other: Responses, n_people: int, own_number: Ints, other_number: Ints
+    ) -> Ints | None:
+        """Groups of everyone after `append`: −1 for new people whose group is not known here."""
+        if self.group is None:
+            return None
+        group = np.full(n_people, -1, dtype=np.int64)
+        group[other_number] = other.group_among(self.groups)
+        group[own_number] = self.group
+        return group
+
+    def group_among(self, groups: Sequence[Any]) -> Ints:
+        """Number of each person's group in a list of groups, −1 where it is not among them.
+
+        Parameters
+        ----------
+        groups : sequence of labels
+
+        Returns
+        -------
+        int array (n_people,)
+        """
+        if self.group is None:
+            return np.full(self.people.size, -1, dtype=np.int64)
+        known = {label: k for k, label in enumerate(groups)}
+        number = np.array([known.get(label, -1) for label in self.groups], dtype=np.int64)
+        return np.where(self.group >= 0, np.append(number, -1)[self.group], -1)
+
+    def without_groups(self) -> Responses:
+        """These responses of people without groups.
+
+        Returns
+        -------
+        Responses
+        """
+        return self if self.group is None else replace(self, groups=(), group=None)
 
     def _weights_with(self, other: Responses) -> Array | None:
         """Weights of these responses and the others; 1 where only one side has weights."""
@@ -617,7 +666,12 @@ class Responses:
             if parts[0].weight is None
             else np.concatenate([part.weight for part in parts if part.weight is not None])
         )
-        return replace(parts[0], person=person, weight=weight, row=np.arange(person.size), **whole)
+        group = None
+        if parts[0].group is not None:
+            group = np.concatenate([part.group for part in parts if part.group is not None])
+        return replace(
+            parts[0], person=person, weight=weight, row=np.arange(person.size), group=group, **whole
+        )
 
 
 def check_saved_responses(r: Responses) -> None:
@@ -638,6 +692,13 @@ def check_saved_responses(r: Responses) -> None:
         or not np.isfinite(r.origin).all()
     ):
         raise ValueError("the people's clocks are malformed")
+    if r.group is not None and (
+        r.group.shape != (n_people,)
+        or r.group.dtype != np.int64
+        or r.group.min(initial=0) < -1
+        or r.group.max(initial=-1) >= len(r.groups)
+    ):
+        raise ValueError("the people's groups are malformed")
     if r.models is not None and r.models.shape != r.items.shape:
         raise ValueError("the items' models are malformed")
     if len(r) and (
@@ -691,8 +752,9 @@ def _without_missing(
 ) -> dict[str, str | None]:
     """Columns of an earlier table, without weights (and responses) that this one lacks."""
     out = dict(given)
-    if out["weight"] not in table.frame.columns:
-        out["weight"] = None
+    for role in ("weight", "group"):
+        if out[role] not in table.frame.columns:
+            out[role] = None
     if unanswered and out["resp"] not in table.frame.columns:
         out["resp"] = ABSENT
     return out
@@ -719,6 +781,10 @@ def _sorted_responses(
     people, person = encode(rows.ids, "id")
     items, item = encode(rows.names, "item")
     order = _sorting_order(person, rows.offsets, item, rows.resp)
+    groups: tuple[str, ...] = ()
+    group = None
+    if rows.groups is not None:
+        groups, group = group_of_each_person(people, person, rows.groups)
     return Responses(
         people=people,
         items=items,
@@ -737,6 +803,8 @@ def _sorted_responses(
         models=None if rows.models is None else _model_of_each_item(items, item, rows.models),
         row=rows.kept[order],
         columns=columns,
+        groups=groups,
+        group=group,
     )
 
 
@@ -766,6 +834,7 @@ def _drop_unused(r: Responses) -> Responses:
         origin=r.origin[people],
         dropped=0,
         models=None if r.models is None else r.models[items],
+        group=None if r.group is None else r.group[people],
     )
 
 

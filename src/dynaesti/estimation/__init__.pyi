@@ -32,6 +32,7 @@ from .options import RUNTIME_OPTIONS as RUNTIME_OPTIONS
 from .options import AbilityOptions as AbilityOptions
 from .options import resolve_kernel as resolve_kernel
 from .people import CheckpointArrays as CheckpointArrays
+from .people import EStepRequest as EStepRequest
 from .people import EStepResult as EStepResult
 from .people import People as People
 from .people import PeopleInMemory as PeopleInMemory

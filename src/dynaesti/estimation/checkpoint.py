@@ -16,7 +16,15 @@ from dynaesti.data import Responses, label_text
 from dynaesti.errors import InputError, StorageError
 from dynaesti.estimation.em import EMState, IterationRecord
 from dynaesti.estimation.population import PriorMixture
-from dynaesti.model import AbilityScale, ItemBank, ItemModel, kernel_header, read_kernel
+from dynaesti.model import (
+    AbilityScale,
+    ItemBank,
+    ItemModel,
+    cohort_header,
+    kernel_header,
+    read_cohort,
+    read_kernel,
+)
 
 # fields of a state that are numbers, or words
 PLAIN_FIELDS = (
@@ -75,12 +83,18 @@ class Checkpoint:
                 arrays.update({f"{name}{k}.{part}": getattr(block, part) for part in BLOCK})
         for k, pair in enumerate(state.history):
             arrays[f"history{k}"] = np.stack(pair)
+        cohort = cohort_header(state.priors.cohort, arrays)
+        if state.plain_cohort is not None:
+            arrays["cohort.plain"] = state.plain_cohort.coefficients
+        if state.cohort_information is not None:
+            arrays["cohort.information"] = state.cohort_information
         scales = [state.bank.ability_scale, state.plain_bank.ability_scale]
         header = {name: getattr(state, name) for name in PLAIN_FIELDS} | {
             "fingerprint": self.fingerprint,
             "ability_scales": [asdict(scale) for scale in scales],
             "kernels": [kernel_header(kernel) for kernel in state.priors.kernels],
             "history": len(state.history),
+            "cohort": cohort,
             "trace": [asdict(line) for line in state.trace],
         }
         with self.folder.writing(self.name) as file:
@@ -129,6 +143,7 @@ def _read_state(header: Header, arrays: Arrays, template: ItemBank) -> EMState:
         scale = AbilityScale(**ability_scale)
         banks.append(replace(template, blocks=tuple(blocks), ability_scale=scale))
     kernels = tuple(read_kernel(kernel) for kernel in header["kernels"])
+    cohort = read_cohort(header["cohort"], arrays)
     history = tuple(
         (arrays[f"history{k}"][0], arrays[f"history{k}"][1]) for k in range(header["history"])
     )
@@ -141,7 +156,11 @@ def _read_state(header: Header, arrays: Arrays, template: ItemBank) -> EMState:
         bank=banks[0],
         plain_bank=banks[1],
         history=history,
-        priors=PriorMixture(kernels, arrays["log_prior"], arrays["weights"]),
+        priors=PriorMixture(kernels, arrays["log_prior"], arrays["weights"], cohort),
+        plain_cohort=None
+        if cohort is None
+        else replace(cohort, coefficients=arrays["cohort.plain"]),
+        cohort_information=arrays.get("cohort.information"),
         people=people,
         trace=tuple(IterationRecord(**line) for line in header["trace"]),
         **{name: header[name] for name in PLAIN_FIELDS},
@@ -178,6 +197,7 @@ def fingerprint(responses: Responses, options: Mapping[str, Any]) -> str:
         responses.resp,
         responses.offsets,
         responses.weight,
+        responses.group,
     ):
         if part is not None:
             total = zlib.crc32(np.ascontiguousarray(part).tobytes(), total)

@@ -14,7 +14,7 @@ import numpy as np
 from dynaesti.core import Array, Ints, Workspace, chunks, run_in_threads, single_blas_thread
 from dynaesti.errors import InputError
 from dynaesti.estimation.expected_counts import add_counts, add_scores, leave_each_out
-from dynaesti.estimation.population import posterior_weights
+from dynaesti.estimation.population import PriorMixture, posterior_weights
 from dynaesti.estimation.site_layout import PeopleSites
 from dynaesti.estimation.solver_cache import SolverCache
 from dynaesti.estimation.static_abilities import STRIDES, StaticAbilityIntegrator, Tables
@@ -27,12 +27,14 @@ from dynaesti.inference import (
     MomentMatcher,
     Moments,
     NaturalGaussian,
+    PriorMeanSolver,
     SiteLayout,
+    Solver,
     graft,
     graft_in_chunks,
     match_sites_cached,
 )
-from dynaesti.model import Kernel
+from dynaesti.model import Kernel, SmoothBasis
 
 EP_TOLERANCE_FINAL = 1e-7  # of the last E-step, whose result is kept
 CACHE_SLACK = 0.1  # error of matching by derivatives, as a fraction of the tolerance of EP
@@ -54,6 +56,16 @@ class EStepPosterior:
     def log_evidence(self) -> Array:
         """Log evidence of each person under each kernel: (n_kernels, n_people)."""
         return np.array([result.log_evidence for result in self.ep])
+
+    def selected(self, layout: SiteLayout, people: Ints) -> EStepPosterior:
+        """The curves of some people, with a site for each instant of the layout."""
+        sites = layout.sites_of(people)
+        ep = tuple(result.select(sites, people) for result in self.ep)
+        return EStepPosterior(ep, self.weights[:, people])
+
+    def by_kernel(self, priors: PriorMixture) -> Iterator[tuple[Kernel, EPResult, Array]]:
+        """Each kernel with everyone's curves under it, and its weight for each person."""
+        return zip(priors.kernels, self.ep, self.weights, strict=True)
 
     @property
     def n_unconverged(self) -> int:
@@ -109,14 +121,15 @@ class EStep:
             True: chunks(layout.merged.factor_start),
         }
         self._solvers = SolverCache(sites, self._chunks)
+        self._columns: tuple[SmoothBasis, Array] | None = None
+        self._selected: tuple[Ints, EStep] | None = None
         self._workspaces: list[tuple[Workspace, Workspace]] = []  # a pair for each thread at work
 
     @single_blas_thread()
     def run(
         self,
         table: LogLikelihoodTable,
-        kernels: list[Kernel],
-        population: Array,
+        priors: PriorMixture,
         starts: list[NaturalGaussian | None],
         tolerance: float,
     ) -> EStepPosterior:
@@ -126,22 +139,48 @@ class EStep:
         ----------
         table : LogLikelihoodTable
             Rows of all items on the ability grid.
-        kernels : list of Kernel
-        population : array (n_kernels,)
-            Weights of the kernels in the population.
+        priors : PriorMixture
+            Of everyone's curve.
         starts : list of NaturalGaussian or None
             Sites to start from under each kernel.
         tolerance : float
             Of expectation propagation.
         """
         results: list[EPResult] = []
-        for k, (kernel, given) in enumerate(zip(kernels, starts, strict=True)):
+        mean = self.prior_mean(priors)
+        merged = [priors.merges_instants(kernel) for kernel in priors.kernels]
+        for k, (kernel, given) in enumerate(zip(priors.kernels, starts, strict=True)):
             start = given
             if start is None:  # sites hardly depend on the kernel: start from those of another
-                similar = [j for j in range(k) if kernels[j].static == kernel.static]
+                similar = [j for j in range(k) if merged[j] == merged[k]]
                 start = results[similar[-1]].sites if similar else None
-            results.append(self.graft(kernel, table, start, tolerance))
-        return EStepPosterior(tuple(results), kernel_weights(population, tuple(results)))
+            results.append(self.graft(kernel, table, start, tolerance, mean))
+        return EStepPosterior(tuple(results), kernel_weights(priors.weights, tuple(results)))
+
+    def prior_mean(self, priors: PriorMixture) -> Array | None:
+        """The cohort's mean at every instant, (n_sites,); None where it is 0."""
+        cohort = priors.cohort
+        if cohort is None:
+            return None
+        columns = self.cohort_columns(cohort.basis)
+        if cohort.n_groups == 1:
+            return np.asarray(columns @ cohort.curves[0])
+        curves = cohort.curves[self.sites.group_of_site]
+        return np.asarray(np.einsum("sb,sb->s", columns, curves))
+
+    def cohort_columns(self, basis: SmoothBasis) -> Array:
+        """The functions of a basis at every instant, (n_sites, n_columns); the last are kept."""
+        kept = self._columns
+        if kept is None or kept[0] is not basis:
+            kept = self._columns = (basis, basis.columns(self.sites.layout.times))
+        return kept[1]
+
+    def selected(self, people: Ints) -> EStep:
+        """E-steps over some of the people; those over the last choice are kept."""
+        kept = self._selected
+        if kept is None or not np.array_equal(kept[0], people):
+            kept = self._selected = (people, EStep(self.sites.select(people), self.threads))
+        return kept[1]
 
     def graft(
         self,
@@ -149,11 +188,13 @@ class EStep:
         table: LogLikelihoodTable,
         start: NaturalGaussian | None,
         tolerance: float,
+        mean: Array | None = None,
     ) -> EPResult:
-        """Graft everyone's curve under one kernel."""
-        layout = self.sites.for_kernel(kernel)
-        curve_chunks = self._chunks[kernel.static]
-        exact = _integrator(kernel, layout, table) if kernel.static else None
+        """Graft everyone's curve under one kernel, with the prior mean (n_sites,) or 0."""
+        merges = kernel.static and mean is None
+        layout = self.sites.merged_if(merges)
+        curve_chunks = self._chunks[merges]
+        exact = _integrator(kernel, layout, table) if merges else None
 
         @contextmanager
         def graft_chunk(number: int) -> Iterator[EPResult]:
@@ -162,7 +203,7 @@ class EStep:
             spaces = self._workspaces.pop() if self._workspaces else (Workspace(), Workspace())
             result = None if exact is None else _integrated(exact, people, begin)
             if result is None:
-                problem = self._problem(kernel, table, number, tolerance, spaces[1])
+                problem = self._problem(kernel, table, number, tolerance, spaces[1], mean)
                 result = graft(problem, begin, EPSettings(tolerance=tolerance), spaces[0])
             result.log_evidence[:] += self.sites.constant[people]
             yield result
@@ -177,14 +218,19 @@ class EStep:
         number: int,
         tolerance: float,
         workspace: Workspace,
+        mean: Array | None,
     ) -> EPProblem:
         """The EP problem of one chunk of people."""
-        people = self._chunks[kernel.static][number]
-        layout = self.sites.for_kernel(kernel)
+        merges = kernel.static and mean is None
+        people = self._chunks[merges][number]
+        layout = self.sites.merged_if(merges)
         where = layout.curve_slice(people)
         sites = np.arange(where.start, where.stop)
+        solver: Solver = self._solvers.get(kernel, number, merges)
+        if mean is not None:
+            solver = PriorMeanSolver(solver, mean[where])
         return EPProblem(
-            self._solvers.get(kernel, number),
+            solver,
             self.matcher(layout, sites, table, tolerance, workspace),
             NaturalGaussian.empty(sites.size),
             np.full(people.size, kernel.nugget_variance),
@@ -220,31 +266,35 @@ class EStep:
     def drop_cached(self, kernels: list[Kernel]) -> None:
         """Drop the cached solvers of all but the given kernels."""
         self._solvers.keep_only(kernels)
+        if self._selected is not None:
+            self._selected[1].drop_cached(kernels)
 
     # --- sums over people -----------------------------------------------------------------------
 
     def counts(
-        self, kernels: list[Kernel], posterior: EStepPosterior, table: LogLikelihoodTable
+        self, priors: PriorMixture, posterior: EStepPosterior, table: LogLikelihoodTable
     ) -> Array:
         """Expected counts (n_rows, n_grid).
 
         They are added up in a fixed order, so that the number of threads does not change a bit.
         """
         total = np.zeros(table.log_lik.shape)
-        for kernel, result, weights in zip(kernels, posterior.ep, posterior.weights, strict=True):
-            self._add_counts(kernel, result, weights, table, total)
+        for kernel, result, weights in posterior.by_kernel(priors):
+            self._add_counts(kernel, priors, result, weights, table, total)
         return total
 
     def _add_counts(
         self,
         kernel: Kernel,
+        priors: PriorMixture,
         result: EPResult,
         weights: Array,
         table: LogLikelihoodTable,
         total: Array,
     ) -> None:
         """Add the expected counts of everyone under one kernel to `total`."""
-        layout = self.sites.for_kernel(kernel)
+        merges = priors.merges_instants(kernel)
+        layout = self.sites.merged_if(merges)
         tilted = result.tilted
         site_weight = np.repeat(weights, np.diff(layout.site_start))
         moments = np.stack([*result.cavity, *tilted, site_weight], axis=1)
@@ -258,7 +308,7 @@ class EStep:
             # other thread writes to it
             by_row = self.sites.sites_by_row
             run_in_threads(lambda sites: add(sites, total), by_row, self.threads)
-        elif kernel.static:
+        elif merges:
             exact = _integrator(kernel, layout, table)
 
             def add_static(number: int, into: Tables) -> None:
@@ -303,32 +353,44 @@ class EStep:
                 if found is not total:
                     total[:, ::stride] += found
 
-    def mean_response_to_unit_shift(self, kernel: Kernel, precision: Array) -> Array:
-        """How far everyone's curve moves at each site when all latent sites move by 1.
+    def mean_response(self, kernel: Kernel, merges: bool, precision: Array, moves: Array) -> Array:
+        """How far everyone's curve moves at each site when the latent sites move.
 
-        `precision` (n_sites,) is that of the latent sites.
+        Parameters
+        ----------
+        kernel : Kernel
+        merges : bool
+            Whether instants are merged, see `PriorMixture.merges_instants`.
+        precision : array (n_sites,)
+            Of the latent sites.
+        moves : array (n_moves, n_sites)
+            Moves of the latent sites.
+
+        Returns
+        -------
+        array (n_moves, n_sites)
         """
-        layout = self.sites.for_kernel(kernel)
-        moved = Moments(np.zeros(precision.size), np.zeros(precision.size))
-        unit = NaturalGaussian(precision, precision)
+        layout = self.sites.merged_if(merges)
+        out = np.zeros(moves.shape)
 
         def run(number: int) -> None:
-            people = self._chunks[kernel.static][number]
+            people = self._chunks[merges][number]
             where = layout.curve_slice(people)
-            self._solvers.get(kernel, number).marginals(
-                np.arange(people.size),
-                unit.select(where),
-                moved.select(where),
-                np.zeros(people.size),
-                np.ones(people.size, dtype=bool),
-            )
+            solver = self._solvers.get(kernel, number, merges)
+            every = np.arange(people.size)
+            for k, move in enumerate(moves):
+                pulled = NaturalGaussian(precision[where], precision[where] * move[where])
+                moved = Moments(out[k, where], np.zeros(pulled.precision.size))
+                solver.marginals(
+                    every, pulled, moved, np.zeros(people.size), np.ones(people.size, dtype=bool)
+                )
 
-        run_in_threads(run, range(len(self._chunks[kernel.static])), self.threads)
-        return moved.mean
+        run_in_threads(run, range(len(self._chunks[merges])), self.threads)
+        return out
 
     def scores(
         self,
-        kernels: list[Kernel],
+        priors: PriorMixture,
         posterior: EStepPosterior,
         table: LogLikelihoodTable,
         gradients: Array,
@@ -338,13 +400,15 @@ class EStep:
         ``gradients`` (n_rows, n_parameters, n_grid) are those of the log-likelihood rows.
         """
         out = np.zeros((self.sites.layout.factor_row.size, gradients.shape[1]))
-        for kernel, result, weights in zip(kernels, posterior.ep, posterior.weights, strict=True):
-            self._add_scores(kernel, result, weights, table, gradients, out)
+        for kernel, result, weights in posterior.by_kernel(priors):
+            merges = priors.merges_instants(kernel)
+            self._add_scores(kernel, merges, result, weights, table, gradients, out)
         return out
 
     def _add_scores(
         self,
         kernel: Kernel,
+        merges: bool,
         result: EPResult,
         weights: Array,
         table: LogLikelihoodTable,
@@ -352,15 +416,15 @@ class EStep:
         out: Array,
     ) -> None:
         """Add the scores of everyone under one kernel to `out`."""
-        layout = self.sites.for_kernel(kernel)
+        layout = self.sites.merged_if(merges)
         tilted = result.tilted
         factors = layout.factors(np.arange(layout.n_sites))
-        exact = _integrator(kernel, layout, table) if kernel.static else None
-        strides = STRIDES if kernel.static else ()
+        exact = _integrator(kernel, layout, table) if merges else None
+        strides = STRIDES if merges else ()
         coarse = {stride: np.ascontiguousarray(gradients[:, :, ::stride]) for stride in strides}
 
         def run(number: int) -> None:
-            people = self._chunks[kernel.static][number]
+            people = self._chunks[merges][number]
             if exact is not None and exact.strides(tilted.variance[people]).all():
                 exact.score(people, *tilted, weights, coarse, out)
                 return
@@ -376,7 +440,7 @@ class EStep:
                 out,
             )
 
-        run_in_threads(run, range(len(self._chunks[kernel.static])), self.threads)
+        run_in_threads(run, range(len(self._chunks[merges])), self.threads)
 
 
 def _integrated(
@@ -412,15 +476,16 @@ def _integrator(
 
 
 def leave_one_out_abilities(
-    sites: PeopleSites, kernel: Kernel, result: EPResult, table: LogLikelihoodTable
+    sites: PeopleSites, layout: SiteLayout, result: EPResult, table: LogLikelihoodTable
 ) -> Moments:
     """Mean and variance of ability at each response's instant without that response.
+
+    `layout` has the sites as the kernel of the result sees them.
 
     Returns
     -------
     Moments (n_responses,)
     """
-    layout = sites.for_kernel(kernel)
     out = Moments(np.zeros(sites.n_responses), np.ones(sites.n_responses))
     leave_each_out(
         layout.n_sites,

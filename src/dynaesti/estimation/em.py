@@ -9,13 +9,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dynaesti.core import AndersonAcceleration, Array
+from dynaesti.estimation.cohort_statistics import CohortStatistics
+from dynaesti.estimation.cohort_step import CohortStep, newton_step, scale_without_cohort
 from dynaesti.estimation.e_step import EP_TOLERANCE_FINAL
 from dynaesti.estimation.grid import ability_grid
 from dynaesti.estimation.m_step import maximise_items
-from dynaesti.estimation.people import CheckpointArrays, People
+from dynaesti.estimation.people import CheckpointArrays, EStepRequest, People
 from dynaesti.estimation.population import PriorMixture
 from dynaesti.estimation.scale import scale_step
-from dynaesti.model import ItemBank
+from dynaesti.model import Cohort, ItemBank
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,9 @@ class EMSettings:
     # kernels of less weight in the population are dropped after these iterations
     min_weight: float = 2e-2
     prune_after: tuple[int, ...] = (1, 3, 6, 12, 24)
+    # The information on the cohort is computed anew in these iterations. It only guides steps, and
+    # takes as long as a few sweeps of EP.
+    cohort_information_in: tuple[int, ...] = (0, 1, 2, 4, 8, 16, 32, 64)
     ep_tolerance_first: float = 5e-2  # in the first iteration, when items are guesses
     # The tolerance of EP, as a fraction of the items' last step: it must be well below that step,
     # or sites of earlier iterations bias the update.
@@ -70,6 +75,8 @@ class EMState:
     bank: ItemBank  # items of the next E-step
     plain_bank: ItemBank  # where the last M-step led, without extrapolation
     priors: PriorMixture
+    plain_cohort: Cohort | None = None  # where its last step led, without extrapolation
+    cohort_information: Array | None = None  # (n_groups, n_columns, n_columns)
     iteration: int = 0
     ep_tolerance: float = EMSettings.ep_tolerance_first
     small_steps: int = 0  # in a row
@@ -86,7 +93,7 @@ class EMState:
         return replace(
             self,
             bank=self.plain_bank,
-            priors=rejected.priors,
+            priors=replace(rejected.priors, cohort=self.plain_cohort),
             max_abs_ability=rejected.max_abs_ability,
         )
 
@@ -105,6 +112,7 @@ class EStepSummary:
     max_abs_ability: float  # largest in this E-step and all before
     max_abs_ability_now: float  # largest in this E-step
     n_unconverged: int
+    cohort: CohortStatistics | None
 
 
 @dataclass(frozen=True)
@@ -113,9 +121,30 @@ class EMStep:
 
     expected: EStepSummary
     updated: ItemBank
-    residual: Array  # updated − present, as vectors
+    cohort: Cohort | None  # updated
+    x: Array  # present items and coefficients of the cohort, as one vector
+    residual: Array  # updated − present
     weights: Array  # root of the information on each entry: weighted moves are in standard errors
     objective: float
+    cohort_information: Array | None
+
+    def with_cohort(self, present: Cohort, moved: CohortStep) -> EMStep:
+        """The step of the items, and one of the cohort."""
+        move = moved.cohort.coefficients - present.coefficients
+        return replace(
+            self,
+            cohort=moved.cohort,
+            x=np.append(self.x, present.coefficients),
+            residual=np.append(self.residual, move),
+            weights=np.append(self.weights, moved.weights),
+            objective=self.objective + moved.objective,
+        )
+
+    @property
+    def updated_vector(self) -> Array:
+        """Updated items and coefficients of the cohort, as one vector."""
+        items = self.updated.to_vector()
+        return items if self.cohort is None else np.append(items, self.cohort.coefficients)
 
     @property
     def change(self) -> float:
@@ -147,7 +176,7 @@ def run_em(
     E   expected counts of every response category at every ability, under the tilted distributions
         of all people's curves (:func:`dynaesti.inference.graft`); they add up over people.
     M   each item at the maximum of expected log-likelihood + log prior; then the zero and unit of
-        ability.
+        ability; and a Newton step of the cohort, the population's mean over time.
 
     Between iterations the last few steps are extrapolated (Anderson); an extrapolation that lowers
     the objective is taken back. EM has converged when a step is small in standard errors and in
@@ -170,12 +199,12 @@ def run_em(
     clock = time.perf_counter()
     first_iteration = state.iteration
     while True:
-        step = em_step(people, state, threads)
+        step = em_step(people, state, settings, threads)
         lowest = state.best_objective - settings.allowed_fall
         if accelerator.is_extrapolated and step.objective < lowest:
             accelerator = AndersonAcceleration()
-            step = em_step(people, state.taken_back(step.expected), threads)
-        priors = step.expected.priors
+            step = em_step(people, state.taken_back(step.expected), settings, threads)
+        priors = replace(step.expected.priors, cohort=step.cohort)
         if state.iteration in settings.prune_after:
             priors = pruned(people, priors, settings.min_weight)
 
@@ -184,13 +213,12 @@ def run_em(
         if on_iteration is not None:
             on_iteration(trace[-1])
 
-        x = step.expected.bank.to_vector()
         is_plain = state.iteration < settings.warm_up or step.expected.bank.learns_hyperpriors
         if is_plain:
-            proposal = step.updated.to_vector()
+            proposal = step.updated_vector
         else:
-            proposal = accelerator.propose(x, step.residual, step.weights)
-        jump = root_mean_square(step.weights * (proposal - x))
+            proposal = accelerator.propose(step.x, step.residual, step.weights)
+        jump = root_mean_square(step.weights * (proposal - step.x))
         leads_nowhere = accelerator.is_extrapolated and jump < settings.tolerance
         is_small = is_small_step(step, state.last_objective, settings, people.n_responses)
         converged = is_small and (leads_nowhere or state.small_steps >= 1)
@@ -202,7 +230,7 @@ def run_em(
             on_state(state)
 
 
-def em_step(people: People, state: EMState, threads: int | None) -> EMStep:
+def em_step(people: People, state: EMState, settings: EMSettings, threads: int | None) -> EMStep:
     """One iteration of EM: an E-step and an M-step.
 
     Where hyperpriors are learned from the items, the objective has the items integrated out by
@@ -211,12 +239,33 @@ def em_step(people: People, state: EMState, threads: int | None) -> EMStep:
     the hyperpriors fell by 3,600 and forecasts got worse).
     """
     bank = state.bank
-    expected = e_step(people, bank, state.priors, state.max_abs_ability, state.ep_tolerance)
+    known = state.cohort_information
+    is_due = known is None or state.iteration in settings.cohort_information_in
+    request = EStepRequest(state.ep_tolerance, with_cohort_information=is_due)
+    expected = e_step(people, bank, state.priors, state.max_abs_ability, request)
     assert expected.counts is not None
+    present = expected.priors.cohort
+    found = expected.cohort
+    information = known if found is None or found.information is None else found.information
+    scale = expected.scale
+    if present is not None and found is not None and information is not None:
+        scale = scale_without_cohort(scale, present, found.gradient, information)
     updated, weights, log_volume = maximise_items(bank, expected.counts, expected.grid, threads)
-    updated = scale_step(bank, expected.scale, updated, weights)
-    residual = updated.to_vector() - bank.to_vector()
-    return EMStep(expected, updated, residual, weights, expected.objective + log_volume)
+    updated, scale_move = scale_step(bank, scale, updated, weights)
+    x = bank.to_vector()
+    step = EMStep(
+        expected,
+        updated,
+        None,
+        x,
+        updated.to_vector() - x,
+        weights,
+        expected.objective + log_volume,
+        information,
+    )
+    if present is None or found is None or information is None:
+        return step
+    return step.with_cohort(present, newton_step(present, found.gradient, information, scale_move))
 
 
 def e_step(
@@ -224,8 +273,7 @@ def e_step(
     bank: ItemBank,
     priors: PriorMixture,
     max_abs_ability: float,
-    tolerance: float,
-    with_counts: bool = True,
+    request: EStepRequest,
 ) -> EStepSummary:
     """An E-step over everyone, on a grid that covers everyone's ability.
 
@@ -235,9 +283,7 @@ def e_step(
     reach = max_abs_ability
     while True:
         grid = ability_grid(bank, reach)
-        found = people.e_step(
-            bank, grid, list(priors.kernels), priors.weights, tolerance, with_counts
-        )
+        found = people.e_step(bank, grid, priors, request)
         reach = max(reach, min(found.max_abs_ability, 2 * grid[-1]))
         if ability_grid(bank, reach).size == grid.size:
             break  # else an ability is beyond the grid: again on a wider one
@@ -255,6 +301,7 @@ def e_step(
         reach,
         found.max_abs_ability,
         found.n_unconverged,
+        found.cohort,
     )
 
 
@@ -280,12 +327,18 @@ def advanced(
     ep_tolerance = np.clip(
         settings.ep_tolerance_part * largest, settings.ep_tolerance_min, settings.ep_tolerance_max
     )
+    n_items = step.updated.to_vector().size
+    if step.cohort is not None:
+        proposed = replace(step.cohort, coefficients=proposal[n_items:])
+        priors = replace(priors, cohort=proposed)
     return replace(
         state,
         iteration=state.iteration + 1,
-        bank=step.updated.from_vector(proposal),
+        bank=step.updated.from_vector(proposal[:n_items]),
         plain_bank=step.updated,
         priors=priors,
+        plain_cohort=step.cohort,
+        cohort_information=step.cohort_information,
         ep_tolerance=float(ep_tolerance),
         small_steps=state.small_steps + 1 if is_small else 0,
         best_objective=max(step.objective, state.best_objective),

@@ -24,7 +24,7 @@ from dynaesti.estimation.population import (
     select_priors_greedily,
 )
 from dynaesti.inference import NaturalGaussian
-from dynaesti.model import ItemBank, Kernel
+from dynaesti.model import Cohort, ItemBank, Kernel
 
 
 @dataclass(frozen=True)
@@ -40,19 +40,25 @@ class SearchSettings:
 
 
 def select_priors(
-    people: PeopleInMemory, bank: ItemBank, grid: UnitVarianceGrid, settings: SearchSettings
+    people: PeopleInMemory,
+    bank: ItemBank,
+    cohort: Cohort | None,
+    grid: UnitVarianceGrid,
+    settings: SearchSettings,
 ) -> PriorMixture:
     """Choose the kernels that the population uses, by a few people at given items."""
     table = tabulate_items(bank, ability_grid(bank))
-    # sites hardly depend on the kernel: one set is kept for static kernels, one for all others
+    # sites hardly depend on the kernel: one set is kept for merged instants, one for all others
     starts: dict[bool, NaturalGaussian] = {}
 
     def evaluate(kernels: list[Kernel]) -> list[Array]:
         if not kernels:
             return []
-        begin = [starts.get(kernel.static) for kernel in kernels]
-        found = people.runner.run(table, kernels, np.ones(len(kernels)), begin, settings.tolerance)
-        starts.update({k.static: ep.sites for k, ep in zip(kernels, found.ep, strict=True)})
+        tried = PriorMixture(tuple(kernels), np.zeros(len(kernels)), np.ones(len(kernels)), cohort)
+        merged = [tried.merges_instants(kernel) for kernel in kernels]
+        begin = [starts.get(merges) for merges in merged]
+        found = people.runner.run(table, tried, begin, settings.tolerance)
+        starts.update({m: ep.sites for m, ep in zip(merged, found.ep, strict=True)})
         return list(found.log_evidence)
 
     def weigh(results: list[Array], log_prior: Array) -> Array:
@@ -65,7 +71,7 @@ def select_priors(
     chosen = select_priors_greedily(
         log_evidence, log_prior, settings.max_kernels, settings.min_gain
     )
-    mixture = PriorMixture(tuple(point.kernel for point in points), log_prior, weights)
+    mixture = PriorMixture(tuple(point.kernel for point in points), log_prior, weights, cohort)
     warn_at_shortest_bandwidth(grid, mixture.kernels, mixture.weights, POPULATION_EDGE)
     people.drop_cached([])
     return mixture.select(chosen)
@@ -79,7 +85,7 @@ def add_missing_priors(
     settings: SearchSettings,
 ) -> PriorMixture | None:
     """The mixture with kernels that it lacks at these items; None if they add too little."""
-    found = select_priors(people, bank, grid, settings)
+    found = select_priors(people, bank, present.cohort, grid, settings)
     missing = np.array(
         [k for k, kernel in enumerate(found.kernels) if kernel not in present.kernels],
         dtype=np.int64,
@@ -105,10 +111,9 @@ def _log_evidence(
     people: PeopleInMemory, bank: ItemBank, priors: PriorMixture, tolerance: float
 ) -> Array:
     """Log evidence of each of a few people under each kernel: (n_kernels, n_people)."""
-    kernels = list(priors.kernels)
     table = tabulate_items(bank, ability_grid(bank))
-    starts: list[NaturalGaussian | None] = [None] * len(kernels)
-    return people.runner.run(table, kernels, priors.weights, starts, tolerance).log_evidence
+    starts: list[NaturalGaussian | None] = [None] * len(priors.kernels)
+    return people.runner.run(table, priors, starts, tolerance).log_evidence
 
 
 def _mixed_evidence(priors: PriorMixture, log_evidence: Array, chosen: Ints) -> float:

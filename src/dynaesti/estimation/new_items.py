@@ -110,16 +110,15 @@ class NewItemFit:
     def fit(self, sites: PeopleSites) -> FittedModel:
         """The fitted model with the new items in it."""
         old = self.old
-        kernels = list(old.kernels)
         e_step = EStep(sites, old.options["threads"])
         grid = ability_grid(self.bank, old.options["farthest"])
         bank = self.bank
-        starts: list[NaturalGaussian | None] = [None] * len(kernels)
+        starts: list[NaturalGaussian | None] = [None] * len(old.kernels)
         for _ in range(MAX_ITERATIONS):
             table = tabulate_items(bank, grid)
-            posterior = e_step.run(table, kernels, old.population, starts, EP_TOLERANCE)
+            posterior = e_step.run(table, old.priors, starts, EP_TOLERANCE)
             starts = [ep.sites for ep in posterior.ep]
-            counts = e_step.counts(kernels, posterior, table)
+            counts = e_step.counts(old.priors, posterior, table)
             moved, change = self._m_step(bank, counts, grid)
             bank = self._with(moved)
             if change < TOLERANCE:
@@ -134,10 +133,10 @@ class NewItemFit:
         covariance = None
         if old.covariance is not None and old.shared is not None:
             table = tabulate_items(bank, grid)
-            posterior = e_step.run(table, kernels, old.population, starts, EP_TOLERANCE_FINAL)
+            posterior = e_step.run(table, old.priors, starts, EP_TOLERANCE_FINAL)
             gradients = likelihood_gradients(bank, grid)
             found = collect_information(
-                e_step, bank, table, gradients, kernels, posterior, joint=False
+                e_step, bank, table, gradients, old.priors, posterior, joint=False
             )
             covariance = self._covariance(bank, found, old.covariance, old.shared)
         return replace(old, coding=self.coding, bank=bank, covariance=covariance)

@@ -98,6 +98,10 @@ CHECKS: Mapping[str, Check] = {
     "direction": one_of("positive", "free"),
     "priors": one_of("weak", "hierarchical", None),
     "clock": one_of("calendar", "person"),
+    "cohort": one_of("auto", "learn", None),
+    "groups": optional(
+        expected("the name of a column", lambda value: isinstance(value, str) and value != "")
+    ),
     "rare": at_least(1),
     "population": optional(_mean_and_sd),
     "iterations": at_least(1),
@@ -121,6 +125,10 @@ CHECKS: Mapping[str, Check] = {
     ),
 }
 
+# People without whom a cohort is learned only where it is asked for: a few cannot tell their common
+# curve from their own.
+COHORT_PEOPLE = 10
+
 # options that the result does not depend on
 RUNTIME_OPTIONS = ("threads", "progress", "checkpoint", "every", "executor")
 
@@ -142,6 +150,8 @@ class AbilityOptions:
     orient: Mapping[str, Any] | None
     priors: str | None
     clock: str
+    cohort: str | None
+    groups: str | None
     unit: str | None
     rare: int
     fixed: Any
@@ -160,6 +170,23 @@ class AbilityOptions:
         for name, check in CHECKS.items():
             object.__setattr__(self, name, check(getattr(self, name), name))
         check_orientation(self.orient, self.direction, self.model)
+        if self.groups is not None and self.cohort is None:
+            raise InputError(
+                "groups: each group has its own curve of the cohort, which cohort=None leaves out; "
+                "give one of both"
+            )
+
+    def learns_cohort(self, n_people: int) -> bool:
+        """Whether the mean over time of a population of so many people is learned."""
+        if self.cohort == "auto" and self.groups is None:
+            is_open = not self.kernel.static and self.population is None
+            return is_open and n_people >= COHORT_PEOPLE
+        return self.cohort is not None
+
+    @staticmethod
+    def names() -> set[str]:
+        """Names of all options."""
+        return {field.name for field in fields(AbilityOptions)}
 
     def as_dict(self) -> dict[str, Any]:
         """All options by name."""

@@ -14,8 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from dynaesti.core import Array, Ints
+from dynaesti.estimation.cohort_statistics import CohortStatistics, cohort_statistics
 from dynaesti.estimation.e_step import EStep, EStepPosterior, kernel_weights
 from dynaesti.estimation.grid import tabulate_items
+from dynaesti.estimation.population import PriorMixture
 from dynaesti.estimation.scale import scale_gradient
 from dynaesti.estimation.site_layout import PeopleSites
 from dynaesti.estimation.standard_errors import (
@@ -40,6 +42,16 @@ class EStepResult:
     scale: Array  # (2, 2) gradient and information about zero and unit: `scale_gradient`
     max_abs_ability: float
     n_unconverged: int  # curves on which EP did not converge
+    cohort: CohortStatistics | None  # about the population's mean, where it is learned
+
+
+@dataclass(frozen=True)
+class EStepRequest:
+    """What an E-step is to find, and how accurately."""
+
+    tolerance: float  # of expectation propagation
+    with_counts: bool = True  # expected counts, for the M-step
+    with_cohort_information: bool = False  # for a Newton step of the population's mean
 
 
 def sum_e_steps(parts: Sequence[EStepResult]) -> EStepResult:
@@ -54,7 +66,17 @@ def sum_e_steps(parts: Sequence[EStepResult]) -> EStepResult:
         np.sum([part.scale for part in parts], axis=0),
         max(part.max_abs_ability for part in parts),
         sum(part.n_unconverged for part in parts),
+        sum_cohorts([part.cohort for part in parts]),
     )
+
+
+def sum_cohorts(parts: Sequence[CohortStatistics | None]) -> CohortStatistics | None:
+    """Add up what several groups of people say of the cohort, in order."""
+    total = parts[0]
+    for part in parts[1:]:
+        if total is not None and part is not None:
+            total = total + part
+    return total
 
 
 class People(Protocol):
@@ -78,21 +100,16 @@ class People(Protocol):
         self,
         bank: ItemBank,
         grid: Array,
-        kernels: list[Kernel],
-        population: Array,
-        tolerance: float,
-        with_counts: bool = True,
+        priors: PriorMixture,
+        request: EStepRequest,
     ) -> EStepResult:
-        """Graft everyone's curve under every kernel, and add up expected counts and evidence.
-
-        ``population`` (n_kernels,) are the weights of the kernels.
-        """
+        """Graft everyone's curve under every kernel, and add up expected counts and evidence."""
 
     def drop_cached(self, kernels: list[Kernel]) -> None:
         """Drop sites and solvers of all but the given kernels."""
 
     def information(
-        self, bank: ItemBank, grid: Array, kernels: list[Kernel], population: Array, joint: bool
+        self, bank: ItemBank, grid: Array, priors: PriorMixture, joint: bool
     ) -> ItemInformation:
         """The information that the responses hold about all items, for standard errors.
 
@@ -110,20 +127,19 @@ def e_step_over(
     e_step: EStep,
     sites: StartingSites,
     table: LogLikelihoodTable,
-    kernels: list[Kernel],
-    population: Array,
-    tolerance: float,
-    with_counts: bool,
+    priors: PriorMixture,
+    request: EStepRequest,
 ) -> tuple[EStepResult, EStepPosterior]:
     """An E-step over people in memory, from the sites that are kept of them."""
-    starts = [sites.get(kernel) for kernel in kernels]
-    posterior = e_step.run(table, kernels, population, starts, tolerance)
+    starts = [sites.get(kernel) for kernel in priors.kernels]
+    posterior = e_step.run(table, priors, starts, request.tolerance)
     result = EStepResult(
-        e_step.counts(kernels, posterior, table) if with_counts else None,
+        e_step.counts(priors, posterior, table) if request.with_counts else None,
         posterior.log_evidence,
-        scale_gradient(e_step.sites, kernels, posterior),
+        scale_gradient(e_step.sites, priors, posterior),
         posterior.max_abs_ability(),
         posterior.n_unconverged,
+        cohort_statistics(e_step, priors, posterior, request.with_cohort_information),
     )
     return result, posterior
 
@@ -156,18 +172,14 @@ class PeopleInMemory:
         self,
         bank: ItemBank,
         grid: Array,
-        kernels: list[Kernel],
-        population: Array,
-        tolerance: float,
-        with_counts: bool = True,
+        priors: PriorMixture,
+        request: EStepRequest,
     ) -> EStepResult:
         self.ep = ()  # free the memory for the next results
         table = tabulate_items(bank, grid)
-        result, posterior = e_step_over(
-            self.runner, self.starts, table, kernels, population, tolerance, with_counts
-        )
+        result, posterior = e_step_over(self.runner, self.starts, table, priors, request)
         self.ep = posterior.ep
-        self.starts = {kernel: ep.sites for kernel, ep in zip(kernels, self.ep, strict=True)}
+        self.starts = {kernel: ep.sites for kernel, ep in zip(priors.kernels, self.ep, strict=True)}
         return result
 
     def drop_cached(self, kernels: list[Kernel]) -> None:
@@ -175,12 +187,12 @@ class PeopleInMemory:
         self.runner.drop_cached(kernels)
 
     def information(
-        self, bank: ItemBank, grid: Array, kernels: list[Kernel], population: Array, joint: bool
+        self, bank: ItemBank, grid: Array, priors: PriorMixture, joint: bool
     ) -> ItemInformation:
-        posterior = EStepPosterior(self.ep, kernel_weights(population, self.ep))
+        posterior = EStepPosterior(self.ep, kernel_weights(priors.weights, self.ep))
         table = tabulate_items(bank, grid)
         gradients = likelihood_gradients(bank, grid)
-        return collect_information(self.runner, bank, table, gradients, kernels, posterior, joint)
+        return collect_information(self.runner, bank, table, gradients, priors, posterior, joint)
 
     def checkpoint_arrays(self) -> CheckpointArrays:
         return {f"sites{k}": np.stack(sites) for k, sites in enumerate(self.starts.values())}

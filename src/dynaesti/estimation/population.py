@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dynaesti.core import Array, Ints, jit
-from dynaesti.model import Kernel
+from dynaesti.model import Cohort, Kernel
 
 ROUNDS = 200  # largest number of EM iterations
 
@@ -132,16 +132,25 @@ def posterior_weights(share: Array, log_evidence: Array) -> Array:
 
 @dataclass(frozen=True)
 class PriorMixture:
-    """Kernels that a population mixes, with their weights."""
+    """The prior of everyone's curve: kernels that a population mixes, and its mean over time."""
 
     kernels: tuple[Kernel, ...]
     log_prior: Array  # (n_kernels,) log prior masses of their grid points
     weights: Array  # (n_kernels,) present estimate of their weights in the population
+    cohort: Cohort | None = None  # the population's mean; None: 0 at all times
 
     @staticmethod
-    def single(kernel: Kernel) -> PriorMixture:
+    def single(kernel: Kernel, cohort: Cohort | None = None) -> PriorMixture:
         """One kernel for everyone."""
-        return PriorMixture((kernel,), np.zeros(1), np.ones(1))
+        return PriorMixture((kernel,), np.zeros(1), np.ones(1), cohort)
+
+    def reflected(self) -> PriorMixture:
+        """The prior on the reflected scale, θ → −θ."""
+        return replace(self, cohort=None if self.cohort is None else self.cohort.reflected())
+
+    def merges_instants(self, kernel: Kernel) -> bool:
+        """Whether a person's instants are one site under a kernel: ability is a single number."""
+        return kernel.static and self.cohort is None
 
     def select(self, chosen: Ints) -> PriorMixture:
         """The mixture of some of the kernels."""
@@ -149,6 +158,7 @@ class PriorMixture:
             tuple(self.kernels[k] for k in chosen),
             self.log_prior[chosen],
             self.weights[chosen] / self.weights[chosen].sum(),
+            self.cohort,
         )
 
     def append(self, other: PriorMixture) -> PriorMixture:
@@ -158,6 +168,7 @@ class PriorMixture:
             (*self.kernels, *other.kernels),
             np.append(self.log_prior, other.log_prior),
             weights / weights.sum(),
+            self.cohort,
         )
 
     def pruned(self, min_weight: float) -> PriorMixture:

@@ -8,8 +8,9 @@ import numpy as np
 
 from dynaesti.core import Array
 from dynaesti.estimation.e_step import EStep, EStepPosterior
+from dynaesti.estimation.population import PriorMixture
 from dynaesti.estimation.site_layout import PeopleSites
-from dynaesti.model import FEW_LOCATION_SD, FEW_LOG_SCALE_SD, ItemBank, Kernel
+from dynaesti.model import FEW_LOCATION_SD, FEW_LOG_SCALE_SD, ItemBank
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ def reported_scale(bank: ItemBank, wanted: str) -> Scale:
 MAX_SCALE_STEP = 0.3  # largest step of the abilities' zero, in sds, and of their log unit
 
 
-def scale_gradient(sites: PeopleSites, kernels: list[Kernel], posterior: EStepPosterior) -> Array:
+def scale_gradient(sites: PeopleSites, priors: PriorMixture, posterior: EStepPosterior) -> Array:
     """Gradient of the log evidence by the mean and log sd of abilities, and information on both.
 
     With sites (τ, ν) and posterior moments (m, v), the gradient by the prior's mean is Σ ν − τm,
@@ -61,8 +62,8 @@ def scale_gradient(sites: PeopleSites, kernels: list[Kernel], posterior: EStepPo
     """
     gradient = np.zeros(2)
     information = np.zeros(2)
-    for kernel, result, weights in zip(kernels, posterior.ep, posterior.weights, strict=True):
-        layout = sites.for_kernel(kernel)
+    for kernel, result, weights in posterior.by_kernel(priors):
+        layout = sites.for_kernel(kernel, priors)
         mean, variance = result.tilted
         precision, shift = result.sites
         weight = np.repeat(weights, np.diff(layout.site_start))
@@ -74,7 +75,7 @@ def scale_gradient(sites: PeopleSites, kernels: list[Kernel], posterior: EStepPo
     return np.stack([gradient, information])
 
 
-def scale_information(e_step: EStep, kernels: list[Kernel], posterior: EStepPosterior) -> Array:
+def scale_information(e_step: EStep, priors: PriorMixture, posterior: EStepPosterior) -> Array:
     """Information that the people hold on the zero of ability and on the log of its unit: (2, 2).
 
     On the zero it is Σ over people of 1ᵀ(K + T⁻¹)⁻¹1 = Σ τ(1 − dm), where dm is how far the curve
@@ -82,10 +83,12 @@ def scale_information(e_step: EStep, kernels: list[Kernel], posterior: EStepPost
     τv.
     """
     out = np.zeros((2, 2))
-    for kernel, result, weights in zip(kernels, posterior.ep, posterior.weights, strict=True):
-        layout = e_step.sites.for_kernel(kernel)
+    for kernel, result, weights in posterior.by_kernel(priors):
+        layout = e_step.sites.for_kernel(kernel, priors)
         latent = result.sites.through_nugget(kernel.nugget_variance)
-        moved = e_step.mean_response_to_unit_shift(kernel, latent.precision)
+        merges = priors.merges_instants(kernel)
+        one = np.ones((1, latent.precision.size))
+        moved = e_step.mean_response(kernel, merges, latent.precision, one)[0]
         variance = result.tilted.variance
         weight = np.repeat(weights, np.diff(layout.site_start))
         about_zero = float((weight * latent.precision * (1.0 - moved)).sum())
@@ -94,7 +97,9 @@ def scale_information(e_step: EStep, kernels: list[Kernel], posterior: EStepPost
     return out
 
 
-def scale_step(bank: ItemBank, scale: Array, updated: ItemBank, weights: Array) -> ItemBank:
+def scale_step(
+    bank: ItemBank, scale: Array, updated: ItemBank, weights: Array
+) -> tuple[ItemBank, Array]:
     """Items after an M-step, with a separate Newton step for the zero and unit of ability.
 
     EM is slow along these two directions, which move all items together. So the part of the M-step
@@ -109,6 +114,12 @@ def scale_step(bank: ItemBank, scale: Array, updated: ItemBank, weights: Array) 
         `scale_gradient` of the E-step.
     weights : array (n_free,)
         Root of the information about each entry of ``bank.to_vector()``.
+
+    Returns
+    -------
+    bank : ItemBank
+    move : array (2,)
+        How far the zero and the log unit moved.
     """
     if bank.learns_hyperpriors:
         return _scale_step_by_evidence(bank, scale, updated)
@@ -123,20 +134,24 @@ def scale_step(bank: ItemBank, scale: Array, updated: ItemBank, weights: Array) 
     gram = (weights[:, None] * along).T @ (weights[:, None] * along)
     free = np.flatnonzero(np.diagonal(gram) > 0)
     if not free.size:
-        return updated  # no parameter depends on zero or unit: they are anchored
+        return updated, np.zeros(2)  # no parameter depends on zero or unit: they are anchored
     log_prior = np.array([[ahead.log_prior(), behind.log_prior()] for ahead, behind in moved])
     gradient = scale[0] + (log_prior[:, 0] - log_prior[:, 1]) / (2 * step)
     curvature = (2 * bank.log_prior() - log_prior.sum(axis=1)) / step**2
     information = scale[1] + np.maximum(curvature, 0.0)
     information = np.where(free_scale, information, np.minimum(information, np.diagonal(gram)))
     newton = gradient / (information + 1e-9)
-    by_newton = np.clip(newton, -MAX_SCALE_STEP, MAX_SCALE_STEP)[free]
+    move = np.zeros(2)
+    by_newton = move[free] = np.clip(newton, -MAX_SCALE_STEP, MAX_SCALE_STEP)[free]
     m_step = updated.to_vector() - bank.to_vector()
     by_m_step = np.linalg.solve(gram[np.ix_(free, free)], along[:, free].T @ (weights**2 * m_step))
-    return updated.from_vector(updated.to_vector() + along[:, free] @ (by_newton - by_m_step))
+    moved = updated.to_vector() + along[:, free] @ (by_newton - by_m_step)
+    return updated.from_vector(moved), move
 
 
-def _scale_step_by_evidence(bank: ItemBank, scale: Array, updated: ItemBank) -> ItemBank:
+def _scale_step_by_evidence(
+    bank: ItemBank, scale: Array, updated: ItemBank
+) -> tuple[ItemBank, Array]:
     """Items after an M-step and a Newton step for the scale, where priors are learned.
 
     Learned priors shrink thousands of slopes with few responses a little at every step. That must
@@ -147,6 +162,6 @@ def _scale_step_by_evidence(bank: ItemBank, scale: Array, updated: ItemBank) -> 
     held = free / np.array([FEW_LOCATION_SD, FEW_LOG_SCALE_SD]) ** 2 * ability_scale.few
     gradient = scale[0] - held * np.array([ability_scale.location, ability_scale.log_scale])
     newton = gradient / (scale[1] + held + 1e-9)
-    location, log_scale = np.clip(newton, -MAX_SCALE_STEP, MAX_SCALE_STEP)
+    move = np.clip(newton, -MAX_SCALE_STEP, MAX_SCALE_STEP)
     by_m_step = updated.log_slope() - bank.log_slope()
-    return updated.rescaled(float(location), float(log_scale) - by_m_step)
+    return updated.rescaled(float(move[0]), float(move[1]) - by_m_step), move

@@ -5,7 +5,7 @@ The last stage is followed by an E-step of tight tolerance and the standard erro
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,6 +15,7 @@ from dynaesti.core import Array, single_blas_thread
 from dynaesti.errors import InputError, option
 from dynaesti.estimation.checkpoint import Checkpoint
 from dynaesti.estimation.coding import ResponseCoding
+from dynaesti.estimation.cohort_design import design_cohort
 from dynaesti.estimation.e_step import EP_TOLERANCE_FINAL
 from dynaesti.estimation.em import (
     EMResult,
@@ -29,17 +30,18 @@ from dynaesti.estimation.fitted import FittedModel
 from dynaesti.estimation.grid import check_probability, check_reach
 from dynaesti.estimation.hyper_grid import UnitVarianceGrid, population_grid
 from dynaesti.estimation.kernel_search import SearchSettings, add_missing_priors, select_priors
-from dynaesti.estimation.people import People, PeopleInMemory
+from dynaesti.estimation.people import EStepRequest, People, PeopleInMemory
 from dynaesti.estimation.population import PriorMixture
 from dynaesti.estimation.progress import OnIteration
 from dynaesti.estimation.site_layout import PeopleSites
 from dynaesti.estimation.standard_errors import (
+    estimated_cohort,
     item_covariances,
     shared_covariance,
     use_joint_information,
 )
 from dynaesti.estimation.subsample import PersonSummary
-from dynaesti.model import ItemBank, Kernel
+from dynaesti.model import Cohort, ItemBank, Kernel, Level
 
 STAGES = ("first pass", "subsample", "everyone", "everyone, with kernels missed before")
 FIRST_PASS, SUBSAMPLE, EVERYONE, AGAIN = range(len(STAGES))
@@ -123,6 +125,8 @@ class EMSchedule:
     checkpoint: Checkpoint | None = None
     standard_errors: bool = True
     known_priors: PriorMixture | None = None  # of an earlier fit of nearly the same data
+    learns_cohort: bool = False  # whether the population's mean over time is learned
+    groups: Sequence[Any] = ()  # labels of the groups that have curves of their own
     settings: ScheduleSettings = field(default_factory=lambda: DEFAULT)
     resume: EMState | None = None
 
@@ -132,28 +136,41 @@ class EMSchedule:
         self.resume = None if self.checkpoint is None else self.checkpoint.resume(bank, STAGES)
         chosen = self.people.person_summary.sample(self.settings.search_sites)
         searchers = PeopleInMemory(self.people.subset(chosen), self.threads)
-        grid = None if self.known_priors is not None else self._kernel_grid(searchers.sites)
-        state = EMState(STAGES[FIRST_PASS], bank, bank, self._first_priors(grid))
+        cohort = self._cohort(bank, searchers.sites)
+        grid = None if self.known_priors is not None else self._kernel_grid(searchers.sites, cohort)
+        priors = self._first_priors(grid, cohort)
+        state = EMState(STAGES[FIRST_PASS], bank, bank, priors, priors.cohort)
         if self.known_priors is None and not self._is_past(SUBSAMPLE):
             state = self._first_stages(state, searchers, grid)
         if self._is_past(EVERYONE):
             result = self._run(AGAIN, self.people, state)
         else:
             result = self._run(EVERYONE, self.people, state)
-            priors = self._priors_after(result, searchers, grid)
-            if priors is not None:
-                self.people.drop_cached(list(priors.kernels))
-                state = _continued(result, priors)
+            more = self._priors_after(result, searchers, grid)
+            if more is not None:
+                self.people.drop_cached(list(more.kernels))
+                state = _continued(result, more)
                 state = replace(state, max_abs_ability=result.max_abs_ability)
                 result = self._run(AGAIN, self.people, state)
         return self._finish(result)
 
-    def _kernel_grid(self, sites: PeopleSites) -> UnitVarianceGrid | None:
+    def _cohort(self, bank: ItemBank, sites: PeopleSites) -> Cohort | None:
+        """The cohort before it is learned, from a sample of the people; None without one."""
+        if not self.learns_cohort:
+            return None
+        summary = self.people.person_summary
+        first, last = float(summary.first.min()), float(summary.last.max())
+        earlier = None if self.known_priors is None else self.known_priors.cohort
+        return design_cohort(sites, bank, first, last, self.groups, earlier)
+
+    def _kernel_grid(self, sites: PeopleSites, cohort: Cohort | None) -> UnitVarianceGrid | None:
         """The kernels to choose from; none for constant abilities."""
         if self.kernel.static:
             return None
         summary = self.people.person_summary
         span, gap = typical_times(summary, sites)
+        if span <= 0 and cohort is not None:
+            return None  # one date for each person: the cohort's curve is all that can be seen
         if span <= 0:
             one_instant = summary.first.min() == summary.last.max()
             who = (
@@ -167,13 +184,14 @@ class EMSchedule:
             )
         return population_grid(self.kernel, span, gap)
 
-    def _first_priors(self, grid: UnitVarianceGrid | None) -> PriorMixture:
+    def _first_priors(self, grid: UnitVarianceGrid | None, cohort: Cohort | None) -> PriorMixture:
         """The kernels to start with, before any are chosen."""
         if self.known_priors is not None:
-            return self.known_priors
+            return replace(self.known_priors, cohort=cohort)
         if grid is None:
-            return PriorMixture.single(self.kernel)
-        return PriorMixture.single(grid.at(tuple(axis.centre for axis in grid.axes)))
+            constant = self.kernel if self.kernel.static else Level(amplitude=1.0)
+            return PriorMixture.single(constant, cohort)
+        return PriorMixture.single(grid.at(tuple(axis.centre for axis in grid.axes)), cohort)
 
     def _first_stages(
         self, state: EMState, searchers: PeopleInMemory, grid: UnitVarianceGrid | None
@@ -194,7 +212,8 @@ class EMSchedule:
         if grid is not None and grid.axes and not self._is_past(FIRST_PASS):
             limit = min(most, settings.first_iterations)
             result = self._run(FIRST_PASS, subsample or self.people, state, limit, loose)
-            priors = select_priors(searchers, result.bank, grid, settings.search)
+            cohort = result.priors.cohort
+            priors = select_priors(searchers, result.bank, cohort, grid, settings.search)
             state = _continued(result, priors)
         if subsample is not None and len(state.trace) < most:
             limit = min(most, len(state.trace) + settings.subsample_iterations)
@@ -250,27 +269,27 @@ class EMSchedule:
             result.bank,
             result.priors,
             result.max_abs_ability,
-            EP_TOLERANCE_FINAL,
-            with_counts=False,
+            EStepRequest(EP_TOLERANCE_FINAL, with_counts=False),
         )
         check_reach(expected.max_abs_ability_now)
         check_probability(expected.bank, expected.log_evidence, self.people.n_responses)
         covariance = shared = None
+        priors = expected.priors
         if self.standard_errors:
             found = self.people.information(
                 expected.bank,
                 expected.grid,
-                list(expected.priors.kernels),
-                expected.priors.weights,
+                expected.priors,
                 use_joint_information(expected.bank, self.people.person_summary.n_people),
             )
             covariance = item_covariances(expected.bank, found)
             shared = shared_covariance(found)
-        return Estimate(
-            expected, expected.priors, result.trace, result.converged, covariance, shared
-        )
+            priors = replace(priors, cohort=estimated_cohort(priors.cohort, expected.bank, found))
+        return Estimate(expected, priors, result.trace, result.converged, covariance, shared)
 
 
 def _continued(result: EMResult, priors: PriorMixture) -> EMState:
     """The state for the next stage, with items and trace of the last one."""
-    return EMState(STAGES[EVERYONE], result.bank, result.bank, priors, trace=result.trace)
+    return EMState(
+        STAGES[EVERYONE], result.bank, result.bank, priors, priors.cohort, trace=result.trace
+    )

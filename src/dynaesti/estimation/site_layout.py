@@ -11,6 +11,7 @@ import numpy as np
 from dynaesti.core import Array, Ints, starts_of, starts_of_runs
 from dynaesti.data import Responses
 from dynaesti.estimation.coding import ResponseCoding
+from dynaesti.estimation.population import PriorMixture
 from dynaesti.estimation.subsample import PersonSummary
 from dynaesti.inference import SiteLayout
 from dynaesti.model import ItemBank, Kernel
@@ -24,6 +25,7 @@ class PeopleSites:
 
     layout: SiteLayout
     constant: Array  # (n_people,) part of the log-likelihood that does not depend on ability
+    group: Ints  # (n_people,) number of each person's group, 0 where there are none
 
     @property
     def n_people(self) -> int:
@@ -35,12 +37,18 @@ class PeopleSites:
         """Number of responses."""
         return int(self.layout.factor_response[-1]) + 1
 
-    def for_kernel(self, kernel: Kernel) -> SiteLayout:
-        """The sites under a kernel.
+    def merged_if(self, merges: bool) -> SiteLayout:
+        """One site for each instant, or one for each person where ability is a single number."""
+        return self.layout.merged if merges else self.layout
 
-        There is one for each instant, or one for each person where abilities are constant.
-        """
-        return self.layout.merged if kernel.static else self.layout
+    def for_kernel(self, kernel: Kernel, priors: PriorMixture) -> SiteLayout:
+        """The sites under a kernel of the population's prior."""
+        return self.merged_if(priors.merges_instants(kernel))
+
+    @property
+    def group_of_site(self) -> Ints:
+        """Group of the person of each site, with a site for each instant."""
+        return np.repeat(self.group, np.diff(self.layout.site_start))
 
     @cached_property
     def person_summary(self) -> PersonSummary:
@@ -86,11 +94,15 @@ class PeopleSites:
             np.concatenate([one.factor_weight for one in layouts]),
             np.concatenate(responses),
         )
-        return PeopleSites(layout, np.concatenate([part.constant for part in parts]))
+        return PeopleSites(
+            layout,
+            np.concatenate([part.constant for part in parts]),
+            np.concatenate([part.group for part in parts]),
+        )
 
     def select(self, people: Ints) -> PeopleSites:
         """The sites of some people."""
-        return PeopleSites(self.layout.select(people), self.constant[people])
+        return PeopleSites(self.layout.select(people), self.constant[people], self.group[people])
 
 
 def _concatenate_starts(parts: Sequence[Ints]) -> Ints:
@@ -117,7 +129,8 @@ def build_people_sites(responses: Responses, coding: ResponseCoding, bank: ItemB
         np.repeat(np.arange(len(responses)), n_factors),
     )
     per_person = np.bincount(responses.person, constant, responses.people.size).astype(np.float64)
-    return PeopleSites(layout, per_person)
+    group = np.zeros(people.size - 1, dtype=np.int64)
+    return PeopleSites(layout, per_person, group if responses.group is None else responses.group)
 
 
 def _factors(

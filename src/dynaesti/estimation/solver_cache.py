@@ -19,22 +19,22 @@ class SolverCache:
     ----------
     sites : PeopleSites
     curve_chunks : mapping of bool to sequence of arrays
-        The chunks of people for static kernels (True) and for all others (False).
+        The chunks of people where instants are merged (True) and where they are not (False).
     """
 
     def __init__(self, sites: PeopleSites, curve_chunks: Mapping[bool, Sequence[Ints]]) -> None:
         self.sites = sites
         self.curve_chunks = curve_chunks
-        self._solvers: dict[tuple[Kernel, int], Solver] = {}
+        self._solvers: dict[tuple[Kernel, int, bool], Solver] = {}
         self._size = 0
 
-    def get(self, kernel: Kernel, number: int) -> Solver:
-        """The solver of the chunk with this number under a kernel."""
-        found = self._solvers.get((kernel, number))
+    def get(self, kernel: Kernel, number: int, merges: bool) -> Solver:
+        """The solver of the chunk with this number under a kernel, for merged instants or not."""
+        found = self._solvers.get((kernel, number, merges))
         if found is not None:
             return found
-        people = self.curve_chunks[kernel.static][number]
-        layout = self.sites.for_kernel(kernel)
+        people = self.curve_chunks[merges][number]
+        layout = self.sites.merged_if(merges)
         where = layout.curve_slice(people)
         starts = layout.site_start[people[0] : people[-1] + 2] - where.start
         first, last = self.sites.layout.spans
@@ -43,7 +43,7 @@ class SolverCache:
         )
         if self._size + solver.size <= MAX_KEPT:
             self._size += solver.size
-            self._solvers[kernel, number] = solver
+            self._solvers[kernel, number, merges] = solver
         return solver
 
     def keep_only(self, kernels: Sequence[Kernel]) -> None:

@@ -15,10 +15,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dynaesti.core import Array
+from dynaesti.estimation.cohort_errors import (
+    CohortInformation,
+    ItemCovariance,
+    cohort_covariance,
+    collect_cohort_information,
+)
 from dynaesti.estimation.e_step import EStep, EStepPosterior
+from dynaesti.estimation.population import PriorMixture
 from dynaesti.estimation.scale import scale_information
 from dynaesti.inference import LogLikelihoodTable, SiteLayout
-from dynaesti.model import STEP, ItemBank, ItemBlock, Kernel
+from dynaesti.model import STEP, Cohort, ItemBank, ItemBlock
 
 PEOPLE_EACH = 4  # least number of people for each parameter in the joint estimate
 MOST_WORK = 3e10  # largest people × parameters² in the joint estimate
@@ -34,10 +41,17 @@ class ItemInformation:
     items: Array
     unit: float  # on the abilities' log unit, where it is a parameter of its own
     anchorage: Array  # (2, 2) on the abilities' zero and log unit
+    cohort: CohortInformation | None = None  # where the population's mean is learned
 
     def __add__(self, other: ItemInformation) -> ItemInformation:
+        cohort = self.cohort
+        if cohort is not None and other.cohort is not None:
+            cohort = cohort + other.cohort
         return ItemInformation(
-            self.items + other.items, self.unit + other.unit, self.anchorage + other.anchorage
+            self.items + other.items,
+            self.unit + other.unit,
+            self.anchorage + other.anchorage,
+            cohort,
         )
 
 
@@ -57,7 +71,7 @@ def collect_information(
     bank: ItemBank,
     table: LogLikelihoodTable,
     gradients: Array,
-    kernels: list[Kernel],
+    priors: PriorMixture,
     expected: EStepPosterior,
     joint: bool,
 ) -> ItemInformation:
@@ -67,7 +81,7 @@ def collect_information(
     together.
     """
     layout = e_step.sites.layout
-    scores = e_step.scores(kernels, expected, table, gradients)
+    scores = e_step.scores(priors, expected, table, gradients)
     unit = 0.0
     if bank.ability_scale.free_scale:  # information on the unit, with items fixed
         unit = float(
@@ -76,8 +90,32 @@ def collect_information(
     return ItemInformation(
         _joint(bank, layout, scores) if joint else _own(bank, layout, scores),
         unit,
-        scale_information(e_step, kernels, expected),
+        scale_information(e_step, priors, expected),
+        collect_cohort_information(e_step, bank, table, gradients, priors, expected),
     )
+
+
+def estimated_cohort(
+    cohort: Cohort | None, bank: ItemBank, information: ItemInformation
+) -> Cohort | None:
+    """The cohort with the covariance of its coefficients."""
+    if cohort is None or information.cohort is None:
+        return cohort
+    width = max(block.u.shape[1] for block in bank.blocks)
+    own = np.zeros((bank.item_count, width, width))
+    moves = np.zeros((bank.item_count, width, 2))
+    positions = _positions(bank) if information.items.ndim == 2 else None
+    for block in bank.blocks:
+        size = block.u.shape[1]
+        if positions is None:
+            part = information.items[block.items][:, :size, :size]
+        else:
+            at = positions[block.items, :size]
+            part = information.items[at[:, :, None], at[:, None, :]]
+        own[block.items, :size, :size] = _own_block(block, part)
+        moves[block.items, :size] = _moves(block, bank)
+    items = ItemCovariance(own, moves, information.anchorage)
+    return replace(cohort, covariance=cohort_covariance(cohort, information.cohort, items))
 
 
 def item_covariances(bank: ItemBank, information: ItemInformation) -> tuple[Array, ...]:

@@ -29,12 +29,14 @@ from .moments.table import WIDTH as WIDTH
 from .moments.table import LogLikelihoodTable as LogLikelihoodTable
 from .moments.table import lagrange as lagrange
 from .moments.table import likelihood_table as likelihood_table
+from .observations import MeanFunction as MeanFunction
 from .observations import Observations as Observations
 from .observations import observe as observe
 from .observations import rough_scale as rough_scale
 from .observations import unit_scale as unit_scale
 from .online.curve import OnlineCurve as OnlineCurve
 from .online.curve import start_online as start_online
+from .online.kernels import OnlineSites as OnlineSites
 from .predict import predict_marginals as predict_marginals
 from .second_order import second_order_corrected as second_order_corrected
 from .single_curve import GraftedCurve as GraftedCurve
@@ -53,3 +55,4 @@ from .solvers.contract import SOLVERS as SOLVERS
 from .solvers.contract import Solver as Solver
 from .solvers.contract import SolverName as SolverName
 from .solvers.level_matern32 import level_matern32_form as level_matern32_form
+from .solvers.prior_mean import PriorMeanSolver as PriorMeanSolver

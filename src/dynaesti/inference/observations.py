@@ -49,6 +49,8 @@ class Observations:
         Prior mean of the latent curve, a number or a function of time.
     reach : float
         Half the width of the likelihood table around the mean, on the latent scale.
+    centre : float
+        Middle of the likelihood table where the mean is a function of time.
     """
 
     axis: TimeAxis
@@ -57,6 +59,7 @@ class Observations:
     link: Link
     mean: MeanFunction = 0.0
     reach: float = TABLE_HALF_WIDTH
+    centre: float = 0.0
 
     @cached_property
     def _grouped(self) -> tuple[Array, SiteLikelihood]:
@@ -69,7 +72,7 @@ class Observations:
             self.emissions,
             self.link,
             groups,
-            0.0 if callable(self.mean) else float(self.mean),
+            self.centre if callable(self.mean) else float(self.mean),
             self.reach,
         )
 

@@ -42,6 +42,10 @@ class NaturalGaussian(NamedTuple):
         """The product with other Gaussian functions: natural parameters add."""
         return NaturalGaussian(self.precision + other.precision, self.shift + other.shift)
 
+    def about(self, mean: Array) -> NaturalGaussian:
+        """The same functions of the distance from a mean, up to a factor."""
+        return NaturalGaussian(self.precision, self.shift - self.precision * mean)
+
     def through_nugget(self, nugget: Array | float) -> NaturalGaussian:
         """The latent sites: the nugget between curve and emission integrated out.
 

@@ -1,4 +1,10 @@
 from . import simulate as simulate
+from .cohort import Cohort as Cohort
+from .cohort import SmoothBasis as SmoothBasis
+from .cohort import cohort_header as cohort_header
+from .cohort import precision_for as precision_for
+from .cohort import read_cohort as read_cohort
+from .cohort import smooth_basis as smooth_basis
 from .emissions.bank_responses import BankResponses as BankResponses
 from .emissions.base import Emissions as Emissions
 from .emissions.families import Bernoulli as Bernoulli

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.special import ndtr
 
 from dynaesti.core import Array, Ints, as_rng, check_size, whole_number
 from dynaesti.data import TimeAxis, as_list, index_of, label_text
 from dynaesti.errors import InputError
 from dynaesti.estimation import sample_bank
-from dynaesti.inference import Marginals, Observations, graft_kernels, predict_marginals
-from dynaesti.model import BUILT_IN, BankResponses, ItemBank
+from dynaesti.inference import (
+    Marginals,
+    MeanFunction,
+    Observations,
+    graft_kernels,
+)
+from dynaesti.model import BUILT_IN, BankResponses, Cohort, ItemBank
+from dynaesti.results.cohort import ability_changes
 from dynaesti.results.curve import Curve, from_components
+from dynaesti.results.frames import IDENTITY
+from dynaesti.results.latent import asked_of, cohort_errors, latent_abilities
 
 if TYPE_CHECKING:
     from dynaesti.results.fit import Fit
@@ -37,6 +44,8 @@ class Change:
         Mean and standard deviation of the difference ability(t1) − ability(t0).
     rose : float
         Probability that ability rose.
+    cohort, own : float
+        Parts of the mean: how far the person's cohort moved, and how far the person beyond it.
 
     Examples
     --------
@@ -53,42 +62,15 @@ class Change:
     mean: float
     sd: float
     rose: float
+    cohort: float = 0.0
+    own: float = 0.0
 
 
 def ability_marginals(fit: Fit, person: Ints, offsets: Array) -> Marginals:
     """Reported ability of each (person, time) pair; person −1 is someone never seen."""
-    order = np.argsort(person, kind="stable")
-    who = person[order]
-    when = offsets[order]
-    known = np.unique(who[who >= 0])
-    means = np.zeros((len(fit.kernels), who.size))
-    variances = np.ones((len(fit.kernels), who.size))
-    weights = np.repeat(fit.population[:, None], who.size, axis=1)
-    first = int(np.searchsorted(who, 0))
-    if known.size:
-        first_instant, last_instant = fit.sites.layout.spans
-        asked_start = np.append(np.searchsorted(who, known), who.size) - first
-        for k, (kernel, result) in enumerate(zip(fit.kernels, fit.ep, strict=True)):
-            layout = fit.sites.for_kernel(kernel)
-            latent = result.sites.select(layout.sites_of(known)).through_nugget(
-                kernel.nugget_variance
-            )
-            means[k, first:], variances[k, first:] = predict_marginals(
-                kernel,
-                layout.select(known),
-                latent,
-                when[first:],
-                asked_start,
-                spans=(first_instant[known], last_instant[known]),
-                threads=fit.options["threads"],
-            )
-        weights[:, first:] = fit.weights[:, who[first:]]
-    back = np.empty_like(order)
-    back[order] = np.arange(order.size)
+    weights, means, variances = latent_abilities(fit, person, offsets)
     sds = np.sqrt(np.maximum(variances, 1e-300))
-    return Marginals(
-        weights[:, back], fit.shift + fit.gain * means[:, back], fit.gain * sds[:, back]
-    )
+    return Marginals(weights, fit.shift + fit.gain * means, fit.gain * sds)
 
 
 def people_and_times(fit: Fit, at: Any, ids: Any) -> tuple[Ints, Array]:
@@ -109,7 +91,13 @@ def people_and_times(fit: Fit, at: Any, ids: Any) -> tuple[Ints, Array]:
     ]
 
 
-def person_curve(fit: Fit, who: Ints, until: float | None, bank: ItemBank | None = None) -> Curve:
+def person_curve(
+    fit: Fit,
+    who: Ints,
+    until: float | None,
+    bank: ItemBank | None = None,
+    cohort: Cohort | None = None,
+) -> Curve:
     """One person's curve on the reported scale.
 
     Parameters
@@ -121,6 +109,8 @@ def person_curve(fit: Fit, who: Ints, until: float | None, bank: ItemBank | None
         Keep responses up to this time on the fit's clock; None: all.
     bank : ItemBank, optional
         Other items than the fit's.
+    cohort : Cohort, optional
+        Another cohort than the fit's.
     """
     one = fit.responses.select_people(who)
     rows = np.arange(len(one)) if until is None else np.flatnonzero(one.clock_times <= until)
@@ -138,8 +128,9 @@ def person_curve(fit: Fit, who: Ints, until: float | None, bank: ItemBank | None
         one.clock_times[rows],
         emissions,
         BUILT_IN["identity"],
+        _mean_function(fit, cohort or fit.priors.cohort, int(fit.sites.group[who[0]]), axis),
+        (TABLE_SDS + _farthest_mean(fit)) * fit.gain,
         fit.shift,
-        TABLE_SDS * fit.gain,
     )
     kernels = [(fit.gain**2 * kernel).anchored(*observations.span) for kernel in fit.kernels]
     made = graft_kernels(observations, kernels)
@@ -148,22 +139,30 @@ def person_curve(fit: Fit, who: Ints, until: float | None, bank: ItemBank | None
     return from_components(observations, made, log_prior, "learn", fit.frame, None)
 
 
+def _mean_function(fit: Fit, cohort: Cohort | None, group: int, axis: TimeAxis) -> MeanFunction:
+    """The prior mean of a person's curve, on the reported scale: a number without a cohort."""
+    if cohort is None:
+        return fit.shift
+
+    def mean(times: Any) -> Array:
+        offsets = np.atleast_1d(axis.offsets(times))
+        return fit.shift + fit.gain * cohort.mean(offsets, np.full(offsets.size, group))
+
+    return mean
+
+
+def _farthest_mean(fit: Fit) -> float:
+    """Largest distance of the cohort's means from 0, at everyone's instants."""
+    return 0.0 if fit.prior_mean is None else float(np.abs(fit.prior_mean).max())
+
+
 def ability_change(fit: Fit, label: Any, t0: Any, t1: Any) -> Change:
     """How a person's ability changed from t0 to t1."""
-    curve = fit.curve(label)
-    offsets = fit.to_clock([t0, t1])
-    weights, _, components = curve.weighted_components()
-    difference = np.empty(weights.size)
-    variance = np.empty(weights.size)
-    for k, component in enumerate(components):
-        mean = component.posterior.marginals(offsets)[0]
-        cov = component.posterior.covariance(offsets)
-        difference[k] = mean[1] - mean[0]
-        variance[k] = max(cov[0, 0] + cov[1, 1] - 2 * cov[0, 1], 1e-300)
-    average = float(weights @ difference)
-    sd = float(np.sqrt(weights @ (variance + (difference - average) ** 2)))
-    rose = float(weights @ ndtr(difference / np.sqrt(variance)))
-    return Change(label, t0, t1, average, sd, rose)
+    found = ability_changes(fit, index_of(fit.responses.people, [label], "id"), t0, t1)
+    mean = float(found.mean[0])
+    sd = float(found.marginals.sd(IDENTITY)[0])
+    part = float(found.cohort[0])
+    return Change(label, t0, t1, mean, sd, float(found.rose[0]), part, mean - part)
 
 
 def marginals_with_item_uncertainty(
@@ -184,12 +183,40 @@ def marginals_with_item_uncertainty(
         for _ in range(whole_number(draws, "draws", 2))
     ]
     times = fit.from_clock(offsets)
-    parts = [person_curve(fit, who, None, bank).marginals(times) for bank in banks]
+    parts = [
+        person_curve(fit, who, None, bank, _drawn_cohort(fit, rng)).marginals(times)
+        for bank in banks
+    ]
     return Marginals(
         np.concatenate([part.weights for part in parts]) / draws,
         np.concatenate([part.means for part in parts]),
         np.concatenate([part.sds for part in parts]),
     )
+
+
+def _drawn_cohort(fit: Fit, rng: np.random.Generator) -> Cohort | None:
+    """A draw of the cohort from its estimated distribution."""
+    cohort = fit.priors.cohort
+    if cohort is None or cohort.covariance is None:
+        return cohort
+    drawn = rng.multivariate_normal(cohort.coefficients, cohort.covariance, method="eigh")
+    return replace(cohort, coefficients=drawn)
+
+
+def plausible_curves(fit: Fit, label: Any, at: Any, size: int, seed: int | None) -> Array:
+    """Curves drawn from a person's posterior, (size, n_times).
+
+    The part that comes from the uncertain cohort is the same draw for everyone.
+    """
+    offsets = fit.to_clock(at)
+    curves = fit.curve(label).sample(fit.from_clock(offsets), size, person_stream(seed, label))
+    who = int(index_of(fit.responses.people, [label], "id")[0])
+    errors = cohort_errors(fit, asked_of(np.full(offsets.size, who), offsets))
+    if not errors.size:
+        return curves
+    common = np.random.default_rng(seed).standard_normal((size, errors.shape[1]))
+    mixed = np.einsum("k,krt->rt", fit.weights[:, who], errors)
+    return np.asarray(curves + fit.gain * common @ mixed)
 
 
 def person_stream(seed: Any, label: Any) -> np.random.Generator:

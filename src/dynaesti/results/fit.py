@@ -52,9 +52,11 @@ from dynaesti.results.abilities import (
     marginals_with_item_uncertainty,
     people_and_times,
     person_curve,
-    person_stream,
+    plausible_curves,
 )
+from dynaesti.results.cohort import change_columns, sorted_by_change
 from dynaesti.results.curve import Curve
+from dynaesti.results.filtered import filtered_marginals
 from dynaesti.results.fit_base import FitBase
 from dynaesti.results.frames import IDENTITY, band_frame
 from dynaesti.results.io.fit_file import fit_header
@@ -150,6 +152,18 @@ class Fit(FittedModel, FitBase):
             return self.known_sites
         return build_people_sites(self.responses, self.coding, self.bank)
 
+    @cached_property
+    def prior_mean(self) -> Array | None:
+        """The cohort's mean at everyone's instants, (n_sites,); None where it is 0."""
+        cohort = self.priors.cohort
+        if cohort is None:
+            return None
+        return cohort.mean(self.sites.layout.times, self.sites.group_of_site)
+
+    def group_of(self, person: Ints) -> Ints:
+        """Group of each of some people, by their numbers; −1 for people never seen."""
+        return np.where(person >= 0, self.sites.group[np.maximum(person, 0)], -1)
+
     @property
     def ids(self) -> list[Any]:
         """Labels of the people."""
@@ -193,7 +207,13 @@ class Fit(FittedModel, FitBase):
         return ability_marginals(self, person, offsets)
 
     def ability(
-        self, at: Any = None, ids: Any = None, *, level: float = 0.7, quantiles: Any = None
+        self,
+        at: Any = None,
+        ids: Any = None,
+        *,
+        level: float = 0.7,
+        quantiles: Any = None,
+        filtered: bool = False,
     ) -> Any:
         """Ability of people at times, with a credible band.
 
@@ -207,12 +227,14 @@ class Fit(FittedModel, FitBase):
             Probability of the equal-tailed band, between 0 and 1.
         quantiles : sequence of float, optional
             Further quantiles, as columns ``q0.1``, …
+        filtered : bool, default False
+            Whether abilities are what was known at each time, by the responses up to it. Otherwise
+            they are smoothed: given all responses of the person.
 
         Returns
         -------
         frame
-            Columns id, time, mean, sd, lower, upper, and a row for each person and time. Abilities
-            are smoothed: given all responses of the person. See `curve` for filtered ones.
+            Columns id, time, mean, sd, lower, upper, and a row for each person and time.
 
         Raises
         ------
@@ -223,7 +245,8 @@ class Fit(FittedModel, FitBase):
         labels = self.responses.people.tolist()
         keys = {"id": [labels[p] for p in person], "time": self.from_clock(offsets)}
         kind = frame_kind(at) or self.frame
-        marginals = self.marginals(person, offsets)
+        found = filtered_marginals if filtered else ability_marginals
+        marginals = found(self, person, offsets)
         return band_frame(marginals, keys, level, kind=kind, quantiles=quantiles)
 
     def probability_above(self, cut: float, at: Any, ids: Any = None) -> Any:
@@ -302,6 +325,50 @@ class Fit(FittedModel, FitBase):
         """
         return ability_change(self, id, t0, t1)
 
+    def changes(
+        self,
+        t0: Any,
+        t1: Any,
+        ids: Any = None,
+        *,
+        level: float = 0.7,
+        sort: bool = False,
+    ) -> Any:
+        """How everyone's ability changed between two times: who rose, who fell.
+
+        Parameters
+        ----------
+        t0, t1 : time
+            From when, and to when.
+        ids : label or sequence of labels, optional
+            Some people. Default: everyone.
+        level : float, default 0.7
+            Probability of the band of the change.
+        sort : bool, default False
+            Whether those who rose most come first. Otherwise people are in the order of their
+            labels.
+
+        Returns
+        -------
+        frame
+            Columns id, (group,) change, sd, lower, upper, rose (the probability that ability
+            rose), cohort and own: how far the person's cohort moved, and how far the person beyond
+            it.
+
+        Examples
+        --------
+        >>> import dynaesti as dy
+        >>> table = dy.simulate.responses(people=12, items=5, per_person=12, seed=1).table
+        >>> frame = dy.DynAEsti("2PL").fit(table).changes(10, 90)
+        >>> list(frame.columns), len(frame)
+        (['id', 'change', 'sd', 'lower', 'upper', 'rose', 'cohort', 'own'], 12)
+        """
+        people = np.arange(self.responses.people.size)
+        if ids is not None:
+            people = np.unique(index_of(self.responses.people, as_list(ids), "ids"))
+        columns = change_columns(self, people, t0, t1, level)
+        return make_frame(sorted_by_change(columns) if sort else columns, self.frame)
+
     def plausible(self, id: Any, at: Any, size: int = 20, seed: int | None = 0) -> Array:
         """Plausible values: whole curves drawn from a person's posterior.
 
@@ -321,15 +388,15 @@ class Fit(FittedModel, FitBase):
         -------
         array (size, n_times)
         """
-        times = self.from_clock(self.to_clock(at))
-        return self.curve(id).sample(times, size, person_stream(seed, id))
+        return plausible_curves(self, id, at, size, seed)
 
     def uncertain(
         self, id: Any, at: Any, *, draws: int = 30, level: float = 0.7, seed: int = 0
     ) -> Any:
-        """Ability of one person with the items' uncertainty included.
+        """Ability of one person with the uncertainty of items and cohort included.
 
-        Curves are averaged over items drawn from the normal distribution of their estimates.
+        Curves are averaged over items and cohorts drawn from the normal distributions of their
+        estimates.
 
         Parameters
         ----------
@@ -457,7 +524,12 @@ class Fit(FittedModel, FitBase):
         """
         r = self.responses
         pairs = [
-            leave_one_out_abilities(self.sites, kernel, result, self.likelihood_table)
+            leave_one_out_abilities(
+                self.sites,
+                self.sites.for_kernel(kernel, self.priors),
+                result,
+                self.likelihood_table,
+            )
             for kernel, result in zip(self.kernels, self.ep, strict=True)
         ]
         means = np.array([pair.mean for pair in pairs])

@@ -10,10 +10,20 @@ from typing import Any
 import numpy as np
 
 from dynaesti.core import Array, Ints, as_vector
-from dynaesti.data import Labels, Responses, as_list, count_noun, index_of, make_frame, parse_iso
+from dynaesti.data import (
+    Labels,
+    Responses,
+    as_list,
+    count_noun,
+    frame_kind,
+    index_of,
+    make_frame,
+    parse_iso,
+)
 from dynaesti.errors import MissingColumnError, option
 from dynaesti.estimation import (
     IterationRecord,
+    PriorMixture,
     ResponseCoding,
     Scale,
     ability_grid,
@@ -22,6 +32,7 @@ from dynaesti.estimation import (
 )
 from dynaesti.inference import LogLikelihoodTable
 from dynaesti.model import BandwidthKernel, ItemBank, Kernel, Level
+from dynaesti.results.cohort import cohort_columns, group_differences
 from dynaesti.results.item_table import item_columns
 from dynaesti.results.predictions import item_information
 
@@ -38,6 +49,8 @@ class FitBase(ABC):
     ----------
     bank : ItemBank
         All items.
+    priors : PriorMixture
+        Prior of everyone's curve: kernels with their weights, and the cohort.
     covariance : tuple of array (n_items, n_parameters, n_parameters) or None
         Covariance of the items' unconstrained parameters, one array for each block of the bank.
     shared : array (2, 2) or None
@@ -53,6 +66,7 @@ class FitBase(ABC):
     """
 
     bank: ItemBank
+    priors: PriorMixture
     covariance: tuple[Array, ...] | None
     shared: Array | None
     trace: tuple[IterationRecord, ...]
@@ -245,6 +259,77 @@ class FitBase(ABC):
             float(np.array(scales)[order][np.searchsorted(rising, q)]) for q in (0.1, 0.5, 0.9)
         )
         return {"stays": float(stays), "bandwidth": middle, "shortest": low, "longest": high}
+
+    def cohort(self, at: Any = None, *, level: float = 0.7) -> Any:
+        """Mean ability of the population over time, or of each of its groups.
+
+        Everyone's own curve varies about it. Beyond the data it goes on with a slope that fades,
+        and its band widens.
+
+        Parameters
+        ----------
+        at : times, optional
+            Default: 50 times over all the data.
+        level : float, default 0.7
+            Probability of the band, which is that of the mean itself, not of people.
+
+        Returns
+        -------
+        frame
+            Columns time, mean, sd, lower, upper; with groups, group before them.
+
+        Raises
+        ------
+        InputError
+            If the fit has no cohort: it was left out, abilities are constant, or it cannot be
+            told from the items' difficulties.
+
+        Examples
+        --------
+        >>> import dynaesti as dy
+        >>> drawn = dy.simulate.responses(people=60, items=9, per_person=9, growth=2.0, seed=1)
+        >>> fit = dy.DynAEsti("2PL").fit(drawn.table)
+        >>> frame = fit.cohort([0, 50, 100])
+        >>> list(frame.columns)
+        ['time', 'mean', 'sd', 'lower', 'upper']
+        >>> bool(frame["mean"].iloc[-1] > frame["mean"].iloc[0])
+        True
+        """
+        return make_frame(cohort_columns(self, at, level), frame_kind(at) or self.frame)
+
+    def compare_groups(self, t0: Any, t1: Any, *, level: float = 0.95) -> Any:
+        """Differences between groups, in level at two times and in growth between them.
+
+        Parameters
+        ----------
+        t0, t1 : time
+            From when, and to when.
+        level : float, default 0.95
+            Probability of the intervals.
+
+        Returns
+        -------
+        frame
+            Three rows for each pair of groups: columns group, other, what ("level at …", twice,
+            and "growth"), difference (group − other), se, lower, upper, and probability, that the
+            difference is above 0.
+
+        Raises
+        ------
+        InputError
+            If the fit has no groups, or no standard errors.
+
+        Examples
+        --------
+        >>> import dynaesti as dy
+        >>> table = dy.simulate.responses(people=60, items=9, per_person=9, seed=1).table
+        >>> table["class"] = ["even" if int(p[1:]) % 2 == 0 else "odd" for p in table["id"]]
+        >>> fit = dy.DynAEsti("2PL", groups="class").fit(table)
+        >>> frame = fit.compare_groups(0, 100)
+        >>> frame["what"].tolist()
+        ['level at 0', 'level at 100', 'growth']
+        """
+        return make_frame(group_differences(self, t0, t1, level), self.frame)
 
     def to_clock(self, times: Any) -> Array:
         """Users' times on the fit's clock.

@@ -16,14 +16,15 @@ from dynaesti.data import index_of
 from dynaesti.errors import InputError
 from dynaesti.inference import (
     Marginals,
-    Moments,
     OnlineCurve,
+    OnlineSites,
     SiteFactors,
     depends_on_span,
     level_matern32_form,
     start_online,
 )
 from dynaesti.results.frames import band_frame
+from dynaesti.results.latent import cohort_roots
 
 if TYPE_CHECKING:
     from dynaesti.results.fit import Fit
@@ -55,6 +56,8 @@ class LivePerson:
         The person's curve under each kernel.
     horizon : (float, float)
         Times that the present features cover.
+    group : int, default 0
+        Number of the person's group.
 
     Examples
     --------
@@ -74,6 +77,7 @@ class LivePerson:
     factor_weight: Array
     curves: tuple[OnlineCurve, ...]
     horizon: tuple[float, float]
+    group: int = 0
 
     def add(self, time: Any, item: Any, resp: float, weight: float = 1.0) -> LivePerson:
         """The person with one more answer.
@@ -113,7 +117,9 @@ class LivePerson:
             return self._with_factors(site, self.factor_start[:-1], rows, weights).converged(site)
         times = inserted(self.times, site, offset)
         start = np.concatenate([self.factor_start[: site + 1], self.factor_start[site:-1]])
-        curves = tuple(curve.with_site(times, site) for curve in self.curves)
+        there = prior_mean_at(self.fit, np.array([offset]), self.group)
+        mean = 0.0 if there is None else float(there[0])
+        curves = tuple(curve.with_site(times, site, mean) for curve in self.curves)
         grown = self._with_factors(site, start, rows, weights, times=times, curves=curves)
         within = self.horizon[0] <= offset <= self.horizon[1]
         return grown.converged(site) if within else with_new_features(grown)
@@ -160,7 +166,7 @@ class LivePerson:
             np.arange(self.times.size), self.factor_start, self.factor_row, self.factor_weight
         )
         found = tuple(curve.converged(factors, table, changed) for curve in self.curves)
-        reach = max(_reach(curve.online.posterior) for curve in found)
+        reach = max(_reach(curve.online) for curve in found)
         if reach > -table.start:
             raise InputError(
                 f"live: the answers lead {reach:.3g} standard deviations from the population's "
@@ -209,14 +215,39 @@ class LivePerson:
         offsets = fit.to_clock(at)
         pairs = [curve.marginals(self.times, offsets) for curve in self.curves]
         means = np.array([mean for mean, _ in pairs])
-        sds = np.sqrt(np.array([variance for _, variance in pairs]))
+        variances = np.array([variance for _, variance in pairs])
+        mean = prior_mean_at(fit, offsets, self.group)
+        if mean is not None:
+            means = means + mean
+            variances = variances + self._cohort_variances(offsets)
+        sds = np.sqrt(variances)
         return Marginals(self.weights[:, None], fit.shift + fit.gain * means, fit.gain * sds)
 
+    def _cohort_variances(self, offsets: Array) -> Array:
+        """Variances of abilities from the cohort's, under each kernel: see `latent_abilities`."""
+        cohort = self.fit.priors.cohort
+        assert cohort is not None
+        roots = cohort_roots(self.fit)
+        at_sites = cohort.design(self.times, np.full(self.times.size, self.group)) @ roots
+        at_points = cohort.design(offsets, np.full(offsets.size, self.group)) @ roots
+        drift = cohort.drift_variance(offsets, np.full(offsets.size, self.group))
+        out = np.tile(drift, (len(self.curves), 1))
+        for k, curve in enumerate(self.curves):
+            for at_site, at_point in zip(at_sites.T, at_points.T, strict=True):
+                out[k] += (at_point - curve.response(self.times, offsets, at_site)) ** 2
+        return out
 
-def _reach(posterior: Moments) -> float:
-    """How far from 0 a curve goes, three standard deviations included."""
-    sd = np.sqrt(np.maximum(posterior.variance, 0.0))
-    return float((np.abs(posterior.mean) + 3 * sd).max(initial=0.0))
+
+def _reach(online: OnlineSites) -> float:
+    """How far from 0 an ability goes, three standard deviations included."""
+    sd = np.sqrt(np.maximum(online.posterior.variance, 0.0))
+    return float((np.abs(online.mean + online.posterior.mean) + 3 * sd).max(initial=0.0))
+
+
+def prior_mean_at(fit: Fit, offsets: Array, group: int) -> Array | None:
+    """The cohort's mean at times, for a person of a group; None where it is 0."""
+    cohort = fit.priors.cohort
+    return None if cohort is None else cohort.mean(offsets, np.full(offsets.size, group))
 
 
 def response_factors(fit: Fit, item: Any, resp: float, weight: float) -> tuple[Ints, Array]:
@@ -239,8 +270,9 @@ def with_new_features(live: LivePerson) -> LivePerson:
     first = float(live.times[0])
     last = float(live.times[-1])
     horizon = (first, last + (AHEAD * (last - first) if last > first else 1.0))
+    mean = prior_mean_at(live.fit, live.times, live.group)
     curves = tuple(
-        start_online(kernel, live.times, horizon, curve.online.site)
+        start_online(kernel, live.times, horizon, curve.online.site, mean)
         for kernel, curve in zip(live.fit.kernels, live.curves, strict=True)
     )
     return replace(live, horizon=horizon, curves=curves).converged(None)
@@ -267,14 +299,15 @@ def live_person(fit: Fit, person: int) -> LivePerson:
     row = layout.factor_row[first:last]
     weight = layout.factor_weight[first:last]
     times = layout.times[sites]
-    curves = tuple(
-        start_online(
-            kernel,
-            times,
-            (0.0, 1.0),
-            result.sites.select(fit.sites.for_kernel(kernel).curve_slice(who)),
-        )
+    group = int(fit.sites.group[person])
+    mean = prior_mean_at(fit, times, group)
+    found = [
+        result.sites.select(fit.sites.for_kernel(kernel, fit.priors).curve_slice(who))
         for kernel, result in zip(fit.kernels, fit.ep, strict=True)
+    ]
+    curves = tuple(
+        start_online(kernel, times, (0.0, 1.0), own if mean is None else own.about(mean), mean)
+        for kernel, own in zip(fit.kernels, found, strict=True)
     )
     start = np.append(layout.factor_start[sites.start : sites.stop + 1] - first, 2 * row.size)
     return with_new_features(
@@ -286,5 +319,6 @@ def live_person(fit: Fit, person: int) -> LivePerson:
             np.concatenate([weight, weight]),
             curves,
             (0.0, 0.0),
+            group,
         )
     )

@@ -51,6 +51,7 @@ def reflected(fit: Fit) -> Fit:
     return replace(
         fit,
         bank=fit.bank.reflected(),
+        priors=fit.priors.reflected(),
         ep=ep,
         covariance=reflect_covariance(fit),
         shared=reflect_scale_covariance(fit),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any, Protocol
@@ -38,6 +38,10 @@ class ResponseSource(Protocol):
     @property
     def item_models(self) -> Labels | None:
         """Names of the items' models, where the data have them."""
+
+    @property
+    def groups(self) -> Sequence[Any]:
+        """Labels of the groups of people; empty where there are none."""
 
     @property
     def earlier_bank(self) -> ItemBank | None:
@@ -90,6 +94,10 @@ class ResponsesInMemory:
     @property
     def item_models(self) -> Labels | None:
         return self.responses.models
+
+    @property
+    def groups(self) -> Sequence[Any]:
+        return self.responses.groups
 
     def response_counts(self, models: tuple[ItemModel, ...]) -> ResponseCounts:
         return count_responses(self.responses, models)

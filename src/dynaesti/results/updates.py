@@ -34,7 +34,7 @@ from dynaesti.estimation import (
     new_items_hint,
     tabulate_items,
 )
-from dynaesti.inference import EPResult, NaturalGaussian
+from dynaesti.inference import EPResult, NaturalGaussian, SiteLayout
 from dynaesti.model import Kernel
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def e_step_with_items_fixed(
     table = fit.likelihood_table
     reach = float(fit.options["farthest"])
     while True:
-        posterior = e_step.run(table, list(fit.kernels), fit.population, starts, EP_TOLERANCE_FINAL)
+        posterior = e_step.run(table, fit.priors, starts, EP_TOLERANCE_FINAL)
         before = reach
         reach = max(reach, posterior.max_abs_ability())
         grid = ability_grid(fit.bank, reach)
@@ -136,6 +136,10 @@ def fit_new_people(fit: Fit, new: NewResponses) -> Fit:
         origin=origin,
         unit=fit.responses.unit,
         clock=fit.responses.clock,
+        groups=fit.responses.groups,
+        group=None
+        if fit.responses.group is None
+        else new.responses.group_among(fit.responses.groups),
     )
     sites = build_people_sites(responses, fit.coding, fit.bank)
     posterior, reach = e_step_with_items_fixed(fit, sites, [None] * len(fit.kernels))
@@ -234,7 +238,14 @@ def add_people(fit: Fit, data: Responses) -> Fit:
     ]
     posterior, reach = e_step_with_items_fixed(fit, part, list(starts))
     ep = tuple(
-        _merged(kernel, sites, fit.sites, known, old, touched, found)
+        _merged(
+            sites.for_kernel(kernel, fit.priors),
+            fit.sites.for_kernel(kernel, fit.priors),
+            known,
+            old,
+            touched,
+            found,
+        )
         for kernel, old, found in zip(fit.kernels, fit.ep, posterior.ep, strict=True)
     )
     note = (
@@ -260,8 +271,8 @@ def _starting_sites(
     Known instants have the fit's converged sites. `before` is the number of each person in the
     fit, −1 if new.
     """
-    new = part.for_kernel(kernel)
-    old = fit.sites.for_kernel(kernel)
+    new = part.for_kernel(kernel, fit.priors)
+    old = fit.sites.for_kernel(kernel, fit.priors)
     start = NaturalGaussian.empty(new.n_sites)
     for k, person in enumerate(before):
         if person < 0:
@@ -269,7 +280,7 @@ def _starting_sites(
         had = old.curve_slice(np.array([person]))
         has = new.curve_slice(np.array([k]))
         within = np.zeros(1, dtype=np.int64)
-        if not kernel.static:
+        if not fit.priors.merges_instants(kernel):
             within = np.searchsorted(new.times[has], old.times[had])
         start.precision[has.start + within] = result.sites.precision[had]
         start.shift[has.start + within] = result.sites.shift[had]
@@ -277,17 +288,14 @@ def _starting_sites(
 
 
 def _merged(
-    kernel: Kernel,
-    sites: PeopleSites,
-    old_sites: PeopleSites,
+    layout: SiteLayout,
+    old_layout: SiteLayout,
     known: Ints,
     old: EPResult,
     touched: Ints,
     new: EPResult,
 ) -> EPResult:
     """Everyone's result after some people's curves were grafted anew."""
-    layout = sites.for_kernel(kernel)
-    old_layout = old_sites.for_kernel(kernel)
     untouched = np.flatnonzero(~np.isin(known, touched))
     merged = EPResult.empty(layout.n_sites, layout.n_curves)
     kept = old.select(old_layout.sites_of(untouched), untouched)

@@ -215,7 +215,13 @@ class ShardedFit(FittedModel, FitBase):
         return self._open(k)
 
     def ability(
-        self, at: Any = None, ids: Any = None, *, level: float = 0.7, quantiles: Any = None
+        self,
+        at: Any = None,
+        ids: Any = None,
+        *,
+        level: float = 0.7,
+        quantiles: Any = None,
+        filtered: bool = False,
     ) -> Any:
         """Abilities at times, as in `Fit.ability`.
 
@@ -229,6 +235,8 @@ class ShardedFit(FittedModel, FitBase):
             Probability of the band.
         quantiles : sequence of float, optional
             Further quantiles.
+        filtered : bool, default False
+            Whether abilities are what was known at each time.
 
         Returns
         -------
@@ -242,14 +250,18 @@ class ShardedFit(FittedModel, FitBase):
         """
         asked = None if ids is None else as_list(ids)
         if asked == []:
-            return self._any_shard().ability(at, [], level=level, quantiles=quantiles)
+            empty = self._any_shard()
+            return empty.ability(at, [], level=level, quantiles=quantiles, filtered=filtered)
         groups = (
             dict.fromkeys(self.shards.nonempty)
             if asked is None
             else self._by_shard(list(dict.fromkeys(asked)))
         )
         fits = ((self._checked_shard(k, some or []), some) for k, some in groups.items())
-        frames = [fit.ability(at, some, level=level, quantiles=quantiles) for fit, some in fits]
+        frames = [
+            fit.ability(at, some, level=level, quantiles=quantiles, filtered=filtered)
+            for fit, some in fits
+        ]
         return (
             concatenate_frames(frames)
             if asked is None
@@ -263,6 +275,26 @@ class ShardedFit(FittedModel, FitBase):
     def change(self, id: Any, t0: Any, t1: Any) -> Change:
         """How a person's ability changed from t0 to t1, as `Fit.change` gives it."""
         return self.shard_of_person(id).change(id, t0, t1)
+
+    def changes(self, t0: Any, t1: Any, ids: Any = None, *, level: float = 0.7) -> Any:
+        """How everyone's ability changed from t0 to t1, as `Fit.changes` gives it.
+
+        Parameters
+        ----------
+        t0, t1 : time
+            From when, and to when.
+        ids : label or sequence of labels, optional
+            Some people. Default: everyone, shard by shard.
+        level : float, default 0.7
+            Probability of the band of the change.
+
+        Returns
+        -------
+        frame
+        """
+        groups = dict.fromkeys(self.shards.nonempty) if ids is None else self._by_shard(ids)
+        fits = ((self._checked_shard(k, some or []), some) for k, some in groups.items())
+        return concatenate_frames([fit.changes(t0, t1, some, level=level) for fit, some in fits])
 
     def predict(self, data: Any) -> Any:
         """Predict each response at its time, as `Fit.predict` does.
@@ -613,6 +645,7 @@ def orient_shards(fit: ShardedFit, orient: Mapping[str, Any] | None) -> ShardedF
     return replace(
         fit,
         bank=fit.bank.reflected(),
+        priors=fit.priors.reflected(),
         covariance=reflect_covariance(fit),
         shared=reflect_scale_covariance(fit),
         is_reflected=True,

@@ -11,10 +11,12 @@ from dynaesti.core import Array, Ints, starts_of
 from dynaesti.data import Responses
 from dynaesti.estimation import (
     CheckpointArrays,
+    EStepRequest,
     EStepResult,
     ItemInformation,
     PeopleSites,
     PersonSummary,
+    PriorMixture,
     ability_grid,
     sum_e_steps,
 )
@@ -105,16 +107,14 @@ class PeopleInShards:
         self,
         bank: ItemBank,
         grid: Array,
-        kernels: list[Kernel],
-        population: Array,
-        tolerance: float,
-        with_counts: bool = True,
+        priors: PriorMixture,
+        request: EStepRequest,
     ) -> EStepResult:
-        model = ModelSnapshot(bank, grid, tuple(kernels), population, uuid.uuid4().hex)
+        model = ModelSnapshot(bank, grid, priors, uuid.uuid4().hex)
         self.delete_stale_sites(self.earlier, self.checkpointed, self.versions)
         now = max(self.versions) + 1
         result = self.executor.run(
-            EStepTask(self.context, model, tolerance, with_counts, self.versions, now),
+            EStepTask(self.context, model, request, self.versions, now),
             self.nonempty,
             sum_e_steps,
             self.on_progress,
@@ -126,9 +126,9 @@ class PeopleInShards:
         """Do nothing: each E-step reads the sites that it needs, and writes those it found."""
 
     def information(
-        self, bank: ItemBank, grid: Array, kernels: list[Kernel], population: Array, joint: bool
+        self, bank: ItemBank, grid: Array, priors: PriorMixture, joint: bool
     ) -> ItemInformation:
-        model = ModelSnapshot(bank, grid, tuple(kernels), population, uuid.uuid4().hex)
+        model = ModelSnapshot(bank, grid, priors, uuid.uuid4().hex)
         found: ItemInformation = self.executor.run(
             InformationTask(self.context, model, self.versions, joint), self.nonempty, sum_results
         )

@@ -36,6 +36,7 @@ from dynaesti.data import (
     parse_columns,
     read_pieces,
     read_table,
+    refuse_changing_groups,
     rows_about,
 )
 from dynaesti.errors import InputError, MissingExtraError, ResponseError, option
@@ -53,6 +54,7 @@ PIECE = 1_000_000  # rows that are read at a time
 BATCH = 100_000  # sorted rows that are taken at a time
 MEMORY = "1GB"  # for sorting
 MEMORY_SIZE = re.compile(r"\s*\d+(\.\d+)?\s*([KMGT]i?B|B|%)\s*", re.IGNORECASE)
+ROLES = ("id", "item", "resp", "time", "weight", "model", "group")
 OnMessage = Callable[[str], None]
 
 
@@ -67,6 +69,7 @@ def prepare(
     time: str | None = None,
     weight: str | None = None,
     model: str | None = None,
+    group: str | None = None,
     unit: str | None = None,
     unreadable: str = "refuse",
     timezone: str | None = None,
@@ -91,7 +94,7 @@ def prepare(
         Folder on this machine. It must be empty, or not exist.
     shards : int, optional
         Number of shards. Default: about a million responses in each.
-    id, item, resp, time, weight, model : str, optional
+    id, item, resp, time, weight, model, group : str, optional
         Names of columns, as in `Responses.read`.
     unit, timezone, time_format : str, optional
         How times are written, as in `Responses.read`.
@@ -136,6 +139,7 @@ def prepare(
     >>> len(again), again.people, again.rows
     (2, 12, 96)
     """
+    columns = dict(zip(ROLES, (id, item, resp, time, weight, model, group), strict=True))
     _check_options(out, unreadable, memory)
     target = Path(os.path.abspath(out))  # "." has a name too
     with exclusive_lock(target.with_name(f".{target.name}.lock"), f"out: {target}", temporary=True):
@@ -143,7 +147,7 @@ def prepare(
         pieces, about = _pieces_of(data)
         count = default_shards(about) if shards is None else whole_number(shards, "shards", 1)
         reader = PieceReader(
-            {"id": id, "item": item, "resp": resp, "time": time, "weight": weight, "model": model},
+            columns,
             TimeOptions(unit, timezone, time_format),
             unit,
             timeless,
@@ -247,11 +251,12 @@ class PieceReader:
     whole: dict[str, bool] = field(default_factory=dict)  # role: whether labels are whole numbers
     items: dict[Any, int] = field(default_factory=dict)  # label: number, as they came
     models: dict[int, Any] = field(default_factory=dict)  # item's number: its model
+    groups: dict[str, int] = field(default_factory=dict)  # label: number, as they came
     notes: dict[str, str] = field(default_factory=dict)
     dropped: int = 0
 
     def read(self, piece: Table) -> dict[str, npt.NDArray[Any]]:
-        """Typed columns of a piece: shard, id, time, item, resp, weight."""
+        """Typed columns of a piece: shard, id, time, item, resp, weight, group."""
         notes: list[str] = []
         if not self.roles:
             self.roles = find_column_roles(
@@ -274,7 +279,13 @@ class PieceReader:
             "item": self._item(rows, piece),
             "resp": rows.resp,
         }
-        return out if rows.weight is None else {**out, "weight": rows.weight}
+        if rows.weight is not None:
+            out["weight"] = rows.weight
+        if rows.groups is not None:
+            labels, number = np.unique(rows.groups.astype(str), return_inverse=True)
+            known = [self.groups.setdefault(name, len(self.groups)) for name in labels.tolist()]
+            out["group"] = np.array(known, dtype=np.int64)[number]
+        return out
 
     def _labels(self, values: Labels, role: str, piece: Table) -> Labels:
         """Labels as int64 or text.
@@ -363,6 +374,7 @@ def _sort_into_shards(
         # by shard, id, time, item, response, weight
         ordered = database.sql("SELECT * FROM answers ORDER BY ALL")
         for k, table in _tables_by_shard(ordered.to_arrow_reader(BATCH), count):
+            _refuse_changing_groups(table, list(reader.groups))
             parts.append(_write_sorted(table, k, Folder(str(work)), order, axis, distinct))
             on_progress(f"wrote shard {k + 1} of {count}")
     repeats = total - sum(part.rows for part in parts)
@@ -370,6 +382,7 @@ def _sort_into_shards(
     if repeats:
         notes.append(f"{repeats:,} answers that repeat another exactly were counted once")
     models = as_labels([reader.models[k] for k in np.argsort(order)]) if reader.models else None
+    groups = tuple(reader.groups)
     made = Shards(
         str(work),
         tuple(parts),
@@ -382,6 +395,7 @@ def _sort_into_shards(
         reader.dropped,
         "weight" in reader.roles,
         uuid.uuid4().hex,
+        groups,
     )
     made.save()
     return made
@@ -475,6 +489,7 @@ def _write_sorted(
     times = table["time"].to_numpy()
     offsets: Array = (times - axis.origin_ns) / DAY_NS if axis.stamps else times - axis.origin
     weight = table["weight"].to_numpy() if "weight" in table.column_names else None
+    group = table["group"].to_numpy() if "group" in table.column_names else None
     ids = table["id"].combine_chunks()
     if distinct and len(ids):
         person = ids.dictionary_encode().indices.to_numpy()
@@ -485,7 +500,21 @@ def _write_sorted(
         resp = resp[keep]
         offsets = offsets[keep]
         weight = None if weight is None else weight[keep]
-    return write_shard(folder, shard_file(k), ids, item, resp, offsets, weight)
+        group = None if group is None else group[keep]
+    return write_shard(folder, shard_file(k), ids, item, resp, offsets, weight, group)
+
+
+def _refuse_changing_groups(table: Any, groups: list[str]) -> None:
+    """Refuse people whose rows name different groups."""
+    if "group" not in table.column_names:
+        return
+    ids = table["id"].combine_chunks().dictionary_encode()
+    people = as_labels(ids.dictionary.to_pylist())
+    person = ids.indices.to_numpy().astype(np.int64)
+    code = table["group"].to_numpy()
+    group = np.zeros(people.size, dtype=np.int64)
+    group[person] = code
+    refuse_changing_groups(people, person, code, group, groups)
 
 
 def _first_of_each(columns: list[npt.NDArray[Any]]) -> Ints:

@@ -53,16 +53,12 @@ class ShardModel:
         model = self.model
         responses = self.shards.responses(k, self.clock)
         sites = build_people_sites(responses, model.coding, model.bank)
-        found = read_sites(self.run, k, self.versions[k], model.kernels, sites)
+        found = read_sites(self.run, k, self.versions[k], model.priors, sites)
         starts = [self.oriented(found[one]) if one in found else None for one in model.kernels]
         fields = {name: getattr(model, name) for name in FittedModel.__dataclass_fields__}
         empty = Fit(**fields, responses=responses, ep=(), weights=np.zeros(0), known_sites=sites)
         posterior = EStep(sites, threads).run(
-            empty.likelihood_table,
-            list(model.kernels),
-            model.population,
-            starts,
-            EP_TOLERANCE_FINAL,
+            empty.likelihood_table, model.priors, starts, EP_TOLERANCE_FINAL
         )
         return replace(empty, ep=posterior.ep, weights=posterior.weights)
 

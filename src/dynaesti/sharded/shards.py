@@ -84,6 +84,8 @@ class Shards:
         Whether responses have weights.
     identity : str
         By which a fit recognises its shards: other data, or prepared anew, have another one.
+    groups : tuple of str, default ()
+        Labels of people's groups, where the table has a column of them.
 
     Examples
     --------
@@ -110,6 +112,7 @@ class Shards:
     dropped: int
     weighted: bool
     identity: str
+    groups: tuple[str, ...] = ()
 
     @classmethod
     def open(cls, folder: str) -> Shards:
@@ -175,6 +178,7 @@ class Shards:
             int(header["dropped"]),
             bool(header["weighted"]),
             str(header["print"]),
+            tuple(map(str, header.get("groups", ()))),  # absent in folders of older versions
         )
 
     def save(self) -> None:
@@ -197,7 +201,12 @@ class Shards:
             "dropped": self.dropped,
             "weighted": self.weighted,
             "print": self.identity,
+            **({"groups": list(self.groups)} if self.groups else {}),
         }
+
+    def without_groups(self) -> Shards:
+        """The shards as if people had no groups."""
+        return replace(self, groups=()) if self.groups else self
 
     def fingerprint(self, options: Mapping[str, str]) -> str:
         """Short hash of the shards and of options, by which a checkpoint recognises its fit."""
@@ -273,12 +282,22 @@ class Shards:
             self.models,
             np.arange(person.size),
             self.columns,
+            self.groups,
+            self._group(table, person, people.size),
         )
         try:
             check_saved_responses(found)
         except ValueError as error:
             raise self._damaged(k, error) from error
         return found.on_clock(clock)
+
+    def _group(self, table: Any, person: Ints, n_people: int) -> Ints | None:
+        """Number of each person's group; None where people have none."""
+        if not self.groups:
+            return None
+        group = np.zeros(n_people, dtype=np.int64)
+        group[person] = table["group"].to_numpy()
+        return group
 
     def _table(self, k: int) -> Any:
         """Read shard k's file, after its checksum: a flipped bit would change a response."""
@@ -311,6 +330,8 @@ class Shards:
         }
         if self.weighted:
             kinds["weight"] = pa.types.is_float64
+        if self.groups:
+            kinds["group"] = pa.types.is_integer
         wrong = [name for name, test in kinds.items() if not test(table.schema.field(name).type)]
         missing = any(table[name].null_count for name in ("id", *kinds))
         people = len(table["id"].unique())
@@ -381,6 +402,7 @@ def write_shard(
     resp: Array,
     offsets: Array,
     weight: Array | None,
+    group: Ints | None = None,
 ) -> Shard:
     """Write the sorted responses of one shard.
 
@@ -394,6 +416,8 @@ def write_shard(
         Person of each response.
     item, resp, offsets, weight : array (n,)
         Number of the item, response, time on the shards' axis, and weight (None: 1) of each.
+    group : int array (n,), optional
+        Number of the person's group.
 
     Returns
     -------
@@ -411,6 +435,8 @@ def write_shard(
     }
     if weight is not None:
         columns["weight"] = pa.array(weight)
+    if group is not None:
+        columns["group"] = pa.array(group.astype(np.int32))
     table = pa.table(columns)
     buffer = pa.BufferOutputStream()
     pq.write_table(

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
 from io import BytesIO
 from typing import Any
 
 import numpy as np
 
 from dynaesti.core import Folder
-from dynaesti.estimation import PeopleSites, StartingSites
+from dynaesti.estimation import PeopleSites, PriorMixture, StartingSites
 from dynaesti.inference import NaturalGaussian
 from dynaesti.model import Kernel, kernel_header
 
@@ -43,7 +42,7 @@ def write_sites(run: Folder, k: int, version: int, sites: StartingSites) -> None
 
 
 def read_sites(
-    run: Folder, k: int, version: int, kernels: Sequence[Kernel], people: PeopleSites
+    run: Folder, k: int, version: int, priors: PriorMixture, people: PeopleSites
 ) -> StartingSites:
     """The sites of shard k after an E-step, by kernel.
 
@@ -57,13 +56,14 @@ def read_sites(
             run.reading(sites_name(k, version)) as file,
             np.load(BytesIO(file.read()), allow_pickle=False) as arrays,
         ):
-            for kernel in kernels:
+            for kernel in priors.kernels:
                 pair = (
                     arrays[kernel_key(kernel)].astype(np.float64)
                     if kernel_key(kernel) in arrays
                     else np.zeros(0)
                 )
-                if pair.shape == (2, people.for_kernel(kernel).n_sites) and np.isfinite(pair).all():
+                n_sites = people.for_kernel(kernel, priors).n_sites
+                if pair.shape == (2, n_sites) and np.isfinite(pair).all():
                     out[kernel] = NaturalGaussian(pair[0], pair[1])
     except Exception:  # whatever zip, NumPy or the file system make of damage
         return {}

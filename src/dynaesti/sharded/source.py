@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -48,6 +48,10 @@ class ResponsesInShards:
         return self.shards.models
 
     @property
+    def groups(self) -> Sequence[Any]:
+        return self.shards.groups
+
+    @property
     def earlier_bank(self) -> ItemBank | None:
         if self.earlier is None:
             return None
@@ -58,8 +62,10 @@ class ResponsesInShards:
     def earlier_priors(self) -> PriorMixture | None:
         if self.earlier is None:
             return None
-        weights = self.earlier.population
-        return PriorMixture(self.earlier.kernels, np.log(np.maximum(weights, 1e-12)), weights)
+        priors = self.earlier.priors
+        if self.earlier.is_reflected:
+            priors = priors.reflected()
+        return replace(priors, log_prior=np.log(np.maximum(priors.weights, 1e-12)))
 
     def response_counts(self, models: tuple[ItemModel, ...]) -> ResponseCounts:
         task = CountResponsesTask(self.shards, models)

@@ -13,10 +13,12 @@ from dynaesti.data import Responses
 from dynaesti.estimation import (
     EP_TOLERANCE_FINAL,
     EStep,
+    EStepRequest,
     EStepResult,
     ItemInformation,
     PeopleSites,
     PersonSummary,
+    PriorMixture,
     ResponseCoding,
     ResponseCounts,
     build_people_sites,
@@ -27,7 +29,7 @@ from dynaesti.estimation import (
     tabulate_items,
 )
 from dynaesti.inference import LogLikelihoodTable
-from dynaesti.model import ItemBank, ItemModel, Kernel
+from dynaesti.model import ItemBank, ItemModel
 from dynaesti.sharded.shards import Shards
 from dynaesti.sharded.site_store import read_sites, write_sites
 
@@ -103,8 +105,7 @@ class ModelSnapshot:
 
     bank: ItemBank
     grid: Array  # (n_grid,) abilities
-    kernels: tuple[Kernel, ...]
-    population: Array  # (n_kernels,)
+    priors: PriorMixture
     token: str  # by which a process recognises it
 
     @property
@@ -152,30 +153,21 @@ class EStepTask:
 
     context: ShardContext
     model: ModelSnapshot
-    tolerance: float
-    with_counts: bool
+    request: EStepRequest
     begin: tuple[int, ...]  # versions of the sites that each shard starts from
     version: int  # of the sites that it writes
 
     def __call__(self, shard: int, threads: int | None) -> EStepResult:
-        kernels = list(self.model.kernels)
+        priors = self.model.priors
         run = self.context.run
         e_step = EStep(self.context.sites(shard), threads, max_buffers=1)
-        sites = read_sites(run, shard, self.begin[shard], kernels, e_step.sites)
-        result, posterior = e_step_over(
-            e_step,
-            sites,
-            self.model.table,
-            kernels,
-            self.model.population,
-            self.tolerance,
-            self.with_counts,
-        )
+        sites = read_sites(run, shard, self.begin[shard], priors, e_step.sites)
+        result, posterior = e_step_over(e_step, sites, self.model.table, priors, self.request)
         write_sites(
             run,
             shard,
             self.version,
-            {kernel: ep.sites for kernel, ep in zip(kernels, posterior.ep, strict=True)},
+            {kernel: ep.sites for kernel, ep in zip(priors.kernels, posterior.ep, strict=True)},
         )
         return result
 
@@ -191,18 +183,13 @@ class InformationTask:
 
     def __call__(self, shard: int, threads: int | None) -> ItemInformation:
         model = self.model
-        kernels = list(self.model.kernels)
+        priors = model.priors
         e_step = EStep(self.context.sites(shard), threads, max_buffers=1)
-        sites = read_sites(self.context.run, shard, self.begin[shard], kernels, e_step.sites)
-        posterior = e_step.run(
-            model.table,
-            kernels,
-            model.population,
-            [sites.get(kernel) for kernel in kernels],
-            EP_TOLERANCE_FINAL,
-        )
+        sites = read_sites(self.context.run, shard, self.begin[shard], priors, e_step.sites)
+        starts = [sites.get(kernel) for kernel in priors.kernels]
+        posterior = e_step.run(model.table, priors, starts, EP_TOLERANCE_FINAL)
         return collect_information(
-            e_step, model.bank, model.table, model.gradients, kernels, posterior, self.joint
+            e_step, model.bank, model.table, model.gradients, priors, posterior, self.joint
         )
 
 

@@ -56,7 +56,16 @@ class UpdateTask:
         r = made.responses
         folder = run.child(PARTS)
         name = shard_file(shard, self.version)
-        part = write_shard(folder, name, r.people[r.person], r.item, r.resp, r.offsets, r.weight)
+        part = write_shard(
+            folder,
+            name,
+            r.people[r.person],
+            r.item,
+            r.resp,
+            r.offsets,
+            r.weight,
+            None if r.group is None else r.group[r.person],
+        )
         sites = {
             kernel: self.model.oriented(result.sites)
             for kernel, result in zip(made.kernels, made.ep, strict=True)

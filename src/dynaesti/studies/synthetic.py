@@ -17,6 +17,7 @@ from dynaesti.data import Responses
 from dynaesti.estimation import (
     EStep,
     EStepPosterior,
+    PriorMixture,
     ability_grid,
     build_bank,
     build_coding,
@@ -372,7 +373,8 @@ def _fit_variant(variant: Variant, truth: Synthetic, options: Options) -> dict[s
             weights = is_best.astype(np.float64)
         expected = EStepPosterior(grafted, weights)
         if k < ROUNDS:
-            bank = maximise_items(bank, e_step.counts(kernels, expected, table), z).bank
+            priors = PriorMixture(tuple(kernels), np.zeros(len(kernels)), population)
+            bank = maximise_items(bank, e_step.counts(priors, expected, table), z).bank
     assert expected is not None
     return measures(truth, _irf(bank), _quantiles(e_step, kernels, expected, truth))
 

@@ -103,7 +103,9 @@ def test_times_beyond_computing_are_refused_at_once(small, scale):
 def test_nobody_at_two_instants_is_told_as_such(small):
     alone = small.groupby("id").head(1)
     with pytest.raises(dy.InputError, match="nobody answered at more than one instant"):
-        dy.DynAEsti().fit(alone)
+        dy.DynAEsti(cohort=None).fit(alone)
+    with pytest.raises(dy.InputError, match="everybody answered at one instant"):
+        dy.DynAEsti().fit(alone.assign(date=7.0))
 
 
 @pytest.mark.parametrize("strays", [[500], [300, 700], [10, 11, 500]])

@@ -1,6 +1,7 @@
 """The E-step against closed forms and against a single curve."""
 
 import numpy as np
+import pytest
 from numpy.testing import assert_allclose
 from scipy.integrate import quad
 from scipy.stats import multivariate_normal, norm
@@ -9,10 +10,11 @@ import dynaesti as dy
 from support.simulated import classroom
 
 
-def test_gaussian_items_are_closed_form():
-    """Evidence and curves of one person equal Gaussian-process regression."""
+@pytest.mark.parametrize("cohort", [None, "learn"])
+def test_gaussian_items_are_closed_form(cohort):
+    """Evidence and curves of one person equal Gaussian-process regression about the cohort."""
     table = classroom(15, 4, 20, model="gaussian")
-    fit = dy.DynAEsti("gaussian", bandwidth=0.4).fit(table)
+    fit = dy.DynAEsti("gaussian", bandwidth=0.4, cohort=cohort, standard_errors=False).fit(table)
     items = fit.items.set_index("item")
     one = table[table.id == "p003"].sort_values("date")
     a, b, sigma = (items.loc[one["item"], name].to_numpy() for name in ("a", "b", "sigma"))
@@ -20,26 +22,35 @@ def test_gaussian_items_are_closed_form():
     k = np.exp(-0.5 * ((t[:, None] - t) / 0.4) ** 2)
     cov = a[:, None] * (k + 1e-4 * np.eye(t.size)) * a + np.diag(sigma**2)
     who = fit.ids.index("p003")
-    assert_allclose(fit.person_evidence[who], multivariate_normal(-a * b, cov).logpdf(y), atol=1e-5)
-    at = np.array([0.2, 0.5, 1.3])
+
+    def prior(times):
+        if cohort is None:
+            return np.zeros(len(times))
+        return fit.cohort(times)["mean"].to_numpy()
+
+    centre = a * (prior(t) - b)
+    assert_allclose(fit.person_evidence[who], multivariate_normal(centre, cov).logpdf(y), atol=1e-5)
+    at = np.array([0.2, 0.5, t.max()])
     cross = np.exp(-0.5 * ((at[:, None] - t) / 0.4) ** 2) * a
-    mean = cross @ np.linalg.solve(cov, y + a * b)
+    mean = prior(at) + cross @ np.linalg.solve(cov, y - centre)
     var = 1 - np.einsum("ij,ji->i", cross, np.linalg.solve(cov, cross.T))
     found = fit.ability(at, ["p003"])
     assert_allclose(found["mean"], mean, atol=2e-5)
     assert_allclose(found["sd"], np.sqrt(var), rtol=2e-5)
 
 
-def test_one_person_with_frozen_items_is_a_curvfife_curve():
+@pytest.mark.parametrize("cohort", [None, "learn"])
+def test_one_person_with_frozen_items_is_a_curvfife_curve(cohort):
     table = classroom()
-    fit = dy.DynAEsti("2PL", bandwidth=0.4).fit(table)
+    fit = dy.DynAEsti("2PL", bandwidth=0.4, cohort=cohort, standard_errors=False).fit(table)
     items = fit.items.set_index("item")
     one = table[table.id == "p007"]
     a, b = (items.loc[one["item"], name].to_numpy() for name in ("a", "b"))
-    curve = dy.CurvFiFE(bandwidth=0.4, refine=False).fit(
+    mean = 0.0 if cohort is None else lambda t: fit.cohort(t)["mean"].to_numpy()
+    curve = dy.CurvFiFE(bandwidth=0.4, refine=False, mean=mean).fit(
         one["date"], dy.ItemResponses(one["resp"], "2PL", a=a, b=b)
     )
-    at = [0.1, 0.5, 0.9, 1.5]
+    at = [0.1, 0.5, table["date"].max()]
     found = fit.ability(at, ["p007"])
     assert_allclose(found["mean"], curve.mean(at), atol=1e-5)
     assert_allclose(found["sd"], curve.sd(at), rtol=1e-5)

@@ -22,14 +22,13 @@ def population():
 
 def evidence(people, bank, priors):
     table = tabulate_items(bank, ability_grid(bank))
-    kernels = list(priors.kernels)
-    found = people.runner.run(table, kernels, priors.weights, [None] * len(kernels), 1e-6)
+    found = people.runner.run(table, priors, [None] * len(priors.kernels), 1e-6)
     return priors.reweighted(found.log_evidence).log_evidence(found.log_evidence)
 
 
 def test_few_kernels_serve_no_worse_than_any_single_one(population):
     people, bank, grid = population
-    found = select_priors(people, bank, grid, SETTINGS)
+    found = select_priors(people, bank, None, grid, SETTINGS)
     assert 1 <= len(found.kernels) <= SETTINGS.max_kernels
     assert found.weights.sum() == pytest.approx(1.0)
     mixed = evidence(people, bank, found)
@@ -39,7 +38,7 @@ def test_few_kernels_serve_no_worse_than_any_single_one(population):
 
 def test_what_is_missing_is_added_and_nothing_else(population):
     people, bank, grid = population
-    found = select_priors(people, bank, grid, SETTINGS)
+    found = select_priors(people, bank, None, grid, SETTINGS)
     assert add_missing_priors(people, bank, grid, found, SETTINGS) is None
     far_off = PriorMixture.single(RBF(5.0))
     added = add_missing_priors(people, bank, grid, far_off, SETTINGS)

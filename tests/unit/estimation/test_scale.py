@@ -5,7 +5,8 @@ from numpy.testing import assert_allclose
 
 import dynaesti as dy
 from dynaesti.estimation.grid import ability_grid
-from dynaesti.estimation.people import PeopleInMemory
+from dynaesti.estimation.people import EStepRequest, PeopleInMemory
+from dynaesti.estimation.population import PriorMixture
 from dynaesti.model.kernels import RBF
 from support.simulated import classroom, parts
 
@@ -25,13 +26,14 @@ def test_the_gradient_by_zero_and_unit_is_that_of_the_evidence():
     """Against finite differences of the log evidence, abilities moved and stretched as a whole."""
     _, _, bank, sites = parts(classroom(20, 5, 12, seed=4))
     people = PeopleInMemory(sites, 1)
-    grid, kernels, weights = ability_grid(bank), [RBF(0.4)], np.ones(1)
+    grid, priors = ability_grid(bank), PriorMixture.single(RBF(0.4))
+    request = EStepRequest(1e-10)
 
     def evidence(location, log_scale):
         moved = bank.rescaled(location, log_scale)
-        return people.e_step(moved, grid, kernels, weights, 1e-10).log_evidence.sum()
+        return people.e_step(moved, grid, priors, request).log_evidence.sum()
 
-    ours = people.e_step(bank, grid, kernels, weights, 1e-10).scale[0]
+    ours = people.e_step(bank, grid, priors, request).scale[0]
     step = 1e-3
     by_zero = (evidence(step, 0.0) - evidence(-step, 0.0)) / (2 * step)
     by_unit = (evidence(0.0, step) - evidence(0.0, -step)) / (2 * step)

@@ -42,10 +42,11 @@ TOLERANCE = 2e-7
 class OnlineLowRank:
     """A curve in features, and the posterior of its weights.
 
-    A constant curve has one site for all observations.
+    A constant curve has one site for all observations, unless its prior mean moves.
     """
 
     kernel: Kernel
+    merges: bool  # whether there is one site
     basis: Basis
     features: Array  # (rank, n_sites)
     online: OnlineSites
@@ -53,22 +54,22 @@ class OnlineLowRank:
     weights: Array  # (rank,)
     log_evidence: float = 0.0
 
-    def with_site(self, times: Array, index: int) -> OnlineLowRank:
-        """The curve with one more instant, whose site is flat."""
-        if self.kernel.static:
+    def with_site(self, times: Array, index: int, mean: float) -> OnlineLowRank:
+        """The curve with one more instant, whose site is flat, and its prior mean there."""
+        if self.merges:
             return self
         column = self.basis.features(times[index : index + 1])[0]
         return replace(
             self,
             features=np.ascontiguousarray(inserted(self.features.T, index, column).T),
-            online=_with_site(self.online, index),
+            online=_with_site(self.online, index, mean),
         )
 
     def converged(
         self, factors: SiteFactors, table: LogLikelihoodTable, changed: int | None
     ) -> OnlineLowRank:
         """The curve after EP from the present sites; one has changed (None: any may have)."""
-        if self.kernel.static:
+        if self.merges:
             factors = factors._replace(group=factors.group[-1:] + 1)
             changed = None if changed is None else 0
         online = _to_integrate(self.online, changed)
@@ -92,6 +93,14 @@ class OnlineLowRank:
         latent = self.online.site.through_nugget(self.kernel.nugget_variance)
         return WeightPosterior(self.kernel, self.basis, self.features.T, *latent).marginals(asked)
 
+    def response(self, times: Array, asked: Array, moves: Array) -> Array:  # noqa: ARG002
+        """How far the mean moves at the times asked for when each site moves."""
+        latent = self.online.site.through_nugget(self.kernel.nugget_variance)
+        pulled = (latent.precision, latent.precision * moves)
+        return WeightPosterior(self.kernel, self.basis, self.features.T, *pulled).marginals(asked)[
+            0
+        ]
+
 
 @dataclass(frozen=True, eq=False)
 class OnlineLevelMatern32:
@@ -103,9 +112,10 @@ class OnlineLevelMatern32:
     online: OnlineSites
     log_evidence: float = 0.0
 
-    def with_site(self, times: Array, index: int) -> OnlineLevelMatern32:
-        """The curve with one more instant, whose site is flat."""
-        return OnlineLevelMatern32(self.kernel, self.form, times, _with_site(self.online, index))
+    def with_site(self, times: Array, index: int, mean: float) -> OnlineLevelMatern32:
+        """The curve with one more instant, whose site is flat, and its prior mean there."""
+        online = _with_site(self.online, index, mean)
+        return OnlineLevelMatern32(self.kernel, self.form, times, online)
 
     def converged(
         self, factors: SiteFactors, table: LogLikelihoodTable, changed: int | None
@@ -127,12 +137,22 @@ class OnlineLevelMatern32:
         latent = self.online.site.through_nugget(self.kernel.nugget_variance)
         return StateSpacePosterior(self.kernel, times, *latent).marginals(asked)
 
+    def response(self, times: Array, asked: Array, moves: Array) -> Array:
+        """How far the mean moves at the times asked for when each site moves."""
+        latent = self.online.site.through_nugget(self.kernel.nugget_variance)
+        pulled = (latent.precision, latent.precision * moves)
+        return StateSpacePosterior(self.kernel, times, *pulled).marginals(asked)[0]
+
 
 OnlineCurve: TypeAlias = OnlineLowRank | OnlineLevelMatern32
 
 
 def start_online(
-    kernel: Kernel, times: Array, horizon: tuple[float, float], sites: NaturalGaussian
+    kernel: Kernel,
+    times: Array,
+    horizon: tuple[float, float],
+    sites: NaturalGaussian,
+    mean: Array | None = None,
 ) -> OnlineCurve:
     """A curve with given sites, on which EP has not yet been run.
 
@@ -144,12 +164,18 @@ def start_online(
     horizon : (float, float)
         First and last time that the features cover.
     sites : NaturalGaussian (n_sites,)
-        One for each instant, or a single one where the kernel is constant.
+        One for each instant, or a single one where the kernel and the prior mean are constant;
+        about the prior mean.
+    mean : array (n_times,), optional
+        Prior mean at each instant. Default: 0.
     """
+    merges = kernel.static and mean is None
     size = sites.precision.size
     nothing_yet = Moments(np.full(size, np.nan), np.full(size, np.nan))
     site = NaturalGaussian(sites.precision.copy(), sites.shift.copy())
-    online = OnlineSites(site, nothing_yet, empty_cache(size))
+    online = OnlineSites(
+        site, nothing_yet, np.zeros(size) if mean is None else mean, empty_cache(size)
+    )
     form = level_matern32_form(kernel)
     if form is not None:
         return OnlineLevelMatern32(kernel, form, times, online)
@@ -162,9 +188,10 @@ def start_online(
             f"{kernel.describe()}; use update(frame), or a kernel with Matern32"
         )
     basis = kernel_basis(kernel, *horizon)
-    features = basis.features(times[:1] if kernel.static else times)
+    features = basis.features(times[:1] if merges else times)
     return OnlineLowRank(
         kernel,
+        merges,
         basis,
         np.ascontiguousarray(features.T),
         online,
@@ -173,11 +200,12 @@ def start_online(
     )
 
 
-def _with_site(online: OnlineSites, index: int) -> OnlineSites:
+def _with_site(online: OnlineSites, index: int, mean: float) -> OnlineSites:
     """The sites with one more, which is flat and has not been integrated."""
     return OnlineSites(
         NaturalGaussian(*(inserted(part, index, 0.0) for part in online.site)),
         Moments(*(inserted(part, index, np.nan) for part in online.posterior)),
+        inserted(online.mean, index, mean),
         inserted(online.cache, index, np.nan),
     )
 
@@ -189,6 +217,7 @@ def _to_integrate(online: OnlineSites, changed: int | None) -> OnlineSites:
     return OnlineSites(
         NaturalGaussian(*(part.copy() for part in online.site)),
         Moments(*(part.copy() for part in online.posterior)),
+        online.mean,
         cache,
     )
 
@@ -203,10 +232,13 @@ def _grafted(
     """Sites and log evidence by `graft`, for curves on which the quick update fails."""
 
     def match(sites: Ints, cavity: Moments, log_z: Array, tilted: Moments) -> None:
-        if match_sites(sites, factors, table, cavity, log_z, tilted) >= 0:
+        shifted = Moments(cavity.mean + start.mean, cavity.variance)
+        tilted.mean[sites] += start.mean[sites]
+        if match_sites(sites, factors, table, shifted, log_z, tilted) >= 0:
             raise InputError(
                 "the answers at one instant are impossible at every ability; check the responses"
             )
+        tilted.mean[sites] -= start.mean[sites]
 
     size = start.cache.shape[0]
     nothing = NaturalGaussian.empty(size)
@@ -216,4 +248,6 @@ def _grafted(
     posterior = Moments(np.empty(size), np.empty(size))
     latent = found.sites.through_nugget(float(nugget[0]))
     solver.marginals(np.arange(1), latent, posterior, log_partition, np.ones(1, dtype=bool))
-    return OnlineSites(found.sites, posterior, empty_cache(size)), float(found.log_evidence[0])
+    return OnlineSites(found.sites, posterior, start.mean, empty_cache(size)), float(
+        found.log_evidence[0]
+    )

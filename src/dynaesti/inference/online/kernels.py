@@ -43,8 +43,9 @@ class OnlineSites(NamedTuple):
     Compiled updates change it in place.
     """
 
-    site: NaturalGaussian  # (n_sites,)
+    site: NaturalGaussian  # (n_sites,) about the prior mean, as all that follows
     posterior: Moments  # (n_sites,) of the curve
+    mean: Array  # (n_sites,) prior mean
     cache: Array  # (n_sites, CACHE_SIZE) of integrals, see `match_sites_cached`
 
 
@@ -79,7 +80,7 @@ def _sweep(
     nugget: Array,
     factors: SiteFactors,
     table: LogLikelihoodTable,
-    cache: Array,
+    online: OnlineSites,
     work: Array,
 ) -> tuple[bool, float]:
     """Compute cavities, tilted moments and proposed sites of the sites first to last.
@@ -99,16 +100,22 @@ def _sweep(
     compute_cavities(curve, start, nugget, has_factors, work, proper)
     if not proper[0]:
         return False, 0.0
+    cavity = Moments(work[FULL_CAVITY], work[FULL_CAVITY + 1])
+    tilted = Moments(work[TILTED], work[TILTED + 1])
+    cavity.mean[first:last] += online.mean[first:last]
+    tilted.mean[first:last] += online.mean[first:last]
     failed = match_sites_cached(
         np.arange(first, last),
         factors,
         table,
-        Moments(work[FULL_CAVITY], work[FULL_CAVITY + 1]),
-        cache,
+        cavity,
+        online.cache,
         CACHE_TOLERANCE,
         work[LOG_Z],
-        Moments(work[TILTED], work[TILTED + 1]),
+        tilted,
     )
+    cavity.mean[first:last] -= online.mean[first:last]
+    tilted.mean[first:last] -= online.mean[first:last]
     if failed >= 0:
         return False, 0.0
     propose_sites(curve, start, work, residual)
@@ -241,7 +248,7 @@ def update_low_rank(
             more_precision = latent.precision[changed] - before_precision
             more_shift = latent.shift[changed] - before_shift
             _rank_one_update(features, changed, factor, more_precision, more_shift, posterior)
-        proper, residual = _sweep(first, last, nugget, factors, table, online.cache, work)
+        proper, residual = _sweep(first, last, nugget, factors, table, online, work)
         if not proper:
             break
         added = _take_step(first, last, work)
@@ -279,7 +286,7 @@ def update_level_matern32(
         log_partition, proper = smooth_level_matern32(chain, latent, posterior, kept)
         if not proper:
             break
-        proper, residual = _sweep(first, last, nugget, factors, table, online.cache, work)
+        proper, residual = _sweep(first, last, nugget, factors, table, online, work)
         if not proper:
             break
         added = _take_step(first, last, work)

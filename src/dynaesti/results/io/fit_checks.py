@@ -13,7 +13,7 @@ import numpy as np
 
 from dynaesti.core import Array, check_array, is_number, require
 from dynaesti.data import KINDS, Labels
-from dynaesti.estimation import REACH, IterationRecord, PeopleSites, ResponseCoding
+from dynaesti.estimation import REACH, IterationRecord, PeopleSites, PriorMixture, ResponseCoding
 from dynaesti.inference import EPResult
 from dynaesti.model import ItemBank, ItemBlock, Kernel
 
@@ -167,18 +167,18 @@ def check_reading(reading: Mapping[str, Any]) -> None:
 
 
 def check_ep(
-    ep: Sequence[EPResult], kernels: Sequence[Kernel], sites: PeopleSites, weights: Array
+    ep: Sequence[EPResult], priors: PriorMixture, sites: PeopleSites, weights: Array
 ) -> None:
     """Sites and kernel weights of everyone must have the right shapes and ranges."""
     n_people = sites.n_people
-    for result, kernel in zip(ep, kernels, strict=True):
-        shape = (sites.for_kernel(kernel).n_sites,)
+    for result, kernel in zip(ep, priors.kernels, strict=True):
+        shape = (sites.for_kernel(kernel, priors).n_sites,)
         for part in (*result.sites, *result.cavity, result.log_z):
             check_array(part, shape, "sites and cavities of the curves")
         check_array(result.log_evidence, (n_people,), "the curves' evidence")
         check_array(result.converged, (n_people,), "which curves converged", "b")
         require((result.cavity.variance > 0).all(), "the curves' cavities are malformed")
-    check_array(weights, (len(kernels), n_people), "the kernels' weights")
+    check_array(weights, (len(priors.kernels), n_people), "the kernels' weights")
     require(
         weights.min(initial=0.0) >= 0 and np.abs(weights.sum(axis=0) - 1).max(initial=0.0) < SUM,
         "the kernels' weights do not add up to 1",

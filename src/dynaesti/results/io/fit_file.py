@@ -24,7 +24,9 @@ from dynaesti.model import (
     ItemBank,
     ItemBlock,
     ItemModel,
+    cohort_header,
     kernel_header,
+    read_cohort,
     read_kernel,
 )
 from dynaesti.results.io.fit_checks import (
@@ -75,6 +77,7 @@ def common_header(fit: FittedModel, items: Labels, arrays: Arrays) -> Header:
         "converged": fit.converged,
         "options": dict(fit.options),
         "batches": list(fit.batches),
+        "cohort": cohort_header(fit.priors.cohort, arrays),
     }
 
 
@@ -102,7 +105,12 @@ def read_common(
     fitted = FittedModel(
         coding,
         bank,
-        PriorMixture(kernels, np.zeros(len(kernels)), arrays["population"]),
+        PriorMixture(
+            kernels,
+            np.zeros(len(kernels)),
+            arrays["population"],
+            read_cohort(header.get("cohort"), arrays),  # absent in files of older versions
+        ),
         covariance,
         arrays.get("shared"),
         trace,
@@ -145,6 +153,8 @@ def fit_header(fit: Any, arrays: Arrays) -> Header:
     arrays.update({f"responses.{name}": getattr(r, name) for name in ROWS})
     if r.weight is not None:
         arrays["responses.weight"] = r.weight
+    if r.group is not None:
+        arrays["responses.group"] = r.group
     arrays["weights"] = fit.weights
     for k, result in enumerate(fit.ep):
         arrays.update({f"prior{k}.{name}": part for name, part in ep_arrays(result).items()})
@@ -160,6 +170,7 @@ def fit_header(fit: Any, arrays: Arrays) -> Header:
             "frame": r.frame,
             "notes": list(r.notes),
             "columns": dict(r.columns),
+            "groups": list(r.groups),
         },
     }
 
@@ -212,6 +223,8 @@ def read_fit(
         frame=reading["frame"],
         notes=tuple(reading["notes"]),
         columns=reading["columns"],
+        groups=tuple(map(str, reading.get("groups", ()))),  # absent in files of older versions
+        group=arrays.get("responses.group"),
         models=None if header["models"] is None else as_labels(header["models"]),
         **rows,
     )
@@ -219,7 +232,7 @@ def read_fit(
     check_labels(responses.people, "the people")
     check_saved_responses(responses)
     sites = build_people_sites(responses, common.coding, common.bank)
-    check_ep(ep, common.kernels, sites, arrays["weights"])
+    check_ep(ep, common.priors, sites, arrays["weights"])
     return {
         **vars(common),
         "responses": responses,

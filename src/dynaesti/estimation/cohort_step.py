@@ -1,0 +1,127 @@
+"""Learning the cohort: Newton steps on the evidence, with sizes of curvature that the data choose.
+
+At given items the log evidence is nearly quadratic in the coefficients. So one solution of linear
+equations is a step, and the evidence of a size of curvature is a Gaussian integral.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dynaesti.core import Array
+from dynaesti.model import Cohort, precision_for
+
+# Sizes of curvature that are tried: from a curve that is straight to a thousandth of a standard
+# deviation, to one with a new direction in every tenth of the span.
+SMALLEST = 0.02
+LARGEST = 2000.0
+FIRST_TRIES = 24
+STEP = 1.5  # factor between sizes that are tried around the present one
+MOST_MOVE = 2.0  # root mean square move of the cohort's mean in one step, in standard deviations
+
+
+@dataclass(frozen=True)
+class CohortStep:
+    """A Newton step of the cohort."""
+
+    cohort: Cohort  # after the step
+    weights: Array  # (n_coefficients,) root of the information about each coefficient
+    objective: float  # log prior before the step, with the coefficients integrated out
+
+
+def newton_step(
+    cohort: Cohort, gradient: Array, information: Array, scale_move: Array
+) -> CohortStep:
+    """The cohort after a Newton step, under the sizes of curvature of largest evidence.
+
+    Parameters
+    ----------
+    cohort : Cohort
+    gradient : array (n_groups, n_columns)
+        Of the log evidence by the coefficients of each group's curve in the basis.
+    information : array (n_groups, n_columns, n_columns)
+    scale_move : array (2,)
+        How far the zero and the log unit of ability move in the same step.
+    """
+    score = np.einsum("gbp,gb->p", cohort.contrasts, gradient)
+    held = on_coefficients(cohort, information)
+    # the quadratic's linear term
+    pull = score + held @ cohort.coefficients - scale_move @ with_scale(cohort, information)
+    precision = cohort.precision
+    objective = -0.5 * float(
+        cohort.coefficients @ precision @ cohort.coefficients
+        + np.linalg.slogdet(held + precision)[1]
+        - np.linalg.slogdet(precision)[1]
+    )
+    sizes = choose_sizes(cohort, held, pull)
+    total = held + precision_for(cohort, sizes)
+    move = np.linalg.solve(total, pull) - cohort.coefficients
+    by_group = np.einsum("gbp,p->gb", cohort.contrasts, move)
+    length = float(np.sqrt(cohort.shares @ (by_group**2).sum(axis=1)))
+    move *= min(1.0, MOST_MOVE / max(length, 1e-12))
+    moved = replace(cohort, sizes=sizes, coefficients=cohort.coefficients + move)
+    return CohortStep(moved, np.sqrt(np.diagonal(total)), objective)
+
+
+def with_scale(cohort: Cohort, information: Array) -> Array:
+    """Mixed information on the zero and log unit of ability and the coefficients.
+
+    The zero moves as the constant of the basis does; a larger unit stretches the cohort's curve.
+
+    Returns
+    -------
+    array (2, n_coefficients)
+    """
+    zero = np.einsum("gbp,gb->p", cohort.contrasts, information[:, :, 0])
+    stretched = np.einsum("gbc,gc->gb", information, cohort.curves[:-1])
+    return np.stack([zero, np.einsum("gbp,gb->p", cohort.contrasts, stretched)])
+
+
+def scale_without_cohort(
+    scale: Array, cohort: Cohort, gradient: Array, information: Array
+) -> Array:
+    """Gradient by the zero and log unit of ability, given that the cohort moves along.
+
+    `scale` (2, 2) is `scale_gradient`: gradients, and information at a given cohort. That stays:
+    what a larger unit gains by stretching the cohort, the cohort could do by itself.
+    """
+    score = np.einsum("gbp,gb->p", cohort.contrasts, gradient)
+    precision = cohort.precision
+    move = np.linalg.solve(
+        on_coefficients(cohort, information) + precision, score - precision @ cohort.coefficients
+    )
+    return np.stack([scale[0] - with_scale(cohort, information) @ move, scale[1]])
+
+
+def on_coefficients(cohort: Cohort, information: Array) -> Array:
+    """Information on the coefficients, from that on each group's curve; never negative."""
+    held = np.einsum("gbp,gbc,gcq->pq", cohort.contrasts, information, cohort.contrasts)
+    values, vectors = np.linalg.eigh(0.5 * (held + held.T))
+    least = 1e-6 * max(float(values[-1]), 1e-6)
+    return np.asarray((vectors * np.maximum(values, least)) @ vectors.T)
+
+
+def choose_sizes(cohort: Cohort, held: Array, pull: Array) -> Array:
+    """Sizes of curvature of largest evidence, near the present ones once there are any."""
+
+    def evidence(sizes: Array) -> float:
+        precision = precision_for(cohort, sizes)
+        total = held + precision
+        return 0.5 * float(
+            pull @ np.linalg.solve(total, pull)
+            + np.linalg.slogdet(precision)[1]
+            - np.linalg.slogdet(total)[1]
+        )
+
+    sizes = cohort.sizes.copy()
+    known = cohort.coefficients.any()
+    for k in range(sizes.size):
+        tries = np.geomspace(SMALLEST, LARGEST, FIRST_TRIES)
+        if known:
+            around = sizes[k] * STEP ** np.array([-3.0, -1.0, -0.2, 0.0, 0.2, 1.0, 3.0])
+            tries = np.unique(np.clip(np.append(around, SMALLEST), SMALLEST, LARGEST))
+        found = [evidence(np.where(np.arange(sizes.size) == k, size, sizes)) for size in tries]
+        sizes[k] = tries[int(np.argmax(found))]
+    return sizes

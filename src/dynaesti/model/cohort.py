@@ -1,0 +1,257 @@
+"""The cohort: the population's mean ability over time, a smooth curve for each group.
+
+It is linear in its coefficients. So the gradient and the information about them are sums over
+people, as everything else that is learned.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.interpolate import CubicSpline
+from scipy.linalg import eigh
+
+from dynaesti.core import Array, Ints, check_array, require
+
+MOST_KNOTS = 10
+# Beyond the data the slope fades: after this fraction of the data's span it is 1/e of what it was.
+FADING = 0.5
+BASIS_ARRAYS = ("knots", "values", "roughness")
+
+
+@dataclass(frozen=True)
+class SmoothBasis:
+    """Smooth functions of the clock: a constant, a line, and bumps ever shorter.
+
+    They are natural cubic splines, orthonormal over the times of the responses, and ordered by
+    their roughness. Beyond the knots they go on with a slope that fades.
+    """
+
+    knots: Array  # (n_knots,) rising times
+    values: Array  # (n_knots, n_columns) of each function at the knots
+    roughness: Array  # (n_columns,) integral of the squared second derivative, with the span as 1
+
+    @property
+    def n_columns(self) -> int:
+        """Number of functions."""
+        return int(self.values.shape[1])
+
+    @property
+    def span(self) -> float:
+        """Time from the first to the last knot."""
+        return float(self.knots[-1] - self.knots[0])
+
+    @cached_property
+    def _splines(self) -> CubicSpline:
+        return CubicSpline(self.knots, self.values, bc_type="natural")
+
+    def columns(self, times: Array) -> Array:
+        """Values of all functions at times: (n_times, n_columns)."""
+        return np.asarray(self._splines(self._faded(times)), dtype=np.float64)
+
+    def end_slopes(self, times: Array) -> Array:
+        """Slopes of all functions at the end nearest to each time: (n_times, n_columns)."""
+        last = times > 0.5 * (self.knots[0] + self.knots[-1])
+        slopes = self._splines(self.knots[[0, -1]], 1)
+        return np.asarray(slopes[last.astype(np.int64)], dtype=np.float64)
+
+    def beyond(self, times: Array) -> Array:
+        """How far times lie beyond the knots, 0 within: (n_times,)."""
+        below = np.maximum(self.knots[0] - times, 0.0)
+        return np.asarray(below + np.maximum(times - self.knots[-1], 0.0))
+
+    def _faded(self, times: Array) -> Array:
+        """Times, slowed down beyond the knots."""
+        length = FADING * self.span
+        slowed = length * -np.expm1(-self.beyond(times) / length)
+        inside = np.clip(times, self.knots[0], self.knots[-1])
+        return np.asarray(inside + np.where(times < self.knots[0], -slowed, slowed))
+
+
+def smooth_basis(times: Array, first: float, last: float) -> SmoothBasis | None:
+    """The basis for responses at these times; None if all are at one time.
+
+    Parameters
+    ----------
+    times : array (n_times,)
+        Times of responses, or of a fair sample of them.
+    first, last : float
+        Of all responses.
+    """
+    if not last > first:
+        return None
+    distinct = np.unique(times)
+    size = min(MOST_KNOTS, max(distinct.size, 2))
+    inner = np.quantile(times, np.linspace(0.0, 1.0, size)[1:-1], method="nearest")
+    # knots closer than a thousandth of the span would only add rounding errors
+    knots = np.unique(np.concatenate([[first], inner, [last]]))
+    knots = knots[np.diff(knots, prepend=-np.inf) > 1e-3 * (last - first)]
+    knots[-1] = last
+    x = (knots - first) / (last - first)
+    at = np.clip((times - first) / (last - first), 0.0, 1.0)
+    cardinal = CubicSpline(x, np.eye(x.size), bc_type="natural")
+    here = cardinal(at)
+    gram = here.T @ here / at.size
+    rough = _roughness(x, cardinal(x, 2))
+    centre = float(at.mean())
+    spread = float(at.std())
+    if not spread > 0:
+        return None
+    line = (x - centre) / spread
+    columns = [np.ones(x.size), line]
+    roughness, vectors = eigh(rough, gram + 1e-9 * np.trace(gram) * np.eye(x.size))
+    for vector in vectors.T[2:]:
+        columns.append(vector * np.sign(vector[np.abs(vector).argmax()]))
+    return SmoothBasis(
+        knots, np.stack(columns, axis=1), np.concatenate([np.zeros(2), roughness[2:]])
+    )
+
+
+def _roughness(x: Array, second: Array) -> Array:
+    """Integrals of products of second derivatives, which are linear between the knots x.
+
+    `second` (n_knots, n_functions) are the second derivatives at the knots.
+    """
+    gap = np.diff(x)[:, None, None]
+    left = second[:-1]
+    right = second[1:]
+    same = left[:, :, None] * left[:, None] + right[:, :, None] * right[:, None]
+    across = left[:, :, None] * right[:, None] + right[:, :, None] * left[:, None]
+    return np.asarray((gap * (same / 3 + across / 6)).sum(axis=0))
+
+
+@dataclass(frozen=True)
+class Cohort:
+    """Mean ability of the population over time, for each of its groups.
+
+    People's own curves vary about it with variance 1. Ability is in units of that spread, and 0 is
+    the mean over all responses.
+    """
+
+    basis: SmoothBasis
+    groups: tuple[Any, ...]  # labels; empty where the population is one
+    shares: Array  # (n_groups,) of the responses; one group where the population is one
+    contrasts: Array  # (n_groups, n_columns, n_coefficients): from coefficients to curves
+    weak: Array  # (n_coefficients, n_coefficients) precision that coefficients always have
+    penalties: Array  # (n_sizes, n_coefficients, n_coefficients) precisions for curvature of size 1
+    sizes: Array  # (n_sizes,) learned: of the common curvature, and of that of groups
+    coefficients: Array  # (n_coefficients,)
+    covariance: Array | None = None  # (n_coefficients, n_coefficients)
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups, 1 where the population is one."""
+        return int(self.shares.size)
+
+    @cached_property
+    def curves(self) -> Array:
+        """Coefficients of each group's curve in the basis; those of the average come last."""
+        own = self.contrasts @ self.coefficients
+        return np.concatenate([own, (self.shares @ own)[None]])
+
+    @cached_property
+    def _contrasts_and_average(self) -> Array:
+        average = np.tensordot(self.shares, self.contrasts, axes=1)
+        return np.concatenate([self.contrasts, average[None]])
+
+    @property
+    def precision(self) -> Array:
+        """Prior precision of the coefficients, (n_coefficients, n_coefficients)."""
+        return precision_for(self, self.sizes)
+
+    def mean(self, times: Array, group: Ints) -> Array:
+        """Mean ability of people of some groups at times; group −1 is the average of all."""
+        return np.asarray((self.basis.columns(times) * self.curves[group]).sum(axis=1))
+
+    def design(self, times: Array, group: Ints) -> Array:
+        """Derivatives of `mean` by the coefficients: (n_times, n_coefficients)."""
+        columns = self.basis.columns(times)
+        return np.asarray(np.einsum("tb,tbp->tp", columns, self._contrasts_and_average[group]))
+
+    def covariance_of(self, group: int) -> Array:
+        """Covariance of the coefficients of one group's curve in the basis."""
+        if self.covariance is None:
+            return np.zeros((self.basis.n_columns, self.basis.n_columns))
+        contrast = self._contrasts_and_average[group]
+        return np.asarray(contrast @ self.covariance @ contrast.T)
+
+    def variance(self, times: Array, group: Ints) -> Array:
+        """Variance of `mean`: of its estimate, and beyond the data of how it goes on."""
+        out = np.zeros(times.size)
+        columns = self.basis.columns(times)
+        for g in np.unique(group):
+            mine = group == g
+            out[mine] = np.einsum(
+                "tb,bc,tc->t", columns[mine], self.covariance_of(int(g)), columns[mine]
+            )
+        return out + self.drift_variance(times, group)
+
+    def drift_variance(self, times: Array, group: Ints) -> Array:
+        """Variance beyond the data because slopes change: 0 within.
+
+        The slope is a random process there, which forgets as it fades. Its variance is that of the
+        learned curvature, plus half the squared slope at the end of the data: nothing is known of
+        whether that goes on, stops, or doubles.
+        """
+        ahead = self.basis.beyond(times)
+        length = FADING * self.basis.span
+        slope = (self.basis.end_slopes(times) * self.curves[group]).sum(axis=1)
+        # of a white second derivative of the learned size, with the span as the unit of time
+        curvature = float((self.sizes**2).sum()) / self.basis.span**3
+        spread = 0.5 * slope**2 + 0.5 * curvature * length
+        once = np.exp(-ahead / length)
+        return np.asarray(spread * length * (2 * ahead - length * (3 - 4 * once + once**2)))
+
+    def reflected(self) -> Cohort:
+        """The cohort on the reflected scale, θ → −θ."""
+        return replace(self, coefficients=-self.coefficients)
+
+
+def precision_for(cohort: Cohort, sizes: Array) -> Array:
+    """Prior precision of a cohort's coefficients, for given sizes of curvature."""
+    return np.asarray(cohort.weak + np.tensordot(sizes**-2.0, cohort.penalties, axes=1))
+
+
+ARRAYS = ("shares", "contrasts", "weak", "penalties", "sizes", "coefficients")
+
+
+def cohort_header(cohort: Cohort | None, arrays: dict[str, Any]) -> dict[str, Any] | None:
+    """What a file says of a cohort; its arrays are added to `arrays`."""
+    if cohort is None:
+        return None
+    arrays |= {f"cohort.{name}": getattr(cohort, name) for name in ARRAYS}
+    arrays |= {f"cohort.{name}": getattr(cohort.basis, name) for name in BASIS_ARRAYS}
+    if cohort.covariance is not None:
+        arrays["cohort.covariance"] = cohort.covariance
+    return {"groups": list(cohort.groups)}
+
+
+def read_cohort(header: Any, arrays: dict[str, Any]) -> Cohort | None:
+    """The cohort that `cohort_header` wrote, checked; None where there is none."""
+    if header is None:
+        return None
+    basis = SmoothBasis(*(arrays[f"cohort.{name}"] for name in BASIS_ARRAYS))
+    cohort = Cohort(
+        basis,
+        tuple(header["groups"]),
+        **{name: arrays[f"cohort.{name}"] for name in ARRAYS},
+        covariance=arrays.get("cohort.covariance"),
+    )
+    n_groups = max(len(cohort.groups), 1)
+    n_columns = basis.n_columns
+    size = cohort.coefficients.size
+    check_array(basis.knots, (basis.knots.size,), "the cohort's knots", "f")
+    check_array(basis.values, (basis.knots.size, n_columns), "the cohort's basis", "f")
+    check_array(basis.roughness, (n_columns,), "the cohort's basis", "f")
+    require(bool((np.diff(basis.knots) > 0).all()) and basis.knots.size > 1, "the cohort's knots")
+    check_array(cohort.shares, (n_groups,), "the cohort's groups", "f")
+    check_array(cohort.contrasts, (n_groups, n_columns, size), "the cohort's curves", "f")
+    check_array(cohort.weak, (size, size), "the cohort's prior", "f")
+    check_array(cohort.penalties, (cohort.sizes.size, size, size), "the cohort's prior", "f")
+    check_array(cohort.coefficients, (size,), "the cohort's coefficients", "f")
+    if cohort.covariance is not None:
+        check_array(cohort.covariance, (size, size), "the cohort's covariance", "f")
+    return cohort

@@ -1,0 +1,108 @@
+"""Filtered abilities: what was known at each time, by the responses up to it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dynaesti.core import Array, Ints, starts_of, take_rows
+from dynaesti.data import Responses
+from dynaesti.inference import Marginals, SiteLayout
+from dynaesti.results.updates import e_step_with_items_fixed
+
+if TYPE_CHECKING:
+    from dynaesti.estimation import PeopleSites
+    from dynaesti.results.fit import Fit
+
+MOST_SITES = 2_000_000  # of the truncated curves that are fitted together
+
+
+def filtered_marginals(fit: Fit, person: Ints, offsets: Array) -> Marginals:
+    """Reported ability of (person, time) pairs by the responses up to each time.
+
+    Every pair has a curve of its own: that of the person's responses up to then.
+    """
+    layout = fit.sites.layout
+    order = np.lexsort((offsets, person))
+    known = _sites_until(layout, person[order], offsets[order])
+    parts = []
+    cuts = np.searchsorted(np.cumsum(known), np.arange(0, known.sum() + 1, MOST_SITES)[1:])
+    for some in np.split(np.arange(order.size), np.unique(cuts)):
+        if some.size:
+            rows = order[some]
+            parts.append(_filtered(fit, person[rows], offsets[rows], known[some]))
+    back = np.empty_like(order)
+    back[order] = np.arange(order.size)
+    return Marginals(
+        *(
+            np.concatenate([getattr(part, name) for part in parts], axis=1)[:, back]
+            for name in ("weights", "means", "sds")
+        )
+    )
+
+
+def _sites_until(layout: SiteLayout, person: Ints, offsets: Array) -> Ints:
+    """How many of the person's instants are not after each time."""
+    out = np.empty(person.size, dtype=np.int64)
+    for who in np.unique(person):
+        mine = person == who
+        sites = layout.curve_slice(np.array([who]))
+        out[mine] = np.searchsorted(layout.times[sites], offsets[mine], side="right")
+    return out
+
+
+def _filtered(fit: Fit, person: Ints, offsets: Array, known: Ints) -> Marginals:
+    """Abilities at pairs, each by the first `known` instants of its person."""
+    mix = fit.marginals(np.full(person.size, -1), offsets)
+    weights, means, sds = mix.weights.copy(), mix.means.copy(), mix.sds.copy()
+    cohort = fit.priors.cohort
+    if cohort is not None:  # people of whom nothing is known yet are of their own group
+        groups = cohort.mean(offsets, fit.group_of(person))
+        average = cohort.mean(offsets, np.full(person.size, -1))
+        means = means + fit.gain * (groups - average)
+    seen = np.flatnonzero(known)
+    if seen.size:
+        sites = truncated_sites(fit.sites, person[seen], known[seen])
+        posterior, reach = e_step_with_items_fixed(fit, sites, [None] * len(fit.kernels))
+        copies = replace(
+            fit,
+            responses=_nobody(fit.responses, fit.group_of(person[seen])),
+            ep=posterior.ep,
+            weights=posterior.weights,
+            options={**fit.options, "farthest": reach},
+            known_sites=sites,
+        )
+        found = copies.marginals(np.arange(seen.size), offsets[seen])
+        weights[:, seen] = found.weights
+        means[:, seen] = found.means
+        sds[:, seen] = found.sds
+    return Marginals(weights, means, sds)
+
+
+def truncated_sites(sites: PeopleSites, person: Ints, known: Ints) -> PeopleSites:
+    """Copies of people's sites, each with the first `known` of them only."""
+    layout = sites.layout
+    first = layout.site_start[person]
+    start = starts_of(known)
+    chosen = np.repeat(first - start[:-1], known) + np.arange(start[-1])
+    factors = take_rows(layout.factor_start, chosen)
+    response = layout.factor_response[factors]
+    owner = np.repeat(np.arange(person.size), known)
+    owner = np.repeat(owner, np.diff(layout.factor_start)[chosen])
+    changed = (np.diff(response, prepend=-1) != 0) | (np.diff(owner, prepend=-1) != 0)
+    copies = SiteLayout(
+        layout.times[chosen],
+        start,
+        starts_of(np.diff(layout.factor_start)[chosen]),
+        layout.factor_row[factors],
+        layout.factor_weight[factors],
+        np.cumsum(changed) - 1,
+    )
+    return replace(sites, layout=copies, constant=np.zeros(person.size), group=sites.group[person])
+
+
+def _nobody(responses: Responses, group: Ints) -> Responses:
+    """Responses in name only: abilities are found from sites."""
+    return replace(responses, group=None if responses.group is None else group)
