@@ -58,6 +58,7 @@ bench: $(READY)
 	$(BIN)/pip install -q -e '.[bench]'
 	$(BIN)/python -m benchmarks accuracy
 	$(BIN)/python -m benchmarks recovery
+	$(BIN)/python -m benchmarks cohort
 
 # Fits of shards against size: SIZES="1e5 1e6 1e7 1e8". Writes docs/scale.json, which docs/scale.md speaks of.
 SIZES ?= 1e5 1e6 1e7

@@ -1,4 +1,4 @@
-"""Run a benchmark: `python -m benchmarks {accuracy,recovery,sharded,gold,before_after,peers} …`.
+"""Run a benchmark: `python -m benchmarks {accuracy,recovery,cohort,sharded,gold,before_after,peers} …`.
 
 Each has a `main(arguments)` and a help of its own; nothing heavy is imported before it is chosen.
 """
@@ -10,6 +10,7 @@ import sys
 BENCHMARKS = {
     "accuracy": ("benchmarks.accuracy", "speed of curves, and steep items that converge"),
     "recovery": ("benchmarks.recovery", "recovery and coverage of items and abilities, updates"),
+    "cohort": ("benchmarks.cohort", "the population's mean over time, groups, and their cost"),
     "sharded": ("benchmarks.sharded", "time and memory of fits of shards against size"),
     "gold": ("benchmarks.gold", "grafted curves against long importance sampling"),
     "before_after": ("benchmarks.before_after", "CPU time of this tree against another commit"),

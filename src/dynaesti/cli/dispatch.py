@@ -24,6 +24,8 @@ VERBS = {
     "report": "write the report of a fit as one HTML page",
     "items": "the item table of a fit",
     "ability": "abilities of people at times",
+    "cohort": "the population's mean ability over time, and that of its groups",
+    "change": "who rose and who fell between two times",
     "predict": "probabilities of answers, given or not yet given",
     "score": "abilities of further people with the items frozen",
     "update": "more answers of known or new people; items stay",

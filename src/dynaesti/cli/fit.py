@@ -28,7 +28,7 @@ CHECKPOINT_SECONDS = 5.0  # between checkpoints
 # largest ability table at the instants of the answers; beyond, it is at a few times instead
 MOST_INSTANTS = 500_000
 N_TABLE_TIMES = 12
-TABLES = ("items.csv", "items.parquet", "abilities.csv", "abilities.parquet")
+TABLES = ("items.csv", "items.parquet", "abilities.csv", "abilities.parquet", "people.csv")
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -254,7 +254,7 @@ def write_run(fit: Fit, target: Path, tables: Sequence[str]) -> list[str]:
     """Write a fit and its tables, all of them or none; return the names of the files."""
     from dynaesti.core import atomic_paths
 
-    frames = {"items": fit.items, "abilities": ability_table(fit)}
+    frames = {"items": fit.items, "abilities": ability_table(fit), "people": fit.people()}
     with atomic_paths() as stage:
         fit.save_into(stage(target))
         for name in tables:

@@ -41,6 +41,7 @@ def read_responses(args: argparse.Namespace, *, timeless: bool = False) -> Respo
         {key: getattr(args, key) for key in COLUMNS},
         args.unit,
         model=getattr(args, "model_column", None),
+        group=getattr(args, "groups", None),
         clock=getattr(args, "clock", "calendar"),
         timeless=timeless,
     )
@@ -52,6 +53,8 @@ def further_responses(
     """Read further answers, in the columns of a fit or in those that the command line names."""
     like = fit.response_template
     names = {key: getattr(args, key) or like.columns.get(key) for key in COLUMNS}
+    if like.columns.get("group"):
+        names["group"] = like.columns["group"]
     unit = args.unit or (None if like.axis.stamps else like.unit)
     more = _read(
         args,
@@ -145,6 +148,8 @@ def estimator(args: argparse.Namespace, **more: Any) -> Any:
         direction=args.direction,
         priors=None if args.priors == "none" else args.priors,
         clock=args.clock,
+        cohort=None if args.cohort == "none" else args.cohort,
+        groups=args.groups,
         unit=args.unit,
         rare=args.rare,
         iterations=args.iterations,
@@ -163,7 +168,7 @@ def open_fit(name: str, connect: bool = False) -> Fit:
         raise InputError(
             f"{name}: a fit of shards, whose people are not in memory; this verb works on "
             f"ordinary fits. There are items, "
-            "ability, predict, score, update and report"
+            "ability, cohort, change, predict, score, update and report"
         )
     return found
 

@@ -20,6 +20,7 @@ SAME_NAME = frozenset(
         "bandwidth",
         "clock",
         "code",
+        "cohort",
         "connect",
         "counts",
         "dask",
@@ -27,6 +28,8 @@ SAME_NAME = frozenset(
         "exposure",
         "force",
         "golf",
+        "group",
+        "groups",
         "group",
         "id",
         "item",
@@ -75,6 +78,8 @@ def flag(name: str, value: object = NO_VALUE) -> str | None:
 
 # arguments of the library that verbs take by a flag of another name
 OTHER_FLAG = {
+    "group": "groups",
+    "groups": "group",
     "ids": "id",
     "path": "out",
     "per_person": "answers_per_person",
@@ -86,7 +91,7 @@ def flags_of(verb: argparse.ArgumentParser) -> dict[str, str]:
     """The flags of a verb, by the names under which the library knows the options."""
     options = verb._actions  # noqa: SLF001  argparse has no public list of them
     flags = {a.dest: max(a.option_strings, key=len) for a in options if a.option_strings}
-    return flags | {name: flags[dest] for name, dest in OTHER_FLAG.items() if dest in flags}
+    return {name: flags[dest] for name, dest in OTHER_FLAG.items() if dest in flags} | flags
 
 
 def with_flag(text: str, flags: Mapping[str, str]) -> str:

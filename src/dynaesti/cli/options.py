@@ -89,6 +89,17 @@ def model_options(parser: argparse.ArgumentParser) -> None:
         default="calendar",
         help="person counts time from each one's first answer",
     )
+    group.add_argument(
+        "--cohort",
+        choices=("auto", "learn", "none"),
+        default="auto",
+        help="learn the population's mean over time (auto: unless abilities are constant)",
+    )
+    group.add_argument(
+        "--groups",
+        metavar="COLUMN",
+        help="column of people's groups, each of which has a mean of its own over time",
+    )
     group.add_argument("--iterations", type=int, default=200, help="most iterations of EM")
     group.add_argument("--threads", type=int, help="threads to use (default: all cores)")
 
@@ -132,13 +143,15 @@ def run_option(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def when_options(parser: argparse.ArgumentParser) -> None:
+def when_options(
+    parser: argparse.ArgumentParser, default: str = "the instants of the answers"
+) -> None:
     """At which times abilities are given, and how wide the band is."""
     parser.add_argument(
         "--at",
         nargs="+",
         metavar="TIME",
-        help="times: numbers, or ISO dates (default: the instants of the answers)",
+        help=f"times: numbers, or ISO dates (default: {default})",
     )
     parser.add_argument(
         "--grid", type=int, metavar="N", help="N times from the fit's first answer to its last"

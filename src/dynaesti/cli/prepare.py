@@ -21,6 +21,7 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--model-column", metavar="COLUMN", help="column that names each item's model"
     )
+    parser.add_argument("--group", metavar="COLUMN", help="column of people's groups")
     parser.add_argument(
         "--shards",
         type=int,
@@ -56,6 +57,7 @@ def run(args: argparse.Namespace) -> int:
         shards=args.shards,
         **{key: getattr(args, key) for key in COLUMNS},
         model=args.model_column,
+        group=args.group,
         unit=args.unit,
         unreadable="drop" if args.drop_unreadable else "refuse",
         timezone=args.timezone,

@@ -75,6 +75,12 @@ def _model_options(parser: argparse.ArgumentParser) -> None:
         default=0.0,
         help="rise of everybody's ability over the span, in sds (default: 0)",
     )
+    parser.add_argument(
+        "--groups",
+        type=_groups,
+        metavar="NAME=RISE,…",
+        help="groups of people, and how much more each rises, such as control=0,treated=0.8",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -104,6 +110,7 @@ def _draw_file(args: argparse.Namespace) -> None:
         "answers.parquet": drawn.table,
         "true_items.csv": drawn.items,
         "true_abilities.csv": drawn.abilities,
+        "true_cohort.csv": drawn.cohort,
     }
     for name, columns in files.items():
         write_frame(make_frame(columns), folder / name)
@@ -150,7 +157,8 @@ def _draw_shards(args: argparse.Namespace) -> None:
 
 def _truth_options(args: argparse.Namespace) -> dict[str, Any]:
     """The options of `_model_options` as keywords of the simulators."""
-    return {name: getattr(args, name) for name in ("model", "span", "bandwidth", "level", "growth")}
+    names = ("model", "span", "bandwidth", "level", "growth", "groups")
+    return {name: getattr(args, name) for name in names}
 
 
 def _refuse_full(folder: Path, what: str, full: bool, args: argparse.Namespace) -> None:
@@ -173,6 +181,20 @@ def _show_progress(done: int, shards: int) -> None:
             file=sys.stderr,
             flush=True,
         )
+
+
+def _groups(text: str) -> dict[str, float]:
+    """Groups and their rises, NAME=RISE separated by commas."""
+    try:
+        pairs = [part.rsplit("=", 1) for part in text.split(",")]
+        groups = {name.strip(): float(rise) for name, rise in pairs}
+        if "" in groups or len(groups) < len(pairs):
+            raise ValueError
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not NAME=RISE,… such as control=0,treated=0.8"
+        ) from None
+    return groups
 
 
 def _answers_per_person(text: str) -> int | tuple[int, int]:

@@ -16,8 +16,7 @@ from scipy.linalg import block_diag, eigh
 
 from dynaesti.core import Array, Ints
 from dynaesti.data import count_noun
-from dynaesti.errors import HealthWarning, InputError, option, warn_user
-from dynaesti.estimation.cohort_step import SMALLEST
+from dynaesti.errors import InputError
 from dynaesti.estimation.site_layout import PeopleSites
 from dynaesti.model import Cohort, ItemBank, SmoothBasis, smooth_basis
 
@@ -25,6 +24,14 @@ LEAST_SHARE = 0.05  # of a direction's variance within items, else it is left ou
 WEAK_SD = 5.0  # prior sd of levels and growth: wide, so that differences are not shrunk
 MOST_COEFFICIENTS = 500
 FIRST_SIZE = 1.0  # of curvature
+
+
+@dataclass(frozen=True)
+class CohortDesign:
+    """A cohort with coefficients to start from, or none."""
+
+    cohort: Cohort | None
+    left_out: str = ""  # what of it cannot be learned, in words
 
 
 @dataclass(frozen=True)
@@ -44,8 +51,8 @@ def design_cohort(
     last: float,
     groups: Sequence[Any],
     earlier: Cohort | None = None,
-) -> Cohort | None:
-    """The cohort for these people; None where there is nothing to learn.
+) -> CohortDesign:
+    """The cohort for these people.
 
     Parameters
     ----------
@@ -67,7 +74,7 @@ def design_cohort(
                 "groups: all answers are at one time, so that growth cannot be seen; compare the "
                 "groups by the abilities of their people"
             )
-        return None
+        return CohortDesign(None)
     shares = np.bincount(responses.group, minlength=max(len(groups), 1)) / responses.group.size
     contrasts, weak, penalties = _coefficients(basis, shares)
     if contrasts.shape[2] > MOST_COEFFICIENTS:
@@ -85,13 +92,14 @@ def design_cohort(
         np.full(penalties.shape[0], FIRST_SIZE),
         np.zeros(contrasts.shape[2]),
     )
-    made = _identified(cohort, responses)
+    found = _identified(cohort, responses)
+    made = found.cohort
     if made is None or earlier is None or earlier.groups != made.groups:
-        return made
+        return found
     design = made.design(responses.times, responses.group)
     before = earlier.mean(responses.times, responses.group)
     near = np.linalg.lstsq(design, before - before.mean(), rcond=None)[0]
-    return replace(made, coefficients=near, sizes=earlier.sizes)
+    return replace(found, cohort=replace(made, coefficients=near, sizes=earlier.sizes))
 
 
 def _responses(sites: PeopleSites, bank: ItemBank) -> _Responses:
@@ -135,7 +143,7 @@ def _coefficients(basis: SmoothBasis, shares: Array) -> tuple[Array, Array, Arra
     return contrasts, weak, np.array(kept).reshape(-1, free.size, free.size)
 
 
-def _identified(cohort: Cohort, responses: _Responses) -> Cohort | None:
+def _identified(cohort: Cohort, responses: _Responses) -> CohortDesign:
     """The cohort without directions that the items' difficulties can take over."""
     design = cohort.design(responses.times, responses.group)
     centred = design - design.mean(axis=0)
@@ -150,7 +158,7 @@ def _identified(cohort: Cohort, responses: _Responses) -> Cohort | None:
     shares, directions = eigh(within.T @ within, total + least * np.eye(total.shape[0]))
     kept = shares >= LEAST_SHARE
     if kept.all():
-        return cohort
+        return CohortDesign(cohort)
     # the common line is the first coefficient: without it, the rest would be mistaken for the whole
     line = float((within[:, 0] ** 2).sum() / max(total[0, 0], least))
     n_lost = int((~kept).sum())
@@ -160,25 +168,21 @@ def _identified(cohort: Cohort, responses: _Responses) -> Cohort | None:
         "from items that become easier"
     )
     if not kept.any() or line < LEAST_SHARE:
-        warn_user(
-            f"{what[:1].upper()}{what[1:]} is left out: {why}. Abilities are relative to the "
-            f"population's mean at each time. Items of known difficulty ({option('fixed')}), or "
-            "the same items at several times, would tell.",
-            HealthWarning,
+        return CohortDesign(
+            None,
+            f"{what[:1].upper()}{what[1:]} cannot be seen: {why}. Abilities are relative to the "
+            "population's mean at each time. Items of known difficulty, or the same items at "
+            "several times, would tell.",
         )
-        return None
-    warn_user(
-        f"A part of {what} is left out ({n_lost} of {count_noun(kept.size, 'directions')}): {why}.",
-        HealthWarning,
+    left_out = (
+        f"A part of {what} is left out ({n_lost} of {count_noun(kept.size, 'directions')}): {why}."
     )
     span = directions[:, kept]
-    return Cohort(
-        cohort.basis,
-        cohort.groups,
-        cohort.shares,
-        cohort.contrasts @ span,
-        span.T @ cohort.weak @ span + 1e-9 * np.eye(span.shape[1]),
-        np.array([span.T @ penalty @ span for penalty in cohort.penalties]),
-        np.full(cohort.sizes.size, max(FIRST_SIZE, SMALLEST)),
-        np.zeros(span.shape[1]),
+    rotated = replace(
+        cohort,
+        contrasts=cohort.contrasts @ span,
+        weak=span.T @ cohort.weak @ span + 1e-9 * np.eye(span.shape[1]),
+        penalties=np.array([span.T @ penalty @ span for penalty in cohort.penalties]),
+        coefficients=np.zeros(span.shape[1]),
     )
+    return CohortDesign(rotated, left_out)

@@ -81,6 +81,7 @@ class Estimate:
     converged: bool
     covariance: tuple[Array, ...] | None  # of the items' parameters, a block each
     shared: Array | None  # (2, 2) of the abilities' zero and log unit: a part of every item's
+    left_out: str  # what of the cohort cannot be learned, in words
 
     def fitted(self, coding: ResponseCoding, options: Mapping[str, Any]) -> FittedModel:
         """The part of the result that a fit keeps."""
@@ -92,7 +93,11 @@ class Estimate:
             self.shared,
             self.trace,
             self.converged,
-            {**options, "farthest": self.expected.max_abs_ability_now},
+            {
+                **options,
+                "farthest": self.expected.max_abs_ability_now,
+                "cohort_left_out": self.left_out,
+            },
             (),
         )
 
@@ -129,6 +134,7 @@ class EMSchedule:
     groups: Sequence[Any] = ()  # labels of the groups that have curves of their own
     settings: ScheduleSettings = field(default_factory=lambda: DEFAULT)
     resume: EMState | None = None
+    left_out: str = ""  # of the cohort, in words
 
     @single_blas_thread()
     def run(self, bank: ItemBank) -> Estimate:
@@ -161,7 +167,9 @@ class EMSchedule:
         summary = self.people.person_summary
         first, last = float(summary.first.min()), float(summary.last.max())
         earlier = None if self.known_priors is None else self.known_priors.cohort
-        return design_cohort(sites, bank, first, last, self.groups, earlier)
+        design = design_cohort(sites, bank, first, last, self.groups, earlier)
+        self.left_out = design.left_out
+        return design.cohort
 
     def _kernel_grid(self, sites: PeopleSites, cohort: Cohort | None) -> UnitVarianceGrid | None:
         """The kernels to choose from; none for constant abilities."""
@@ -285,7 +293,9 @@ class EMSchedule:
             covariance = item_covariances(expected.bank, found)
             shared = shared_covariance(found)
             priors = replace(priors, cohort=estimated_cohort(priors.cohort, expected.bank, found))
-        return Estimate(expected, priors, result.trace, result.converged, covariance, shared)
+        return Estimate(
+            expected, priors, result.trace, result.converged, covariance, shared, self.left_out
+        )
 
 
 def _continued(result: EMResult, priors: PriorMixture) -> EMState:

@@ -1,12 +1,21 @@
 """Data drawn from the model, for checks and power studies: responses to items, and curves."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from dynaesti.core import Array, Ints, as_rng, positive_number, symmetric_root, whole_number
+from dynaesti.core import (
+    Array,
+    Ints,
+    as_rng,
+    finite_number,
+    positive_number,
+    symmetric_root,
+    whole_number,
+)
 from dynaesti.errors import InputError
 from dynaesti.model.items.base import ItemModel
 from dynaesti.model.items.registry import item_model
@@ -44,6 +53,7 @@ def curves(times: npt.ArrayLike, bandwidth: float, size: int, seed: Any = 0) -> 
 
 ORDERED = 4  # categories of drawn items that have several
 PRIOR_FRACTION = 0.5  # sd of drawn items' parameters, relative to the weak priors'
+COHORT_TIMES = 21  # at which the true cohort is written
 GRID = 241  # times at which abilities are drawn
 
 
@@ -59,11 +69,14 @@ class SimulatedResponses:
         Column "item" and the true item parameters.
     abilities : dict of str to array (n_responses,)
         Columns "id", "date" and the true "ability" at each response.
+    cohort : dict of str to array (n_times,)
+        Columns "date" and the population's true "mean"; with groups, "group" before them.
     """
 
     table: dict[str, Any]
     items: dict[str, Any]
     abilities: dict[str, Any]
+    cohort: dict[str, Any]
 
 
 def responses(
@@ -76,6 +89,7 @@ def responses(
     bandwidth: float = 25.0,
     level: float = 0.5,
     growth: float = 0.0,
+    groups: Mapping[str, float] | None = None,
     seed: Any = 0,
 ) -> SimulatedResponses:
     """Draw responses of people whose ability changes with time.
@@ -98,6 +112,9 @@ def responses(
         Fraction of the variance that is constant in time, between 0 and 1.
     growth : float, default 0
         Everybody's rise over the span, from −growth/2 to growth/2.
+    groups : mapping of str to float, optional
+        Groups, and how much more than `growth` each rises, such as ``{"control": 0, "treated":
+        0.8}``. People belong to them in turn, and the table has a column "group".
     seed : int or numpy.random.Generator, default 0
         Seed or source of randomness.
 
@@ -124,7 +141,13 @@ def responses(
     n = whole_number(people, "people", 1)
     count = whole_number(per_person, "per_person", 1)
     world = SimulationModel(
-        item_model(model), whole_number(items, "items", 1), span, bandwidth, level, growth
+        item_model(model),
+        whole_number(items, "items", 1),
+        span,
+        bandwidth,
+        level,
+        growth,
+        groups or {},
     )
     ability = world.abilities(n, rng)
     t = np.sort(rng.uniform(0.0, span, (n, count)), axis=1)
@@ -138,9 +161,10 @@ def responses(
         "resp": resp,
         "date": t.ravel(),
     }
-    return SimulatedResponses(
-        table, world.described(u), {"id": table["id"], "date": table["date"], "ability": theta}
-    )
+    if world.groups:
+        table["group"] = np.repeat(np.array(list(world.groups))[world.group_numbers(n)], count)
+    abilities = {"id": table["id"], "date": table["date"], "ability": theta}
+    return SimulatedResponses(table, world.described(u), abilities, world.cohort())
 
 
 def numbered_labels(letter: str, count: int) -> npt.NDArray[np.str_]:
@@ -160,6 +184,8 @@ class SimulationModel:
         Number of items.
     span, bandwidth, level, growth : float
         How abilities change with time, see `responses`.
+    groups : mapping of str to float
+        Further growth of each group.
     """
 
     model: ItemModel
@@ -168,9 +194,12 @@ class SimulationModel:
     bandwidth: float
     level: float
     growth: float
+    groups: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         positive_number(self.span, "span")
+        for name, value in {"growth": self.growth, **self.groups}.items():
+            finite_number(value, f"growth of {name}" if name in self.groups else name)
         positive_number(self.bandwidth, "bandwidth")
         if not 0 <= self.level <= 1:
             raise InputError(f"level: expected a fraction between 0 and 1, got {self.level!r}")
@@ -179,6 +208,12 @@ class SimulationModel:
     def grid(self) -> Array:
         """Times at which abilities are drawn; between them they are interpolated."""
         return np.linspace(0.0, self.span, GRID)
+
+    @property
+    def identity(self) -> str:
+        """All numbers of the model, as text."""
+        groups = "".join(f"-{name}:{rise}" for name, rise in self.groups.items())
+        return f"{self.items}-{self.span}-{self.bandwidth}-{self.level}-{self.growth}{groups}"
 
     @property
     def categories(self) -> int:
@@ -190,13 +225,32 @@ class SimulationModel:
         """Names of the items."""
         return numbered_labels("i", self.items)
 
+    def group_numbers(self, people: int) -> Ints:
+        """Number of each person's group: people belong to them in turn."""
+        return np.arange(people) % max(len(self.groups), 1)
+
+    @property
+    def rises(self) -> Array:
+        """How much each group rises over the span; one number where there are no groups."""
+        return self.growth + np.array(list(self.groups.values()) or [0.0])
+
+    def cohort(self) -> dict[str, Any]:
+        """The population's mean at a few times, for each group."""
+        times = np.linspace(0.0, self.span, COHORT_TIMES)
+        means = self.rises[:, None] * (times / self.span - 0.5)
+        columns = {"date": np.tile(times, self.rises.size), "mean": means.ravel()}
+        if not self.groups:
+            return columns
+        return {"group": np.repeat(list(self.groups), COHORT_TIMES), **columns}
+
     def abilities(self, people: int, rng: np.random.Generator) -> Array:
         """Draw ability curves on the grid: (people, n_grid)."""
         changing = curves(self.grid, self.bandwidth, people, rng)
+        rises = self.rises[self.group_numbers(people)]
         return np.asarray(
             np.sqrt(self.level) * rng.standard_normal((people, 1))
             + np.sqrt(1 - self.level) * changing
-            + self.growth * (self.grid / self.span - 0.5)
+            + rises[:, None] * (self.grid / self.span - 0.5)
         )
 
     def parameters(self, rng: np.random.Generator) -> Array:

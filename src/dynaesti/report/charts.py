@@ -40,7 +40,7 @@ def charts(facts: dict[str, Any], *, amounts: bool) -> dict[str, dict[str, Any]]
         name: chart.to_dict()
         for name, chart in {
             "people": _people(alt, time),
-            "cohort": _cohort(alt, time),
+            "cohort": _cohort(alt, time, facts),
             "item": _item(alt, amounts),
             "information": _information(alt),
             "wright": _wright(alt),
@@ -87,16 +87,16 @@ def _people(alt: Any, time: Any) -> Any:
     return alt.layer(*layers).properties(width="container", height=340)
 
 
-def _hovered_point(alt: Any, time: Any, colour: Any) -> Any:
+def _hovered_point(alt: Any, time: Any, colour: Any, data: str = "curves") -> Any:
     """The point of a curve nearest to the pointer.
 
     The page makes the words of its tooltip: Vega-Lite loses text where the nearest point is sought.
     """
     hover = alt.selection_point(
-        fields=["t"], nearest=True, on="pointerover", empty=False, name="hover"
+        fields=["t"], nearest=True, on="pointerover", empty=False, name=f"hover_{data}"
     )
     return (
-        alt.Chart(_data(alt, "curves"))
+        alt.Chart(_data(alt, data))
         .mark_point(size=70, filled=True)
         .encode(
             time,
@@ -135,25 +135,49 @@ def _answers(alt: Any, time: Any) -> Any:
     )
 
 
-def _cohort(alt: Any, time: Any) -> Any:
-    """Median and middle 80 % of the people's mean abilities over time."""
-    base = alt.Chart(_data(alt, "cohort"))
-    band = base.mark_area(opacity=0.25, color=BLUE).encode(
-        time,
-        alt.Y("low:Q", title="ability (10, 50, 90 % of people)", scale=alt.Scale(zero=False)),
-        alt.Y2("high:Q"),
+def _cohort(alt: Any, time: Any, facts: dict[str, Any]) -> Any:
+    """The cohort's mean with its band, groups in colour, before the middle 80 % of people."""
+    people = alt.Chart(_data(alt, "cohort"))
+    title = alt.Y("low:Q", title="ability", scale=alt.Scale(zero=False))
+    spread = people.mark_area(opacity=0.13, color=GREY).encode(time, title, alt.Y2("high:Q"))
+    if not facts["has_cohort"]:
+        median = people.mark_line(strokeWidth=2.2, color=BLUE).encode(time, alt.Y("mid:Q"))
+        return alt.layer(spread, median, _hovered_quantiles(alt, time)).properties(
+            width="container", height=280
+        )
+    legend = alt.Legend(
+        orient="top", labelLimit=260, symbolOpacity=1, symbolType="stroke", symbolStrokeWidth=3
     )
-    line = base.mark_line(strokeWidth=2.2, color=BLUE).encode(
-        time,
-        alt.Y("mid:Q"),
-        tooltip=[
-            alt.Tooltip("mid:Q", title="median", format=".2f"),
-            alt.Tooltip("low:Q", title="10 %", format=".2f"),
-            alt.Tooltip("high:Q", title="90 %", format=".2f"),
-            alt.Tooltip("n:Q", title="people"),
-        ],
+    colour = alt.Color(
+        "group:N",
+        title=None,
+        sort=None,
+        scale=alt.Scale(range=PALETTE),
+        legend=legend if facts["groups"] else None,
     )
-    return alt.layer(band, line).properties(width="container", height=240)
+    base = alt.Chart(_data(alt, "means"))
+    band = base.mark_area(opacity=0.3).encode(time, alt.Y("l:Q"), alt.Y2("u:Q"), colour)
+    line = base.mark_line(strokeWidth=2.4).encode(time, alt.Y("m:Q"), colour)
+    layers = (spread, band, line, _hovered_point(alt, time, colour, "means"))
+    return alt.layer(*layers).properties(width="container", height=300)
+
+
+def _hovered_quantiles(alt: Any, time: Any) -> Any:
+    """Points that show a tooltip of the people's quantiles."""
+    return (
+        alt.Chart(_data(alt, "cohort"))
+        .mark_point(size=90, filled=True, opacity=0, color=BLUE)
+        .encode(
+            time,
+            alt.Y("mid:Q"),
+            tooltip=[
+                alt.Tooltip("mid:Q", title="median", format=".2f"),
+                alt.Tooltip("low:Q", title="10 %", format=".2f"),
+                alt.Tooltip("high:Q", title="90 %", format=".2f"),
+                alt.Tooltip("n:Q", title="people"),
+            ],
+        )
+    )
 
 
 def _item(alt: Any, amounts: bool) -> Any:

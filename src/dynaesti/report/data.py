@@ -12,8 +12,8 @@ from dynaesti import __version__
 from dynaesti.core import Array, Ints
 from dynaesti.data import UNSTATED
 from dynaesti.model import BUILT_IN, BandwidthKernel, Kernel, Level
-from dynaesti.report.words import findings
-from dynaesti.results import Fit, StaticComparison, item_fit
+from dynaesti.report.words import cohort_findings, findings
+from dynaesti.results import Fit, StaticComparison, changes_between_own_times, item_fit
 
 LEVEL = 0.7
 # what a page of a few MB can hold
@@ -29,13 +29,18 @@ IDENTITY = BUILT_IN["identity"]
 def page_data(fit: Fit, static_comparison: StaticComparison | None) -> dict[str, Any]:
     """Everything that the page shows, by section, as plain lists and dictionaries."""
     people = _sample(np.diff(fit.responses.person_start), MOST_PEOPLE)
+    about_cohort = cohort_findings(fit)
+    words = findings(fit, static_comparison)
     return {
         "facts": _facts(fit, static_comparison, people),
-        "words": findings(fit, static_comparison),
+        "cohort_words": about_cohort,
+        "words": [sentence for sentence in words if sentence not in about_cohort],
         "cautions": fit.cautions,
         "health": list(fit.health.remarks),
         "people": _people(fit, people),
         "cohort": _cohort(fit, people),
+        "means": _means(fit),
+        "changes": _changes(fit, people),
         "items": _items(fit),
         "wright": _wright(fit, people),
         "priors": _priors(fit),
@@ -89,6 +94,8 @@ def _facts(fit: Fit, static_comparison: StaticComparison | None, people: Ints) -
         if stamps
         else (f"{unit} since each one's start" if r.clock == "person" else unit or "time"),
         "level": LEVEL,
+        "groups": list(map(str, fit.responses.groups)),
+        "has_cohort": fit.priors.cohort is not None,
         "priors": len(fit.kernels),
         "reliability": round(fit.reliability(), 3),
         "converged": fit.converged,
@@ -173,6 +180,50 @@ def _cohort(fit: Fit, people: Ints) -> dict[str, Any]:
             table[name] += _rounded([value])
         table["n"].append(int(present.size))
     return table
+
+
+def _means(fit: Fit) -> list[dict[str, Any]]:
+    """The cohort's curve, or one for each group, with the band of the mean; empty without one."""
+    if fit.priors.cohort is None:
+        return []
+    at = np.linspace(*fit.time_range, COHORT)
+    frame = nw.from_native(fit.cohort(fit.from_clock(at), level=LEVEL), eager_only=True)
+    n_curves = len(frame) // COHORT
+    names = frame["group"].to_list() if "group" in frame.columns else ["everyone"] * len(frame)
+    columns = [_rounded(frame[name].to_numpy()) for name in ("mean", "lower", "upper")]
+    return [
+        {"group": str(group), "t": t, "m": m, "l": low, "u": high}
+        for group, t, m, low, high in zip(names, _times(fit, at) * n_curves, *columns, strict=True)
+    ]
+
+
+def _changes(fit: Fit, people: Ints) -> dict[str, Any]:
+    """Who rose and who fell, between their first and last answer: columns, and rows of people.
+
+    `shown` are positions among the people of the page; those with a single instant are left out.
+    """
+    first, last = fit.sites.layout.spans
+    moving = np.flatnonzero(last[people] > first[people])
+    who = people[moving]
+    if not who.size:
+        return {"columns": {}, "shown": []}
+    found = changes_between_own_times(fit, who, first[who], last[who])
+    labels = fit.responses.people.tolist()
+    columns: dict[str, list[Any]] = {"who": [str(labels[p]) for p in who]}
+    if fit.responses.groups:
+        names = [*fit.responses.groups, ""]
+        columns["group"] = [str(names[g]) for g in fit.group_of(who)]
+    return {
+        "columns": {
+            **columns,
+            "change": _rounded(found.mean, 2),
+            "±": _rounded(found.marginals.sd(IDENTITY), 2),
+            "probability of a rise": _rounded(found.rose, 3),
+            "with the cohort": _rounded(found.cohort, 2),
+            "beyond it": _rounded(found.mean - found.cohort, 2),
+        },
+        "shown": moving.tolist(),
+    }
 
 
 def _items(fit: Fit) -> dict[str, Any]:

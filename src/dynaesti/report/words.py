@@ -6,7 +6,9 @@ import numpy as np
 
 from dynaesti.data import UNSTATED
 from dynaesti.errors import option
-from dynaesti.results import Fit, StaticComparison
+from dynaesti.results import Fit, StaticComparison, group_differences, time_text
+
+TWO = 2  # groups that are compared in a sentence; more are in a table
 
 
 def findings(fit: Fit, static_comparison: StaticComparison | None = None) -> list[str]:
@@ -27,11 +29,15 @@ def findings(fit: Fit, static_comparison: StaticComparison | None = None) -> lis
         f"{len(fit.trace)} iterations"
         + ("." if fit.converged else f"; raise {option('iterations')}."),
         {
-            "abilities": "Abilities have mean 0 and variance 1 in the population.",
+            "abilities": "Abilities are in standard deviations of people about their cohort; 0 is "
+            "the mean of the cohort over all answers."
+            if fit.priors.cohort is not None
+            else "Abilities have mean 0 and variance 1 in the population.",
             "items": "The unit is such that slopes have geometric mean 1.",
             "anchors": "The scale is that of the anchored items.",
         }[fit.scale.name],
     ]
+    words += cohort_findings(fit)
     if np.isfinite(move["bandwidth"]):
         reach = (
             f" ({move['shortest']:.3g} to {move['longest']:.3g})"
@@ -48,6 +54,38 @@ def findings(fit: Fit, static_comparison: StaticComparison | None = None) -> lis
     words.append(f"Reliability at the answers: {fit.reliability():.2f}.")
     if static_comparison is not None:
         words.append(static_comparison.verdict())
+    return words
+
+
+def cohort_findings(fit: Fit) -> list[str]:
+    """How the cohort moved, how groups differ, and how many people rose or fell, in sentences."""
+    cohort = fit.priors.cohort
+    if cohort is None:
+        return []
+    ends = np.array(fit.time_range)
+    t0, t1 = fit.from_clock(ends)
+    span = f"from {time_text(t0)} to {time_text(t1)}"
+    words = []
+    for g, name in enumerate(cohort.groups or ("The cohort",)):
+        step = np.subtract(*cohort.design(ends[::-1], np.full(2, g)))
+        move = fit.gain * float(step @ cohort.coefficients)
+        se = None
+        if cohort.covariance is not None:
+            se = fit.gain * float(np.sqrt(step @ cohort.covariance @ step))
+        verb = "rose" if move >= 0 else "fell"
+        words.append(
+            f"{name} {verb} by {abs(move):.2f}"
+            + ("" if se is None else f" ± {se:.2f}")
+            + f" {span}."
+        )
+    if len(cohort.groups) == TWO and cohort.covariance is not None:
+        table = group_differences(fit, t0, t1, 0.95)
+        apart, low, high = (table[name][-1] for name in ("difference", "lower", "upper"))
+        more = "more" if apart >= 0 else "less"
+        words.append(
+            f"{table['group'][-1]} grew by {abs(apart):.2f} {more} than {table['other'][-1]} (95 % "
+            f"interval of the difference {low:+.2f} to {high:+.2f})."
+        )
     return words
 
 

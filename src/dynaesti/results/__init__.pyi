@@ -1,5 +1,8 @@
 from . import evaluation as evaluation
 from .abilities import Change as Change
+from .cohort import changes_between_own_times as changes_between_own_times
+from .cohort import group_differences as group_differences
+from .cohort import time_text as time_text
 from .curve import Curve as Curve
 from .curve import from_components as from_components
 from .curve_diagnostics import warn_if_unconverged as warn_if_unconverged

@@ -19,7 +19,7 @@ from dynaesti.inference import (
     graft_kernels,
 )
 from dynaesti.model import BUILT_IN, BankResponses, Cohort, ItemBank
-from dynaesti.results.cohort import ability_changes
+from dynaesti.results.cohort import changes_between
 from dynaesti.results.curve import Curve, from_components
 from dynaesti.results.frames import IDENTITY
 from dynaesti.results.latent import asked_of, cohort_errors, latent_abilities
@@ -158,7 +158,7 @@ def _farthest_mean(fit: Fit) -> float:
 
 def ability_change(fit: Fit, label: Any, t0: Any, t1: Any) -> Change:
     """How a person's ability changed from t0 to t1."""
-    found = ability_changes(fit, index_of(fit.responses.people, [label], "id"), t0, t1)
+    found = changes_between(fit, index_of(fit.responses.people, [label], "id"), t0, t1)
     mean = float(found.mean[0])
     sd = float(found.marginals.sd(IDENTITY)[0])
     part = float(found.cohort[0])

@@ -26,10 +26,12 @@ POINTS = 50  # of the cohort's curve, unless times are asked for
 def cohort_of(fit: FitBase) -> Cohort:
     """The cohort of a fit; an error where it has none."""
     if fit.priors.cohort is None:
+        why = fit.options.get("cohort_left_out") or (
+            "It was left out by an option, for constant abilities, or with fewer than ten people; "
+            f"{option('cohort', 'learn')} learns it."
+        )
         raise InputError(
-            "cohort: this fit has none: its population's mean is 0 at all times. It was left out "
-            f"by {option('cohort', None)}, for constant abilities, or because it could not be told "
-            "from the items' difficulties"
+            f"cohort: this fit has none, so its population's mean is 0 at all times. {why}"
         )
     return fit.priors.cohort
 
@@ -75,8 +77,8 @@ def group_differences(fit: FitBase, t0: Any, t1: Any, level: float) -> dict[str,
         apart = both[0] - both[1]
         drift = np.sum([cohort.drift_variance(ends, np.full(2, k)) for k in (g, h)], axis=0)
         contrasts = {
-            f"level at {t0}": (apart[0], drift[0]),
-            f"level at {t1}": (apart[1], drift[1]),
+            f"level at {time_text(t0)}": (apart[0], drift[0]),
+            f"level at {time_text(t1)}": (apart[1], drift[1]),
             "growth": (apart[1] - apart[0], drift[0] + drift[1]),
         }
         for what, (direction, extra) in contrasts.items():
@@ -96,6 +98,13 @@ def group_differences(fit: FitBase, t0: Any, t1: Any, level: float) -> dict[str,
             )
     names = ("group", "other", "what", "difference", "se", "lower", "upper", "probability")
     return dict(zip(names, (list(column) for column in zip(*rows, strict=True)), strict=True))
+
+
+def time_text(time: Any) -> str:
+    """A time in words: few digits, or a date without the zeros of midnight."""
+    if isinstance(time, float | np.floating):
+        return f"{time:.6g}"
+    return str(time).removesuffix("T00:00:00.000000000")[:19]
 
 
 def _variance(cohort: Cohort, direction: Array) -> float:
@@ -127,25 +136,31 @@ class Changes:
         return np.asarray((mix.weights * ndtr(mix.means / mix.sds)).sum(axis=0))
 
 
-def ability_changes(fit: Fit, people: Ints, t0: Any, t1: Any) -> Changes:
-    """How abilities of some people (numbers, rising) changed from t0 to t1."""
-    start, end = (float(t) for t in fit.to_clock([t0, t1]))
+def changes_between(fit: Fit, people: Ints, t0: Any, t1: Any) -> Changes:
+    """How abilities of some people (numbers, rising) changed between two times."""
+    start, end = (np.full(people.size, t) for t in fit.to_clock([t0, t1]))
+    return changes_between_own_times(fit, people, start, end)
+
+
+def changes_between_own_times(fit: Fit, people: Ints, start: Array, end: Array) -> Changes:
+    """How abilities of some people (numbers, rising) changed between times of each one's own.
+
+    `start` and `end` (n_people,) are on the fit's clock.
+    """
     found = latent_changes(fit, people, start, end)
     cohort = fit.priors.cohort
     part = np.zeros(people.size)
     if cohort is not None:
         group = fit.group_of(people)
-        later, earlier = (cohort.mean(np.full(people.size, t), group) for t in (end, start))
-        part = later - earlier
+        part = cohort.mean(end, group) - cohort.mean(start, group)
     marginals = Marginals(
         found.weights, fit.gain * found.means, fit.gain * np.sqrt(found.variances)
     )
     return Changes(marginals, fit.gain * part)
 
 
-def change_columns(fit: Fit, people: Ints, t0: Any, t1: Any, level: float) -> dict[str, Any]:
+def change_columns(fit: Fit, people: Ints, found: Changes, level: float) -> dict[str, Any]:
     """Columns of `Fit.changes`."""
-    found = ability_changes(fit, people, t0, t1)
     labels = fit.responses.people.tolist()
     keys: dict[str, Any] = {"id": [labels[p] for p in people]}
     if fit.responses.groups:
@@ -161,6 +176,25 @@ def change_columns(fit: Fit, people: Ints, t0: Any, t1: Any, level: float) -> di
         "rose": found.rose,
         "cohort": found.cohort,
         "own": mean - found.cohort,
+    }
+
+
+def person_columns(fit: Fit, level: float) -> dict[str, Any]:
+    """One row a person: answers, first and last time, ability then, and the change between."""
+    first, last = fit.sites.layout.spans
+    people = np.arange(first.size)
+    now = fit.marginals(people, last)
+    found = changes_between_own_times(fit, people, first, last)
+    changed = change_columns(fit, people, found, level)
+    keys: dict[str, Any] = {name: changed.pop(name) for name in ("id", "group") if name in changed}
+    return {
+        **keys,
+        "answers": np.diff(fit.responses.person_start),
+        "first": fit.from_clock(first),
+        "last": fit.from_clock(last),
+        "ability": now.mean(IDENTITY),
+        "ability_sd": now.sd(IDENTITY),
+        **changed,
     }
 
 

@@ -54,7 +54,12 @@ from dynaesti.results.abilities import (
     person_curve,
     plausible_curves,
 )
-from dynaesti.results.cohort import change_columns, sorted_by_change
+from dynaesti.results.cohort import (
+    change_columns,
+    changes_between,
+    person_columns,
+    sorted_by_change,
+)
 from dynaesti.results.curve import Curve
 from dynaesti.results.filtered import filtered_marginals
 from dynaesti.results.fit_base import FitBase
@@ -366,8 +371,34 @@ class Fit(FittedModel, FitBase):
         people = np.arange(self.responses.people.size)
         if ids is not None:
             people = np.unique(index_of(self.responses.people, as_list(ids), "ids"))
-        columns = change_columns(self, people, t0, t1, level)
+        found = changes_between(self, people, t0, t1)
+        columns = change_columns(self, people, found, level)
         return make_frame(sorted_by_change(columns) if sort else columns, self.frame)
+
+    def people(self, *, level: float = 0.7) -> Any:
+        """One row a person: how much they answered, where they are now, and how they changed.
+
+        Parameters
+        ----------
+        level : float, default 0.7
+            Probability of the band of the change.
+
+        Returns
+        -------
+        frame
+            Columns id, (group,) answers, first, last (times of answers), ability and ability_sd (at
+            the last), change, sd, lower, upper, rose, cohort, own (from the first to the last: see
+            `changes`).
+
+        Examples
+        --------
+        >>> import dynaesti as dy
+        >>> table = dy.simulate.responses(people=12, items=5, per_person=12, seed=1).table
+        >>> frame = dy.DynAEsti("2PL").fit(table).people()
+        >>> list(frame.columns)[:6]
+        ['id', 'answers', 'first', 'last', 'ability', 'ability_sd']
+        """
+        return make_frame(person_columns(self, level), self.frame)
 
     def plausible(self, id: Any, at: Any, size: int = 20, seed: int | None = 0) -> Array:
         """Plausible values: whole curves drawn from a person's posterior.

@@ -402,8 +402,9 @@ class FitBase(ABC):
             return Responses.read(data, **reading)
 
     def item_cautions(self) -> list[str]:
-        """What the answers cannot determine of the items, in words."""
-        out = []
+        """What the answers cannot determine of items and cohort, in words."""
+        left_out = self.options.get("cohort_left_out")  # absent in files of older versions
+        out = [left_out] if left_out else []
         labels = self.item_labels.tolist()
         lost = np.sort(np.concatenate([block.items[block.at_bound] for block in self.bank.blocks]))
         if lost.size:

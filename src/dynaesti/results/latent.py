@@ -142,9 +142,12 @@ def cohort_roots(fit: Fit) -> Array:
     return np.asarray(roots[:, largest > NEGLIGIBLE])
 
 
-def latent_changes(fit: Fit, people: Ints, t0: float, t1: float) -> LatentAbilities:
-    """Differences of each person's ability between two times: ability(t1) − ability(t0)."""
-    ends = np.tile([t0, t1], people.size)
+def latent_changes(fit: Fit, people: Ints, t0: Array, t1: Array) -> LatentAbilities:
+    """Differences of each person's ability between two times: ability(t1) − ability(t0).
+
+    Times (n_people,) are each person's own.
+    """
+    ends = np.stack([t0, t1], axis=1).ravel()
     asked = asked_of(np.repeat(people, 2), ends)
     means = np.empty((len(fit.kernels), people.size))
     variances = np.empty(means.shape)
@@ -164,7 +167,7 @@ def latent_changes(fit: Fit, people: Ints, t0: float, t1: float) -> LatentAbilit
     return LatentAbilities(fit.weights[:, people], means, np.maximum(variances, 1e-300))
 
 
-def _covariances(fit: Fit, k: int, people: Ints, t0: float, t1: float) -> Array:
+def _covariances(fit: Fit, k: int, people: Ints, t0: Array, t1: Array) -> Array:
     """Posterior covariance of each person's curve at two times, under the k-th kernel.
 
     A site at t0 that only pulls, by 1, moves the mean at t1 by the covariance.
@@ -176,16 +179,17 @@ def _covariances(fit: Fit, k: int, people: Ints, t0: float, t1: float) -> Array:
     n_sites = np.diff(layout.site_start)
     start = starts_of(n_sites + 1)
     person = np.repeat(np.arange(people.size), n_sites)
-    before = np.bincount(person, layout.times <= t0, people.size).astype(np.int64)
+    before = np.bincount(person, layout.times <= t0[person], people.size).astype(np.int64)
     pull = start[:-1] + before
     is_pull = np.zeros(start[-1], dtype=bool)
     is_pull[pull] = True
-    times = np.full(start[-1], t0)
+    times = np.empty(start[-1])
+    times[is_pull] = t0
     times[~is_pull] = layout.times
     sites = NaturalGaussian(np.zeros(start[-1]), np.where(is_pull, 1.0, 0.0))
     sites.precision[~is_pull] = own.precision
     grown = SiteLayout(
         times, start, np.arange(start[-1] + 1), pull, np.ones(pull.size), np.arange(pull.size)
     )
-    asked = asked_of(people, np.full(people.size, t1))
+    asked = asked_of(people, t1)
     return _predict(fit, kernel, grown, sites, asked).mean

@@ -59,7 +59,7 @@ from dynaesti.results import (
 )
 from dynaesti.sharded.abilities import WriteAbilitiesTask, asked_before
 from dynaesti.sharded.executors import Executor, OnProgress, ThreadExecutor
-from dynaesti.sharded.frames import concatenate_frames, rows_of_ids
+from dynaesti.sharded.frames import concatenate_frames, rows_by_change, rows_of_ids
 from dynaesti.sharded.run_file import read_run, run_header
 from dynaesti.sharded.shard_model import ShardModel
 from dynaesti.sharded.shards import Shards
@@ -276,7 +276,9 @@ class ShardedFit(FittedModel, FitBase):
         """How a person's ability changed from t0 to t1, as `Fit.change` gives it."""
         return self.shard_of_person(id).change(id, t0, t1)
 
-    def changes(self, t0: Any, t1: Any, ids: Any = None, *, level: float = 0.7) -> Any:
+    def changes(
+        self, t0: Any, t1: Any, ids: Any = None, *, level: float = 0.7, sort: bool = False
+    ) -> Any:
         """How everyone's ability changed from t0 to t1, as `Fit.changes` gives it.
 
         Parameters
@@ -287,6 +289,8 @@ class ShardedFit(FittedModel, FitBase):
             Some people. Default: everyone, shard by shard.
         level : float, default 0.7
             Probability of the band of the change.
+        sort : bool, default False
+            Whether those who rose most come first.
 
         Returns
         -------
@@ -294,7 +298,8 @@ class ShardedFit(FittedModel, FitBase):
         """
         groups = dict.fromkeys(self.shards.nonempty) if ids is None else self._by_shard(ids)
         fits = ((self._checked_shard(k, some or []), some) for k, some in groups.items())
-        return concatenate_frames([fit.changes(t0, t1, some, level=level) for fit, some in fits])
+        frames = [fit.changes(t0, t1, some, level=level) for fit, some in fits]
+        return concatenate_frames(frames, rows_by_change(frames) if sort else None)
 
     def predict(self, data: Any) -> Any:
         """Predict each response at its time, as `Fit.predict` does.

@@ -16,6 +16,12 @@ def rows_of_ids(frames: list[Any], ids: list[Any]) -> Ints:
     return np.concatenate([np.flatnonzero(found == label) for label in ids])
 
 
+def rows_by_change(frames: list[Any]) -> Ints:
+    """Rows of concatenated frames of changes, those who rose most first."""
+    change = np.concatenate([np.asarray(frame["change"], dtype=np.float64) for frame in frames])
+    return np.argsort(-change, kind="stable")
+
+
 def concatenate_frames(
     frames: list[Any], order: Ints | None = None, kind: str | None = None
 ) -> Any:

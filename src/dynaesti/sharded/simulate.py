@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from os import PathLike, fspath
 from typing import Any
@@ -37,6 +38,7 @@ def simulate_shards(
     bandwidth: float = 25.0,
     level: float = 0.5,
     growth: float = 0.0,
+    groups: Mapping[str, float] | None = None,
     seed: int = 0,
     truth: bool = True,
     on_progress: OnProgress | None = None,
@@ -53,7 +55,7 @@ def simulate_shards(
         Number of responses of each person, or the least and the most (uniform in its logarithm).
     shards : int, optional
         Number of shards. Default: about a million responses in each.
-    model, span, bandwidth, level, growth
+    model, span, bandwidth, level, growth, groups
         As in `simulate.responses`.
     seed : int, default 0
         Seed; each shard has a stream of its own.
@@ -71,9 +73,9 @@ def simulate_shards(
     """
     n = whole_number(people, "people", 1)
     least, most = _least_and_most(per_person)
-    world = SimulationModel(
-        item_model(model), whole_number(items, "items", 1), span, bandwidth, level, growth
-    )
+    n_items = whole_number(items, "items", 1)
+    curves = (span, bandwidth, level, growth, groups or {})
+    world = SimulationModel(item_model(model), n_items, *curves)
     u = world.parameters(as_rng(seed))
     count = _shard_count(n, least, most) if shards is None else whole_number(shards, "shards", 1)
     ids = numbered_labels("p", n)
@@ -85,11 +87,12 @@ def simulate_shards(
         None,
         TimeAxis(0.0, 0, stamps=False, zoned=False),
         UNSTATED,
-        COLUMNS,
+        {**COLUMNS, "group": "group"} if world.groups else COLUMNS,
         (),
         0,
         weighted=False,
-        identity=f"{count}-{seed}-{people}-{items}-{per_person}-{model}-{span}-{bandwidth}-{level}-{growth}",
+        identity=f"{count}-{seed}-{people}-{per_person}-{model}-{world.identity}",
+        groups=tuple(world.groups),
     )
     made.save()
     return made, world.described(u)
@@ -140,7 +143,8 @@ class _ShardDraw:
         counts = np.exp(log_counts).astype(np.int64).clip(self.least, self.most)
         person, item, resp, t, theta = self.world.answers(self.u, counts, rng)
         name = shard_file(k)
-        made = write_shard(self.folder, name, ids[person], item, resp, t, None)
+        group = self.world.group_numbers(ids.size)[person] if self.world.groups else None
+        made = write_shard(self.folder, name, ids[person], item, resp, t, None, group)
         if self.truth:
             _write_truth(self.folder, k, ids[person], t, theta)
         return made

@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -17,8 +18,12 @@ def test_fit_writes_everything_and_tells_in_words(run, answers, tmp_path, capsys
         "items.parquet",
         "abilities.csv",
         "abilities.parquet",
+        "people.csv",
         "report.html",
     }
+    people = pd.read_csv(run / "people.csv")
+    assert len(people) == 30
+    assert np.allclose(people["change"], people["cohort"] + people["own"])
     assert len(pd.read_csv(run / "items.csv")) == 8
     assert set(pd.read_parquet(run / "abilities.parquet")["id"]) == {f"p{k:03d}" for k in range(30)}
     code, out, err = spoken(

@@ -1,6 +1,6 @@
 "use strict";
 (() => {
-  let D, printing = false, drawn = new Map(), selected = [], order = { column: null, down: false }, chosen = 0;
+  let D, printing = false, drawn = new Map(), selected = [], order = { column: null, down: false }, changeOrder = { column: "change", down: true }, chosen = 0;
   const $ = id => document.getElementById(id);
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
 
@@ -118,23 +118,50 @@
     return drawPeople();
   }
 
+  // --- who rose, who fell
+
+  function sortedRows(columns, rows, by) {
+    if (!by.column) return rows;
+    const values = columns[by.column], sign = by.down ? -1 : 1;
+    return rows.sort((a, b) => values[a] === null ? 1 : values[b] === null ? -1 : sign * (typeof values[a] === "number" ? values[a] - values[b] : values[a].localeCompare(values[b], "en", { numeric: true })));
+  }
+
+  function headings(names, shown, by, columns, again) {
+    return el("tr", {}, ...names.map((name, k) => {
+      const button = el("button", { type: "button" }, shown[k], by.column === name ? (by.down ? " ↓" : " ↑") : "");
+      button.addEventListener("click", () => again({ column: name, down: by.column === name ? !by.down : typeof columns[name][0] === "number" }));
+      return el("th", { scope: "col", "aria-sort": by.column === name ? (by.down ? "descending" : "ascending") : "none" }, button);
+    }));
+  }
+
+  function drawChanges() {
+    const columns = D.changes.columns, heads = Object.keys(columns);
+    if (!heads.length) { $("table-changes").replaceChildren(el("p", { class: "note" }, "Everybody answered at one time only, so no change can be seen.")); return; }
+    const filter = $("change-filter").value.trim().toLocaleLowerCase();
+    const named = k => [columns.who[k], columns.group ? columns.group[k] : ""].join(" ").toLocaleLowerCase();
+    let rows = sortedRows(columns, columns.who.map((_, k) => k).filter(k => !filter || named(k).includes(filter)), changeOrder);
+    const total = rows.length;
+    rows = printing ? rows : rows.slice(0, 400);
+    const cells = (k, name) => name === "group" ? columns.group[k] : name === "probability of a rise" ? `${(100 * columns[name][k]).toFixed(0)} %` : (columns[name][k] >= 0 && name !== "±" ? "+" : "") + number(columns[name][k]).replace("-", "−");
+    const body = el("tbody", {}, ...rows.map(k => {
+      const pick = el("button", { type: "button", "aria-label": `Show the curve of ${columns.who[k]}` }, columns.who[k]);
+      pick.addEventListener("click", () => { const person = D.changes.shown[k]; if (!selected.includes(person)) selected = [...selected, person].slice(-8); drawPeople(); $("people").scrollIntoView(); });
+      return el("tr", {}, ...heads.map((name, j) => j ? el("td", {}, cells(k, name)) : el("th", { scope: "row" }, pick)));
+    }));
+    const more = total > rows.length ? ` The first ${rows.length} of ${total} rows; filter or sort to see others.` : "";
+    $("table-changes").replaceChildren(el("table", {}, el("caption", {}, `Change from the first to the last answer; press a heading to sort, a name to see the curve.${more}`), el("thead", {}, headings(heads, heads, changeOrder, columns, by => { changeOrder = by; drawChanges(); })), body));
+  }
+
   // --- items
 
   function drawItemTable() {
     const columns = D.items.columns, heads = Object.keys(columns).filter(name => columns[name].some(v => v !== null));
     const filter = $("item-filter").value.trim().toLocaleLowerCase();
     let rows = columns.item.map((_, k) => k).filter(k => !filter || columns.item[k].toLocaleLowerCase().includes(filter));
-    if (order.column) {
-      const values = columns[order.column], sign = order.down ? -1 : 1;
-      rows.sort((a, b) => values[a] === null ? 1 : values[b] === null ? -1 : sign * (typeof values[a] === "number" ? values[a] - values[b] : values[a].localeCompare(values[b], "en", { numeric: true })));
-    }
+    rows = sortedRows(columns, rows, order);
     const total = rows.length;
     rows = printing ? rows : rows.slice(0, 400);
-    const head = el("tr", {}, ...heads.map(name => {
-      const button = el("button", { type: "button" }, name.startsWith("se_") ? `± ${name.slice(3)}` : name, order.column === name ? (order.down ? " ↓" : " ↑") : "");
-      button.addEventListener("click", () => { order = { column: name, down: order.column === name ? !order.down : typeof columns[name][0] === "number" }; drawItemTable(); });
-      return el("th", { scope: "col", "aria-sort": order.column === name ? (order.down ? "descending" : "ascending") : "none" }, button);
-    }));
+    const head = headings(heads, heads.map(name => name.startsWith("se_") ? `± ${name.slice(3)}` : name), order, columns, by => { order = by; drawItemTable(); });
     const body = el("tbody", {}, ...rows.map(k => {
       const pick = el("button", { type: "button", "aria-label": `Show item ${columns.item[k]}` }, columns.item[k]);
       pick.addEventListener("click", () => { chosen = k; drawItemTable(); drawItem(); });
@@ -164,6 +191,12 @@
     if (f.gain !== null) tiles.push(["log loss against constant abilities (less is better)", (f.gain >= 0 ? "−" : "+") + Math.abs(f.gain).toFixed(4)]);
     $("tiles").replaceChildren(...tiles.map(([name, value]) => el("div", { class: "tile" }, el("b", {}, value), el("span", {}, name))));
     list("words", D.words.slice(1));
+    list("cohort-words", D.cohort_words);
+    const percent = Math.round(100 * f.level);
+    $("cap-cohort").textContent = f.has_cohort
+      ? `Mean ability of ${f.groups.length ? "each group" : "the cohort"} with its ${percent} % band, and in grey the range of the middle 80 % of people between their first and last answer (where there are at least five).`
+      : "Median ability, and the range of the middle 80 % of people, among those between their first and last answer (where there are at least five).";
+    $("changes-note").textContent = `${D.changes.shown.length.toLocaleString("en")} people answered at more than one time. A change is what the answers say of it, give or take the ±; part of it everyone shares with the cohort, the rest is beyond it. people.csv has everybody.`;
     list("cautions", D.cautions);
     list("health", D.health);
     list("method-words", D.method);
@@ -177,7 +210,11 @@
 
   function staticCharts() {
     const c = D.cohort, cohort = c.t.map((t, k) => ({ t, low: c.low[k], mid: c.mid[k], high: c.high[k], n: c.n[k] })).filter(row => row.mid !== null);
-    $("table-cohort").replaceChildren(table("Ability of the cohort", [D.facts.time_title, "10 %", "median", "90 %", "people"], cohort.map(r => [when(r.t), number(r.low), number(r.mid), number(r.high), number(r.n, 0)])));
+    const means = D.means.map(row => ({ ...row, band: `${number(row.l)} to ${number(row.u)}` })), percent = Math.round(100 * D.facts.level);
+    $("table-cohort").replaceChildren(
+      ...(means.length ? [table("Mean of the cohort", ["who", D.facts.time_title, "mean", `${percent} % band from`, "to"], means.map(r => [r.group, when(r.t), number(r.m), number(r.l), number(r.u)]))] : []),
+      table("Mean abilities of people", [D.facts.time_title, "10 %", "median", "90 %", "people"], cohort.map(r => [when(r.t), number(r.low), number(r.mid), number(r.high), number(r.n, 0)])));
+    const said = d => d.band === undefined ? null : { ...(D.facts.groups.length ? { group: d.group } : {}), when: when(d.t), mean: number(d.m), [`${percent} % band`]: d.band };
     const items = D.wright.items.filter(v => v !== null);
     const quantiles = values => { const s = [...values].sort((a, b) => a - b); return [0, .1, .25, .5, .75, .9, 1].map(q => number(s[Math.round(q * (s.length - 1))])); };
     $("table-wright").replaceChildren(table("Quantiles", ["", "lowest", "10 %", "25 %", "middle", "75 %", "90 %", "highest"], [["people", ...quantiles(D.wright.people)], ["items", ...quantiles(items)]]));
@@ -187,7 +224,7 @@
       table("Calibration", ["abilities", "predicted", "observed", "± (1 se)", "answers"], D.calibration.map(r => [r.abilities, number(r.predicted, 3), number(r.observed, 3), number(r.se, 3), number(r.n, 0)])),
       table("Convergence", ["iteration", "stage", "change", "log evidence"], D.trace.map(r => [r.iteration, r.stage, r.change.toPrecision(2), number(r.log_evidence, 1)])));
     return Promise.all([
-      cohort.length ? draw("cohort", { cohort }, "Area chart: median ability of the cohort over time with the range of the middle 80 percent.") : $("chart-cohort").replaceChildren(el("p", { class: "note" }, "There are never five people at once between their first and last answer, so there is no cohort to show.")),
+      cohort.length || means.length ? draw("cohort", { cohort, means }, "Line chart: mean ability of the cohort over time with its band, and the range of the middle 80 percent of people.", said) : $("chart-cohort").replaceChildren(el("p", { class: "note" }, "There are never five people at once between their first and last answer, so there is no cohort to show.")),
       draw("wright", { wright: D.wright.bars }, "Two histograms on one scale: abilities of people above, locations of items below."),
       draw("priors", { priors: D.priors }, "Bar chart: shares of the priors in the population."),
       draw("calibration", { calibration }, "Scatter plot: observed against predicted mean responses."),
@@ -203,14 +240,16 @@
     $("clear").addEventListener("click", () => { selected = []; $("found").textContent = ""; drawPeople(); });
     $("show-answers").addEventListener("change", drawPeople);
     $("item-filter").addEventListener("input", drawItemTable);
+    $("change-filter").addEventListener("input", drawChanges);
+    drawChanges();
     drawItemTable();
     await drawPeople();
     await drawItem();
     await staticCharts();
     dark.addEventListener("change", () => drawn.forEach(chart => chart.again()));
     // paper has no scroll bars and no headings to press: every row is laid out before it is printed
-    window.addEventListener("beforeprint", () => { printing = true; drawItemTable(); });
-    window.addEventListener("afterprint", () => { printing = false; drawItemTable(); });
+    window.addEventListener("beforeprint", () => { printing = true; drawChanges(); drawItemTable(); });
+    window.addEventListener("afterprint", () => { printing = false; drawChanges(); drawItemTable(); });
     let resized;
     window.addEventListener("resize", () => { clearTimeout(resized); resized = setTimeout(() => { const chart = drawn.get("wright"); if (chart) chart.again(); }, 200); });
     document.documentElement.dataset.ready = "yes";

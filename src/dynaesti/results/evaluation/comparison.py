@@ -119,7 +119,7 @@ def _forecasts(
     fits = (
         []
         if not static or estimator.kernel.static
-        else [("static IRT", estimator.with_options(bandwidth=np.inf))]
+        else [("static IRT", estimator.with_options(bandwidth=np.inf, cohort=None, groups=None))]
     )
     fits.append(("static IRT" if estimator.kernel.static else "dynamic IRT", estimator))
     if values.size <= MOST_VALUES:

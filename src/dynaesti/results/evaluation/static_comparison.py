@@ -45,6 +45,8 @@ def compare_with_static(estimator: Estimator, fit: Fit) -> StaticComparison:
     """
     static = estimator.with_options(
         bandwidth=np.inf,
+        cohort=None,
+        groups=None,
         checkpoint=None,
         progress=False,
         standard_errors=False,
@@ -151,7 +153,7 @@ def dynamic_against_static(
     ['dynamic', 'static']
     """
     train, test = split(data, share, by=by, seed=seed, **columns)
-    static = estimator.with_options(bandwidth=np.inf)
+    static = estimator.with_options(bandwidth=np.inf, cohort=None, groups=None)
     rows = {}
     for name, chosen in (("dynamic", estimator), ("static", static)):
         fit = chosen.fit(train)

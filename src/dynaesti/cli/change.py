@@ -1,0 +1,60 @@
+"""Who rose and who fell between two times: everyone's change, or that of groups, sorted."""
+
+from __future__ import annotations
+
+import argparse
+
+from dynaesti.cli.inputs import open_any, parsed_times, requested_labels
+from dynaesti.cli.options import out_option, run_option
+from dynaesti.cli.output import show
+
+EXAMPLE = (
+    "  dynaesti change run --from 2024-02-01 --to 2024-06-01\n"
+    "  dynaesti change run --from 2024-02-01 --to 2024-06-01 --by group"
+)
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    """Options of the verb."""
+    run_option(parser)
+    parser.add_argument("--from", dest="t0", metavar="TIME", help="default: the first answer")
+    parser.add_argument("--to", dest="t1", metavar="TIME", help="default: the last answer")
+    parser.add_argument(
+        "--by",
+        choices=("person", "group"),
+        default="person",
+        help="person: everyone's change, those who rose most first; group: differences of groups",
+    )
+    parser.add_argument(
+        "--id", action="append", metavar="ID", help="a person (again for more; default: everyone)"
+    )
+    parser.add_argument(
+        "--level",
+        type=float,
+        help="probability of the band (default: 0.7, and 0.95 for groups)",
+    )
+    out_option(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print or write the table of changes."""
+    import numpy as np
+
+    from dynaesti.errors import InputError
+    from dynaesti.results import Fit
+
+    fit = open_any(args.fit, args.connect)
+    ends = list(fit.from_clock(np.array(fit.time_range)))
+    given = [None if text is None else parsed_times([text])[0] for text in (args.t0, args.t1)]
+    t0, t1 = (end if time is None else time for time, end in zip(given, ends, strict=True))
+    facts = {"from": t0, "to": t1, "scale": fit.scale.name}
+    if args.by == "group":
+        if args.id:
+            raise InputError("--id: it asks for people; leave it out with --by group")
+        level = 0.95 if args.level is None else args.level
+        show(fit.compare_groups(t0, t1, level=level), args, level=level, **facts)
+        return 0
+    level = 0.7 if args.level is None else args.level
+    ids = requested_labels(fit.ids, args.id) if isinstance(fit, Fit) else args.id
+    show(fit.changes(t0, t1, ids, level=level, sort=True), args, level=level, **facts)
+    return 0
