@@ -581,7 +581,7 @@ class Responses:
             return None
         group = np.full(n_people, -1, dtype=np.int64)
         group[other_number] = other.group_among(self.groups)
-        group[own_number] = self.group
+        group[own_number[: self.people.size]] = self.group
         return group
 
     def group_among(self, groups: Sequence[Any]) -> Ints:

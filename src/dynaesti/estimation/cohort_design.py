@@ -90,6 +90,7 @@ def design_cohort(
         weak,
         penalties,
         np.full(penalties.shape[0], FIRST_SIZE),
+        0.0,
         np.zeros(contrasts.shape[2]),
     )
     found = _identified(cohort, responses)

@@ -128,7 +128,8 @@ def cohort_covariance(
     """Covariance of the coefficients, with the items' uncertainty included."""
     found = information.own.information
     assert found is not None
-    held = on_coefficients(cohort, found) + cohort.precision
+    # without the learned prior of the trend: a trend that is taken for none is not known to be 0
+    held = on_coefficients(cohort, found) + replace(cohort, trend_precision=0.0).precision
     if information.with_items is None:
         return np.asarray(np.linalg.inv(held))
     mixed = np.einsum("iwgb,gbp->iwp", information.with_items, cohort.contrasts)

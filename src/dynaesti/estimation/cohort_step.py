@@ -19,6 +19,9 @@ SMALLEST = 0.02
 LARGEST = 2000.0
 FIRST_TRIES = 24
 STEP = 1.5  # factor between sizes that are tried around the present one
+# prior sd of the common line, of which one unit is about 3.5 standard deviations of ability from
+# the first answers to the last
+TREND_SD = 1.0
 MOST_MOVE = 2.0  # root mean square move of the cohort's mean in one step, in standard deviations
 
 
@@ -56,12 +59,18 @@ def newton_step(
         - np.linalg.slogdet(precision)[1]
     )
     sizes = choose_sizes(cohort, held, pull)
-    total = held + precision_for(cohort, sizes)
+    trend_precision = choose_trend_precision(cohort, sizes, held, pull)
+    total = held + precision_for(cohort, sizes, trend_precision)
     move = np.linalg.solve(total, pull) - cohort.coefficients
     by_group = np.einsum("gbp,p->gb", cohort.contrasts, move)
     length = float(np.sqrt(cohort.shares @ (by_group**2).sum(axis=1)))
     move *= min(1.0, MOST_MOVE / max(length, 1e-12))
-    moved = replace(cohort, sizes=sizes, coefficients=cohort.coefficients + move)
+    moved = replace(
+        cohort,
+        sizes=sizes,
+        trend_precision=trend_precision,
+        coefficients=cohort.coefficients + move,
+    )
     return CohortStep(moved, np.sqrt(np.diagonal(total)), objective)
 
 
@@ -103,11 +112,28 @@ def on_coefficients(cohort: Cohort, information: Array) -> Array:
     return np.asarray((vectors * np.maximum(values, least)) @ vectors.T)
 
 
+def choose_trend_precision(cohort: Cohort, sizes: Array, held: Array, pull: Array) -> float:
+    """Prior precision of the common line, by how likely there is one at all.
+
+    A line that is within its noise would only add that to everyone's forecast. With probability w
+    that there is one (of standard deviation `TREND_SD`) rather than none, its mean is w times its
+    estimate, which a normal prior of the precision (1 − w) / (w se²) gives too. A line of four
+    standard errors keeps 99 % of itself.
+    """
+    covariance = np.linalg.inv(held + precision_for(cohort, sizes, 0.0))
+    variance = float(cohort.trend @ covariance @ cohort.trend)
+    estimate = float(cohort.trend @ covariance @ pull)
+    spread = variance + TREND_SD**2
+    exponent = 0.5 * estimate**2 * (1 / variance - 1 / spread)
+    log_odds = 0.5 * np.log(variance / spread) + exponent
+    return float(np.exp(-np.clip(log_odds, -20.0, 40.0)) / variance)
+
+
 def choose_sizes(cohort: Cohort, held: Array, pull: Array) -> Array:
     """Sizes of curvature of largest evidence, near the present ones once there are any."""
 
     def evidence(sizes: Array) -> float:
-        precision = precision_for(cohort, sizes)
+        precision = precision_for(cohort, sizes, 0.0)
         total = held + precision
         return 0.5 * float(
             pull @ np.linalg.solve(total, pull)

@@ -1,5 +1,6 @@
 from . import simulate as simulate
 from .cohort import Cohort as Cohort
+from .cohort import CohortMean as CohortMean
 from .cohort import SmoothBasis as SmoothBasis
 from .cohort import cohort_header as cohort_header
 from .cohort import precision_for as precision_for

@@ -15,10 +15,12 @@ from scipy.interpolate import CubicSpline
 from scipy.linalg import eigh
 
 from dynaesti.core import Array, Ints, check_array, require
+from dynaesti.data import TimeAxis
 
 MOST_KNOTS = 10
 # Beyond the data the slope fades: after this fraction of the data's span it is 1/e of what it was.
 FADING = 0.5
+LINE = 1  # number of the basis's function that is a line
 BASIS_ARRAYS = ("knots", "values", "roughness")
 
 
@@ -138,6 +140,7 @@ class Cohort:
     weak: Array  # (n_coefficients, n_coefficients) precision that coefficients always have
     penalties: Array  # (n_sizes, n_coefficients, n_coefficients) precisions for curvature of size 1
     sizes: Array  # (n_sizes,) learned: of the common curvature, and of that of groups
+    trend_precision: float  # learned: prior precision of the common line, 0 where it is clear
     coefficients: Array  # (n_coefficients,)
     covariance: Array | None = None  # (n_coefficients, n_coefficients)
 
@@ -160,7 +163,12 @@ class Cohort:
     @property
     def precision(self) -> Array:
         """Prior precision of the coefficients, (n_coefficients, n_coefficients)."""
-        return precision_for(self, self.sizes)
+        return precision_for(self, self.sizes, self.trend_precision)
+
+    @property
+    def trend(self) -> Array:
+        """The common line as a function of the coefficients, (n_coefficients,)."""
+        return np.asarray(self._contrasts_and_average[-1, LINE])
 
     def mean(self, times: Array, group: Ints) -> Array:
         """Mean ability of people of some groups at times; group −1 is the average of all."""
@@ -205,14 +213,32 @@ class Cohort:
         once = np.exp(-ahead / length)
         return np.asarray(spread * length * (2 * ahead - length * (3 - 4 * once + once**2)))
 
+    def mean_function(self, group: int, axis: TimeAxis, shift: float, gain: float) -> CohortMean:
+        """The mean of one group as a function of users' times, times a gain plus a shift."""
+        values = shift + gain * (self.basis.values @ self.curves[group])
+        return CohortMean(SmoothBasis(self.basis.knots, values[:, None], np.zeros(1)), axis)
+
     def reflected(self) -> Cohort:
         """The cohort on the reflected scale, θ → −θ."""
         return replace(self, coefficients=-self.coefficients)
 
 
-def precision_for(cohort: Cohort, sizes: Array) -> Array:
+@dataclass(frozen=True)
+class CohortMean:
+    """The mean of a cohort as a function of users' times: the prior mean of a person's curve."""
+
+    spline: SmoothBasis  # of one function
+    axis: TimeAxis
+
+    def __call__(self, times: Any) -> Array:
+        return self.spline.columns(np.atleast_1d(self.axis.offsets(times)))[:, 0]
+
+
+def precision_for(cohort: Cohort, sizes: Array, trend_precision: float) -> Array:
     """Prior precision of a cohort's coefficients, for given sizes of curvature."""
-    return np.asarray(cohort.weak + np.tensordot(sizes**-2.0, cohort.penalties, axes=1))
+    curvature = np.tensordot(sizes**-2.0, cohort.penalties, axes=1)
+    along = cohort.trend / (cohort.trend @ cohort.trend)
+    return np.asarray(cohort.weak + curvature + trend_precision * np.outer(along, along))
 
 
 ARRAYS = ("shares", "contrasts", "weak", "penalties", "sizes", "coefficients")
@@ -226,7 +252,7 @@ def cohort_header(cohort: Cohort | None, arrays: dict[str, Any]) -> dict[str, An
     arrays |= {f"cohort.{name}": getattr(cohort.basis, name) for name in BASIS_ARRAYS}
     if cohort.covariance is not None:
         arrays["cohort.covariance"] = cohort.covariance
-    return {"groups": list(cohort.groups)}
+    return {"groups": list(cohort.groups), "trend_precision": cohort.trend_precision}
 
 
 def read_cohort(header: Any, arrays: dict[str, Any]) -> Cohort | None:
@@ -238,6 +264,7 @@ def read_cohort(header: Any, arrays: dict[str, Any]) -> Cohort | None:
         basis,
         tuple(header["groups"]),
         **{name: arrays[f"cohort.{name}"] for name in ARRAYS},
+        trend_precision=float(header["trend_precision"]),
         covariance=arrays.get("cohort.covariance"),
     )
     n_groups = max(len(cohort.groups), 1)
@@ -247,6 +274,9 @@ def read_cohort(header: Any, arrays: dict[str, Any]) -> Cohort | None:
     check_array(basis.values, (basis.knots.size, n_columns), "the cohort's basis", "f")
     check_array(basis.roughness, (n_columns,), "the cohort's basis", "f")
     require(bool((np.diff(basis.knots) > 0).all()) and basis.knots.size > 1, "the cohort's knots")
+    require(0 <= cohort.trend_precision < np.inf, "the cohort's trend")
+    check_array(cohort.sizes, (cohort.sizes.size,), "the cohort's sizes", "f")
+    require(bool((cohort.sizes > 0).all()), "the cohort's sizes")
     check_array(cohort.shares, (n_groups,), "the cohort's groups", "f")
     check_array(cohort.contrasts, (n_groups, n_columns, size), "the cohort's curves", "f")
     check_array(cohort.weak, (size, size), "the cohort's prior", "f")

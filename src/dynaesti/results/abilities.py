@@ -123,12 +123,16 @@ def person_curve(
     )
     on_calendar = fit.responses.clock == "calendar"
     axis = fit.responses.axis if on_calendar else TimeAxis(0.0, 0, stamps=False, zoned=False)
+    cohort = cohort or fit.priors.cohort
+    mean: MeanFunction = fit.shift
+    if cohort is not None:
+        mean = cohort.mean_function(int(fit.sites.group[who[0]]), axis, fit.shift, fit.gain)
     observations = Observations(
         axis,
         one.clock_times[rows],
         emissions,
         BUILT_IN["identity"],
-        _mean_function(fit, cohort or fit.priors.cohort, int(fit.sites.group[who[0]]), axis),
+        mean,
         (TABLE_SDS + _farthest_mean(fit)) * fit.gain,
         fit.shift,
     )
@@ -137,18 +141,6 @@ def person_curve(
     with np.errstate(divide="ignore"):
         log_prior = np.log(fit.population).tolist()
     return from_components(observations, made, log_prior, "learn", fit.frame, None)
-
-
-def _mean_function(fit: Fit, cohort: Cohort | None, group: int, axis: TimeAxis) -> MeanFunction:
-    """The prior mean of a person's curve, on the reported scale: a number without a cohort."""
-    if cohort is None:
-        return fit.shift
-
-    def mean(times: Any) -> Array:
-        offsets = np.atleast_1d(axis.offsets(times))
-        return fit.shift + fit.gain * cohort.mean(offsets, np.full(offsets.size, group))
-
-    return mean
 
 
 def _farthest_mean(fit: Fit) -> float:

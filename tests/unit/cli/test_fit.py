@@ -41,7 +41,7 @@ def test_fit_writes_everything_and_tells_in_words(run, answers, tmp_path, capsys
     for part in (
         "750 answers of 30 people to 8 items (2PL)",
         "converged after",
-        "variance 1",
+        "standard deviations of people about their cohort",
         "time scale",
         "nowing when",
         "Written to",

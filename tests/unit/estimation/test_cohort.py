@@ -173,9 +173,9 @@ def test_a_cohort_that_items_can_imitate_is_left_out_in_words():
     table = growing().table
     frame = pd.DataFrame(table)
     frame["item"] = frame["item"] + (frame["date"] * 8).astype(int).astype(str)  # each at one time
-    with pytest.warns(dy.HealthWarning, match="cannot be seen.*at one time only"):
+    with pytest.warns(dy.HealthWarning, match=r"cannot be seen.*at one time only"):
         fit = dy.DynAEsti("1PL", bandwidth=0.5, iterations=5).fit(frame)
-    with pytest.raises(dy.InputError, match="has none.*at one time only"):
+    with pytest.raises(dy.InputError, match=r"has none.*at one time only"):
         fit.cohort()
 
 

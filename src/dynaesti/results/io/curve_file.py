@@ -29,12 +29,14 @@ from dynaesti.inference import (
 from dynaesti.model import (
     BUILT_IN,
     FAMILIES,
+    CohortMean,
     Emissions,
     Functions,
     ItemResponses,
     Kernel,
     Link,
     LinkedPoints,
+    SmoothBasis,
     Table,
     as_emissions,
     as_link,
@@ -140,6 +142,8 @@ def observations_header(obs: Observations, arrays: Arrays, reach: Array) -> Head
         "axis": asdict(obs.axis),
         "link": obs.link.name,
         "mean": None if callable(obs.mean) else float(obs.mean),
+        "cohort_mean": _cohort_mean_header(obs.mean, arrays),
+        "centre": obs.centre,
         "reach": obs.reach,
         "emissions": parts,
     }
@@ -147,6 +151,8 @@ def observations_header(obs: Observations, arrays: Arrays, reach: Array) -> Head
 
 def read_observations(header: Header, arrays: Arrays, link: Any, mean: Any) -> Observations:
     """Observations from what `observations_header` wrote; a user's own functions must be given."""
+    if header.get("cohort_mean") and mean is None:  # absent in files of older versions
+        mean = _read_cohort_mean(header, arrays)
     if header["mean"] is None and mean is None:
         raise NeedsFunctionError(
             "mean: the curve was fitted with a function of time as its mean; pass it again: "
@@ -169,7 +175,25 @@ def read_observations(header: Header, arrays: Arrays, link: Any, mean: Any) -> O
         as_link(header["link"] if link is None else link),
         float(header["mean"]) if mean is None else mean,
         header["reach"],
+        float(header.get("centre", 0.0)),
     )
+
+
+def _cohort_mean_header(mean: Any, arrays: Arrays) -> bool:
+    """Whether the mean is that of a cohort, whose arrays are added to `arrays`."""
+    if not isinstance(mean, CohortMean):
+        return False
+    arrays |= {"mean.knots": mean.spline.knots, "mean.values": mean.spline.values}
+    return True
+
+
+def _read_cohort_mean(header: Header, arrays: Arrays) -> CohortMean:
+    """The mean of a cohort from a file, checked."""
+    knots, values = arrays["mean.knots"], arrays["mean.values"]
+    check_array(knots, (knots.size,), "the knots of the mean")
+    check_array(values, (knots.size, 1), "the values of the mean")
+    require(knots.size > 1 and bool((np.diff(knots) > 0).all()), "the knots of the mean")
+    return CohortMean(SmoothBasis(knots, values, np.zeros(1)), read_axis(header["axis"]))
 
 
 def component_arrays(component: GraftedCurve) -> dict[str, Any]:
