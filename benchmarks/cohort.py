@@ -10,6 +10,7 @@ import time
 import warnings
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -166,6 +167,66 @@ def groups(replications: int, apart: float) -> dict[str, Any]:
     }
 
 
+def posterior_by_nuts(fit: Any, items: dict[str, Any] | None) -> np.ndarray:
+    """Draws of the common line's coefficient by numpyro, of a fit at two dates.
+
+    `items` are the true ones; None: they are learned too, under the fit's priors.
+    """
+    import jax
+    import numpyro
+    from numpyro import distributions as dist
+    from numpyro.infer import MCMC, NUTS
+
+    r = fit.responses
+    line = fit.priors.cohort.basis.columns(r.clock_times)[:, 1]
+    spread = fit.bank.blocks[0].item_prior.spread
+    n_items = r.items.size
+
+    def model() -> None:
+        theta = numpyro.sample("theta", dist.Normal(0, 1).expand([r.people.size]))
+        slope = numpyro.sample("slope", dist.Normal(0, 5.0))
+        if items is None:
+            a = jax.numpy.exp(numpyro.sample("a", dist.Normal(0, spread[0]).expand([n_items])))
+            b = numpyro.sample("b", dist.Normal(0, spread[1]).expand([n_items]))
+        else:
+            a, b = np.asarray(items["a"]), np.asarray(items["b"])
+        logits = a[r.item] * (theta[r.person] + slope * line - b[r.item])
+        numpyro.sample("y", dist.Bernoulli(logits=logits), obs=r.resp)
+
+    sampler = MCMC(NUTS(model), num_warmup=600, num_samples=3000, progress_bar=False)
+    sampler.run(jax.random.PRNGKey(0))
+    return np.asarray(sampler.get_samples()["slope"])
+
+
+def beside_numpyro() -> dict[str, Any]:
+    """Standard errors of a common line, beside the posterior sd by NUTS; items known, and learned.
+
+    100 people with constant abilities, 15 answers each, at two dates.
+    """
+    if find_spec("numpyro") is None:
+        return {"left out": "numpyro is not installed; `make bench-peers` installs it"}
+    drawn = dy.simulate.responses(
+        people=100, items=20, per_person=15, growth=2.0, level=1.0, seed=4
+    )
+    table = {**drawn.table, "date": np.where(drawn.table["date"] < 50, 0.0, 1.0)}
+    names = ("item", "a", "b")
+    fixed = {k: {"a": a, "b": b} for k, a, b in zip(*map(drawn.items.get, names), strict=True)}
+    static = {"bandwidth": np.inf, "cohort": "learn"}
+    known = dy.DynAEsti("2PL", fixed=fixed, population=(0.0, 1.0), **static).fit(table)
+    learned = dy.DynAEsti("2PL", **static).fit(table)
+    out = {}
+    for name, fit, items in (("known", known, drawn.items), ("learned", learned, None)):
+        theirs = posterior_by_nuts(fit, items)
+        cohort = fit.priors.cohort
+        se = float(np.sqrt(cohort.covariance[0, 0]))
+        out[f"items {name}"] = {
+            "ours": [round(float(cohort.coefficients[0]), 4), round(se, 4)],
+            "NUTS": [round(float(theirs.mean()), 4), round(float(theirs.std()), 4)],
+            "ratio of standard errors": round(se / float(theirs.std()), 3),
+        }
+    return out
+
+
 def cost() -> dict[str, Any]:
     """CPU time of fits with a cohort, over that of fits without, in one run."""
     out = {}
@@ -195,6 +256,7 @@ def parts(seeds: int, replications: int) -> dict[str, Callable[[], Any]]:
         "no rise, 1,000 × 15": lambda: classes(seeds, {**small, "rise": 0.0}, {}),
         "groups 0.8 apart": lambda: groups(replications, 0.8),
         "groups alike": lambda: groups(5 * replications, 0.0),
+        "standard errors beside numpyro": beside_numpyro,
         "cost": cost,
     }
 
