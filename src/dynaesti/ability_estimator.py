@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cached_property
 from os import PathLike, fspath
-from typing import Any, overload
+from typing import Any, TypedDict, Unpack, overload
 
 import numpy as np
 
@@ -41,6 +41,17 @@ from dynaesti.sharded import (
 )
 
 ORIENTATION_SITES = 2_000_000  # sites of the people by whom it is judged which items run backwards
+
+
+class ColumnNames(TypedDict, total=False):
+    """Columns of a table, by their roles; see `DynAEsti.fit`."""
+
+    id: str | None
+    item: str | None
+    resp: str | None
+    time: str | None
+    weight: str | None
+    model: str | None
 
 
 class DynAEsti(AbilityOptions):
@@ -179,27 +190,12 @@ class DynAEsti(AbilityOptions):
         self,
         data: str | PathLike[str],
         *,
-        id: str | None = None,
-        item: str | None = None,
-        resp: str | None = None,
-        time: str | None = None,
-        weight: str | None = None,
-        model: str | None = None,
         out: str | PathLike[str] | None = None,
+        **columns: Unpack[ColumnNames],
     ) -> Any: ...
 
     @overload
-    def fit(
-        self,
-        data: Any,
-        *,
-        id: str | None = None,
-        item: str | None = None,
-        resp: str | None = None,
-        time: str | None = None,
-        weight: str | None = None,
-        model: str | None = None,
-    ) -> Fit: ...
+    def fit(self, data: Any, **columns: Unpack[ColumnNames]) -> Fit: ...
 
     def fit(
         self,

@@ -47,8 +47,11 @@ class InputError(DynaestiError, ValueError):
     Examples
     --------
     >>> import dynaesti as dy
-    >>> issubclass(dy.InputError, ValueError)
-    True
+    >>> try:
+    ...     dy.DynAEsti("2PL", tolerance=-1)
+    ... except dy.InputError as error:
+    ...     print(str(error).partition(":")[0])
+    tolerance
     """
 
 
@@ -125,8 +128,9 @@ class MissingExtraError(DynaestiError, ImportError):
     Examples
     --------
     >>> import dynaesti as dy
-    >>> issubclass(dy.MissingExtraError, ImportError)
-    True
+    >>> error = dy.MissingExtraError("needs matplotlib: pip install 'dynaesti[plot]'")
+    >>> isinstance(error, ImportError), isinstance(error, ValueError)
+    (True, False)
     """
 
 
@@ -214,9 +218,14 @@ class ConvergenceWarning(DynaestiWarning):
 
     Examples
     --------
+    >>> import warnings
     >>> import dynaesti as dy
-    >>> issubclass(dy.ConvergenceWarning, UserWarning)
-    True
+    >>> table = dy.simulate.responses(people=12, items=3, per_person=8, seed=1).table
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     fit = dy.DynAEsti("2PL", iterations=1, standard_errors=False).fit(table)
+    >>> any(issubclass(one.category, dy.ConvergenceWarning) for one in caught), fit.converged
+    (True, False)
     """
 
 
@@ -233,9 +242,11 @@ class BandwidthWarning(DynaestiWarning):
 
     Examples
     --------
+    >>> import warnings
     >>> import dynaesti as dy
-    >>> issubclass(dy.BandwidthWarning, UserWarning)
-    True
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore", dy.BandwidthWarning)  # where that is no surprise
+    ...     curve = dy.CurvFiFE().fit([1, 2, 3, 4], dy.Bernoulli([0, 1, 0, 1]))
     """
 
 

@@ -90,15 +90,15 @@ def model_options(parser: argparse.ArgumentParser) -> None:
         help="person counts time from each one's first answer",
     )
     group.add_argument(
+        "--groups",
+        metavar="COLUMN",
+        help="column of people's groups, each of which has a mean of its own over time",
+    )
+    group.add_argument(
         "--cohort",
         choices=("auto", "learn", "none"),
         default="auto",
         help="learn the population's mean over time (auto: unless abilities are constant)",
-    )
-    group.add_argument(
-        "--groups",
-        metavar="COLUMN",
-        help="column of people's groups, each of which has a mean of its own over time",
     )
     group.add_argument("--iterations", type=int, default=200, help="most iterations of EM")
     group.add_argument("--threads", type=int, help="threads to use (default: all cores)")

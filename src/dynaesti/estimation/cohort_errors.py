@@ -15,6 +15,7 @@ from dynaesti.estimation.cohort_statistics import (
     CohortStatistics,
     cohort_statistics,
     site_responses,
+    sum_known,
 )
 from dynaesti.estimation.cohort_step import on_coefficients
 from dynaesti.estimation.e_step import EStep, EStepPosterior
@@ -47,10 +48,7 @@ class CohortInformation:
         return CohortInformation(more, None if mixed is None else factor * mixed)
 
     def __add__(self, other: CohortInformation) -> CohortInformation:
-        both = None
-        if self.with_items is not None and other.with_items is not None:
-            both = self.with_items + other.with_items
-        return CohortInformation(self.own + other.own, both)
+        return CohortInformation(self.own + other.own, sum_known(self.with_items, other.with_items))
 
 
 def collect_cohort_information(

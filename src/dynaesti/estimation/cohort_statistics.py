@@ -28,10 +28,13 @@ class CohortStatistics:
     information: Array | None  # (n_groups, n_columns, n_columns) negative second derivatives
 
     def __add__(self, other: CohortStatistics) -> CohortStatistics:
-        both = None
-        if self.information is not None and other.information is not None:
-            both = self.information + other.information
-        return CohortStatistics(self.gradient + other.gradient, both)
+        information = sum_known(self.information, other.information)
+        return CohortStatistics(self.gradient + other.gradient, information)
+
+
+def sum_known(one: Array | None, other: Array | None) -> Array | None:
+    """The sum of two arrays; None where one is not known."""
+    return None if one is None or other is None else one + other
 
 
 def cohort_statistics(

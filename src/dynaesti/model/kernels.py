@@ -434,8 +434,9 @@ class Matern52(Matern):
     Examples
     --------
     >>> import dynaesti as dy
-    >>> round(float(dy.Matern52(bandwidth=2.0).cov(0.0, 2.0)), 4)
-    0.524
+    >>> kernel = dy.Matern52(bandwidth=2.0)
+    >>> [round(float(kernel.cov(0.0, t)), 3) for t in (0.0, 2.0, 4.0)]
+    [1.0, 0.524, 0.139]
     """
 
     order = 3

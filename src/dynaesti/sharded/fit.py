@@ -214,15 +214,7 @@ class ShardedFit(FittedModel, FitBase):
             )
         return self._open(k)
 
-    def ability(
-        self,
-        at: Any = None,
-        ids: Any = None,
-        *,
-        level: float = 0.7,
-        quantiles: Any = None,
-        filtered: bool = False,
-    ) -> Any:
+    def ability(self, at: Any = None, ids: Any = None, **options: Any) -> Any:
         """Abilities at times, as in `Fit.ability`.
 
         Parameters
@@ -231,12 +223,8 @@ class ShardedFit(FittedModel, FitBase):
             Default: the times of each person's own responses.
         ids : label or list of labels, optional
             Default: everyone, collected in memory; `write_abilities` writes files instead.
-        level : float, default 0.7
-            Probability of the band.
-        quantiles : sequence of float, optional
-            Further quantiles.
-        filtered : bool, default False
-            Whether abilities are what was known at each time.
+        **options
+            `level`, `quantiles` and `filtered`, as in `Fit.ability`.
 
         Returns
         -------
@@ -250,18 +238,14 @@ class ShardedFit(FittedModel, FitBase):
         """
         asked = None if ids is None else as_list(ids)
         if asked == []:
-            empty = self._any_shard()
-            return empty.ability(at, [], level=level, quantiles=quantiles, filtered=filtered)
+            return self._any_shard().ability(at, [], **options)
         groups = (
             dict.fromkeys(self.shards.nonempty)
             if asked is None
             else self._by_shard(list(dict.fromkeys(asked)))
         )
         fits = ((self._checked_shard(k, some or []), some) for k, some in groups.items())
-        frames = [
-            fit.ability(at, some, level=level, quantiles=quantiles, filtered=filtered)
-            for fit, some in fits
-        ]
+        frames = [fit.ability(at, some, **options) for fit, some in fits]
         return (
             concatenate_frames(frames)
             if asked is None

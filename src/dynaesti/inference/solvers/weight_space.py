@@ -255,11 +255,6 @@ class DenseSolver:
     features: list[Array]
     site_start: Ints
 
-    @property
-    def size(self) -> int:
-        """Numbers that the solver keeps in memory."""
-        return sum(part.size for part in self.features)
-
     def marginals(
         self,
         curves: Ints,
@@ -285,6 +280,11 @@ class DenseSolver:
             posterior.variance[where] = np.einsum("ij,ij->j", half, half)
             log_partition[curve] = 0.5 * white_mean @ white_mean - np.log(np.diag(root)).sum()
             proper[curve] = True
+
+    @property
+    def size(self) -> int:
+        """Numbers that the solver keeps in memory."""
+        return sum(part.size for part in self.features)
 
 
 class WeightPosterior:

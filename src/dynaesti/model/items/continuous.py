@@ -69,6 +69,8 @@ class PoissonItem(ContinuousItemModel):
 
     Examples
     --------
+    The mean count at abilities 0 and 1 of an item with slope 1 and location 0:
+
     >>> import numpy as np
     >>> from dynaesti.model import item_model
     >>> model = item_model("poisson")
@@ -313,8 +315,8 @@ class BetaItem(ContinuousItemModel):
     >>> import numpy as np
     >>> from dynaesti.model import item_model
     >>> model = item_model("beta")
-    >>> table = {"a": [1.0], "b": [0.0], "phi": [3.0]}
-    >>> u = model.unconstrain({name: np.array(x) for name, x in table.items()}, size=0)
+    >>> one, nil, three = np.array([1.0]), np.array([0.0]), np.array([3.0])
+    >>> u = model.unconstrain({"a": one, "b": nil, "phi": three}, size=0)
     >>> model.variance(u, np.array([0.0]), np.zeros((1, 0))).tolist()
     [[0.0625]]
     """

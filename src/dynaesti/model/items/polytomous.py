@@ -388,8 +388,8 @@ class GeneralPartialCredit(Softmax):
     >>> import numpy as np
     >>> from dynaesti.model import item_model
     >>> model = item_model("GPCM")
-    >>> table = {"a": [1.0], "b1": [-1.0], "b2": [1.0]}  # three categories
-    >>> u = model.unconstrain({name: np.array(x) for name, x in table.items()}, size=3)
+    >>> one, low, high = np.array([1.0]), np.array([-1.0]), np.array([1.0])
+    >>> u = model.unconstrain({"a": one, "b1": low, "b2": high}, size=3)  # three categories
     >>> p = np.exp(model.log_likelihood(u, np.array([0.0])))
     >>> p[0, :, 0].round(3).tolist()
     [0.212, 0.576, 0.212]
