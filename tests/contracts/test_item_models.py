@@ -111,7 +111,7 @@ def test_the_m_step_finds_the_maximum(name, signed, size):
         np.zeros(truth.shape[1]),
         np.full(truth.shape[1], np.inf),
     )
-    if model.shared:
+    if model.shares_thresholds:
         block = ItemBlock(
             model,
             size,

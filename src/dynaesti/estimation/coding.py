@@ -144,12 +144,12 @@ def _category_counts(models: tuple[ItemModel, ...], counts: Array, keep_unobserv
     Items with shared thresholds share their categories, so their counts are added.
     """
     out = counts.astype(np.float64)
-    plain = [m.categorical and not (m.binary or m.shared) for m in models]
+    plain = [m.categorical and not (m.binary or m.shares_thresholds) for m in models]
     pivot = [isinstance(m, PivotPartialCredit) for m in models]
     for kind in {type(m) for m in models}:
         mine = np.array([type(m) is kind for m in models])
         first = int(mine.argmax())
-        if models[first].shared:
+        if models[first].shares_thresholds:
             out[mine] = counts[mine].sum(axis=0)
         elif keep_unobserved and plain[first] and not pivot[first]:
             out[mine] = np.maximum(counts[mine], unobserved_categories(counts[mine]))

@@ -41,6 +41,7 @@ class _Responses:
     group: Ints
     times: Array
     item: Ints
+    weight: Array  # how often each counts
     item_is_known: Ints  # 1 where an item's parameters are given, so that it shifts with nothing
 
 
@@ -67,7 +68,7 @@ def design_cohort(
         That of nearly the same data, to start from. Default: 0 at all times.
     """
     responses = _responses(sites, bank)
-    basis = smooth_basis(responses.times, first, last)
+    basis = smooth_basis(responses.times, first, last, responses.weight)
     if basis is None:
         if groups:
             raise InputError(
@@ -75,7 +76,8 @@ def design_cohort(
                 "groups by the abilities of their people"
             )
         return CohortDesign(None)
-    shares = np.bincount(responses.group, minlength=max(len(groups), 1)) / responses.group.size
+    shares = np.bincount(responses.group, responses.weight, minlength=max(len(groups), 1))
+    shares = shares / shares.sum()
     contrasts, weak, penalties = _coefficients(basis, shares)
     if contrasts.shape[2] > MOST_COEFFICIENTS:
         raise InputError(
@@ -109,12 +111,17 @@ def _responses(sites: PeopleSites, bank: ItemBank) -> _Responses:
     first = np.flatnonzero(np.diff(layout.factor_response, prepend=-1))
     site = np.repeat(np.arange(layout.n_sites), np.diff(layout.factor_start))[first]
     is_known = np.zeros(bank.item_count, dtype=np.int64)
+    # factors of amounts have weights of their own, which are not how often a response counts
+    has_own_weights = np.zeros(bank.item_count, dtype=bool)
     for block in bank.blocks:
         is_known[block.items] = ~block.free.any(axis=1)
+        has_own_weights[block.items] = not block.model.has_value_rows
+    item = bank.item_of_row()[layout.factor_row[first]]
     return _Responses(
         sites.group_of_site[site],
         layout.times[site],
-        bank.item_of_row()[layout.factor_row[first]],
+        item,
+        np.where(has_own_weights[item], 1.0, layout.factor_weight[first]),
         is_known,
     )
 
@@ -147,13 +154,16 @@ def _coefficients(basis: SmoothBasis, shares: Array) -> tuple[Array, Array, Arra
 def _identified(cohort: Cohort, responses: _Responses) -> CohortDesign:
     """The cohort without directions that the items' difficulties can take over."""
     design = cohort.design(responses.times, responses.group)
-    centred = design - design.mean(axis=0)
-    number = np.bincount(responses.item, minlength=responses.item_is_known.size)
+    weight = responses.weight
+    centred = design - (weight @ design) / weight.sum()
+    number = np.bincount(responses.item, weight, minlength=responses.item_is_known.size)
     sums = np.zeros((number.size, design.shape[1]))
-    np.add.at(sums, responses.item, centred)
-    means = sums / np.maximum(number, 1)[:, None]
+    np.add.at(sums, responses.item, weight[:, None] * centred)
+    means = sums / np.maximum(number, 1e-300)[:, None]
     means[responses.item_is_known > 0] = 0.0
-    within = centred - means[responses.item]
+    root = np.sqrt(weight)[:, None]
+    within = root * (centred - means[responses.item])
+    centred = root * centred
     total = centred.T @ centred
     least = 1e-9 * max(float(np.trace(total)), 1.0)
     shares, directions = eigh(within.T @ within, total + least * np.eye(total.shape[0]))

@@ -20,11 +20,12 @@ class FittedModel:
     priors: PriorMixture
     covariance: tuple[Array, ...] | None  # of the items' parameters, block by block
     # (2, 2) the part of the covariance that all items share: of the abilities' zero and log unit
-    shared: Array | None
+    scale_covariance: Array | None
     trace: tuple[IterationRecord, ...]
     converged: bool
     options: Mapping[str, Any]
     batches: tuple[str, ...]  # fingerprints of responses added after the fit
+    max_abs_ability: float  # largest of all people, which likelihood tables must cover
 
     @property
     def kernels(self) -> tuple[Kernel, ...]:

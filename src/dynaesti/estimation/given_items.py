@@ -268,14 +268,14 @@ class ItemsToPlace:
             held = reported.get(name, np.full(wanted.shape, np.nan))
             off = np.abs(held - wanted)
             lost = ~np.isnan(wanted) & ~(off < 1e-6 * (1 + np.abs(wanted)))
-            if lost.any() or (model.shared and np.isfinite(wanted).any()):
+            if lost.any() or (model.shares_thresholds and np.isfinite(wanted).any()):
                 k = int(lost.argmax())
                 raise InputError(
                     f"item parameters: {name} = {wanted[k]:g} of item {self.labels[k]!r} cannot "
                     f"be used "
                     f"by itself in a {model.name} item, or is out of its range; give all of "
                     f"{', '.join(reported)}, or leave it out"
-                    + (" (rating scales share their steps)" if model.shared else "")
+                    + (" (rating scales share their steps)" if model.shares_thresholds else "")
                 )
 
     def _check_slopes(self, u: Array, is_given: Bools) -> None:

@@ -101,7 +101,7 @@ def update_block(
         Curvature of the objective at the last point that was evaluated.
     """
     shaped = counts.reshape(len(block.u), block.depth, -1)
-    if block.model.shared:
+    if block.model.shares_thresholds:
         return _update_shared(block, shaped, theta)
     u = block.u.copy()
     curvature = np.empty((len(block.u), block.u.shape[1], block.u.shape[1]))

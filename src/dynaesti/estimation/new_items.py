@@ -111,7 +111,7 @@ class NewItemFit:
         """The fitted model with the new items in it."""
         old = self.old
         e_step = EStep(sites, old.options["threads"])
-        grid = ability_grid(self.bank, old.options["farthest"])
+        grid = ability_grid(self.bank, old.max_abs_ability)
         bank = self.bank
         starts: list[NaturalGaussian | None] = [None] * len(old.kernels)
         for _ in range(MAX_ITERATIONS):
@@ -131,14 +131,14 @@ class NewItemFit:
                 ConvergenceWarning,
             )
         covariance = None
-        if old.covariance is not None and old.shared is not None:
+        if old.covariance is not None and old.scale_covariance is not None:
             table = tabulate_items(bank, grid)
             posterior = e_step.run(table, old.priors, starts, EP_TOLERANCE_FINAL)
             gradients = likelihood_gradients(bank, grid)
             found = collect_information(
                 e_step, bank, table, gradients, old.priors, posterior, joint=False
             )
-            covariance = self._covariance(bank, found, old.covariance, old.shared)
+            covariance = self._covariance(bank, found, old.covariance, old.scale_covariance)
         return replace(old, coding=self.coding, bank=bank, covariance=covariance)
 
     def _m_step(self, bank: ItemBank, counts: Array, grid: Array) -> tuple[ItemBlock, float]:
@@ -148,7 +148,7 @@ class NewItemFit:
         rows = slice(end - self.count * new.depth, end)
         own_counts = np.ascontiguousarray(counts[rows])
         moved, curvature = update_block(new, own_counts, bank.ability_scale.theta(grid))
-        if new.model.shared:  # thresholds are those of the present items
+        if new.model.shares_thresholds:  # thresholds are those of the present items
             own = self.old.bank.blocks[self.number].u[:1]
             moved = replace(moved, u=moved.u.mean(axis=1, keepdims=True) + own - own.mean())
         precision = np.diagonal(curvature, axis1=1, axis2=2)

@@ -80,7 +80,9 @@ class Estimate:
     trace: tuple[IterationRecord, ...]
     converged: bool
     covariance: tuple[Array, ...] | None  # of the items' parameters, a block each
-    shared: Array | None  # (2, 2) of the abilities' zero and log unit: a part of every item's
+    scale_covariance: (
+        Array | None
+    )  # (2, 2) of the abilities' zero and log unit: a part of every item's
     left_out: str  # what of the cohort cannot be learned, in words
 
     def fitted(self, coding: ResponseCoding, options: Mapping[str, Any]) -> FittedModel:
@@ -90,15 +92,12 @@ class Estimate:
             self.expected.bank,
             self.priors,
             self.covariance,
-            self.shared,
+            self.scale_covariance,
             self.trace,
             self.converged,
-            {
-                **options,
-                "farthest": self.expected.max_abs_ability_now,
-                "cohort_left_out": self.left_out,
-            },
+            {**options, "cohort_left_out": self.left_out},
             (),
+            self.expected.max_abs_ability_now,
         )
 
 

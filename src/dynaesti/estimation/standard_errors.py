@@ -62,7 +62,7 @@ def use_joint_information(bank: ItemBank, people: int) -> bool:
         free > 0
         and people >= PEOPLE_EACH * free
         and people * free**2 <= MOST_WORK
-        and not any(b.model.shared for b in bank.blocks)
+        and not any(b.model.shares_thresholds for b in bank.blocks)
     )
 
 
@@ -192,7 +192,9 @@ def sample_bank(
             vectors,
             np.sqrt(np.maximum(values, 0.0)) * rng.standard_normal(block.u.shape),
         )
-        if block.model.shared:  # a difficulty for each item, and one draw of the thresholds
+        if (
+            block.model.shares_thresholds
+        ):  # a difficulty for each item, and one draw of the thresholds
             middle = off.mean(axis=1, keepdims=True)
             off = middle + (off - middle).mean(axis=0)
         blocks.append(replace(block, u=block.u + off + moves @ together))

@@ -66,7 +66,7 @@ class _Start:
         block = ItemBlock(
             model, size, items, first_row, u, free, values, prior_mean, prior_sd, self.is_weak
         )
-        if model.shared:
+        if model.shares_thresholds:
             own = u.mean(axis=1, keepdims=True)
             block = replace(block, u=own + (u - own).mean(axis=0))
         return block

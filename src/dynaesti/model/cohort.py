@@ -73,7 +73,9 @@ class SmoothBasis:
         return np.asarray(inside + np.where(times < self.knots[0], -slowed, slowed))
 
 
-def smooth_basis(times: Array, first: float, last: float) -> SmoothBasis | None:
+def smooth_basis(
+    times: Array, first: float, last: float, weights: Array | None = None
+) -> SmoothBasis | None:
     """The basis for responses at these times; None if all are at one time.
 
     Parameters
@@ -82,12 +84,15 @@ def smooth_basis(times: Array, first: float, last: float) -> SmoothBasis | None:
         Times of responses, or of a fair sample of them.
     first, last : float
         Of all responses.
+    weights : array (n_times,), optional
+        How often each response counts. Default: once.
     """
     if not last > first:
         return None
+    weights = np.ones(times.size) if weights is None else weights
     distinct = np.unique(times)
     size = min(MOST_KNOTS, max(distinct.size, 2))
-    inner = np.quantile(times, np.linspace(0.0, 1.0, size)[1:-1], method="nearest")
+    inner = _quantiles(times, weights, np.linspace(0.0, 1.0, size)[1:-1])
     # knots closer than a thousandth of the span would only add rounding errors
     knots = np.unique(np.concatenate([[first], inner, [last]]))
     knots = knots[np.diff(knots, prepend=-np.inf) > 1e-3 * (last - first)]
@@ -96,10 +101,11 @@ def smooth_basis(times: Array, first: float, last: float) -> SmoothBasis | None:
     at = np.clip((times - first) / (last - first), 0.0, 1.0)
     cardinal = CubicSpline(x, np.eye(x.size), bc_type="natural")
     here = cardinal(at)
-    gram = here.T @ here / at.size
+    share = weights / weights.sum()
+    gram = here.T @ (share[:, None] * here)
     rough = _roughness(x, cardinal(x, 2))
-    centre = float(at.mean())
-    spread = float(at.std())
+    centre = float(share @ at)
+    spread = float(np.sqrt(share @ (at - centre) ** 2))
     if not spread > 0:
         return None
     line = (x - centre) / spread
@@ -110,6 +116,13 @@ def smooth_basis(times: Array, first: float, last: float) -> SmoothBasis | None:
     return SmoothBasis(
         knots, np.stack(columns, axis=1), np.concatenate([np.zeros(2), roughness[2:]])
     )
+
+
+def _quantiles(values: Array, weights: Array, levels: Array) -> Array:
+    """Quantiles of weighted values, each one of the values."""
+    order = np.argsort(values, kind="stable")
+    mass = np.cumsum(weights[order])
+    return np.asarray(values[order][np.searchsorted(mass, levels * mass[-1])])
 
 
 def _roughness(x: Array, second: Array) -> Array:

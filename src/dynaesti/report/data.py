@@ -381,15 +381,17 @@ def _method(fit: Fit) -> list[str]:
     import numba
     import scipy
 
-    options = ", ".join(
-        f"{key} {value!r}"
+    shown = {
+        key: value
         for key, value in fit.options.items()
-        if key not in ("threads", "farthest")
-    )
+        if key not in ("threads", "cohort_left_out")  # the page's cautions say the second
+    }
+    options = ", ".join(f"{key} {value!r}" for key, value in shown.items())
     models = ", ".join(sorted({block.model.name for block in fit.bank.blocks}))
+    about = "" if fit.priors.cohort is None else " about the mean of its cohort, which is learned"
     return [
         f"Dynamic item response theory: every person's ability is a Gaussian-process curve in "
-        f"continuous time, items ({models}) are "
+        f"continuous time{about}, items ({models}) are "
         "learned with them by EM, and each answer enters by expectation propagation (grafting), "
         "so that bands count what is unknown "
         "about the curve.",

@@ -168,7 +168,7 @@ def marginals_with_item_uncertainty(
     who = index_of(fit.responses.people, [label], "id")
     rng = as_rng(seed)
     shared = (
-        np.zeros((2, 2)) if fit.shared is None else fit.shared
+        np.zeros((2, 2)) if fit.scale_covariance is None else fit.scale_covariance
     )  # absent in files of older versions
     banks = [
         sample_bank(fit.bank, fit.covariance, shared, rng)

@@ -71,7 +71,7 @@ def _filtered(fit: Fit, person: Ints, offsets: Array, known: Ints) -> Marginals:
             responses=_nobody(fit.responses, fit.group_of(person[seen])),
             ep=posterior.ep,
             weights=posterior.weights,
-            options={**fit.options, "farthest": reach},
+            max_abs_ability=reach,
             known_sites=sites,
         )
         found = copies.marginals(np.arange(seen.size), offsets[seen])

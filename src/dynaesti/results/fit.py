@@ -88,7 +88,7 @@ class Fit(FittedModel, FitBase):
 
     Parameters
     ----------
-    coding, bank, priors, covariance, shared, trace, converged, options, batches
+    coding, bank, priors, covariance, scale_covariance, trace, converged, options, max_abs_ability
         Items and population, see `FittedModel`.
     responses : Responses
         All responses.

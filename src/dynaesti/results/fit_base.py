@@ -53,7 +53,7 @@ class FitBase(ABC):
         Prior of everyone's curve: kernels with their weights, and the cohort.
     covariance : tuple of array (n_items, n_parameters, n_parameters) or None
         Covariance of the items' unconstrained parameters, one array for each block of the bank.
-    shared : array (2, 2) or None
+    scale_covariance : array (2, 2) or None
         Covariance of the abilities' zero and unit.
     trace : tuple of IterationRecord
         One record for each iteration.
@@ -63,16 +63,19 @@ class FitBase(ABC):
         Categories of the responses.
     options : mapping of str to Any
         Options of the estimator.
+    max_abs_ability : float
+        Largest absolute ability of anyone, in standard deviations.
     """
 
     bank: ItemBank
     priors: PriorMixture
     covariance: tuple[Array, ...] | None
-    shared: Array | None
+    scale_covariance: Array | None
     trace: tuple[IterationRecord, ...]
     converged: bool
     coding: ResponseCoding
     options: Mapping[str, Any]
+    max_abs_ability: float
 
     @property
     @abstractmethod
@@ -160,7 +163,7 @@ class FitBase(ABC):
     @cached_property
     def likelihood_table(self) -> LogLikelihoodTable:
         """Log-likelihood rows of all items on the ability grid."""
-        return tabulate_items(self.bank, ability_grid(self.bank, self.options["farthest"]))
+        return tabulate_items(self.bank, ability_grid(self.bank, self.max_abs_ability))
 
     @cached_property
     def item_numbers(self) -> dict[Any, int]:

@@ -54,7 +54,7 @@ def reflected(fit: Fit) -> Fit:
         priors=fit.priors.reflected(),
         ep=ep,
         covariance=reflect_covariance(fit),
-        shared=reflect_scale_covariance(fit),
+        scale_covariance=reflect_scale_covariance(fit),
     )
 
 
@@ -70,7 +70,11 @@ def reflect_covariance(fit: FitBase) -> tuple[Array, ...] | None:
 
 def reflect_scale_covariance(fit: FitBase) -> Array | None:
     """The covariance of the abilities' zero and unit on the reflected scale."""
-    return None if fit.shared is None else fit.shared * np.array([[1.0, -1.0], [-1.0, 1.0]])
+    return (
+        None
+        if fit.scale_covariance is None
+        else fit.scale_covariance * np.array([[1.0, -1.0], [-1.0, 1.0]])
+    )
 
 
 def _flip(block: Any) -> Any:

@@ -109,7 +109,7 @@ def e_step_with_items_fixed(
     """
     e_step = EStep(sites, fit.options["threads"])
     table = fit.likelihood_table
-    reach = float(fit.options["farthest"])
+    reach = fit.max_abs_ability
     while True:
         posterior = e_step.run(table, fit.priors, starts, EP_TOLERANCE_FINAL)
         before = reach
@@ -148,7 +148,7 @@ def fit_new_people(fit: Fit, new: NewResponses) -> Fit:
         responses=responses,
         ep=posterior.ep,
         weights=posterior.weights,
-        options={**fit.options, "farthest": reach},
+        max_abs_ability=reach,
         known_sites=sites,
     )
 
@@ -258,7 +258,7 @@ def add_people(fit: Fit, data: Responses) -> Fit:
         responses=replace(joined, notes=notes),
         ep=ep,
         weights=kernel_weights(fit.population, ep),
-        options={**fit.options, "farthest": max(fit.options["farthest"], reach)},
+        max_abs_ability=max(fit.max_abs_ability, reach),
         known_sites=sites,
     )
 

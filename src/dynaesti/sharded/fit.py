@@ -466,12 +466,12 @@ class ShardedFit(FittedModel, FitBase):
         )
         first = min(found.span[0] for found in updated)
         last = max(found.span[1] for found in updated)
-        far = max([self.options["farthest"], *(found.max_abs_ability for found in updated)])
+        far = max(found.max_abs_ability for found in updated)
         made = replace(
             self,
             shards=self.shards.with_parts(parts),
             versions=versions,
-            options={**self.options, "farthest": far},
+            max_abs_ability=max(self.max_abs_ability, far),
             stale=True,
             log_evidence=self.log_evidence + sum(found.gain for found in updated),
             n_unconverged=self.n_unconverged + sum(found.n_unconverged for found in updated),
@@ -636,6 +636,6 @@ def orient_shards(fit: ShardedFit, orient: Mapping[str, Any] | None) -> ShardedF
         bank=fit.bank.reflected(),
         priors=fit.priors.reflected(),
         covariance=reflect_covariance(fit),
-        shared=reflect_scale_covariance(fit),
+        scale_covariance=reflect_scale_covariance(fit),
         is_reflected=True,
     )

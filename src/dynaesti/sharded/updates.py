@@ -77,7 +77,7 @@ class UpdateTask:
             made.log_evidence - (old.log_evidence if old else 0.0),
             made.responses_per_item - (old.responses_per_item if old else 0),
             made.time_range,
-            float(made.options["farthest"]),
+            made.max_abs_ability,
             made.n_unconverged - (old.n_unconverged if old else 0),
         )
 

@@ -12,7 +12,10 @@ def test_items_drawn_have_the_spread_that_is_told():
     fit = dy.DynAEsti("2PL", bandwidth=0.3).fit(classroom(60, 8, 30))
     rng = np.random.default_rng(0)
     draws = np.array(
-        [sample_bank(fit.bank, fit.covariance, fit.shared, rng).blocks[0].u for _ in range(4000)]
+        [
+            sample_bank(fit.bank, fit.covariance, fit.scale_covariance, rng).blocks[0].u
+            for _ in range(4000)
+        ]
     )
     spread = np.einsum(
         "dip,diq->ipq", draws - draws.mean(axis=0), draws - draws.mean(axis=0)

@@ -82,7 +82,7 @@ class ItemModel:
         Whether the likelihood of a response is a probability, not a density.
     binary : bool
         Whether the only responses are 0 and 1.
-    shared : bool
+    shares_thresholds : bool
         Whether items have parameters in common.
     has_unit_slope : bool
         Whether every slope is 1, so that the variance of abilities is free instead.
@@ -125,7 +125,7 @@ class ItemModel:
     has_value_rows: ClassVar[bool] = True
     is_probability: ClassVar[bool] = True
     binary: ClassVar[bool] = False
-    shared: ClassVar[bool] = False
+    shares_thresholds: ClassVar[bool] = False
     has_unit_slope: ClassVar[bool] = False
     has_response_unit: ClassVar[bool] = False
     can_be_rescaled: ClassVar[bool] = True

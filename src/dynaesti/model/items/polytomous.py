@@ -525,7 +525,7 @@ class RatingScale(PartialCredit):
     """
 
     name = "RSM"
-    shared = True
+    shares_thresholds = True
 
     def constrain(self, u: Array, scale: float = 1.0, shift: float = 0.0) -> dict[str, Array]:
         whole = super().constrain(u, scale, shift)

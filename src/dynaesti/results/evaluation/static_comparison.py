@@ -107,7 +107,11 @@ def starting_items(fit: Fit) -> dict[Any, dict[str, float]]:
     rows = dict(zip(fit.responses.items.tolist(), table.iter_rows(named=True), strict=True))
     out: dict[Any, dict[str, float]] = {}
     for block in fit.bank.blocks:
-        if block.model.has_unit_slope or block.model.shared or not block.model.can_be_rescaled:
+        if (
+            block.model.has_unit_slope
+            or block.model.shares_thresholds
+            or not block.model.can_be_rescaled
+        ):
             continue
         names = list(block.model.constrain(block.u[:1]))
         if any(name.startswith("b") for name in names):  # intercepts say the same on another scale

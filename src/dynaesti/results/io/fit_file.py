@@ -60,8 +60,8 @@ def common_header(fit: FittedModel, items: Labels, arrays: Arrays) -> Header:
         arrays.update({f"block{k}.{name}": getattr(block, name) for name in BLOCK})
         if fit.covariance is not None:
             arrays[f"block{k}.covariance"] = fit.covariance[k]
-    if fit.shared is not None:
-        arrays["shared"] = fit.shared
+    if fit.scale_covariance is not None:
+        arrays["shared"] = fit.scale_covariance
     return {
         "items": _labels_header(items, "items", arrays),
         "blocks": [
@@ -75,7 +75,8 @@ def common_header(fit: FittedModel, items: Labels, arrays: Arrays) -> Header:
         "kernels": [kernel_header(kernel) for kernel in fit.kernels],
         "trace": [asdict(record) for record in fit.trace],
         "converged": fit.converged,
-        "options": dict(fit.options),
+        # names in files stay as they once were
+        "options": {**fit.options, "farthest": fit.max_abs_ability},
         "batches": list(fit.batches),
         "cohort": cohort_header(fit.priors.cohort, arrays),
     }
@@ -115,8 +116,9 @@ def read_common(
         arrays.get("shared"),
         trace,
         bool(header["converged"]),
-        header["options"],
+        {key: value for key, value in header["options"].items() if key != "farthest"},
         tuple(map(str, header.get("batches", ()))),  # absent in files of older versions
+        float(header["options"]["farthest"]),
     )
     return fitted, items
 
