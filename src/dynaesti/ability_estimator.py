@@ -371,6 +371,8 @@ class DynAEsti(AbilityOptions):
             self.learns_cohort(people.person_summary.n_people),
             source.groups,
         )
+        if not schedule.learns_cohort:
+            schedule.left_out = self.why_no_cohort(people.person_summary.n_people)
         estimate = schedule.run(bank)
         made = source.result(estimate, coding, self._stored_options(), self.orient)
         if checkpoint is not None:

@@ -45,7 +45,10 @@ def run(args: argparse.Namespace) -> int:
 
     fit = open_any(args.fit, args.connect)
     ends = list(fit.from_clock(np.array(fit.time_range)))
-    given = [None if text is None else parsed_times([text])[0] for text in (args.t0, args.t1)]
+    asked = {"--from": args.t0, "--to": args.t1}
+    given = [
+        None if text is None else parsed_times([text], name)[0] for name, text in asked.items()
+    ]
     t0, t1 = (end if time is None else time for time, end in zip(given, ends, strict=True))
     facts = {"from": t0, "to": t1, "scale": fit.scale.name}
     if args.by == "group":

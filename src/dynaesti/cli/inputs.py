@@ -215,8 +215,8 @@ def requested_times(fit: Fit | ShardedFit, args: argparse.Namespace) -> Any:
     return None
 
 
-def parsed_times(texts: Sequence[str]) -> Any:
-    """Times from --at: numbers where all are numbers, else ISO dates."""
+def parsed_times(texts: Sequence[str], name: str = "--at") -> Any:
+    """Times from a flag: numbers where all are numbers, else ISO dates."""
     import numpy as np
 
     from dynaesti.data import parse_iso
@@ -224,7 +224,7 @@ def parsed_times(texts: Sequence[str]) -> Any:
     return (
         np.array([float(text) for text in texts])
         if all(map(is_number, texts))
-        else parse_iso(list(texts), "--at")
+        else parse_iso(list(texts), name)
     )
 
 

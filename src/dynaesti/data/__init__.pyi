@@ -9,6 +9,7 @@ from .dates import parse_times as parse_times
 from .frames import KINDS as KINDS
 from .frames import frame_kind as frame_kind
 from .frames import make_frame as make_frame
+from .groups import NO_GROUP as NO_GROUP
 from .groups import refuse_changing_groups as refuse_changing_groups
 from .item_direction import first_component as first_component
 from .item_direction import standardised as standardised

@@ -9,32 +9,31 @@ import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
-from dynaesti.core import Bools, Ints
-from dynaesti.data.columns import MISSING, as_text, null_mask
+from dynaesti.core import Ints
+from dynaesti.data.columns import null_mask
 from dynaesti.data.labels import Labels, count_noun, label_text
 from dynaesti.errors import ResponseError
 
 NO_GROUP = "(no group)"  # label of the group of people without one
 
 
-def parse_groups(series: nw.Series[Any], name: str, notes: list[str]) -> npt.NDArray[Any]:
-    """Labels of groups as text, one for each row; rows without one are a group of their own."""
-    raw = np.asarray(series.to_numpy(), dtype=object)
-    missing: Bools = null_mask(series)
-    texts = as_text(np.array([label_text(value) for value in raw.tolist()], dtype=object), missing)
-    blank = missing | np.array([text.strip().lower() in MISSING for text in texts.tolist()])
-    if blank.any():
-        notes.append(
-            f"{name}: {count_noun(int(blank.sum()), 'rows')} of {blank.size:,} have none; these "
-            f"people are a group of their own, {NO_GROUP!r}"
-        )
-    return np.where(blank, NO_GROUP, texts).astype(object)
+def parse_groups(series: nw.Series[Any]) -> npt.NDArray[Any]:
+    """Labels of groups as text, one for each row; "" where there is none."""
+    raw = series.to_list()
+    blank = null_mask(series)
+    texts = [
+        "" if empty or value != value else label_text(value).strip()
+        for value, empty in zip(raw, blank, strict=True)
+    ]
+    return np.array(texts, dtype=object)
 
 
 def group_of_each_person(
-    people: Labels, person: Ints, labels: npt.NDArray[Any]
+    people: Labels, person: Ints, labels: npt.NDArray[Any], notes: list[str]
 ) -> tuple[tuple[str, ...], Ints]:
     """Labels of all groups in order, and the number of each person's.
+
+    People without any are a group of their own; a blank beside a label counts as that label.
 
     Parameters
     ----------
@@ -42,18 +41,33 @@ def group_of_each_person(
     person : int array (n_rows,)
         Number of each row's person.
     labels : array (n_rows,)
-        Label of the group in each row.
+        Label of the group in each row, "" where there is none.
+    notes : list of str
+        Gets a note on people without a group.
 
     Raises
     ------
     ResponseError
         If the rows of a person name different groups.
     """
-    groups, code = np.unique(labels.astype(str), return_inverse=True)
-    group = np.zeros(people.size, dtype=np.int64)
-    group[person[::-1]] = code[::-1]
-    refuse_changing_groups(people, person, code, group, groups.tolist())
-    return tuple(groups.tolist()), group
+    named = np.flatnonzero(labels != "")
+    groups, code = np.unique(labels[named].astype(str), return_inverse=True)
+    group = np.full(people.size, -1, dtype=np.int64)
+    group[person[named][::-1]] = code[::-1]
+    refuse_changing_groups(people, person[named], code, group, groups.tolist())
+    return with_the_rest(groups.tolist(), group, notes)
+
+
+def with_the_rest(groups: list[str], group: Ints, notes: list[str]) -> tuple[tuple[str, ...], Ints]:
+    """Groups with people who have none (−1) as one more, the last, where there are such people."""
+    none = int((group < 0).sum())
+    if not none:
+        return tuple(groups), group
+    notes.append(
+        f"group: {count_noun(none, 'people')} of {group.size:,} have none; they are a group of "
+        f"their own, {NO_GROUP!r}"
+    )
+    return (*groups, NO_GROUP), np.where(group < 0, len(groups), group)
 
 
 def refuse_changing_groups(

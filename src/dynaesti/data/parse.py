@@ -144,7 +144,7 @@ def parse_columns(
     models = _parse_names("model", table, roles, log) if roles.get("model") else None
     groups = None
     if roles.get("group"):
-        groups = parse_groups(table.frame[str(roles["group"])], _column_name("group", roles), notes)
+        groups = parse_groups(table.frame[str(roles["group"])])
     axis = TimeAxis(0.0, 0, stamps=False, zoned=False)
     offsets = np.zeros(len(table.frame))
     if roles["time"] is not None:

@@ -784,7 +784,9 @@ def _sorted_responses(
     groups: tuple[str, ...] = ()
     group = None
     if rows.groups is not None:
-        groups, group = group_of_each_person(people, person, rows.groups)
+        said: list[str] = []
+        groups, group = group_of_each_person(people, person, rows.groups, said)
+        notes = [*notes, *said]
     return Responses(
         people=people,
         items=items,

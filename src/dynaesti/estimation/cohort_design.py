@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.linalg import block_diag, eigh
+from scipy.linalg import block_diag, eigh, null_space
 
-from dynaesti.core import Array, Ints
+from dynaesti.core import Array, Bools, Ints
 from dynaesti.data import count_noun
 from dynaesti.errors import InputError
 from dynaesti.estimation.site_layout import PeopleSites
@@ -24,6 +24,7 @@ LEAST_SHARE = 0.05  # of a direction's variance within items, else it is left ou
 WEAK_SD = 5.0  # prior sd of levels and growth: wide, so that differences are not shrunk
 MOST_COEFFICIENTS = 500
 FIRST_SIZE = 1.0  # of curvature
+NO_DATA = 1e-6  # variance of a direction over responses below which there are no data of it
 
 
 @dataclass(frozen=True)
@@ -42,14 +43,14 @@ class _Responses:
     times: Array
     item: Ints
     weight: Array  # how often each counts
-    item_is_known: Ints  # 1 where an item's parameters are given, so that it shifts with nothing
+    item_is_known: Bools  # items whose parameters are given, so that they shift with nothing
 
 
 def design_cohort(
     sites: PeopleSites,
     bank: ItemBank,
-    first: float,
-    last: float,
+    ends: tuple[float, float],
+    shares: Array,
     groups: Sequence[Any],
     earlier: Cohort | None = None,
 ) -> CohortDesign:
@@ -58,17 +59,19 @@ def design_cohort(
     Parameters
     ----------
     sites : PeopleSites
-        A fair sample of the people.
+        A sample of the people, with some of every group.
     bank : ItemBank
-    first, last : float
+    ends : (float, float)
         Times of the first and last response of everyone.
+    shares : array (n_groups,)
+        Of each group in the responses of everyone.
     groups : sequence of labels
         Empty where the population is one.
     earlier : Cohort, optional
         That of nearly the same data, to start from. Default: 0 at all times.
     """
     responses = _responses(sites, bank)
-    basis = smooth_basis(responses.times, first, last, responses.weight)
+    basis = smooth_basis(responses.times, *ends, responses.weight)
     if basis is None:
         if groups:
             raise InputError(
@@ -76,26 +79,12 @@ def design_cohort(
                 "groups by the abilities of their people"
             )
         return CohortDesign(None)
-    shares = np.bincount(responses.group, responses.weight, minlength=max(len(groups), 1))
-    shares = shares / shares.sum()
-    contrasts, weak, penalties = _coefficients(basis, shares)
-    if contrasts.shape[2] > MOST_COEFFICIENTS:
+    most = int((MOST_COEFFICIENTS + 1) // basis.n_columns)
+    if len(groups) > most:
         raise InputError(
-            f"groups: {len(groups)} groups have {contrasts.shape[2]} coefficients, and "
-            f"{MOST_COEFFICIENTS} can be learned; join some of them"
+            f"groups: {len(groups)} groups, and at most {most} can be learned together; join some"
         )
-    cohort = Cohort(
-        basis,
-        tuple(groups),
-        shares,
-        contrasts,
-        weak,
-        penalties,
-        np.full(penalties.shape[0], FIRST_SIZE),
-        0.0,
-        np.zeros(contrasts.shape[2]),
-    )
-    found = _identified(cohort, responses)
+    found = _identified(_whole_cohort(basis, shares, groups), responses)
     made = found.cohort
     if made is None or earlier is None or earlier.groups != made.groups:
         return found
@@ -110,7 +99,7 @@ def _responses(sites: PeopleSites, bank: ItemBank) -> _Responses:
     layout = sites.layout
     first = np.flatnonzero(np.diff(layout.factor_response, prepend=-1))
     site = np.repeat(np.arange(layout.n_sites), np.diff(layout.factor_start))[first]
-    is_known = np.zeros(bank.item_count, dtype=np.int64)
+    is_known = np.zeros(bank.item_count, dtype=bool)
     # factors of amounts have weights of their own, which are not how often a response counts
     has_own_weights = np.zeros(bank.item_count, dtype=bool)
     for block in bank.blocks:
@@ -126,74 +115,132 @@ def _responses(sites: PeopleSites, bank: ItemBank) -> _Responses:
     )
 
 
-def _coefficients(basis: SmoothBasis, shares: Array) -> tuple[Array, Array, Array]:
-    """Contrasts, weak precisions, and penalties of curvature.
+def _whole_cohort(basis: SmoothBasis, shares: Array, groups: Sequence[Any]) -> Cohort:
+    """The cohort with all coefficients, before it is known which can be learned.
 
-    The coefficients are the common line and bumps, and each group's deviations from them in level,
-    line and bumps, which average to 0 over the responses. Bumps are penalised, the common ones and
-    the deviations each with a size of their own: Σ over groups of the squared deviation.
+    They are the common line and bumps, and each group's deviations from them in level, line and
+    bumps, which average to 0 over the responses. Bumps are penalised, the common ones and the
+    deviations each with a size of their own: by the sum over groups of the squared deviation.
     """
     n_groups = shares.size
     n_columns = basis.n_columns
-    # the last group's deviation makes the average 0
-    balanced = np.concatenate([np.eye(n_groups - 1), -shares[None, :-1] / shares[-1]])
     common = np.tile(np.eye(n_columns)[None, :, 1:], (n_groups, 1, 1))
+    balanced = null_space(shares[None]) if n_groups > 1 else np.zeros((1, 0))
     deviations = np.einsum("gd,bc->gbcd", balanced, np.eye(n_columns))
-    contrasts = np.concatenate([common, deviations.reshape(n_groups, n_columns, -1)], axis=2)
     rough = basis.roughness
+    each = n_groups - 1
     penalties = [
-        block_diag(np.diag(rough[1:]), np.zeros((n_columns * (n_groups - 1),) * 2)),
-        block_diag(np.zeros((n_columns - 1,) * 2), np.kron(np.diag(rough), balanced.T @ balanced)),
+        block_diag(np.diag(rough[1:]), np.zeros((n_columns * each,) * 2)),
+        block_diag(np.zeros((n_columns - 1,) * 2), np.kron(np.diag(rough), np.eye(each))),
     ]
-    free = np.concatenate([rough[1:], np.repeat(rough, n_groups - 1)]) == 0
-    weak = np.diag(np.where(free, WEAK_SD**-2.0, 0.0))
-    kept = [penalty for penalty in penalties if penalty.any()]
-    return contrasts, weak, np.array(kept).reshape(-1, free.size, free.size)
+    free = np.concatenate([rough[1:], np.repeat(rough, each)]) == 0
+    kept = np.array([penalty for penalty in penalties if penalty.any()])
+    return Cohort(
+        basis,
+        tuple(groups),
+        shares,
+        np.concatenate([common, deviations.reshape(n_groups, n_columns, -1)], axis=2),
+        np.diag(np.where(free, WEAK_SD**-2.0, 0.0)),
+        kept.reshape(-1, free.size, free.size),
+        np.full(len(kept), FIRST_SIZE),
+        0.0,
+        np.zeros(free.size),
+        np.zeros((n_groups, n_columns, 0)),
+    )
+
+
+AT_ONE_TIME = (
+    "most items are answered at one time only, so that a cohort that improves cannot be told from "
+    "items that become easier"
+)
 
 
 def _identified(cohort: Cohort, responses: _Responses) -> CohortDesign:
-    """The cohort without directions that the items' difficulties can take over."""
+    """The cohort without directions that the items' difficulties can take over.
+
+    Where that is so of the common line, the whole common curve goes: the rest would be mistaken for
+    it. Groups that meet the same items at the same times can still be compared.
+    """
+    shares, directions = _shares_within_items(cohort, responses)
+    line = cohort.trend / (cohort.trend @ cohort.trend)
+    if _share_of(cohort, responses, line) < LEAST_SHARE:
+        unseen = (
+            f"The cohort's curve cannot be seen: {AT_ONE_TIME}. Abilities are relative to the "
+            "population's mean at each time. Items of known difficulty, or the same items at "
+            "several times, would tell."
+        )
+        if cohort.n_groups == 1:
+            return CohortDesign(None, unseen)
+        n_common = cohort.basis.n_columns - 1
+        apart = _restricted(cohort, np.eye(cohort.coefficients.size)[:, n_common:])
+        shares, directions = _shares_within_items(apart, responses)
+        return _without_lost(
+            apart, shares, directions, f"{unseen} Groups are compared all the same."
+        )
+    return _without_lost(cohort, shares, directions, "")
+
+
+def _without_lost(cohort: Cohort, shares: Array, directions: Array, said: str) -> CohortDesign:
+    """The cohort without directions of too small a share, and what is left out in words."""
+    kept = shares >= LEAST_SHARE
+    if kept.all():
+        return CohortDesign(cohort, said)
+    lost = cohort.contrasts @ directions[:, ~kept]
+    what = "the cohort's curve" if cohort.n_groups == 1 else "how the groups differ"
+    left_out = (
+        f"{int((~kept).sum())} of {count_noun(kept.size, 'directions')} of {what} cannot be told "
+        "from how hard items are, since items are answered at one time, or by one group, only; "
+        "they are left out."
+    )
+    words = f"{said} {left_out}".strip()
+    if not kept.any():
+        return CohortDesign(None, words)
+    return CohortDesign(replace(_restricted(cohort, directions[:, kept]), lost=lost), words)
+
+
+def _restricted(cohort: Cohort, span: Array) -> Cohort:
+    """The cohort with coefficients in a subspace, spanned by the columns of `span`."""
+    penalties = np.array([span.T @ penalty @ span for penalty in cohort.penalties])
+    used = [k for k, penalty in enumerate(penalties) if np.abs(penalty).max(initial=0.0) > 0]
+    return replace(
+        cohort,
+        contrasts=cohort.contrasts @ span,
+        weak=span.T @ cohort.weak @ span + 1e-9 * np.eye(span.shape[1]),
+        penalties=penalties[used].reshape(-1, span.shape[1], span.shape[1]),
+        sizes=cohort.sizes[used],
+        coefficients=np.zeros(span.shape[1]),
+    )
+
+
+def _shares_within_items(cohort: Cohort, responses: _Responses) -> tuple[Array, Array]:
+    """Shares of directions' variance within items, rising, and the directions.
+
+    Directions of which there are no data have a share of 1: nothing takes them over, and their
+    prior holds them. Each direction moves the mean by 1, in the root mean square over responses.
+    """
+    within, total = _scatter(cohort, responses)
+    ridge = NO_DATA * np.eye(total.shape[0])
+    shares, directions = eigh(within + ridge, total + ridge)
+    return shares, directions
+
+
+def _share_of(cohort: Cohort, responses: _Responses, direction: Array) -> float:
+    """Share of one direction's variance that is within items."""
+    within, total = _scatter(cohort, responses)
+    return float(direction @ within @ direction) / max(float(direction @ total @ direction), 1e-12)
+
+
+def _scatter(cohort: Cohort, responses: _Responses) -> tuple[Array, Array]:
+    """Variances of the columns over responses: within items, and in all."""
     design = cohort.design(responses.times, responses.group)
-    weight = responses.weight
-    centred = design - (weight @ design) / weight.sum()
+    weight = responses.weight / responses.weight.sum()
+    centred = design - weight @ design
     number = np.bincount(responses.item, weight, minlength=responses.item_is_known.size)
     sums = np.zeros((number.size, design.shape[1]))
     np.add.at(sums, responses.item, weight[:, None] * centred)
     means = sums / np.maximum(number, 1e-300)[:, None]
-    means[responses.item_is_known > 0] = 0.0
+    means[responses.item_is_known] = 0.0
     root = np.sqrt(weight)[:, None]
     within = root * (centred - means[responses.item])
     centred = root * centred
-    total = centred.T @ centred
-    least = 1e-9 * max(float(np.trace(total)), 1.0)
-    shares, directions = eigh(within.T @ within, total + least * np.eye(total.shape[0]))
-    kept = shares >= LEAST_SHARE
-    if kept.all():
-        return CohortDesign(cohort)
-    # the common line is the first coefficient: without it, the rest would be mistaken for the whole
-    line = float((within[:, 0] ** 2).sum() / max(total[0, 0], least))
-    n_lost = int((~kept).sum())
-    what = "the cohort's curve" if cohort.n_groups == 1 else "the cohort's and the groups' curves"
-    why = (
-        "most items are answered at one time only, so that a cohort that improves cannot be told "
-        "from items that become easier"
-    )
-    if not kept.any() or line < LEAST_SHARE:
-        return CohortDesign(
-            None,
-            f"{what[:1].upper()}{what[1:]} cannot be seen: {why}. Abilities are relative to the "
-            "population's mean at each time. Items of known difficulty, or the same items at "
-            "several times, would tell.",
-        )
-    left_out = (
-        f"A part of {what} is left out ({n_lost} of {count_noun(kept.size, 'directions')}): {why}."
-    )
-    span = directions[:, kept]
-    rotated = replace(
-        cohort,
-        contrasts=cohort.contrasts @ span,
-        weak=span.T @ cohort.weak @ span + 1e-9 * np.eye(span.shape[1]),
-        penalties=np.array([span.T @ penalty @ span for penalty in cohort.penalties]),
-        coefficients=np.zeros(span.shape[1]),
-    )
-    return CohortDesign(rotated, left_out)
+    return within.T @ within, centred.T @ centred

@@ -15,6 +15,8 @@ from dynaesti.estimation.cohort_statistics import (
     CohortStatistics,
     cohort_statistics,
     site_responses,
+    sites_of_groups,
+    some_people,
     sum_known,
 )
 from dynaesti.estimation.cohort_step import on_coefficients
@@ -40,12 +42,12 @@ class CohortInformation:
     # evidence; None where they would not fit into memory
     with_items: Array | None
 
-    def times(self, factor: float) -> CohortInformation:
-        """The information of so many times as many people."""
+    def times(self, factors: Array) -> CohortInformation:
+        """The information of so many times as many people of each group, (n_groups,)."""
         own, mixed = self.own, self.with_items
         assert own.information is not None
-        more = CohortStatistics(own.gradient, factor * own.information)
-        return CohortInformation(more, None if mixed is None else factor * mixed)
+        more = CohortStatistics(own.gradient, factors[:, None, None] * own.information)
+        return CohortInformation(more, None if mixed is None else factors[:, None] * mixed)
 
     def __add__(self, other: CohortInformation) -> CohortInformation:
         return CohortInformation(self.own + other.own, sum_known(self.with_items, other.with_items))
@@ -63,14 +65,10 @@ def collect_cohort_information(
     cohort = priors.cohort
     if cohort is None:
         return None
-    n_sites = e_step.sites.layout.n_sites
+    number = sites_of_groups(e_step, cohort)
     enough = max(SITES_PER_ITEM * bank.item_count, LEAST_SITES)
-    every = max(1, n_sites // enough)
-    if every > 1:
-        order = np.argsort(e_step.sites.group, kind="stable")
-        people = np.sort(order[::every])
-        posterior = posterior.selected(e_step.sites.layout, people)
-        e_step = e_step.selected(people)
+    share = min(1.0, enough / e_step.sites.layout.n_sites)
+    e_step, posterior = some_people(e_step, posterior, share)
     own = cohort_statistics(e_step, priors, posterior, True, e_step.sites.n_people)
     assert own is not None
     width = max(block.u.shape[1] for block in bank.blocks)
@@ -79,7 +77,8 @@ def collect_cohort_information(
     if size <= MOST_CROSS:
         slopes = np.gradient(gradients[:, :width], table.step, axis=2, edge_order=2)
         mixed = _mixed_information(e_step, bank, table, slopes, priors, posterior)
-    return CohortInformation(own, mixed).times(n_sites / e_step.sites.layout.n_sites)
+    found = sites_of_groups(e_step, cohort)
+    return CohortInformation(own, mixed).times(number / np.maximum(found, 1))
 
 
 def _mixed_information(
@@ -104,7 +103,7 @@ def _mixed_information(
     cell = bank.item_of_row()[layout.factor_row] * n_groups + e_step.sites.group_of_site[site]
     for k, (kernel, result, weights) in enumerate(posterior.by_kernel(priors)):
         one = EStepPosterior((result,), np.ones((1, e_step.sites.n_people)))
-        bends = e_step.scores(replace_kernels(priors, k), one, table, slopes)
+        bends = e_step.scores(kernel_alone(priors, k), one, table, slopes)
         left = site_responses(e_step, kernel, result, columns)
         left *= np.repeat(weights, np.diff(layout.site_start))[:, None]
         for b in range(columns.shape[1]):
@@ -115,7 +114,7 @@ def _mixed_information(
     return out
 
 
-def replace_kernels(priors: PriorMixture, k: int) -> PriorMixture:
+def kernel_alone(priors: PriorMixture, k: int) -> PriorMixture:
     """The prior with the k-th kernel alone."""
     return replace(priors, kernels=(priors.kernels[k],), log_prior=np.zeros(1), weights=np.ones(1))
 

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynaesti.core import Array
+from dynaesti.core import Array, Ints
 from dynaesti.estimation.e_step import EStep, EStepPosterior
 from dynaesti.estimation.population import PriorMixture
+from dynaesti.estimation.subsample import spread_over_groups
 from dynaesti.inference import EPResult
-from dynaesti.model import Kernel
+from dynaesti.model import Cohort, Kernel
 
 # Information only guides Newton steps while items are learned: that of so many people is enough.
 GUIDES = 500
@@ -79,18 +80,29 @@ def cohort_information(
     """
     cohort = priors.cohort
     assert cohort is not None
-    sites = e_step.sites
-    number = np.bincount(sites.group_of_site, minlength=cohort.n_groups)
-    every = max(1, sites.n_people // most_people)
-    if every > 1:
-        # in every group: people may be in the order of their groups
-        order = np.argsort(sites.group, kind="stable")
-        people = np.sort(order[::every])
-        posterior = posterior.selected(sites.layout, people)
-        e_step = e_step.selected(people)
-    found = np.bincount(e_step.sites.group_of_site, minlength=cohort.n_groups)
+    number = sites_of_groups(e_step, cohort)
+    e_step, posterior = some_people(
+        e_step, posterior, min(1.0, most_people / e_step.sites.n_people)
+    )
     whole = _information(e_step, priors, posterior)
-    return whole * (number / np.maximum(found, 1))[:, None, None]
+    return whole * (number / np.maximum(sites_of_groups(e_step, cohort), 1))[:, None, None]
+
+
+def sites_of_groups(e_step: EStep, cohort: Cohort) -> Ints:
+    """Number of sites of each group."""
+    return np.bincount(e_step.sites.group_of_site, minlength=cohort.n_groups)
+
+
+def some_people(
+    e_step: EStep, posterior: EStepPosterior, share: float
+) -> tuple[EStep, EStepPosterior]:
+    """E-steps over a share of the people, with some of every group, and their curves."""
+    sites = e_step.sites
+    if share > 0.5:
+        return e_step, posterior
+    size = max(1, round(share * sites.n_people))
+    people = spread_over_groups(np.argsort(sites.group, kind="stable"), sites.group, size)
+    return e_step.selected(people), posterior.selected(sites.layout, people)
 
 
 def _gradient(result: EPResult) -> Array:

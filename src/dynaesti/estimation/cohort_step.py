@@ -18,6 +18,7 @@ from dynaesti.model import Cohort, precision_for
 SMALLEST = 0.02
 LARGEST = 2000.0
 FIRST_TRIES = 24
+MANY = 60  # coefficients beyond which fewer sizes are tried at a time
 STEP = 1.5  # factor between sizes that are tried around the present one
 # prior sd of the common line, of which one unit is about 3.5 standard deviations of ability from
 # the first answers to the last
@@ -120,6 +121,8 @@ def choose_trend_precision(cohort: Cohort, sizes: Array, held: Array, pull: Arra
     estimate, which a normal prior of the precision (1 − w) / (w se²) gives too. A line of four
     standard errors keeps 99 % of itself.
     """
+    if not cohort.trend.any():
+        return 0.0
     covariance = np.linalg.inv(held + precision_for(cohort, sizes, 0.0))
     variance = float(cohort.trend @ covariance @ cohort.trend)
     estimate = float(cohort.trend @ covariance @ pull)
@@ -146,7 +149,9 @@ def choose_sizes(cohort: Cohort, held: Array, pull: Array) -> Array:
     for k in range(sizes.size):
         tries = np.geomspace(SMALLEST, LARGEST, FIRST_TRIES)
         if known:
-            around = sizes[k] * STEP ** np.array([-3.0, -1.0, -0.2, 0.0, 0.2, 1.0, 3.0])
+            many = cohort.coefficients.size > MANY
+            steps = (-1.0, 0.0, 1.0) if many else (-3.0, -1.0, -0.2, 0.0, 0.2, 1.0, 3.0)
+            around = sizes[k] * STEP ** np.array(steps)
             tries = np.unique(np.clip(np.append(around, SMALLEST), SMALLEST, LARGEST))
         found = [evidence(np.where(np.arange(sizes.size) == k, size, sizes)) for size in tries]
         sizes[k] = tries[int(np.argmax(found))]

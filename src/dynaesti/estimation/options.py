@@ -11,7 +11,7 @@ from os import PathLike
 from typing import Any
 
 from dynaesti.core import finite_number, positive_number, whole_number
-from dynaesti.errors import InputError
+from dynaesti.errors import InputError, option
 from dynaesti.estimation.progress import OnIteration
 from dynaesti.model import DEFAULT_KERNEL, RBF, BandwidthKernel, Kernel, named_kernel
 
@@ -172,8 +172,8 @@ class AbilityOptions:
         check_orientation(self.orient, self.direction, self.model)
         if self.groups is not None and self.cohort is None:
             raise InputError(
-                "groups: each group has its own curve of the cohort, which cohort=None leaves out; "
-                "give one of both"
+                "groups: each group has its own curve of the cohort, which "
+                f"{option('cohort', None)} leaves out; give one of both"
             )
 
     def learns_cohort(self, n_people: int) -> bool:
@@ -182,6 +182,15 @@ class AbilityOptions:
             is_open = not self.kernel.static and self.population is None
             return is_open and n_people >= COHORT_PEOPLE
         return self.cohort is not None
+
+    def why_no_cohort(self, n_people: int) -> str:
+        """Why no cohort is learned, where nobody asked for that; empty where somebody did."""
+        if self.cohort is not None and not self.kernel.static and n_people < COHORT_PEOPLE:
+            return (
+                f"With fewer than {COHORT_PEOPLE} people the population's mean over time is not "
+                f"learned, unless {option('cohort', 'learn')} asks for it."
+            )
+        return ""
 
     @staticmethod
     def names() -> set[str]:

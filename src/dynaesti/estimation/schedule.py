@@ -164,9 +164,10 @@ class EMSchedule:
         if not self.learns_cohort:
             return None
         summary = self.people.person_summary
-        first, last = float(summary.first.min()), float(summary.last.max())
+        ends = (float(summary.first.min()), float(summary.last.max()))
+        weight = np.bincount(summary.group, summary.n_responses, max(len(self.groups), 1))
         earlier = None if self.known_priors is None else self.known_priors.cohort
-        design = design_cohort(sites, bank, first, last, self.groups, earlier)
+        design = design_cohort(sites, bank, ends, weight / weight.sum(), self.groups, earlier)
         self.left_out = design.left_out
         return design.cohort
 

@@ -66,6 +66,10 @@ class PeopleSites:
             np.add.reduceat(layout.times, layout.site_start[:-1]) / n_sites,
             np.add.reduceat(signature, begin),
             np.add.reduceat(signature * time_of_factor, begin),
+            self.group,
+            layout.factor_response[layout.factor_start[layout.site_start[1:]] - 1]
+            - layout.factor_response[begin]
+            + 1,
         )
 
     @cached_property

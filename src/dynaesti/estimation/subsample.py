@@ -27,6 +27,8 @@ class PersonSummary:
     # the same instants
     signature: Array  # (n_people,)
     timed_signature: Array  # (n_people,)
+    group: Ints  # (n_people,)
+    n_responses: Ints  # (n_people,)
 
     @property
     def n_people(self) -> int:
@@ -55,8 +57,22 @@ class PersonSummary:
                 self.last,
                 self.first,
                 self.n_sites,
+                self.group,
             )
         )
         size = min(max(MIN_PEOPLE, round(self.n_people * n_sites / total)), self.n_people)
-        even = np.linspace(0, self.n_people - 1, size).round().astype(np.int64)
-        return np.sort(order[np.unique(even)])
+        return spread_over_groups(order, self.group, size)
+
+
+def spread_over_groups(order: Ints, group: Ints, size: int) -> Ints:
+    """About `size` of the people in an order, evenly, with at least a few of every group."""
+    even = np.linspace(0, order.size - 1, size).round().astype(np.int64)
+    chosen = order[np.unique(even)]
+    if not group.any():
+        return np.sort(chosen)
+    parts = [chosen]
+    for g in np.unique(group):
+        mine = order[group[order] == g]
+        few = np.linspace(0, mine.size - 1, min(MIN_PEOPLE, mine.size))
+        parts.append(mine[few.round().astype(np.int64)])
+    return np.unique(np.concatenate(parts))

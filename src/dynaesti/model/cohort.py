@@ -20,6 +20,7 @@ from dynaesti.data import TimeAxis
 MOST_KNOTS = 10
 # Beyond the data the slope fades: after this fraction of the data's span it is 1/e of what it was.
 FADING = 0.5
+LOST = 0.05  # how far directions that were not learned may move what is told of groups
 LINE = 1  # number of the basis's function that is a line
 BASIS_ARRAYS = ("knots", "values", "roughness")
 
@@ -155,6 +156,8 @@ class Cohort:
     sizes: Array  # (n_sizes,) learned: of the common curvature, and of that of groups
     trend_precision: float  # learned: prior precision of the common line, 0 where it is clear
     coefficients: Array  # (n_coefficients,)
+    # (n_groups, n_columns, n_lost) directions that could not be learned, of length 1 over responses
+    lost: Array
     covariance: Array | None = None  # (n_coefficients, n_coefficients)
 
     @property
@@ -192,6 +195,11 @@ class Cohort:
         columns = self.basis.columns(times)
         return np.asarray(np.einsum("tb,tbp->tp", columns, self._contrasts_and_average[group]))
 
+    def loses(self, times: Array, group: Ints, signs: Array) -> bool:
+        """Whether a sum of means, with signs, depends on directions that were not learned."""
+        moved = np.einsum("tb,tbl->tl", self.basis.columns(times), self.lost[group])
+        return bool(np.linalg.norm(signs @ moved) > LOST)
+
     def covariance_of(self, group: int) -> Array:
         """Covariance of the coefficients of one group's curve in the basis."""
         if self.covariance is None:
@@ -211,20 +219,29 @@ class Cohort:
         return out + self.drift_variance(times, group)
 
     def drift_variance(self, times: Array, group: Ints) -> Array:
-        """Variance beyond the data because slopes change: 0 within.
+        """Variance beyond the data because slopes change: 0 within."""
+        return self.drift_covariance(times, times, group)
+
+    def drift_covariance(self, t0: Array, t1: Array, group: Ints) -> Array:
+        """Covariance of how the cohort goes on at two times; 0 within the data, or at two ends.
 
         The slope is a random process there, which forgets as it fades. Its variance is that of the
         learned curvature, plus half the squared slope at the end of the data: nothing is known of
         whether that goes on, stops, or doubles.
         """
-        ahead = self.basis.beyond(times)
+        first, last = self.basis.knots[[0, -1]]
+        same_end = ((t0 > last) & (t1 > last)) | ((t0 < first) & (t1 < first))
+        ahead = np.sort(np.stack([self.basis.beyond(t0), self.basis.beyond(t1)]), axis=0)
         length = FADING * self.basis.span
-        slope = (self.basis.end_slopes(times) * self.curves[group]).sum(axis=1)
+        slope = (self.basis.end_slopes(t0) * self.curves[group]).sum(axis=1)
         # of a white second derivative of the learned size, with the span as the unit of time
         curvature = float((self.sizes**2).sum()) / self.basis.span**3
         spread = 0.5 * slope**2 + 0.5 * curvature * length
-        once = np.exp(-ahead / length)
-        return np.asarray(spread * length * (2 * ahead - length * (3 - 4 * once + once**2)))
+        near, far = ahead / length
+        # of the integral of a process that starts at 0 and forgets at the rate 1 / length
+        shared = near + np.expm1(-near) + np.exp(-far)
+        shared -= 0.5 * (np.exp(near - far) + np.exp(-near - far))
+        return np.where(same_end, 2 * spread * length**2 * shared, 0.0)
 
     def mean_function(self, group: int, axis: TimeAxis, shift: float, gain: float) -> CohortMean:
         """The mean of one group as a function of users' times, times a gain plus a shift."""
@@ -250,11 +267,14 @@ class CohortMean:
 def precision_for(cohort: Cohort, sizes: Array, trend_precision: float) -> Array:
     """Prior precision of a cohort's coefficients, for given sizes of curvature."""
     curvature = np.tensordot(sizes**-2.0, cohort.penalties, axes=1)
-    along = cohort.trend / (cohort.trend @ cohort.trend)
+    length = float(cohort.trend @ cohort.trend)
+    if not length > 0:  # only deviations of groups are learned
+        return np.asarray(cohort.weak + curvature)
+    along = cohort.trend / length
     return np.asarray(cohort.weak + curvature + trend_precision * np.outer(along, along))
 
 
-ARRAYS = ("shares", "contrasts", "weak", "penalties", "sizes", "coefficients")
+ARRAYS = ("shares", "contrasts", "weak", "penalties", "sizes", "coefficients", "lost")
 
 
 def cohort_header(cohort: Cohort | None, arrays: dict[str, Any]) -> dict[str, Any] | None:
@@ -295,6 +315,8 @@ def read_cohort(header: Any, arrays: dict[str, Any]) -> Cohort | None:
     check_array(cohort.weak, (size, size), "the cohort's prior", "f")
     check_array(cohort.penalties, (cohort.sizes.size, size, size), "the cohort's prior", "f")
     check_array(cohort.coefficients, (size,), "the cohort's coefficients", "f")
+    n_lost = cohort.lost.shape[-1]
+    check_array(cohort.lost, (n_groups, n_columns, n_lost), "the cohort's curves", "f")
     if cohort.covariance is not None:
         check_array(cohort.covariance, (size, size), "the cohort's covariance", "f")
     return cohort

@@ -12,8 +12,14 @@ from dynaesti import __version__
 from dynaesti.core import Array, Ints
 from dynaesti.data import UNSTATED
 from dynaesti.model import BUILT_IN, BandwidthKernel, Kernel, Level
-from dynaesti.report.words import cohort_findings, findings
-from dynaesti.results import Fit, StaticComparison, changes_between_own_times, item_fit
+from dynaesti.report.words import findings
+from dynaesti.results import (
+    Fit,
+    StaticComparison,
+    changes_between_own_times,
+    cohort_sentences,
+    item_fit,
+)
 
 LEVEL = 0.7
 # what a page of a few MB can hold
@@ -29,7 +35,7 @@ IDENTITY = BUILT_IN["identity"]
 def page_data(fit: Fit, static_comparison: StaticComparison | None) -> dict[str, Any]:
     """Everything that the page shows, by section, as plain lists and dictionaries."""
     people = _sample(np.diff(fit.responses.person_start), MOST_PEOPLE)
-    about_cohort = cohort_findings(fit)
+    about_cohort = cohort_sentences(fit)
     words = findings(fit, static_comparison)
     return {
         "facts": _facts(fit, static_comparison, people),

@@ -66,9 +66,14 @@ class Change:
     own: float = 0.0
 
 
-def ability_marginals(fit: Fit, person: Ints, offsets: Array) -> Marginals:
-    """Reported ability of each (person, time) pair; person −1 is someone never seen."""
-    weights, means, variances = latent_abilities(fit, person, offsets)
+def ability_marginals(
+    fit: Fit, person: Ints, offsets: Array, newcomers: Ints | None = None
+) -> Marginals:
+    """Reported ability of each (person, time) pair; person −1 is someone never seen.
+
+    `newcomers` are the groups of those, see `latent_abilities`.
+    """
+    weights, means, variances = latent_abilities(fit, person, offsets, newcomers)
     sds = np.sqrt(np.maximum(variances, 1e-300))
     return Marginals(weights, fit.shift + fit.gain * means, fit.gain * sds)
 

@@ -13,25 +13,23 @@ from dynaesti.core import Array, Ints, as_vector, check_size
 from dynaesti.errors import InputError, option
 from dynaesti.inference import Marginals, check_level
 from dynaesti.model import Cohort
-from dynaesti.results.frames import IDENTITY, band_columns
+from dynaesti.results.frames import IDENTITY, band, band_columns
 from dynaesti.results.latent import latent_changes
 
 if TYPE_CHECKING:
     from dynaesti.results.fit import Fit
     from dynaesti.results.fit_base import FitBase
 
+MOST_PAIRS = 3  # of groups that are compared in sentences
 POINTS = 50  # of the cohort's curve, unless times are asked for
 
 
 def cohort_of(fit: FitBase) -> Cohort:
     """The cohort of a fit; an error where it has none."""
     if fit.priors.cohort is None:
-        why = fit.options.get("cohort_left_out") or (
-            "It was left out by an option, for constant abilities, or with fewer than ten people; "
-            f"{option('cohort', 'learn')} learns it."
-        )
+        why = fit.options.get("cohort_left_out") or f"{option('cohort', 'learn')} learns it."
         raise InputError(
-            f"cohort: this fit has none, so its population's mean is 0 at all times. {why}"
+            f"this fit has no cohort, so its population's mean is 0 at all times. {why}"
         )
     return fit.priors.cohort
 
@@ -56,9 +54,11 @@ def cohort_columns(fit: FitBase, at: Any, level: float) -> dict[str, Any]:
         keys["group"] = [cohort.groups[g] for g in group]
     keys["time"] = fit.from_clock(times)
     means = fit.shift + fit.gain * cohort.mean(times, group)
-    sds = fit.gain * np.sqrt(np.maximum(cohort.variance(times, group), 1e-300))
-    one = Marginals(np.ones((1, times.size)), means[None], sds[None])
-    return band_columns(one, keys, level)
+    sds = fit.gain * np.sqrt(np.maximum(cohort.variance(times, group), 0.0))
+    if cohort.covariance is None:  # standard errors were not computed
+        sds = np.full(times.size, np.nan)
+    low, high = (sds * ndtri(q) for q in band(level))
+    return {**keys, "mean": means, "sd": sds, "lower": means + low, "upper": means + high}
 
 
 def group_differences(fit: FitBase, t0: Any, t1: Any, level: float) -> dict[str, Any]:
@@ -66,24 +66,32 @@ def group_differences(fit: FitBase, t0: Any, t1: Any, level: float) -> dict[str,
     check_level(level)
     cohort = cohort_of(fit)
     if len(cohort.groups) < 2:
+        there = f"one group only, {cohort.groups[0]!r}" if cohort.groups else "no groups"
         raise InputError(
-            f"compare_groups: this fit has no groups; fit with {option('groups', 'column')}"
+            f"compare_groups: this fit has {there}; fit with {option('groups', 'column')}"
         )
-    ends = fit.to_clock([t0, t1])
+    ends = two_times(fit, t0, t1)
     rows: list[tuple[Any, ...]] = []
     beyond = float(ndtri(0.5 + level / 2))
     for g, h in combinations(range(cohort.n_groups), 2):
         both = [cohort.design(ends, np.full(2, k)) for k in (g, h)]
         apart = both[0] - both[1]
-        drift = np.sum([cohort.drift_variance(ends, np.full(2, k)) for k in (g, h)], axis=0)
+        both_groups = [np.full(2, k) for k in (g, h)]
+        drift = np.sum([cohort.drift_variance(ends, k) for k in both_groups], axis=0)
+        shared = sum(
+            float(cohort.drift_covariance(ends[:1], ends[1:], k[:1])[0]) for k in both_groups
+        )
         contrasts = {
-            f"level at {time_text(t0)}": (apart[0], drift[0]),
-            f"level at {time_text(t1)}": (apart[1], drift[1]),
-            "growth": (apart[1] - apart[0], drift[0] + drift[1]),
+            f"level at {time_text(t0)}": (np.array([1.0, 0.0]), drift[0]),
+            f"level at {time_text(t1)}": (np.array([0.0, 1.0]), drift[1]),
+            "growth": (np.array([-1.0, 1.0]), drift[0] + drift[1] - 2 * shared),
         }
-        for what, (direction, extra) in contrasts.items():
+        for what, (signs, extra) in contrasts.items():
+            direction = signs @ apart
             difference = fit.gain * float(direction @ cohort.coefficients)
-            se = fit.gain * float(np.sqrt(_variance(cohort, direction) + extra))
+            se = fit.gain * float(np.sqrt(max(_variance(cohort, direction) + extra, 0.0)))
+            if cohort.loses(np.tile(ends, 2), np.repeat([g, h], 2), np.append(signs, -signs)):
+                difference = se = float("nan")  # the items could explain it as well
             rows.append(
                 (
                     cohort.groups[g],
@@ -93,18 +101,60 @@ def group_differences(fit: FitBase, t0: Any, t1: Any, level: float) -> dict[str,
                     se,
                     difference - beyond * se,
                     difference + beyond * se,
-                    float(ndtr(difference / se)) if se > 0 else float("nan"),
+                    float(ndtr(difference / se)),
                 )
             )
     names = ("group", "other", "what", "difference", "se", "lower", "upper", "probability")
     return dict(zip(names, (list(column) for column in zip(*rows, strict=True)), strict=True))
 
 
+def cohort_sentences(fit: FitBase) -> list[str]:
+    """How the cohort moved, and how groups differ, in sentences; ± is one standard error."""
+    cohort = fit.priors.cohort
+    if cohort is None:
+        return []
+    ends = np.array(fit.time_range)
+    t0, t1 = fit.from_clock(ends)
+    span = f"from {time_text(t0)} to {time_text(t1)}"
+    words = []
+    for g, name in enumerate(cohort.groups or ("The cohort",)):
+        step = np.subtract(*cohort.design(ends[::-1], np.full(2, g)))
+        move = fit.gain * float(step @ cohort.coefficients)
+        verb = "rose" if move >= 0 else "fell"
+        error = ""
+        if cohort.covariance is not None:
+            se = fit.gain * float(np.sqrt(max(step @ cohort.covariance @ step, 0.0)))
+            error = f" (± {se:.2f})"
+        words.append(f"{name} {verb} by {abs(move):.2f}{error} {span}.")
+    if len(cohort.groups) < 2 or cohort.covariance is None:
+        return words
+    table = group_differences(fit, t0, t1, 0.95)
+    growth = [k for k, what in enumerate(table["what"]) if what == "growth"]
+    for k in growth[:MOST_PAIRS]:
+        apart, low, high = (table[name][k] for name in ("difference", "lower", "upper"))
+        if apart == apart:
+            more = "more" if apart >= 0 else "less"
+            words.append(
+                f"{table['group'][k]} grew by {abs(apart):.2f} {more} than {table['other'][k]} "
+                f"(95 % interval of the difference {low:+.2f} to {high:+.2f})."
+            )
+    return words
+
+
+def two_times(fit: FitBase, t0: Any, t1: Any) -> Array:
+    """Two different times on the fit's clock."""
+    ends = fit.to_clock([t0, t1])
+    if ends[0] == ends[1]:
+        raise InputError(f"t0, t1: both are {time_text(t0)}; a change needs two times")
+    return ends
+
+
 def time_text(time: Any) -> str:
-    """A time in words: few digits, or a date without the zeros of midnight."""
+    """A time in words: few digits, or a date, to the minute where it has a time of day."""
     if isinstance(time, float | np.floating):
-        return f"{time:.6g}"
-    return str(time).removesuffix("T00:00:00.000000000")[:19]
+        return f"{time:.4g}"
+    text = str(time).replace("T", " ")[:16]
+    return text.removesuffix(" 00:00")
 
 
 def _variance(cohort: Cohort, direction: Array) -> float:
@@ -138,7 +188,7 @@ class Changes:
 
 def changes_between(fit: Fit, people: Ints, t0: Any, t1: Any) -> Changes:
     """How abilities of some people (numbers, rising) changed between two times."""
-    start, end = (np.full(people.size, t) for t in fit.to_clock([t0, t1]))
+    start, end = (np.full(people.size, t) for t in two_times(fit, t0, t1))
     return changes_between_own_times(fit, people, start, end)
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dynaesti.core import Array, Ints, starts_of, take_rows
-from dynaesti.data import Responses
 from dynaesti.inference import Marginals, SiteLayout
+from dynaesti.results.abilities import ability_marginals
 from dynaesti.results.updates import e_step_with_items_fixed
 
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ def filtered_marginals(fit: Fit, person: Ints, offsets: Array) -> Marginals:
 
     Every pair has a curve of its own: that of the person's responses up to then.
     """
+    if not person.size:
+        return fit.marginals(person, offsets)
     layout = fit.sites.layout
     order = np.lexsort((offsets, person))
     known = _sites_until(layout, person[order], offsets[order])
@@ -44,31 +47,27 @@ def filtered_marginals(fit: Fit, person: Ints, offsets: Array) -> Marginals:
 
 
 def _sites_until(layout: SiteLayout, person: Ints, offsets: Array) -> Ints:
-    """How many of the person's instants are not after each time."""
+    """How many of the person's instants are not after each time; people are in rising order."""
     out = np.empty(person.size, dtype=np.int64)
-    for who in np.unique(person):
-        mine = person == who
-        sites = layout.curve_slice(np.array([who]))
-        out[mine] = np.searchsorted(layout.times[sites], offsets[mine], side="right")
+    bounds = np.flatnonzero(np.diff(person, prepend=-1, append=-1))
+    for a, b in pairwise(bounds):
+        sites = layout.curve_slice(person[a : a + 1])
+        out[a:b] = np.searchsorted(layout.times[sites], offsets[a:b], side="right")
     return out
 
 
 def _filtered(fit: Fit, person: Ints, offsets: Array, known: Ints) -> Marginals:
     """Abilities at pairs, each by the first `known` instants of its person."""
-    mix = fit.marginals(np.full(person.size, -1), offsets)
+    # people of whom nothing is known yet are of their own group
+    unseen = np.full(person.size, -1)
+    mix = ability_marginals(fit, unseen, offsets, fit.group_of(person))
     weights, means, sds = mix.weights.copy(), mix.means.copy(), mix.sds.copy()
-    cohort = fit.priors.cohort
-    if cohort is not None:  # people of whom nothing is known yet are of their own group
-        groups = cohort.mean(offsets, fit.group_of(person))
-        average = cohort.mean(offsets, np.full(person.size, -1))
-        means = means + fit.gain * (groups - average)
     seen = np.flatnonzero(known)
     if seen.size:
         sites = truncated_sites(fit.sites, person[seen], known[seen])
         posterior, reach = e_step_with_items_fixed(fit, sites, [None] * len(fit.kernels))
         copies = replace(
             fit,
-            responses=_nobody(fit.responses, fit.group_of(person[seen])),
             ep=posterior.ep,
             weights=posterior.weights,
             max_abs_ability=reach,
@@ -101,8 +100,3 @@ def truncated_sites(sites: PeopleSites, person: Ints, known: Ints) -> PeopleSite
         np.cumsum(changed) - 1,
     )
     return replace(sites, layout=copies, constant=np.zeros(person.size), group=sites.group[person])
-
-
-def _nobody(responses: Responses, group: Ints) -> Responses:
-    """Responses in name only: abilities are found from sites."""
-    return replace(responses, group=None if responses.group is None else group)

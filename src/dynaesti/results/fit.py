@@ -37,6 +37,7 @@ from dynaesti.data import (
     make_frame,
     warn_new_people,
 )
+from dynaesti.errors import InputError
 from dynaesti.estimation import (
     EStepPosterior,
     FittedModel,
@@ -346,7 +347,7 @@ class Fit(FittedModel, FitBase):
         t0, t1 : time
             From when, and to when.
         ids : label or sequence of labels, optional
-            Some people. Default: everyone.
+            Some people, each of whom has one row. Default: everyone.
         level : float, default 0.7
             Probability of the band of the change.
         sort : bool, default False
@@ -371,6 +372,8 @@ class Fit(FittedModel, FitBase):
         people = np.arange(self.responses.people.size)
         if ids is not None:
             people = np.unique(index_of(self.responses.people, as_list(ids), "ids"))
+        if not people.size:
+            raise InputError("ids: nobody is asked for; leave it out for everyone")
         found = changes_between(self, people, t0, t1)
         columns = change_columns(self, people, found, level)
         return make_frame(sorted_by_change(columns) if sort else columns, self.frame)
@@ -538,7 +541,9 @@ class Fit(FittedModel, FitBase):
         Predictions
         """
         r = new.responses
-        mix = self.marginals(new.people[r.person], times_on_clock(self, new))
+        newcomers = r.group_among(self.responses.groups)[r.person]
+        times = times_on_clock(self, new)
+        mix = ability_marginals(self, new.people[r.person], times, newcomers)
         latent = Marginals(mix.weights, (mix.means - self.shift) / self.gain, mix.sds / self.gain)
         return predict_responses(self.bank, self.coding, new.items[r.item], r, latent)
 

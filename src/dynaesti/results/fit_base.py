@@ -32,7 +32,7 @@ from dynaesti.estimation import (
 )
 from dynaesti.inference import LogLikelihoodTable
 from dynaesti.model import BandwidthKernel, ItemBank, Kernel, Level
-from dynaesti.results.cohort import cohort_columns, group_differences
+from dynaesti.results.cohort import cohort_columns, cohort_sentences, group_differences
 from dynaesti.results.item_table import item_columns
 from dynaesti.results.predictions import item_information
 
@@ -467,9 +467,10 @@ class FitBase(ABC):
         heavy = int(np.argmax(self.population))
         raise_limit = f"The fit did NOT converge (raise {option('iterations')})"
         verdict = "The fit converged" if self.converged else raise_limit
+        cohort = "".join(f"{sentence} " for sentence in cohort_sentences(self))
         return (
             f"{verdict} after {len(self.trace)} iterations; log evidence {log_evidence:.2f}. "
-            f"Scale: {self.scale.name}. Priors: {self.kernels[heavy].describe()} carries "
+            f"{cohort}Scale: {self.scale.name}. Priors: {self.kernels[heavy].describe()} carries "
             f"{self.population[heavy]:.0%} of the population, {len(self.kernels)} in all."
             + (f" EP did not converge for {n_unconverged} curves." if n_unconverged else "")
             + (f" {dropped:,} rows without a response were dropped." if dropped else "")

@@ -45,8 +45,14 @@ def asked_of(person: Ints, offsets: Array) -> Asked:
     return Asked(person, offsets, known, np.append(np.searchsorted(person, known), person.size))
 
 
-def latent_abilities(fit: Fit, person: Ints, offsets: Array) -> LatentAbilities:
-    """Abilities at (person, time) pairs; person −1 is someone never seen."""
+def latent_abilities(
+    fit: Fit, person: Ints, offsets: Array, newcomers: Ints | None = None
+) -> LatentAbilities:
+    """Abilities at (person, time) pairs; person −1 is someone never seen.
+
+    `newcomers` (n_pairs,) are groups of those never seen, −1 where they are not known. Default: not
+    known.
+    """
     order = np.argsort(person, kind="stable")
     who = person[order]
     when = offsets[order]
@@ -62,6 +68,8 @@ def latent_abilities(fit: Fit, person: Ints, offsets: Array) -> LatentAbilities:
     cohort = fit.priors.cohort
     if cohort is not None:
         group = fit.group_of(who)
+        if newcomers is not None:
+            group = np.where(who >= 0, group, newcomers[order])
         means += cohort.mean(when, group)
         variances[:, :first] += cohort.variance(when[:first], group[:first])
         variances[:, first:] += cohort.drift_variance(when[first:], group[first:])
@@ -162,8 +170,10 @@ def latent_changes(fit: Fit, people: Ints, t0: Array, t1: Array) -> LatentAbilit
     if cohort is not None:
         at = cohort.mean(ends, fit.group_of(asked.person))
         means += at[1::2] - at[::2]
-        drift = cohort.drift_variance(ends, fit.group_of(asked.person))
-        variances += drift[1::2] + drift[::2]
+        group = fit.group_of(people)
+        across = cohort.drift_covariance(t0, t1, group)
+        variances += cohort.drift_variance(t0, group) + cohort.drift_variance(t1, group)
+        variances -= 2 * across
     return LatentAbilities(fit.weights[:, people], means, np.maximum(variances, 1e-300))
 
 

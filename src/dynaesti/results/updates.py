@@ -73,7 +73,30 @@ def read_new_responses(
     names = as_labels(
         [label if k < 0 else known[k] for k, label in zip(people, new.people.tolist(), strict=True)]
     )
+    warn_other_groups(fit, new, people)
     return NewResponses(replace(new, people=names, items=fit.responses.items[items]), people, items)
+
+
+def warn_other_groups(fit: Fit, new: Responses, people: Ints) -> None:
+    """Warn about groups of further data that the fit does not know, or knows otherwise."""
+    if fit.responses.group is None or not fit.responses.groups:
+        return
+    named = new.group_among(fit.responses.groups)
+    unknown = int(((named < 0) & (people < 0)).sum())
+    if unknown:
+        warn_user(
+            f"{count_noun(unknown, 'people')} of {people.size:,} are new and of no group that the "
+            f"fit knows ({', '.join(map(repr, fit.responses.groups))}); they are taken as average",
+            HealthWarning,
+        )
+    seen = (people >= 0) & (named >= 0)
+    moved = int((named[seen] != fit.responses.group[people[seen]]).sum())
+    if moved:
+        warn_user(
+            f"{count_noun(moved, 'people')} are in another group than in the fit; they stay in "
+            "that of the fit",
+            HealthWarning,
+        )
 
 
 def offsets_on_axis(fit: Fit, new: Responses) -> Array:

@@ -23,6 +23,7 @@ import numpy.typing as npt
 from dynaesti.core import Array, Folder, Ints, exclusive_lock, umask, whole_number
 from dynaesti.data import (
     DAY_NS,
+    NO_GROUP,
     Labels,
     ParsedColumns,
     Table,
@@ -283,7 +284,10 @@ class PieceReader:
             out["weight"] = rows.weight
         if rows.groups is not None:
             labels, number = np.unique(rows.groups.astype(str), return_inverse=True)
-            known = [self.groups.setdefault(name, len(self.groups)) for name in labels.tolist()]
+            known = [
+                self.groups.setdefault(name, len(self.groups)) if name else -1
+                for name in labels.tolist()
+            ]
             out["group"] = np.array(known, dtype=np.int64)[number]
         return out
 
@@ -374,8 +378,8 @@ def _sort_into_shards(
         # by shard, id, time, item, response, weight
         ordered = database.sql("SELECT * FROM answers ORDER BY ALL")
         for k, table in _tables_by_shard(ordered.to_arrow_reader(BATCH), count):
-            _refuse_changing_groups(table, list(reader.groups))
-            parts.append(_write_sorted(table, k, Folder(str(work)), order, axis, distinct))
+            group = _groups_of_rows(table, reader.groups)
+            parts.append(_write_sorted(table, k, Folder(str(work)), order, axis, distinct, group))
             on_progress(f"wrote shard {k + 1} of {count}")
     repeats = total - sum(part.rows for part in parts)
     notes = list(reader.notes.values())
@@ -383,6 +387,8 @@ def _sort_into_shards(
         notes.append(f"{repeats:,} answers that repeat another exactly were counted once")
     models = as_labels([reader.models[k] for k in np.argsort(order)]) if reader.models else None
     groups = tuple(reader.groups)
+    if NO_GROUP in groups:
+        notes.append(f"group: people who have none are a group of their own, {NO_GROUP!r}")
     made = Shards(
         str(work),
         tuple(parts),
@@ -479,7 +485,13 @@ def _tables_by_shard(stream: Any, count: int) -> Iterator[tuple[int, Any]]:
 
 
 def _write_sorted(
-    table: Any, k: int, folder: Folder, order: Ints, axis: TimeAxis, distinct: bool
+    table: Any,
+    k: int,
+    folder: Folder,
+    order: Ints,
+    axis: TimeAxis,
+    distinct: bool,
+    group: Ints | None,
 ) -> Shard:
     """Write the sorted rows of one shard; with `distinct`, exact repeats once."""
     import pyarrow as pa
@@ -489,7 +501,6 @@ def _write_sorted(
     times = table["time"].to_numpy()
     offsets: Array = (times - axis.origin_ns) / DAY_NS if axis.stamps else times - axis.origin
     weight = table["weight"].to_numpy() if "weight" in table.column_names else None
-    group = table["group"].to_numpy() if "group" in table.column_names else None
     ids = table["id"].combine_chunks()
     if distinct and len(ids):
         person = ids.dictionary_encode().indices.to_numpy()
@@ -504,17 +515,24 @@ def _write_sorted(
     return write_shard(folder, shard_file(k), ids, item, resp, offsets, weight, group)
 
 
-def _refuse_changing_groups(table: Any, groups: list[str]) -> None:
-    """Refuse people whose rows name different groups."""
+def _groups_of_rows(table: Any, groups: dict[str, int]) -> Ints | None:
+    """Number of each row's group, the same for all rows of a person; None without a column.
+
+    People without a group are one of their own, which is added to `groups`.
+    """
     if "group" not in table.column_names:
-        return
+        return None
     ids = table["id"].combine_chunks().dictionary_encode()
     people = as_labels(ids.dictionary.to_pylist())
     person = ids.indices.to_numpy().astype(np.int64)
     code = table["group"].to_numpy()
-    group = np.zeros(people.size, dtype=np.int64)
-    group[person] = code
-    refuse_changing_groups(people, person, code, group, groups)
+    named = np.flatnonzero(code >= 0)
+    group = np.full(people.size, -1, dtype=np.int64)
+    group[person[named]] = code[named]
+    refuse_changing_groups(people, person[named], code[named], group, list(groups))
+    if (group < 0).any():
+        group[group < 0] = groups.setdefault(NO_GROUP, len(groups))
+    return np.asarray(group[person], dtype=np.int64)
 
 
 def _first_of_each(columns: list[npt.NDArray[Any]]) -> Ints:

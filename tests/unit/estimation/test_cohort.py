@@ -47,7 +47,9 @@ def some_people(model, groups=1):
     sites = replace(sites, group=np.arange(sites.n_people) % groups)
     labels = [f"g{k}" for k in range(groups)] if groups > 1 else []
     times = sites.layout.times
-    cohort = design_cohort(sites, bank, times.min(), times.max(), labels).cohort
+    ends = (times.min(), times.max())
+    shares = np.full(groups, 1 / groups)
+    cohort = design_cohort(sites, bank, ends, shares, labels).cohort
     rng = np.random.default_rng(3)
     coefficients = 0.3 * rng.normal(size=cohort.coefficients.size)
     return sites, bank, replace(cohort, coefficients=coefficients)
@@ -175,7 +177,7 @@ def test_a_cohort_that_items_can_imitate_is_left_out_in_words():
     frame["item"] = frame["item"] + (frame["date"] * 8).astype(int).astype(str)  # each at one time
     with pytest.warns(dy.HealthWarning, match=r"cannot be seen.*at one time only"):
         fit = dy.DynAEsti("1PL", bandwidth=0.5, iterations=5).fit(frame)
-    with pytest.raises(dy.InputError, match=r"has none.*at one time only"):
+    with pytest.raises(dy.InputError, match=r"has no cohort.*at one time only"):
         fit.cohort()
 
 

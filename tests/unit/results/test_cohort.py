@@ -129,14 +129,17 @@ def test_groups_as_the_data_have_them(table):
         dy.DynAEsti("2PL", groups="item").fit(frame)
     with pytest.raises(dy.ResponseError, match="no column 'grp'"):
         dy.DynAEsti("2PL", groups="grp").fit(frame)
-    with pytest.raises(dy.InputError, match="cohort=None"):
+    with pytest.raises(dy.InputError, match="cohort=None leaves out"):
         dy.DynAEsti(groups="kind", cohort=None)
     with pytest.raises(dy.InputError, match="without the column"):
         dy.DynAEsti("2PL", groups="kind").fit(dy.Responses.read(table))
     some = frame.assign(kind=frame["kind"].where(frame["id"] > "p20", None))
     fit = dy.DynAEsti("2PL", groups="kind", bandwidth=30.0, iterations=5).fit(some)
-    assert fit.responses.groups == ("(no group)", "control", "treated")
+    assert fit.responses.groups == ("control", "treated", "(no group)")
     assert any("have none" in note for note in fit.responses.notes)
+    # a blank beside a label is no change
+    gaps = frame.assign(kind=frame["kind"].where(frame.index % 3 > 0, None))
+    assert dy.Responses.read(gaps, group="kind").groups == ("control", "treated")
 
 
 def test_filtered_abilities_are_what_was_known_then(fit):
@@ -183,9 +186,15 @@ def test_newcomers_are_scored_in_their_group(fit, table):
     mine = table[table["id"] == "p10"].assign(id="new")
     scored = fit.score(mine)
     assert_allclose(scored["mean"], fit.ability(ids=["p10"])["mean"], atol=1e-5)
-    elsewhere = fit.score(mine.drop(columns="group"))  # of the average
+    with pytest.warns(dy.HealthWarning, match="taken as average"):
+        elsewhere = fit.score(mine.drop(columns="group"))
     assert np.abs(elsewhere["mean"] - scored["mean"]).max() < 0.5
-    grown = fit.update(mine.head(6).assign(group="a third one"))
+    asked = {"id": ["x", "y"], "item": ["i00"] * 2, "date": [99.0] * 2, "group": list(GROUPS)}
+    with pytest.warns(dy.HealthWarning, match="none of the 2 people is known"):
+        chances = fit.predict(asked)["p1"]
+    assert chances[1] > chances[0] + 0.01
+    with pytest.warns(dy.HealthWarning, match="taken as average"):
+        grown = fit.update(mine.head(6).assign(group="a third one"))
     assert grown.responses.group[grown.ids.index("new")] == -1
     assert np.isfinite(grown.ability([50.0], ["new"])["mean"]).all()
 

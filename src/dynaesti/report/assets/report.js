@@ -134,6 +134,8 @@
     }));
   }
 
+  const percentage = p => p > 0.995 ? "> 99 %" : p < 0.005 ? "< 1 %" : `${(100 * p).toFixed(0)} %`;
+
   function drawChanges() {
     const columns = D.changes.columns, heads = Object.keys(columns);
     if (!heads.length) { $("table-changes").replaceChildren(el("p", { class: "note" }, "Everybody answered at one time only, so no change can be seen.")); return; }
@@ -142,7 +144,7 @@
     let rows = sortedRows(columns, columns.who.map((_, k) => k).filter(k => !filter || named(k).includes(filter)), changeOrder);
     const total = rows.length;
     rows = printing ? rows : rows.slice(0, 400);
-    const cells = (k, name) => name === "group" ? columns.group[k] : name === "probability of a rise" ? `${(100 * columns[name][k]).toFixed(0)} %` : (columns[name][k] >= 0 && name !== "±" ? "+" : "") + number(columns[name][k]).replace("-", "−");
+    const cells = (k, name) => name === "group" ? columns.group[k] : name === "probability of a rise" ? percentage(columns[name][k]) : (columns[name][k] >= 0 && name !== "±" ? "+" : "") + number(columns[name][k]).replace("-", "−");
     const body = el("tbody", {}, ...rows.map(k => {
       const pick = el("button", { type: "button", "aria-label": `Show the curve of ${columns.who[k]}` }, columns.who[k]);
       pick.addEventListener("click", () => { const person = D.changes.shown[k]; if (!selected.includes(person)) selected = [...selected, person].slice(-8); drawPeople(); $("people").scrollIntoView(); });
@@ -196,7 +198,7 @@
     $("cap-cohort").textContent = f.has_cohort
       ? `Mean ability of ${f.groups.length ? "each group" : "the cohort"} with its ${percent} % band, and in grey the range of the middle 80 % of people between their first and last answer (where there are at least five).`
       : "Median ability, and the range of the middle 80 % of people, among those between their first and last answer (where there are at least five).";
-    $("changes-note").textContent = `${D.changes.shown.length.toLocaleString("en")} people answered at more than one time. A change is what the answers say of it, give or take the ±; part of it everyone shares with the cohort, the rest is beyond it. people.csv has everybody.`;
+    $("changes-note").textContent = `${D.changes.shown.length.toLocaleString("en")} people answered at more than one time. ± is one standard deviation of what is known of a change. Part of it a person shares with the cohort, the rest is beyond it; press that heading to sort by it. people.csv has everybody.`;
     list("cautions", D.cautions);
     list("health", D.health);
     list("method-words", D.method);
