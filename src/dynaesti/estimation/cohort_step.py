@@ -18,6 +18,7 @@ from dynaesti.model import Cohort, precision_for
 SMALLEST = 0.02
 LARGEST = 2000.0
 FIRST_TRIES = 24
+WORTH = 0.01  # nats that another size must gain, so that sizes come to rest
 MANY = 60  # coefficients beyond which fewer sizes are tried at a time
 STEP = 1.5  # factor between sizes that are tried around the present one
 # prior sd of the common line, of which one unit is about 3.5 standard deviations of ability from
@@ -31,7 +32,7 @@ class CohortStep:
     """A Newton step of the cohort."""
 
     cohort: Cohort  # after the step
-    weights: Array  # (n_coefficients,) root of the information about each coefficient
+    weights: Array  # (n_coefficients,) by which moves are in standard errors
     objective: float  # log prior before the step, with the coefficients integrated out
 
 
@@ -72,7 +73,7 @@ def newton_step(
         trend_precision=trend_precision,
         coefficients=cohort.coefficients + move,
     )
-    return CohortStep(moved, np.sqrt(np.diagonal(total)), objective)
+    return CohortStep(moved, np.diagonal(np.linalg.inv(total)) ** -0.5, objective)
 
 
 def with_scale(cohort: Cohort, information: Array) -> Array:
@@ -107,7 +108,7 @@ def scale_without_cohort(
 
 def on_coefficients(cohort: Cohort, information: Array) -> Array:
     """Information on the coefficients, from that on each group's curve; never negative."""
-    held = np.einsum("gbp,gbc,gcq->pq", cohort.contrasts, information, cohort.contrasts)
+    held = np.tensordot(cohort.contrasts, information @ cohort.contrasts, axes=((0, 1), (0, 1)))
     values, vectors = np.linalg.eigh(0.5 * (held + held.T))
     least = 1e-6 * max(float(values[-1]), 1e-6)
     return np.asarray((vectors * np.maximum(values, least)) @ vectors.T)
@@ -154,5 +155,6 @@ def choose_sizes(cohort: Cohort, held: Array, pull: Array) -> Array:
             around = sizes[k] * STEP ** np.array(steps)
             tries = np.unique(np.clip(np.append(around, SMALLEST), SMALLEST, LARGEST))
         found = [evidence(np.where(np.arange(sizes.size) == k, size, sizes)) for size in tries]
-        sizes[k] = tries[int(np.argmax(found))]
+        if not known or max(found) > evidence(sizes) + WORTH:
+            sizes[k] = tries[int(np.argmax(found))]
     return sizes

@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from dynaesti.core import Array, Ints, starts_of
-from dynaesti.inference import Moments, NaturalGaussian, SiteLayout, predict_marginals
+from dynaesti.inference import (
+    Moments,
+    NaturalGaussian,
+    SiteLayout,
+    depends_on_span,
+    predict_marginals,
+)
 from dynaesti.model import Kernel
 
 if TYPE_CHECKING:
@@ -79,7 +85,9 @@ def latent_abilities(
     return LatentAbilities(weights[:, back], means[:, back], variances[:, back])
 
 
-def predicted(fit: Fit, k: int, asked: Asked, site_mean: Array | None) -> Moments:
+def predicted(
+    fit: Fit, k: int, asked: Asked, site_mean: Array | None, covers_asked: bool = False
+) -> Moments:
     """Curves about the cohort's mean under the k-th kernel, at points asked for.
 
     `site_mean` (n_sites,) is the cohort's mean at everyone's instants, or None.
@@ -90,21 +98,33 @@ def predicted(fit: Fit, k: int, asked: Asked, site_mean: Array | None) -> Moment
     latent = fit.ep[k].sites.select(sites).through_nugget(kernel.nugget_variance)
     if site_mean is not None:
         latent = latent.about(site_mean[sites])
-    return _predict(fit, kernel, layout.select(asked.known), latent, asked)
+    return _predict(fit, kernel, layout.select(asked.known), latent, asked, covers_asked)
 
 
 def _predict(
-    fit: Fit, kernel: Kernel, layout: SiteLayout, latent: NaturalGaussian, asked: Asked
+    fit: Fit,
+    kernel: Kernel,
+    layout: SiteLayout,
+    latent: NaturalGaussian,
+    asked: Asked,
+    covers_asked: bool = False,
 ) -> Moments:
-    """Marginals of the curves with these sites, at points asked for."""
-    first_instant, last_instant = fit.sites.layout.spans
+    """Marginals of the curves with these sites, at points asked for.
+
+    `covers_asked` says whether features must represent these points too. Otherwise what they leave
+    out of the prior counts as independent at each point, which is right for one point at a time.
+    """
+    first, last = (edge[asked.known] for edge in fit.sites.layout.spans)
+    if covers_asked and not depends_on_span(kernel):
+        first = np.minimum(first, np.minimum.reduceat(asked.offsets, asked.start[:-1]))
+        last = np.maximum(last, np.maximum.reduceat(asked.offsets, asked.start[:-1]))
     return predict_marginals(
         kernel,
         layout,
         latent,
         asked.offsets,
         asked.start,
-        spans=(first_instant[asked.known], last_instant[asked.known]),
+        spans=(first, last),
         threads=fit.options["threads"],
     )
 
@@ -161,7 +181,7 @@ def latent_changes(fit: Fit, people: Ints, t0: Array, t1: Array) -> LatentAbilit
     variances = np.empty(means.shape)
     errors = cohort_errors(fit, asked)
     for k in range(len(fit.kernels)):
-        own = predicted(fit, k, asked, fit.prior_mean)
+        own = predicted(fit, k, asked, fit.prior_mean, covers_asked=True)
         means[k] = own.mean[1::2] - own.mean[::2]
         across = _covariances(fit, k, asked.known, t0, t1)
         variances[k] = own.variance[1::2] + own.variance[::2] - 2 * across
@@ -201,5 +221,5 @@ def _covariances(fit: Fit, k: int, people: Ints, t0: Array, t1: Array) -> Array:
     grown = SiteLayout(
         times, start, np.arange(start[-1] + 1), pull, np.ones(pull.size), np.arange(pull.size)
     )
-    asked = asked_of(people, t1)
-    return _predict(fit, kernel, grown, sites, asked).mean
+    ends = asked_of(np.repeat(people, 2), np.stack([t0, t1], axis=1).ravel())
+    return _predict(fit, kernel, grown, sites, ends, covers_asked=True).mean[1::2]
