@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 from os import PathLike, fspath
 from typing import Any, TypedDict, Unpack, overload
@@ -10,7 +11,7 @@ from typing import Any, TypedDict, Unpack, overload
 import numpy as np
 
 from dynaesti.core import CHECKPOINT, FIT_NAME, LOCK, LOCK_TIMEOUT, Array, Folder, exclusive_lock
-from dynaesti.data import Labels, Responses
+from dynaesti.data import NO_GROUP, Labels, Responses
 from dynaesti.errors import ConvergenceWarning, HealthWarning, InputError, option, warn_user
 from dynaesti.estimation import (
     RUNTIME_OPTIONS,
@@ -493,6 +494,16 @@ def with_asked_groups(responses: Responses, column: str | None) -> Responses:
     return responses
 
 
+def with_all_groups(shards: Shards) -> Shards:
+    """The shards with people of no known group, whom updates brought, as a group of their own."""
+    if not shards.groups or NO_GROUP in shards.groups:
+        return shards
+    found = (shards.responses(k).group for k in shards.nonempty)
+    if not any(group is not None and (group < 0).any() for group in found):
+        return shards
+    return replace(shards, groups=(*shards.groups, NO_GROUP))
+
+
 def refit_items(
     fit: ShardedFit,
     *,
@@ -569,6 +580,6 @@ def refit_items(
     )
     with exclusive_lock(fit.run.path(LOCK), fit.run.root, wait=LOCK_TIMEOUT):
         fit.check_current()
-        made = again.fit_shards(fit.shards, fit.run.root, fit)
+        made = again.fit_shards(with_all_groups(fit.shards), fit.run.root, fit)
         made.rewrite_abilities(executor=executor)
     return made

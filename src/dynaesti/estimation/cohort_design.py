@@ -90,8 +90,10 @@ def design_cohort(
         return found
     design = made.design(responses.times, responses.group)
     before = earlier.mean(responses.times, responses.group)
-    near = np.linalg.lstsq(design, before - before.mean(), rcond=None)[0]
-    return replace(found, cohort=replace(made, coefficients=near, sizes=earlier.sizes))
+    centre = float(responses.weight @ before) / responses.weight.sum()
+    near = np.linalg.lstsq(design, before - centre, rcond=None)[0]
+    sizes = earlier.sizes if earlier.sizes.size == made.sizes.size else made.sizes
+    return replace(found, cohort=replace(made, coefficients=near, sizes=sizes))
 
 
 def _responses(sites: PeopleSites, bank: ItemBank) -> _Responses:
@@ -172,7 +174,9 @@ def _identified(cohort: Cohort, responses: _Responses) -> CohortDesign:
         if cohort.n_groups == 1:
             return CohortDesign(None, unseen)
         n_common = cohort.basis.n_columns - 1
-        apart = _restricted(cohort, np.eye(cohort.coefficients.size)[:, n_common:])
+        every = np.eye(cohort.coefficients.size)
+        common = cohort.contrasts @ every[:, :n_common]
+        apart = replace(_restricted(cohort, every[:, n_common:]), lost=common)
         shares, directions = _shares_within_items(apart, responses)
         return _without_lost(
             apart, shares, directions, f"{unseen} Groups are compared all the same."
@@ -195,6 +199,7 @@ def _without_lost(cohort: Cohort, shares: Array, directions: Array, said: str) -
     words = f"{said} {left_out}".strip()
     if not kept.any():
         return CohortDesign(None, words)
+    lost = np.concatenate([cohort.lost, lost], axis=2)
     return CohortDesign(replace(_restricted(cohort, directions[:, kept]), lost=lost), words)
 
 

@@ -256,9 +256,8 @@ class EStep:
             )
             if failed >= 0:
                 raise InputError(
-                    f"the answers at one instant (site {int(sites[0]) + failed}) are impossible "
-                    f"at every "
-                    "ability; check the responses and the item parameters that were given"
+                    f"the answers at one instant (site {int(sites[0]) + failed}) are impossible at "
+                    "every ability; check the responses and the item parameters that were given"
                 )
 
         return match

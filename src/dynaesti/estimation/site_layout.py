@@ -25,7 +25,9 @@ class PeopleSites:
 
     layout: SiteLayout
     constant: Array  # (n_people,) part of the log-likelihood that does not depend on ability
-    group: Ints  # (n_people,) number of each person's group, 0 where there are none
+    # (n_people,) number of each person's group, 0 where there are none; people whom updates bring
+    # may have −1, the average of all
+    group: Ints
 
     @property
     def n_people(self) -> int:

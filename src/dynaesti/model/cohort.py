@@ -195,6 +195,19 @@ class Cohort:
         columns = self.basis.columns(times)
         return np.asarray(np.einsum("tb,tbp->tp", columns, self._contrasts_and_average[group]))
 
+    def variance_of(self, times: Array, group: Ints, signs: Array) -> float:
+        """Variance of a sum of means at times, with signs: of the estimate, and of how it goes on.
+
+        Groups go on independently of each other.
+        """
+        direction = signs @ self.design(times, group)
+        total = 0.0 if self.covariance is None else float(direction @ self.covariance @ direction)
+        one, other = np.meshgrid(np.arange(times.size), np.arange(times.size))
+        drift = self.drift_covariance(times[one.ravel()], times[other.ravel()], group[one.ravel()])
+        together = (group[one] == group[other]).ravel()
+        weights = (signs[one] * signs[other]).ravel()
+        return max(total + float((weights * drift)[together].sum()), 0.0)
+
     def loses(self, times: Array, group: Ints, signs: Array) -> bool:
         """Whether a sum of means, with signs, depends on directions that were not learned."""
         moved = np.einsum("tb,tbl->tl", self.basis.columns(times), self.lost[group])
@@ -315,7 +328,7 @@ def read_cohort(header: Any, arrays: dict[str, Any]) -> Cohort | None:
     check_array(cohort.weak, (size, size), "the cohort's prior", "f")
     check_array(cohort.penalties, (cohort.sizes.size, size, size), "the cohort's prior", "f")
     check_array(cohort.coefficients, (size,), "the cohort's coefficients", "f")
-    n_lost = cohort.lost.shape[-1]
+    n_lost = cohort.lost.shape[-1] if cohort.lost.ndim else 0
     check_array(cohort.lost, (n_groups, n_columns, n_lost), "the cohort's curves", "f")
     if cohort.covariance is not None:
         check_array(cohort.covariance, (size, size), "the cohort's covariance", "f")

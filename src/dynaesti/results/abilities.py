@@ -67,13 +67,13 @@ class Change:
 
 
 def ability_marginals(
-    fit: Fit, person: Ints, offsets: Array, newcomers: Ints | None = None
+    fit: Fit, person: Ints, offsets: Array, group_if_new: Ints | None = None
 ) -> Marginals:
     """Reported ability of each (person, time) pair; person −1 is someone never seen.
 
-    `newcomers` are the groups of those, see `latent_abilities`.
+    `group_if_new` are the groups of those, see `latent_abilities`.
     """
-    weights, means, variances = latent_abilities(fit, person, offsets, newcomers)
+    weights, means, variances = latent_abilities(fit, person, offsets, group_if_new)
     sds = np.sqrt(np.maximum(variances, 1e-300))
     return Marginals(weights, fit.shift + fit.gain * means, fit.gain * sds)
 

@@ -70,27 +70,27 @@ def group_differences(fit: FitBase, t0: Any, t1: Any, level: float) -> dict[str,
         raise InputError(
             f"compare_groups: this fit has {there}; fit with {option('groups', 'column')}"
         )
+    if cohort.covariance is None:
+        raise InputError(
+            f"compare_groups: standard errors were not computed; fit with "
+            f"{option('standard_errors', True)}"
+        )
     ends = two_times(fit, t0, t1)
     rows: list[tuple[Any, ...]] = []
     beyond = float(ndtri(0.5 + level / 2))
     for g, h in combinations(range(cohort.n_groups), 2):
-        both = [cohort.design(ends, np.full(2, k)) for k in (g, h)]
-        apart = both[0] - both[1]
-        both_groups = [np.full(2, k) for k in (g, h)]
-        drift = np.sum([cohort.drift_variance(ends, k) for k in both_groups], axis=0)
-        shared = sum(
-            float(cohort.drift_covariance(ends[:1], ends[1:], k[:1])[0]) for k in both_groups
-        )
         contrasts = {
-            f"level at {time_text(t0)}": (np.array([1.0, 0.0]), drift[0]),
-            f"level at {time_text(t1)}": (np.array([0.0, 1.0]), drift[1]),
-            "growth": (np.array([-1.0, 1.0]), drift[0] + drift[1] - 2 * shared),
+            f"level at {time_text(t0)}": np.array([1.0, 0.0]),
+            f"level at {time_text(t1)}": np.array([0.0, 1.0]),
+            "growth": np.array([-1.0, 1.0]),
         }
-        for what, (signs, extra) in contrasts.items():
-            direction = signs @ apart
-            difference = fit.gain * float(direction @ cohort.coefficients)
-            se = fit.gain * float(np.sqrt(max(_variance(cohort, direction) + extra, 0.0)))
-            if cohort.loses(np.tile(ends, 2), np.repeat([g, h], 2), np.append(signs, -signs)):
+        group = np.repeat([g, h], 2)
+        for what, signs in contrasts.items():
+            both = np.append(signs, -signs)
+            times = np.tile(ends, 2)
+            difference = fit.gain * float(both @ cohort.mean(times, group))
+            se = fit.gain * float(np.sqrt(cohort.variance_of(times, group, both)))
+            if cohort.loses(times, group, both):
                 difference = se = float("nan")  # the items could explain it as well
             rows.append(
                 (
@@ -118,13 +118,16 @@ def cohort_sentences(fit: FitBase) -> list[str]:
     span = f"from {time_text(t0)} to {time_text(t1)}"
     words = []
     for g, name in enumerate(cohort.groups or ("The cohort",)):
-        step = np.subtract(*cohort.design(ends[::-1], np.full(2, g)))
-        move = fit.gain * float(step @ cohort.coefficients)
+        group = np.full(2, g)
+        signs = np.array([-1.0, 1.0])
+        if cohort.loses(ends, group, signs):
+            continue  # relative to a common curve that cannot be seen
+        move = fit.gain * float(signs @ cohort.mean(ends, group))
         verb = "rose" if move >= 0 else "fell"
         error = ""
         if cohort.covariance is not None:
-            se = fit.gain * float(np.sqrt(max(step @ cohort.covariance @ step, 0.0)))
-            error = f" (± {se:.2f})"
+            variance = cohort.variance_of(ends, group, signs)
+            error = f" (± {fit.gain * float(np.sqrt(variance)):.2f})"
         words.append(f"{name} {verb} by {abs(move):.2f}{error} {span}.")
     if len(cohort.groups) < 2 or cohort.covariance is None:
         return words
@@ -155,16 +158,6 @@ def time_text(time: Any) -> str:
         return f"{time:.4g}"
     text = str(time).replace("T", " ")[:16]
     return text.removesuffix(" 00:00")
-
-
-def _variance(cohort: Cohort, direction: Array) -> float:
-    """Variance of a linear function of the cohort's coefficients."""
-    if cohort.covariance is None:
-        raise InputError(
-            f"compare_groups: standard errors were not computed; fit with "
-            f"{option('standard_errors', True)}"
-        )
-    return float(direction @ cohort.covariance @ direction)
 
 
 @dataclass(frozen=True)

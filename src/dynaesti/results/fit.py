@@ -541,9 +541,9 @@ class Fit(FittedModel, FitBase):
         Predictions
         """
         r = new.responses
-        newcomers = r.group_among(self.responses.groups)[r.person]
+        group_if_new = r.group_among(self.responses.groups)[r.person]
         times = times_on_clock(self, new)
-        mix = ability_marginals(self, new.people[r.person], times, newcomers)
+        mix = ability_marginals(self, new.people[r.person], times, group_if_new)
         latent = Marginals(mix.weights, (mix.means - self.shift) / self.gain, mix.sds / self.gain)
         return predict_responses(self.bank, self.coding, new.items[r.item], r, latent)
 

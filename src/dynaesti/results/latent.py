@@ -52,12 +52,12 @@ def asked_of(person: Ints, offsets: Array) -> Asked:
 
 
 def latent_abilities(
-    fit: Fit, person: Ints, offsets: Array, newcomers: Ints | None = None
+    fit: Fit, person: Ints, offsets: Array, group_if_new: Ints | None = None
 ) -> LatentAbilities:
     """Abilities at (person, time) pairs; person −1 is someone never seen.
 
-    `newcomers` (n_pairs,) are groups of those never seen, −1 where they are not known. Default: not
-    known.
+    `group_if_new` (n_pairs,) are groups of those never seen, −1 where they are not known. Default:
+    not known.
     """
     order = np.argsort(person, kind="stable")
     who = person[order]
@@ -74,8 +74,8 @@ def latent_abilities(
     cohort = fit.priors.cohort
     if cohort is not None:
         group = fit.group_of(who)
-        if newcomers is not None:
-            group = np.where(who >= 0, group, newcomers[order])
+        if group_if_new is not None:
+            group = np.where(who >= 0, group, group_if_new[order])
         means += cohort.mean(when, group)
         variances[:, :first] += cohort.variance(when[:first], group[:first])
         variances[:, first:] += cohort.drift_variance(when[first:], group[first:])

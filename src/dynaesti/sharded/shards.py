@@ -19,6 +19,7 @@ import numpy as np
 
 from dynaesti.core import Array, Folder, Ints, is_address
 from dynaesti.data import (
+    NO_GROUP,
     Labels,
     Responses,
     TimeAxis,
@@ -297,6 +298,8 @@ class Shards:
             return None
         group = np.zeros(n_people, dtype=np.int64)
         group[person] = table["group"].to_numpy()
+        if NO_GROUP in self.groups:
+            group[group < 0] = self.groups.index(NO_GROUP)
         return group
 
     def _table(self, k: int) -> Any:

@@ -55,7 +55,7 @@ def some_people(model, groups=1):
     return sites, bank, replace(cohort, coefficients=coefficients)
 
 
-def at_rest(people, bank, priors):
+def cohort_at_weights(people, bank, priors):
     """Statistics of the cohort at the population's weights of these people, and the evidence."""
     grid = ability_grid(bank)
     request = EStepRequest(1e-11, with_counts=False, with_cohort_information=True)
@@ -115,14 +115,14 @@ def test_the_gradient_is_that_of_the_evidence(model, kernels, groups):
     people = PeopleInMemory(sites, 1)
     share = np.full(len(kernels), 1 / len(kernels))
     priors = PriorMixture(kernels, np.zeros(share.size), share, cohort)
-    found, _ = at_rest(people, bank, priors)
+    found, _ = cohort_at_weights(people, bank, priors)
     ours = np.einsum("gbp,gb->p", cohort.contrasts, found.gradient)
     rng = np.random.default_rng(1)
     for _ in range(2):
         direction = rng.normal(size=ours.size) / np.sqrt(ours.size)
         step = 1e-3
         ends = [
-            at_rest(people, bank, replace(priors, cohort=moved))[1]
+            cohort_at_weights(people, bank, replace(priors, cohort=moved))[1]
             for moved in (
                 replace(cohort, coefficients=cohort.coefficients + sign * step * direction)
                 for sign in (2, 1, -1, -2)
@@ -139,12 +139,12 @@ def test_the_information_is_near_the_curvature_of_the_evidence(kernels):
     people = PeopleInMemory(sites, 1)
     share = np.full(len(kernels), 1 / len(kernels))
     priors = PriorMixture(kernels, np.zeros(share.size), share, cohort)
-    found, middle = at_rest(people, bank, priors)
+    found, middle = cohort_at_weights(people, bank, priors)
     held = np.einsum("gbp,gbc,gcq->pq", cohort.contrasts, found.information, cohort.contrasts)
     for k in (0, 2):
         step = 0.05 * np.eye(cohort.coefficients.size)[k]
         ends = [
-            at_rest(
+            cohort_at_weights(
                 people,
                 bank,
                 replace(priors, cohort=replace(cohort, coefficients=cohort.coefficients + move)),
@@ -159,10 +159,10 @@ def test_newton_steps_reach_the_maximum_of_evidence_and_prior():
     people = PeopleInMemory(sites, 1)
     priors = PriorMixture.single(RBF(0.4), cohort)
     for _ in range(12):
-        found, _ = at_rest(people, bank, priors)
+        found, _ = cohort_at_weights(people, bank, priors)
         step = newton_step(priors.cohort, found.gradient, found.information, np.zeros(2))
         priors = replace(priors, cohort=step.cohort)
-    found, _ = at_rest(people, bank, priors)
+    found, _ = cohort_at_weights(people, bank, priors)
     score = np.einsum("gbp,gb->p", cohort.contrasts, found.gradient)
     pull = priors.cohort.precision @ priors.cohort.coefficients
     assert_allclose(score, pull, atol=1e-5)

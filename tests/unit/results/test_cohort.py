@@ -223,6 +223,18 @@ def test_shards_are_as_memory(table, fit, tmp_path):
     assert "group" not in plain.cohort(at)
 
 
+def test_people_of_no_known_group_are_one_at_a_refit(table, tmp_path):
+    shards = dy.prepare(table, tmp_path / "shards", shards=2, group="group")
+    options = {"groups": "group", "bandwidth": 40.0, "standard_errors": False}
+    fit = dy.DynAEsti("2PL", **options).fit(shards, out=tmp_path / "run")
+    more = table[table["id"] < "p05"].assign(id=lambda t: "x" + t["id"], group="another")
+    with pytest.warns(dy.HealthWarning, match="taken as average"):
+        grown = fit.update(more)
+    again = dy.refit_items(grown)
+    assert again.cohort([50.0])["group"].tolist() == ["control", "treated", "(no group)"]
+    assert np.isfinite(again.ability([50.0], ["xp01"])["mean"]).all()
+
+
 def test_a_reflected_scale_reflects_the_cohort(table):
     backwards = table.assign(resp=1 - table["resp"])
     options = {"direction": "free", "bandwidth": 40.0, "iterations": 30}

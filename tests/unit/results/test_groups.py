@@ -87,6 +87,8 @@ def test_groups_are_compared_where_the_common_curve_is_not_seen():
     )
     fit = fitted(frame)
     assert any("Groups are compared all the same" in caution for caution in fit.cautions)
+    assert " rose by" not in fit.summary()  # relative to a curve that is not seen
+    assert "than" in fit.summary()
     table = fit.compare_groups(0, 100)
     assert_allclose(table["difference"], [-2.0, -2.0, 0.0], atol=0.9)
     assert np.isfinite(table["se"]).all()
