@@ -14,6 +14,7 @@ import numpy as np
 from dynaesti.core import Arrays, Folder, Header, read_archive, write_archive
 from dynaesti.data import Responses, label_text
 from dynaesti.errors import InputError, StorageError
+from dynaesti.estimation.cohort_step import from_vector, to_vector
 from dynaesti.estimation.em import EMState, IterationRecord
 from dynaesti.estimation.population import PriorMixture
 from dynaesti.model import (
@@ -85,7 +86,7 @@ class Checkpoint:
             arrays[f"history{k}"] = np.stack(pair)
         cohort = cohort_header(state.priors.cohort, arrays)
         if state.plain_cohort is not None:
-            arrays["cohort.plain"] = state.plain_cohort.coefficients
+            arrays["cohort.plain"] = to_vector(state.plain_cohort)
         if state.cohort_information is not None:
             arrays["cohort.information"] = state.cohort_information
         scales = [state.bank.ability_scale, state.plain_bank.ability_scale]
@@ -157,9 +158,7 @@ def _read_state(header: Header, arrays: Arrays, template: ItemBank) -> EMState:
         plain_bank=banks[1],
         history=history,
         priors=PriorMixture(kernels, arrays["log_prior"], arrays["weights"], cohort),
-        plain_cohort=None
-        if cohort is None
-        else replace(cohort, coefficients=arrays["cohort.plain"]),
+        plain_cohort=None if cohort is None else from_vector(cohort, arrays["cohort.plain"]),
         cohort_information=arrays.get("cohort.information"),
         people=people,
         trace=tuple(IterationRecord(**line) for line in header["trace"]),

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.optimize import minimize_scalar
 
 from dynaesti.core import Array
 from dynaesti.model import Cohort, precision_for
@@ -18,9 +19,8 @@ from dynaesti.model import Cohort, precision_for
 SMALLEST = 0.02
 LARGEST = 2000.0
 FIRST_TRIES = 24
-WORTH = 0.01  # nats that another size must gain, so that sizes come to rest
-MANY = 60  # coefficients beyond which fewer sizes are tried at a time
-STEP = 1.5  # factor between sizes that are tried around the present one
+MANY = 60  # coefficients beyond which sizes are found less accurately, to save time
+REACH = 1.2  # how far from the present one, in logs, the next size may be
 # prior sd of the common line, of which one unit is about 3.5 standard deviations of ability from
 # the first answers to the last
 TREND_SD = 1.0
@@ -32,7 +32,7 @@ class CohortStep:
     """A Newton step of the cohort."""
 
     cohort: Cohort  # after the step
-    weights: Array  # (n_coefficients,) by which moves are in standard errors
+    weights: Array  # of `to_vector`: by these, moves are in standard errors, or in log sizes
     objective: float  # log prior before the step, with the coefficients integrated out
 
 
@@ -73,7 +73,20 @@ def newton_step(
         trend_precision=trend_precision,
         coefficients=cohort.coefficients + move,
     )
-    return CohortStep(moved, np.diagonal(np.linalg.inv(total)) ** -0.5, objective)
+    weights = np.append(np.diagonal(np.linalg.inv(total)) ** -0.5, np.ones(sizes.size))
+    return CohortStep(moved, weights, objective)
+
+
+def to_vector(cohort: Cohort) -> Array:
+    """Coefficients and log sizes as one vector, which is extrapolated with the items."""
+    return np.append(cohort.coefficients, np.log(cohort.sizes))
+
+
+def from_vector(cohort: Cohort, vector: Array) -> Cohort:
+    """The cohort with the coefficients and sizes of a vector, sizes within their limits."""
+    n = cohort.coefficients.size
+    sizes = np.exp(np.clip(vector[n:], np.log(SMALLEST), np.log(LARGEST)))
+    return replace(cohort, coefficients=vector[:n], sizes=sizes)
 
 
 def with_scale(cohort: Cohort, information: Array) -> Array:
@@ -138,23 +151,26 @@ def choose_sizes(cohort: Cohort, held: Array, pull: Array) -> Array:
 
     def evidence(sizes: Array) -> float:
         precision = precision_for(cohort, sizes, 0.0)
-        total = held + precision
-        return 0.5 * float(
-            pull @ np.linalg.solve(total, pull)
-            + np.linalg.slogdet(precision)[1]
-            - np.linalg.slogdet(total)[1]
-        )
+        root, own = np.linalg.cholesky(np.stack([held + precision, precision]))
+        fit = np.linalg.solve(root, pull)
+        gained = np.log(np.diagonal(own)).sum() - np.log(np.diagonal(root)).sum()
+        return 0.5 * float(fit @ fit) + float(gained)
 
     sizes = cohort.sizes.copy()
-    known = cohort.coefficients.any()
+    accurate = 1e-2 if cohort.coefficients.size > MANY else 1e-5
     for k in range(sizes.size):
-        tries = np.geomspace(SMALLEST, LARGEST, FIRST_TRIES)
-        if known:
-            many = cohort.coefficients.size > MANY
-            steps = (-1.0, 0.0, 1.0) if many else (-3.0, -1.0, -0.2, 0.0, 0.2, 1.0, 3.0)
-            around = sizes[k] * STEP ** np.array(steps)
-            tries = np.unique(np.clip(np.append(around, SMALLEST), SMALLEST, LARGEST))
-        found = [evidence(np.where(np.arange(sizes.size) == k, size, sizes)) for size in tries]
-        if not known or max(found) > evidence(sizes) + WORTH:
-            sizes[k] = tries[int(np.argmax(found))]
+
+        def loss(log_size: float, k: int = k) -> float:
+            return -evidence(np.where(np.arange(sizes.size) == k, np.exp(log_size), sizes))
+
+        centre = np.log(sizes[k])
+        if not cohort.coefficients.any():  # the first step: anywhere
+            tries = np.linspace(np.log(SMALLEST), np.log(LARGEST), FIRST_TRIES)
+            centre = tries[int(np.argmin([loss(log_size) for log_size in tries]))]
+        low, high = np.clip([centre - REACH, centre + REACH], np.log(SMALLEST), np.log(LARGEST))
+        found = minimize_scalar(
+            loss, bounds=(low, high), method="bounded", options={"xatol": accurate}
+        )
+        straight = np.log(SMALLEST)
+        sizes[k] = np.exp(found.x if found.fun < loss(straight) else straight)
     return sizes

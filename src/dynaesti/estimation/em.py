@@ -10,7 +10,13 @@ import numpy as np
 
 from dynaesti.core import AndersonAcceleration, Array
 from dynaesti.estimation.cohort_statistics import CohortStatistics
-from dynaesti.estimation.cohort_step import CohortStep, newton_step, scale_without_cohort
+from dynaesti.estimation.cohort_step import (
+    CohortStep,
+    from_vector,
+    newton_step,
+    scale_without_cohort,
+    to_vector,
+)
 from dynaesti.estimation.e_step import EP_TOLERANCE_FINAL
 from dynaesti.estimation.grid import ability_grid
 from dynaesti.estimation.m_step import maximise_items
@@ -122,7 +128,7 @@ class EMStep:
     expected: EStepSummary
     updated: ItemBank
     cohort: Cohort | None  # updated
-    x: Array  # present items and coefficients of the cohort, as one vector
+    x: Array  # present items and cohort, as one vector
     residual: Array  # updated − present
     weights: Array  # root of the information on each entry: weighted moves are in standard errors
     objective: float
@@ -130,21 +136,21 @@ class EMStep:
 
     def with_cohort(self, present: Cohort, moved: CohortStep) -> EMStep:
         """The step of the items, and one of the cohort."""
-        move = moved.cohort.coefficients - present.coefficients
+        x = to_vector(present)
         return replace(
             self,
             cohort=moved.cohort,
-            x=np.append(self.x, present.coefficients),
-            residual=np.append(self.residual, move),
+            x=np.append(self.x, x),
+            residual=np.append(self.residual, to_vector(moved.cohort) - x),
             weights=np.append(self.weights, moved.weights),
             objective=self.objective + moved.objective,
         )
 
     @property
     def updated_vector(self) -> Array:
-        """Updated items and coefficients of the cohort, as one vector."""
+        """Updated items and cohort, as one vector."""
         items = self.updated.to_vector()
-        return items if self.cohort is None else np.append(items, self.cohort.coefficients)
+        return items if self.cohort is None else np.append(items, to_vector(self.cohort))
 
     @property
     def change(self) -> float:
@@ -329,8 +335,7 @@ def advanced(
     )
     n_items = step.updated.to_vector().size
     if step.cohort is not None:
-        proposed = replace(step.cohort, coefficients=proposal[n_items:])
-        priors = replace(priors, cohort=proposed)
+        priors = replace(priors, cohort=from_vector(step.cohort, proposal[n_items:]))
     return replace(
         state,
         iteration=state.iteration + 1,
