@@ -181,6 +181,7 @@ def test_a_cohort_that_items_can_imitate_is_left_out_in_words():
         fit.cohort()
 
 
+@pytest.mark.slow
 def test_known_items_tell_the_cohort_even_at_one_time_each():
     drawn = growing(people=150)
     frame = pd.DataFrame(drawn.table)
@@ -194,6 +195,7 @@ def test_known_items_tell_the_cohort_even_at_one_time_each():
     assert ends[1] - ends[0] == pytest.approx(1.8, abs=0.5)
 
 
+@pytest.mark.slow
 def test_who_learns_a_cohort_by_default():
     table = growing(people=9).table
     assert dy.DynAEsti(bandwidth=0.5).fit(table).priors.cohort is None  # too few to tell

@@ -199,6 +199,7 @@ def test_newcomers_are_scored_in_their_group(fit, table):
     assert np.isfinite(grown.ability([50.0], ["new"])["mean"]).all()
 
 
+@pytest.mark.slow
 def test_shards_are_as_memory(table, fit, tmp_path):
     with pytest.raises(dy.ResponseError, match="change their group"):
         dy.prepare(table, tmp_path / "no", group="item")
@@ -223,6 +224,7 @@ def test_shards_are_as_memory(table, fit, tmp_path):
     assert "group" not in plain.cohort(at)
 
 
+@pytest.mark.slow
 def test_people_of_no_known_group_are_one_at_a_refit(table, tmp_path):
     shards = dy.prepare(table, tmp_path / "shards", shards=2, group="group")
     options = {"groups": "group", "bandwidth": 40.0, "standard_errors": False}
@@ -246,6 +248,7 @@ def test_a_reflected_scale_reflects_the_cohort(table):
     assert_allclose(up.ability(at)["mean"], -down.ability(at)["mean"], atol=0.02)
 
 
+@pytest.mark.slow
 def test_verbs_of_the_cohort(table, tmp_path, capsys):
     answers = tmp_path / "answers.csv"
     table.to_csv(answers, index=False)
