@@ -80,6 +80,7 @@ def test_ordinary_answers_raise_no_caution():
     assert told(lambda: dy.DynAEsti().fit(cohort(150, 12, 30, seed=4)))[0] == ""
 
 
+@pytest.mark.slow
 def test_free_directions_say_that_up_is_arbitrary_unless_it_was_said():
     table = cohort(people=200, slope=np.where(np.arange(10) % 2, 1.5, -1.5))
     assert (

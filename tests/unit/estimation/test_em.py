@@ -16,6 +16,7 @@ from support.oracles import plain_em
 from support.simulated import classroom, parts
 
 
+@pytest.mark.slow
 def test_order_labels_and_threads_do_not_matter(monkeypatch):
     from dynaesti.core import parallel as threads
 

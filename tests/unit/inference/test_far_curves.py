@@ -101,6 +101,7 @@ def test_moments_of_long_series_take_no_time():
     assert time.process_time() - began < 5
 
 
+@pytest.mark.slow
 def test_rates_of_nothing_have_moments_that_the_data_allow():
     curve = dy.CurvFiFE().fit(TIMES, dy.Poisson([0] * 12))
     assert 0.05 < curve.mean([5.0])[0] < 0.25

@@ -62,6 +62,7 @@ def test_threads_and_order_do_not_matter(monkeypatch):
     assert_allclose(one.mean(AT), three.mean(AT), atol=1e-9)
 
 
+@pytest.mark.slow
 def test_counts_and_gaussians_of_many():
     who, when, _ = classroom(5, 3)
     rng = np.random.default_rng(0)

@@ -169,6 +169,7 @@ def test_empty_shards_answer(small, tmp_path):
         fit.shard(empty)
 
 
+@pytest.mark.slow
 def test_checkpoints_know_anchors_and_functions(small, tmp_path):
     from dynaesti.estimation.checkpoint import in_full
 
