@@ -118,6 +118,31 @@ class TestInTheBrowser:
                 word in text for text in seen if text for word in ("undefined", "NaN", "[object")
             ), chart
 
+    def test_the_cohort_says_when_and_how_wide(self, browser):
+        seen = [
+            browser.hover("#chart-cohort canvas", across, 0.5) for across in (0.2, 0.4, 0.6, 0.8)
+        ]
+        told = [text for text in seen if text]
+        assert len(told) >= 3
+        for text in told:
+            lines = dict(line.split(" ", 1) for line in text.splitlines())
+            assert {"when", "mean", "70"} <= set(lines)
+
+    def test_who_rose_is_sorted_found_and_drawn(self, browser):
+        rows = "[...document.querySelectorAll('#table-changes tbody tr')]"
+        changes = browser.run(f"{rows}.map(r => r.children[1].textContent)")
+        numbers = [float(text.replace("−", "-")) for text in changes]
+        assert len(numbers) > 5
+        assert numbers == sorted(numbers, reverse=True)
+        browser.run("[...document.querySelectorAll('#table-changes thead button')].at(-1).click()")
+        own = browser.run(f"{rows}.map(r => r.lastChild.textContent)")
+        numbers = [float(text.replace("−", "-")) for text in own]
+        assert numbers == sorted(numbers, reverse=True)
+        browser.run("document.getElementById('clear').click()")
+        name = browser.run("document.querySelector('#table-changes tbody th').textContent")
+        browser.run("document.querySelector('#table-changes tbody th button').click()")
+        assert browser.run("document.querySelector('#chips').textContent").startswith(name)
+
     def test_every_item_is_printed(self, browser, page, tmp_path):
         browser.run("window.dispatchEvent(new Event('beforeprint'))")
         rows = browser.run("document.querySelectorAll('#table-items tbody tr').length")

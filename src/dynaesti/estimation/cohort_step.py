@@ -132,7 +132,7 @@ def choose_trend_precision(cohort: Cohort, sizes: Array, held: Array, pull: Arra
 
     A line that is within its noise would only add that to everyone's forecast. With probability w
     that there is one (of standard deviation `TREND_SD`) rather than none, its mean is w times its
-    estimate, which a normal prior of the precision (1 − w) / (w se²) gives too. A line of four
+    estimate, which a normal prior of the precision (1 − w) / (w se²) gives too. A line of five
     standard errors keeps 99 % of itself.
     """
     if not cohort.trend.any():
