@@ -137,7 +137,7 @@ def _answers(alt: Any, time: Any) -> Any:
 
 def _cohort(alt: Any, time: Any, facts: dict[str, Any]) -> Any:
     """The cohort's mean with its band, groups in colour, before the middle 80 % of people."""
-    people = alt.Chart(_data(alt, "cohort"))
+    people = alt.Chart(_data(alt, "quantiles"))
     title = alt.Y("low:Q", title="ability", scale=alt.Scale(zero=False))
     spread = people.mark_area(opacity=0.13, color=GREY).encode(time, title, alt.Y2("high:Q"))
     if not facts["has_cohort"]:
@@ -165,7 +165,7 @@ def _cohort(alt: Any, time: Any, facts: dict[str, Any]) -> Any:
 def _hovered_quantiles(alt: Any, time: Any) -> Any:
     """Points that show a tooltip of the people's quantiles."""
     return (
-        alt.Chart(_data(alt, "cohort"))
+        alt.Chart(_data(alt, "quantiles"))
         .mark_point(size=90, filled=True, opacity=0, color=BLUE)
         .encode(
             time,

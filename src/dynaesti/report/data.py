@@ -27,7 +27,7 @@ MOST_PEOPLE = 3000
 MOST_POINTS = 90_000
 MOST_ANSWERS = 60_000
 MOST_ITEMS = 3000
-COHORT = 40  # times of the cohort's curve
+N_TIMES = 40  # of the cohort's curve, and of people's quantiles
 ABILITY_POINTS = 41
 IDENTITY = BUILT_IN["identity"]
 
@@ -44,7 +44,7 @@ def page_data(fit: Fit, static_comparison: StaticComparison | None) -> dict[str,
         "cautions": fit.cautions,
         "health": list(fit.health.remarks),
         "people": _people(fit, people),
-        "cohort": _cohort(fit, people),
+        "quantiles": _quantiles(fit, people),
         "means": _means(fit),
         "changes": _changes(fit, people),
         "items": _items(fit),
@@ -163,13 +163,13 @@ def _answers(fit: Fit, people: Ints) -> list[dict[str, Any]]:
     return out
 
 
-def _cohort(fit: Fit, people: Ints) -> dict[str, Any]:
+def _quantiles(fit: Fit, people: Ints) -> dict[str, Any]:
     """Quantiles over people of the mean ability, at even times.
 
     Of the people between their first and their last answer.
     """
     times = fit.responses.clock_times
-    at = np.linspace(times.min(), times.max(), COHORT)
+    at = np.linspace(times.min(), times.max(), N_TIMES)
     first, last = (edge[people] for edge in fit.sites.layout.spans)
     table: dict[str, list[Any]] = {"t": _times(fit, at), "low": [], "mid": [], "high": [], "n": []}
     active = (first[:, None] <= at) & (at <= last[:, None])
@@ -192,9 +192,9 @@ def _means(fit: Fit) -> list[dict[str, Any]]:
     """The cohort's curve, or one for each group, with the band of the mean; empty without one."""
     if fit.priors.cohort is None:
         return []
-    at = np.linspace(*fit.time_range, COHORT)
+    at = np.linspace(*fit.time_range, N_TIMES)
     frame = nw.from_native(fit.cohort(fit.from_clock(at), level=LEVEL), eager_only=True)
-    n_curves = len(frame) // COHORT
+    n_curves = len(frame) // N_TIMES
     names = frame["group"].to_list() if "group" in frame.columns else ["everyone"] * len(frame)
     columns = [_rounded(frame[name].to_numpy()) for name in ("mean", "lower", "upper")]
     return [

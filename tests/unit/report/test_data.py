@@ -18,7 +18,7 @@ def test_many_people_are_sampled_evenly():
 def test_the_cohort_is_the_quantiles_of_those_present():
     table = classroom(30, 6, 12)
     fit = dy.DynAEsti(bandwidth=0.4, standard_errors=False).fit(table)
-    cohort = page_data(fit, None)["cohort"]
+    cohort = page_data(fit, None)["quantiles"]
     spans = table.groupby("id")["date"].agg(["min", "max"])
     for k in (5, len(cohort["t"]) // 2):
         at = float(np.linspace(table["date"].min(), table["date"].max(), len(cohort["t"]))[k])

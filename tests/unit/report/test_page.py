@@ -29,7 +29,7 @@ def test_the_page_is_one_file_with_everything_in_it(page):
         "words",
         "health",
         "people",
-        "cohort",
+        "quantiles",
         "items",
         "wright",
         "priors",

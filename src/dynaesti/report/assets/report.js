@@ -211,22 +211,22 @@
   }
 
   function staticCharts() {
-    const c = D.cohort, cohort = c.t.map((t, k) => ({ t, low: c.low[k], mid: c.mid[k], high: c.high[k], n: c.n[k] })).filter(row => row.mid !== null);
+    const c = D.quantiles, quantiles = c.t.map((t, k) => ({ t, low: c.low[k], mid: c.mid[k], high: c.high[k], n: c.n[k] })).filter(row => row.mid !== null);
     const means = D.means.map(row => ({ ...row, band: `${number(row.l)} to ${number(row.u)}` })), percent = Math.round(100 * D.facts.level);
     $("table-cohort").replaceChildren(
       ...(means.length ? [table("Mean of the cohort", ["who", D.facts.time_title, "mean", `${percent} % band from`, "to"], means.map(r => [r.group, when(r.t), number(r.m), number(r.l), number(r.u)]))] : []),
-      table("Mean abilities of people", [D.facts.time_title, "10 %", "median", "90 %", "people"], cohort.map(r => [when(r.t), number(r.low), number(r.mid), number(r.high), number(r.n, 0)])));
+      table("Mean abilities of people", [D.facts.time_title, "10 %", "median", "90 %", "people"], quantiles.map(r => [when(r.t), number(r.low), number(r.mid), number(r.high), number(r.n, 0)])));
     const said = d => d.band === undefined ? null : { ...(D.facts.groups.length ? { group: d.group } : {}), when: when(d.t), mean: number(d.m), [`${percent} % band`]: d.band };
     const items = D.wright.items.filter(v => v !== null);
-    const quantiles = values => { const s = [...values].sort((a, b) => a - b); return [0, .1, .25, .5, .75, .9, 1].map(q => number(s[Math.round(q * (s.length - 1))])); };
-    $("table-wright").replaceChildren(table("Quantiles", ["", "lowest", "10 %", "25 %", "middle", "75 %", "90 %", "highest"], [["people", ...quantiles(D.wright.people)], ["items", ...quantiles(items)]]));
+    const quantilesOf = values => { const s = [...values].sort((a, b) => a - b); return [0, .1, .25, .5, .75, .9, 1].map(q => number(s[Math.round(q * (s.length - 1))])); };
+    $("table-wright").replaceChildren(table("Quantiles", ["", "lowest", "10 %", "25 %", "middle", "75 %", "90 %", "highest"], [["people", ...quantilesOf(D.wright.people)], ["items", ...quantilesOf(items)]]));
     $("table-priors").replaceChildren(table("Priors", ["prior", "share"], D.priors.map(p => [p.whole, (100 * p.weight).toFixed(1) + " %"])));
     const calibration = D.calibration.map(row => ({ ...row, lower: row.observed - 2 * row.se, upper: row.observed + 2 * row.se }));
     $("table-quality").replaceChildren(
       table("Calibration", ["abilities", "predicted", "observed", "± (1 se)", "answers"], D.calibration.map(r => [r.abilities, number(r.predicted, 3), number(r.observed, 3), number(r.se, 3), number(r.n, 0)])),
       table("Convergence", ["iteration", "stage", "change", "log evidence"], D.trace.map(r => [r.iteration, r.stage, r.change.toPrecision(2), number(r.log_evidence, 1)])));
     return Promise.all([
-      cohort.length || means.length ? draw("cohort", { cohort, means }, "Line chart: mean ability of the cohort over time with its band, and the range of the middle 80 percent of people.", said) : $("chart-cohort").replaceChildren(el("p", { class: "note" }, "There are never five people at once between their first and last answer, so there is no cohort to show.")),
+      quantiles.length || means.length ? draw("cohort", { quantiles, means }, "Line chart: mean ability of the cohort over time with its band, and the range of the middle 80 percent of people.", said) : $("chart-cohort").replaceChildren(el("p", { class: "note" }, "There are never five people at once between their first and last answer, so there is no cohort to show.")),
       draw("wright", { wright: D.wright.bars }, "Two histograms on one scale: abilities of people above, locations of items below."),
       draw("priors", { priors: D.priors }, "Bar chart: shares of the priors in the population."),
       draw("calibration", { calibration }, "Scatter plot: observed against predicted mean responses."),
