@@ -38,6 +38,7 @@ from .online.curve import OnlineCurve as OnlineCurve
 from .online.curve import start_online as start_online
 from .online.kernels import OnlineSites as OnlineSites
 from .predict import predict_marginals as predict_marginals
+from .second_order import corrected_by as corrected_by
 from .second_order import second_order_corrected as second_order_corrected
 from .single_curve import GraftedCurve as GraftedCurve
 from .single_curve import full_cavity_and_tilted as full_cavity_and_tilted

@@ -32,6 +32,7 @@ from dynaesti.inference.single_curve import (
 from dynaesti.inference.site_likelihood import Integration
 from dynaesti.inference.sites import Moments
 from dynaesti.inference.solvers.basis import solve_lower
+from dynaesti.inference.solvers.weight_space import WeightPosterior
 
 STEP = 1e-3  # of the cavities' means, in their sds, for the derivative of the variances
 FARTHEST = 0.3  # largest relative change of a variance for which second order is accurate
@@ -49,15 +50,35 @@ def second_order_corrected(curve: GraftedCurve, observations: Observations) -> G
     if form is None:
         return None
     skew, sd, seen = _skewness(curve, observations)
-    phi = solve_lower(form.root, form.at_sites(curve.instants).T) * (seen / sd)
-    covariance_correction, gain = _pairs(np.ascontiguousarray(phi), skew)
+    skewness = np.stack([skew, seen / sd])
+    covariance_correction, gain = _correction(form, curve.instants, skewness)
     # the norm, which is cheaper, bounds the eigenvalues
     if (
         not np.linalg.norm(covariance_correction) < FARTHEST
         and not np.abs(np.linalg.eigvalsh(covariance_correction)).max() < FARTHEST
     ):
         return None
-    return curve.corrected(covariance_correction, gain)
+    return curve.corrected(covariance_correction, gain, skewness)
+
+
+def corrected_by(curve: GraftedCurve, skewness: Array) -> GraftedCurve | None:
+    """The curve with its covariance corrected by known skewnesses; its evidence stays.
+
+    `skewness` (2, n_sites) is `GraftedCurve.skewness`. None where the curve has no form in weights.
+    """
+    form = weight_space_posterior(curve)
+    if form is None:
+        return None
+    correction, _ = _correction(form, curve.instants, skewness)
+    return curve.corrected(correction, 0.0, skewness)
+
+
+def _correction(form: WeightPosterior, instants: Array, skewness: Array) -> tuple[Array, float]:
+    """Corrections of the weights' covariance and of the log evidence."""
+    skew, per_sd = skewness
+    phi = solve_lower(form.root, form.at_sites(instants).T) * per_sd
+    correction, gain = _pairs(np.ascontiguousarray(phi), np.ascontiguousarray(skew))
+    return correction, float(gain)
 
 
 @jit

@@ -52,6 +52,8 @@ class GraftedCurve:
     latent_sites: NaturalGaussian  # sites and Gaussian emissions together, seen through the nugget
     covariance_correction: Array | None = None  # of the weights: see `second_order`
     known_posterior: Posterior | None = None  # where it has been built already
+    # (2, n_sites) where corrected: skewness of each site, and how far it follows the curve per sd
+    skewness: Array | None = None
 
     @property
     def log_evidence(self) -> float:
@@ -89,7 +91,7 @@ class GraftedCurve:
         assert isinstance(found, WeightPosterior)  # only these are ever corrected
         return found.corrected(self.covariance_correction)
 
-    def corrected(self, covariance_correction: Array, gain: float) -> GraftedCurve:
+    def corrected(self, covariance_correction: Array, gain: float, skewness: Array) -> GraftedCurve:
         """The curve with corrected covariance of its weights, and `gain` more log evidence."""
         assert isinstance(self.posterior, WeightPosterior)
         return GraftedCurve(
@@ -101,6 +103,7 @@ class GraftedCurve:
             self.latent_sites,
             covariance_correction,
             self.posterior.corrected(covariance_correction),
+            skewness,
         )
 
 

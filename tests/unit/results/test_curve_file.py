@@ -1,12 +1,14 @@
 """Curves saved and loaded; files that are no curves."""
 
 import contextlib
+import zipfile
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
 import dynaesti as dy
+from dynaesti.inference.solvers import basis
 
 T = np.array([-0.1, 0.2, 0.55, 1.0, 1.3])
 
@@ -126,3 +128,32 @@ def test_bad_files_are_refused_in_words(curve, tmp_path):
         dy.load(tmp_path)
     with pytest.raises(dy.StorageError, match="could not be written"):
         curve.save(tmp_path / "no" / "such" / "folder.dyn")
+
+
+@pytest.mark.parametrize("older", [False, True])
+def test_features_of_another_processor_say_the_same(older, tmp_path, monkeypatch):
+    """Eigenvectors are known up to their signs, which differ between processors."""
+    t = np.linspace(0, 5, 25)
+    rng = np.random.default_rng(3)
+    curve = dy.CurvFiFE(kernel=dy.RBF()).fit(t, dy.Bernoulli(rng.integers(0, 2, t.size)))
+    assert any(c is not None and c.skewness is not None for c in curve.components)
+    path = curve.save(tmp_path / "curve.dyn")
+    if older:  # files that hold the correction itself
+        with zipfile.ZipFile(path) as archive:
+            parts = {name: archive.read(name) for name in archive.namelist()}
+        with zipfile.ZipFile(path, "w") as archive:
+            for name, content in parts.items():
+                archive.writestr(name.replace("skewness", "widening"), content)
+    points = basis._rbf_points
+
+    def turned(length):
+        z, whiten = points(length)
+        return z, whiten * np.where(np.arange(whiten.shape[1]) % 3, 1.0, -1.0)
+
+    monkeypatch.setattr(basis, "_cached_points", turned)
+    monkeypatch.setattr(basis, "_rbf_points", turned)
+    again = dy.load(path)
+    at = np.linspace(-1, 7, 9)
+    assert_allclose(
+        again.quantile(at, [0.1, 0.5, 0.9]), curve.quantile(at, [0.1, 0.5, 0.9]), rtol=1e-8
+    )

@@ -8,7 +8,7 @@ curve; a link or mean function is asked for again when the file is opened.
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,7 +23,6 @@ from dynaesti.inference import (
     Moments,
     NaturalGaussian,
     Observations,
-    build_posterior,
     is_one_number,
 )
 from dynaesti.model import (
@@ -214,8 +213,8 @@ def component_arrays(component: GraftedCurve) -> dict[str, Any]:
 def component_header(component: GraftedCurve, name: str, arrays: Arrays) -> Header:
     """Header of a component, with its numbers; its arrays are added to `arrays`."""
     arrays.update({f"{name}.{key}": part for key, part in component_arrays(component).items()})
-    if component.covariance_correction is not None:
-        arrays[f"{name}.widening"] = component.covariance_correction
+    if component.skewness is not None:
+        arrays[f"{name}.skewness"] = component.skewness
     return {key: getattr(component, key) for key in NUMBERS}
 
 
@@ -236,10 +235,7 @@ def _component(kernel: Kernel, header: Header, name: str, arrays: Arrays) -> Gra
         np.array([header["sweeps"]]),
     )
     latent = NaturalGaussian(part("curve_precision"), part("curve_shift"))
-    correction = arrays.get(f"{name}.widening")
-    return GraftedCurve(
-        kernel, header["solver"], part("instants"), part("groups"), ep, latent, correction
-    )
+    return GraftedCurve(kernel, header["solver"], part("instants"), part("groups"), ep, latent)
 
 
 def read_component(
@@ -269,14 +265,35 @@ def read_component(
         "the instants of a component are not those of its data",
     )
     require((made.ep.cavity.variance > 0).all(), "a component is malformed")
-    if made.covariance_correction is not None:
-        rank = getattr(
-            build_posterior(made.solver, kernel, made.instants, *made.latent_sites),
-            "rank",
-            -1,
-        )
-        check_array(made.covariance_correction, (rank, rank), "the widening of a component")
-    return made
+    skewness = arrays.get(f"{name}.skewness")
+    if skewness is None and f"{name}.widening" not in arrays:
+        return made
+    if skewness is not None:
+        check_array(skewness, (2, made.groups.size), "the skewness of a component", "f")
+    return _corrected(made, observations, skewness)
+
+
+def _corrected(
+    plain: GraftedCurve, observations: Observations, skewness: Array | None
+) -> GraftedCurve:
+    """The component with its second-order correction, in the features of this machine.
+
+    Features are eigenvectors, whose signs, and at the last of them the number, differ between
+    processors. Files of older versions hold the correction in the features of where they were
+    written, which says only that there was one: it is computed anew.
+    """
+    from dynaesti.inference import corrected_by, second_order_corrected  # compiled: few need it
+
+    try:
+        if skewness is not None:
+            found = corrected_by(plain, skewness)
+        else:
+            found = second_order_corrected(plain, observations)
+    except np.linalg.LinAlgError:
+        found = None
+    if found is None:
+        return plain
+    return replace(found, ep=plain.ep)
 
 
 def _emission_header(
