@@ -11,7 +11,7 @@ from typing import Any, TypedDict, Unpack, overload
 import numpy as np
 
 from dynaesti.core import CHECKPOINT, FIT_NAME, LOCK, LOCK_TIMEOUT, Array, Folder, exclusive_lock
-from dynaesti.data import NO_GROUP, Labels, Responses
+from dynaesti.data import NO_GROUP, Labels, Responses, parse_formula
 from dynaesti.errors import ConvergenceWarning, HealthWarning, InputError, option, warn_user
 from dynaesti.estimation import (
     RUNTIME_OPTIONS,
@@ -97,6 +97,13 @@ class DynAEsti(AbilityOptions):
     groups : str, optional
         Column of the data with each person's group. Every group then has a mean of its own over
         time; see `Fit.compare_groups`.
+    effects : str, optional
+        Formula of columns of the data that move people or answers, such as
+        ``"age + treat * time + C(lang) + practice(item) + random(rater)"``. Columns are numbers or
+        categories as they come, C(column) are categories, log(column) is a logarithm, and time is
+        the clock; practice(item), practice(column) is log(1 + n) of the person's n earlier answers
+        to the same item, or with the same value; random(column) has an effect for each value, of a
+        size that is learned. See `Fit.effects`.
     unit : str, optional
         What one unit of numeric times is, for labels; see `Responses.read`.
     rare : int, default 1
@@ -165,6 +172,7 @@ class DynAEsti(AbilityOptions):
         clock: str = "calendar",
         cohort: str | None = "auto",
         groups: str | None = None,
+        effects: str | None = None,
         unit: str | None = None,
         rare: int = 1,
         fixed: Any = None,
@@ -292,11 +300,12 @@ class DynAEsti(AbilityOptions):
             data,
             **named,
             group=None if isinstance(data, Responses) else self.groups,
+            covariates={} if self.effects is None else parse_formula(self.effects).columns,
             unit=self.unit,
             clock=self.clock,
             timeless=self.kernel.static,
         )
-        responses = with_asked_groups(responses, self.groups)
+        responses = with_asked_covariates(with_asked_groups(responses, self.groups), self.effects)
         return ResponsesInMemory(responses, self.threads, self.checkpoint, self.every)
 
     def fit_shards(
@@ -331,6 +340,11 @@ class DynAEsti(AbilityOptions):
                     "the shards have no times: fit one constant ability per person "
                     f"({option('bandwidth', np.inf)})"
                 )
+            if self.effects is not None:
+                raise InputError(
+                    "effects: shards carry no columns for them; fit the data in memory, or leave "
+                    "the formula out"
+                )
             executor = self.executor or ThreadExecutor(self.threads)
             source = ResponsesInShards(
                 shards if self.groups is not None else shards.without_groups(),
@@ -349,7 +363,8 @@ class DynAEsti(AbilityOptions):
         counts = source.response_counts(models)
         coding = build_coding(source.items, models, counts, self.rare, self.priors is not None)
         bank = self._bank(source.items, coding, counts)
-        people = source.people(coding, bank)
+        effects = None if self.effects is None else source.effects(parse_formula(self.effects))
+        people = source.people(coding, bank, effects)
         if source.earlier_bank is not None:
             bank = bank.warm_started(source.earlier_bank)
         elif any(m.signed for m in models):
@@ -371,6 +386,7 @@ class DynAEsti(AbilityOptions):
             source.earlier_priors,
             self.learns_cohort(people.person_summary.n_people),
             source.groups,
+            effects,
         )
         if not schedule.learns_cohort:
             schedule.left_out = self.why_no_cohort(people.person_summary.n_people)
@@ -417,6 +433,7 @@ class DynAEsti(AbilityOptions):
             "tolerance": self.tolerance,
             "cohort": self.cohort,
             "groups": self.groups,
+            "effects": self.effects,
         }
 
     def _warn_about(self, made: Fit | ShardedFit) -> None:
@@ -492,6 +509,20 @@ def with_asked_groups(responses: Responses, column: str | None) -> Responses:
             f"with Responses.read(…, group={column!r})"
         )
     return responses
+
+
+def with_asked_covariates(responses: Responses, effects: str | None) -> Responses:
+    """The responses with the columns of a formula, or without any."""
+    if effects is None:
+        return replace(responses, covariates={})
+    wanted = parse_formula(effects).columns
+    absent = [name for name in wanted if name not in responses.covariates]
+    if absent:
+        raise InputError(
+            f"effects: the data are Responses already, without the column {absent[0]!r}; read "
+            f"them with Responses.read(…, covariates={list(wanted)!r})"
+        )
+    return replace(responses, covariates={name: responses.covariates[name] for name in wanted})
 
 
 def with_all_groups(shards: Shards) -> Shards:
@@ -570,6 +601,7 @@ def refit_items(
         clock=fit.clock,
         cohort=kept.get("cohort"),  # absent in files of older versions
         groups=kept.get("groups"),
+        effects=kept.get("effects"),
         rare=kept["rare"],
         tolerance=kept["tolerance"],
         threads=kept["threads"],

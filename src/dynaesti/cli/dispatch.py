@@ -25,6 +25,7 @@ VERBS = {
     "items": "the item table of a fit",
     "ability": "abilities of people at times",
     "cohort": "the population's mean ability over time, and that of its groups",
+    "effects": "effects of covariates, practice and raters, with standard errors",
     "change": "who rose and who fell between two times",
     "predict": "probabilities of answers, given or not yet given",
     "score": "abilities of further people with the items frozen",

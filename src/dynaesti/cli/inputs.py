@@ -42,9 +42,17 @@ def read_responses(args: argparse.Namespace, *, timeless: bool = False) -> Respo
         args.unit,
         model=getattr(args, "model_column", None),
         group=getattr(args, "groups", None),
+        covariates=covariates_of(getattr(args, "effects", None)),
         clock=getattr(args, "clock", "calendar"),
         timeless=timeless,
     )
+
+
+def covariates_of(effects: str | None) -> dict[str, str]:
+    """Columns that a formula of effects needs, with their kinds."""
+    from dynaesti.data import parse_formula
+
+    return {} if effects is None else parse_formula(effects).columns
 
 
 def further_responses(
@@ -64,6 +72,7 @@ def further_responses(
         timeless=like.columns.get("time") is None,
         unanswered=unanswered,
         reuse_columns=True,
+        covariates=fit.covariate_kinds,
     )
     if like.people.size:
         from dynaesti.data import count_noun, describe_new_people, try_index_of
@@ -150,6 +159,7 @@ def estimator(args: argparse.Namespace, **more: Any) -> Any:
         clock=args.clock,
         cohort=None if args.cohort == "none" else args.cohort,
         groups=args.groups,
+        effects=args.effects,
         unit=args.unit,
         rare=args.rare,
         iterations=args.iterations,

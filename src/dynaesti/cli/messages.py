@@ -25,6 +25,7 @@ SAME_NAME = frozenset(
         "counts",
         "dask",
         "direction",
+        "effects",
         "exposure",
         "force",
         "golf",

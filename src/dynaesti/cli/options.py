@@ -95,6 +95,12 @@ def model_options(parser: argparse.ArgumentParser) -> None:
         help="column of people's groups, each of which has a mean of its own over time",
     )
     group.add_argument(
+        "--effects",
+        metavar="FORMULA",
+        help="columns that move people or answers, such as 'age + treat * time + practice(item) + "
+        "random(rater)'",
+    )
+    group.add_argument(
         "--cohort",
         choices=("auto", "learn", "none"),
         default="auto",

@@ -4,8 +4,13 @@ from .checks import check_responses as check_responses
 from .columns import find_column as find_column
 from .columns import parse_labels as parse_labels
 from .columns import parse_numbers as parse_numbers
+from .covariates import Covariate as Covariate
+from .covariates import practice_counts as practice_counts
 from .dates import TimeOptions as TimeOptions
 from .dates import parse_times as parse_times
+from .formulas import Factor as Factor
+from .formulas import Formula as Formula
+from .formulas import parse_formula as parse_formula
 from .frames import KINDS as KINDS
 from .frames import frame_kind as frame_kind
 from .frames import make_frame as make_frame
@@ -33,7 +38,7 @@ from .readers.files import rows_about as rows_about
 from .readers.read import read_table as read_table
 from .readers.table import Table as Table
 from .responses import Responses as Responses
-from .responses import check_saved_responses as check_saved_responses
+from .saved_responses import check_saved_responses as check_saved_responses
 from .time_axis import DAY_NS as DAY_NS
 from .time_axis import UNSTATED as UNSTATED
 from .time_axis import TimeAxis as TimeAxis

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from dynaesti.core import Array, Bools, Ints
 from dynaesti.data.columns import ABSENT, find_column, parse_labels, parse_numbers
+from dynaesti.data.covariates import Covariate, parse_covariates
 from dynaesti.data.dates import UNIX, TimeOptions, parse_times
 from dynaesti.data.groups import parse_groups
 from dynaesti.data.read_log import ReadLog
@@ -40,6 +41,7 @@ class ParsedColumns:
     kept: Ints  # numbers of these rows in the table
     groups: npt.NDArray[Any] | None = None  # labels of people's groups
     time_format: str | None = None  # how dates are written, where that was found out, not ISO
+    covariates: Mapping[str, Covariate] = field(default_factory=dict)
 
     def unit(self, asked: str | None) -> str:
         """Name one unit of time: as asked for, or as the axis has it.
@@ -109,6 +111,7 @@ def parse_columns(
     unanswered: bool,
     drop: bool,
     code: Mapping[str, float] | None,
+    covariates: Mapping[str, str] | None = None,
 ) -> ParsedColumns:
     """Parse the columns that play the roles.
 
@@ -128,6 +131,8 @@ def parse_columns(
         Whether unreadable rows are left out; otherwise they are an error.
     code : mapping of word to number, optional
         Numbers that responses in words stand for.
+    covariates : mapping of column to kind, optional
+        Further columns to read, see `parse_covariates`.
 
     Raises
     ------
@@ -151,6 +156,7 @@ def parse_columns(
         axis, offsets = parse_times(
             table.frame[roles["time"]], _column_name("time", roles), times, log
         )
+    beside = parse_covariates(table, covariates or {}, log)
     log.raise_or_drop(drop)
     notes += log.notes
     kept = np.flatnonzero(~log.bad)
@@ -166,6 +172,7 @@ def parse_columns(
         kept=kept,
         groups=None if groups is None else groups[kept],
         time_format=log.time_format,
+        covariates={name: column.select(kept) for name, column in beside.items()},
     )
 
 

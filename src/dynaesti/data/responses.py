@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import blake2b
 from typing import Any
@@ -14,7 +14,9 @@ import numpy.typing as npt
 
 from dynaesti.core import Array, Bools, Ints, as_numbers
 from dynaesti.data.columns import ABSENT
+from dynaesti.data.covariates import Covariate
 from dynaesti.data.dates import TimeOptions
+from dynaesti.data.formulas import ANY
 from dynaesti.data.groups import group_of_each_person
 from dynaesti.data.labels import Labels, as_labels, encode, label_text, try_index_of
 from dynaesti.data.parse import ParsedColumns, find_column_roles, parse_columns
@@ -71,6 +73,8 @@ class Responses:
         Groups of people; empty where none were asked for.
     group : int array (n_people,), optional
         Number of each person's group.
+    covariates : mapping of column to Covariate
+        Further columns that were asked for, with a value for each response.
 
     Examples
     --------
@@ -112,6 +116,7 @@ class Responses:
     columns: Mapping[str, str | None]
     groups: tuple[Any, ...] = ()
     group: Ints | None = None
+    covariates: Mapping[str, Covariate] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return self.person.size
@@ -130,6 +135,7 @@ class Responses:
         weight: str | None = None,
         model: str | None = None,
         group: str | None = None,
+        covariates: Sequence[str] | Mapping[str, str] = (),
         unit: str | None = None,
         clock: str = "calendar",
         unreadable: str = "refuse",
@@ -158,6 +164,9 @@ class Responses:
             Column of names of item models, one for each item.
         group : str, optional
             Column of people's groups; the rows of a person must agree.
+        covariates : sequence of str, or mapping of column to kind, optional
+            Further columns, for effects: by name alone numbers or categories as they come, or
+            each with its kind, "number" or "category".
         unit : str, optional
             What one unit of numeric times is, for labels. "unix", "unix-ms", "unix-us" and
             "unix-ns" read numbers as timestamps.
@@ -222,7 +231,8 @@ class Responses:
         roles = find_column_roles(table, given, notes, timeless, unanswered)
         times = TimeOptions(unit, timezone, time_format)
         drop = unreadable == "drop"
-        rows = parse_columns(table, roles, times, notes, unanswered, drop, code)
+        kinds = covariates if isinstance(covariates, Mapping) else dict.fromkeys(covariates, ANY)
+        rows = parse_columns(table, roles, times, notes, unanswered, drop, code, kinds)
         notes = [*table.notes, *notes]
         return _sorted_responses(rows, rows.unit(unit), table.kind, notes, roles).on_clock(clock)
 
@@ -467,6 +477,7 @@ class Responses:
             offsets=self.offsets[rows],
             weight=None if self.weight is None else self.weight[rows],
             row=self.row[rows],
+            covariates={name: column.select(rows) for name, column in self.covariates.items()},
         )
         return _drop_unused(selected) if drop_unused else selected
 
@@ -570,6 +581,10 @@ class Responses:
             models=models,
             row=order,
             group=self._groups_with(other, people.size, own_number, other_number),
+            covariates={
+                name: Covariate.concatenate([column, other.covariates[name]]).select(order)
+                for name, column in self.covariates.items()
+            },
         )
         return whole.on_clock(self.clock)
 
@@ -669,73 +684,19 @@ class Responses:
         group = None
         if parts[0].group is not None:
             group = np.concatenate([part.group for part in parts if part.group is not None])
+        covariates = {
+            name: Covariate.concatenate([part.covariates[name] for part in parts])
+            for name in parts[0].covariates
+        }
         return replace(
-            parts[0], person=person, weight=weight, row=np.arange(person.size), group=group, **whole
+            parts[0],
+            person=person,
+            weight=weight,
+            row=np.arange(person.size),
+            group=group,
+            covariates=covariates,
+            **whole,
         )
-
-
-def check_saved_responses(r: Responses) -> None:
-    """Check responses that come from a saved file, as `Responses.read` would have made them.
-
-    Compiled loops trust every index, so a false one must not get through.
-
-    Raises
-    ------
-    ValueError
-        If arrays are malformed, out of order or out of range.
-    """
-    n_people = r.people.size
-    _check_response_arrays(r)
-    if (
-        r.origin.shape != (n_people,)
-        or r.origin.dtype.kind != "f"
-        or not np.isfinite(r.origin).all()
-    ):
-        raise ValueError("the people's clocks are malformed")
-    if r.group is not None and (
-        r.group.shape != (n_people,)
-        or r.group.dtype != np.int64
-        or r.group.min(initial=0) < -1
-        or r.group.max(initial=-1) >= len(r.groups)
-    ):
-        raise ValueError("the people's groups are malformed")
-    if r.models is not None and r.models.shape != r.items.shape:
-        raise ValueError("the items' models are malformed")
-    if len(r) and (
-        r.person[0] != 0
-        or r.person[-1] != n_people - 1
-        or not np.isin(np.diff(r.person), (0, 1)).all()
-    ):
-        raise ValueError("the answers are not in the order of the people, or some have none")
-    if (not len(r)) != (not n_people):
-        raise ValueError("answers without people, or people without answers")
-    if len(r) and (r.item.min() < 0 or r.item.max() >= r.items.size):
-        raise ValueError("answers to items that do not exist")
-    if np.any((np.diff(r.offsets) < 0) & (np.diff(r.person) == 0)):
-        raise ValueError("answers of a person are not in the order of time")
-    if r.weight is not None and r.weight.min(initial=0.0) < 0:
-        raise ValueError("weights below 0")
-
-
-def _check_response_arrays(r: Responses) -> None:
-    """Check shape (n_responses,), type and finiteness of the arrays with one entry a response."""
-    arrays = [
-        ("person", r.person, "i"),
-        ("item", r.item, "i"),
-        ("resp", r.resp, "f"),
-        ("offsets", r.offsets, "f"),
-        ("row", r.row, "i"),
-    ]
-    if r.weight is not None:
-        arrays.append(("weight", r.weight, "f"))
-    for name, array, kind in arrays:
-        if (
-            array.shape != (r.person.size,)
-            or array.dtype.kind != kind
-            or array.dtype.itemsize != 8
-            or not np.isfinite(array).all()
-        ):
-            raise ValueError(f"{name} of the answers is malformed")
 
 
 def _refuse_column_names(given: Mapping[str, str | None]) -> None:
@@ -807,6 +768,7 @@ def _sorted_responses(
         columns=columns,
         groups=groups,
         group=group,
+        covariates={name: column.select(order) for name, column in rows.covariates.items()},
     )
 
 

@@ -197,6 +197,7 @@ def fingerprint(responses: Responses, options: Mapping[str, Any]) -> str:
         responses.offsets,
         responses.weight,
         responses.group,
+        *(column.values for column in responses.covariates.values()),
     ):
         if part is not None:
             total = zlib.crc32(np.ascontiguousarray(part).tobytes(), total)

@@ -36,9 +36,10 @@ class CohortDesign:
 
 
 @dataclass(frozen=True)
-class _Responses:
+class DesignResponses:
     """Group, time and item of responses, by which a cohort is designed."""
 
+    site: Ints
     group: Ints
     times: Array
     item: Ints
@@ -70,7 +71,7 @@ def design_cohort(
     earlier : Cohort, optional
         That of nearly the same data, to start from. Default: 0 at all times.
     """
-    responses = _responses(sites, bank)
+    responses = design_responses(sites, bank)
     basis = smooth_basis(responses.times, *ends, responses.weight)
     if basis is None:
         if groups:
@@ -92,11 +93,12 @@ def design_cohort(
     before = earlier.mean(responses.times, responses.group)
     centre = float(responses.weight @ before) / responses.weight.sum()
     near = np.linalg.lstsq(design, before - centre, rcond=None)[0]
-    sizes = earlier.sizes if earlier.sizes.size == made.sizes.size else made.sizes
+    known = earlier.sizes[: earlier.sizes.size - earlier.n_blocks]
+    sizes = known if known.size == made.sizes.size else made.sizes
     return replace(found, cohort=replace(made, coefficients=near, sizes=sizes))
 
 
-def _responses(sites: PeopleSites, bank: ItemBank) -> _Responses:
+def design_responses(sites: PeopleSites, bank: ItemBank) -> DesignResponses:
     """Group, time and item of each response of some people."""
     layout = sites.layout
     first = np.flatnonzero(np.diff(layout.factor_response, prepend=-1))
@@ -108,7 +110,8 @@ def _responses(sites: PeopleSites, bank: ItemBank) -> _Responses:
         is_known[block.items] = ~block.free.any(axis=1)
         has_own_weights[block.items] = not block.model.has_value_rows
     item = bank.item_of_row()[layout.factor_row[first]]
-    return _Responses(
+    return DesignResponses(
+        site,
         sites.group_of_site[site],
         layout.times[site],
         item,
@@ -157,7 +160,7 @@ AT_ONE_TIME = (
 )
 
 
-def _identified(cohort: Cohort, responses: _Responses) -> CohortDesign:
+def _identified(cohort: Cohort, responses: DesignResponses) -> CohortDesign:
     """The cohort without directions that the items' difficulties can take over.
 
     Where that is so of the common line, the whole common curve goes: the rest would be mistaken for
@@ -217,7 +220,7 @@ def _restricted(cohort: Cohort, span: Array) -> Cohort:
     )
 
 
-def _shares_within_items(cohort: Cohort, responses: _Responses) -> tuple[Array, Array]:
+def _shares_within_items(cohort: Cohort, responses: DesignResponses) -> tuple[Array, Array]:
     """Shares of directions' variance within items, rising, and the directions.
 
     Directions of which there are no data have a share of 1: nothing takes them over, and their
@@ -229,23 +232,29 @@ def _shares_within_items(cohort: Cohort, responses: _Responses) -> tuple[Array, 
     return shares, directions
 
 
-def _share_of(cohort: Cohort, responses: _Responses, direction: Array) -> float:
+def _share_of(cohort: Cohort, responses: DesignResponses, direction: Array) -> float:
     """Share of one direction's variance that is within items."""
     within, total = _scatter(cohort, responses)
     return float(direction @ within @ direction) / max(float(direction @ total @ direction), 1e-12)
 
 
-def _scatter(cohort: Cohort, responses: _Responses) -> tuple[Array, Array]:
+def _scatter(cohort: Cohort, responses: DesignResponses) -> tuple[Array, Array]:
     """Variances of the columns over responses: within items, and in all."""
     design = cohort.design(responses.times, responses.group)
     weight = responses.weight / responses.weight.sum()
-    centred = design - weight @ design
+    root = np.sqrt(weight)[:, None]
+    within = root * within_items(design, responses)
+    centred = root * (design - weight @ design)
+    return within.T @ within, centred.T @ centred
+
+
+def within_items(columns: Array, responses: DesignResponses) -> Array:
+    """Columns less their means over all responses, and over those to each item that is learned."""
+    weight = responses.weight / responses.weight.sum()
+    centred = columns - weight @ columns
     number = np.bincount(responses.item, weight, minlength=responses.item_is_known.size)
-    sums = np.zeros((number.size, design.shape[1]))
+    sums = np.zeros((number.size, columns.shape[1]))
     np.add.at(sums, responses.item, weight[:, None] * centred)
     means = sums / np.maximum(number, 1e-300)[:, None]
     means[responses.item_is_known] = 0.0
-    root = np.sqrt(weight)[:, None]
-    within = root * (centred - means[responses.item])
-    centred = root * centred
-    return within.T @ within, centred.T @ centred
+    return np.asarray(centred - means[responses.item])

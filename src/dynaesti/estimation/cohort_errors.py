@@ -12,14 +12,15 @@ import numpy as np
 
 from dynaesti.core import Array
 from dynaesti.estimation.cohort_statistics import (
-    CohortStatistics,
-    cohort_statistics,
+    information_of,
+    own_columns,
+    parts_of_groups,
     site_responses,
     sites_of_groups,
     some_people,
     sum_known,
 )
-from dynaesti.estimation.cohort_step import on_coefficients
+from dynaesti.estimation.cohort_step import constant_part, on_coefficients, with_scale
 from dynaesti.estimation.e_step import EStep, EStepPosterior
 from dynaesti.estimation.population import PriorMixture
 from dynaesti.inference import LogLikelihoodTable
@@ -29,7 +30,8 @@ from dynaesti.model import Cohort, ItemBank
 # Fewer would add noise to what items take up.
 SITES_PER_ITEM = 200
 LEAST_SITES = 20_000
-MOST_CROSS = 40_000_000  # largest number of items' parameters × groups × columns
+MOST_CROSS = 40_000_000  # largest number of items' parameters × parts of the cohort
+MOST_COLUMNS = 60_000_000  # largest number of sites × columns
 LEAST_LEFT = 0.01  # share of a direction's information that items leave, at least
 
 
@@ -37,17 +39,10 @@ LEAST_LEFT = 0.01  # share of a direction's information that items leave, at lea
 class CohortInformation:
     """Information about the cohort, and about cohort and items together: sums over people."""
 
-    own: CohortStatistics
-    # (n_items, n_parameters, n_groups, n_columns) negative mixed second derivatives of the log
-    # evidence; None where they would not fit into memory
+    own: Array  # (n_parts, n_parts)
+    # (n_items, n_parameters, n_parts) negative mixed second derivatives of the log evidence; None
+    # where they would not fit into memory
     with_items: Array | None
-
-    def times(self, factors: Array) -> CohortInformation:
-        """The information of so many times as many people of each group, (n_groups,)."""
-        own, mixed = self.own, self.with_items
-        assert own.information is not None
-        more = CohortStatistics(own.gradient, factors[:, None, None] * own.information)
-        return CohortInformation(more, None if mixed is None else factors[:, None] * mixed)
 
     def __add__(self, other: CohortInformation) -> CohortInformation:
         return CohortInformation(self.own + other.own, sum_known(self.with_items, other.with_items))
@@ -66,19 +61,19 @@ def collect_cohort_information(
     if cohort is None:
         return None
     number = sites_of_groups(e_step, cohort)
+    width = max(block.u.shape[1] for block in bank.blocks)
+    n_parts = cohort.loadings.shape[0]
     enough = max(SITES_PER_ITEM * bank.item_count, LEAST_SITES)
+    enough = min(enough, MOST_COLUMNS // (cohort.basis.n_columns + cohort.n_effects))
     share = min(1.0, enough / e_step.sites.layout.n_sites)
     e_step, posterior = some_people(e_step, posterior, share)
-    own = cohort_statistics(e_step, priors, posterior, True, e_step.sites.n_people)
-    assert own is not None
-    width = max(block.u.shape[1] for block in bank.blocks)
-    size = bank.item_count * width * cohort.n_groups * cohort.basis.n_columns
+    counted = number / np.maximum(sites_of_groups(e_step, cohort), 1)
+    own = information_of(e_step, priors, posterior, counted)
     mixed = None
-    if size <= MOST_CROSS:
+    if bank.item_count * width * n_parts <= MOST_CROSS:
         slopes = np.gradient(gradients[:, :width], table.step, axis=2, edge_order=2)
-        mixed = _mixed_information(e_step, bank, table, slopes, priors, posterior)
-    found = sites_of_groups(e_step, cohort)
-    return CohortInformation(own, mixed).times(number / np.maximum(found, 1))
+        mixed = _mixed_information(e_step, bank, table, slopes, priors, posterior, counted)
+    return CohortInformation(own, mixed)
 
 
 def _mixed_information(
@@ -88,29 +83,36 @@ def _mixed_information(
     slopes: Array,
     priors: PriorMixture,
     posterior: EStepPosterior,
+    counted: Array,
 ) -> Array:
     """Negative mixed second derivatives by items and cohort, see `CohortInformation`.
 
     `slopes` (n_rows, n_parameters, n_grid) are derivatives of the likelihood rows by an item's
     parameters and by ability.
     """
-    assert priors.cohort is not None
-    n_groups = priors.cohort.n_groups
-    columns = e_step.cohort_columns(priors.cohort.basis)
-    out = np.zeros((bank.item_count, slopes.shape[1], n_groups, columns.shape[1]))
+    cohort = priors.cohort
+    assert cohort is not None
+    n_groups = cohort.n_groups
+    columns = own_columns(e_step, cohort)
+    n_items = bank.item_count
+    out = np.zeros((n_items, slopes.shape[1], cohort.loadings.shape[0]))
     layout = e_step.sites.layout
     site = np.repeat(np.arange(layout.n_sites), np.diff(layout.factor_start))
     cell = bank.item_of_row()[layout.factor_row] * n_groups + e_step.sites.group_of_site[site]
+    parts = np.stack(parts_of_groups(cohort))
     for k, (kernel, result, weights) in enumerate(posterior.by_kernel(priors)):
         one = EStepPosterior((result,), np.ones((1, e_step.sites.n_people)))
         bends = e_step.scores(kernel_alone(priors, k), one, table, slopes)
         left = site_responses(e_step, kernel, result, columns)
-        left *= np.repeat(weights, np.diff(layout.site_start))[:, None]
+        weight = (weights * counted[e_step.sites.group])[:, None]
+        left *= np.repeat(weight, np.diff(layout.site_start), axis=0)
         for b in range(columns.shape[1]):
             move = left[site, b]
             for p in range(slopes.shape[1]):
-                found = np.bincount(cell, -bends[:, p] * move, bank.item_count * n_groups)
-                out[:, p, :, b] += found.reshape(bank.item_count, n_groups)
+                found = np.bincount(cell, -bends[:, p] * move, n_items * n_groups)
+                by_group = found.reshape(n_items, n_groups)
+                for g in range(n_groups):
+                    out[:, p, parts[g, b]] += by_group[:, g]
     return out
 
 
@@ -123,16 +125,18 @@ def cohort_covariance(
     cohort: Cohort, information: CohortInformation, items: ItemCovariance
 ) -> Array:
     """Covariance of the coefficients, with the items' uncertainty included."""
-    found = information.own.information
-    assert found is not None
+    found = information.own
     # without the learned prior of the trend: a trend that is taken for none is not known to be 0
     held = on_coefficients(cohort, found) + replace(cohort, trend_precision=0.0).precision
     if information.with_items is None:
         return np.asarray(np.linalg.inv(held))
-    mixed = np.einsum("iwgb,gbp->iwp", information.with_items, cohort.contrasts)
+    mixed = information.with_items @ cohort.loadings
     by_items = np.einsum("iwp,iwv,ivq->pq", mixed, items.own, mixed, optimize=True)
     together = np.einsum("iwp,iwa->pa", mixed, items.moves)
     by_items += together @ items.shared(_on_zero_and_unit(cohort, found)) @ together.T
+    if items.unit > 0:
+        stretched = with_scale(cohort, found)[1]
+        by_items += np.outer(stretched, stretched) / items.unit
     root = np.linalg.cholesky(held)
     taken = np.linalg.solve(root, np.linalg.solve(root, by_items).T)
     values, vectors = np.linalg.eigh(0.5 * (taken + taken.T))
@@ -146,10 +150,9 @@ def _on_zero_and_unit(cohort: Cohort, information: Array) -> Array:
 
     A larger unit stretches the cohort's curve too.
     """
-    curves = cohort.curves[:-1]
-    across = float(np.einsum("gb,gb->", curves, information[:, 0]))
-    unit = float(np.einsum("gb,gbc,gc->", curves, information, curves))
-    return np.array([[0.0, across], [across, unit]])
+    parts = cohort.loadings @ cohort.coefficients
+    across = float(constant_part(cohort) @ information @ parts)
+    return np.array([[0.0, across], [across, float(parts @ information @ parts)]])
 
 
 @dataclass(frozen=True)
@@ -159,6 +162,7 @@ class ItemCovariance:
     own: Array  # (n_items, n_parameters, n_parameters) with all other items fixed
     moves: Array  # (n_items, n_parameters, 2) by the abilities' zero and log unit
     anchorage: Array  # (2, 2) information on zero and log unit
+    unit: float = 0.0  # information on the log unit, where it is a parameter of its own
 
     def shared(self, by_cohort: Array) -> Array:
         """Covariance of zero and log unit beyond what the items' own blocks have of it: (2, 2).

@@ -18,15 +18,20 @@ from dynaesti.inference import EPResult
 from dynaesti.model import Cohort, Kernel
 
 # Information only guides Newton steps while items are learned: that of so many people is enough.
+# Effects may concern few of them, so that with effects it is that of all, up to so many numbers.
 GUIDES = 500
+MOST_NUMBERS = 30_000_000
 
 
 @dataclass(frozen=True)
 class CohortStatistics:
-    """Derivatives of the log evidence by the coefficients of each group's curve in the basis."""
+    """Derivatives of the log evidence by all parts: each group's curve in the basis, and effects.
 
-    gradient: Array  # (n_groups, n_columns)
-    information: Array | None  # (n_groups, n_columns, n_columns) negative second derivatives
+    Parts are numbered as by `Cohort.loadings`: n_groups · n_columns of curves, then the effects.
+    """
+
+    gradient: Array  # (n_parts,)
+    information: Array | None  # (n_parts, n_parts) negative second derivatives
 
     def __add__(self, other: CohortStatistics) -> CohortStatistics:
         information = sum_known(self.information, other.information)
@@ -43,12 +48,8 @@ def cohort_statistics(
     priors: PriorMixture,
     posterior: EStepPosterior,
     with_information: bool,
-    most_people: int = GUIDES,
 ) -> CohortStatistics | None:
-    """The statistics of these people; None where no cohort is learned.
-
-    `most_people` limits by how many of them the information is judged.
-    """
+    """The statistics of these people; None where neither cohort nor effects are learned."""
     cohort = priors.cohort
     if cohort is None:
         return None
@@ -57,35 +58,33 @@ def cohort_statistics(
     left = np.zeros(layout.n_sites)
     for _, result, weights in posterior.by_kernel(priors):
         left += np.repeat(weights, np.diff(layout.site_start)) * _gradient(result)
-    if cohort.n_groups == 1:
-        gradient = (left @ columns)[None]
-    else:
-        group = e_step.sites.group_of_site
-        n_groups = cohort.n_groups
-        gradient = np.stack(
-            [np.bincount(group, left * column, n_groups) for column in columns.T], axis=1
-        )
+    group = e_step.sites.group_of_site
+    by_group = [np.bincount(group, left * column, cohort.n_groups) for column in columns.T]
+    gradient: Array = np.stack(by_group, axis=1).ravel().astype(np.float64)
+    x = e_step.sites.columns_of_effects
+    if x is not None:
+        gradient = np.append(gradient, left @ x)
     information = None
     if with_information:
-        information = cohort_information(e_step, priors, posterior, most_people)
+        information = _guiding_information(e_step, priors, posterior)
     return CohortStatistics(gradient, information)
 
 
-def cohort_information(
-    e_step: EStep, priors: PriorMixture, posterior: EStepPosterior, most_people: int
-) -> Array:
-    """Information on the coefficients of each group's curve, (n_groups, n_columns, n_columns).
+def _guiding_information(e_step: EStep, priors: PriorMixture, posterior: EStepPosterior) -> Array:
+    """Information on all parts of the cohort, (n_parts, n_parts).
 
-    It is that of some of the people, times the share of their sites in each group.
+    It is that of some of the people, each counted as often as their group's sites need.
     """
     cohort = priors.cohort
     assert cohort is not None
     number = sites_of_groups(e_step, cohort)
-    e_step, posterior = some_people(
-        e_step, posterior, min(1.0, most_people / e_step.sites.n_people)
-    )
-    whole = _information(e_step, priors, posterior)
-    return whole * (number / np.maximum(sites_of_groups(e_step, cohort), 1))[:, None, None]
+    share = GUIDES / e_step.sites.n_people
+    if cohort.n_effects:
+        columns = cohort.basis.n_columns + cohort.n_effects
+        share = max(share, MOST_NUMBERS / (columns * e_step.sites.layout.n_sites))
+    e_step, posterior = some_people(e_step, posterior, min(1.0, share))
+    counted = number / np.maximum(sites_of_groups(e_step, cohort), 1)
+    return information_of(e_step, priors, posterior, counted)
 
 
 def sites_of_groups(e_step: EStep, cohort: Cohort) -> Ints:
@@ -110,14 +109,36 @@ def _gradient(result: EPResult) -> Array:
     return np.asarray(result.sites.shift - result.sites.precision * result.tilted.mean)
 
 
-def _information(e_step: EStep, priors: PriorMixture, posterior: EStepPosterior) -> Array:
+def parts_of_groups(cohort: Cohort) -> list[Ints]:
+    """Numbers of the parts that the people of each group have: a curve, and all effects."""
+    n_columns = cohort.basis.n_columns
+    n_curves = cohort.n_groups * n_columns
+    effects = n_curves + np.arange(cohort.n_effects)
+    return [
+        np.concatenate([g * n_columns + np.arange(n_columns), effects])
+        for g in range(cohort.n_groups)
+    ]
+
+
+def own_columns(e_step: EStep, cohort: Cohort) -> Array:
+    """Columns at every site of the parts that its person has: (n_sites, n_columns + n_effects)."""
+    columns = e_step.cohort_columns(cohort.basis)
+    x = e_step.sites.columns_of_effects
+    return columns if x is None else np.concatenate([columns, x.toarray()], axis=1)
+
+
+def information_of(
+    e_step: EStep, priors: PriorMixture, posterior: EStepPosterior, counted: Array
+) -> Array:
     """Σ over people of X'(T − TCT)X, with the sites' precisions T and the curves' covariance C.
 
-    Kernels are mixed: where a person's gradients differ under them, less is known.
+    Kernels are mixed: where a person's gradients differ under them, less is known. People of each
+    group are `counted` (n_groups,) so many times.
     """
-    assert priors.cohort is not None
+    cohort = priors.cohort
+    assert cohort is not None
     sites = e_step.sites
-    columns = e_step.cohort_columns(priors.cohort.basis)
+    columns = own_columns(e_step, cohort)
     starts = sites.layout.site_start
     scores = np.stack(
         [
@@ -127,17 +148,19 @@ def _information(e_step: EStep, priors: PriorMixture, posterior: EStepPosterior)
     )
     apart = scores - np.einsum("ki,kib->ib", posterior.weights, scores)
     group = sites.group_of_site
-    n_groups = priors.cohort.n_groups
-    out = np.zeros((n_groups, columns.shape[1], columns.shape[1]))
+    n_groups = cohort.n_groups
+    n_parts = n_groups * cohort.basis.n_columns + cohort.n_effects
+    out = np.zeros((n_parts, n_parts))
     for k, (kernel, result, weights) in enumerate(posterior.by_kernel(priors)):
         left = site_responses(e_step, kernel, result, columns)
         left *= (np.repeat(weights, np.diff(starts)) * result.sites.precision)[:, None]
-        for g in range(n_groups):
+        for g, parts in enumerate(parts_of_groups(cohort)):
             mine = slice(None) if n_groups == 1 else group == g
             people = slice(None) if n_groups == 1 else sites.group == g
             part = columns[mine].T @ left[mine]
             away = apart[k, people]
-            out[g] += 0.5 * (part + part.T) - (weights[people, None] * away).T @ away
+            found = 0.5 * (part + part.T) - (weights[people, None] * away).T @ away
+            out[np.ix_(parts, parts)] += counted[g] * found
     return out
 
 

@@ -1,4 +1,4 @@
-"""Learning the cohort: Newton steps on the evidence, with sizes of curvature that the data choose.
+"""Learning the cohort: Newton steps on the evidence, with sizes that the data choose.
 
 At given items the log evidence is nearly quadratic in the coefficients. So one solution of linear
 equations is a step, and the evidence of a size of curvature is a Gaussian integral.
@@ -18,6 +18,7 @@ from dynaesti.model import Cohort, precision_for
 # deviation, to one with a new direction in every tenth of the span.
 SMALLEST = 0.02
 LARGEST = 2000.0
+NO_EFFECT = 0.005  # sd of exchangeable effects below which there are none, in sds of ability
 FIRST_TRIES = 24
 MANY = 60  # coefficients beyond which sizes are found less accurately, to save time
 REACH = 1.2  # how far from the present one, in logs, the next size may be
@@ -44,13 +45,13 @@ def newton_step(
     Parameters
     ----------
     cohort : Cohort
-    gradient : array (n_groups, n_columns)
-        Of the log evidence by the coefficients of each group's curve in the basis.
-    information : array (n_groups, n_columns, n_columns)
+    gradient : array (n_parts,)
+        Of the log evidence by all parts, see `CohortStatistics`.
+    information : array (n_parts, n_parts)
     scale_move : array (2,)
         How far the zero and the log unit of ability move in the same step.
     """
-    score = np.einsum("gbp,gb->p", cohort.contrasts, gradient)
+    score = gradient @ cohort.loadings
     held = on_coefficients(cohort, information)
     # the quadratic's linear term
     pull = score + held @ cohort.coefficients - scale_move @ with_scale(cohort, information)
@@ -65,7 +66,11 @@ def newton_step(
     total = held + precision_for(cohort, sizes, trend_precision)
     move = np.linalg.solve(total, pull) - cohort.coefficients
     by_group = np.einsum("gbp,p->gb", cohort.contrasts, move)
-    length = float(np.sqrt(cohort.shares @ (by_group**2).sum(axis=1)))
+    squares = cohort.shares @ (by_group**2).sum(axis=1)
+    if cohort.effects is not None and cohort.effect_contrasts is not None:
+        fixed = (cohort.effect_contrasts @ move)[: len(cohort.effects.fixed)]
+        squares += fixed @ fixed  # their columns have a spread of 1
+    length = float(np.sqrt(squares))
     move *= min(1.0, MOST_MOVE / max(length, 1e-12))
     moved = replace(
         cohort,
@@ -85,7 +90,7 @@ def to_vector(cohort: Cohort) -> Array:
 def from_vector(cohort: Cohort, vector: Array) -> Cohort:
     """The cohort with the coefficients and sizes of a vector, sizes within their limits."""
     n = cohort.coefficients.size
-    sizes = np.exp(np.clip(vector[n:], np.log(SMALLEST), np.log(LARGEST)))
+    sizes = np.exp(np.clip(vector[n:], np.log(smallest_sizes(cohort)), np.log(LARGEST)))
     return replace(cohort, coefficients=vector[:n], sizes=sizes)
 
 
@@ -98,9 +103,16 @@ def with_scale(cohort: Cohort, information: Array) -> Array:
     -------
     array (2, n_coefficients)
     """
-    zero = np.einsum("gbp,gb->p", cohort.contrasts, information[:, :, 0])
-    stretched = np.einsum("gbc,gc->gb", information, cohort.curves[:-1])
-    return np.stack([zero, np.einsum("gbp,gb->p", cohort.contrasts, stretched)])
+    part = cohort.loadings.T @ information
+    return np.stack([part @ constant_part(cohort), part @ (cohort.loadings @ cohort.coefficients)])
+
+
+def constant_part(cohort: Cohort) -> Array:
+    """The parts that move everybody alike by 1: (n_parts,)."""
+    out = np.zeros(cohort.loadings.shape[0])
+    n_columns = cohort.basis.n_columns
+    out[: cohort.n_groups * n_columns : n_columns] = 1.0
+    return out
 
 
 def scale_without_cohort(
@@ -111,7 +123,7 @@ def scale_without_cohort(
     `scale` (2, 2) is `scale_gradient`: gradients, and information at a given cohort. That stays:
     what a larger unit gains by stretching the cohort, the cohort could do by itself.
     """
-    score = np.einsum("gbp,gb->p", cohort.contrasts, gradient)
+    score = gradient @ cohort.loadings
     precision = cohort.precision
     move = np.linalg.solve(
         on_coefficients(cohort, information) + precision, score - precision @ cohort.coefficients
@@ -120,8 +132,8 @@ def scale_without_cohort(
 
 
 def on_coefficients(cohort: Cohort, information: Array) -> Array:
-    """Information on the coefficients, from that on each group's curve; never negative."""
-    held = np.tensordot(cohort.contrasts, information @ cohort.contrasts, axes=((0, 1), (0, 1)))
+    """Information on the coefficients, from that on all parts; never negative."""
+    held = cohort.loadings.T @ information @ cohort.loadings
     values, vectors = np.linalg.eigh(0.5 * (held + held.T))
     least = 1e-6 * max(float(values[-1]), 1e-6)
     return np.asarray((vectors * np.maximum(values, least)) @ vectors.T)
@@ -147,7 +159,7 @@ def choose_trend_precision(cohort: Cohort, sizes: Array, held: Array, pull: Arra
 
 
 def choose_sizes(cohort: Cohort, held: Array, pull: Array) -> Array:
-    """Sizes of curvature of largest evidence, near the present ones once there are any."""
+    """Sizes of largest evidence, near the present ones once there are any."""
 
     def evidence(sizes: Array) -> float:
         precision = precision_for(cohort, sizes, 0.0)
@@ -157,6 +169,7 @@ def choose_sizes(cohort: Cohort, held: Array, pull: Array) -> Array:
         return 0.5 * float(fit @ fit) + float(gained)
 
     sizes = cohort.sizes.copy()
+    smallest = smallest_sizes(cohort)
     accurate = 1e-2 if cohort.coefficients.size > MANY else 1e-5
     for k in range(sizes.size):
 
@@ -165,12 +178,19 @@ def choose_sizes(cohort: Cohort, held: Array, pull: Array) -> Array:
 
         centre = np.log(sizes[k])
         if not cohort.coefficients.any():  # the first step: anywhere
-            tries = np.linspace(np.log(SMALLEST), np.log(LARGEST), FIRST_TRIES)
+            tries = np.linspace(np.log(smallest[k]), np.log(LARGEST), FIRST_TRIES)
             centre = tries[int(np.argmin([loss(log_size) for log_size in tries]))]
-        low, high = np.clip([centre - REACH, centre + REACH], np.log(SMALLEST), np.log(LARGEST))
+        nearest = np.log(smallest[k])
+        low, high = np.clip([centre - REACH, centre + REACH], nearest, np.log(LARGEST))
         found = minimize_scalar(
             loss, bounds=(low, high), method="bounded", options={"xatol": accurate}
         )
-        straight = np.log(SMALLEST)
-        sizes[k] = np.exp(found.x if found.fun < loss(straight) else straight)
+        sizes[k] = np.exp(found.x if found.fun < loss(nearest) else nearest)
     return sizes
+
+
+def smallest_sizes(cohort: Cohort) -> Array:
+    """The size below which there is no curvature, or no effect, (n_sizes,)."""
+    out = np.full(cohort.sizes.size, SMALLEST)
+    out[cohort.sizes.size - cohort.n_blocks :] = NO_EFFECT
+    return out

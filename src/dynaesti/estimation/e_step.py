@@ -158,15 +158,17 @@ class EStep:
         return EStepPosterior(tuple(results), kernel_weights(priors.weights, tuple(results)))
 
     def prior_mean(self, priors: PriorMixture) -> Array | None:
-        """The cohort's mean at every instant, (n_sites,); None where it is 0."""
+        """The cohort's mean with effects at every site, (n_sites,); None where it is 0."""
         cohort = priors.cohort
         if cohort is None:
             return None
         columns = self.cohort_columns(cohort.basis)
         if cohort.n_groups == 1:
-            return np.asarray(columns @ cohort.curves[0])
-        curves = cohort.curves[self.sites.group_of_site]
-        return np.asarray(np.einsum("sb,sb->s", columns, curves))
+            mean = columns @ cohort.curves[0]
+        else:
+            mean = np.einsum("sb,sb->s", columns, cohort.curves[self.sites.group_of_site])
+        x = self.sites.columns_of_effects
+        return np.asarray(mean if x is None else mean + x @ cohort.effect_values)
 
     def cohort_columns(self, basis: SmoothBasis) -> Array:
         """The functions of a basis at every instant, (n_sites, n_columns); the last are kept."""

@@ -100,7 +100,7 @@ class NewItemFit:
     def sites(self, responses: Responses) -> PeopleSites:
         """The sites of people who met new items, with their earlier responses."""
         try:
-            return build_people_sites(responses, self.coding, self.bank)
+            return build_people_sites(responses, self.coding, self.bank, self.old.priors.effects)
         except ResponseError as error:
             raise InputError(
                 f"{error} (new items take the categories of the others; fit again where theirs "

@@ -11,6 +11,7 @@ from os import PathLike
 from typing import Any
 
 from dynaesti.core import finite_number, positive_number, whole_number
+from dynaesti.data import parse_formula
 from dynaesti.errors import InputError, option
 from dynaesti.estimation.progress import OnIteration
 from dynaesti.model import DEFAULT_KERNEL, RBF, BandwidthKernel, Kernel, named_kernel
@@ -89,6 +90,11 @@ def _population_kernel(value: Any, name: str) -> Kernel:
     return value
 
 
+def _formula(value: Any, _: str) -> str:
+    """A formula, whose terms are all allowed."""
+    return parse_formula(value).text
+
+
 # --- the options --------------------------------------------------------------------------------
 
 # `unit`, `fixed`, `start` and `checkpoint` are checked where they are read, with the data
@@ -102,6 +108,7 @@ CHECKS: Mapping[str, Check] = {
     "groups": optional(
         expected("the name of a column", lambda value: isinstance(value, str) and value != "")
     ),
+    "effects": optional(_formula),
     "rare": at_least(1),
     "population": optional(_mean_and_sd),
     "iterations": at_least(1),
@@ -152,6 +159,7 @@ class AbilityOptions:
     clock: str
     cohort: str | None
     groups: str | None
+    effects: str | None
     unit: str | None
     rare: int
     fixed: Any

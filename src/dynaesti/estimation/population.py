@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dynaesti.core import Array, Ints, jit
-from dynaesti.model import Cohort, Kernel
+from dynaesti.model import Cohort, Effects, Kernel
 
 ROUNDS = 200  # largest number of EM iterations
 
@@ -138,6 +138,11 @@ class PriorMixture:
     log_prior: Array  # (n_kernels,) log prior masses of their grid points
     weights: Array  # (n_kernels,) present estimate of their weights in the population
     cohort: Cohort | None = None  # the population's mean; None: 0 at all times
+
+    @property
+    def effects(self) -> Effects | None:
+        """Columns of effects on the population's mean, where there are any."""
+        return None if self.cohort is None else self.cohort.effects
 
     @staticmethod
     def single(kernel: Kernel, cohort: Cohort | None = None) -> PriorMixture:

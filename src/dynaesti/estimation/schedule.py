@@ -15,8 +15,9 @@ from dynaesti.core import Array, single_blas_thread
 from dynaesti.errors import InputError, option
 from dynaesti.estimation.checkpoint import Checkpoint
 from dynaesti.estimation.coding import ResponseCoding
-from dynaesti.estimation.cohort_design import design_cohort
+from dynaesti.estimation.cohort_design import CohortDesign, design_cohort
 from dynaesti.estimation.e_step import EP_TOLERANCE_FINAL
+from dynaesti.estimation.effects_design import add_effects
 from dynaesti.estimation.em import (
     EMResult,
     EMSettings,
@@ -41,7 +42,7 @@ from dynaesti.estimation.standard_errors import (
     use_joint_information,
 )
 from dynaesti.estimation.subsample import PersonSummary
-from dynaesti.model import Cohort, ItemBank, Kernel, Level
+from dynaesti.model import Cohort, Effects, ItemBank, Kernel, Level
 
 STAGES = ("first pass", "subsample", "everyone", "everyone, with kernels missed before")
 FIRST_PASS, SUBSAMPLE, EVERYONE, AGAIN = range(len(STAGES))
@@ -131,6 +132,7 @@ class EMSchedule:
     known_priors: PriorMixture | None = None  # of an earlier fit of nearly the same data
     learns_cohort: bool = False  # whether the population's mean over time is learned
     groups: Sequence[Any] = ()  # labels of the groups that have curves of their own
+    effects: Effects | None = None  # columns that move people or answers
     settings: ScheduleSettings = field(default_factory=lambda: DEFAULT)
     resume: EMState | None = None
     left_out: str = ""  # of the cohort, in words
@@ -161,13 +163,16 @@ class EMSchedule:
 
     def _cohort(self, bank: ItemBank, sites: PeopleSites) -> Cohort | None:
         """The cohort before it is learned, from a sample of the people; None without one."""
-        if not self.learns_cohort:
-            return None
         summary = self.people.person_summary
         ends = (float(summary.first.min()), float(summary.last.max()))
-        weight = np.bincount(summary.group, summary.n_responses, max(len(self.groups), 1))
         earlier = None if self.known_priors is None else self.known_priors.cohort
-        design = design_cohort(sites, bank, ends, weight / weight.sum(), self.groups, earlier)
+        design = CohortDesign(None, self.left_out)
+        if self.learns_cohort:
+            weight = np.bincount(summary.group, summary.n_responses, max(len(self.groups), 1))
+            share = weight / weight.sum()
+            design = design_cohort(sites, bank, ends, share, self.groups, earlier)
+        if self.effects is not None:
+            design = add_effects(design, self.effects, sites, bank, ends, earlier)
         self.left_out = design.left_out
         return design.cohort
 
@@ -177,7 +182,7 @@ class EMSchedule:
             return None
         summary = self.people.person_summary
         span, gap = typical_times(summary, sites)
-        if span <= 0 and cohort is not None:
+        if span <= 0 and cohort is not None and cohort.has_curve:
             return None  # one date for each person: the cohort's curve is all that can be seen
         if span <= 0:
             one_instant = summary.first.min() == summary.last.max()

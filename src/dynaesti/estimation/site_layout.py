@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from scipy.sparse import csr_array, vstack
 
 from dynaesti.core import Array, Ints, starts_of, starts_of_runs
 from dynaesti.data import Responses
@@ -14,7 +15,7 @@ from dynaesti.estimation.coding import ResponseCoding
 from dynaesti.estimation.population import PriorMixture
 from dynaesti.estimation.subsample import PersonSummary
 from dynaesti.inference import SiteLayout
-from dynaesti.model import ItemBank, Kernel
+from dynaesti.model import EffectRows, Effects, ItemBank, Kernel, PeopleEffects
 
 ROW_PARTS = 16  # groups of rows whose counts are added up in parallel
 
@@ -28,6 +29,7 @@ class PeopleSites:
     # (n_people,) number of each person's group, 0 where there are none; people whom updates bring
     # may have −1, the average of all
     group: Ints
+    effects: PeopleEffects | None = None  # columns of effects, where there are any
 
     @property
     def n_people(self) -> int:
@@ -51,6 +53,15 @@ class PeopleSites:
     def group_of_site(self) -> Ints:
         """Group of the person of each site, with a site for each instant."""
         return np.repeat(self.group, np.diff(self.layout.site_start))
+
+    @property
+    def columns_of_effects(self) -> csr_array | None:
+        """Columns of effects at every site, (n_sites, n_effects); None without effects."""
+        return None if self.effects is None else self.effects.at_sites
+
+    def columns_of_ability(self, person: Ints, times: Array) -> csr_array | None:
+        """Columns of effects in abilities of people at times; None without effects."""
+        return None if self.effects is None else self.effects.of_ability(person, times)
 
     @cached_property
     def person_summary(self) -> PersonSummary:
@@ -104,11 +115,17 @@ class PeopleSites:
             layout,
             np.concatenate([part.constant for part in parts]),
             np.concatenate([part.group for part in parts]),
+            _concatenate_effects([part.effects for part in parts if part.effects is not None]),
         )
 
     def select(self, people: Ints) -> PeopleSites:
         """The sites of some people."""
-        return PeopleSites(self.layout.select(people), self.constant[people], self.group[people])
+        effects = self.effects
+        if effects is not None:
+            effects = effects.select(people, self.layout.sites_of(people))
+        return PeopleSites(
+            self.layout.select(people), self.constant[people], self.group[people], effects
+        )
 
 
 def _concatenate_starts(parts: Sequence[Ints]) -> Ints:
@@ -116,15 +133,34 @@ def _concatenate_starts(parts: Sequence[Ints]) -> Ints:
     return starts_of(np.concatenate([np.diff(part) for part in parts]))
 
 
-def build_people_sites(responses: Responses, coding: ResponseCoding, bank: ItemBank) -> PeopleSites:
+def _concatenate_effects(parts: Sequence[PeopleEffects]) -> PeopleEffects | None:
+    """Columns of effects of all parts, one part after the other."""
+    if not parts:
+        return None
+    rows = (
+        csr_array(vstack([getattr(part, name) for part in parts], format="csr"))
+        for name in ("at_sites", "level", "slope")
+    )
+    return PeopleEffects(*rows)
+
+
+def build_people_sites(
+    responses: Responses, coding: ResponseCoding, bank: ItemBank, effects: Effects | None = None
+) -> PeopleSites:
     """Lay out everyone's responses as sites and factors.
 
-    A person's instants are sites, and a response's likelihood terms are factors.
+    A person's instants are sites, and a response's likelihood terms are factors. Where responses of
+    one instant differ in their columns of effects, they see different values, so that each run of
+    equal ones is a site.
     """
     row, weight, n_factors, constant = _factors(responses, coding, bank)
     factor_start = starts_of(n_factors)
     times = responses.clock_times
     first = starts_of_runs(responses.person, times)
+    rows = None
+    if effects is not None:
+        rows = effects.rows(responses)
+        first = starts_of_runs(responses.person, times, _number_of_run(rows))
     people = np.arange(responses.people.size + 1)
     layout = SiteLayout(
         times[first],
@@ -136,7 +172,19 @@ def build_people_sites(responses: Responses, coding: ResponseCoding, bank: ItemB
     )
     per_person = np.bincount(responses.person, constant, responses.people.size).astype(np.float64)
     group = np.zeros(people.size - 1, dtype=np.int64)
-    return PeopleSites(layout, per_person, group if responses.group is None else responses.group)
+    columns = None
+    if effects is not None and rows is not None:
+        columns = PeopleEffects(rows.x[first], *effects.by_person(responses))
+    if responses.group is not None:
+        group = responses.group
+    return PeopleSites(layout, per_person, group, columns)
+
+
+def _number_of_run(rows: EffectRows) -> Ints:
+    """Numbers that change from one response to the next where their columns of effects do."""
+    before = rows.x[:-1]
+    changed = abs(rows.x[1:] - before).sum(axis=1) > 0
+    return np.concatenate([[0], np.cumsum(changed)]).astype(np.int64)
 
 
 def _factors(

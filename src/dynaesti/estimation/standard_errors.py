@@ -114,7 +114,7 @@ def estimated_cohort(
             part = information.items[at[:, :, None], at[:, None, :]]
         own[block.items, :size, :size] = _own_block(block, part)
         moves[block.items, :size] = _moves(block, bank)
-    items = ItemCovariance(own, moves, information.anchorage)
+    items = ItemCovariance(own, moves, information.anchorage, information.unit)
     return replace(cohort, covariance=cohort_covariance(cohort, information.cohort, items))
 
 

@@ -3,9 +3,17 @@ from .cohort import Cohort as Cohort
 from .cohort import CohortMean as CohortMean
 from .cohort import SmoothBasis as SmoothBasis
 from .cohort import cohort_header as cohort_header
+from .cohort import flat_basis as flat_basis
 from .cohort import precision_for as precision_for
 from .cohort import read_cohort as read_cohort
 from .cohort import smooth_basis as smooth_basis
+from .effects import EffectRows as EffectRows
+from .effects import Effects as Effects
+from .effects import EffectSums as EffectSums
+from .effects import PeopleEffects as PeopleEffects
+from .effects import plain_effects as plain_effects
+from .effects import standardised_effects as standardised_effects
+from .effects import sum_effects as sum_effects
 from .emissions.bank_responses import BankResponses as BankResponses
 from .emissions.base import Emissions as Emissions
 from .emissions.families import Bernoulli as Bernoulli

@@ -1,7 +1,7 @@
 """The cohort: the population's mean ability over time, a smooth curve for each group.
 
-It is linear in its coefficients. So the gradient and the information about them are sums over
-people, as everything else that is learned.
+Effects of covariates add to it. All is linear in its coefficients. So the gradient and the
+information about them are sums over people, as everything else that is learned.
 """
 
 from __future__ import annotations
@@ -13,9 +13,11 @@ from typing import Any
 import numpy as np
 from scipy.interpolate import CubicSpline
 from scipy.linalg import eigh
+from scipy.sparse import csr_array
 
 from dynaesti.core import Array, Ints, check_array, require
 from dynaesti.data import TimeAxis
+from dynaesti.model.effects import Effects, effects_header, read_effects
 
 MOST_KNOTS = 10
 # Beyond the data the slope fades: after this fraction of the data's span it is 1/e of what it was.
@@ -72,6 +74,12 @@ class SmoothBasis:
         slowed = length * -np.expm1(-self.beyond(times) / length)
         inside = np.clip(times, self.knots[0], self.knots[-1])
         return np.asarray(inside + np.where(times < self.knots[0], -slowed, slowed))
+
+
+def flat_basis(first: float, last: float) -> SmoothBasis:
+    """A basis for a population whose mean does not change: a constant and a line, both unused."""
+    knots = np.array([first, last if last > first else first + 1.0])
+    return SmoothBasis(knots, np.array([[1.0, -1.0], [1.0, 1.0]]), np.zeros(2))
 
 
 def smooth_basis(
@@ -152,13 +160,50 @@ class Cohort:
     shares: Array  # (n_groups,) of the responses; one group where the population is one
     contrasts: Array  # (n_groups, n_columns, n_coefficients): from coefficients to curves
     weak: Array  # (n_coefficients, n_coefficients) precision that coefficients always have
-    penalties: Array  # (n_sizes, n_coefficients, n_coefficients) precisions for curvature of size 1
-    sizes: Array  # (n_sizes,) learned: of the common curvature, and of that of groups
+    penalties: Array  # (n_sizes, n_coefficients, n_coefficients) precisions for sizes of 1
+    # (n_sizes,) learned: of the common curvature, of that of groups, and of each block of effects
+    sizes: Array
     trend_precision: float  # learned: prior precision of the common line, 0 where it is clear
     coefficients: Array  # (n_coefficients,)
     # (n_groups, n_columns, n_lost) directions that could not be learned, of length 1 over responses
     lost: Array
     covariance: Array | None = None  # (n_coefficients, n_coefficients)
+    effects: Effects | None = None
+    # (n_effect_columns, n_coefficients): from coefficients to effects; None without effects
+    effect_contrasts: Array | None = None
+
+    @property
+    def n_effects(self) -> int:
+        """Number of columns of effects."""
+        return 0 if self.effect_contrasts is None else int(self.effect_contrasts.shape[0])
+
+    @property
+    def n_blocks(self) -> int:
+        """Number of blocks of exchangeable effects, whose sizes come last."""
+        return 0 if self.effects is None else len(self.effects.blocks)
+
+    @property
+    def has_curve(self) -> bool:
+        """Whether the mean changes over time, or between groups: else there are only effects."""
+        return bool(self.contrasts.any())
+
+    @cached_property
+    def effect_values(self) -> Array:
+        """Effects of all columns, (n_effect_columns,); 0 of those that are not learned."""
+        if self.effect_contrasts is None:
+            return np.zeros(0)
+        return np.asarray(self.effect_contrasts @ self.coefficients)
+
+    @cached_property
+    def loadings(self) -> Array:
+        """From coefficients to the curves of all groups, then to the effects.
+
+        The shape is (n_groups · n_columns + n_effects, n_coefficients).
+        """
+        curves = self.contrasts.reshape(-1, self.coefficients.size)
+        if self.effect_contrasts is None:
+            return curves
+        return np.concatenate([curves, self.effect_contrasts])
 
     @property
     def n_groups(self) -> int:
@@ -186,14 +231,21 @@ class Cohort:
         """The common line as a function of the coefficients, (n_coefficients,)."""
         return np.asarray(self._contrasts_and_average[-1, LINE])
 
-    def mean(self, times: Array, group: Ints) -> Array:
-        """Mean ability of people of some groups at times; group −1 is the average of all."""
-        return np.asarray((self.basis.columns(times) * self.curves[group]).sum(axis=1))
+    def mean(self, times: Array, group: Ints, x: csr_array | None = None) -> Array:
+        """Mean ability of people of some groups at times; group −1 is the average of all.
 
-    def design(self, times: Array, group: Ints) -> Array:
+        With columns of effects x (n_times, n_effects), it is the mean of those whom they describe.
+        """
+        out = np.asarray((self.basis.columns(times) * self.curves[group]).sum(axis=1))
+        return out if x is None else np.asarray(out + x @ self.effect_values)
+
+    def design(self, times: Array, group: Ints, x: csr_array | None = None) -> Array:
         """Derivatives of `mean` by the coefficients: (n_times, n_coefficients)."""
         columns = self.basis.columns(times)
-        return np.asarray(np.einsum("tb,tbp->tp", columns, self._contrasts_and_average[group]))
+        out = np.einsum("tb,tbp->tp", columns, self._contrasts_and_average[group])
+        if x is None or self.effect_contrasts is None:
+            return np.asarray(out)
+        return np.asarray(out + x @ self.effect_contrasts)
 
     def variance_of(self, times: Array, group: Ints, signs: Array) -> float:
         """Variance of a sum of means at times, with signs: of the estimate, and of how it goes on.
@@ -220,8 +272,12 @@ class Cohort:
         contrast = self._contrasts_and_average[group]
         return np.asarray(contrast @ self.covariance @ contrast.T)
 
-    def variance(self, times: Array, group: Ints) -> Array:
+    def variance(self, times: Array, group: Ints, x: csr_array | None = None) -> Array:
         """Variance of `mean`: of its estimate, and beyond the data of how it goes on."""
+        if x is not None and self.covariance is not None:
+            design = self.design(times, group, x)
+            own = np.einsum("tp,pq,tq->t", design, self.covariance, design, optimize=True)
+            return np.asarray(own + self.drift_variance(times, group))
         out = np.zeros(times.size)
         columns = self.basis.columns(times)
         for g in np.unique(group):
@@ -248,7 +304,8 @@ class Cohort:
         length = FADING * self.basis.span
         slope = (self.basis.end_slopes(t0) * self.curves[group]).sum(axis=1)
         # of a white second derivative of the learned size, with the span as the unit of time
-        curvature = float((self.sizes**2).sum()) / self.basis.span**3
+        sizes = self.sizes[: self.sizes.size - self.n_blocks]
+        curvature = float((sizes**2).sum()) / self.basis.span**3
         spread = 0.5 * slope**2 + 0.5 * curvature * length
         near, far = ahead / length
         # of the integral of a process that starts at 0 and forgets at the rate 1 / length
@@ -298,7 +355,13 @@ def cohort_header(cohort: Cohort | None, arrays: dict[str, Any]) -> dict[str, An
     arrays |= {f"cohort.{name}": getattr(cohort.basis, name) for name in BASIS_ARRAYS}
     if cohort.covariance is not None:
         arrays["cohort.covariance"] = cohort.covariance
-    return {"groups": list(cohort.groups), "trend_precision": cohort.trend_precision}
+    if cohort.effect_contrasts is not None:
+        arrays["cohort.effect_contrasts"] = cohort.effect_contrasts
+    return {
+        "groups": list(cohort.groups),
+        "trend_precision": cohort.trend_precision,
+        "effects": effects_header(cohort.effects, arrays),
+    }
 
 
 def read_cohort(header: Any, arrays: dict[str, Any]) -> Cohort | None:
@@ -312,6 +375,8 @@ def read_cohort(header: Any, arrays: dict[str, Any]) -> Cohort | None:
         **{name: arrays[f"cohort.{name}"] for name in ARRAYS},
         trend_precision=float(header["trend_precision"]),
         covariance=arrays.get("cohort.covariance"),
+        effects=read_effects(header.get("effects"), arrays),  # absent in files of older versions
+        effect_contrasts=arrays.get("cohort.effect_contrasts"),
     )
     n_groups = max(len(cohort.groups), 1)
     n_columns = basis.n_columns
@@ -332,4 +397,9 @@ def read_cohort(header: Any, arrays: dict[str, Any]) -> Cohort | None:
     check_array(cohort.lost, (n_groups, n_columns, n_lost), "the cohort's curves", "f")
     if cohort.covariance is not None:
         check_array(cohort.covariance, (size, size), "the cohort's covariance", "f")
+    require((cohort.effects is None) == (cohort.effect_contrasts is None), "the effects")
+    if cohort.effects is not None and cohort.effect_contrasts is not None:
+        shape = (cohort.effects.n_columns, size)
+        check_array(cohort.effect_contrasts, shape, "the effects", "f")
+    require(cohort.n_blocks <= cohort.sizes.size, "the cohort's sizes")
     return cohort

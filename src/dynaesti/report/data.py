@@ -101,7 +101,7 @@ def _facts(fit: Fit, static_comparison: StaticComparison | None, people: Ints) -
         else (f"{unit} since each one's start" if r.clock == "person" else unit or "time"),
         "level": LEVEL,
         "groups": list(map(str, fit.responses.groups)),
-        "has_cohort": fit.priors.cohort is not None,
+        "has_cohort": fit.has_cohort,
         "priors": len(fit.kernels),
         "reliability": round(fit.reliability(), 3),
         "converged": fit.converged,
@@ -190,7 +190,7 @@ def _quantiles(fit: Fit, people: Ints) -> dict[str, Any]:
 
 def _means(fit: Fit) -> list[dict[str, Any]]:
     """The cohort's curve, or one for each group, with the band of the mean; empty without one."""
-    if fit.priors.cohort is None:
+    if not fit.has_cohort:
         return []
     at = np.linspace(*fit.time_range, N_TIMES)
     frame = nw.from_native(fit.cohort(fit.from_clock(at), level=LEVEL), eager_only=True)
@@ -394,7 +394,7 @@ def _method(fit: Fit) -> list[str]:
     }
     options = ", ".join(f"{key} {value!r}" for key, value in shown.items())
     models = ", ".join(sorted({block.model.name for block in fit.bank.blocks}))
-    about = "" if fit.priors.cohort is None else " about the mean of its cohort, which is learned"
+    about = "" if not fit.has_cohort else " about the mean of its cohort, which is learned"
     return [
         f"Dynamic item response theory: every person's ability is a Gaussian-process curve in "
         f"continuous time{about}, items ({models}) are "

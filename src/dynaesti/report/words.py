@@ -29,7 +29,7 @@ def findings(fit: Fit, static_comparison: StaticComparison | None = None) -> lis
         {
             "abilities": "Abilities are in standard deviations of people about their cohort; 0 is "
             "the mean of the cohort over all answers."
-            if fit.priors.cohort is not None
+            if fit.has_cohort
             else "Abilities have mean 0 and variance 1 in the population.",
             "items": "The unit is such that slopes have geometric mean 1.",
             "anchors": "The scale is that of the anchored items.",

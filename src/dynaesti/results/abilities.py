@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dynaesti.core import Array, Ints, as_rng, check_size, whole_number
+from dynaesti.core import Array, Ints, as_rng, check_size, starts_of_runs, whole_number
 from dynaesti.data import TimeAxis, as_list, index_of, label_text
 from dynaesti.errors import InputError
 from dynaesti.estimation import sample_bank
@@ -18,7 +18,7 @@ from dynaesti.inference import (
     Observations,
     graft_kernels,
 )
-from dynaesti.model import BUILT_IN, BankResponses, Cohort, ItemBank
+from dynaesti.model import BUILT_IN, BankResponses, Cohort, EffectRows, ItemBank
 from dynaesti.results.cohort import changes_between
 from dynaesti.results.curve import Curve, from_components
 from dynaesti.results.frames import IDENTITY
@@ -67,13 +67,17 @@ class Change:
 
 
 def ability_marginals(
-    fit: Fit, person: Ints, offsets: Array, group_if_new: Ints | None = None
+    fit: Fit,
+    person: Ints,
+    offsets: Array,
+    group_if_new: Ints | None = None,
+    rows: EffectRows | None = None,
 ) -> Marginals:
     """Reported ability of each (person, time) pair; person −1 is someone never seen.
 
-    `group_if_new` are the groups of those, see `latent_abilities`.
+    `group_if_new` are the groups of those, and `rows` columns of effects: see `latent_abilities`.
     """
-    weights, means, variances = latent_abilities(fit, person, offsets, group_if_new)
+    weights, means, variances = latent_abilities(fit, person, offsets, group_if_new, rows)
     sds = np.sqrt(np.maximum(variances, 1e-300))
     return Marginals(weights, fit.shift + fit.gain * means, fit.gain * sds)
 
@@ -91,9 +95,10 @@ def people_and_times(fit: Fit, at: Any, ids: Any) -> tuple[Ints, Array]:
         check_size(people.size * offsets.size, "at")
         return np.repeat(people, offsets.size), np.tile(offsets, people.size)
     layout = fit.sites.layout
-    return np.repeat(people, np.diff(layout.site_start)[people]), layout.times[
-        layout.sites_of(people)
-    ]
+    person = np.repeat(people, np.diff(layout.site_start)[people])
+    times = layout.times[layout.sites_of(people)]
+    instants = starts_of_runs(person, times)  # answers with different effects may share one
+    return person[instants], times[instants]
 
 
 def person_curve(
@@ -117,6 +122,10 @@ def person_curve(
     cohort : Cohort, optional
         Another cohort than the fit's.
     """
+    if fit.priors.effects is not None:
+        raise InputError(
+            "curve: a fit with effects has no curve of one person by itself; use ability()"
+        )
     one = fit.responses.select_people(who)
     rows = np.arange(len(one)) if until is None else np.flatnonzero(one.clock_times <= until)
     if not rows.size:

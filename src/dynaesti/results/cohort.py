@@ -26,7 +26,7 @@ POINTS = 50  # of the cohort's curve, unless times are asked for
 
 def cohort_of(fit: FitBase) -> Cohort:
     """The cohort of a fit; an error where it has none."""
-    if fit.priors.cohort is None:
+    if fit.priors.cohort is None or not fit.priors.cohort.has_curve:
         why = fit.options.get("cohort_left_out") or f"{option('cohort', 'learn')} learns it."
         raise InputError(
             f"this fit has no cohort, so its population's mean is 0 at all times. {why}"

@@ -99,4 +99,11 @@ def truncated_sites(sites: PeopleSites, person: Ints, known: Ints) -> PeopleSite
         layout.factor_weight[factors],
         np.cumsum(changed) - 1,
     )
-    return replace(sites, layout=copies, constant=np.zeros(person.size), group=sites.group[person])
+    effects = sites.effects
+    return replace(
+        sites,
+        layout=copies,
+        constant=np.zeros(person.size),
+        group=sites.group[person],
+        effects=None if effects is None else effects.select(person, chosen),
+    )

@@ -72,6 +72,7 @@ from dynaesti.results.predictions import Predictions, predict_responses
 from dynaesti.results.updates import (
     NewResponses,
     fit_new_people,
+    on_fits_axis,
     read_new_responses,
     times_on_clock,
     update_fit,
@@ -156,7 +157,7 @@ class Fit(FittedModel, FitBase):
         """Everyone's responses laid out as sites."""
         if self.known_sites is not None:
             return self.known_sites
-        return build_people_sites(self.responses, self.coding, self.bank)
+        return build_people_sites(self.responses, self.coding, self.bank, self.priors.effects)
 
     @cached_property
     def prior_mean(self) -> Array | None:
@@ -164,7 +165,8 @@ class Fit(FittedModel, FitBase):
         cohort = self.priors.cohort
         if cohort is None:
             return None
-        return cohort.mean(self.sites.layout.times, self.sites.group_of_site)
+        x = self.sites.columns_of_effects
+        return cohort.mean(self.sites.layout.times, self.sites.group_of_site, x)
 
     def group_of(self, person: Ints) -> Ints:
         """Group of each of some people, by their numbers; −1 for people never seen."""
@@ -543,7 +545,9 @@ class Fit(FittedModel, FitBase):
         r = new.responses
         group_if_new = r.group_among(self.responses.groups)[r.person]
         times = times_on_clock(self, new)
-        mix = ability_marginals(self, new.people[r.person], times, group_if_new)
+        effects = self.priors.effects
+        rows = None if effects is None else effects.rows(on_fits_axis(self, new), self.responses)
+        mix = ability_marginals(self, new.people[r.person], times, group_if_new, rows)
         latent = Marginals(mix.weights, (mix.means - self.shift) / self.gain, mix.sds / self.gain)
         return predict_responses(self.bank, self.coding, new.items[r.item], r, latent)
 

@@ -20,7 +20,7 @@ from dynaesti.data import (
     make_frame,
     parse_iso,
 )
-from dynaesti.errors import MissingColumnError, option
+from dynaesti.errors import InputError, MissingColumnError, option
 from dynaesti.estimation import (
     IterationRecord,
     PriorMixture,
@@ -33,6 +33,7 @@ from dynaesti.estimation import (
 from dynaesti.inference import LogLikelihoodTable
 from dynaesti.model import BandwidthKernel, ItemBank, Kernel, Level
 from dynaesti.results.cohort import cohort_columns, cohort_sentences, group_differences
+from dynaesti.results.effects import effect_columns
 from dynaesti.results.item_table import item_columns
 from dynaesti.results.predictions import item_information
 
@@ -263,6 +264,39 @@ class FitBase(ABC):
         )
         return {"stays": float(stays), "bandwidth": middle, "shortest": low, "longest": high}
 
+    @property
+    def has_cohort(self) -> bool:
+        """Whether the population's mean over time was learned."""
+        return self.priors.cohort is not None and self.priors.cohort.has_curve
+
+    @property
+    def effects(self) -> Any:
+        """Effects of covariates, practice and exchangeable blocks, on the scale of abilities.
+
+        Returns
+        -------
+        frame
+            Columns term, estimate, se, lower, upper (95 %), z, p; a row for each column of the
+            formula. Terms that cannot be learned have no estimate. A block, such as
+            ``random(rater)``, has a row with its size, the standard deviation of its effects, and
+            then one for each of its levels, without z and p.
+
+        Raises
+        ------
+        InputError
+            If the fit has no effects.
+
+        Examples
+        --------
+        >>> import dynaesti as dy
+        >>> table = dy.simulate.responses(people=60, items=5, per_person=8, seed=1).table
+        >>> table["older"] = [int(name[1:]) % 2 for name in table["id"]]
+        >>> fit = dy.DynAEsti("1PL", effects="older").fit(table)
+        >>> list(fit.effects.columns), list(fit.effects["term"])
+        (['term', 'estimate', 'se', 'lower', 'upper', 'z', 'p'], ['older'])
+        """
+        return make_frame(effect_columns(self), self.frame)
+
     def cohort(self, at: Any = None, *, level: float = 0.7) -> Any:
         """Mean ability of the population over time, or of each of its groups.
 
@@ -375,6 +409,17 @@ class FitBase(ABC):
             else self.response_template.axis.restore(offsets)
         )
 
+    @property
+    def covariate_kinds(self) -> dict[str, str]:
+        """Columns that the effects need of further data, with their kinds."""
+        effects = self.priors.effects
+        if effects is None:
+            return {}
+        return {
+            name: "category" if name in effects.levels else "number"
+            for name in effects.formula.columns
+        }
+
     def read_new_data(self, data: Any, unanswered: bool = False) -> Responses:
         """Read further data with the columns of the fit, else by their usual names.
 
@@ -399,10 +444,18 @@ class FitBase(ABC):
             "unanswered": unanswered,
             "unit": None if self.response_template.axis.stamps else self.response_template.unit,
         }
+        reading["covariates"] = self.covariate_kinds
         try:
-            return Responses.read(data, **columns, **reading, reuse_columns=True)
+            found = Responses.read(data, **columns, **reading, reuse_columns=True)
         except MissingColumnError:
-            return Responses.read(data, **reading)
+            found = Responses.read(data, **reading)
+        absent = [name for name in self.covariate_kinds if name not in found.covariates]
+        if absent:
+            raise InputError(
+                f"effects: the data are Responses already, without the column {absent[0]!r}; read "
+                f"them with Responses.read(…, covariates={self.covariate_kinds!r})"
+            )
+        return found
 
     def item_cautions(self) -> list[str]:
         """What the answers cannot determine of items and cohort, in words."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from dynaesti.core import Array, Ints, starts_of
 from dynaesti.inference import (
@@ -18,7 +19,7 @@ from dynaesti.inference import (
     depends_on_span,
     predict_marginals,
 )
-from dynaesti.model import Kernel
+from dynaesti.model import EffectRows, Kernel
 
 if TYPE_CHECKING:
     from dynaesti.results.fit import Fit
@@ -52,12 +53,17 @@ def asked_of(person: Ints, offsets: Array) -> Asked:
 
 
 def latent_abilities(
-    fit: Fit, person: Ints, offsets: Array, group_if_new: Ints | None = None
+    fit: Fit,
+    person: Ints,
+    offsets: Array,
+    group_if_new: Ints | None = None,
+    rows: EffectRows | None = None,
 ) -> LatentAbilities:
     """Abilities at (person, time) pairs; person −1 is someone never seen.
 
     `group_if_new` (n_pairs,) are groups of those never seen, −1 where they are not known. Default:
-    not known.
+    not known. `rows` are columns of effects of answers, for what these see in the place of the
+    ability. Default: those of each person's ability.
     """
     order = np.argsort(person, kind="stable")
     who = person[order]
@@ -66,6 +72,7 @@ def latent_abilities(
     variances = np.ones((len(fit.kernels), who.size))
     weights = np.repeat(fit.population[:, None], who.size, axis=1)
     first = int(np.searchsorted(who, 0))
+    x = fit.sites.columns_of_ability(who, when) if rows is None else rows.x[order]
     asked = asked_of(who[first:], when[first:])
     if asked.known.size:
         for k in range(len(fit.kernels)):
@@ -76,10 +83,14 @@ def latent_abilities(
         group = fit.group_of(who)
         if group_if_new is not None:
             group = np.where(who >= 0, group, group_if_new[order])
-        means += cohort.mean(when, group)
-        variances[:, :first] += cohort.variance(when[:first], group[:first])
+        means += cohort.mean(when, group, x)
+        of_new, of_known = (None, None) if x is None else (x[:first], x[first:])
+        variances[:, :first] += cohort.variance(when[:first], group[:first], of_new)
         variances[:, first:] += cohort.drift_variance(when[first:], group[first:])
-        variances[:, first:] += (cohort_errors(fit, asked) ** 2).sum(axis=1)
+        variances[:, first:] += (cohort_errors(fit, asked, of_known) ** 2).sum(axis=1)
+        if rows is not None:
+            sizes = cohort.sizes[cohort.sizes.size - cohort.n_blocks :]
+            variances += rows.unseen[order] @ sizes**2
     back = np.empty_like(order)
     back[order] = np.arange(order.size)
     return LatentAbilities(weights[:, back], means[:, back], variances[:, back])
@@ -129,11 +140,12 @@ def _predict(
     )
 
 
-def cohort_errors(fit: Fit, asked: Asked) -> Array:
+def cohort_errors(fit: Fit, asked: Asked, x: csr_array | None = None) -> Array:
     """Standard deviations of abilities from the cohort's: (n_kernels, n_directions, n_points).
 
     They are signed and belong to independent directions of the cohort's coefficients. A mean that
-    moves by x moves an ability by x − CTx, with the sites' precisions T and the covariance C.
+    moves by x moves an ability by x − CTx, with the sites' precisions T and the covariance C. `x`
+    are columns of effects at the points; default: those of abilities.
     """
     cohort = fit.priors.cohort
     roots = cohort_roots(fit)
@@ -143,8 +155,12 @@ def cohort_errors(fit: Fit, asked: Asked) -> Array:
     layout = fit.sites.layout
     sites = layout.sites_of(asked.known)
     group = fit.sites.group_of_site[sites]
-    at_sites = cohort.design(layout.times[sites], group) @ roots
-    at_points = cohort.design(asked.offsets, fit.group_of(asked.person)) @ roots
+    if x is None:
+        x = fit.sites.columns_of_ability(asked.person, asked.offsets)
+    at_all = fit.sites.columns_of_effects
+    x_sites = None if at_all is None else at_all[sites]
+    at_sites = cohort.design(layout.times[sites], group, x_sites) @ roots
+    at_points = cohort.design(asked.offsets, fit.group_of(asked.person), x) @ roots
     for k, kernel in enumerate(fit.kernels):
         own = fit.ep[k].sites.select(sites).through_nugget(kernel.nugget_variance)
         for r in range(roots.shape[1]):
@@ -167,6 +183,8 @@ def cohort_roots(fit: Fit) -> Array:
     times = np.repeat(cohort.basis.knots, cohort.n_groups)
     group = np.tile(np.arange(cohort.n_groups), cohort.basis.knots.size)
     largest = np.abs(cohort.design(times, group) @ roots).max(axis=0)
+    if cohort.effect_contrasts is not None:  # columns reach about twice their spread of 1
+        largest = np.maximum(largest, np.abs(2 * cohort.effect_contrasts @ roots).max(axis=0))
     return np.asarray(roots[:, largest > NEGLIGIBLE])
 
 
@@ -188,7 +206,8 @@ def latent_changes(fit: Fit, people: Ints, t0: Array, t1: Array) -> LatentAbilit
         variances[k] += ((errors[k, :, 1::2] - errors[k, :, ::2]) ** 2).sum(axis=0)
     cohort = fit.priors.cohort
     if cohort is not None:
-        at = cohort.mean(ends, fit.group_of(asked.person))
+        x = fit.sites.columns_of_ability(asked.person, ends)
+        at = cohort.mean(ends, fit.group_of(asked.person), x)
         means += at[1::2] - at[::2]
         group = fit.group_of(people)
         across = cohort.drift_covariance(t0, t1, group)

@@ -278,8 +278,12 @@ def with_new_features(live: LivePerson) -> LivePerson:
     return replace(live, horizon=horizon, curves=curves).converged(None)
 
 
-def live_person(fit: Fit, person: int) -> LivePerson:
-    """A person of a fit, ready for further answers."""
+def _refuse_what_cannot_grow(fit: Fit) -> None:
+    """Refuse fits whose curves cannot take an answer at a time."""
+    if fit.priors.effects is not None:
+        raise InputError(
+            "live: the columns of effects cannot be given an answer at a time; use update(frame)"
+        )
     unfit = [
         kernel
         for kernel in fit.kernels
@@ -291,6 +295,11 @@ def live_person(fit: Fit, person: int) -> LivePerson:
             f"live: {unfit[0].describe()} has no form that grows an answer at a time; use "
             "update(frame)"
         )
+
+
+def live_person(fit: Fit, person: int) -> LivePerson:
+    """A person of a fit, ready for further answers."""
+    _refuse_what_cannot_grow(fit)
     who = np.array([person])
     layout = fit.sites.layout
     sites = layout.curve_slice(who)

@@ -8,7 +8,7 @@ from os import PathLike
 from typing import Any, Protocol
 
 from dynaesti.core import Ints
-from dynaesti.data import Labels, Responses
+from dynaesti.data import Formula, Labels, Responses
 from dynaesti.estimation import (
     Checkpoint,
     Estimate,
@@ -23,7 +23,14 @@ from dynaesti.estimation import (
     fingerprint,
     kernel_weights,
 )
-from dynaesti.model import ItemBank, ItemModel
+from dynaesti.model import (
+    Effects,
+    ItemBank,
+    ItemModel,
+    plain_effects,
+    standardised_effects,
+    sum_effects,
+)
 from dynaesti.results.fit import Fit
 from dynaesti.results.orientation import is_positively_oriented, reflected
 
@@ -54,7 +61,12 @@ class ResponseSource(Protocol):
     def response_counts(self, models: tuple[ItemModel, ...]) -> ResponseCounts:
         """Responses in each category of each item."""
 
-    def people(self, coding: ResponseCoding, bank: ItemBank) -> People:
+    def effects(self, formula: Formula) -> Effects:
+        """The columns of a formula, with levels, centres and scales of all responses."""
+
+    def people(
+        self, coding: ResponseCoding, bank: ItemBank, effects: Effects | None = None
+    ) -> People:
         """The people that E-steps run over; called once."""
 
     def responses_of(self, people: Ints) -> Responses:
@@ -102,9 +114,17 @@ class ResponsesInMemory:
     def response_counts(self, models: tuple[ItemModel, ...]) -> ResponseCounts:
         return count_responses(self.responses, models)
 
-    def people(self, coding: ResponseCoding, bank: ItemBank) -> People:
+    def effects(self, formula: Formula) -> Effects:
+        covariates = self.responses.covariates
+        levels = {name: column.levels for name, column in covariates.items() if column.levels}
+        plain = plain_effects(formula, levels)
+        return standardised_effects(plain, sum_effects(plain, self.responses))
+
+    def people(
+        self, coding: ResponseCoding, bank: ItemBank, effects: Effects | None = None
+    ) -> People:
         self._people = PeopleInMemory(
-            build_people_sites(self.responses, coding, bank), self.threads
+            build_people_sites(self.responses, coding, bank, effects), self.threads
         )
         return self._people
 

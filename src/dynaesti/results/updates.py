@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dynaesti.core import Array, Ints
+from dynaesti.core import Array, Ints, starts_of_runs
 from dynaesti.data import (
     Responses,
     as_labels,
@@ -144,12 +144,12 @@ def e_step_with_items_fixed(
         table = tabulate_items(fit.bank, grid)
 
 
-def fit_new_people(fit: Fit, new: NewResponses) -> Fit:
-    """A fit of other people with these items and this population."""
+def on_fits_axis(fit: Fit, new: NewResponses) -> Responses:
+    """Further responses with the fit's items, groups, axis and clock, known people's start too."""
     offsets = offsets_on_axis(fit, new.responses)
     origin = np.zeros(new.responses.people.size)
     origin[new.responses.person] = offsets - times_on_clock(fit, new)
-    responses = replace(
+    return replace(
         new.responses,
         items=fit.responses.items,
         item=new.items[new.responses.item],
@@ -164,7 +164,12 @@ def fit_new_people(fit: Fit, new: NewResponses) -> Fit:
         if fit.responses.group is None
         else new.responses.group_among(fit.responses.groups),
     )
-    sites = build_people_sites(responses, fit.coding, fit.bank)
+
+
+def fit_new_people(fit: Fit, new: NewResponses) -> Fit:
+    """A fit of other people with these items and this population."""
+    responses = on_fits_axis(fit, new)
+    sites = build_people_sites(responses, fit.coding, fit.bank, fit.priors.effects)
     posterior, reach = e_step_with_items_fixed(fit, sites, [None] * len(fit.kernels))
     return replace(
         fit,
@@ -251,7 +256,7 @@ def add_people(fit: Fit, data: Responses) -> Fit:
     joined = append_responses(fit, new)
     touched = np.sort(index_of(joined.people, new.responses.people.tolist(), "id"))
     known = index_of(joined.people, fit.responses.people.tolist(), "id")
-    sites = build_people_sites(joined, fit.coding, fit.bank)
+    sites = build_people_sites(joined, fit.coding, fit.bank, fit.priors.effects)
     part = sites.select(touched)
     before = np.full(joined.people.size, -1, dtype=np.int64)
     before[known] = np.arange(known.size)
@@ -304,10 +309,20 @@ def _starting_sites(
         has = new.curve_slice(np.array([k]))
         within = np.zeros(1, dtype=np.int64)
         if not fit.priors.merges_instants(kernel):
-            within = np.searchsorted(new.times[has], old.times[had])
+            # answers of one instant with different effects are several sites, which may have
+            # become more: the first of them start from the old ones
+            rank = _rank_within_instants(old.times[had])
+            within = np.searchsorted(new.times[has], old.times[had]) + rank
         start.precision[has.start + within] = result.sites.precision[had]
         start.shift[has.start + within] = result.sites.shift[had]
     return start
+
+
+def _rank_within_instants(times: Array) -> Ints:
+    """Number of each site among those at its instant: 0 where there is one."""
+    first = starts_of_runs(times)
+    number = np.arange(times.size)
+    return np.asarray(number - first[np.searchsorted(first, number, side="right") - 1])
 
 
 def _merged(

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from dynaesti.core import CHECKPOINT, Folder, Ints
-from dynaesti.data import Labels, Responses
+from dynaesti.data import Formula, Labels, Responses
+from dynaesti.errors import InputError
 from dynaesti.estimation import (
     Checkpoint,
     Estimate,
@@ -20,7 +21,7 @@ from dynaesti.estimation import (
     ResponseCoding,
     ResponseCounts,
 )
-from dynaesti.model import ItemBank, ItemModel
+from dynaesti.model import Effects, ItemBank, ItemModel
 from dynaesti.sharded.executors import Executor
 from dynaesti.sharded.fit import ShardedFit, orient_shards
 from dynaesti.sharded.people import PeopleInShards
@@ -72,7 +73,13 @@ class ResponsesInShards:
         self._counts: ResponseCounts = self.executor.run(task, self.shards.nonempty, sum_results)
         return self._counts
 
-    def people(self, coding: ResponseCoding, bank: ItemBank) -> People:
+    def effects(self, formula: Formula) -> Effects:
+        raise InputError(f"effects: shards carry no columns for {formula.text!r}")
+
+    def people(
+        self, coding: ResponseCoding, bank: ItemBank, effects: Effects | None = None
+    ) -> People:
+        assert effects is None  # see `effects`
         self._people = PeopleInShards(
             ShardContext(self.shards, coding, bank, self.clock, self.run),
             self.executor,

@@ -119,7 +119,12 @@ def _forecasts(
     fits = (
         []
         if not static or estimator.kernel.static
-        else [("static IRT", estimator.with_options(bandwidth=np.inf, cohort=None, groups=None))]
+        else [
+            (
+                "static IRT",
+                estimator.with_options(bandwidth=np.inf, cohort=None, groups=None, effects=None),
+            )
+        ]
     )
     fits.append(("static IRT" if estimator.kernel.static else "dynamic IRT", estimator))
     if values.size <= MOST_VALUES:

@@ -47,6 +47,7 @@ def compare_with_static(estimator: Estimator, fit: Fit) -> StaticComparison:
         bandwidth=np.inf,
         cohort=None,
         groups=None,
+        effects=None,
         checkpoint=None,
         progress=False,
         standard_errors=False,
@@ -157,7 +158,7 @@ def dynamic_against_static(
     ['dynamic', 'static']
     """
     train, test = split(data, share, by=by, seed=seed, **columns)
-    static = estimator.with_options(bandwidth=np.inf, cohort=None, groups=None)
+    static = estimator.with_options(bandwidth=np.inf, cohort=None, groups=None, effects=None)
     rows = {}
     for name, chosen in (("dynamic", estimator), ("static", static)):
         fit = chosen.fit(train)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dynaesti.core import Arrays, Header
-from dynaesti.data import Labels, Responses, as_labels, check_saved_responses, read_axis
+from dynaesti.data import Covariate, Labels, Responses, as_labels, check_saved_responses, read_axis
 from dynaesti.errors import InputError, NeedsFunctionError
 from dynaesti.estimation import (
     FittedModel,
@@ -157,6 +157,8 @@ def fit_header(fit: Any, arrays: Arrays) -> Header:
         arrays["responses.weight"] = r.weight
     if r.group is not None:
         arrays["responses.group"] = r.group
+    for k, column in enumerate(r.covariates.values()):
+        arrays[f"covariate{k}"] = column.values
     arrays["weights"] = fit.weights
     for k, result in enumerate(fit.ep):
         arrays.update({f"prior{k}.{name}": part for name, part in ep_arrays(result).items()})
@@ -173,6 +175,10 @@ def fit_header(fit: Any, arrays: Arrays) -> Header:
             "notes": list(r.notes),
             "columns": dict(r.columns),
             "groups": list(r.groups),
+            "covariates": [
+                {"name": name, "levels": None if one.levels is None else list(one.levels)}
+                for name, one in r.covariates.items()
+            ],
         },
     }
 
@@ -227,13 +233,20 @@ def read_fit(
         columns=reading["columns"],
         groups=tuple(map(str, reading.get("groups", ()))),  # absent in files of older versions
         group=arrays.get("responses.group"),
+        covariates={
+            str(one["name"]): Covariate(
+                arrays[f"covariate{k}"],
+                None if one["levels"] is None else tuple(map(str, one["levels"])),
+            )
+            for k, one in enumerate(reading.get("covariates", ()))  # absent in older files
+        },
         models=None if header["models"] is None else as_labels(header["models"]),
         **rows,
     )
     ep = tuple(read_ep(arrays, k) for k in range(len(header["kernels"])))
     check_labels(responses.people, "the people")
     check_saved_responses(responses)
-    sites = build_people_sites(responses, common.coding, common.bank)
+    sites = build_people_sites(responses, common.coding, common.bank, common.priors.effects)
     check_ep(ep, common.priors, sites, arrays["weights"])
     return {
         **vars(common),
