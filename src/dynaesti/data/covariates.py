@@ -13,9 +13,12 @@ from dynaesti.core import Array, Ints
 from dynaesti.data.columns import find_column, parse_numbers, try_floats
 from dynaesti.data.formulas import ANY, CATEGORY, NUMBER
 from dynaesti.data.groups import parse_groups
+from dynaesti.data.labels import display_names
 from dynaesti.data.read_log import ReadLog
 from dynaesti.data.readers.table import Table
+from dynaesti.errors import option
 
+WAREHOUSE = ("rater", "treat", "rt")  # columns beside the answers, by their names there
 NO_LEVEL = "(none)"  # level of rows without a category
 
 
@@ -80,6 +83,18 @@ def parse_covariates(table: Table, kinds: Mapping[str, str], log: ReadLog) -> di
             levels, code = np.unique(np.where(texts == "", NO_LEVEL, texts), return_inverse=True)
             out[name] = Covariate(code.astype(np.float64), tuple(levels.tolist()))
     return out
+
+
+def unused_covariates(columns: Sequence[str], used: Sequence[str | None]) -> str | None:
+    """A note on columns that the Item Response Warehouse names so, where nobody asked for them."""
+    known = [
+        name
+        for name in columns
+        if (name.startswith("cov_") or name in WAREHOUSE) and name not in used
+    ]
+    if not known:
+        return None
+    return f"not used: {display_names(known)} (effects can: {option('effects', known[0])})"
 
 
 def _holds_numbers(series: nw.Series[Any]) -> bool:

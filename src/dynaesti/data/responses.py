@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from dynaesti.core import Array, Bools, Ints, as_numbers
 from dynaesti.data.columns import ABSENT
-from dynaesti.data.covariates import Covariate
+from dynaesti.data.covariates import Covariate, unused_covariates
 from dynaesti.data.dates import TimeOptions
 from dynaesti.data.formulas import ANY
 from dynaesti.data.groups import group_of_each_person
@@ -233,7 +233,8 @@ class Responses:
         drop = unreadable == "drop"
         kinds = covariates if isinstance(covariates, Mapping) else dict.fromkeys(covariates, ANY)
         rows = parse_columns(table, roles, times, notes, unanswered, drop, code, kinds)
-        notes = [*table.notes, *notes]
+        unused = unused_covariates(table.frame.columns, [*roles.values(), *kinds])
+        notes = [*table.notes, *notes, *([unused] if unused else [])]
         return _sorted_responses(rows, rows.unit(unit), table.kind, notes, roles).on_clock(clock)
 
     @classmethod

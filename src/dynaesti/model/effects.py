@@ -43,6 +43,10 @@ class EffectRows(NamedTuple):
     x: csr_array  # (n_rows, n_columns) centred and scaled
     unseen: Bools  # (n_rows, n_blocks) levels of blocks that are not among those known
 
+    def select(self, rows: Ints) -> EffectRows:
+        """The columns of some of the answers."""
+        return EffectRows(self.x[rows], self.unseen[rows])
+
 
 @dataclass(frozen=True)
 class Effects:

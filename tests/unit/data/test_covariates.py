@@ -70,3 +70,12 @@ def test_practice_is_what_counting_finds(seed):
         for i in range(n)
     ]
     assert_array_equal(found, slow)
+
+
+def test_columns_of_the_warehouse_are_mentioned_and_not_used():
+    table = {**TABLE, "cov_age": [1, 2, 3, 4], "rater": [1, 1, 2, 2], "other": [0, 0, 0, 0]}
+    r = dy.Responses.read(table)
+    assert any(note.startswith("not used: cov_age, rater (effects can") for note in r.notes)
+    assert not r.covariates
+    both = dy.Responses.read(table, covariates=["cov_age", "rater"])
+    assert not any("not used" in note for note in both.notes)

@@ -4,6 +4,7 @@ from .baselines import item_and_person as item_and_person
 from .comparison import against_baselines as against_baselines
 from .comparison import compare as compare
 from .comparison import held_out as held_out
+from .next_answers import next_answers as next_answers
 from .residuals import Residuals as Residuals
 from .residuals import item_fit as item_fit
 from .residuals import person_fit as person_fit
