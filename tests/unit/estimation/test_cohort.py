@@ -9,11 +9,11 @@ from numpy.testing import assert_allclose
 import dynaesti as dy
 from dynaesti.estimation.cohort_design import design_cohort
 from dynaesti.estimation.cohort_step import newton_step
-from dynaesti.estimation.grid import ability_grid
-from dynaesti.estimation.people import EStepRequest, PeopleInMemory
+from dynaesti.estimation.people import PeopleInMemory
 from dynaesti.estimation.population import PriorMixture
 from dynaesti.model.cohort import smooth_basis
 from dynaesti.model.kernels import RBF, Level, Matern32
+from support.cohorts import cohort_at_weights
 from support.simulated import classroom, parts
 
 pd = pytest.importorskip("pandas")
@@ -53,15 +53,6 @@ def some_people(model, groups=1):
     rng = np.random.default_rng(3)
     coefficients = 0.3 * rng.normal(size=cohort.coefficients.size)
     return sites, bank, replace(cohort, coefficients=coefficients)
-
-
-def cohort_at_weights(people, bank, priors):
-    """Statistics of the cohort at the population's weights of these people, and the evidence."""
-    grid = ability_grid(bank)
-    request = EStepRequest(1e-11, with_counts=False, with_cohort_information=True)
-    for _ in range(2):
-        found = people.e_step(bank, grid, priors, request)
-    return found.cohort, priors.log_evidence(found.log_evidence)
 
 
 # --- the basis -----------------------------------------------------------------------------------

@@ -11,13 +11,13 @@ from dynaesti.data import parse_formula
 from dynaesti.errors import HealthWarning, InputError, MissingColumnError
 from dynaesti.estimation.cohort_design import CohortDesign, design_cohort
 from dynaesti.estimation.effects_design import add_effects
-from dynaesti.estimation.grid import ability_grid
-from dynaesti.estimation.people import EStepRequest, PeopleInMemory
+from dynaesti.estimation.people import PeopleInMemory
 from dynaesti.estimation.population import PriorMixture
 from dynaesti.estimation.site_layout import build_people_sites
 from dynaesti.model import plain_effects, standardised_effects, sum_effects
 from dynaesti.model.kernels import RBF, Level, Matern32
 from dynaesti.results.updates import fit_new_people, read_new_responses
+from support.cohorts import cohort_at_weights
 from support.simulated import classroom, parts
 
 KERNELS = {
@@ -61,14 +61,6 @@ def designed(table, formula=FORMULA, with_curve=True):
     return responses, sites, bank, replace(cohort, coefficients=coefficients)
 
 
-def evidence(people, bank, priors):
-    grid = ability_grid(bank)
-    request = EStepRequest(1e-11, with_counts=False, with_cohort_information=True)
-    for _ in range(2):
-        found = people.e_step(bank, grid, priors, request)
-    return found.cohort, priors.log_evidence(found.log_evidence)
-
-
 @pytest.mark.parametrize("with_curve", [True, False])
 @pytest.mark.parametrize("kernels", KERNELS.values(), ids=KERNELS)
 def test_the_gradient_is_that_of_the_evidence(kernels, with_curve):
@@ -76,7 +68,7 @@ def test_the_gradient_is_that_of_the_evidence(kernels, with_curve):
     people = PeopleInMemory(sites, 1)
     share = np.full(len(kernels), 1 / len(kernels))
     priors = PriorMixture(kernels, np.zeros(share.size), share, cohort)
-    found, _ = evidence(people, bank, priors)
+    found, _ = cohort_at_weights(people, bank, priors)
     ours = found.gradient @ cohort.loadings
     held = cohort.loadings.T @ found.information @ cohort.loadings
     direction = np.random.default_rng(1).normal(size=ours.size) / np.sqrt(ours.size)
@@ -85,7 +77,7 @@ def test_the_gradient_is_that_of_the_evidence(kernels, with_curve):
     slopes = []
     for sign in (2, 1, -1, -2):
         moved = replace(cohort, coefficients=cohort.coefficients + sign * step * direction)
-        one, value = evidence(people, bank, replace(priors, cohort=moved))
+        one, value = cohort_at_weights(people, bank, replace(priors, cohort=moved))
         ends.append(value)
         slopes.append(one.gradient @ cohort.loadings @ direction)
     difference = (-ends[0] + 8 * ends[1] - 8 * ends[2] + ends[3]) / (12 * step)
