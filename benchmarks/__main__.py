@@ -11,6 +11,7 @@ BENCHMARKS = {
     "accuracy": ("benchmarks.accuracy", "speed of curves, and steep items that converge"),
     "recovery": ("benchmarks.recovery", "recovery and coverage of items and abilities, updates"),
     "cohort": ("benchmarks.cohort", "the population's mean over time, groups, and their cost"),
+    "screening": ("benchmarks.screening", "DIF and drift: false alarms, power, cost"),
     "sharded": ("benchmarks.sharded", "time and memory of fits of shards against size"),
     "gold": ("benchmarks.gold", "grafted curves against long importance sampling"),
     "before_after": ("benchmarks.before_after", "CPU time of this tree against another commit"),

@@ -123,3 +123,36 @@ def draw_items(name, signed, size, items=3):
     """A model, and unconstrained parameters of some items: (model, (items, parameters))."""
     model = item_model(name, signed)
     return model, np.random.default_rng(0).normal(0, 0.5, (items, len(model.parameter_names(size))))
+
+
+def examinees(
+    people, items, per_person, *, dif=0.0, leak=0.0, slope=0.0, impact=0.0, odd_items=1, seed=0
+):
+    """Answers over 100 days of people in the groups a and b, with items that are odd.
+
+    The first `odd_items` items are easier by `dif` for group b, with a log slope larger by
+    `slope`; the one after them is easier by `leak` in the second half. Group b is better by
+    `impact`.
+    """
+    rng = np.random.default_rng(seed)
+    t = np.sort(rng.uniform(0, 100, (people, per_person)), axis=1)
+    group = np.arange(people)[:, None] % 2
+    grid = np.linspace(0, 100, 41)
+    moving = np.sqrt(0.5) * curves(grid, 25.0, people, seed=rng)
+    theta = np.array([np.interp(t[i], grid, moving[i]) for i in range(people)])
+    theta += np.sqrt(0.5) * rng.standard_normal((people, 1)) + impact * (group - 0.5)
+    item = rng.integers(0, items, t.shape)
+    b = np.linspace(-1, 1, items)
+    odd = item < odd_items
+    a = np.exp(slope * odd * group)
+    easier = dif * odd * group + leak * (item == odd_items) * (t > 50)
+    right = expit(1.2 * a * (theta + easier - b[item]))
+    return pd.DataFrame(
+        {
+            "id": np.repeat([f"p{i:03d}" for i in range(people)], per_person),
+            "item": [f"i{k}" for k in item.ravel()],
+            "resp": (rng.random(t.size) < right.ravel()).astype(int),
+            "date": t.ravel(),
+            "group": np.repeat(np.where(group[:, 0], "b", "a"), per_person),
+        }
+    )

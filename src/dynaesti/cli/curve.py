@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from dynaesti.cli.figures import draw_figure, figure_option
 from dynaesti.cli.inputs import MOST_TIMES, is_number, parsed_times
 from dynaesti.cli.messages import print_notes
 from dynaesti.cli.options import out_option
@@ -13,7 +14,6 @@ from dynaesti.cli.output import show
 if TYPE_CHECKING:
     from dynaesti.core import Array
     from dynaesti.data import Labels, ReadLog, Table, TimeAxis
-    from dynaesti.results import Curve
 
 EXAMPLE = (
     "  dynaesti curve polls.csv --time day --successes yes --trials n --grid 100 --figure polls.png"
@@ -47,7 +47,7 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--level", type=float, default=0.7, help="probability of the band (default: 0.7)"
     )
-    parser.add_argument("--figure", metavar="FILE", help="draw it (PNG, SVG or PDF)")
+    figure_option(parser)
     parser.add_argument(
         "--drop-unreadable",
         action="store_true",
@@ -108,8 +108,7 @@ def run(args: argparse.Namespace) -> int:
         log_evidence=curve.log_evidence,
         converged=curve.converged,
     )
-    if args.figure is not None:
-        _draw(curve, args)
+    draw_figure(args.figure, lambda: curve.plot(level=args.level))
     return 0
 
 
@@ -161,19 +160,6 @@ def _read(args: argparse.Namespace) -> _Observations:
     keep = np.flatnonzero(~log.bad)
     emissions = _emissions(args, {key: values[keep] for key, values in seen.items()}, keep.size)
     return _Observations(axis, offsets[keep], emissions, None if group is None else group[keep])
-
-
-def _draw(curve: Curve, args: argparse.Namespace) -> None:
-    """Draw a curve into the file of --figure."""
-    import matplotlib as mpl
-
-    from dynaesti.errors import InputError
-
-    mpl.use("Agg")
-    try:
-        curve.plot(level=args.level).figure.savefig(args.figure, dpi=150)
-    except ValueError as error:
-        raise InputError(f"--figure: {error}") from None
 
 
 def _check(args: argparse.Namespace) -> None:

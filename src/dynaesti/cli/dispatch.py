@@ -26,6 +26,8 @@ VERBS = {
     "ability": "abilities of people at times",
     "cohort": "the population's mean ability over time, and that of its groups",
     "effects": "effects of covariates, practice and raters, with standard errors",
+    "dif": "items that are easier for one group than for another as able",
+    "drift": "items that become easier or harder in the course of time",
     "change": "who rose and who fell between two times",
     "predict": "probabilities of answers, given or not yet given",
     "score": "abilities of further people with the items frozen",

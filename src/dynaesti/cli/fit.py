@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from dynaesti.cli.inputs import default_model, estimator, read_responses, with_model
 from dynaesti.cli.messages import print_notes, print_text
-from dynaesti.cli.options import COLUMNS, data_options, model_options
+from dynaesti.cli.options import COLUMNS, dask_option, data_options, model_options
 from dynaesti.cli.output import as_json, print_result, write_frame, write_table
 from dynaesti.core import CHECKPOINT, FIT_NAME, LOCK, STATIC_NAME
 
@@ -50,12 +50,7 @@ def options(parser: argparse.ArgumentParser) -> None:
         "--no-static", action="store_true", help="leave out the comparison with constant abilities"
     )
     group.add_argument("--quiet", action="store_true", help="no progress")
-    parser.add_argument(
-        "--dask",
-        metavar="WHERE",
-        help="for shards: a Dask scheduler's address (tcp://host:8786), or local:N for N worker "
-        "processes here",
-    )
+    dask_option(parser)
 
 
 def run(args: argparse.Namespace) -> int:

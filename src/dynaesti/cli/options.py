@@ -149,6 +149,32 @@ def run_option(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def dask_option(parser: argparse.ArgumentParser) -> None:
+    """The cluster that works on shards."""
+    parser.add_argument(
+        "--dask",
+        metavar="WHERE",
+        help="for shards: a Dask scheduler's address (tcp://host:8786), or local:N for N worker "
+        "processes here",
+    )
+
+
+def screening_options(parser: argparse.ArgumentParser) -> None:
+    """How items are screened."""
+    parser.add_argument(
+        "--level",
+        type=float,
+        default=0.05,
+        help="rate of false discoveries among flagged items (default: 0.05)",
+    )
+    parser.add_argument(
+        "--no-purify",
+        action="store_true",
+        help="test items as if flagged ones were sound",
+    )
+    dask_option(parser)
+
+
 def when_options(
     parser: argparse.ArgumentParser, default: str = "the instants of the answers"
 ) -> None:

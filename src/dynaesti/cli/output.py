@@ -48,6 +48,16 @@ def show(frame: Any, args: argparse.Namespace, **facts: Any) -> None:
         print(_aligned(columns) if sys.stdout.isatty() else _csv(columns), end="")
 
 
+def sorted_frame(frame: Any, by: str) -> Any:
+    """A frame sorted by a column, rows without a value last."""
+    import narwhals as nw
+    import numpy as np
+
+    table = nw.from_native(frame, eager_only=True)
+    order = np.argsort(np.asarray(table[by].to_numpy()), kind="stable")
+    return table[order.tolist()].to_native()
+
+
 def write_frame(frame: Any, path: Path) -> None:
     """Write a frame as CSV or Parquet, by the file's ending: beside the file, then moved there."""
     from dynaesti.core import atomic_path

@@ -10,6 +10,7 @@ from .dates import TimeOptions as TimeOptions
 from .dates import parse_times as parse_times
 from .formulas import Factor as Factor
 from .formulas import Formula as Formula
+from .formulas import Term as Term
 from .formulas import parse_formula as parse_formula
 from .frames import KINDS as KINDS
 from .frames import frame_kind as frame_kind
@@ -32,6 +33,7 @@ from .new_people import warn_new_people as warn_new_people
 from .parse import ParsedColumns as ParsedColumns
 from .parse import find_column_roles as find_column_roles
 from .parse import parse_columns as parse_columns
+from .person_columns import read_person_column as read_person_column
 from .read_log import ReadLog as ReadLog
 from .readers.files import read_pieces as read_pieces
 from .readers.files import rows_about as rows_about

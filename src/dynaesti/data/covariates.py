@@ -57,7 +57,9 @@ class Covariate:
 Covariates = Mapping[str, Covariate]
 
 
-def parse_covariates(table: Table, kinds: Mapping[str, str], log: ReadLog) -> dict[str, Covariate]:
+def parse_covariates(
+    table: Table, kinds: Mapping[str, str], log: ReadLog, role: str = "effects"
+) -> dict[str, Covariate]:
     """Read columns as numbers or categories.
 
     Rows without a number are rejected; those without a category have the level NO_LEVEL.
@@ -69,12 +71,14 @@ def parse_covariates(table: Table, kinds: Mapping[str, str], log: ReadLog) -> di
         "number", "category", or "any": numbers where all values are.
     log : ReadLog
         Gets rows that cannot be read.
+    role : str, default "effects"
+        What the columns are for, in messages.
     """
     out: dict[str, Covariate] = {}
     for name, kind in kinds.items():
-        series = table.frame[str(find_column(table, "effects", name, []))]
+        series = table.frame[str(find_column(table, role, name, []))]
         if kind == NUMBER or (kind == ANY and _holds_numbers(series)):
-            called = f"effects (column {name!r})"
+            called = f"{role} (column {name!r})"
             values, missing = parse_numbers(series, called, log)
             log.reject(missing, called, "have no number")
             out[name] = Covariate(values)

@@ -12,6 +12,8 @@ from .e_step import kernel_weights as kernel_weights
 from .e_step import leave_one_out_abilities as leave_one_out_abilities
 from .em import EMSettings as EMSettings
 from .em import IterationRecord as IterationRecord
+from .expected_scores import ResponseScores as ResponseScores
+from .expected_scores import response_scores as response_scores
 from .fitted import FittedModel as FittedModel
 from .given_items import read_given_items as read_given_items
 from .grid import REACH as REACH
@@ -23,6 +25,14 @@ from .hyper_grid import HyperGrid as HyperGrid
 from .hyper_grid import curve_grid as curve_grid
 from .hyper_grid import refine_grid as refine_grid
 from .hyper_grid import warn_at_shortest_bandwidth as warn_at_shortest_bandwidth
+from .item_tests import EfficientScores as EfficientScores
+from .item_tests import ItemTestSums as ItemTestSums
+from .item_tests import ScreenedColumns as ScreenedColumns
+from .item_tests import combined_p as combined_p
+from .item_tests import efficient_scores as efficient_scores
+from .item_tests import item_test_sums as item_test_sums
+from .item_tests import joint_tests as joint_tests
+from .item_tests import single_tests as single_tests
 from .m_step import maximise_items as maximise_items
 from .new_items import NewItemFit as NewItemFit
 from .new_items import extend_models as extend_models

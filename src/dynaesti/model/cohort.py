@@ -242,9 +242,12 @@ class Cohort:
     def design(self, times: Array, group: Ints, x: csr_array | None = None) -> Array:
         """Derivatives of `mean` by the coefficients: (n_times, n_coefficients)."""
         columns = self.basis.columns(times)
-        out = np.einsum("tb,tbp->tp", columns, self._contrasts_and_average[group])
+        out = np.empty((times.size, self.coefficients.size))
+        for g in np.unique(group):
+            mine = group == g
+            out[mine] = columns[mine] @ self._contrasts_and_average[g]
         if x is None or self.effect_contrasts is None:
-            return np.asarray(out)
+            return out
         return np.asarray(out + x @ self.effect_contrasts)
 
     def variance_of(self, times: Array, group: Ints, signs: Array) -> float:

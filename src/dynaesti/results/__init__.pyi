@@ -10,6 +10,11 @@ from .curves import Curves as Curves
 from .curves import warn_if_any_unconverged as warn_if_any_unconverged
 from .evaluation.comparison import against_baselines as against_baselines
 from .evaluation.residuals import item_fit as item_fit
+from .evaluation.screening.columns import Periods as Periods
+from .evaluation.screening.columns import ScreenedBy as ScreenedBy
+from .evaluation.screening.screen import MemoryScreener as MemoryScreener
+from .evaluation.screening.screen import cohort_precision as cohort_precision
+from .evaluation.screening.screen import count_by_period as count_by_period
 from .evaluation.splits import rolling as rolling
 from .evaluation.splits import split as split
 from .evaluation.static_comparison import StaticComparison as StaticComparison
@@ -26,6 +31,8 @@ from .io.fit_file import read_fit as read_fit
 from .orientation import is_positively_oriented as is_positively_oriented
 from .orientation import reflect_covariance as reflect_covariance
 from .orientation import reflect_scale_covariance as reflect_scale_covariance
+from .plotting.draw import plot_drift_map as plot_drift_map
+from .plotting.draw import plot_item_effects as plot_item_effects
 from .source import ResponsesInMemory as ResponsesInMemory
 from .source import ResponseSource as ResponseSource
 from .updates import add_people as add_people

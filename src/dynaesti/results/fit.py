@@ -62,6 +62,7 @@ from dynaesti.results.cohort import (
     sorted_by_change,
 )
 from dynaesti.results.curve import Curve
+from dynaesti.results.evaluation.screening.screen import MemoryScreener, Screener
 from dynaesti.results.filtered import filtered_marginals
 from dynaesti.results.fit_base import FitBase
 from dynaesti.results.frames import IDENTITY, band_frame
@@ -151,6 +152,17 @@ class Fit(FittedModel, FitBase):
     def responses_per_item(self) -> Ints:
         """Number of responses to each item, (n_items,)."""
         return np.bincount(self.responses.item, minlength=self.responses.items.size)
+
+    @property
+    def some_responses(self) -> Responses:
+        """All responses."""
+        return self.responses
+
+    def item_screener(self, executor: Any = None) -> Screener:
+        """What sums up the score tests of all items over everyone."""
+        if executor is not None:
+            raise InputError("executor: it works on shards, and this fit is in memory")
+        return MemoryScreener(self)
 
     @cached_property
     def sites(self) -> PeopleSites:

@@ -34,6 +34,7 @@ from dynaesti.inference import LogLikelihoodTable
 from dynaesti.model import BandwidthKernel, ItemBank, Kernel, Level
 from dynaesti.results.cohort import cohort_columns, cohort_sentences, group_differences
 from dynaesti.results.effects import effect_columns
+from dynaesti.results.evaluation.screening.screen import Screener
 from dynaesti.results.item_table import item_columns
 from dynaesti.results.predictions import item_information
 
@@ -107,6 +108,18 @@ class FitBase(ABC):
     @abstractmethod
     def responses_per_item(self) -> Ints:
         """Number of responses to each item, (n_items,)."""
+
+    @property
+    @abstractmethod
+    def some_responses(self) -> Responses:
+        """Responses of all people, or of a random part of them."""
+
+    @abstractmethod
+    def item_screener(self, executor: Any = None) -> Screener:
+        """What sums up the score tests of all items over everyone.
+
+        An executor works on shards; default: threads of this process.
+        """
 
     @property
     @abstractmethod

@@ -61,6 +61,7 @@ from dynaesti.sharded.abilities import WriteAbilitiesTask, asked_before
 from dynaesti.sharded.executors import Executor, OnProgress, ThreadExecutor
 from dynaesti.sharded.frames import concatenate_frames, rows_by_change, rows_of_ids
 from dynaesti.sharded.run_file import read_run, run_header
+from dynaesti.sharded.screening import ShardScreener
 from dynaesti.sharded.shard_model import ShardModel
 from dynaesti.sharded.shards import Shards
 from dynaesti.sharded.site_store import clean_sites
@@ -133,6 +134,16 @@ class ShardedFit(FittedModel, FitBase):
     @property
     def time_range(self) -> tuple[float, float]:
         return self.span
+
+    @cached_property
+    def some_responses(self) -> Responses:
+        """Responses of the people of one shard; people are in shards at random."""
+        return self.shards.responses(self.shards.nonempty[0], self.clock)
+
+    def item_screener(self, executor: Executor | None = None) -> ShardScreener:
+        """What sums up the score tests of all items over everyone."""
+        chosen = executor or ThreadExecutor(self.options["threads"])
+        return ShardScreener(self.shard_model, chosen)
 
     @property
     def item_labels(self) -> Labels:

@@ -17,6 +17,9 @@ from .scores import imv as imv
 from .scores import person_error as person_error
 from .scores import pooled as pooled
 from .scores import scores_of as scores_of
+from .screening.dif import dif as dif
+from .screening.drift import drift as drift
+from .screening.drift import drift_map as drift_map
 from .splits import rolling as rolling
 from .splits import split as split
 from .static_comparison import StaticComparison as StaticComparison

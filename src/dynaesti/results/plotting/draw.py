@@ -240,6 +240,99 @@ def plot_information(frame: Any, ax: Any = None) -> Any:
     return _finished(ax)
 
 
+FLAGGED = "#990000"
+
+
+def plot_item_effects(frame: Any, name: str, ax: Any = None, most: int = 40) -> Any:
+    """Effects that single items have, with their intervals, the clearest first; flagged in red.
+
+    Parameters
+    ----------
+    frame : frame
+        Columns item, lower, upper, p, flag, and that of the effects; those of groups too.
+    name : str
+        Column of the effects.
+    ax : matplotlib axes, optional
+    most : int, default 40
+        Largest number of rows.
+    """
+    import narwhals as nw
+
+    table = nw.from_native(frame, eager_only=True)
+    columns = {key: np.asarray(table[key].to_numpy()) for key in table.columns}
+    known = np.flatnonzero(np.isfinite(columns[name]))
+    order = known[np.argsort(columns["p"][known], kind="stable")][:most]
+    height = 1.2 + 0.2 * order.size
+    ax = _axes(height) if ax is None else ax
+    rows = np.arange(order.size)
+    several = "group" in columns and len(set(columns["group"].tolist())) > 1
+    labels = [
+        f"{columns['item'][k]} · {columns['group'][k]}" if several else str(columns["item"][k])
+        for k in order
+    ]
+    for flagged, colour, said in ((False, INK, "not flagged"), (True, FLAGGED, "flagged")):
+        mine = columns["flag"][order].astype(bool) == flagged
+        if mine.any():
+            at = order[mine]
+            ends = np.stack(
+                [columns[name][at] - columns["lower"][at], columns["upper"][at] - columns[name][at]]
+            )
+            ax.errorbar(
+                columns[name][at],
+                rows[mine],
+                xerr=ends,
+                fmt="o",
+                color=colour,
+                markersize=4,
+                linewidth=1.2,
+                label=said,
+            )
+    ax.axvline(0.0, color=POINT, linewidth=0.8)
+    ax.set_yticks(rows, labels)
+    ax.invert_yaxis()
+    whom = ""
+    if "group" in columns:
+        groups = " or ".join(dict.fromkeys(map(str, columns["group"].tolist())))
+        whom = f" for {groups} than for {columns['reference'][0]}"
+    ax.set_xlabel(f"easier{whom}, on the scale of abilities (95 % interval)")
+    _finished(ax).legend(frameon=False, loc="lower right")
+    return ax
+
+
+def plot_drift_map(frame: Any, ax: Any = None) -> Any:
+    """Items by time, coloured by how much easier they were than on average."""
+    import narwhals as nw
+
+    table = nw.from_native(frame, eager_only=True)
+    items = np.asarray(table["item"].to_numpy())
+    names = list(dict.fromkeys(items.tolist()))
+    values = np.asarray(table["easier"].to_numpy()).reshape(len(names), -1)
+    times = np.asarray(table["time"].to_numpy())[: values.shape[1]]
+    flags = np.asarray(table["flag"].to_numpy()).reshape(len(names), -1)[:, 0]
+    ax = _axes(1.4 + 0.22 * len(names)) if ax is None else ax
+    reach = float(np.nanmax(np.abs(values))) if np.isfinite(values).any() else 1.0
+    drawn = ax.pcolormesh(
+        times,
+        np.arange(len(names)),
+        values,
+        cmap="RdBu",
+        vmin=-reach,
+        vmax=reach,
+        shading="nearest",
+    )
+    ax.set_yticks(np.arange(len(names)), [str(name) for name in names])
+    for label, flagged in zip(ax.get_yticklabels(), flags, strict=True):
+        label.set_color(FLAGGED if flagged else POINT)
+        label.set_fontweight("bold" if flagged else "normal")
+    ax.invert_yaxis()
+    _time_axis(ax, times)
+    ax.set_ylabel("item (flagged ones in bold)")
+    ax.figure.colorbar(drawn, ax=ax, label="easier than on average")
+    for side in ("top", "right"):
+        ax.spines[side].set_visible(False)
+    return ax
+
+
 def _time_axis(ax: Any, times: Any) -> None:
     """Label the axis of times; dates have few and short labels."""
     ax.set_xlabel("time")
@@ -260,11 +353,11 @@ def _finished(ax: Any) -> Any:
     return ax
 
 
-def _axes() -> Any:
+def _axes(height: float = 4.2) -> Any:
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
         raise MissingExtraError(
             "plotting needs matplotlib: pip install 'dynaesti[plot]'"
         ) from error
-    return plt.subplots(figsize=(7.2, 4.2), layout="constrained")[1]
+    return plt.subplots(figsize=(7.2, height), layout="constrained")[1]

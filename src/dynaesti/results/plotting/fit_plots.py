@@ -373,6 +373,78 @@ class FitPlots:
 
         return plot_calibration(self.calibration_data(), ax)
 
+    def dif_data(self, by: str, data: Any = None) -> Any:
+        """Differential functioning of all items, as `dif` draws it.
+
+        Parameters
+        ----------
+        by : str
+            Column of groups, see `dynaesti.evaluation.dif`.
+        data : frame, mapping or path, optional
+            Table with the column.
+
+        Returns
+        -------
+        frame
+            That of `dynaesti.evaluation.dif`.
+        """
+        from dynaesti.results.evaluation.screening.dif import dif
+
+        return dif(self.fit, by, data)
+
+    def dif(self, by: str, data: Any = None, ax: Any = None) -> Any:
+        """Draw how much easier items are for one group, the clearest differences first.
+
+        Parameters
+        ----------
+        by : str
+            Column of groups, see `dynaesti.evaluation.dif`.
+        data : frame, mapping or path, optional
+            Table with the column.
+        ax : matplotlib axes, optional
+
+        Returns
+        -------
+        matplotlib axes
+        """
+        from dynaesti.results.plotting.draw import plot_item_effects
+
+        return plot_item_effects(self.dif_data(by, data), "effect", ax)
+
+    def drift_data(self, most: int = 30) -> Any:
+        """How easy items were over time, as `drift` draws it.
+
+        Parameters
+        ----------
+        most : int, default 30
+            Number of items, those with the clearest drift first.
+
+        Returns
+        -------
+        frame
+            That of `dynaesti.evaluation.drift_map`.
+        """
+        from dynaesti.results.evaluation.screening.drift import drift_map
+
+        return drift_map(self.fit, most=most)
+
+    def drift(self, most: int = 30, ax: Any = None) -> Any:
+        """Draw a map of items over time, coloured by how easy they were.
+
+        Parameters
+        ----------
+        most : int, default 30
+            Number of items, those with the clearest drift first.
+        ax : matplotlib axes, optional
+
+        Returns
+        -------
+        matplotlib axes
+        """
+        from dynaesti.results.plotting.draw import plot_drift_map
+
+        return plot_drift_map(self.drift_data(most), ax)
+
 
 def calibration_table(expected: Any, variance: Any, seen: Any, bins: int, kind: str | None) -> Any:
     """Predicted against observed mean responses in groups of equal size, as a frame.
