@@ -29,6 +29,7 @@ from .model import Matern12 as Matern12
 from .model import Matern32 as Matern32
 from .model import Matern52 as Matern52
 from .model import NegativeBinomial as NegativeBinomial
+from .model import Noise as Noise
 from .model import Ordinal as Ordinal
 from .model import Periodic as Periodic
 from .model import PivotPartialCredit as PivotPartialCredit

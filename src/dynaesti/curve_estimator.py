@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dynaesti.core import Array, row_of_entries, single_blas_thread, softmax, whole_number
-from dynaesti.data import frame_kind
+from dynaesti.data import frame_kind, parse_formula, read_covariates
 from dynaesti.errors import InputError
 from dynaesti.estimation import (
     CURVE_EDGE,
@@ -33,7 +33,19 @@ from dynaesti.inference import (
     rough_scale,
     unit_scale,
 )
-from dynaesti.model import METHODS, RBF, BandwidthKernel, Kernel, Level, as_kernel
+from dynaesti.model import (
+    METHODS,
+    RBF,
+    BandwidthKernel,
+    EffectBlock,
+    Effects,
+    EmissionColumns,
+    Kernel,
+    Level,
+    Noise,
+    as_kernel,
+    curve_effects,
+)
 from dynaesti.results import (
     Curve,
     Curves,
@@ -43,6 +55,7 @@ from dynaesti.results import (
 )
 
 LEVEL_REACH = 3.0  # sd of a learned mean around the rough location, in spreads
+FIXED_REACH = 3.0  # prior sd of effects of columns of unit spread, in spreads of the curve
 TABLE_REACH = 24.0  # half-width of likelihood tables around it, in spreads
 
 
@@ -71,6 +84,13 @@ class CurvFiFE:
         Folds of "cv".
     seed : int, default 0
         Seed of the folds of "cv".
+    effects : str, optional
+        Formula of columns that move single emissions, beside the curve: ``"random(house)"`` for
+        the houses of polls, ``"phone + C(weekday)"``. The curve is that at their average; see
+        `Curve.effects`, and `DynAEsti` for what a formula may say. For single curves.
+    noise : bool, default False
+        Whether emissions have noise of their own beside the curve, as with ``kernel + Noise()``:
+        for polls or counts that differ by more than their sizes explain. For single curves.
     refine : bool, default True
         Whether to correct standard deviations and evidence of a single curve to second order,
         where its prior has a form in few weights; see `Curve.refined`.
@@ -102,44 +122,28 @@ class CurvFiFE:
         solver: SolverName | None = None,
         folds: int = 10,
         seed: int = 0,
+        effects: str | None = None,
+        noise: bool = False,
         refine: bool = True,
     ) -> None:
-        if kernel is not None and bandwidth is not None:
-            raise InputError(
-                "bandwidth: the kernel owns it; write CurvFiFE(RBF(bandwidth=…)) or "
-                "CurvFiFE(bandwidth=…), not both"
-            )
-        if kernel is not None and not isinstance(kernel, Kernel):
-            raise InputError(
-                f"kernel: expected a kernel such as RBF(), got {type(kernel).__name__}"
-            )
         if solver is not None and solver not in SOLVERS:
             raise InputError(f"solver: {solver!r} is none of {', '.join(SOLVERS)}")
-        learned = isinstance(mean, str) and mean == "learn"
-        if (
-            mean is not None
-            and not learned
-            and not callable(mean)
-            and not np.isfinite(_number(mean, "mean"))
-        ):
-            raise InputError(
-                f"mean: {mean!r} is not a finite number, a function of time, or 'learn'"
-            )
-        self.kernel: Kernel = (
-            RBF("learn" if bandwidth is None else bandwidth) if kernel is None else kernel
-        )
+        for name, value in (("noise", noise), ("refine", refine)):
+            if not isinstance(value, bool):
+                raise InputError(f"{name}: {value!r} is neither True nor False")
+        _check_mean(mean)
+        self.kernel = _resolve_kernel(kernel, bandwidth, noise)
         self.link = link
         self.mean = mean
         self.solver = solver
         self.folds = whole_number(folds, "folds", 2)
         self.seed = whole_number(seed, "seed", 0)
-        if not isinstance(refine, bool):
-            raise InputError(f"refine: {refine!r} is neither True nor False")
+        self.formula = None if effects is None else parse_formula(effects)
         self.method = _method(self.kernel)
         self.refine = refine
 
     @single_blas_thread()
-    def fit(self, times: Any, emissions: Any) -> Curve:
+    def fit(self, times: Any, emissions: Any, covariates: Any = None) -> Curve:
         """Fit one curve.
 
         Parameters
@@ -148,6 +152,8 @@ class CurvFiFE:
             When each emission was made; several may share an instant.
         emissions : Emissions
             What was observed, one at each time.
+        covariates : frame, mapping or path, optional
+            Columns that the effects need, a row for each emission.
 
         Returns
         -------
@@ -158,6 +164,8 @@ class CurvFiFE:
         ------
         EmissionError
             If an emission is impossible for every value of the curve.
+        InputError
+            If a column of the effects is absent.
 
         Warns
         -----
@@ -174,7 +182,24 @@ class CurvFiFE:
         >>> curve.sd([0.0, 10.0]).round(1).tolist()
         [0.3, 0.7]
         """
-        return self._fit(observe(times, emissions, self.link), frame_kind(times))
+        observations = observe(times, emissions, self.link)
+        effects = None
+        if self.formula is not None:
+            found = read_covariates(covariates, self.formula.columns, len(observations.emissions))
+            columns = EmissionColumns(observations.offsets, found)
+            effects = curve_effects(self.formula, columns)
+            x = effects.rows(columns).x.toarray()
+            observations = replace(observations, columns=x)
+        elif covariates is not None:
+            raise InputError("covariates: nothing needs them; name them in effects=")
+        observations = replace(observations, separate=self._sees_more)
+        return self._fit(observations, effects, frame_kind(times))
+
+    @property
+    def _sees_more(self) -> bool:
+        """Whether emissions see more than the curve: noise of their own, or effects."""
+        noisy = any(isinstance(summand, Noise) for summand in self.kernel.summands)
+        return noisy or self.formula is not None
 
     @single_blas_thread()
     def fit_many(
@@ -224,6 +249,8 @@ class CurvFiFE:
         >>> len(curves)
         2
         """
+        if self._sees_more:
+            raise InputError("effects and noise: they are of single curves; fit these one by one")
         observations, kernel, spread, unit = self._resolve_scale(
             observe(times, emissions, self.link)
         )
@@ -259,9 +286,11 @@ class CurvFiFE:
             Curves(data, fits, weights, population, method, frame_kind(groups, times), self.solver)
         )
 
-    def _fit(self, observations: Observations, frame: str | None) -> Curve:
+    def _fit(self, observations: Observations, effects: Effects | None, frame: str | None) -> Curve:
         """The curve, with hyper-parameters given, averaged or picked."""
         observations, kernel, spread, unit = self._resolve_scale(observations)
+        if effects is not None:
+            kernel = as_kernel((*kernel.summands, *effect_blocks(effects, spread)))
         first, last = observations.span
         kernel = kernel.anchored(first, last)
         grid = curve_grid(kernel, last - first, observations.typical_gap(), unit, spread)
@@ -272,6 +301,7 @@ class CurvFiFE:
             curve = self._average(observations, grid, frame)
         else:
             curve = self._pick(observations, grid, frame)
+        curve = replace(curve, column_effects=effects)
         return warn_if_unconverged(curve.refined_if_possible() if self.refine else curve)
 
     def _resolve_scale(
@@ -369,6 +399,37 @@ class CurvFiFE:
                 strict=True,
             )
         )
+
+
+def _resolve_kernel(kernel: Kernel | None, bandwidth: Any, noise: bool) -> Kernel:
+    """The kernel, or the RBF of a bandwidth; with noise of single emissions where asked for."""
+    if kernel is not None and bandwidth is not None:
+        raise InputError(
+            "bandwidth: the kernel owns it; write CurvFiFE(RBF(bandwidth=…)) or "
+            "CurvFiFE(bandwidth=…), not both"
+        )
+    if kernel is not None and not isinstance(kernel, Kernel):
+        raise InputError(f"kernel: expected a kernel such as RBF(), got {type(kernel).__name__}")
+    made = RBF("learn" if bandwidth is None else bandwidth) if kernel is None else kernel
+    has_noise = any(isinstance(summand, Noise) for summand in made.summands)
+    return made + Noise() if noise and not has_noise else made
+
+
+def _check_mean(mean: Any) -> None:
+    """Refuse what is no prior mean."""
+    if mean is None or callable(mean) or (isinstance(mean, str) and mean == "learn"):
+        return
+    if not np.isfinite(_number(mean, "mean")):
+        raise InputError(f"mean: {mean!r} is not a finite number, a function of time, or 'learn'")
+
+
+def effect_blocks(effects: Effects, spread: float) -> list[EffectBlock]:
+    """The prior of effects: wide for fixed ones, of a size that is learned for each block."""
+    blocks = [EffectBlock(size=len(block.levels)) for block in effects.blocks]
+    if effects.fixed:
+        wide = EffectBlock(size=len(effects.fixed), amplitude=FIXED_REACH * spread)
+        blocks.insert(0, wide)
+    return blocks
 
 
 def _typical(data: CurveData) -> tuple[float, float]:

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pandas as pd
-from scipy.special import expit
+from scipy.special import expit, ndtr
 
 import dynaesti as dy
 from dynaesti.data.responses import Responses
@@ -155,4 +155,19 @@ def examinees(
             "date": t.ravel(),
             "group": np.repeat(np.where(group[:, 0], "b", "a"), per_person),
         }
+    )
+
+
+def house_polls(n=40, seed=0, house_sd=0.15, noise=0.1, trials=800):
+    """Polls of three houses, some on the same day, which differ by more than their sizes."""
+    rng = np.random.default_rng(seed)
+    t = np.sort(rng.integers(0, 30, n)).astype(float)
+    house = rng.integers(0, 3, n)
+    effect = np.array([0.2, -0.1, -0.1]) * house_sd / 0.15
+    z = 0.3 * np.sin(t / 6) + effect[house] + noise * rng.normal(size=n)
+    yes = rng.binomial(trials, ndtr(z))
+    return (
+        t,
+        dy.Binomial(yes, trials),
+        {"house": np.array(["A", "B", "C"])[house], "size": rng.normal(size=n)},
     )

@@ -9,15 +9,18 @@ from dynaesti.cli.figures import draw_figure, figure_option
 from dynaesti.cli.inputs import MOST_TIMES, is_number, parsed_times
 from dynaesti.cli.messages import print_notes
 from dynaesti.cli.options import out_option
-from dynaesti.cli.output import show
+from dynaesti.cli.output import columns_of, rows_of, show
 
 if TYPE_CHECKING:
-    from dynaesti.core import Array
+    from dynaesti.core import Array, Ints
+    from dynaesti.curve_estimator import CurvFiFE
     from dynaesti.data import Labels, ReadLog, Table, TimeAxis
 
 EXAMPLE = (
-    "  dynaesti curve polls.csv --time day --successes yes --trials n --grid 100 --figure polls.png"
+    "  dynaesti curve polls.csv --time day --successes yes --trials n --figure polls.png\n"
+    "  dynaesti curve polls.csv --successes yes --trials n --effects 'random(house)' --noise"
 )
+MOST_NOTES = 12  # effects that are told; --json has all
 
 
 SEEN = ("votes", "successes", "counts", "values", "trials", "exposure", "sd")
@@ -81,6 +84,16 @@ def _observation_options(parser: argparse.ArgumentParser) -> None:
         "--sd", metavar="COLUMN", help="standard deviation of each value, a column or a number"
     )
     group.add_argument("--group", metavar="COLUMN", help="a curve for each group")
+    group.add_argument(
+        "--effects",
+        metavar="FORMULA",
+        help="columns that move single observations, such as 'random(house)'",
+    )
+    group.add_argument(
+        "--noise",
+        action="store_true",
+        help="learn how much more observations differ than their sizes explain",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -89,27 +102,67 @@ def run(args: argparse.Namespace) -> int:
 
     from dynaesti.core import check_size, whole_number
     from dynaesti.curve_estimator import CurvFiFE
+    from dynaesti.results import plot_groups, width_sentence
 
     _check(args)
     data = _read(args)
-    model = CurvFiFE() if args.bandwidth is None else CurvFiFE(bandwidth=args.bandwidth)
+    model = CurvFiFE(bandwidth=args.bandwidth, effects=args.effects, noise=args.noise)
     check_size(args.grid, "--grid", MOST_TIMES)
     grid = np.linspace(data.offsets.min(), data.offsets.max(), whole_number(args.grid, "--grid", 1))
     at = data.axis.restore(grid) if args.at is None else parsed_times(args.at)
-    times = data.axis.restore(data.offsets)
     if data.group is not None:
-        curves = model.fit_many(data.group, times, data.emissions)
-        show(curves.to_frame(at, args.level), args)
+        frame = _fit_groups(model, data, at, args)
+        draw_figure(args.figure, lambda: plot_groups(frame, args.level))
+        show(frame, args)
         return 0
-    curve = model.fit(times, data.emissions)
-    show(
-        curve.to_frame(at, args.level),
-        args,
-        log_evidence=curve.log_evidence,
-        converged=curve.converged,
-    )
+    curve = model.fit(data.axis.restore(data.offsets), data.emissions, data.covariates)
+    facts: dict[str, Any] = {"log_evidence": curve.log_evidence, "converged": curve.converged}
+    print_notes(*width_sentence(curve).strip().splitlines())
+    if args.effects is not None or args.noise:
+        effects = columns_of(curve.effects)
+        facts["effects"] = rows_of(effects)
+        print_notes(*_effect_notes(effects))
+    show(curve.to_frame(at, args.level), args, **facts)
     draw_figure(args.figure, lambda: curve.plot(level=args.level))
     return 0
+
+
+def _fit_groups(model: CurvFiFE, data: _Observations, at: Any, args: argparse.Namespace) -> Any:
+    """A curve for each group, as one frame: together, or one by one with effects or noise."""
+    import numpy as np
+
+    from dynaesti.data import make_frame
+
+    times = data.axis.restore(data.offsets)
+    assert data.group is not None
+    if args.effects is None and not args.noise:
+        return model.fit_many(data.group, times, data.emissions).to_frame(at, args.level)
+    columns: dict[str, list[Any]] = {}
+    for label in np.unique(data.group).tolist():
+        rows = np.flatnonzero(data.group == label)
+        covariates = None
+        if data.covariates is not None:
+            covariates = {
+                name: [values[k] for k in rows] for name, values in data.covariates.items()
+            }
+        curve = model.fit(times[rows], data.emissions.take(rows), covariates)
+        one = columns_of(curve.to_frame(at, args.level))
+        one = {"group": [label] * len(next(iter(one.values()))), **one}
+        for name, values in one.items():
+            columns.setdefault(name, []).extend(values)
+    return make_frame(columns)
+
+
+def _effect_notes(effects: dict[str, list[Any]]) -> list[str]:
+    """The effects in a few lines."""
+    lines = []
+    for term, estimate, se in zip(*(effects[k] for k in ("term", "estimate", "se")), strict=True):
+        error = f" ± {se:.3f}" if se == se else ""
+        lines.append(f"{term}: {estimate:.3f}{error}")
+    more = (
+        [f"and {len(lines) - MOST_NOTES} more: --json has all"] if len(lines) > MOST_NOTES else []
+    )
+    return lines[:MOST_NOTES] + more
 
 
 class _Observations(NamedTuple):
@@ -119,6 +172,7 @@ class _Observations(NamedTuple):
     offsets: Array  # (n_rows,) on the axis
     emissions: Any  # n_rows of them
     group: Labels | None  # (n_rows,) of --group
+    covariates: dict[str, list[Any]] | None  # columns that --effects needs
 
 
 def _read(args: argparse.Namespace) -> _Observations:
@@ -159,7 +213,21 @@ def _read(args: argparse.Namespace) -> _Observations:
     print_notes(*log.notes)
     keep = np.flatnonzero(~log.bad)
     emissions = _emissions(args, {key: values[keep] for key, values in seen.items()}, keep.size)
-    return _Observations(axis, offsets[keep], emissions, None if group is None else group[keep])
+    group = None if group is None else group[keep]
+    return _Observations(axis, offsets[keep], emissions, group, _covariates(args, table, keep))
+
+
+def _covariates(args: argparse.Namespace, table: Table, keep: Ints) -> dict[str, list[Any]] | None:
+    """The columns that --effects needs, of the rows that are kept."""
+    if args.effects is None:
+        return None
+    from dynaesti.data import find_column, parse_formula
+
+    names = {
+        name: str(find_column(table, "effects", name, []))
+        for name in parse_formula(args.effects).columns
+    }
+    return {name: table.frame[column][keep.tolist()].to_list() for name, column in names.items()}
 
 
 def _check(args: argparse.Namespace) -> None:
@@ -173,8 +241,6 @@ def _check(args: argparse.Namespace) -> None:
         raise InputError("--trials: name the column of trials behind the successes")
     if args.values is not None and args.sd is None:
         raise InputError("--sd: name the column of standard deviations, or give a number")
-    if args.group is not None and args.figure is not None:
-        raise InputError("--figure: draws one curve; leave out --group, or draw from the table")
 
 
 def _column(table: Table, log: ReadLog, key: str, given: str) -> Array:

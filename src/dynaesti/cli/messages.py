@@ -38,6 +38,7 @@ SAME_NAME = frozenset(
         "kernel",
         "model",
         "new_items",
+        "noise",
         "priors",
         "rare",
         "resp",

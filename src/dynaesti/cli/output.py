@@ -24,6 +24,11 @@ def columns_of(frame: Any) -> dict[str, list[Any]]:
     return {name: table[name].to_list() for name in table.columns}
 
 
+def rows_of(columns: Mapping[str, list[Any]]) -> list[dict[str, Any]]:
+    """Columns as rows."""
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
 def print_result(args: argparse.Namespace, facts: Mapping[str, Any], text: str) -> None:
     """Print what a verb did: the facts as JSON with --json, else the text."""
     print(as_json(facts) if args.json else printable(text))
@@ -42,8 +47,7 @@ def show(frame: Any, args: argparse.Namespace, **facts: Any) -> None:
             print(f"wrote {out}", file=sys.stderr)
     columns = columns_of(frame)
     if args.json:
-        rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-        print(as_json({**facts, "rows": rows} if out is None else facts))
+        print(as_json({**facts, "rows": rows_of(columns)} if out is None else facts))
     elif out is None:
         print(_aligned(columns) if sys.stdout.isatty() else _csv(columns), end="")
 

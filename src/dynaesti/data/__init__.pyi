@@ -6,6 +6,7 @@ from .columns import parse_labels as parse_labels
 from .columns import parse_numbers as parse_numbers
 from .covariates import Covariate as Covariate
 from .covariates import practice_counts as practice_counts
+from .covariates import read_covariates as read_covariates
 from .dates import TimeOptions as TimeOptions
 from .dates import parse_times as parse_times
 from .formulas import Factor as Factor

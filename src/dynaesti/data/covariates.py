@@ -15,8 +15,9 @@ from dynaesti.data.formulas import ANY, CATEGORY, NUMBER
 from dynaesti.data.groups import parse_groups
 from dynaesti.data.labels import display_names
 from dynaesti.data.read_log import ReadLog
+from dynaesti.data.readers.read import read_table
 from dynaesti.data.readers.table import Table
-from dynaesti.errors import option
+from dynaesti.errors import InputError, option
 
 WAREHOUSE = ("rater", "treat", "rt")  # columns beside the answers, by their names there
 NO_LEVEL = "(none)"  # level of rows without a category
@@ -87,6 +88,31 @@ def parse_covariates(
             levels, code = np.unique(np.where(texts == "", NO_LEVEL, texts), return_inverse=True)
             out[name] = Covariate(code.astype(np.float64), tuple(levels.tolist()))
     return out
+
+
+def read_covariates(data: Any, kinds: Mapping[str, str], n_rows: int) -> dict[str, Covariate]:
+    """Columns of a table with a row for each of n_rows emissions.
+
+    Raises
+    ------
+    InputError
+        If there are more or fewer rows.
+    ResponseError
+        If a column is missing, or a row has no number.
+    """
+    if data is None:
+        raise InputError(
+            f"effects: they need the columns {display_names(list(kinds))}; give them as covariates="
+        )
+    table = read_table(data)
+    if len(table.frame) != n_rows:
+        raise InputError(
+            f"covariates: {len(table.frame):,} rows for {n_rows:,} emissions; each needs its own"
+        )
+    log = ReadLog(table, np.zeros(n_rows, dtype=bool))
+    found = parse_covariates(table, kinds, log)
+    log.raise_or_drop(drop=False)
+    return found
 
 
 def unused_covariates(columns: Sequence[str], used: Sequence[str | None]) -> str | None:

@@ -15,13 +15,24 @@ import numpy as np
 
 from dynaesti.core import Array
 from dynaesti.errors import BandwidthWarning, InputError, warn_user
-from dynaesti.model import BandwidthKernel, BaseKernel, Kernel, Periodic, as_kernel
+from dynaesti.model import (
+    AnswerKernel,
+    BandwidthKernel,
+    BaseKernel,
+    Kernel,
+    Periodic,
+    as_kernel,
+)
 
 R = TypeVar("R")
 # prior of the log bandwidth h, in spans of the data
 BANDWIDTH_CENTRE = 0.3
 BANDWIDTH_SD = 0.7
 AMPLITUDE_SD = 1.0
+# prior of the log size of noise and of effects, in spreads of the curve, and the smallest one tried
+SIZE_CENTRE = 0.15
+SIZE_SD = 1.2
+LEAST_SIZE = 1e-3
 POPULATION_FINEST = 0.3  # finest step of log h: a mixture covers bandwidths between nodes
 # shortest bandwidth tried for a population, as the typical span divided by this number: the cost of
 # features is quadratic in it
@@ -211,18 +222,36 @@ def curve_grid(
     scaled = tuple(
         k
         for k, summand in enumerate(summands)
-        if summand.amplitude == "learn" or (summand.amplitude is None and not unit_prior)
+        if not isinstance(summand, AnswerKernel)
+        and (summand.amplitude == "learn" or (summand.amplitude is None and not unit_prior))
     )
     if scaled:
         axes.append(
             Axis(scaled, "amplitude", float(np.log(spread)), AMPLITUDE_SD, -np.inf, finest=0.2)
         )
+    axes += [
+        _size_axis(k, spread)
+        for k, summand in enumerate(summands)
+        if isinstance(summand, AnswerKernel) and summand.amplitude == "learn"
+    ]
     _bounded(axes)
     open_bands = [summands[k] for axis in axes if axis.field == "bandwidth" for k in axis.summands]
     return HyperGrid(
         kernel,
         tuple(axes),
         bool(open_bands) and all(_may_be_constant(summand) for summand in open_bands),
+    )
+
+
+def _size_axis(k: int, spread: float) -> Axis:
+    """The axis of the size of noise, or of effects, relative to the spread of the curve."""
+    return Axis(
+        (k,),
+        "amplitude",
+        float(np.log(SIZE_CENTRE * spread)),
+        SIZE_SD,
+        float(np.log(LEAST_SIZE * spread)),
+        finest=0.25,
     )
 
 

@@ -57,3 +57,4 @@ from .solvers.contract import Solver as Solver
 from .solvers.contract import SolverName as SolverName
 from .solvers.level_matern32 import level_matern32_form as level_matern32_form
 from .solvers.prior_mean import PriorMeanSolver as PriorMeanSolver
+from .solvers.weight_space import WeightPosterior as WeightPosterior

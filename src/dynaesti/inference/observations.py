@@ -18,6 +18,7 @@ from dynaesti.inference.site_likelihood import (
     GaussianFactors,
     SiteLikelihood,
     group_by_instant,
+    keep_apart,
 )
 from dynaesti.model import (
     POSITIVE,
@@ -51,6 +52,10 @@ class Observations:
         Half the width of the likelihood table around the mean, on the latent scale.
     centre : float
         Middle of the likelihood table where the mean is a function of time.
+    columns : array (n_emissions, n_columns), optional
+        Columns of effects.
+    separate : bool
+        Whether emissions at one instant see different values: with noise of their own, or effects.
     """
 
     axis: TimeAxis
@@ -60,11 +65,28 @@ class Observations:
     mean: MeanFunction = 0.0
     reach: float = TABLE_HALF_WIDTH
     centre: float = 0.0
+    columns: Array | None = None
+    separate: bool = False
 
     @cached_property
     def _grouped(self) -> tuple[Array, SiteLikelihood]:
-        instants, groups = group_by_instant(self.offsets)
+        group = keep_apart if self.separate else group_by_instant
+        instants, groups = group(self.offsets)
         return instants, self.grouped(groups)
+
+    @cached_property
+    def site_of_emission(self) -> Ints:
+        """Number of the site of each emission, (n_emissions,)."""
+        if not self.separate:
+            return np.searchsorted(self.instants, self.offsets).astype(np.int64)
+        return np.argsort(np.argsort(self.offsets, kind="stable"), kind="stable").astype(np.int64)
+
+    @cached_property
+    def columns_at_sites(self) -> Array | None:
+        """Columns of effects at the sites, (n_sites, n_columns); None without effects."""
+        if self.columns is None:
+            return None
+        return self.columns[np.argsort(self.offsets, kind="stable")]
 
     def grouped(self, groups: Ragged) -> SiteLikelihood:
         """The likelihood of the emissions in the given groups, one group for each site."""
@@ -78,7 +100,7 @@ class Observations:
 
     @property
     def instants(self) -> Array:
-        """Distinct offsets, in rising order."""
+        """Offsets of the sites, in rising order: distinct, unless emissions are kept apart."""
         return self._grouped[0]
 
     @property
@@ -114,11 +136,12 @@ class Observations:
 
     def typical_gap(self) -> float:
         """Median distance of neighbouring instants, at most a twentieth of the span."""
-        if self.instants.size < 2:
+        distinct = np.unique(self.instants)
+        if distinct.size < 2:
             return 1.0
-        return float(min(np.median(np.diff(self.instants)), np.ptp(self.instants) / 20))
+        return float(min(np.median(np.diff(distinct)), np.ptp(distinct) / 20))
 
-    def joined(self, times: Any, emissions: Any) -> "Observations":
+    def joined(self, times: Any, emissions: Any, columns: Array | None = None) -> "Observations":
         """The observations with further emissions appended, after checks."""
         more = as_emissions(emissions)
         offsets = self.axis.offsets(times)
@@ -126,11 +149,20 @@ class Observations:
         check_support(more, self.link)
         parts = [part for part, _ in emission_blocks(self.emissions)]
         joint = as_emissions([*parts, *(part for part, _ in emission_blocks(more))])
-        return replace(self, offsets=np.concatenate([self.offsets, offsets]), emissions=joint)
+        if self.columns is not None and columns is not None:
+            columns = np.concatenate([self.columns, columns])
+        return replace(
+            self,
+            offsets=np.concatenate([self.offsets, offsets]),
+            emissions=joint,
+            columns=columns,
+        )
 
     def take(self, rows: Ints) -> "Observations":
         """Some of the emissions; `rows` are their indices in rising order."""
-        return replace(self, offsets=self.offsets[rows], emissions=self.emissions.take(rows))
+        columns = None if self.columns is None else self.columns[rows]
+        taken = self.emissions.take(rows)
+        return replace(self, offsets=self.offsets[rows], emissions=taken, columns=columns)
 
 
 def observe(times: Any, emissions: Any, link: Any) -> Observations:

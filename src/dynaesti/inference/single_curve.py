@@ -7,7 +7,7 @@ curve consists of.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -54,6 +54,7 @@ class GraftedCurve:
     known_posterior: Posterior | None = None  # where it has been built already
     # (2, n_sites) where corrected: skewness of each site, and how far it follows the curve per sd
     skewness: Array | None = None
+    columns: Array | None = None  # (n_sites, n_columns) of effects
 
     @property
     def log_evidence(self) -> float:
@@ -85,7 +86,9 @@ class GraftedCurve:
         """The curve given the sites, as deviation from the prior mean."""
         if self.known_posterior is not None:
             return self.known_posterior
-        found = build_posterior(self.solver, self.kernel, self.instants, *self.latent_sites)
+        found = build_posterior(
+            self.solver, self.kernel, self.instants, *self.latent_sites, self.columns
+        )
         if self.covariance_correction is None:
             return found
         assert isinstance(found, WeightPosterior)  # only these are ever corrected
@@ -104,6 +107,7 @@ class GraftedCurve:
             covariance_correction,
             self.posterior.corrected(covariance_correction),
             skewness,
+            self.columns,
         )
 
 
@@ -210,7 +214,7 @@ def _graft_batch(
     offset = np.concatenate([observations.mean_at(t) for t in instants])
     likelihood = observations.likelihood
     problem = EPProblem(
-        build_solver(name, kernels, instants),
+        build_solver(name, kernels, instants, observations.columns_at_sites),
         CurveMomentMatcher.of(likelihood, group, offset, tabulated, wide),
         observations.gaussian_factors.natural.select(group),
         np.array([kernel.nugget_variance for kernel in kernels]),
@@ -221,12 +225,12 @@ def _graft_batch(
     made = []
     for k, kernel in enumerate(kernels):
         sites = slice(int(bounds[k]), int(bounds[k + 1]))
-        ep = _with_mean(
-            result.select(sites, slice(k, k + 1)), offset[sites], observations, groups[k]
-        )
+        ep = result.select(sites, slice(k, k + 1))
+        ep = _with_mean(ep, offset[sites], observations, groups[k])
         latent = problem.gaussian_factors.select(sites).times(ep.sites)
         latent = latent.through_nugget(problem.nugget[k])
-        made.append(GraftedCurve(kernel, name, instants[k], groups[k], ep, latent))
+        curve = GraftedCurve(kernel, name, instants[k], groups[k], ep, latent)
+        made.append(replace(curve, columns=observations.columns_at_sites))
     away = np.zeros(len(kernels))
     if tabulated:
         _reach_of_tilted(

@@ -52,6 +52,14 @@ def group_by_instant(times: Array) -> tuple[Array, Ragged]:
     return instants, Ragged(np.append(start, 2 * times.size), np.concatenate([order, everyone]))
 
 
+def keep_apart(times: Array) -> tuple[Array, Ragged]:
+    """Times in rising order, each with one emission; the last group holds every emission."""
+    order = np.argsort(times, kind="stable").astype(np.int64)
+    start = np.arange(times.size + 1)
+    everyone = np.arange(times.size)
+    return times[order], Ragged(np.append(start, 2 * times.size), np.concatenate([order, everyone]))
+
+
 class GaussianFactors(NamedTuple):
     """The exactly Gaussian emissions of each group, multiplied.
 

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.sparse import csr_array, hstack
 
 from dynaesti.core import Array, Bools, Ints, check_array, require
-from dynaesti.data import Factor, Formula, Responses, parse_formula, practice_counts
+from dynaesti.data import Covariate, Factor, Formula, Responses, parse_formula, practice_counts
 from dynaesti.errors import InputError
 
 MOST_COLUMNS = 500  # of all effects together
@@ -46,6 +46,17 @@ class EffectRows(NamedTuple):
     def select(self, rows: Ints) -> EffectRows:
         """The columns of some of the answers."""
         return EffectRows(self.x[rows], self.unseen[rows])
+
+
+@dataclass(frozen=True)
+class EmissionColumns:
+    """Times and covariates of emissions, from which columns of effects are made."""
+
+    clock_times: Array  # (n_emissions,)
+    covariates: Mapping[str, Covariate]
+
+    def __len__(self) -> int:
+        return int(self.clock_times.size)
 
 
 @dataclass(frozen=True)
@@ -115,12 +126,14 @@ class Effects:
 
     # --- values
 
-    def rows(self, responses: Responses, history: Responses | None = None) -> EffectRows:
+    def rows(
+        self, responses: Responses | EmissionColumns, history: Responses | None = None
+    ) -> EffectRows:
         """The columns at the answers of some responses.
 
         Parameters
         ----------
-        responses : Responses
+        responses : Responses or EmissionColumns
             With all columns of the formula.
         history : Responses, optional
             Answers of the same people, by label, that count as practice, in the place of the
@@ -139,7 +152,7 @@ class Effects:
             parts.append(_indicators(code, len(block.levels)))
         return EffectRows(csr_array(hstack(parts, format="csr")), unseen)
 
-    def raw_columns(self, responses: Responses) -> Array:
+    def raw_columns(self, responses: Responses | EmissionColumns) -> Array:
         """The fixed columns before centring and scaling, (n_responses, n_fixed)."""
         values = self._factor_values(responses, None)
         columns = [_product(column, values) for column in self.fixed]
@@ -171,7 +184,7 @@ class Effects:
         return csr_array(hstack(levels, format="csr")), csr_array(wide)
 
     def _factor_values(
-        self, responses: Responses, history: Responses | None
+        self, responses: Responses | EmissionColumns, history: Responses | None
     ) -> dict[Factor, Array]:
         """Numbers, or numbers of levels, of each factor of the fixed terms: (n_responses,)."""
         out: dict[Factor, Array] = {}
@@ -179,6 +192,7 @@ class Effects:
             if factor.is_time:
                 out[factor] = responses.clock_times
             elif factor.function == "practice":
+                assert isinstance(responses, Responses)  # emissions have none, see `curve_effects`
                 out[factor] = np.log1p(_practice(factor, responses, history))
             elif self._is_category(factor):
                 out[factor] = self._known_codes(responses, factor.column)
@@ -188,11 +202,11 @@ class Effects:
                     out[factor] = _logs(factor, out[factor])
         return out
 
-    def _codes(self, responses: Responses, column: str) -> Ints:
+    def _codes(self, responses: Responses | EmissionColumns, column: str) -> Ints:
         found = responses.covariates[column].among(self.levels[column])
         return found.values.astype(np.int64)
 
-    def _known_codes(self, responses: Responses, column: str) -> Array:
+    def _known_codes(self, responses: Responses | EmissionColumns, column: str) -> Array:
         """Numbers of levels, which must be known."""
         codes = self._codes(responses, column)
         if (codes < 0).any():
@@ -283,6 +297,25 @@ def plain_effects(formula: Formula, levels: Mapping[str, tuple[str, ...]]) -> Ef
         )
     n_fixed = len(made.fixed)
     return replace(made, centre=np.zeros(n_fixed), scale=np.ones(n_fixed))
+
+
+def curve_effects(formula: Formula, emissions: EmissionColumns) -> Effects:
+    """The columns of a formula for emissions of a curve, centred and scaled over them.
+
+    Raises
+    ------
+    InputError
+        If the formula asks for practice, which curves do not have.
+    """
+    if any(factor.function == "practice" for term in formula.terms for factor in term):
+        raise InputError("effects: practice(…) is of people who answer items; a curve has neither")
+    covariates = emissions.covariates
+    levels = {name: one.levels for name, one in covariates.items() if one.levels is not None}
+    plain = plain_effects(formula, levels)
+    raw = plain.raw_columns(emissions)
+    spread = raw.std(axis=0)
+    flat = spread <= 1e-9 * np.sqrt((raw**2).mean(axis=0) + 1e-300)
+    return replace(plain, centre=raw.mean(axis=0), scale=np.where(flat, 1.0, spread))
 
 
 def sum_effects(effects: Effects, responses: Responses) -> EffectSums:

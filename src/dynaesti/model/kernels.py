@@ -674,8 +674,86 @@ class Periodic(BandwidthKernel):
         ) * self.correlation(s, t)
 
 
+@dataclass(frozen=True)
+class AnswerKernel(BaseKernel):
+    """Base class of what emissions see beside the curve: the curve itself has no part of it."""
+
+    def correlation(self, s: Array, t: Array) -> Array:
+        return np.zeros(np.broadcast(s, t).shape)
+
+    def correlation_ds(self, s: Array, t: Array) -> Array:
+        return np.zeros(np.broadcast(s, t).shape)
+
+    def correlation_dsdt(self, s: Array, t: Array) -> Array:
+        return np.zeros(np.broadcast(s, t).shape)
+
+
+@dataclass(frozen=True)
+class Noise(AnswerKernel):
+    """Noise of its own at every emission, beside the curve: overdispersion.
+
+    Polls differ by more than their sizes explain, counts by more than a Poisson distribution does:
+    ``CurvFiFE(RBF() + Noise())`` learns by how much. For single curves.
+
+    Parameters
+    ----------
+    amplitude : float or "learn", default "learn"
+        Standard deviation of the noise, on the latent scale.
+    weight : float, default 1
+        Factor of the variance, set by scaling the kernel.
+
+    Examples
+    --------
+    >>> import dynaesti as dy
+    >>> kernel = dy.RBF(bandwidth=2.0) + dy.Noise(0.5)
+    >>> float(kernel.cov(0.0, 0.0)), kernel.nugget_variance > 0.25
+    (1.0, True)
+    """
+
+    amplitude: Amplitude = "learn"
+
+    @property
+    def relative_nugget(self) -> float:
+        return 1.0
+
+
+@dataclass(frozen=True)
+class EffectBlock(AnswerKernel):
+    """Effects of columns of the emissions, x·β, with normal β of one size."""
+
+    size: int = 1  # number of columns
+    amplitude: Amplitude = "learn"  # standard deviation of their effects
+
+    def describe_summand(self) -> str:
+        return f"{self.size} effects(sd {np.sqrt(self.variance):.4g})"
+
+
+def effect_sds(kernel: Kernel) -> Array:
+    """Prior standard deviations of the effects of all columns, (n_columns,)."""
+    blocks = [one for one in kernel.summands if isinstance(one, EffectBlock)]
+    sizes = [one.size for one in blocks]
+    return np.repeat([float(np.sqrt(one.variance)) for one in blocks], sizes)
+
+
+def of_the_curve(kernel: Kernel) -> tuple[BaseKernel, ...]:
+    """The summands that are the curve, without what emissions see beside it."""
+    return tuple(one for one in kernel.summands if not isinstance(one, AnswerKernel))
+
+
 KERNELS: dict[str, type[BaseKernel]] = {
-    cls.__name__: cls for cls in (RBF, Matern12, Matern32, Matern52, Wiener, Level, Trend, Periodic)
+    cls.__name__: cls
+    for cls in (
+        RBF,
+        Matern12,
+        Matern32,
+        Matern52,
+        Wiener,
+        Level,
+        Trend,
+        Periodic,
+        Noise,
+        EffectBlock,
+    )
 }
 NAMED_KERNELS: dict[str, Callable[[], Kernel]] = {
     "rbf": RBF,

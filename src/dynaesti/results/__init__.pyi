@@ -6,6 +6,7 @@ from .cohort import time_text as time_text
 from .curve import Curve as Curve
 from .curve import from_components as from_components
 from .curve_diagnostics import warn_if_unconverged as warn_if_unconverged
+from .curve_residuals import width_sentence as width_sentence
 from .curves import Curves as Curves
 from .curves import warn_if_any_unconverged as warn_if_any_unconverged
 from .evaluation.comparison import against_baselines as against_baselines
@@ -32,6 +33,7 @@ from .orientation import is_positively_oriented as is_positively_oriented
 from .orientation import reflect_covariance as reflect_covariance
 from .orientation import reflect_scale_covariance as reflect_scale_covariance
 from .plotting.draw import plot_drift_map as plot_drift_map
+from .plotting.draw import plot_groups as plot_groups
 from .plotting.draw import plot_item_effects as plot_item_effects
 from .source import ResponsesInMemory as ResponsesInMemory
 from .source import ResponseSource as ResponseSource

@@ -27,7 +27,7 @@ from dynaesti.core import (
 )
 from dynaesti.data import frame_kind, make_frame
 from dynaesti.inference import GraftedCurve, Marginals, Observations, SolverName
-from dynaesti.model import BUILT_IN, Link
+from dynaesti.model import BUILT_IN, Effects, Link
 from dynaesti.results.curve_diagnostics import (
     LeaveOneOutMixture,
     influence_columns,
@@ -37,6 +37,7 @@ from dynaesti.results.curve_diagnostics import (
     warn_if_uncorrected,
     with_second_order,
 )
+from dynaesti.results.curve_effects import curve_effect_columns
 from dynaesti.results.curve_priors import (
     MIN_WEIGHT,
     WeightedPrior,
@@ -44,6 +45,7 @@ from dynaesti.results.curve_priors import (
     median_bandwidth,
     weigh_priors,
 )
+from dynaesti.results.curve_residuals import randomised_residuals, width_sentence
 from dynaesti.results.curve_updates import update_curve
 from dynaesti.results.curve_values import (
     Derivative,
@@ -89,6 +91,8 @@ class Curve:
         Link of the values, where it is not that of the observations.
     solver : {"dense", "lowrank", "statespace"}, optional
         Default: the cheapest that is exact.
+    column_effects : Effects, optional
+        Columns of effects beside the curve.
     refining : bool, default False
         Whether the curve is corrected to second order wherever that can be done, also after
         updates.
@@ -121,6 +125,7 @@ class Curve:
     shown_link: Link | None = None
     solver: SolverName | None = None
     refining: bool = False
+    column_effects: Effects | None = None
 
     # --- parts ----------------------------------------------------------------------------------
 
@@ -186,6 +191,34 @@ class Curve:
     def bandwidth(self) -> float:
         """Median bandwidth under the weights, in units of time."""
         return median_bandwidth(self.priors)
+
+    @property
+    def effects(self) -> Any:
+        """Effects of columns on single emissions, on the latent scale, and the sizes of noise.
+
+        Returns
+        -------
+        frame
+            Columns term, estimate, se, lower, upper (95 %), z, p; a row for each column of the
+            formula. A block, such as ``random(house)``, has a row with its size, the standard
+            deviation of its effects, then one for each of its levels, without z and p; noise has
+            one for its size.
+
+        Raises
+        ------
+        InputError
+            If the curve has neither effects nor noise.
+
+        Examples
+        --------
+        >>> import dynaesti as dy
+        >>> polls = dy.Binomial([510, 540, 505, 552, 498, 561], trials=1000)
+        >>> houses = {"house": ["A", "B", "A", "B", "A", "B"]}
+        >>> curve = dy.CurvFiFE(bandwidth=5.0, effects="random(house)").fit(range(6), polls, houses)
+        >>> list(curve.effects["term"])
+        ['sd of random(house)', 'random(house)[A]', 'random(house)[B]']
+        """
+        return make_frame(curve_effect_columns(self), self.frame)
 
     # --- values ---------------------------------------------------------------------------------
 
@@ -352,13 +385,43 @@ class Curve:
     # --- checks and updates ---------------------------------------------------------------------
 
     @cached_property
-    def _left_out(self) -> LeaveOneOutMixture:
+    def left_out(self) -> LeaveOneOutMixture:
         return leave_one_out(self)
 
     @property
     def loo(self) -> Array:
         """Log density of each emission given all others, (n_emissions,), in the order given."""
-        return self._left_out.log_density
+        return self.left_out.log_density
+
+    def residuals(self, seed: int = 0) -> Any:
+        """Residuals of all emissions, each predicted from the others.
+
+        They are randomised quantile residuals: standard normal where the model is right. Wider ones
+        mean that the likelihood is too sure of itself (`Noise` learns by how much).
+
+        Parameters
+        ----------
+        seed : int, default 0
+            Of where a count or category lies within its own probability.
+
+        Returns
+        -------
+        frame
+            Columns time, residual (NaN for tables and functions), loo (log predictive density).
+
+        Examples
+        --------
+        >>> import dynaesti as dy
+        >>> polls = dy.Binomial([510, 540, 505, 552, 498, 561], trials=1000)
+        >>> list(dy.CurvFiFE(bandwidth=5.0).fit(range(6), polls).residuals().columns)
+        ['time', 'residual', 'loo']
+        """
+        columns = {
+            "time": self.observations.axis.restore(self.observations.offsets),
+            "residual": randomised_residuals(self, seed),
+            "loo": self.loo,
+        }
+        return make_frame(columns, self.frame)
 
     def influence(self) -> Any:
         """How far each emission moves the latent curve at its own time.
@@ -369,10 +432,10 @@ class Curve:
             A row for each emission: time, loo (see `loo`), shift (latent mean with the emission
             minus that without it) and shift_in_sd.
         """
-        return make_frame(influence_columns(self, self._left_out), self.frame)
+        return make_frame(influence_columns(self, self.left_out), self.frame)
 
     @single_blas_thread()
-    def update(self, times: Any, emissions: Any) -> Curve:
+    def update(self, times: Any, emissions: Any, covariates: Any = None) -> Curve:
         """The curve with further emissions, under the same priors.
 
         Equals a refit with hyper-parameters held, but starts from the converged sites.
@@ -383,12 +446,14 @@ class Curve:
             At any times, also before those of the data.
         emissions : Emissions
             Such as ``Bernoulli([0, 1])``.
+        covariates : frame, mapping or path, optional
+            Columns that the curve's effects need, a row for each emission.
 
         Returns
         -------
         Curve
         """
-        return warn_if_unconverged(update_curve(self, times, emissions))
+        return warn_if_unconverged(update_curve(self, times, emissions, covariates))
 
     def refined(self) -> Curve:
         """The curve with sds, evidence and weights corrected to second order.
@@ -570,7 +635,7 @@ class Curve:
             f"{last - first:.6g} ({obs.axis.unit}); {obs.link.name} link. Bandwidth "
             f"{self.bandwidth:.4g} ({self.method}), {len(self.weighted_components()[2])} of "
             f"{len(self.priors)} priors carry the curve; log evidence {self.log_evidence:.2f}; "
-            f"{verdict} {self.sweeps} sweeps{second_order}.{care}"
+            f"{verdict} {self.sweeps} sweeps{second_order}.{care}{width_sentence(self)}"
         )
 
     def __repr__(self) -> str:

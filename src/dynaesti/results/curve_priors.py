@@ -108,11 +108,8 @@ def check_tables(observations: Observations, component: GraftedCurve) -> None:
     for part, rows in emission_blocks(observations.emissions):
         if not isinstance(part, Table):
             continue
-        site = np.clip(
-            np.searchsorted(component.instants, observations.offsets[rows]),
-            0,
-            component.instants.size - 1,
-        )
+        # a constant curve has one site
+        site = np.minimum(observations.site_of_emission[rows], component.instants.size - 1)
         low, high = part.latent_ends(observations.link)
         value = full_cavity_and_tilted(component, observations)[1].mean[site]
         outside = np.flatnonzero((value < low) | (value > high))

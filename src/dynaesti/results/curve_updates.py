@@ -5,22 +5,24 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from dynaesti.inference import GraftedCurve, NaturalGaussian, Observations, graft_kernels
+from dynaesti.model import as_emissions
 from dynaesti.results.curve_diagnostics import is_corrected
+from dynaesti.results.curve_effects import columns_of_update
 from dynaesti.results.curve_priors import weigh_priors
 
 if TYPE_CHECKING:
     from dynaesti.results.curve import Curve
 
 
-def update_curve(curve: Curve, times: Any, emissions: Any) -> Curve:
+def update_curve(curve: Curve, times: Any, emissions: Any, covariates: Any = None) -> Curve:
     """The curve with further emissions, under the same priors and from its converged sites.
 
     It is corrected to second order if the curve was.
     """
-    grown = curve.observations.joined(times, emissions)
+    more = as_emissions(emissions)
+    columns = columns_of_update(curve, times, covariates, len(more))
+    grown = curve.observations.joined(times, more, columns)
     starts = [
         None if c is None else _sites_at_new_instants(c, curve.observations, grown)
         for c in curve.components
@@ -40,7 +42,9 @@ def _sites_at_new_instants(
     sites = component.ep.sites
     if component.groups.size == 1 and component.groups[0] == old.instants.size:
         return sites
-    index = np.searchsorted(new.instants, old.instants)
+    groups = old.likelihood.groups
+    first = groups.values[groups.start[: old.instants.size]]  # an emission of each site
+    index = new.site_of_emission[first]
     moved = NaturalGaussian.empty(new.instants.size)
     moved.precision[index] = sites.precision
     moved.shift[index] = sites.shift

@@ -9,7 +9,7 @@ from scipy.special import ndtr, ndtri
 
 from dynaesti.core import Array
 from dynaesti.errors import InputError, option
-from dynaesti.model import Cohort
+from dynaesti.model import Cohort, Effects
 
 if TYPE_CHECKING:
     from dynaesti.results.fit_base import FitBase
@@ -25,20 +25,34 @@ def effect_columns(fit: FitBase) -> dict[str, Any]:
             f"this fit has no effects; {option('effects', 'age + practice(item)')} learns some"
         )
     effects = cohort.effects
-    unit = np.ones(effects.n_columns)
-    unit[: len(effects.fixed)] = 1.0 / effects.scale
-    estimate = fit.gain * unit * cohort.effect_values
-    se = abs(fit.gain) * unit * _standard_errors(cohort)
+    learned = np.abs(cohort.effect_contrasts).sum(axis=1) > 0
+    learned[len(effects.fixed) :] = True  # a block's levels have their prior
+    estimate = np.where(learned, fit.gain * cohort.effect_values, np.nan)
+    se = np.where(learned, abs(fit.gain) * _standard_errors(cohort), np.nan)
+    sizes = abs(fit.gain) * cohort.sizes[cohort.sizes.size - cohort.n_blocks :]
+    return effect_table(effects, estimate, se, sizes)
+
+
+def effect_table(effects: Effects, estimate: Array, se: Array, sizes: Array) -> dict[str, Any]:
+    """Columns term, estimate, se, lower, upper, z, p.
+
+    Parameters
+    ----------
+    effects : Effects
+    estimate, se : array (n_columns,)
+        Of columns that are centred and scaled.
+    sizes : array (n_blocks,)
+        Standard deviation of the effects of each block, which has a row before its levels.
+    """
     n_fixed = len(effects.fixed)
-    learned = np.abs(cohort.effect_contrasts).sum(axis=1)[:n_fixed] > 0
-    estimate[:n_fixed][~learned] = np.nan
-    se[:n_fixed][~learned] = np.nan
+    unit = np.ones(effects.n_columns)
+    unit[:n_fixed] = 1.0 / effects.scale
+    estimate, se = unit * estimate, unit * se
     z = np.full(estimate.size, np.nan)
     with np.errstate(divide="ignore", invalid="ignore"):
         z[:n_fixed] = estimate[:n_fixed] / se[:n_fixed]
     names = effects.names
-    for number, block in reversed(list(enumerate(effects.blocks))):
-        size = abs(fit.gain) * cohort.sizes[cohort.sizes.size - cohort.n_blocks + number]
+    for block, size in reversed(list(zip(effects.blocks, sizes, strict=True))):
         first = block.columns.start
         names.insert(first, f"sd of {block.factor}")
         estimate = np.insert(estimate, first, size)

@@ -21,6 +21,7 @@ from scipy.special import logsumexp
 
 from dynaesti.core import Array, as_rng, as_vector, check_size, raise_where, whole_number
 from dynaesti.data import make_frame
+from dynaesti.errors import InputError
 from dynaesti.inference.audit.exact import (
     CACHED_VALUES,
     ExactLikelihood,
@@ -31,7 +32,7 @@ from dynaesti.inference.audit.proposals import StudentComponent, adaptive_sample
 from dynaesti.inference.audit.psis import smooth_weights
 from dynaesti.inference.marginals import check_level
 from dynaesti.inference.observations import Observations
-from dynaesti.inference.single_curve import GraftedCurve, weight_space_posterior
+from dynaesti.inference.single_curve import MAX_RANK, GraftedCurve, weight_space_posterior
 from dynaesti.inference.solvers.basis import lower_root, solve_lower
 from dynaesti.model import Link
 
@@ -238,7 +239,8 @@ class Audit:
         if self.outcome is Verdict.SAFE:
             return (
                 f"Safe: the grafted curve is within {mean:.2f} sd in means and {sd:.1%} in sds of "
-                f"the exact posterior ({facts})."
+                f"the exact posterior ({facts}). That judges the approximation, not whether the "
+                "model suits the data: for that see curve.residuals()."
             )
         return (
             f"Not safe: the grafted curve is off by up to {mean:.2f} sd in means, {sd:.0%} in "
@@ -364,6 +366,11 @@ def _sample(
     """
     posterior = weight_space_posterior(component)
     exact = ExactLikelihood(obs, component)
+    if posterior is None and component.columns is not None:
+        raise InputError(
+            f"audit: curves with effects are audited with up to {MAX_RANK} weights, and this one "
+            "has more: fewer columns, or a longer bandwidth, have less"
+        )
     if posterior is None:
         values = component.posterior.sample(component.instants, count, rng)
         sites = (

@@ -18,7 +18,16 @@ from scipy.special import ive
 
 from dynaesti.core import Array, Ints
 from dynaesti.errors import InputError
-from dynaesti.model import RBF, BaseKernel, Kernel, Level, Periodic, Trend
+from dynaesti.model import (
+    RBF,
+    BaseKernel,
+    Kernel,
+    Level,
+    Periodic,
+    Trend,
+    effect_sds,
+    of_the_curve,
+)
 
 DROP = 1e-8  # smaller eigenvalues, relative to the largest, are below the nugget: dropped
 
@@ -92,7 +101,7 @@ def expected_rank(kernel: Kernel, span: float) -> float:
         2.0 * span / summand.value_of("bandwidth") + 6
         if isinstance(summand, RBF) and not summand.constant
         else 1
-        for summand in kernel.summands
+        for summand in of_the_curve(kernel)
     )
 
 
@@ -213,9 +222,29 @@ def summand_basis(summand: BaseKernel, first: float, last: float) -> Basis:
     return LineBasis(summand)
 
 
+class NoFeatures:
+    """Effects of emissions: features that are 0 at all times, since the curve has none of them."""
+
+    def __init__(self, rank: int) -> None:
+        self.rank = rank
+
+    def features(self, t: Array) -> Array:
+        return np.zeros((t.size, self.rank))
+
+    def slopes(self, t: Array) -> Array:
+        return np.zeros((t.size, self.rank))
+
+
 def kernel_basis(kernel: Kernel, first: float, last: float) -> Basis:
     """The features of a low-rank kernel over a span of times."""
-    return SideBySide([summand_basis(summand, first, last) for summand in kernel.summands])
+    summands = of_the_curve(kernel)
+    return SideBySide([summand_basis(summand, first, last) for summand in summands])
+
+
+def with_effects(basis: Basis, kernel: Kernel) -> Basis:
+    """The basis of a kernel with features for effects of emissions, where it has any; they last."""
+    n_effects = effect_sds(kernel).size
+    return SideBySide([basis, NoFeatures(n_effects)]) if n_effects else basis
 
 
 def ragged_features(

@@ -7,7 +7,13 @@ import numpy as np
 
 from dynaesti.core import Array, Ints
 from dynaesti.errors import InputError
-from dynaesti.inference.solvers.basis import Basis, DenseBasis, expected_rank, ragged_features
+from dynaesti.inference.solvers.basis import (
+    Basis,
+    DenseBasis,
+    expected_rank,
+    ragged_features,
+    with_effects,
+)
 from dynaesti.inference.solvers.contract import Posterior, Solver, SolverName
 from dynaesti.inference.solvers.level_matern32 import level_matern32_form, level_matern32_solver
 from dynaesti.inference.solvers.state_space import (
@@ -24,9 +30,10 @@ from dynaesti.inference.solvers.weight_space import (
     lowrank_basis,
     pack_features,
 )
-from dynaesti.model import Kernel
+from dynaesti.model import AnswerKernel, Kernel, effect_sds
 
 MOST_RANK = 3000
+MOST_DENSE = 4000  # instants of a dense solver
 FEW_FEATURES = 12  # up to so many are cheap, even if there are fewer instants
 # number of features up to which many short curves share one compiled call
 PACKED = 150
@@ -58,7 +65,16 @@ def choose_solver(
         )
     if forced is not None:
         return forced
-    if kernel.low_rank and count > 4000 and expected_rank(kernel, span) > MOST_RANK:
+    sees_more = any(isinstance(summand, AnswerKernel) for summand in kernel.summands)
+    if sees_more and not kernel.low_rank:
+        if count > MOST_DENSE:
+            raise InputError(
+                f"kernel: noise and effects beside {kernel.describe()} need every pair of "
+                f"{count:,} emissions, and {MOST_DENSE:,} is the most; use RBF, Level, Trend or "
+                "Periodic"
+            )
+        return "dense"
+    if kernel.low_rank and count > MOST_DENSE and expected_rank(kernel, span) > MOST_RANK:
         raise InputError(
             f"bandwidth: {kernel.describe()} is too short for times that span {span:.3g} (about "
             f"{expected_rank(kernel, span):.0f} features, {MOST_RANK} at most); give a longer "
@@ -68,14 +84,22 @@ def choose_solver(
     if kernel.low_rank:  # features save no time unless they are fewer than the instants
         return (
             "dense"
-            if count <= 4000 and expected_rank(kernel, span) > max(0.8 * count, FEW_FEATURES)
+            if count <= MOST_DENSE and expected_rank(kernel, span) > max(0.8 * count, FEW_FEATURES)
             else "lowrank"
         )
     return "dense" if count <= 24 else "statespace"
 
 
-def build_solver(name: SolverName, kernels: Sequence[Kernel], instants: Sequence[Array]) -> Solver:
-    """One solver for several curves, each with its kernel and instants."""
+def build_solver(
+    name: SolverName,
+    kernels: Sequence[Kernel],
+    instants: Sequence[Array],
+    columns: Array | None = None,
+) -> Solver:
+    """One solver for several curves, each with its kernel and instants.
+
+    `columns` (n_sites, n_columns) are those of effects, the same for all curves.
+    """
     if name == "statespace":
         counts = np.array([t.size for t in instants])
         chains = [
@@ -83,7 +107,9 @@ def build_solver(name: SolverName, kernels: Sequence[Kernel], instants: Sequence
             for k, t in zip(kernels, instants, strict=True)
         ]
         return pack_state_space(chains, np.concatenate([[0], np.cumsum(counts)]).astype(np.int64))
-    bases = [_basis(name, k, t).features(t) for k, t in zip(kernels, instants, strict=True)]
+    bases = [
+        _at_sites(_basis(name, k, t), k, t, columns) for k, t in zip(kernels, instants, strict=True)
+    ]
     if name == "lowrank":
         return pack_features(bases)
     return DenseSolver(
@@ -145,15 +171,36 @@ def depends_on_span(kernel: Kernel) -> bool:
 
 
 def build_posterior(
-    name: SolverName, kernel: Kernel, instants: Array, precision: Array, shift: Array
+    name: SolverName,
+    kernel: Kernel,
+    instants: Array,
+    precision: Array,
+    shift: Array,
+    columns: Array | None = None,
 ) -> Posterior:
-    """The posterior of one curve given its latent sites (precision and shift, (n_sites,) each)."""
+    """The posterior of one curve given its latent sites (precision and shift, (n_sites,) each).
+
+    `columns` (n_sites, n_columns) are those of effects, where there are any.
+    """
     if name == "statespace":
         return StateSpacePosterior(kernel, instants, precision, shift)
     basis = _basis(name, kernel, instants)
-    return WeightPosterior(kernel, basis, basis.features(instants), precision, shift)
+    at_sites = _at_sites(basis, kernel, instants, columns)
+    return WeightPosterior(kernel, basis, at_sites, precision, shift)
 
 
 def _basis(name: SolverName, kernel: Kernel, instants: Array) -> Basis:
     """The features of a kernel at some instants, for the named solver."""
-    return lowrank_basis(kernel, instants) if name == "lowrank" else DenseBasis(kernel, instants)
+    if name == "lowrank":
+        return with_effects(lowrank_basis(kernel, instants), kernel)
+    distinct = instants if (np.diff(instants) > 0).all() else np.unique(instants)
+    return with_effects(DenseBasis(kernel, distinct), kernel)
+
+
+def _at_sites(basis: Basis, kernel: Kernel, instants: Array, columns: Array | None) -> Array:
+    """Features at the sites, where emissions see effects too."""
+    out = basis.features(instants)
+    if columns is not None:
+        sds = effect_sds(kernel)
+        out[:, out.shape[1] - sds.size :] = columns * sds
+    return out

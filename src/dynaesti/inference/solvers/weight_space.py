@@ -16,7 +16,7 @@ import numpy as np
 from dynaesti.core import Array, Bools, Ints, dot, jit, starts_of, symmetric_root
 from dynaesti.inference.sites import Moments, NaturalGaussian
 from dynaesti.inference.solvers.basis import Basis, kernel_basis, lower_root, solve_lower
-from dynaesti.model import Kernel
+from dynaesti.model import Kernel, effect_sds
 
 SITES = 256  # sites at a time: a feature's block stays in the fastest cache
 # feature values that a posterior keeps in memory: they are needed again, and to compute them takes
@@ -314,7 +314,8 @@ class WeightPosterior:
         )
         self.rank = basis.rank
         self.wider: Array | None = None  # W with WᵀW = I + the covariance correction
-        self._at_sites = at_sites if at_sites.size <= KEPT else None
+        has_effects = effect_sds(kernel).size > 0  # which no time brings back
+        self._at_sites = at_sites if has_effects or at_sites.size <= KEPT else None
 
     def at_sites(self, instants: Array) -> Array:
         """Features (n_sites, rank) at the sites' own instants."""
@@ -325,6 +326,11 @@ class WeightPosterior:
         out = copy(self)
         out.wider = lower_root(np.eye(self.rank) + covariance_correction).T
         return out
+
+    def last_weights(self, count: int) -> tuple[Array, Array]:
+        """Mean and covariance of the last weights, which are effects of emissions."""
+        spread = self._spread(np.eye(self.rank)[self.rank - count :])
+        return self.weights[self.rank - count :], spread.T @ spread
 
     def _spread(self, rows: Array) -> Array:
         """L⁻¹bᵀ: its columns' inner products are posterior covariances."""

@@ -39,8 +39,11 @@ from dynaesti.model import (
     Table,
     as_emissions,
     as_link,
+    effect_sds,
+    effects_header,
     emission_blocks,
     kernel_header,
+    read_effects,
     read_kernel,
 )
 from dynaesti.results.curve_priors import MIN_WEIGHT, WeightedPrior
@@ -73,6 +76,7 @@ def curve_header(curve: Curve, arrays: Arrays) -> Header:
         "solver": curve.solver,
         "latent": curve.shown_link is not None,
         "refining": curve.refining,
+        "effects": effects_header(curve.column_effects, arrays),
     }
 
 
@@ -91,6 +95,12 @@ def read_curve(header: Header, arrays: Arrays, link: Any, mean: Any) -> dict[str
     `link` and `mean` are needed where they were functions of the user's own.
     """
     observations = read_observations(header["observations"], arrays, link, mean)
+    effects = read_effects(header.get("effects"), arrays)  # absent in files of older versions
+    n_columns = 0 if effects is None else effects.n_columns
+    require(
+        n_columns == (0 if observations.columns is None else observations.columns.shape[1]),
+        "the columns of effects",
+    )
     priors = tuple(_read_prior(p) for p in header["priors"])
     components = tuple(
         None if c is None else read_component(p.kernel, c, f"component{k}", arrays, observations)
@@ -117,6 +127,7 @@ def read_curve(header: Header, arrays: Arrays, link: Any, mean: Any) -> dict[str
         "shown_link": BUILT_IN["identity"] if header["latent"] else None,
         "solver": header["solver"],
         "refining": header.get("refining", False),  # absent in files of older versions
+        "column_effects": effects,
     }
 
 
@@ -134,6 +145,8 @@ def _read_prior(header: Header) -> WeightedPrior:
 def observations_header(obs: Observations, arrays: Arrays, reach: Array) -> Header:
     """Time axis, link, mean and emissions; functions are tabulated at the latent values `reach`."""
     arrays["offsets"] = obs.offsets
+    if obs.columns is not None:
+        arrays["columns"] = obs.columns
     parts = []
     for k, (part, _) in enumerate(emission_blocks(obs.emissions)):
         parts.append(_emission_header(part, f"emission{k}", arrays, obs.link, reach))
@@ -145,6 +158,7 @@ def observations_header(obs: Observations, arrays: Arrays, reach: Array) -> Head
         "centre": obs.centre,
         "reach": obs.reach,
         "emissions": parts,
+        "separate": obs.separate,
     }
 
 
@@ -175,7 +189,19 @@ def read_observations(header: Header, arrays: Arrays, link: Any, mean: Any) -> O
         float(header["mean"]) if mean is None else mean,
         header["reach"],
         float(header.get("centre", 0.0)),
+        _read_columns(arrays, len(emissions)),
+        header.get("separate", False) is True,  # absent in files of older versions
     )
+
+
+def _read_columns(arrays: Arrays, n_emissions: int) -> Array | None:
+    """Columns of effects, checked; None where there are none."""
+    columns = arrays.get("columns")
+    if columns is None:
+        return None
+    width = columns.shape[1] if columns.ndim == 2 else 0
+    check_array(columns, (n_emissions, width), "the columns of effects", "f")
+    return np.asarray(columns)
 
 
 def _cohort_mean_header(mean: Any, arrays: Arrays) -> bool:
@@ -250,6 +276,9 @@ def read_component(
         "a component is malformed",
     )
     made = _component(kernel, header, name, arrays)
+    made = replace(made, columns=observations.columns_at_sites)
+    n_columns = 0 if made.columns is None else made.columns.shape[1]
+    require(effect_sds(kernel).size == n_columns, "the columns of effects")
     count = observations.instants.size
     whole = is_one_number(kernel, observations)
     check_array(made.groups, (1 if whole else count,), "the groups of a component", "i")

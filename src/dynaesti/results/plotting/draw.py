@@ -85,6 +85,54 @@ def plot_curves(frame: Any, level: float, ax: Any = None, answers: Any = None) -
     return _finished(ax)
 
 
+MOST_PANELS = 24
+
+
+def plot_groups(frame: Any, level: float) -> Any:
+    """Curves of groups, each in a panel of its own, on common axes; at most `MOST_PANELS`.
+
+    Parameters
+    ----------
+    frame : frame
+        Columns group, time, median, lower, upper.
+    level : float
+        Probability of the band.
+    """
+    import narwhals as nw
+
+    table = nw.from_native(frame, eager_only=True)
+    group = np.asarray(table["group"].to_numpy())
+    labels = list(dict.fromkeys(group.tolist()))
+    shown = labels[:MOST_PANELS]
+    wide = min(4, len(shown))
+    panels = _panels(-(-len(shown) // wide), wide)
+    for label, ax in zip(shown, panels, strict=False):
+        mine = np.flatnonzero(group == label)
+        time, median, lower, upper = (
+            np.asarray(table[name].to_numpy())[mine]
+            for name in ("time", "median", "lower", "upper")
+        )
+        ax.fill_between(time, lower, upper, color=BAND, alpha=0.6, linewidth=0)
+        ax.plot(time, median, color=INK, linewidth=2)
+        ax.set_title(str(label), fontsize=10)
+        _time_axis(ax, time)
+        if shown.index(label) + wide < len(shown):  # the one below has the labels
+            ax.set_xlabel("")
+        else:
+            ax.tick_params(labelbottom=True)
+        for side in ("top", "right"):
+            ax.spines[side].set_visible(False)
+    for ax in panels[len(shown) :]:
+        ax.set_visible(False)
+    more = (
+        f"; {len(labels) - len(shown)} more groups are not drawn"
+        if len(labels) > len(shown)
+        else ""
+    )
+    panels[0].figure.suptitle(f"median and {level:.0%} band{more}", fontsize=10)
+    return panels[0]
+
+
 def _mark_answers(ax: Any, answers: Any, label: Any, colour: str) -> None:
     """Better answers as triangles above the curve, worse ones below."""
     mine = np.flatnonzero(np.asarray(answers["id"].to_numpy()) == label)
@@ -354,10 +402,24 @@ def _finished(ax: Any) -> Any:
 
 
 def _axes(height: float = 4.2) -> Any:
+    """New axes of a figure."""
+    return _pyplot().subplots(figsize=(7.2, height), layout="constrained")[1]
+
+
+def _panels(rows: int, columns: int) -> Any:
+    """New axes of a figure with several panels, (rows · columns,), on common scales."""
+    size = (max(7.2, 2.6 * columns), max(3.2, 2.2 * rows))
+    grid = _pyplot().subplots(
+        rows, columns, figsize=size, sharex=True, sharey=True, squeeze=False, layout="constrained"
+    )[1]
+    return grid.ravel()
+
+
+def _pyplot() -> Any:
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
         raise MissingExtraError(
             "plotting needs matplotlib: pip install 'dynaesti[plot]'"
         ) from error
-    return plt.subplots(figsize=(7.2, height), layout="constrained")[1]
+    return plt
