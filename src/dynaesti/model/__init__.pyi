@@ -43,6 +43,7 @@ from .items.bank import AbilityScale as AbilityScale
 from .items.bank import ItemBank as ItemBank
 from .items.bank import ItemBlock as ItemBlock
 from .items.base import STEP as STEP
+from .items.base import ContinuousItemModel as ContinuousItemModel
 from .items.base import ItemModel as ItemModel
 from .items.base import log_odds as log_odds
 from .items.custom import MOST_VALUES as MOST_VALUES

@@ -6,6 +6,7 @@ computes is in `abilities`, `predictions`, `updates`, `live_person` and `fit_bas
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
@@ -157,6 +158,10 @@ class Fit(FittedModel, FitBase):
     def some_responses(self) -> Responses:
         """All responses."""
         return self.responses
+
+    def parts(self) -> Iterator[Fit]:
+        """The fit itself."""
+        yield self
 
     def item_screener(self, executor: Any = None) -> Screener:
         """What sums up the score tests of all items over everyone."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -37,6 +37,9 @@ from dynaesti.results.effects import effect_columns
 from dynaesti.results.evaluation.screening.screen import Screener
 from dynaesti.results.item_table import item_columns
 from dynaesti.results.predictions import item_information
+
+if TYPE_CHECKING:
+    from dynaesti.results.fit import Fit
 
 VAGUE = 0.9  # posterior sd over prior sd above which answers say nothing of a parameter
 
@@ -113,6 +116,10 @@ class FitBase(ABC):
     @abstractmethod
     def some_responses(self) -> Responses:
         """Responses of all people, or of a random part of them."""
+
+    @abstractmethod
+    def parts(self) -> Iterator[Fit]:
+        """The fit as fits in memory that have all of its people, one after the other."""
 
     @abstractmethod
     def item_screener(self, executor: Any = None) -> Screener:

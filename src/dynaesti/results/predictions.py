@@ -15,7 +15,7 @@ from dynaesti.core import Array, Ints
 from dynaesti.data import Responses
 from dynaesti.estimation import ResponseCoding
 from dynaesti.inference import Marginals
-from dynaesti.model import ItemBank, ItemBlock
+from dynaesti.model import ContinuousItemModel, ItemBank, ItemBlock
 
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(31)
 WEIGHTS = WEIGHTS / np.sqrt(2 * np.pi)
@@ -35,12 +35,20 @@ class Predictions:
         Probability or density of the response given, NaN where there is none.
     chances : array (n_responses, most_categories)
         Probability of each category, NaN beyond an item's categories.
+    below, upto : array (n_responses,)
+        Probability of a smaller response than the one given, and of that or a smaller one; NaN
+        where there is none, or the model has no distribution function.
+    category : int array (n_responses,)
+        Number of the category of the response given, −1 where there is none.
     """
 
     expected: Array
     variance: Array
     given: Array
     chances: Array
+    below: Array
+    upto: Array
+    category: Ints
 
     @classmethod
     def empty(cls, n_responses: int, most_categories: int) -> Predictions:
@@ -50,6 +58,9 @@ class Predictions:
             np.full(n_responses, np.nan),
             np.full(n_responses, np.nan),
             np.full((n_responses, most_categories), np.nan),
+            np.full(n_responses, np.nan),
+            np.full(n_responses, np.nan),
+            np.full(n_responses, -1, dtype=np.int64),
         )
 
     def columns(
@@ -110,11 +121,15 @@ def predict_responses(
                 chances = _category_chances(batch, abilities)
                 out.chances[rows, : block.size] = chances
                 moments = _category_moments(batch, coding, chances)
+                out.category[rows] = _codes(coding, batch.item, batch.resp)
             else:
                 moments = _amount_moments(batch, coding, abilities)
             out.expected[rows] = moments.mean
             out.variance[rows] = np.maximum(moments.square - moments.mean**2, 0.0)
-            out.given[rows] = np.where(np.isfinite(batch.resp), moments.given, np.nan)
+            is_given = np.isfinite(batch.resp)
+            out.given[rows] = np.where(is_given, moments.given, np.nan)
+            out.below[rows] = np.where(is_given, moments.below, np.nan)
+            out.upto[rows] = np.where(is_given, moments.upto, np.nan)
     return out
 
 
@@ -139,11 +154,16 @@ class _Batch:
 
 
 class _ResponseMoments(NamedTuple):
-    """Mean and mean square of responses, and probability or density of those given."""
+    """Mean and mean square of responses, and probability or density of those given.
+
+    Also the probabilities of less than those given, and of that or less.
+    """
 
     mean: Array
     square: Array
     given: Array
+    below: Array
+    upto: Array
 
 
 def _batches(rows: Ints) -> list[Ints]:
@@ -170,11 +190,14 @@ def _category_chances(batch: _Batch, abilities: list[tuple[Array, Array]]) -> Ar
 def _category_moments(batch: _Batch, coding: ResponseCoding, chances: Array) -> _ResponseMoments:
     """Moments of responses in categories."""
     code = _codes(coding, batch.item, batch.resp)
-    given = chances[np.arange(code.size), np.maximum(code, 0)]
+    given = np.where(code >= 0, chances[np.arange(code.size), np.maximum(code, 0)], 0.0)
+    below = (chances * (batch.values < batch.values[np.arange(code.size), code, None])).sum(axis=1)
     return _ResponseMoments(
         (chances * batch.values).sum(axis=1),
         (chances * batch.values**2).sum(axis=1),
-        np.where(code >= 0, given, 0.0),
+        given,
+        below,
+        below + given,
     )
 
 
@@ -186,13 +209,21 @@ def _amount_moments(
     mean = np.zeros(batch.item.size)
     square = np.zeros(batch.item.size)
     given = np.zeros(batch.item.size)
+    below = np.zeros(batch.item.size)
+    upto = np.zeros(batch.item.size)
     for weight, theta in abilities:
         expected = model.expected(batch.u, theta, batch.values)
         variance = model.variance(batch.u, theta, batch.values)
         mean += weight * (expected @ WEIGHTS)
         square += weight * ((expected**2 + variance) @ WEIGHTS)
         given += weight * (np.exp(_log_likelihood_of_given(batch, coding, theta)) @ WEIGHTS)
-    return _ResponseMoments(mean, square, given)
+        resp = np.nan_to_num(batch.resp, nan=float(model.any_response))
+        ends = None
+        if isinstance(model, ContinuousItemModel):
+            ends = model.cumulative(resp[:, None], expected, variance)
+        for total, end in zip((below, upto), ends or (None, None), strict=True):
+            total += np.nan if end is None else weight * (end @ WEIGHTS)
+    return _ResponseMoments(mean, square, given, below, upto)
 
 
 def _codes(coding: ResponseCoding, item: Ints, resp: Array) -> Ints:

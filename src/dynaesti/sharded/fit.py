@@ -5,7 +5,7 @@ Items and population are in memory; people are read shard by shard.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -139,6 +139,11 @@ class ShardedFit(FittedModel, FitBase):
     def some_responses(self) -> Responses:
         """Responses of the people of one shard; people are in shards at random."""
         return self.shards.responses(self.shards.nonempty[0], self.clock)
+
+    def parts(self) -> Iterator[Fit]:
+        """The fit of each shard, opened one after the other."""
+        for k in self.shards.nonempty:
+            yield self.shard(k)
 
     def item_screener(self, executor: Executor | None = None) -> ShardScreener:
         """What sums up the score tests of all items over everyone."""

@@ -462,6 +462,13 @@ class ContinuousItemModel(ItemModel):
     has_value_rows = False
     is_probability = False
 
+    def cumulative(self, resp: Array, mean: Array, variance: Array) -> tuple[Array, Array] | None:
+        """Probability of less than a response, and of that or less, given its mean and variance.
+
+        None where the model has no distribution function.
+        """
+        return None
+
     def draw(self, u: Array, theta: Array, rng: np.random.Generator) -> Array:
         raise InputError(
             f"model: responses cannot be drawn from the {self.label} model; name a built-in model"

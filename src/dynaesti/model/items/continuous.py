@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
-from scipy.special import betaln, expit, gammaln
+from scipy.special import betainc, betaln, expit, gammaln, ndtr, pdtr
 
 from dynaesti.core import Array, Bools
 from dynaesti.model.items.base import (
@@ -140,6 +140,10 @@ class PoissonItem(ContinuousItemModel):
 
     def variance(self, u: Array, theta: Array, values: Array) -> Array:
         return self.expected(u, theta, values)
+
+    def cumulative(self, resp: Array, mean: Array, variance: Array) -> tuple[Array, Array]:
+        below = np.where(resp > 0, pdtr(np.maximum(resp - 1.0, 0.0), mean), 0.0)
+        return below, np.asarray(pdtr(resp, mean), dtype=np.float64)
 
     def draw(self, u: Array, theta: Array, rng: np.random.Generator) -> Array:
         mean = np.exp(self._predictor(u, theta[:, None]))[:, 0]
@@ -289,6 +293,10 @@ class GaussianItem(ContinuousItemModel):
             * np.ones((1, theta.shape[-1]))
         )
 
+    def cumulative(self, resp: Array, mean: Array, variance: Array) -> tuple[Array, Array]:
+        below = np.asarray(ndtr((resp - mean) / np.sqrt(variance)), dtype=np.float64)
+        return below, below
+
     def draw(self, u: Array, theta: Array, rng: np.random.Generator) -> Array:
         no_unit = np.zeros((theta.size, 0))
         mean = self.expected(u, theta[:, None], no_unit)[:, 0]
@@ -386,6 +394,11 @@ class BetaItem(ContinuousItemModel):
     def variance(self, u: Array, theta: Array, values: Array) -> Array:
         mean = self.expected(u, theta, values)
         return np.asarray(mean * (1 - mean) / (1 + np.exp(u[:, 2:3])))
+
+    def cumulative(self, resp: Array, mean: Array, variance: Array) -> tuple[Array, Array]:
+        total = mean * (1 - mean) / variance - 1
+        below = np.asarray(betainc(mean * total, (1 - mean) * total, resp), dtype=np.float64)
+        return below, below
 
     def draw(self, u: Array, theta: Array, rng: np.random.Generator) -> Array:
         no_unit = np.zeros((theta.size, 0))

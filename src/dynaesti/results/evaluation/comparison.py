@@ -136,11 +136,12 @@ def _forecasts(
             chance = elo(train, test)
             simple["Elo"] = np.stack([1 - chance, chance], axis=1)
         for name, chances in simple.items():
-            yield name, Forecast(chances[np.arange(len(test)), code], chances, test.resp, people)
+            given = chances[np.arange(len(test)), code]
+            yield name, Forecast(given, chances, test.resp, people, code)
     for name, chosen in fits:
         fit = chosen.fit(train)
         found = fit.predictions(read_new_responses(fit, test))
-        yield name, Forecast(found.given, found.chances, test.resp, people)
+        yield name, Forecast(found.given, found.chances, test.resp, people, found.category)
 
 
 def compare(first: Fit, second: Fit, data: Any = None) -> Any:

@@ -1,20 +1,24 @@
-"""How well items and people fit the model: standardised residuals."""
+"""How well items and people fit the model: residuals of responses predicted without themselves."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.special import ndtr, ndtri
 
 from dynaesti.core import Array, Ints, whole_number
 from dynaesti.data import make_frame
 from dynaesti.errors import InputError
 from dynaesti.results.evaluation.scores import EDGE
-from dynaesti.results.fit import Fit
+
+if TYPE_CHECKING:
+    from dynaesti.results.fit import Fit
+    from dynaesti.results.fit_base import FitBase
 
 
-def item_fit(fit: Fit, by: str | None = None, bins: int = 5) -> Any:
+def item_fit(fit: FitBase, by: str | None = None, bins: int = 5) -> Any:
     """Infit and outfit mean squares of each item, or its residuals by ability or time.
 
     Mean squares are about 1 where the model holds. Each answer is predicted without itself, so
@@ -49,63 +53,55 @@ def item_fit(fit: Fit, by: str | None = None, bins: int = 5) -> Any:
     >>> list(dy.evaluation.item_fit(fit, by="time", bins=2).columns)
     ['item', 'time', 'residual', 'z', 'n']
     """
-    r = fit.responses
-    z = _standardised(fit)
-    labels = r.items.tolist()
+    labels = fit.item_labels.tolist()
+    n_items = len(labels)
     if by is None:
-        outfit, infit = _mean_squares(r.item, r.items.size, z)
-        return make_frame(
-            {
-                "item": labels,
-                "infit": infit,
-                "outfit": outfit,
-                "n": np.bincount(r.item, minlength=r.items.size),
-            },
-            fit.frame,
-        )
+        parts = [_squares(one.responses.item, n_items, residuals_of(one)) for one in fit.parts()]
+        sums = np.sum(parts, axis=0)
+        return make_frame({"item": labels, **_mean_squares(sums)}, fit.frame)
     if by not in ("ability", "time"):
         raise InputError(f"by: {by!r} is neither 'ability' nor 'time'")
-    value = r.clock_times if by == "time" else z.ability
-    edges = np.unique(
-        np.quantile(value, np.linspace(0, 1, whole_number(bins, "bins", 1) + 1)[1:-1])
-    )
-    used, bin_of = np.unique(
-        np.searchsorted(edges, value), return_inverse=True
-    )  # tied values leave bins empty
-    bins = used.size
-    cell = r.item * bins + bin_of
-    n = np.bincount(cell, minlength=r.items.size * bins)
-    raw = np.bincount(cell, z.residual, r.items.size * bins)
-    var = np.bincount(cell, z.variance, r.items.size * bins)
-    middle = [float(np.median(value[bin_of == b])) for b in range(bins)]
-    keep = n > 0
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return make_frame(
-            {
-                "item": [labels[k // bins] for k in np.flatnonzero(keep)],
-                by: np.tile(middle, r.items.size)[keep],
-                "residual": (raw / n)[keep],
-                "z": (raw / np.sqrt(var))[keep],
-                "n": n[keep],
-            },
-            fit.frame,
-        )
+    found = [(one.responses, residuals_of(one)) for one in fit.parts()]
+    value = np.concatenate([r.clock_times if by == "time" else z.ability for r, z in found])
+    item = np.concatenate([r.item for r, _ in found])
+    raw = np.concatenate([z.residual for _, z in found])
+    variance = np.concatenate([z.variance for _, z in found])
+    bin_of, middle = _bins(value, bins)
+    cell = item * middle.size + bin_of
+    n = np.bincount(cell, minlength=n_items * middle.size)
+    total = np.bincount(cell, raw, n.size)
+    spread = np.bincount(cell, variance, n.size)
+    keep = np.flatnonzero(n > 0)
+    columns = {
+        "item": [labels[k // middle.size] for k in keep],
+        by: np.tile(middle, n_items)[keep],
+        "residual": total[keep] / n[keep],
+        "z": total[keep] / np.sqrt(np.maximum(spread[keep], EDGE)),
+        "n": n[keep],
+    }
+    return make_frame(columns, fit.frame)
 
 
-def person_fit(fit: Fit) -> Any:
-    """Infit and outfit mean squares of each person.
+def person_fit(fit: FitBase, by: str | None = None, bins: int = 4) -> Any:
+    """How well each person's answers fit the model, in all or along time.
 
-    Large values mean answers that do not fit the person's curve. Each answer is predicted without
-    itself.
+    Large mean squares, or a very negative lz, mean answers that do not fit the person's curve:
+    someone else answered, or gave up. Each answer is predicted without itself.
 
     Parameters
     ----------
-    fit : Fit
+    fit : Fit or ShardedFit
+    by : {"time"}, optional
+        Split each person's answers into periods of equal numbers of them.
+    bins : int, default 4
+        Number of periods.
 
     Returns
     -------
     frame
-        Columns id, infit, outfit, n.
+        Columns id, infit, outfit, n, lz (standardised log likelihood of the answers: about standard
+        normal, negative where they are unlikely; NaN for amounts) and p (of as small an lz); with
+        `by`, time before infit: the median of the period.
 
     Examples
     --------
@@ -115,17 +111,80 @@ def person_fit(fit: Fit) -> Any:
     >>> len(dy.evaluation.person_fit(fit))
     12
     """
-    r = fit.responses
-    outfit, infit = _mean_squares(r.person, r.people.size, _standardised(fit))
-    return make_frame(
-        {
-            "id": r.people.tolist(),
-            "infit": infit,
-            "outfit": outfit,
-            "n": np.bincount(r.person, minlength=r.people.size),
-        },
-        fit.frame,
-    )
+    if by not in (None, "time"):
+        raise InputError(f"by: {by!r} is not 'time'; leave it out for each person as a whole")
+    bins = 1 if by is None else whole_number(bins, "bins", 1)
+    columns: dict[str, list[Any]] = {}
+    for part in fit.parts():
+        r = part.responses
+        z = residuals_of(part)
+        number = np.diff(r.person_start)[r.person]
+        rank = np.arange(len(r)) - r.person_start[r.person]
+        cell = r.person * bins + np.minimum(rank * bins // np.maximum(number, 1), bins - 1)
+        size = r.people.size * bins
+        sums = _squares(cell, size, z)
+        keep = np.flatnonzero(sums[0] > 0)
+        people = r.people.tolist()
+        found: dict[str, Any] = {"id": [people[k // bins] for k in keep]}
+        if by is not None:
+            found["time"] = part.from_clock(_medians(r.clock_times, cell, size)[keep])
+        found |= {name: values[keep] for name, values in _mean_squares(sums).items()}
+        lz = _sums(cell, z.surprise, size) / np.sqrt(
+            np.maximum(_sums(cell, z.surprise_variance, size), EDGE)
+        )
+        found |= {"lz": lz[keep], "p": ndtr(lz[keep])}
+        for name, values in found.items():
+            columns.setdefault(name, []).append(np.asarray(values))
+    whole = {name: np.concatenate(parts) for name, parts in columns.items()}
+    whole["id"] = whole["id"].tolist()
+    return make_frame(whole, fit.frame)
+
+
+def quantile_residuals(fit: FitBase, seed: int = 0) -> Any:
+    """Randomised quantile (PIT) residuals of all answers, each predicted without itself.
+
+    They are standard normal where the model is right, for categories too: there the place within
+    the probability of the answer is drawn.
+
+    Parameters
+    ----------
+    fit : Fit or ShardedFit
+    seed : int, default 0
+
+    Returns
+    -------
+    frame
+        Columns id, item, time, resp, expected, residual; answers by person and time. NaN for custom
+        models of amounts.
+
+    Examples
+    --------
+    >>> import dynaesti as dy
+    >>> table = dy.simulate.responses(people=40, items=5, per_person=12, seed=1).table
+    >>> found = dy.evaluation.quantile_residuals(dy.DynAEsti("2PL").fit(table))
+    >>> bool(0.9 < found["residual"].std() < 1.1)
+    True
+    """
+    columns: dict[str, list[Any]] = {}
+    rng = np.random.default_rng(seed)
+    for part in fit.parts():
+        r = part.responses
+        predicted = part.leave_one_out[0]
+        place = rng.random(len(r))
+        inside = predicted.below + place * (predicted.upto - predicted.below)
+        found = {
+            "id": r.people[r.person],
+            "item": r.items[r.item],
+            "time": part.from_clock(r.clock_times),
+            "resp": r.resp,
+            "expected": predicted.expected,
+            "residual": ndtri(np.clip(inside, EDGE, 1 - EDGE)),
+        }
+        for name, values in found.items():
+            columns.setdefault(name, []).append(values)
+    whole: dict[str, Any] = {name: np.concatenate(parts) for name, parts in columns.items()}
+    whole |= {name: whole[name].tolist() for name in ("id", "item")}
+    return make_frame(whole, fit.frame)
 
 
 @dataclass(frozen=True)
@@ -140,25 +199,80 @@ class Residuals:
         Predicted variance.
     ability : array (n_answers,)
         Mean ability that it was predicted from.
+    surprise : array (n_answers,)
+        Log probability less its expectation; NaN for amounts.
+    surprise_variance : array (n_answers,)
+        Variance of the log probability.
     """
 
     residual: Array
     variance: Array
     ability: Array
+    surprise: Array
+    surprise_variance: Array
+
+    @property
+    def standardised(self) -> Array:
+        """Residuals in standard deviations."""
+        return np.asarray(self.residual / np.sqrt(self.variance))
 
 
-def _standardised(fit: Fit) -> Residuals:
-    """Residuals of all answers of a fit."""
-    r = fit.responses
+def residuals_of(fit: Fit) -> Residuals:
+    """Residuals of all answers of a fit in memory."""
     found, ability = fit.leave_one_out
-    return Residuals(r.resp - found.expected, np.maximum(found.variance, EDGE), ability)
-
-
-def _mean_squares(group: Ints, size: int, z: Residuals) -> tuple[Array, Array]:
-    """Outfit and infit mean squares of groups of answers, (size,) each."""
-    n = np.maximum(np.bincount(group, minlength=size), 1)
-    outfit = np.bincount(group, z.residual**2 / z.variance, size) / n
-    infit = np.bincount(group, z.residual**2, size) / np.maximum(
-        np.bincount(group, z.variance, size), EDGE
+    chance = np.maximum(np.nan_to_num(found.chances), EDGE)
+    logs = np.log(chance)
+    is_category = np.isfinite(found.chances)
+    weight = np.where(is_category, chance, 0.0)
+    mean = (weight * logs).sum(axis=1)
+    variance = (weight * logs**2).sum(axis=1) - mean**2
+    has_none = ~is_category.any(axis=1)
+    surprise = np.log(np.maximum(found.given, EDGE)) - mean
+    return Residuals(
+        fit.responses.resp - found.expected,
+        np.maximum(found.variance, EDGE),
+        ability,
+        np.where(has_none, np.nan, surprise),
+        np.where(has_none, np.nan, np.maximum(variance, 0.0)),
     )
-    return outfit, infit
+
+
+def _squares(group: Ints, size: int, z: Residuals) -> Array:
+    """Sums over groups of answers, which add up: number, z², residual², variance: (4, size)."""
+    columns = (np.ones(group.size), z.residual**2 / z.variance, z.residual**2, z.variance)
+    return np.stack([_sums(group, column, size) for column in columns])
+
+
+def _sums(group: Ints, values: Array, size: int) -> Array:
+    return np.bincount(group, values, size).astype(np.float64)
+
+
+def _mean_squares(sums: Array) -> dict[str, Array]:
+    """Infit, outfit and number of each group."""
+    n, squares, raw, variance = sums
+    return {
+        "infit": raw / np.maximum(variance, EDGE),
+        "outfit": squares / np.maximum(n, 1),
+        "n": n.astype(np.int64),
+    }
+
+
+def _bins(value: Array, bins: int) -> tuple[Ints, Array]:
+    """Bin of each value, in bins of about equal size, and the median of each bin."""
+    edges = np.quantile(value, np.linspace(0, 1, whole_number(bins, "bins", 1) + 1)[1:-1])
+    # tied values leave bins empty
+    used, number = np.unique(np.searchsorted(np.unique(edges), value), return_inverse=True)
+    return number, _medians(value, number, used.size)
+
+
+def _medians(value: Array, group: Ints, size: int) -> Array:
+    """Median of the values of each group; NaN of empty ones."""
+    order = np.lexsort((value, group))
+    number = np.bincount(group, minlength=size)
+    end = np.cumsum(number)
+    begin = end - number
+    middle = (begin + (number - 1) // 2, begin + number // 2)
+    sorted_values = np.append(value[order], np.nan)
+    last = value.size
+    low, high = (sorted_values[np.where(number > 0, at, last)] for at in middle)
+    return np.asarray(0.5 * (low + high))

@@ -39,7 +39,8 @@ class Scores:
     auc : float
         Area under the ROC curve, NaN unless answers are 0 and 1.
     imv : float
-        InterModel Vigorish over the base rate, NaN unless answers are 0 and 1.
+        InterModel Vigorish over the base rates; for ordered answers averaged over the thresholds
+        between them (`imv_ordered`), NaN for amounts.
 
     Examples
     --------
@@ -168,6 +169,52 @@ def imv(base: Any, p: Any, y: Any) -> float:
     return (coins[1] - coins[0]) / coins[0]
 
 
+def imv_ordered(base: Any, chances: Any, code: Any) -> float:
+    """InterModel Vigorish of ordered answers, averaged over the thresholds between categories.
+
+    At each threshold answers are above it or not, as 0/1 answers are; thresholds count by the
+    number of answers on their rarer side.
+
+    Parameters
+    ----------
+    base, chances : array (n, n_categories)
+        Probabilities of the categories, in order, of the baseline and of the forecast; NaN of
+        categories that an item does not have.
+    code : array (n,)
+        Number of the category of each answer.
+
+    Returns
+    -------
+    float
+        NaN if no threshold has answers on both sides.
+
+    Examples
+    --------
+    >>> import dynaesti as dy
+    >>> base = [[0.25, 0.5, 0.25]] * 4
+    >>> sure = [[0.9, 0.1, 0.0], [0.1, 0.8, 0.1], [0.1, 0.8, 0.1], [0.0, 0.1, 0.9]]
+    >>> round(dy.evaluation.imv_ordered(base, sure, [0, 1, 1, 2]), 2)
+    0.31
+    """
+    number = np.asarray(code, dtype=np.int64)
+    plain, better = (np.nan_to_num(np.asarray(p, dtype=np.float64)) for p in (base, chances))
+    total = weight = 0.0
+    for k in range(1, plain.shape[1]):
+        above = (number >= k).astype(np.float64)
+        rarer = float(min(above.sum(), (1 - above).sum()))
+        if rarer > 0:
+            sides = [np.clip(p[:, k:].sum(axis=1), EDGE, 1 - EDGE) for p in (plain, better)]
+            total += rarer * imv(sides[0], sides[1], above)
+            weight += rarer
+    return total / weight if weight else float("nan")
+
+
+def base_rates(code: Ints, n_categories: int) -> Array:
+    """How often each category occurs, the same in every row: (n, n_categories)."""
+    share = np.bincount(code, minlength=n_categories) / max(code.size, 1)
+    return np.broadcast_to(share, (code.size, n_categories))
+
+
 def _coin(mean_log: float) -> float:
     """Solve w log w + (1 − w) log(1 − w) = mean log-likelihood for w ≥ ½."""
     if mean_log <= np.log(0.5):
@@ -202,10 +249,12 @@ def scores_of(fit: Fit, new: NewResponses) -> Scores:
         return binary_scores(found.chances[:, 1], more.resp)
     loss = -np.log(np.maximum(found.given, EDGE))
     chances = np.nan_to_num(found.chances)
-    brier = float("nan")
+    brier = ordered = float("nan")
     if chances.shape[1] and np.isfinite(found.chances[:, 0]).all():
         brier = float(((chances**2).sum(axis=1) - 2 * found.given + 1).mean())
-    return Scores(len(more), float(loss.mean()), brier, float("nan"), float("nan"))
+        base = base_rates(found.category, chances.shape[1])
+        ordered = imv_ordered(base, chances, found.category)
+    return Scores(len(more), float(loss.mean()), brier, float("nan"), ordered)
 
 
 def calibration(fit: Fit, data: Any, bins: int = 10) -> Any:
@@ -252,12 +301,15 @@ class Forecast:
         The answers.
     person : array (n_answers,)
         Label of the person who gave each.
+    category : int array (n_answers,)
+        Number of each answer's category, −1 for amounts.
     """
 
     given: Array
     chances: Array
     resp: Array
     person: npt.NDArray[Any]
+    category: Ints
 
     @property
     def binary(self) -> bool:
@@ -292,10 +344,16 @@ def pooled(parts: Sequence[Forecast]) -> tuple[Scores, float]:
             [(np.nan_to_num(p.chances) ** 2).sum(axis=1) - 2 * p.given + 1 for p in parts]
         ).mean()
     )
-    whole = all(p.chances.shape[1] for p in parts)
-    return Scores(
-        loss.size, float(loss.mean()), brier if whole else float("nan"), float("nan"), float("nan")
-    ), se
+    nothing = float("nan")
+    widths = {p.chances.shape[1] for p in parts}
+    if 0 in widths:
+        return Scores(loss.size, float(loss.mean()), nothing, nothing, nothing), se
+    ordered = nothing
+    category = np.concatenate([p.category for p in parts])
+    if len(widths) == 1 and (category >= 0).all():
+        chances = np.concatenate([p.chances for p in parts])
+        ordered = imv_ordered(base_rates(category, chances.shape[1]), chances, category)
+    return Scores(loss.size, float(loss.mean()), brier, nothing, ordered), se
 
 
 def person_error(values: Array, person: Ints) -> float:
