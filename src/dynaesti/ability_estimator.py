@@ -340,12 +340,9 @@ class DynAEsti(AbilityOptions):
                     "the shards have no times: fit one constant ability per person "
                     f"({option('bandwidth', np.inf)})"
                 )
-            if self.effects is not None:
-                raise InputError(
-                    "effects: shards carry no columns for them; fit the data in memory, or leave "
-                    "the formula out"
-                )
             executor = self.executor or ThreadExecutor(self.threads)
+            needed = {} if self.effects is None else parse_formula(self.effects).columns
+            shards = shards.with_covariates(needed)
             source = ResponsesInShards(
                 shards if self.groups is not None else shards.without_groups(),
                 run,

@@ -23,6 +23,9 @@ def options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--group", metavar="COLUMN", help="column of people's groups")
     parser.add_argument(
+        "--effects", metavar="FORMULA", help="keep the columns that a fit with these effects needs"
+    )
+    parser.add_argument(
         "--shards",
         type=int,
         metavar="N",
@@ -58,6 +61,7 @@ def run(args: argparse.Namespace) -> int:
         **{key: getattr(args, key) for key in COLUMNS},
         model=args.model_column,
         group=args.group,
+        effects=args.effects,
         unit=args.unit,
         unreadable="drop" if args.drop_unreadable else "refuse",
         timezone=args.timezone,

@@ -469,8 +469,13 @@ class ShardedFit(FittedModel, FitBase):
         groups = {
             k: more.select_people(people) for k, people in self._people_by_shard(more).items()
         }
+        shards = self.shards.with_levels_of(more)
         task = UpdateTask(
-            self.shard_model, groups, max(self.versions) + 1, distinct, self.shards.nonempty[0]
+            replace(self, shards=shards).shard_model,
+            groups,
+            max(self.versions) + 1,
+            distinct,
+            self.shards.nonempty[0],
         )
         updated: list[UpdatedShard] = self._run(task, list(groups), executor, on_progress)
         if not updated:  # all are repeats
@@ -485,7 +490,7 @@ class ShardedFit(FittedModel, FitBase):
         far = max(found.max_abs_ability for found in updated)
         made = replace(
             self,
-            shards=self.shards.with_parts(parts),
+            shards=shards.with_parts(parts),
             versions=versions,
             max_abs_ability=max(self.max_abs_ability, far),
             stale=True,

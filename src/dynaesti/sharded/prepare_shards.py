@@ -24,6 +24,7 @@ from dynaesti.core import Array, Folder, Ints, exclusive_lock, umask, whole_numb
 from dynaesti.data import (
     DAY_NS,
     NO_GROUP,
+    Covariate,
     Labels,
     ParsedColumns,
     Table,
@@ -35,6 +36,7 @@ from dynaesti.data import (
     find_column_roles,
     label_text,
     parse_columns,
+    parse_formula,
     read_pieces,
     read_table,
     refuse_changing_groups,
@@ -44,6 +46,7 @@ from dynaesti.errors import InputError, MissingExtraError, ResponseError, option
 from dynaesti.sharded.shards import (
     Shard,
     Shards,
+    covariate_column,
     default_shards,
     is_shards,
     shard_file,
@@ -71,6 +74,7 @@ def prepare(
     weight: str | None = None,
     model: str | None = None,
     group: str | None = None,
+    effects: str | None = None,
     unit: str | None = None,
     unreadable: str = "refuse",
     timezone: str | None = None,
@@ -97,6 +101,8 @@ def prepare(
         Number of shards. Default: about a million responses in each.
     id, item, resp, time, weight, model, group : str, optional
         Names of columns, as in `Responses.read`.
+    effects : str, optional
+        Formula of the effects that a fit is to have: its columns are kept too.
     unit, timezone, time_format : str, optional
         How times are written, as in `Responses.read`.
     unreadable : {"refuse", "drop"}, default "refuse"
@@ -155,6 +161,7 @@ def prepare(
             unreadable == "drop",
             code,
             count,
+            {} if effects is None else parse_formula(effects).columns,
         )
         with _replacing(target) as work:
             made = _sort_into_shards(
@@ -246,6 +253,7 @@ class PieceReader:
     drop: bool  # whether unreadable rows are left out
     code: Mapping[str, float] | None
     shards: int
+    kinds: dict[str, str]  # columns that effects need: numbers, categories, or either
     roles: dict[str, str | None] = field(default_factory=dict)  # role: column
     axis: TimeAxis | None = None
     axis_unit: str = ""
@@ -253,6 +261,8 @@ class PieceReader:
     items: dict[Any, int] = field(default_factory=dict)  # label: number, as they came
     models: dict[int, Any] = field(default_factory=dict)  # item's number: its model
     groups: dict[str, int] = field(default_factory=dict)  # label: number, as they came
+    # columns of categories: levels and their numbers, as they came
+    levels: dict[str, dict[str, int]] = field(default_factory=dict)
     notes: dict[str, str] = field(default_factory=dict)
     dropped: int = 0
 
@@ -264,7 +274,7 @@ class PieceReader:
                 piece, self.given, notes, self.timeless, unanswered=False
             )
         rows = parse_columns(
-            piece, self.roles, self.time_options, notes, False, self.drop, self.code
+            piece, self.roles, self.time_options, notes, False, self.drop, self.code, self.kinds
         )
         for note in (*piece.notes, *notes):
             # once, whatever example each piece has for it
@@ -289,6 +299,31 @@ class PieceReader:
                 for name in labels.tolist()
             ]
             out["group"] = np.array(known, dtype=np.int64)[number]
+        for name, column in rows.covariates.items():
+            out[covariate_column(name)] = self._covariate(name, column)
+        return out
+
+    def _covariate(self, name: str, column: Covariate) -> Array:
+        """Numbers, or numbers of levels as they came; the first piece decides which."""
+        self.kinds[name] = column.kind
+        if column.levels is None:
+            return column.values
+        known = self.levels.setdefault(name, {})
+        number = [known.setdefault(level, len(known)) for level in column.levels]
+        return np.array(number, dtype=np.float64)[column.values.astype(np.int64)]
+
+    def sorted_levels(self) -> dict[str, tuple[tuple[str, ...], Ints] | None]:
+        """Levels of categories in their order, with the number of each as they came.
+
+        None for columns of numbers.
+        """
+        out: dict[str, tuple[tuple[str, ...], Ints] | None] = {}
+        for name in self.kinds:
+            out[name] = None
+            if name in self.levels:
+                came = list(self.levels[name])
+                order = np.argsort(np.argsort(np.array(came)))
+                out[name] = tuple(sorted(came)), order
         return out
 
     def _labels(self, values: Labels, role: str, piece: Table) -> Labels:
@@ -374,12 +409,15 @@ def _sort_into_shards(
         first, last = database.execute("SELECT min(time), max(time) FROM answers").fetchall()[0]
         axis = reader.final_axis(first, last)
         items, order = reader.sorted_items()
+        levels = reader.sorted_levels()
         on_progress("sorting")
         # by shard, id, time, item, response, weight
         ordered = database.sql("SELECT * FROM answers ORDER BY ALL")
         for k, table in _tables_by_shard(ordered.to_arrow_reader(BATCH), count):
             group = _groups_of_rows(table, reader.groups)
-            parts.append(_write_sorted(table, k, Folder(str(work)), order, axis, distinct, group))
+            parts.append(
+                _write_sorted(table, k, Folder(str(work)), order, axis, distinct, group, levels)
+            )
             on_progress(f"wrote shard {k + 1} of {count}")
     repeats = total - sum(part.rows for part in parts)
     notes = list(reader.notes.values())
@@ -402,6 +440,7 @@ def _sort_into_shards(
         "weight" in reader.roles,
         uuid.uuid4().hex,
         groups,
+        {name: None if found is None else found[0] for name, found in levels.items()},
     )
     made.save()
     return made
@@ -492,8 +531,12 @@ def _write_sorted(
     axis: TimeAxis,
     distinct: bool,
     group: Ints | None,
+    levels: Mapping[str, tuple[tuple[str, ...], Ints] | None],
 ) -> Shard:
-    """Write the sorted rows of one shard; with `distinct`, exact repeats once."""
+    """Write the sorted rows of one shard; with `distinct`, exact repeats once.
+
+    Numbers of items and levels, as they came, become those in their `order` and `levels`.
+    """
     import pyarrow as pa
 
     item = order[table["item"].to_numpy()]
@@ -501,6 +544,12 @@ def _write_sorted(
     times = table["time"].to_numpy()
     offsets: Array = (times - axis.origin_ns) / DAY_NS if axis.stamps else times - axis.origin
     weight = table["weight"].to_numpy() if "weight" in table.column_names else None
+    covariates = {}
+    for name, found in levels.items():
+        values = table[covariate_column(name)].to_numpy()
+        if found is not None:
+            values = found[1].astype(np.float64)[values.astype(np.int64)]
+        covariates[name] = values
     ids = table["id"].combine_chunks()
     if distinct and len(ids):
         person = ids.dictionary_encode().indices.to_numpy()
@@ -512,7 +561,8 @@ def _write_sorted(
         offsets = offsets[keep]
         weight = None if weight is None else weight[keep]
         group = None if group is None else group[keep]
-    return write_shard(folder, shard_file(k), ids, item, resp, offsets, weight, group)
+        covariates = {name: values[keep] for name, values in covariates.items()}
+    return write_shard(folder, shard_file(k), ids, item, resp, offsets, weight, group, covariates)
 
 
 def _groups_of_rows(table: Any, groups: dict[str, int]) -> Ints | None:

@@ -52,7 +52,8 @@ class ShardModel:
             raise InputError(f"shard: nobody is in shard {k}")
         model = self.model
         responses = self.shards.responses(k, self.clock)
-        sites = build_people_sites(responses, model.coding, model.bank)
+        effects = model.priors.effects
+        sites = build_people_sites(responses, model.coding, model.bank, effects)
         found = read_sites(self.run, k, self.versions[k], model.priors, sites)
         starts = [self.oriented(found[one]) if one in found else None for one in model.kernels]
         fields = {name: getattr(model, name) for name in FittedModel.__dataclass_fields__}

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from os import PathLike, fspath
 from typing import Any
 
@@ -20,6 +20,7 @@ import numpy as np
 from dynaesti.core import Array, Folder, Ints, is_address
 from dynaesti.data import (
     NO_GROUP,
+    Covariate,
     Labels,
     Responses,
     TimeAxis,
@@ -87,6 +88,8 @@ class Shards:
         By which a fit recognises its shards: other data, or prepared anew, have another one.
     groups : tuple of str, default ()
         Labels of people's groups, where the table has a column of them.
+    covariates : mapping of str to tuple of str or None
+        Columns that effects need: the levels of categories, None for numbers.
 
     Examples
     --------
@@ -114,6 +117,7 @@ class Shards:
     weighted: bool
     identity: str
     groups: tuple[str, ...] = ()
+    covariates: Mapping[str, tuple[str, ...] | None] = field(default_factory=dict)
 
     @classmethod
     def open(cls, folder: str) -> Shards:
@@ -179,7 +183,12 @@ class Shards:
             int(header["dropped"]),
             bool(header["weighted"]),
             str(header["print"]),
-            tuple(map(str, header.get("groups", ()))),  # absent in folders of older versions
+            # absent in folders of older versions
+            tuple(map(str, header.get("groups", ()))),
+            {
+                str(name): None if levels is None else tuple(map(str, levels))
+                for name, levels in header.get("covariates", {}).items()
+            },
         )
 
     def save(self) -> None:
@@ -203,6 +212,7 @@ class Shards:
             "weighted": self.weighted,
             "print": self.identity,
             **({"groups": list(self.groups)} if self.groups else {}),
+            **({"covariates": dict(self.covariates)} if self.covariates else {}),
         }
 
     def without_groups(self) -> Shards:
@@ -285,6 +295,10 @@ class Shards:
             self.columns,
             self.groups,
             self._group(table, person, people.size),
+            {
+                name: Covariate(table[covariate_column(name)].to_numpy(), levels)
+                for name, levels in self.covariates.items()
+            },
         )
         try:
             check_saved_responses(found)
@@ -335,6 +349,7 @@ class Shards:
             kinds["weight"] = pa.types.is_float64
         if self.groups:
             kinds["group"] = pa.types.is_integer
+        kinds |= {covariate_column(name): pa.types.is_float64 for name in self.covariates}
         wrong = [name for name, test in kinds.items() if not test(table.schema.field(name).type)]
         missing = any(table[name].null_count for name in ("id", *kinds))
         people = len(table["id"].unique())
@@ -362,6 +377,20 @@ class Shards:
     def shard_of(self, ids: Sequence[Any]) -> Ints:
         """Number of the shard that each id belongs to, whether it is there or not."""
         return shard_numbers(ids, len(self.parts))
+
+    def with_covariates(self, names: Collection[str]) -> Shards:
+        """The shards with these covariates only, of those that they have."""
+        kept = {name: levels for name, levels in self.covariates.items() if name in names}
+        return replace(self, covariates=kept)
+
+    def with_levels_of(self, more: Responses) -> Shards:
+        """These shards with the levels of categories that further responses bring."""
+        covariates = dict(self.covariates)
+        for name, levels in covariates.items():
+            if levels is not None:
+                new = more.covariates[name].levels or ()
+                covariates[name] = tuple(dict.fromkeys((*levels, *new)))
+        return replace(self, covariates=covariates)
 
     def with_parts(self, parts: Mapping[int, Shard]) -> Shards:
         """These shards with some of them replaced."""
@@ -397,6 +426,11 @@ def shard_file(shard: int, version: int | None = None) -> str:
     return f"shard-{shard:05d}{'' if version is None else f'.{version}'}.parquet"
 
 
+def covariate_column(name: str) -> str:
+    """Name of a covariate's column in the files, apart from those that all shards have."""
+    return f"covariate {name}"
+
+
 def write_shard(
     folder: Folder,
     name: str,
@@ -406,6 +440,7 @@ def write_shard(
     offsets: Array,
     weight: Array | None,
     group: Ints | None = None,
+    covariates: Mapping[str, Array] | None = None,
 ) -> Shard:
     """Write the sorted responses of one shard.
 
@@ -421,6 +456,8 @@ def write_shard(
         Number of the item, response, time on the shards' axis, and weight (None: 1) of each.
     group : int array (n,), optional
         Number of the person's group.
+    covariates : mapping of str to array (n,), optional
+        Numbers, or numbers of levels, of each covariate.
 
     Returns
     -------
@@ -440,6 +477,8 @@ def write_shard(
         columns["weight"] = pa.array(weight)
     if group is not None:
         columns["group"] = pa.array(group.astype(np.int32))
+    for covariate, values in (covariates or {}).items():
+        columns[covariate_column(covariate)] = pa.array(values)
     table = pa.table(columns)
     buffer = pa.BufferOutputStream()
     pq.write_table(

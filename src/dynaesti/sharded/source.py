@@ -10,7 +10,7 @@ import numpy as np
 
 from dynaesti.core import CHECKPOINT, Folder, Ints
 from dynaesti.data import Formula, Labels, Responses
-from dynaesti.errors import InputError
+from dynaesti.errors import InputError, option
 from dynaesti.estimation import (
     Checkpoint,
     Estimate,
@@ -21,12 +21,12 @@ from dynaesti.estimation import (
     ResponseCoding,
     ResponseCounts,
 )
-from dynaesti.model import Effects, ItemBank, ItemModel
+from dynaesti.model import Effects, ItemBank, ItemModel, plain_effects, standardised_effects
 from dynaesti.sharded.executors import Executor
 from dynaesti.sharded.fit import ShardedFit, orient_shards
 from dynaesti.sharded.people import PeopleInShards
 from dynaesti.sharded.shards import Shards
-from dynaesti.sharded.tasks import CountResponsesTask, ShardContext, sum_results
+from dynaesti.sharded.tasks import CountResponsesTask, ShardContext, SumEffectsTask, sum_results
 
 
 @dataclass
@@ -74,14 +74,27 @@ class ResponsesInShards:
         return self._counts
 
     def effects(self, formula: Formula) -> Effects:
-        raise InputError(f"effects: shards carry no columns for {formula.text!r}")
+        held = self.shards.covariates
+        for name, kind in formula.columns.items():
+            is_category = held.get(name) is not None
+            if name not in held or (kind != "any" and is_category != (kind == "category")):
+                raise InputError(
+                    f"effects: the shards were prepared without the column {name!r} of this "
+                    f"formula; prepare them with {option('effects', formula.text)}"
+                )
+        levels = {name: found for name, found in held.items() if found is not None}
+        plain = plain_effects(
+            formula, {name: levels[name] for name in formula.columns if name in levels}
+        )
+        task = SumEffectsTask(self.shards, plain, self.clock)
+        sums = self.executor.run(task, self.shards.nonempty, sum_results)
+        return standardised_effects(plain, sums)
 
     def people(
         self, coding: ResponseCoding, bank: ItemBank, effects: Effects | None = None
     ) -> People:
-        assert effects is None  # see `effects`
         self._people = PeopleInShards(
-            ShardContext(self.shards, coding, bank, self.clock, self.run),
+            ShardContext(self.shards, coding, bank, self.clock, self.run, effects),
             self.executor,
             self.report.shard if isinstance(self.report, ProgressLine) else None,
             None if self.earlier is None else self.earlier.versions,

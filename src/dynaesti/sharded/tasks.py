@@ -29,7 +29,7 @@ from dynaesti.estimation import (
     tabulate_items,
 )
 from dynaesti.inference import LogLikelihoodTable
-from dynaesti.model import ItemBank, ItemModel
+from dynaesti.model import Effects, EffectSums, ItemBank, ItemModel, sum_effects
 from dynaesti.sharded.shards import Shards
 from dynaesti.sharded.site_store import read_sites, write_sites
 
@@ -43,10 +43,12 @@ class ShardContext:
     bank: ItemBank  # for the layout of its rows; its parameters are those at the start
     clock: str
     run: Folder
+    effects: Effects | None = None
 
     def sites(self, k: int) -> PeopleSites:
         """The sites of the people of shard k."""
-        return build_people_sites(self.shards.responses(k, self.clock), self.coding, self.bank)
+        responses = self.shards.responses(k, self.clock)
+        return build_people_sites(responses, self.coding, self.bank, self.effects)
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,18 @@ class CountResponsesTask:
 
     def __call__(self, shard: int, threads: int | None) -> ResponseCounts:  # noqa: ARG002
         return count_responses(self.shards.responses(shard), self.models)
+
+
+@dataclass(frozen=True)
+class SumEffectsTask:
+    """Sum up what centres and scales of effects are made of, over a shard."""
+
+    shards: Shards
+    effects: Effects
+    clock: str
+
+    def __call__(self, shard: int, threads: int | None) -> EffectSums:  # noqa: ARG002
+        return sum_effects(self.effects, self.shards.responses(shard, self.clock))
 
 
 @dataclass(frozen=True)

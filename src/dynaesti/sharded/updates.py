@@ -65,6 +65,12 @@ class UpdateTask:
             r.offsets,
             r.weight,
             None if r.group is None else r.group[r.person],
+            {
+                name: r.covariates[name].values
+                if levels is None
+                else r.covariates[name].among(levels).values
+                for name, levels in self.model.shards.covariates.items()
+            },
         )
         sites = {
             kernel: self.model.oriented(result.sites)
