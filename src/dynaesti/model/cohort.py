@@ -316,10 +316,27 @@ class Cohort:
         shared -= 0.5 * (np.exp(near - far) + np.exp(-near - far))
         return np.where(same_end, 2 * spread * length**2 * shared, 0.0)
 
-    def mean_function(self, group: int, axis: TimeAxis, shift: float, gain: float) -> CohortMean:
-        """The mean of one group as a function of users' times, times a gain plus a shift."""
+    def mean_function(
+        self,
+        group: int,
+        axis: TimeAxis,
+        shift: float,
+        gain: float,
+        columns: tuple[csr_array, csr_array] | None = None,
+    ) -> CohortMean:
+        """The mean of one group as a function of users' times, times a gain plus a shift.
+
+        `columns` (1, n_effects) are level and slope over time of a person's columns of ability.
+        """
         values = shift + gain * (self.basis.values @ self.curves[group])
-        return CohortMean(SmoothBasis(self.basis.knots, values[:, None], np.zeros(1)), axis)
+        line = (0.0, 0.0)
+        if columns is not None:
+            line = (
+                gain * float((columns[0] @ self.effect_values)[0]),
+                gain * float((columns[1] @ self.effect_values)[0]),
+            )
+        spline = SmoothBasis(self.basis.knots, values[:, None], np.zeros(1))
+        return CohortMean(spline, axis, line)
 
     def reflected(self) -> Cohort:
         """The cohort on the reflected scale, θ → −θ."""
@@ -332,9 +349,12 @@ class CohortMean:
 
     spline: SmoothBasis  # of one function
     axis: TimeAxis
+    line: tuple[float, float] = (0.0, 0.0)  # level and slope that effects of a person add
 
     def __call__(self, times: Any) -> Array:
-        return self.spline.columns(np.atleast_1d(self.axis.offsets(times)))[:, 0]
+        offsets = np.atleast_1d(self.axis.offsets(times))
+        level, slope = self.line
+        return np.asarray(self.spline.columns(offsets)[:, 0] + level + slope * offsets)
 
 
 def precision_for(cohort: Cohort, sizes: Array, trend_precision: float) -> Array:

@@ -122,39 +122,64 @@ def person_curve(
     cohort : Cohort, optional
         Another cohort than the fit's.
     """
-    if fit.priors.effects is not None:
-        raise InputError(
-            "curve: a fit with effects has no curve of one person by itself; use ability()"
-        )
     one = fit.responses.select_people(who)
     rows = np.arange(len(one)) if until is None else np.flatnonzero(one.clock_times <= until)
     if not rows.size:
         raise InputError("until: no answers up to then; the curve would be the prior")
     weight = np.ones(len(one)) if one.weight is None else one.weight
     code = fit.coding.code(one, one.item)
+    cohort = cohort or fit.priors.cohort
+    beside = _seen_beside_ability(fit, who, cohort)
     emissions = BankResponses(
-        bank or fit.bank, one.item[rows], code[rows], weight[rows], fit.gain, fit.shift
+        bank or fit.bank,
+        one.item[rows],
+        code[rows],
+        weight[rows],
+        fit.gain,
+        fit.shift,
+        beside[rows],
     )
     on_calendar = fit.responses.clock == "calendar"
     axis = fit.responses.axis if on_calendar else TimeAxis(0.0, 0, stamps=False, zoned=False)
-    cohort = cohort or fit.priors.cohort
-    mean: MeanFunction = fit.shift
-    if cohort is not None:
-        mean = cohort.mean_function(int(fit.sites.group[who[0]]), axis, fit.shift, fit.gain)
     observations = Observations(
         axis,
         one.clock_times[rows],
         emissions,
         BUILT_IN["identity"],
-        mean,
+        _mean_of_person(fit, who, cohort, axis),
         (TABLE_SDS + _farthest_mean(fit)) * fit.gain,
         fit.shift,
+        separate=fit.sites.effects is not None,
     )
     kernels = [(fit.gain**2 * kernel).anchored(*observations.span) for kernel in fit.kernels]
     made = graft_kernels(observations, kernels)
     with np.errstate(divide="ignore"):
         log_prior = np.log(fit.population).tolist()
     return from_components(observations, made, log_prior, "learn", fit.frame, None)
+
+
+def _mean_of_person(fit: Fit, who: Ints, cohort: Cohort | None, axis: TimeAxis) -> MeanFunction:
+    """Prior mean of a person's curve: the cohort's, with the effects that are ability."""
+    if cohort is None:
+        return fit.shift
+    effects = fit.sites.effects
+    columns = None if effects is None else (effects.level[who], effects.slope[who])
+    group = int(fit.sites.group[who[0]])
+    return cohort.mean_function(group, axis, fit.shift, fit.gain, columns)
+
+
+def _seen_beside_ability(fit: Fit, who: Ints, cohort: Cohort | None) -> Array:
+    """What each response of a person sees beside their ability, by effects: (n_responses,)."""
+    layout = fit.sites.layout.select(who)
+    first = np.flatnonzero(np.diff(layout.factor_response, prepend=-1))
+    effects = fit.sites.effects
+    if effects is None or cohort is None:
+        return np.zeros(first.size)
+    sites = fit.sites.layout.sites_of(who)
+    of_ability = effects.of_ability(np.repeat(who, sites.size), layout.times)
+    beside = (effects.at_sites[sites] - of_ability) @ cohort.effect_values
+    site = np.repeat(np.arange(sites.size), np.diff(layout.factor_start))[first]
+    return np.asarray(beside[site])
 
 
 def _farthest_mean(fit: Fit) -> float:

@@ -5,14 +5,15 @@ Each new answer is grafted onto the converged sites, items and priors frozen.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import csr_array, vstack
 
 from dynaesti.core import Array, Ints, inserted
-from dynaesti.data import index_of
+from dynaesti.data import Covariate, Responses, index_of, label_text
 from dynaesti.errors import InputError
 from dynaesti.inference import (
     Marginals,
@@ -58,6 +59,12 @@ class LivePerson:
         Times that the present features cover.
     group : int, default 0
         Number of the person's group.
+    person : int, default 0
+        Number of the person in the fit.
+    x : csr_array (n_sites, n_columns), optional
+        Columns of effects at the sites, where the fit has effects.
+    known : Responses, optional
+        All answers of the person so far, by which practice counts.
 
     Examples
     --------
@@ -78,8 +85,13 @@ class LivePerson:
     curves: tuple[OnlineCurve, ...]
     horizon: tuple[float, float]
     group: int = 0
+    person: int = 0
+    x: csr_array | None = None
+    known: Responses | None = None
 
-    def add(self, time: Any, item: Any, resp: float, weight: float = 1.0) -> LivePerson:
+    def add(
+        self, time: Any, item: Any, resp: float, weight: float = 1.0, **columns: Any
+    ) -> LivePerson:
         """The person with one more answer.
 
         Parameters
@@ -91,6 +103,8 @@ class LivePerson:
             The response.
         weight : float, default 1.0
             How often the answer counts, at least 0.
+        **columns
+            Columns that the fit's effects need, such as ``rater="B"``.
 
         Returns
         -------
@@ -99,8 +113,8 @@ class LivePerson:
         Raises
         ------
         InputError
-            If the item is unknown, the response is not one of its own, or the answers lead beyond
-            the fit's likelihood tables.
+            If the item is unknown, the response is not one of its own, a column of the effects is
+            absent, or the answers lead beyond the fit's likelihood tables.
         """
         offset = float(self.fit.to_clock([time])[0])
         numbers = isinstance(resp, int | float | np.number) and isinstance(
@@ -112,15 +126,22 @@ class LivePerson:
                 f"{weight!r}"
             )
         rows, weights = response_factors(self.fit, item, resp, weight)
+        answer = one_answer(self, offset, item, resp, columns)
         site = int(np.searchsorted(self.times, offset))
-        if site < self.times.size and self.times[site] == offset:  # joins that instant
-            return self._with_factors(site, self.factor_start[:-1], rows, weights).converged(site)
+        same = _site_of(self, offset, answer.x)
+        seen: dict[str, Any] = {"known": answer.known}
+        if same is not None:  # joins that instant
+            joined = self._with_factors(same, self.factor_start[:-1], rows, weights, **seen)
+            return joined.converged(same)
         times = inserted(self.times, site, offset)
         start = np.concatenate([self.factor_start[: site + 1], self.factor_start[site:-1]])
-        there = prior_mean_at(self.fit, np.array([offset]), self.group)
+        there = prior_mean_at(self.fit, np.array([offset]), self.group, answer.x)
         mean = 0.0 if there is None else float(there[0])
         curves = tuple(curve.with_site(times, site, mean) for curve in self.curves)
-        grown = self._with_factors(site, start, rows, weights, times=times, curves=curves)
+        if self.x is not None and answer.x is not None:
+            parts = [self.x[:site], answer.x, self.x[site:]]
+            seen["x"] = csr_array(vstack(parts, format="csr"))
+        grown = self._with_factors(site, start, rows, weights, times=times, curves=curves, **seen)
         within = self.horizon[0] <= offset <= self.horizon[1]
         return grown.converged(site) if within else with_new_features(grown)
 
@@ -216,20 +237,21 @@ class LivePerson:
         pairs = [curve.marginals(self.times, offsets) for curve in self.curves]
         means = np.array([mean for mean, _ in pairs])
         variances = np.array([variance for _, variance in pairs])
-        mean = prior_mean_at(fit, offsets, self.group)
+        x = fit.sites.columns_of_ability(np.full(offsets.size, self.person), offsets)
+        mean = prior_mean_at(fit, offsets, self.group, x)
         if mean is not None:
             means = means + mean
-            variances = variances + self._cohort_variances(offsets)
+            variances = variances + self._cohort_variances(offsets, x)
         sds = np.sqrt(variances)
         return Marginals(self.weights[:, None], fit.shift + fit.gain * means, fit.gain * sds)
 
-    def _cohort_variances(self, offsets: Array) -> Array:
+    def _cohort_variances(self, offsets: Array, x: csr_array | None) -> Array:
         """Variances of abilities from the cohort's, under each kernel: see `latent_abilities`."""
         cohort = self.fit.priors.cohort
         assert cohort is not None
         roots = cohort_roots(self.fit)
-        at_sites = cohort.design(self.times, np.full(self.times.size, self.group)) @ roots
-        at_points = cohort.design(offsets, np.full(offsets.size, self.group)) @ roots
+        at_sites = cohort.design(self.times, np.full(self.times.size, self.group), self.x) @ roots
+        at_points = cohort.design(offsets, np.full(offsets.size, self.group), x) @ roots
         drift = cohort.drift_variance(offsets, np.full(offsets.size, self.group))
         out = np.tile(drift, (len(self.curves), 1))
         for k, curve in enumerate(self.curves):
@@ -244,10 +266,84 @@ def _reach(online: OnlineSites) -> float:
     return float((np.abs(online.mean + online.posterior.mean) + 3 * sd).max(initial=0.0))
 
 
-def prior_mean_at(fit: Fit, offsets: Array, group: int) -> Array | None:
-    """The cohort's mean at times, for a person of a group; None where it is 0."""
+def prior_mean_at(fit: Fit, offsets: Array, group: int, x: csr_array | None = None) -> Array | None:
+    """The cohort's mean at times, for a person of a group; None where it is 0.
+
+    `x` (n_times, n_columns) are columns of effects.
+    """
     cohort = fit.priors.cohort
-    return None if cohort is None else cohort.mean(offsets, np.full(offsets.size, group))
+    return None if cohort is None else cohort.mean(offsets, np.full(offsets.size, group), x)
+
+
+class NewAnswer(NamedTuple):
+    """What effects need of one more answer."""
+
+    x: csr_array | None  # (1, n_columns) its columns
+    known: Responses | None  # all answers of the person, this one included
+
+
+def one_answer(
+    live: LivePerson, offset: float, item: Any, resp: float, columns: Mapping[str, Any]
+) -> NewAnswer:
+    """One more answer, with the columns that the fit's effects need.
+
+    Raises
+    ------
+    InputError
+        If a column is absent, has no value that can be used, or nothing needs it.
+    """
+    fit = live.fit
+    effects = fit.priors.effects
+    kinds = fit.covariate_kinds
+    surplus = [name for name in columns if name not in kinds]
+    if surplus:
+        raise InputError(f"live: no effect of the fit needs the column {surplus[0]!r}")
+    if effects is None or live.known is None:
+        return NewAnswer(None, None)
+    absent = [name for name in kinds if name not in columns]
+    if absent:
+        raise InputError(
+            f"live: the fit's effects need the column {absent[0]!r}; give it, as in "
+            f"add(…, {absent[0]}=…)"
+        )
+    is_late = offset < live.times[-1]
+    if is_late and any(f.function == "practice" for term in effects.formula.terms for f in term):
+        raise InputError(
+            "live: an answer before others changes how much practice those had; use update(frame)"
+        )
+    covariates = {name: _single(name, kind, columns[name]) for name, kind in kinds.items()}
+    template = live.known.select_responses(np.zeros(1, dtype=np.int64))
+    number = int(index_of(fit.responses.items, [item], "item")[0])
+    new = replace(
+        template,
+        item=np.array([number]),
+        resp=np.array([float(resp)]),
+        offsets=np.array([offset + float(template.origin[0])]),
+        covariates=covariates,
+    )
+    return NewAnswer(effects.rows(new, live.known).x, live.known.append(new))
+
+
+def _single(name: str, kind: str, value: Any) -> Covariate:
+    """One value of a column."""
+    if kind == "category":
+        return Covariate(np.zeros(1), (label_text(value).strip(),))
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = np.nan
+    if not np.isfinite(number):
+        raise InputError(f"live: {name}: expected a number, got {value!r}")
+    return Covariate(np.array([number]))
+
+
+def _site_of(live: LivePerson, offset: float, x: csr_array | None) -> int | None:
+    """The site at this time whose answers have the same columns of effects; None without one."""
+    at = np.flatnonzero(live.times == offset)
+    if x is None or live.x is None:
+        return int(at[0]) if at.size else None
+    same = [k for k in at if not (abs(live.x[[k]] - x).sum() > 0)]
+    return int(same[0]) if same else None
 
 
 def response_factors(fit: Fit, item: Any, resp: float, weight: float) -> tuple[Ints, Array]:
@@ -270,7 +366,7 @@ def with_new_features(live: LivePerson) -> LivePerson:
     first = float(live.times[0])
     last = float(live.times[-1])
     horizon = (first, last + (AHEAD * (last - first) if last > first else 1.0))
-    mean = prior_mean_at(live.fit, live.times, live.group)
+    mean = prior_mean_at(live.fit, live.times, live.group, live.x)
     curves = tuple(
         start_online(kernel, live.times, horizon, curve.online.site, mean)
         for kernel, curve in zip(live.fit.kernels, live.curves, strict=True)
@@ -280,10 +376,6 @@ def with_new_features(live: LivePerson) -> LivePerson:
 
 def _refuse_what_cannot_grow(fit: Fit) -> None:
     """Refuse fits whose curves cannot take an answer at a time."""
-    if fit.priors.effects is not None:
-        raise InputError(
-            "live: the columns of effects cannot be given an answer at a time; use update(frame)"
-        )
     unfit = [
         kernel
         for kernel in fit.kernels
@@ -309,7 +401,9 @@ def live_person(fit: Fit, person: int) -> LivePerson:
     weight = layout.factor_weight[first:last]
     times = layout.times[sites]
     group = int(fit.sites.group[person])
-    mean = prior_mean_at(fit, times, group)
+    at_sites = fit.sites.columns_of_effects
+    x = None if at_sites is None else csr_array(at_sites[sites])
+    mean = prior_mean_at(fit, times, group, x)
     found = [
         result.sites.select(fit.sites.for_kernel(kernel, fit.priors).curve_slice(who))
         for kernel, result in zip(fit.kernels, fit.ep, strict=True)
@@ -329,5 +423,8 @@ def live_person(fit: Fit, person: int) -> LivePerson:
             curves,
             (0.0, 0.0),
             group,
+            person,
+            x,
+            None if x is None else fit.responses.select_people(who),
         )
     )

@@ -466,17 +466,11 @@ class ShardedFit(FittedModel, FitBase):
             raise InputError(
                 "weight: the answers in the shards have no weights, so further ones cannot have any"
             )
-        groups = {
-            k: more.select_people(people) for k, people in self._people_by_shard(more).items()
-        }
+        by_shard = self._people_by_shard(more).items()
+        groups = {k: more.select_people(people) for k, people in by_shard}
         shards = self.shards.with_levels_of(more)
-        task = UpdateTask(
-            replace(self, shards=shards).shard_model,
-            groups,
-            max(self.versions) + 1,
-            distinct,
-            self.shards.nonempty[0],
-        )
+        model = replace(self, shards=shards).shard_model
+        task = UpdateTask(model, groups, max(self.versions) + 1, distinct, shards.nonempty[0])
         updated: list[UpdatedShard] = self._run(task, list(groups), executor, on_progress)
         if not updated:  # all are repeats
             self.save()

@@ -153,16 +153,10 @@ def prepare(
         _check_target(target, force)
         pieces, about = _pieces_of(data)
         count = default_shards(about) if shards is None else whole_number(shards, "shards", 1)
-        reader = PieceReader(
-            columns,
-            TimeOptions(unit, timezone, time_format),
-            unit,
-            timeless,
-            unreadable == "drop",
-            code,
-            count,
-            {} if effects is None else parse_formula(effects).columns,
-        )
+        kinds = {} if effects is None else parse_formula(effects).columns
+        times = TimeOptions(unit, timezone, time_format)
+        drop = unreadable == "drop"
+        reader = PieceReader(columns, times, unit, timeless, drop, code, count, kinds)
         with _replacing(target) as work:
             made = _sort_into_shards(
                 reader, pieces, work, count, distinct, memory, on_progress or (lambda _: None)
@@ -404,6 +398,7 @@ def _sort_into_shards(
 ) -> Shards:
     """Read all pieces, sort them on disk, and write `count` shards into the folder `work`."""
     parts: list[Shard] = []
+    folder = Folder(str(work))
     with _sorting_database(work, memory) as database:
         total = _insert_pieces(database, reader, pieces, on_progress)
         first, last = database.execute("SELECT min(time), max(time) FROM answers").fetchall()[0]
@@ -415,18 +410,11 @@ def _sort_into_shards(
         ordered = database.sql("SELECT * FROM answers ORDER BY ALL")
         for k, table in _tables_by_shard(ordered.to_arrow_reader(BATCH), count):
             group = _groups_of_rows(table, reader.groups)
-            parts.append(
-                _write_sorted(table, k, Folder(str(work)), order, axis, distinct, group, levels)
-            )
+            parts.append(_write_sorted(table, k, folder, order, axis, distinct, group, levels))
             on_progress(f"wrote shard {k + 1} of {count}")
-    repeats = total - sum(part.rows for part in parts)
-    notes = list(reader.notes.values())
-    if repeats:
-        notes.append(f"{repeats:,} answers that repeat another exactly were counted once")
+    notes = _notes_of(reader, total - sum(part.rows for part in parts))
     models = as_labels([reader.models[k] for k in np.argsort(order)]) if reader.models else None
-    groups = tuple(reader.groups)
-    if NO_GROUP in groups:
-        notes.append(f"group: people who have none are a group of their own, {NO_GROUP!r}")
+    covariates = {name: None if found is None else found[0] for name, found in levels.items()}
     made = Shards(
         str(work),
         tuple(parts),
@@ -435,15 +423,25 @@ def _sort_into_shards(
         axis,
         reader.axis_unit,
         reader.roles,
-        tuple(notes),
+        notes,
         reader.dropped,
         "weight" in reader.roles,
         uuid.uuid4().hex,
-        groups,
-        {name: None if found is None else found[0] for name, found in levels.items()},
+        tuple(reader.groups),
+        covariates,
     )
     made.save()
     return made
+
+
+def _notes_of(reader: PieceReader, repeats: int) -> tuple[str, ...]:
+    """What was decided while the table was read."""
+    notes = list(reader.notes.values())
+    if repeats:
+        notes.append(f"{repeats:,} answers that repeat another exactly were counted once")
+    if NO_GROUP in reader.groups:
+        notes.append(f"group: people who have none are a group of their own, {NO_GROUP!r}")
+    return tuple(notes)
 
 
 @contextmanager

@@ -214,11 +214,7 @@ class TestWhole:
         expected = ((r.person == 0) & (r.item == 1)).sum()
         assert_allclose(count, [expected] * 2)
 
-    def test_what_effects_do_not_have_is_said(self, fit):
-        with pytest.raises(InputError, match="use update"):
-            fit.live(fit.ids[0])
-        with pytest.raises(InputError, match="use ability"):
-            fit.curve(fit.ids[0])
+    def test_a_fit_without_effects_says_so(self):
         without = dy.DynAEsti("2PL").fit(answers())
         with pytest.raises(InputError, match="no effects"):
             _ = without.effects

@@ -26,12 +26,21 @@ class BankResponses(Emissions):
         Weight of each response.
     gain, shift : float
         The reported scale is y = gain · z + shift, with z the standardised ability.
+    seen_beside : array (n,), optional
+        What each response sees beside the ability, by effects of answers: on the scale of z.
     """
 
     kind = "bank_answers"
 
     def __init__(
-        self, bank: ItemBank, item: Ints, code: Array, weight: Array, gain: float, shift: float
+        self,
+        bank: ItemBank,
+        item: Ints,
+        code: Array,
+        weight: Array,
+        gain: float,
+        shift: float,
+        seen_beside: Array | None = None,
     ) -> None:
         self.bank = bank
         self.item = item
@@ -39,14 +48,14 @@ class BankResponses(Emissions):
         self.weight = weight
         self.gain = gain
         self.shift = shift
+        self.seen_beside = np.zeros(item.size) if seen_beside is None else seen_beside
 
     def __len__(self) -> int:
         return self.item.size
 
     def log_prob(self, at: LinkedPoints, rows: Ints) -> Array:
-        theta = self.bank.ability_scale.theta(
-            (np.asarray(at.y).reshape(rows.size, -1) - self.shift) / self.gain
-        )
+        z = (np.asarray(at.y).reshape(rows.size, -1) - self.shift) / self.gain
+        theta = self.bank.ability_scale.theta(z + self.seen_beside[rows][:, None])
         out = np.empty(theta.shape)
         block_of, index = self.bank.index_in_blocks()
         for k, block in enumerate(self.bank.blocks):
@@ -65,7 +74,7 @@ class BankResponses(Emissions):
 
     def unique_index(self) -> Ints:
         _, first, inverse = np.unique(
-            np.stack([self.item, self.code, self.weight], axis=1),
+            np.stack([self.item, self.code, self.weight, self.seen_beside], axis=1),
             axis=0,
             return_index=True,
             return_inverse=True,
@@ -74,5 +83,11 @@ class BankResponses(Emissions):
 
     def take(self, rows: Ints) -> "BankResponses":
         return BankResponses(
-            self.bank, self.item[rows], self.code[rows], self.weight[rows], self.gain, self.shift
+            self.bank,
+            self.item[rows],
+            self.code[rows],
+            self.weight[rows],
+            self.gain,
+            self.shift,
+            self.seen_beside[rows],
         )

@@ -208,7 +208,11 @@ def _cohort_mean_header(mean: Any, arrays: Arrays) -> bool:
     """Whether the mean is that of a cohort, whose arrays are added to `arrays`."""
     if not isinstance(mean, CohortMean):
         return False
-    arrays |= {"mean.knots": mean.spline.knots, "mean.values": mean.spline.values}
+    arrays |= {
+        "mean.knots": mean.spline.knots,
+        "mean.values": mean.spline.values,
+        "mean.line": np.array(mean.line),
+    }
     return True
 
 
@@ -218,7 +222,10 @@ def _read_cohort_mean(header: Header, arrays: Arrays) -> CohortMean:
     check_array(knots, (knots.size,), "the knots of the mean")
     check_array(values, (knots.size, 1), "the values of the mean")
     require(knots.size > 1 and bool((np.diff(knots) > 0).all()), "the knots of the mean")
-    return CohortMean(SmoothBasis(knots, values, np.zeros(1)), read_axis(header["axis"]))
+    line = arrays.get("mean.line", np.zeros(2))  # absent in files of older versions
+    check_array(line, (2,), "the line of the mean", "f")
+    spline = SmoothBasis(knots, values, np.zeros(1))
+    return CohortMean(spline, read_axis(header["axis"]), (float(line[0]), float(line[1])))
 
 
 def component_arrays(component: GraftedCurve) -> dict[str, Any]:
