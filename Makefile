@@ -67,7 +67,7 @@ bench-scale: $(READY)
 
 # Ours beside other packages, in an environment of its own; hours. DATA: folder of the real logs. PARTS="truth speed" for some of it.
 DATA ?= ../shared/data
-PARTS ?= prediction truth speed growth
+PARTS ?= prediction next truth speed growth
 PEERS := .venv-peers
 bench-peers: $(PEERS)/.ready
 	$(PEERS)/bin/python -m benchmarks peers --data $(DATA) --parts $(PARTS) --out docs/benchmarks.json

@@ -1,4 +1,4 @@
-"""Run a benchmark: `python -m benchmarks {accuracy,recovery,cohort,sharded,gold,before_after,peers} …`.
+"""Run a benchmark: `python -m benchmarks {accuracy,recovery,cohort,effects,screening,sharded,gold,before_after,peers} …`.
 
 Each has a `main(arguments)` and a help of its own; nothing heavy is imported before it is chosen.
 """
@@ -11,6 +11,7 @@ BENCHMARKS = {
     "accuracy": ("benchmarks.accuracy", "speed of curves, and steep items that converge"),
     "recovery": ("benchmarks.recovery", "recovery and coverage of items and abilities, updates"),
     "cohort": ("benchmarks.cohort", "the population's mean over time, groups, and their cost"),
+    "effects": ("benchmarks.effects", "effects beside numpyro; practice on next answers"),
     "screening": ("benchmarks.screening", "DIF and drift: false alarms, power, cost"),
     "sharded": ("benchmarks.sharded", "time and memory of fits of shards against size"),
     "gold": ("benchmarks.gold", "grafted curves against long importance sampling"),

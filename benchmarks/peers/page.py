@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.peers.data import LOGS, SPLITS
+from benchmarks.peers.next_answers import SETS
 
 Told = dict[str, Any]
 
@@ -91,6 +92,37 @@ def prediction(told: Told) -> str:
         title = f"{log}, {how}: {found['test']:,} answers of {found['people']:,} people held out, {found['train']:,} to learn from"
         parts.append(f"<details><summary>{title}</summary>\n\n{table(head, rows)}\n\n</details>")
     return "\n\n".join(parts)
+
+
+def next_answers(told: Told) -> str:
+    """Means over the seeds of the split."""
+    rows = []
+    for log in SETS:
+        found = [
+            value["rows"]
+            for key, value in told.items()
+            if key.startswith(f"next answers {log} ") and "rows" in value
+        ]
+        for name in found[0] if found else ():
+            mean = {
+                key: float(np.mean([one[name][key] for one in found]))
+                for key in ("log_loss", "auc", "behind")
+            }
+            rows.append(
+                [
+                    log,
+                    name,
+                    number(mean["log_loss"]),
+                    number(mean["auc"]),
+                    number(mean["behind"]),
+                    str(len(found)),
+                ]
+            )
+    if not rows:
+        return "Not measured in this run."
+    return table(
+        ["log", "forecast", "log loss", "AUC", "behind ours with practice", "splits"], rows
+    )
 
 
 def missing(told: Told) -> str:
@@ -330,6 +362,13 @@ Our forecasts of held-out answers in a logistic regression (learned from half of
 answer that the model does not have.
 
 {missing(told)}
+
+### Next answers of new learners
+
+A fifth of the people held out, each of their answers (the first 300) predicted from those before. Logistic regression has item, skill and how often
+the person answered anything, the skill and the item before.
+
+{next_answers(told)}
 
 ## Truth of the posterior
 

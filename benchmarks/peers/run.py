@@ -1,8 +1,8 @@
 """Ours beside the peers, in one run on one machine.
 
-Prediction on real logs, truth of the posterior, speed, growth.
+Prediction on real logs, next answers of new learners, truth of the posterior, speed, growth.
 
-    python -m benchmarks peers --data ../shared/data --out docs/benchmarks.json [--parts prediction truth speed growth]
+    python -m benchmarks peers --data ../shared/data --out docs/benchmarks.json [--parts prediction next truth speed growth]
 
 Results are kept as they come, so that parts may be run one by one; the page beside them is written
 at the end.
@@ -34,7 +34,7 @@ PEERS = (
     "gpytorch",
     "numpyro",
 )
-PARTS = ("prediction", "truth", "speed", "growth")
+PARTS = ("prediction", "next", "truth", "speed", "growth")
 
 
 def versions() -> dict[str, str]:
@@ -96,7 +96,7 @@ def parsed(arguments: list[str]) -> argparse.Namespace:
 
 def main(arguments: list[str]) -> None:
     args = parsed(arguments)
-    from benchmarks.peers import growth, missing, page, prediction, speed, truth
+    from benchmarks.peers import growth, missing, next_answers, page, prediction, speed, truth
     from benchmarks.peers.data import Jobs
 
     if args.one:
@@ -121,6 +121,8 @@ def main(arguments: list[str]) -> None:
             args.data, args.logs, args.most, args.limit, args.patience, args.splits
         )
         work |= missing.jobs(args.data, args.logs)
+    if "next" in args.parts:
+        work |= next_answers.jobs(args.data, args.logs)
     if "truth" in args.parts:
         work |= truth.jobs(args.sets)
 

@@ -11,7 +11,15 @@ from typing import Any, TypedDict, Unpack, overload
 import numpy as np
 
 from dynaesti.core import CHECKPOINT, FIT_NAME, LOCK, LOCK_TIMEOUT, Array, Folder, exclusive_lock
-from dynaesti.data import NO_GROUP, Labels, Responses, parse_formula
+from dynaesti.data import (
+    NO_GROUP,
+    Labels,
+    Responses,
+    columns_needed,
+    index_of,
+    parse_formula,
+    split_items,
+)
 from dynaesti.errors import ConvergenceWarning, HealthWarning, InputError, option, warn_user
 from dynaesti.estimation import (
     RUNTIME_OPTIONS,
@@ -104,6 +112,9 @@ class DynAEsti(AbilityOptions):
         the clock; practice(item), practice(column) is log(1 + n) of the person's n earlier answers
         to the same item, or with the same value; random(column) has an effect for each value, of a
         size that is learned. See `Fit.effects`.
+    free : mapping, optional
+        Items that are split into several, each with parameters of its own, by a column of the data
+        or at a time: ``{"i3": "gender", "i7": 45.0}``, for items with DIF or drift. In memory only.
     unit : str, optional
         What one unit of numeric times is, for labels; see `Responses.read`.
     rare : int, default 1
@@ -173,6 +184,7 @@ class DynAEsti(AbilityOptions):
         cohort: str | None = "auto",
         groups: str | None = None,
         effects: str | None = None,
+        free: Mapping[Any, Any] | None = None,
         unit: str | None = None,
         rare: int = 1,
         fixed: Any = None,
@@ -300,12 +312,16 @@ class DynAEsti(AbilityOptions):
             data,
             **named,
             group=None if isinstance(data, Responses) else self.groups,
-            covariates={} if self.effects is None else parse_formula(self.effects).columns,
+            covariates=columns_needed(self.effects, self.free),
             unit=self.unit,
             clock=self.clock,
             timeless=self.kernel.static,
         )
-        responses = with_asked_covariates(with_asked_groups(responses, self.groups), self.effects)
+        responses = with_asked_groups(responses, self.groups)
+        responses = with_asked_covariates(responses, columns_needed(self.effects, self.free))
+        if self.free is not None:
+            index_of(responses.items, list(self.free), "free")
+        responses = split_items(responses, self.free)
         return ResponsesInMemory(responses, self.threads, self.checkpoint, self.every)
 
     def fit_shards(
@@ -330,6 +346,8 @@ class DynAEsti(AbilityOptions):
                 )
             if self.unit is not None:
                 raise InputError("unit: it was stated when the shards were prepared")
+            if self.free is not None:
+                raise InputError("free: items of shards cannot be split; split them in the data")
             if self.groups is not None and shards.columns.get("group") != self.groups:
                 raise InputError(
                     f"groups: the shards were prepared without the column {self.groups!r}; "
@@ -431,6 +449,7 @@ class DynAEsti(AbilityOptions):
             "cohort": self.cohort,
             "groups": self.groups,
             "effects": self.effects,
+            "free": self.free,
         }
 
     def _warn_about(self, made: Fit | ShardedFit) -> None:
@@ -508,11 +527,8 @@ def with_asked_groups(responses: Responses, column: str | None) -> Responses:
     return responses
 
 
-def with_asked_covariates(responses: Responses, effects: str | None) -> Responses:
-    """The responses with the columns of a formula, or without any."""
-    if effects is None:
-        return replace(responses, covariates={})
-    wanted = parse_formula(effects).columns
+def with_asked_covariates(responses: Responses, wanted: Mapping[str, str]) -> Responses:
+    """The responses with these columns, and no others."""
     absent = [name for name in wanted if name not in responses.covariates]
     if absent:
         raise InputError(

@@ -42,17 +42,17 @@ def read_responses(args: argparse.Namespace, *, timeless: bool = False) -> Respo
         args.unit,
         model=getattr(args, "model_column", None),
         group=getattr(args, "groups", None),
-        covariates=covariates_of(getattr(args, "effects", None)),
+        covariates=covariates_of(args),
         clock=getattr(args, "clock", "calendar"),
         timeless=timeless,
     )
 
 
-def covariates_of(effects: str | None) -> dict[str, str]:
-    """Columns that a formula of effects needs, with their kinds."""
-    from dynaesti.data import parse_formula
+def covariates_of(args: argparse.Namespace) -> dict[str, str]:
+    """Columns that --effects and --free need, with their kinds."""
+    from dynaesti.data import columns_needed
 
-    return {} if effects is None else parse_formula(effects).columns
+    return columns_needed(getattr(args, "effects", None), dict(getattr(args, "free", None) or ()))
 
 
 def further_responses(
@@ -160,6 +160,7 @@ def estimator(args: argparse.Namespace, **more: Any) -> Any:
         cohort=None if args.cohort == "none" else args.cohort,
         groups=args.groups,
         effects=args.effects,
+        free=dict(args.free) if args.free else None,
         unit=args.unit,
         rare=args.rare,
         iterations=args.iterations,

@@ -29,6 +29,7 @@ SAME_NAME = frozenset(
         "effects",
         "exposure",
         "force",
+        "free",
         "golf",
         "group",
         "groups",

@@ -89,6 +89,13 @@ def model_options(parser: argparse.ArgumentParser) -> None:
         default="calendar",
         help="person counts time from each one's first answer",
     )
+    _population_options(group)
+    group.add_argument("--iterations", type=int, default=200, help="most iterations of EM")
+    group.add_argument("--threads", type=int, help="threads to use (default: all cores)")
+
+
+def _population_options(group: argparse._ArgumentGroup) -> None:
+    """Options of what moves everyone, some, or one answer."""
     group.add_argument(
         "--groups",
         metavar="COLUMN",
@@ -101,13 +108,18 @@ def model_options(parser: argparse.ArgumentParser) -> None:
         "random(rater)'",
     )
     group.add_argument(
+        "--free",
+        action="append",
+        type=_freed,
+        metavar="ITEM=COLUMN",
+        help="split an item by a column, or at a time (ITEM=TIME), for items with DIF or drift",
+    )
+    group.add_argument(
         "--cohort",
         choices=("auto", "learn", "none"),
         default="auto",
         help="learn the population's mean over time (auto: unless abilities are constant)",
     )
-    group.add_argument("--iterations", type=int, default=200, help="most iterations of EM")
-    group.add_argument("--threads", type=int, help="threads to use (default: all cores)")
 
 
 def _item_options(group: argparse._ArgumentGroup) -> None:
@@ -211,6 +223,17 @@ def _table_name(name: str) -> str:
     if Path(name).suffix.lower() not in (".csv", ".parquet"):
         raise argparse.ArgumentTypeError(f"{name} is neither .csv nor .parquet")
     return name
+
+
+def _freed(text: str) -> tuple[str, str | float]:
+    """The item of ITEM=COLUMN or ITEM=TIME, and the column or time."""
+    item, _, by = text.rpartition("=")
+    if not item or not by:
+        raise argparse.ArgumentTypeError(f"{text!r} is not ITEM=COLUMN, such as i3=gender")
+    try:
+        return item, float(by)
+    except ValueError:
+        return item, by
 
 
 def _coded(text: str) -> tuple[str, float]:

@@ -16,6 +16,9 @@ from .formulas import parse_formula as parse_formula
 from .frames import KINDS as KINDS
 from .frames import frame_kind as frame_kind
 from .frames import make_frame as make_frame
+from .free_items import check_free as check_free
+from .free_items import columns_needed as columns_needed
+from .free_items import split_items as split_items
 from .groups import NO_GROUP as NO_GROUP
 from .groups import refuse_changing_groups as refuse_changing_groups
 from .item_direction import first_component as first_component

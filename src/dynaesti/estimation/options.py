@@ -11,7 +11,7 @@ from os import PathLike
 from typing import Any
 
 from dynaesti.core import finite_number, positive_number, whole_number
-from dynaesti.data import parse_formula
+from dynaesti.data import check_free, parse_formula
 from dynaesti.errors import InputError, option
 from dynaesti.estimation.progress import OnIteration
 from dynaesti.model import DEFAULT_KERNEL, RBF, BandwidthKernel, Kernel, named_kernel
@@ -109,6 +109,7 @@ CHECKS: Mapping[str, Check] = {
         expected("the name of a column", lambda value: isinstance(value, str) and value != "")
     ),
     "effects": optional(_formula),
+    "free": optional(check_free),
     "rare": at_least(1),
     "population": optional(_mean_and_sd),
     "iterations": at_least(1),
@@ -160,6 +161,7 @@ class AbilityOptions:
     cohort: str | None
     groups: str | None
     effects: str | None
+    free: Mapping[Any, Any] | None
     unit: str | None
     rare: int
     fixed: Any

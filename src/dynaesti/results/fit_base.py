@@ -14,11 +14,13 @@ from dynaesti.data import (
     Labels,
     Responses,
     as_list,
+    columns_needed,
     count_noun,
     frame_kind,
     index_of,
     make_frame,
     parse_iso,
+    split_items,
 )
 from dynaesti.errors import InputError, MissingColumnError, option
 from dynaesti.estimation import (
@@ -433,9 +435,10 @@ class FitBase(ABC):
     def covariate_kinds(self) -> dict[str, str]:
         """Columns that the effects need of further data, with their kinds."""
         effects = self.priors.effects
+        kinds = columns_needed(None, self.options.get("free"))  # absent in older files
         if effects is None:
-            return {}
-        return {
+            return kinds
+        return kinds | {
             name: "category" if name in effects.levels else "number"
             for name in effects.formula.columns
         }
@@ -475,7 +478,7 @@ class FitBase(ABC):
                 f"effects: the data are Responses already, without the column {absent[0]!r}; read "
                 f"them with Responses.read(…, covariates={self.covariate_kinds!r})"
             )
-        return found
+        return split_items(found, self.options.get("free"))
 
     def item_cautions(self) -> list[str]:
         """What the answers cannot determine of items and cohort, in words."""
