@@ -6,6 +6,7 @@ logs of how often the person answered anything, the skill and the item before, w
 tracing builds on; its penalty is chosen on the training people.
 """
 
+import time
 import warnings
 from functools import partial
 from pathlib import Path
@@ -111,7 +112,13 @@ def contest(log: str, folder: Path, seed: int) -> dict[str, Any]:
             "behind": float((loss - first).mean()),
             "behind_se": person_error(loss - first, person),
         }
-    return {"train": len(train), "test": len(test), "people": int(person.max()) + 1, "rows": rows}
+    return {
+        "date": time.strftime("%Y-%m-%d"),
+        "train": len(train),
+        "test": len(test),
+        "people": int(person.max()) + 1,
+        "rows": rows,
+    }
 
 
 def jobs(folder: Path, names: list[str] | None, seeds: int = 3) -> Jobs:

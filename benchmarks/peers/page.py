@@ -97,32 +97,21 @@ def prediction(told: Told) -> str:
 def next_answers(told: Told) -> str:
     """Means over the seeds of the split."""
     rows = []
+    dates = set()
     for log in SETS:
-        found = [
-            value["rows"]
-            for key, value in told.items()
-            if key.startswith(f"next answers {log} ") and "rows" in value
-        ]
+        contests = [one for key, one in told.items() if key.startswith(f"next answers {log} ")]
+        found = [one["rows"] for one in contests if "rows" in one]
+        dates |= {one["date"] for one in contests if "rows" in one}
         for name in found[0] if found else ():
-            mean = {
-                key: float(np.mean([one[name][key] for one in found]))
+            cells = [
+                number(float(np.mean([one[name][key] for one in found])))
                 for key in ("log_loss", "auc", "behind")
-            }
-            rows.append(
-                [
-                    log,
-                    name,
-                    number(mean["log_loss"]),
-                    number(mean["auc"]),
-                    number(mean["behind"]),
-                    str(len(found)),
-                ]
-            )
+            ]
+            rows.append([log, name, *cells, str(len(found))])
     if not rows:
         return "Not measured in this run."
-    return table(
-        ["log", "forecast", "log loss", "AUC", "behind ours with practice", "splits"], rows
-    )
+    head = ["log", "forecast", "log loss", "AUC", "behind ours with practice", "splits"]
+    return f"Measured on {', '.join(sorted(dates))}.\n\n{table(head, rows)}"
 
 
 def missing(told: Told) -> str:
