@@ -15,8 +15,8 @@ from dynaesti.data import (
     NO_GROUP,
     Labels,
     Responses,
+    check_splits,
     columns_needed,
-    index_of,
     parse_formula,
     split_items,
 )
@@ -320,8 +320,8 @@ class DynAEsti(AbilityOptions):
         responses = with_asked_groups(responses, self.groups)
         responses = with_asked_covariates(responses, columns_needed(self.effects, self.free))
         if self.free is not None:
-            index_of(responses.items, list(self.free), "free")
-        responses = split_items(responses, self.free)
+            whole, responses = responses, split_items(responses, self.free)
+            check_splits(whole, responses, self.free)
         return ResponsesInMemory(responses, self.threads, self.checkpoint, self.every)
 
     def fit_shards(

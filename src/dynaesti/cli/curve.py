@@ -146,6 +146,7 @@ def _fit_groups(model: CurvFiFE, data: _Observations, at: Any, args: argparse.Na
                 name: [values[k] for k in rows] for name, values in data.covariates.items()
             }
         curve = model.fit(times[rows], data.emissions.take(rows), covariates)
+        print_notes(*(f"{label}, {note}" for note in _effect_notes(columns_of(curve.effects))))
         one = columns_of(curve.to_frame(at, args.level))
         one = {"group": [label] * len(next(iter(one.values()))), **one}
         for name, values in one.items():

@@ -59,6 +59,8 @@ def further_responses(
     args: argparse.Namespace, fit: Fit | ShardedFit, *, unanswered: bool = False
 ) -> Responses:
     """Read further answers, in the columns of a fit or in those that the command line names."""
+    from dynaesti.data import split_items
+
     like = fit.response_template
     names = {key: getattr(args, key) or like.columns.get(key) for key in COLUMNS}
     if like.columns.get("group"):
@@ -74,6 +76,7 @@ def further_responses(
         reuse_columns=True,
         covariates=fit.covariate_kinds,
     )
+    more = split_items(more, fit.options.get("free"))
     if like.people.size:
         from dynaesti.data import count_noun, describe_new_people, try_index_of
 
@@ -160,13 +163,26 @@ def estimator(args: argparse.Namespace, **more: Any) -> Any:
         cohort=None if args.cohort == "none" else args.cohort,
         groups=args.groups,
         effects=args.effects,
-        free=dict(args.free) if args.free else None,
+        free=_freed_items(args.free),
         unit=args.unit,
         rare=args.rare,
         iterations=args.iterations,
         threads=args.threads,
         **more,
     )
+
+
+def _freed_items(given: list[tuple[str, str | float]] | None) -> dict[str, str | float] | None:
+    """Items of --free with the column or time of each; an item is split once."""
+    from dynaesti.errors import InputError
+
+    if given is None:
+        return None
+    items = [item for item, _ in given]
+    twice = [item for item in items if items.count(item) > 1]
+    if twice:
+        raise InputError(f"--free: {twice[0]!r} is split twice; an item has one column or time")
+    return dict(given)
 
 
 def open_fit(name: str, connect: bool = False) -> Fit:

@@ -4,6 +4,7 @@ from .checks import check_responses as check_responses
 from .columns import find_column as find_column
 from .columns import parse_labels as parse_labels
 from .columns import parse_numbers as parse_numbers
+from .covariates import NO_LEVEL as NO_LEVEL
 from .covariates import Covariate as Covariate
 from .covariates import practice_counts as practice_counts
 from .covariates import read_covariates as read_covariates
@@ -17,7 +18,9 @@ from .frames import KINDS as KINDS
 from .frames import frame_kind as frame_kind
 from .frames import make_frame as make_frame
 from .free_items import check_free as check_free
+from .free_items import check_splits as check_splits
 from .free_items import columns_needed as columns_needed
+from .free_items import freed_label as freed_label
 from .free_items import split_items as split_items
 from .groups import NO_GROUP as NO_GROUP
 from .groups import refuse_changing_groups as refuse_changing_groups

@@ -111,7 +111,8 @@ def read_covariates(data: Any, kinds: Mapping[str, str], n_rows: int) -> dict[st
         )
     log = ReadLog(table, np.zeros(n_rows, dtype=bool))
     found = parse_covariates(table, kinds, log)
-    log.raise_or_drop(drop=False)
+    if log.problems:
+        raise InputError(f"{'. '.join(log.problems)}. Every emission needs a value")
     return found
 
 

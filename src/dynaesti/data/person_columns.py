@@ -49,8 +49,11 @@ def read_person_column(data: Any, column: str, people: Labels, id_column: str | 
     found = parse_covariates(table, {column: ANY}, log, "by")[column]
     log.raise_or_drop(drop=True)
     person = np.where(log.bad, -1, try_index_of(people, labels.tolist()))
-    rows = np.flatnonzero(person >= 0)
-    if not rows.size:
+    is_blank = np.zeros(person.size, dtype=bool)  # beside a value, a blank is no other value
+    if found.levels is not None and NO_LEVEL in found.levels:
+        is_blank = found.values == found.levels.index(NO_LEVEL)
+    rows = np.flatnonzero((person >= 0) & ~is_blank)
+    if not (person >= 0).any():
         raise InputError(
             f"data: none of the {people.size:,} people of the fit is in it (first: "
             f"{people.tolist()[0]!r}); its ids are those of column {name!r}"

@@ -315,6 +315,12 @@ def curve_effects(formula: Formula, emissions: EmissionColumns) -> Effects:
     raw = plain.raw_columns(emissions)
     spread = raw.std(axis=0)
     flat = spread <= 1e-9 * np.sqrt((raw**2).mean(axis=0) + 1e-300)
+    single = [plain.fixed[k].name for k in np.flatnonzero(flat)]
+    single += [str(block.factor) for block in plain.blocks if len(block.levels) < 2]
+    if single:
+        raise InputError(
+            f"effects: {single[0]} has one value only, so that it moves nothing; leave it out"
+        )
     return replace(plain, centre=raw.mean(axis=0), scale=np.where(flat, 1.0, spread))
 
 

@@ -29,6 +29,7 @@ from .io.curve_file import read_curve as read_curve
 from .io.fit_file import common_header as common_header
 from .io.fit_file import read_common as read_common
 from .io.fit_file import read_fit as read_fit
+from .live_person import LivePerson as LivePerson
 from .orientation import is_positively_oriented as is_positively_oriented
 from .orientation import reflect_covariance as reflect_covariance
 from .orientation import reflect_scale_covariance as reflect_scale_covariance

@@ -129,7 +129,7 @@ def person_curve(
     weight = np.ones(len(one)) if one.weight is None else one.weight
     code = fit.coding.code(one, one.item)
     cohort = cohort or fit.priors.cohort
-    beside = _seen_beside_ability(fit, who, cohort)
+    beside = seen_beside_ability(fit, who, cohort)
     emissions = BankResponses(
         bank or fit.bank,
         one.item[rows],
@@ -168,7 +168,7 @@ def _mean_of_person(fit: Fit, who: Ints, cohort: Cohort | None, axis: TimeAxis) 
     return cohort.mean_function(group, axis, fit.shift, fit.gain, columns)
 
 
-def _seen_beside_ability(fit: Fit, who: Ints, cohort: Cohort | None) -> Array:
+def seen_beside_ability(fit: Fit, who: Ints, cohort: Cohort | None) -> Array:
     """What each response of a person sees beside their ability, by effects: (n_responses,)."""
     layout = fit.sites.layout.select(who)
     first = np.flatnonzero(np.diff(layout.factor_response, prepend=-1))

@@ -13,7 +13,14 @@ import numpy as np
 from scipy.sparse import csr_array, vstack
 
 from dynaesti.core import Array, Ints, inserted
-from dynaesti.data import Covariate, Responses, index_of, label_text
+from dynaesti.data import (
+    Covariate,
+    Responses,
+    freed_label,
+    index_of,
+    label_text,
+    parse_iso,
+)
 from dynaesti.errors import InputError
 from dynaesti.inference import (
     Marginals,
@@ -125,6 +132,7 @@ class LivePerson:
                 f"live: expected a number as response and a weight of at least 0, got {resp!r} and "
                 f"{weight!r}"
             )
+        item = self._freed(item, offset, columns)
         rows, weights = response_factors(self.fit, item, resp, weight)
         answer = one_answer(self, offset, item, resp, columns)
         site = int(np.searchsorted(self.times, offset))
@@ -144,6 +152,16 @@ class LivePerson:
         grown = self._with_factors(site, start, rows, weights, times=times, curves=curves, **seen)
         within = self.horizon[0] <= offset <= self.horizon[1]
         return grown.converged(site) if within else with_new_features(grown)
+
+    def _freed(self, item: Any, offset: float, columns: Mapping[str, Any]) -> Any:
+        """The item's label, that of its part where it is split."""
+        r = self.fit.responses
+        date = offset + float(r.origin[self.person])
+
+        def late(time: Any) -> bool:
+            return date >= float(r.axis.offsets(parse_iso([time], "free"), "free")[0])
+
+        return freed_label(self.fit.options.get("free"), item, late, columns)
 
     def _with_factors(
         self, site: int, start: Ints, rows: Ints, weights: Array, **changes: Any

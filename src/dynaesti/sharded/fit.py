@@ -52,6 +52,7 @@ from dynaesti.results import (
     Curve,
     Fit,
     FitBase,
+    LivePerson,
     is_positively_oriented,
     reflect_covariance,
     reflect_scale_covariance,
@@ -271,6 +272,10 @@ class ShardedFit(FittedModel, FitBase):
     def curve(self, id: Any, *, until: Any = None) -> Curve:
         """One person's curve, as `Fit.curve` gives it."""
         return self.shard_of_person(id).curve(id, until=until)
+
+    def live(self, id: Any) -> LivePerson:
+        """One known person, ready for further answers one by one: see `Fit.live`."""
+        return self.shard_of_person(id).live(id)
 
     def change(self, id: Any, t0: Any, t1: Any) -> Change:
         """How a person's ability changed from t0 to t1, as `Fit.change` gives it."""

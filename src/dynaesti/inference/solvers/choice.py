@@ -63,9 +63,13 @@ def choose_solver(
         raise InputError(
             f"solver: {kernel.describe()} has no low-rank form; use 'statespace' or 'dense'"
         )
+    sees_more = any(isinstance(summand, AnswerKernel) for summand in kernel.summands)
+    if sees_more and forced == "statespace":
+        raise InputError(
+            "solver: 'statespace' knows neither effects nor noise; leave it out, or use 'dense'"
+        )
     if forced is not None:
         return forced
-    sees_more = any(isinstance(summand, AnswerKernel) for summand in kernel.summands)
     if sees_more and not kernel.low_rank:
         if count > MOST_DENSE:
             raise InputError(

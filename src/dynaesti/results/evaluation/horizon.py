@@ -48,6 +48,8 @@ def by_horizon(fit: Fit, data: Any, bins: int = 5) -> Any:
     >>> list(found.columns), len(found)
     (['from', 'to', 'n', 'log_loss', 'imv'], 3)
     """
+    if not hasattr(fit, "responses"):
+        raise InputError("by_horizon: expected a fit in memory; a shard is one, fit.shard(k)")
     new = read_new_responses(fit, data)
     more = on_fits_axis(fit, new)
     known = new.people[more.person]

@@ -10,6 +10,7 @@ from scipy.special import ndtr
 
 from dynaesti.core import whole_number
 from dynaesti.data import Labels, make_frame
+from dynaesti.inference import check_level
 from dynaesti.results.evaluation.residuals import residuals_of
 from dynaesti.results.evaluation.screening.screen import adjusted_p
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from dynaesti.results.fit import Fit
     from dynaesti.results.fit_base import FitBase
 
+COLUMNS = ("item", "other", "n", "q3", "excess", "z", "p", "p_adjusted", "flag")
 LARGE = 0.2  # correlation beyond which a pair is flagged, if it is clear
 
 
@@ -66,6 +68,7 @@ def q3(fit: FitBase, *, least: int = 20, most: int = 1000, level: float = 0.05) 
     """
     least = whole_number(least, "least", 3)
     most = whole_number(most, "most", 1)
+    check_level(level)
     sums = None
     for part in fit.parts():
         found = _sums_of(part)
@@ -102,11 +105,13 @@ def _columns(
     enough = pairs.data >= least
     item, other = pairs.row[enough], pairs.col[enough]
     n = pairs.data[enough]
+    if not n.size:  # sparse arrays have no empty choices
+        return {name: [] for name in COLUMNS}
     both = np.asarray(sums.products[item, other]).ravel()
     own = np.asarray(sums.squares[item, other]).ravel()
     its = np.asarray(sums.squares[other, item]).ravel()
     correlation = both / np.sqrt(np.maximum(own * its, 1e-300))
-    excess = correlation - (n @ correlation / n.sum() if n.size else 0.0)
+    excess = correlation - n @ correlation / n.sum()
     # Fisher's transformation: nearly normal for few people too
     z = np.arctanh(np.clip(excess, -1 + 1e-12, 1 - 1e-12)) * np.sqrt(np.maximum(n - 3, 1))
     p = 2 * ndtr(-np.abs(z))

@@ -10,7 +10,7 @@ import numpy as np
 from dynaesti.core import Array, Ints, as_rng, whole_number
 from dynaesti.data import make_frame
 from dynaesti.errors import InputError
-from dynaesti.results.abilities import plausible_curves
+from dynaesti.results.abilities import plausible_curves, seen_beside_ability
 
 if TYPE_CHECKING:
     from dynaesti.results.fit import Fit
@@ -82,6 +82,7 @@ def predictive_check(fit: FitBase, draws: int = 50, seed: int = 0) -> Any:
         truth = statistic(observed)
         low, high = np.quantile(values, [0.5 - LEVEL / 2, 0.5 + LEVEL / 2])
         above = float((values > truth).mean() + 0.5 * (values == truth).mean())
+        above = above if np.isfinite(truth) else np.nan
         row = (name, truth, float(values.mean()), float(low), float(high), above)
         for key, value in zip(_NAMES, row, strict=True):
             columns.setdefault(key, []).append(value)
@@ -105,7 +106,8 @@ def _drawn_responses(
         times, at = np.unique(r.clock_times[mine], return_inverse=True)
         seed = int(rng.integers(2**31))
         found = plausible_curves(fit, labels[person], fit.from_clock(times), draws, seed)
-        abilities[:, done : done + mine.size] = found[:, at]
+        beside = fit.gain * seen_beside_ability(fit, np.array([person]), fit.priors.cohort)
+        abilities[:, done : done + mine.size] = found[:, at] + beside
         done += mine.size
     z = (abilities - fit.shift) / fit.gain
     block_of, index = fit.bank.index_in_blocks()
@@ -116,10 +118,13 @@ def _drawn_responses(
         for d in range(draws):
             theta = fit.bank.ability_scale.theta(z[d, mine])
             code = block.model.draw(block.u[index[item[mine]]], theta, rng)
-            values = code
+            of_item = block.values[index[item[mine]]]
             if block.model.categorical:
-                values = block.values[index[item[mine]], code.astype(np.int64)]
-            out[d, mine] = values
+                out[d, mine] = of_item[np.arange(mine.size), code.astype(np.int64)]
+            elif block.model.has_response_unit:  # drawn in the unit that the items are fitted in
+                out[d, mine] = of_item[:, 0] + of_item[:, 1] * code
+            else:
+                out[d, mine] = code
     return rows, out
 
 
@@ -131,6 +136,9 @@ def _statistics(person: Ints, item: Ints) -> dict[str, Callable[[Array], float]]
     late = rank >= 2 * number[person] / 3
     follows = np.flatnonzero(np.diff(person) == 0) + 1
 
+    def mean_of(some: Any) -> float:
+        return float(some.mean()) if some.size else float("nan")
+
     def means(resp: Array, group: Ints) -> Array:
         total = np.bincount(group)
         return np.asarray((np.bincount(group, resp) / np.maximum(total, 1))[total > 0])
@@ -140,8 +148,8 @@ def _statistics(person: Ints, item: Ints) -> dict[str, Callable[[Array], float]]
         "sd of people's scores": lambda resp: float(means(resp, person).std()),
         "lowest tenth of people": lambda resp: float(np.quantile(means(resp, person), 0.1)),
         "highest tenth of people": lambda resp: float(np.quantile(means(resp, person), 0.9)),
-        "first third of answers": lambda resp: float(resp[early].mean()),
-        "last third of answers": lambda resp: float(resp[late].mean()),
-        "equal to the one before": lambda resp: float((resp[follows] == resp[follows - 1]).mean()),
+        "first third of answers": lambda resp: mean_of(resp[early]),
+        "last third of answers": lambda resp: mean_of(resp[late]),
+        "equal to the one before": lambda resp: mean_of(resp[follows] == resp[follows - 1]),
         "sd of items' scores": lambda resp: float(means(resp, item).std()),
     }

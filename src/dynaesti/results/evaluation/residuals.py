@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from dynaesti.core import Array, Ints, whole_number
+from dynaesti.core import Array, Ints, as_rng, whole_number
 from dynaesti.data import make_frame
 from dynaesti.errors import InputError
 from dynaesti.results.evaluation.scores import EDGE
@@ -166,7 +166,7 @@ def quantile_residuals(fit: FitBase, seed: int = 0) -> Any:
     True
     """
     columns: dict[str, list[Any]] = {}
-    rng = np.random.default_rng(seed)
+    rng = as_rng(seed)
     for part in fit.parts():
         r = part.responses
         predicted = part.leave_one_out[0]

@@ -196,7 +196,12 @@ def imv_ordered(base: Any, chances: Any, code: Any) -> float:
     >>> round(dy.evaluation.imv_ordered(base, sure, [0, 1, 1, 2]), 2)
     0.31
     """
-    number = np.asarray(code, dtype=np.int64)
+    number = as_vector(code, "code")
+    shape = np.shape(chances)
+    if len(shape) != 2 or np.shape(base) != shape or number.size != shape[0]:
+        raise InputError("scores: base and chances need a row for each answer, of one shape")
+    if not np.isin(number, np.arange(shape[1])).all():
+        raise InputError(f"code: expected numbers of categories from 0 to {shape[1] - 1}")
     plain, better = (np.nan_to_num(np.asarray(p, dtype=np.float64)) for p in (base, chances))
     total = weight = 0.0
     for k in range(1, plain.shape[1]):

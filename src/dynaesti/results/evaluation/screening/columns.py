@@ -10,7 +10,7 @@ from typing import Protocol
 
 import numpy as np
 
-from dynaesti.core import Array, Ints
+from dynaesti.core import Array, Bools, Ints
 from dynaesti.data import Responses
 from dynaesti.estimation import (
     EfficientScores,
@@ -21,6 +21,7 @@ from dynaesti.estimation import (
 )
 from dynaesti.model import SmoothBasis
 
+LEAST_ANSWERS = 5  # of a group to an item, else the item is not compared there
 SHAPES = 3  # functions of time that all answers may follow: a line, a bend, a wave
 
 
@@ -36,6 +37,9 @@ class ScreenedBy(Protocol):
 
     def p_values(self, efficient: EfficientScores) -> Array:
         """P value of each item, (n_items,); NaN where nothing can be tested."""
+
+    def is_testable(self, counts: Ints) -> Bools:
+        """Which items have enough answers, by how many there are in each group: (n_items,)."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +93,10 @@ class GroupColumns:
         """Of any difference between groups."""
         return joint_tests(efficient).p
 
+    def is_testable(self, counts: Ints) -> Bools:
+        """Two groups must have met the item."""
+        return np.asarray((counts >= LEAST_ANSWERS).sum(axis=1) >= 2)
+
 
 @dataclass(frozen=True)
 class NumberColumn:
@@ -112,6 +120,10 @@ class NumberColumn:
     def p_values(self, efficient: EfficientScores) -> Array:
         """Of any effect of the column."""
         return joint_tests(efficient).p
+
+    def is_testable(self, counts: Ints) -> Bools:
+        """An item must have been met."""
+        return np.asarray(counts.sum(axis=1) >= LEAST_ANSWERS)
 
 
 @dataclass(frozen=True)
@@ -161,6 +173,10 @@ class DateColumns:
     def p_values(self, efficient: EfficientScores) -> Array:
         """Of a change of any of these kinds."""
         return combined_p(single_tests(efficient).p)
+
+    def is_testable(self, counts: Ints) -> Bools:
+        """An item must have been met."""
+        return np.asarray(counts.sum(axis=1) >= LEAST_ANSWERS)
 
 
 def quarters(counts: Ints) -> Ints:

@@ -9,11 +9,16 @@ import numpy as np
 from scipy.special import ndtri
 
 from dynaesti.core import Array
-from dynaesti.data import Covariate, label_text, make_frame, read_person_column
+from dynaesti.data import NO_LEVEL, Covariate, label_text, make_frame, read_person_column
 from dynaesti.errors import InputError, option
 from dynaesti.estimation import joint_tests
 from dynaesti.inference import check_level
-from dynaesti.results.evaluation.screening.columns import GroupColumns, NumberColumn, TimeLine
+from dynaesti.results.evaluation.screening.columns import (
+    LEAST_ANSWERS,
+    GroupColumns,
+    NumberColumn,
+    TimeLine,
+)
 from dynaesti.results.evaluation.screening.impact import has_impact_of, with_impact
 from dynaesti.results.evaluation.screening.screen import Screening, screen_items
 from dynaesti.results.fit import Fit
@@ -21,6 +26,7 @@ from dynaesti.results.fit import Fit
 if TYPE_CHECKING:
     from dynaesti.results.fit_base import FitBase
 
+MOST_GROUPS = 20
 MOST_LEVELS = 10  # distinct numbers up to which a column of numbers is one of groups
 LEVEL = 0.95  # of the intervals
 # bounds of the classes of the Educational Testing Service, in log odds: 1 and 1.5 on its scale
@@ -109,6 +115,10 @@ def _fit_with_column(fit: FitBase, by: str, data: Any) -> FitBase:
     if not isinstance(fit, Fit):
         if data is None and effects is not None and has_impact_of(effects.formula, by):
             return fit
+        if data is not None:
+            raise InputError(
+                "data: fits of shards are tested by the columns that they have; leave it out"
+            )
         raise InputError(
             f"by: fits of shards are tested by their groups or effects, and {by!r} is none of "
             f"them; fit the shards with {option('groups', by)}"
@@ -122,7 +132,10 @@ def _fit_with_column(fit: FitBase, by: str, data: Any) -> FitBase:
             f"by: the fit does not have the column {by!r}; give a table that has it "
             f"({option('data', 'answers.csv')}), or fit with {option('groups', by)}"
         )
-    grouped = {**r.covariates, by: _as_groups(r.covariates[by])}
+    column = _as_groups(r.covariates[by])
+    if column.levels is not None and len(np.unique(column.values)) > MOST_GROUPS:
+        _checked(GroupColumns(by, column.levels, False, TimeLine(0.0, 1.0), False))
+    grouped = {**r.covariates, by: column}
     is_known = data is None and effects is not None and has_impact_of(effects.formula, by)
     fit = replace(fit, responses=replace(r, covariates=grouped))
     return fit if is_known else with_impact(fit, by)
@@ -156,10 +169,16 @@ def _screened_by(fit: FitBase, by: str, slopes: bool) -> GroupColumns | NumberCo
         known = tuple(known[k] for k in seen)
     elif effects is not None:
         known = effects.levels[by]
+    known = tuple(sorted(known, key=lambda level: level == NO_LEVEL))  # never the reference
     return _checked(GroupColumns(by, known, False, line, slopes))
 
 
 def _checked(screened: GroupColumns) -> GroupColumns:
+    if len(screened.levels) > MOST_GROUPS:
+        raise InputError(
+            f"by: {screened.name!r} has {len(screened.levels):,} groups, and at most "
+            f"{MOST_GROUPS} are compared; is it the right column? If so, join some"
+        )
     if len(screened.levels) < 2:
         raise InputError(f"by: {screened.name!r} has one value only, so that nothing can differ")
     return screened
@@ -186,6 +205,12 @@ def _columns(
         out |= {"item": labels, "n": found.counts.sum(axis=1)}
     effect = unit * tests.effects[:, :n_columns]
     error = abs(unit) * se[:, :n_columns]
+    if isinstance(screened, GroupColumns):
+        # groups that hardly met an item, or whose reference did not, are not compared
+        is_known = found.counts >= LEAST_ANSWERS
+        is_compared = is_known[:, 1:] & is_known[:, :1]
+        effect = np.where(is_compared, effect, np.nan)
+        error = np.where(is_compared, error, np.nan)
     reach = ndtri(0.5 + LEVEL / 2) * error
     out |= {"effect": effect.ravel(), "se": error.ravel()}
     out |= {"lower": (effect - reach).ravel(), "upper": (effect + reach).ravel()}

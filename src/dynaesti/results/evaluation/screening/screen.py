@@ -160,7 +160,7 @@ def screen_items(
 
 def _judged(by: ScreenedBy, efficient: EfficientScores, counts: Ints, level: float) -> Screening:
     """Which items are flagged by their scores."""
-    p = by.p_values(efficient)
+    p = np.where(by.is_testable(counts), by.p_values(efficient), np.nan)
     adjusted = adjusted_p(p)
     with np.errstate(invalid="ignore"):
         return Screening(efficient, counts, p, adjusted, adjusted < level)
