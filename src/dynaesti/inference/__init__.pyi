@@ -1,4 +1,5 @@
 from .audit.audit import Audit as Audit
+from .audit.audit import Verdict as Verdict
 from .audit.audit import audit_curve as audit_curve
 from .cross_validation import cross_validate as cross_validate
 from .grafting import EPProblem as EPProblem

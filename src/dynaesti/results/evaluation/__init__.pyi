@@ -4,6 +4,7 @@ from .baselines import item_and_person as item_and_person
 from .comparison import against_baselines as against_baselines
 from .comparison import compare as compare
 from .comparison import held_out as held_out
+from .curve_audits import audit as audit
 from .horizon import by_horizon as by_horizon
 from .local_dependence import q3 as q3
 from .next_answers import next_answers as next_answers
