@@ -25,6 +25,7 @@ from .hyper_grid import HyperGrid as HyperGrid
 from .hyper_grid import curve_grid as curve_grid
 from .hyper_grid import refine_grid as refine_grid
 from .hyper_grid import warn_at_shortest_bandwidth as warn_at_shortest_bandwidth
+from .item_nodes import ItemNodes as ItemNodes
 from .item_tests import EfficientScores as EfficientScores
 from .item_tests import ItemTestSums as ItemTestSums
 from .item_tests import ScreenedColumns as ScreenedColumns

@@ -139,7 +139,11 @@ class NewItemFit:
                 e_step, bank, table, gradients, old.priors, posterior, joint=False
             )
             covariance = self._covariance(bank, found, old.covariance, old.scale_covariance)
-        return replace(old, coding=self.coding, bank=bank, covariance=covariance)
+        nodes = None
+        if old.item_nodes is not None:
+            own = old.item_nodes[self.number].append(self._new_block(bank).u)
+            nodes = (*old.item_nodes[: self.number], own, *old.item_nodes[self.number + 1 :])
+        return replace(old, coding=self.coding, bank=bank, covariance=covariance, item_nodes=nodes)
 
     def _m_step(self, bank: ItemBank, counts: Array, grid: Array) -> tuple[ItemBlock, float]:
         """The new items after an M-step, and the largest change in standard errors."""

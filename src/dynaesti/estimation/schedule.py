@@ -30,6 +30,7 @@ from dynaesti.estimation.em import (
 from dynaesti.estimation.fitted import FittedModel
 from dynaesti.estimation.grid import check_probability, check_reach
 from dynaesti.estimation.hyper_grid import UnitVarianceGrid, population_grid
+from dynaesti.estimation.item_nodes import ItemNodes, has_item_nodes, item_nodes
 from dynaesti.estimation.kernel_search import SearchSettings, add_missing_priors, select_priors
 from dynaesti.estimation.people import EStepRequest, People, PeopleInMemory
 from dynaesti.estimation.population import PriorMixture
@@ -85,6 +86,7 @@ class Estimate:
         Array | None
     )  # (2, 2) of the abilities' zero and log unit: a part of every item's
     left_out: str  # what of the cohort cannot be learned, in words
+    item_nodes: tuple[ItemNodes, ...] | None
 
     def fitted(self, coding: ResponseCoding, options: Mapping[str, Any]) -> FittedModel:
         """The part of the result that a fit keeps."""
@@ -99,6 +101,7 @@ class Estimate:
             {**options, "cohort_left_out": self.left_out},
             (),
             self.expected.max_abs_ability_now,
+            self.item_nodes,
         )
 
 
@@ -282,7 +285,7 @@ class EMSchedule:
             result.bank,
             result.priors,
             result.max_abs_ability,
-            EStepRequest(EP_TOLERANCE_FINAL, with_counts=False),
+            EStepRequest(EP_TOLERANCE_FINAL, with_counts=has_item_nodes(result.bank)),
         )
         check_reach(expected.max_abs_ability_now)
         check_probability(expected.bank, expected.log_evidence, self.people.n_responses)
@@ -298,8 +301,18 @@ class EMSchedule:
             covariance = item_covariances(expected.bank, found)
             shared = shared_covariance(found)
             priors = replace(priors, cohort=estimated_cohort(priors.cohort, expected.bank, found))
+        nodes = None
+        if expected.counts is not None:
+            nodes = item_nodes(expected.bank, expected.counts, expected.grid)
         return Estimate(
-            expected, priors, result.trace, result.converged, covariance, shared, self.left_out
+            expected,
+            priors,
+            result.trace,
+            result.converged,
+            covariance,
+            shared,
+            self.left_out,
+            nodes,
         )
 
 

@@ -32,6 +32,7 @@ from .io.fit_file import read_fit as read_fit
 from .live_person import LivePerson as LivePerson
 from .orientation import is_positively_oriented as is_positively_oriented
 from .orientation import reflect_covariance as reflect_covariance
+from .orientation import reflect_item_nodes as reflect_item_nodes
 from .orientation import reflect_scale_covariance as reflect_scale_covariance
 from .plotting.draw import plot_drift_map as plot_drift_map
 from .plotting.draw import plot_groups as plot_groups

@@ -92,7 +92,8 @@ class Fit(FittedModel, FitBase):
 
     Parameters
     ----------
-    coding, bank, priors, covariance, scale_covariance, trace, converged, options, max_abs_ability
+    coding, bank, priors, covariance, scale_covariance, trace, converged, options, \
+    max_abs_ability, item_nodes
         Items and population, see `FittedModel`.
     responses : Responses
         All responses.
@@ -566,7 +567,8 @@ class Fit(FittedModel, FitBase):
         rows = None if effects is None else effects.rows(on_fits_axis(self, new), self.responses)
         mix = ability_marginals(self, new.people[r.person], times, group_if_new, rows)
         latent = Marginals(mix.weights, (mix.means - self.shift) / self.gain, mix.sds / self.gain)
-        return predict_responses(self.bank, self.coding, new.items[r.item], r, latent)
+        item = new.items[r.item]
+        return predict_responses(self.bank, self.coding, item, r, latent, self.item_nodes)
 
     @cached_property
     def leave_one_out(self) -> tuple[Predictions, Array]:

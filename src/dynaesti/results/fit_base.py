@@ -24,6 +24,7 @@ from dynaesti.data import (
 )
 from dynaesti.errors import InputError, MissingColumnError, option
 from dynaesti.estimation import (
+    ItemNodes,
     IterationRecord,
     PriorMixture,
     ResponseCoding,
@@ -72,6 +73,8 @@ class FitBase(ABC):
         Options of the estimator.
     max_abs_ability : float
         Largest absolute ability of anyone, in standard deviations.
+    item_nodes : tuple of ItemNodes or None
+        Weighted points of the items' parameters, to predict with where items have few responses.
     """
 
     bank: ItemBank
@@ -83,6 +86,7 @@ class FitBase(ABC):
     coding: ResponseCoding
     options: Mapping[str, Any]
     max_abs_ability: float
+    item_nodes: tuple[ItemNodes, ...] | None
 
     @property
     @abstractmethod

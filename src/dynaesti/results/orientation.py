@@ -10,6 +10,7 @@ import numpy as np
 
 from dynaesti.core import Array
 from dynaesti.data import index_of
+from dynaesti.estimation import ItemNodes
 from dynaesti.results.abilities import people_and_times
 from dynaesti.results.fit import Fit
 from dynaesti.results.fit_base import FitBase
@@ -55,6 +56,7 @@ def reflected(fit: Fit) -> Fit:
         ep=ep,
         covariance=reflect_covariance(fit),
         scale_covariance=reflect_scale_covariance(fit),
+        item_nodes=reflect_item_nodes(fit),
     )
 
 
@@ -75,6 +77,14 @@ def reflect_scale_covariance(fit: FitBase) -> Array | None:
         if fit.scale_covariance is None
         else fit.scale_covariance * np.array([[1.0, -1.0], [-1.0, 1.0]])
     )
+
+
+def reflect_item_nodes(fit: FitBase) -> tuple[ItemNodes, ...] | None:
+    """The items' weighted points on the reflected scale."""
+    if fit.item_nodes is None:
+        return None
+    pairs = zip(fit.item_nodes, fit.bank.blocks, strict=True)
+    return tuple(nodes.reflected(block) for nodes, block in pairs)
 
 
 def _flip(block: Any) -> Any:

@@ -5,20 +5,29 @@ Also the items' information and location.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from dynaesti.core import Array, Ints
+from dynaesti.core import Array, Ints, gauss_hermite
 from dynaesti.data import Responses
-from dynaesti.estimation import ResponseCoding
+from dynaesti.estimation import ItemNodes, ResponseCoding
 from dynaesti.inference import Marginals
 from dynaesti.model import ContinuousItemModel, ItemBank, ItemBlock
 
-NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(31)
-WEIGHTS = WEIGHTS / np.sqrt(2 * np.pi)
+
+class Quadrature(NamedTuple):
+    """Nodes and weights for integrals over a standard normal variable."""
+
+    nodes: Array
+    weights: Array
+
+
+FINE = Quadrature(*gauss_hermite(31))
+COARSE = Quadrature(*gauss_hermite(9))  # where items are averaged too, which smooths
 BATCH = 4000  # responses at a time: tables of nodes stay small
 MOST_COLUMNS = 12
 
@@ -93,7 +102,12 @@ class Predictions:
 
 
 def predict_responses(
-    bank: ItemBank, coding: ResponseCoding, item: Ints, more: Responses, z: Marginals
+    bank: ItemBank,
+    coding: ResponseCoding,
+    item: Ints,
+    more: Responses,
+    z: Marginals,
+    item_nodes: Sequence[ItemNodes] | None = None,
 ) -> Predictions:
     """Predict responses from what is known of the abilities at their times.
 
@@ -109,6 +123,8 @@ def predict_responses(
         The responses; NaN where none was given.
     z : Marginals
         Standardised ability at each response, (n_kernels, n_responses).
+    item_nodes : sequence of ItemNodes, optional
+        Points over which items are averaged, block by block. Default: items are as estimated.
     """
     block_of, index = bank.index_in_blocks()
     widest = max([b.size for b in bank.blocks if b.model.categorical] or [0])
@@ -116,13 +132,15 @@ def predict_responses(
     for k, block in enumerate(bank.blocks):
         for rows in _batches(np.flatnonzero(block_of[item] == k)):
             batch = _Batch(block, index[item[rows]], item[rows], more.resp[rows])
-            abilities = _abilities_at_nodes(bank, z, rows)
             if block.model.categorical:
-                chances = _category_chances(batch, abilities)
+                chances = _chances(
+                    bank, batch, z, rows, None if item_nodes is None else item_nodes[k]
+                )
                 out.chances[rows, : block.size] = chances
                 moments = _category_moments(batch, coding, chances)
                 out.category[rows] = _codes(coding, batch.item, batch.resp)
             else:
+                abilities = _abilities_at_nodes(bank, z, rows, FINE)
                 moments = _amount_moments(batch, coding, abilities)
             out.expected[rows] = moments.mean
             out.variance[rows] = np.maximum(moments.square - moments.mean**2, 0.0)
@@ -170,19 +188,40 @@ def _batches(rows: Ints) -> list[Ints]:
     return [rows[a : a + BATCH] for a in range(0, rows.size, BATCH)]
 
 
-def _abilities_at_nodes(bank: ItemBank, z: Marginals, rows: Ints) -> list[tuple[Array, Array]]:
+def _abilities_at_nodes(
+    bank: ItemBank, z: Marginals, rows: Ints, rule: Quadrature
+) -> list[tuple[Array, Array]]:
     """Weight (n_rows,) of each component, and abilities at its nodes (n_rows, n_nodes)."""
     return [
-        (weight[rows], bank.ability_scale.theta(mean[rows][:, None] + sd[rows][:, None] * NODES))
+        (
+            weight[rows],
+            bank.ability_scale.theta(mean[rows][:, None] + sd[rows][:, None] * rule.nodes),
+        )
         for weight, mean, sd in zip(z.weights, z.means, z.sds, strict=True)
     ]
 
 
-def _category_chances(batch: _Batch, abilities: list[tuple[Array, Array]]) -> Array:
-    """Probability of each category, (n_responses, n_categories)."""
+def _chances(
+    bank: ItemBank, batch: _Batch, z: Marginals, rows: Ints, nodes: ItemNodes | None
+) -> Array:
+    """Probability of each category, averaged over abilities and, with nodes, over items."""
+    if nodes is None:
+        return _category_chances(batch, batch.u, _abilities_at_nodes(bank, z, rows, FINE), FINE)
+    abilities = _abilities_at_nodes(bank, z, rows, COARSE)
+    total = np.zeros((batch.item.size, batch.block.depth))
+    for u, weights in zip(nodes.u, nodes.weights, strict=True):
+        chances = _category_chances(batch, u[batch.index], abilities, COARSE)
+        total += weights[batch.index][:, None] * chances
+    return total
+
+
+def _category_chances(
+    batch: _Batch, u: Array, abilities: list[tuple[Array, Array]], rule: Quadrature
+) -> Array:
+    """Probability of each category at parameters u, (n_responses, n_categories)."""
     chances = np.zeros((batch.item.size, batch.block.depth))
     for weight, theta in abilities:
-        p = np.exp(batch.block.model.log_likelihood(batch.u, theta)) @ WEIGHTS
+        p = np.exp(batch.block.model.log_likelihood(u, theta)) @ rule.weights
         chances += weight[:, None] * p
     return chances
 
@@ -214,15 +253,15 @@ def _amount_moments(
     for weight, theta in abilities:
         expected = model.expected(batch.u, theta, batch.values)
         variance = model.variance(batch.u, theta, batch.values)
-        mean += weight * (expected @ WEIGHTS)
-        square += weight * ((expected**2 + variance) @ WEIGHTS)
-        given += weight * (np.exp(_log_likelihood_of_given(batch, coding, theta)) @ WEIGHTS)
+        mean += weight * (expected @ FINE.weights)
+        square += weight * ((expected**2 + variance) @ FINE.weights)
+        given += weight * (np.exp(_log_likelihood_of_given(batch, coding, theta)) @ FINE.weights)
         resp = np.nan_to_num(batch.resp, nan=float(model.any_response))
         ends = None
         if isinstance(model, ContinuousItemModel):
             ends = model.cumulative(resp[:, None], expected, variance)
         for total, end in zip((below, upto), ends or (None, None), strict=True):
-            total += np.nan if end is None else weight * (end @ WEIGHTS)
+            total += np.nan if end is None else weight * (end @ FINE.weights)
     return _ResponseMoments(mean, square, given, below, upto)
 
 

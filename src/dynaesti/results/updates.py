@@ -245,7 +245,13 @@ def with_new_items(fit: Fit, new: Responses) -> Fit:
         fit, responses=replace(fit.responses, items=labels, models=models), known_sites=None
     )
     found = items.fit(items.sites(responses_of_people(grown, new.select_people(people))))
-    return replace(grown, coding=found.coding, bank=found.bank, covariance=found.covariance)
+    return replace(
+        grown,
+        coding=found.coding,
+        bank=found.bank,
+        covariance=found.covariance,
+        item_nodes=found.item_nodes,
+    )
 
 
 def add_people(fit: Fit, data: Responses) -> Fit:

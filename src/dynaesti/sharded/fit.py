@@ -55,6 +55,7 @@ from dynaesti.results import (
     LivePerson,
     is_positively_oriented,
     reflect_covariance,
+    reflect_item_nodes,
     reflect_scale_covariance,
     responses_of_people,
 )
@@ -188,7 +189,9 @@ class ShardedFit(FittedModel, FitBase):
             If there is no such shard, or it has no people.
         """
         fit = self.shard_model.open(k, threads)
-        return replace(fit, covariance=self.covariance, trace=self.trace)
+        return replace(
+            fit, covariance=self.covariance, trace=self.trace, item_nodes=self.item_nodes
+        )
 
     @cached_property
     def _opened(self) -> dict[int, Fit]:
@@ -530,6 +533,7 @@ class ShardedFit(FittedModel, FitBase):
             coding=found.coding,
             bank=found.bank,
             covariance=found.covariance,
+            item_nodes=found.item_nodes,
         )
 
     def clean_parts(self) -> None:
@@ -657,5 +661,6 @@ def orient_shards(fit: ShardedFit, orient: Mapping[str, Any] | None) -> ShardedF
         priors=fit.priors.reflected(),
         covariance=reflect_covariance(fit),
         scale_covariance=reflect_scale_covariance(fit),
+        item_nodes=reflect_item_nodes(fit),
         is_reflected=True,
     )

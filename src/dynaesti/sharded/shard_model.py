@@ -20,7 +20,7 @@ from dynaesti.sharded.site_store import read_sites
 class ShardModel:
     """A fitted model, its shards, and the folder with their sites.
 
-    The trace and the covariance are left out: no task needs them.
+    The trace, the items' covariance and points are left out: no task needs them.
     """
 
     model: FittedModel
@@ -41,7 +41,8 @@ class ShardModel:
     ) -> ShardModel:
         """The model without what tasks do not need."""
         fields = {name: getattr(model, name) for name in FittedModel.__dataclass_fields__}
-        small = FittedModel(**{**fields, "trace": model.trace[-1:], "covariance": None})
+        unused = {"trace": model.trace[-1:], "covariance": None, "item_nodes": None}
+        small = FittedModel(**{**fields, **unused})
         return ShardModel(small, shards, run, versions, is_reflected, clock)
 
     def open(self, k: int, threads: int | None = None) -> Fit:

@@ -13,7 +13,14 @@ import numpy as np
 
 from dynaesti.core import Array, check_array, is_number, require
 from dynaesti.data import KINDS, Labels
-from dynaesti.estimation import REACH, IterationRecord, PeopleSites, PriorMixture, ResponseCoding
+from dynaesti.estimation import (
+    REACH,
+    ItemNodes,
+    IterationRecord,
+    PeopleSites,
+    PriorMixture,
+    ResponseCoding,
+)
 from dynaesti.inference import EPResult
 from dynaesti.model import ItemBank, ItemBlock, Kernel
 
@@ -124,6 +131,20 @@ def check_covariance(
         shared is None or (shared.shape == (2, 2) and np.isfinite(shared).all()),
         "the items' covariances are malformed",
     )
+
+
+def check_item_nodes(bank: ItemBank, nodes: Sequence[ItemNodes] | None) -> None:
+    """Weighted points of the items must have the shapes of the blocks, and be finite."""
+    for block, one in zip(bank.blocks, nodes or (), strict=nodes is not None):
+        require(
+            one.u.ndim == 3
+            and one.u.shape[1:] == block.u.shape
+            and one.weights.shape == one.u.shape[:2]
+            and np.isfinite(one.u).all()
+            and np.isfinite(one.weights).all()
+            and bool((one.weights >= 0).all()),
+            "the items' weighted points are malformed",
+        )
 
 
 def check_options(options: Mapping[str, Any], scales: Sequence[str]) -> None:

@@ -12,6 +12,7 @@ from dynaesti.data import Covariate, Labels, Responses, as_labels, check_saved_r
 from dynaesti.errors import InputError, NeedsFunctionError
 from dynaesti.estimation import (
     FittedModel,
+    ItemNodes,
     IterationRecord,
     PriorMixture,
     ResponseCoding,
@@ -32,6 +33,7 @@ from dynaesti.model import (
 from dynaesti.results.io.fit_checks import (
     check_covariance,
     check_ep,
+    check_item_nodes,
     check_items,
     check_labels,
     check_options,
@@ -60,6 +62,9 @@ def common_header(fit: FittedModel, items: Labels, arrays: Arrays) -> Header:
         arrays.update({f"block{k}.{name}": getattr(block, name) for name in BLOCK})
         if fit.covariance is not None:
             arrays[f"block{k}.covariance"] = fit.covariance[k]
+    for k, nodes in enumerate(fit.item_nodes or ()):
+        arrays[f"nodes{k}.u"] = nodes.u.astype(np.float32)
+        arrays[f"nodes{k}.weights"] = nodes.weights.astype(np.float32)
     if fit.scale_covariance is not None:
         arrays["shared"] = fit.scale_covariance
     return {
@@ -95,11 +100,13 @@ def read_common(
     covariance = None
     if header["errors"]:
         covariance = tuple(arrays[f"block{k}.covariance"] for k in range(len(bank.blocks)))
+    nodes = _read_nodes(arrays, len(bank.blocks))
     kernels = tuple(read_kernel(k) for k in header["kernels"])
     trace = tuple(IterationRecord(**record) for record in header["trace"])
     check_labels(items, "the items")
     check_items(bank, coding, items.size)
     check_covariance(bank, covariance, arrays.get("shared"))
+    check_item_nodes(bank, nodes)
     check_population(kernels, arrays["population"])
     check_options(header["options"], ("abilities", "items"))
     check_trace(trace)
@@ -119,6 +126,7 @@ def read_common(
         {key: value for key, value in header["options"].items() if key != "farthest"},
         tuple(map(str, header.get("batches", ()))),  # absent in files of older versions
         float(header["options"]["farthest"]),
+        nodes,
     )
     return fitted, items
 
@@ -137,6 +145,14 @@ def _read_bank(header: Header, arrays: Arrays, models: Mapping[str, ItemModel]) 
             )
         )
     return ItemBank(tuple(blocks), AbilityScale(**header["metric"]), header["priors"])
+
+
+def _read_nodes(arrays: Arrays, n_blocks: int) -> tuple[ItemNodes, ...] | None:
+    """The items' weighted points; files of older versions have none."""
+    if "nodes0.u" not in arrays:
+        return None
+    parts = [(arrays[f"nodes{k}.u"], arrays[f"nodes{k}.weights"]) for k in range(n_blocks)]
+    return tuple(ItemNodes(u.astype(np.float64), w.astype(np.float64)) for u, w in parts)
 
 
 def _read_coding(header: Header, arrays: Arrays, bank: ItemBank, n_items: int) -> ResponseCoding:
