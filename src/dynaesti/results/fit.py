@@ -505,6 +505,7 @@ class Fit(FittedModel, FitBase):
 
         Known people are predicted from their curves, new ones from the population's prior, with a
         warning that says how many.
+        Where items have few responses each, predictions are averaged over what is known of them.
 
         Parameters
         ----------
