@@ -171,3 +171,14 @@ def house_polls(n=40, seed=0, house_sd=0.15, noise=0.1, trials=800):
         dy.Binomial(yes, trials),
         {"house": np.array(["A", "B", "C"])[house], "size": rng.normal(size=n)},
     )
+
+
+def people_with_columns(seed=5):
+    """Answers with a number and a category of people, and the rater of each answer."""
+    drawn = pd.DataFrame(dy.simulate.responses(60, 8, 14, growth=1.0, seed=seed).table)
+    rng = np.random.default_rng(seed)
+    number = drawn["id"].str[1:].astype(int)
+    drawn["age"] = 20 + number * 7 % 40
+    drawn["lang"] = np.array(["it", "de", "fr"])[number % 3]
+    drawn["rater"] = rng.integers(0, 5, len(drawn))
+    return drawn

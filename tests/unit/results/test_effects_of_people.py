@@ -7,18 +7,14 @@ from numpy.testing import assert_allclose
 
 import dynaesti as dy
 from dynaesti.errors import InputError
+from support.simulated import people_with_columns
 
 FORMULA = "age * time + C(lang) + practice(item) + random(rater)"
 AT = [0.0, 20.0, 50.0, 99.0]
 
 
 def answers():
-    drawn = pd.DataFrame(dy.simulate.responses(60, 8, 14, growth=1.0, seed=5).table)
-    rng = np.random.default_rng(5)
-    number = drawn["id"].str[1:].astype(int)
-    drawn["age"] = 20 + number * 7 % 40
-    drawn["lang"] = np.array(["it", "de", "fr"])[number % 3]
-    drawn["rater"] = rng.integers(0, 5, len(drawn))
+    drawn = people_with_columns()
     drawn.loc[::5, "date"] = drawn.loc[::5, "date"].round(-1)
     return drawn
 

@@ -1,26 +1,20 @@
 """Effects on shards: what memory gives, updates, refusals, tests of items by their columns."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 
 import dynaesti as dy
 from dynaesti.cli import main
 from dynaesti.errors import InputError
+from support.simulated import people_with_columns
 
 FORMULA = "age * time + C(lang) + practice(item) + random(rater)"
 
 
 @pytest.fixture(scope="module")
 def table():
-    drawn = pd.DataFrame(dy.simulate.responses(60, 8, 14, growth=1.0, seed=5).table)
-    rng = np.random.default_rng(5)
-    number = drawn["id"].str[1:].astype(int)
-    drawn["age"] = 20 + number * 7 % 40
-    drawn["lang"] = np.array(["it", "de", "fr"])[number % 3]
-    drawn["rater"] = rng.integers(0, 5, len(drawn))
-    return drawn
+    return people_with_columns()
 
 
 @pytest.fixture(scope="module")
