@@ -18,8 +18,8 @@ from scipy.special import expit, logit
 
 import dynaesti as dy
 from benchmarks.peers.data import LOGS, Jobs, Log, held_out
+from dynaesti.core import person_error
 from dynaesti.data.responses import Responses
-from dynaesti.results.evaluation.scores import person_error
 
 EDGE = 1e-6
 GAP = 1 / 24  # days without an answer after which a session ends

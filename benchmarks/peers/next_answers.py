@@ -17,7 +17,8 @@ import pandas as pd
 
 import dynaesti as dy
 from benchmarks.peers.data import Jobs
-from dynaesti.results.evaluation.scores import EDGE, person_error
+from dynaesti.core import person_error
+from dynaesti.results.evaluation.scores import EDGE
 
 SHARE = 0.2
 MOST_ANSWERS = 300  # of one held-out person

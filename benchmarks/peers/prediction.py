@@ -16,8 +16,9 @@ import numpy as np
 
 from benchmarks.peers.contenders import Forecast, everyone, values_of
 from benchmarks.peers.data import LOGS, Jobs, Log, held_out, thinned
+from dynaesti.core import person_error
 from dynaesti.data.responses import Responses
-from dynaesti.results.evaluation.scores import EDGE, binary_scores, person_error
+from dynaesti.results.evaluation.scores import EDGE, binary_scores
 
 BINS = 15
 OWN_PATIENCE = 7200.0

@@ -25,6 +25,7 @@ from .linalg import symmetric_root as symmetric_root
 from .locks import LOCK_TIMEOUT as LOCK_TIMEOUT
 from .locks import exclusive_lock as exclusive_lock
 from .numerics import inserted as inserted
+from .numerics import person_error as person_error
 from .numerics import softmax as softmax
 from .parallel import chunks as chunks
 from .parallel import run_in_threads as run_in_threads

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dynaesti.core.arrays import Array
+from dynaesti.core.arrays import Array, Ints
 
 
 def softmax(logs: Array) -> Array:
@@ -35,3 +35,26 @@ def inserted(values: Array, index: int, value: float | Array) -> Array:
     out[index] = value
     out[index + 1 :] = values[index:]
     return out
+
+
+def person_error(values: Array, person: Ints) -> float:
+    """Standard error of a mean over answers, with the answers of one person taken as one draw.
+
+    Parameters
+    ----------
+    values : array (n_answers,)
+    person : int array (n_answers,)
+        Number of the person.
+
+    Returns
+    -------
+    float
+        NaN for a single person.
+    """
+    sums = np.bincount(person, values - values.mean())
+    people = np.unique(person).size
+    return (
+        float(np.sqrt((sums**2).sum() * people / max(people - 1, 1)) / values.size)
+        if people > 1
+        else float("nan")
+    )

@@ -20,7 +20,6 @@ from .scores import binary_scores as binary_scores
 from .scores import calibration as calibration
 from .scores import imv as imv
 from .scores import imv_ordered as imv_ordered
-from .scores import person_error as person_error
 from .scores import pooled as pooled
 from .scores import scores_of as scores_of
 from .screening.dif import dif as dif

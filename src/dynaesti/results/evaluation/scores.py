@@ -11,7 +11,7 @@ import numpy.typing as npt
 from scipy.optimize import brentq
 from scipy.stats import rankdata
 
-from dynaesti.core import Array, Ints, as_vector
+from dynaesti.core import Array, Ints, as_vector, person_error
 from dynaesti.errors import InputError
 from dynaesti.results.fit import Fit
 from dynaesti.results.plotting.fit_plots import calibration_table
@@ -359,26 +359,3 @@ def pooled(parts: Sequence[Forecast]) -> tuple[Scores, float]:
         chances = np.concatenate([p.chances for p in parts])
         ordered = imv_ordered(base_rates(category, chances.shape[1]), chances, category)
     return Scores(loss.size, float(loss.mean()), brier, nothing, ordered), se
-
-
-def person_error(values: Array, person: Ints) -> float:
-    """Standard error of a mean over answers, with the answers of one person taken as one draw.
-
-    Parameters
-    ----------
-    values : array (n_answers,)
-    person : int array (n_answers,)
-        Number of the person.
-
-    Returns
-    -------
-    float
-        NaN for a single person.
-    """
-    sums = np.bincount(person, values - values.mean())
-    people = np.unique(person).size
-    return (
-        float(np.sqrt((sums**2).sum() * people / max(people - 1, 1)) / values.size)
-        if people > 1
-        else float("nan")
-    )

@@ -8,11 +8,12 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
+from dynaesti.core import person_error
 from dynaesti.data import make_frame
 from dynaesti.errors import InputError
 from dynaesti.results.evaluation.comparison import held_out
 from dynaesti.results.evaluation.estimator import Estimator
-from dynaesti.results.evaluation.scores import EDGE, person_error
+from dynaesti.results.evaluation.scores import EDGE
 from dynaesti.results.evaluation.splits import split
 from dynaesti.results.fit import Fit
 
