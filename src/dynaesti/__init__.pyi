@@ -34,6 +34,7 @@ from .model import Ordinal as Ordinal
 from .model import Periodic as Periodic
 from .model import PivotPartialCredit as PivotPartialCredit
 from .model import Poisson as Poisson
+from .model import Smooth as Smooth
 from .model import StudentT as StudentT
 from .model import Table as Table
 from .model import Trend as Trend

@@ -12,9 +12,9 @@ from dynaesti.errors import InputError
 from dynaesti.estimation import (
     CURVE_EDGE,
     HyperGrid,
-    curve_grid,
+    curve_grids,
     estimate_population_weights,
-    refine_grid,
+    refine_grids,
     warn_at_shortest_bandwidth,
 )
 from dynaesti.inference import (
@@ -57,6 +57,10 @@ from dynaesti.results import (
 LEVEL_REACH = 3.0  # sd of a learned mean around the rough location, in spreads
 FIXED_REACH = 3.0  # prior sd of effects of columns of unit spread, in spreads of the curve
 TABLE_REACH = 24.0  # half-width of likelihood tables around it, in spreads
+WIDE_REACH = 40.0  # the same where amplitudes are learned too
+
+
+Grids = tuple[HyperGrid, ...]  # of kernels of the same form, from rough to smooth
 
 
 class CurvFiFE:
@@ -255,8 +259,8 @@ class CurvFiFE:
             observe(times, emissions, self.link)
         )
         data = group_by_curve(groups, observations)
-        grid = curve_grid(kernel, *_typical(data), unit, spread)
-        if grid.axes and self.method != "learn":
+        grids = curve_grids(kernel, *_typical(data), unit, spread)
+        if _is_open(grids) and self.method != "learn":
             raise InputError(
                 f"bandwidth: {self.method!r} picks for a single curve; for many give a number or "
                 f"'learn'"
@@ -270,8 +274,8 @@ class CurvFiFE:
                 )[0].mean(axis=1)
             )
 
-        found = refine_grid(
-            grid,
+        found = refine_grids(
+            grids,
             lambda kernels: [graft_many(data, k, self.solver, workers) for k in kernels],
             weigh,
         )
@@ -280,8 +284,8 @@ class CurvFiFE:
         weights, population = estimate_population_weights(
             np.array([fit.ep.log_evidence for fit in fits]), masses, pool
         )
-        warn_at_shortest_bandwidth(grid, [fit.kernel for fit in fits], population, CURVE_EDGE)
-        method = "learn" if grid.axes else "given"
+        warn_at_shortest_bandwidth(grids[0], [fit.kernel for fit in fits], population, CURVE_EDGE)
+        method = "learn" if _is_open(grids) else "given"
         return warn_if_any_unconverged(
             Curves(data, fits, weights, population, method, frame_kind(groups, times), self.solver)
         )
@@ -293,14 +297,14 @@ class CurvFiFE:
             kernel = as_kernel((*kernel.summands, *effect_blocks(effects, spread)))
         first, last = observations.span
         kernel = kernel.anchored(first, last)
-        grid = curve_grid(kernel, last - first, observations.typical_gap(), unit, spread)
-        if not grid.axes:
+        grids = curve_grids(kernel, last - first, observations.typical_gap(), unit, spread)
+        if not _is_open(grids):
             component = graft_kernels(observations, [kernel], self.solver)
             curve = from_components(observations, component, [0.0], "given", frame, self.solver)
         elif self.method == "learn":
-            curve = self._average(observations, grid, frame)
+            curve = self._average(observations, grids, frame)
         else:
-            curve = self._pick(observations, grid, frame)
+            curve = self._pick(observations, grids, frame)
         curve = replace(curve, column_effects=effects)
         return warn_if_unconverged(curve.refined_if_possible() if self.refine else curve)
 
@@ -329,7 +333,11 @@ class CurvFiFE:
         location, spread = rough_scale(observations) if learned or not unit else (0.0, 1.0)
         if not learned:
             mean = wanted if callable(wanted) else _number(wanted, "mean")
-            return replace(observations, mean=mean), self.kernel, spread, unit
+            observations = replace(observations, mean=mean)
+            if any(summand.amplitude == "learn" for summand in self.kernel.summands):
+                # else likelihoods under the larger amplitudes would be evaluated by formula
+                observations = replace(observations, reach=WIDE_REACH * spread)
+            return observations, self.kernel, spread, unit
         level = Level(amplitude=LEVEL_REACH * max(spread, 1e-6 * abs(location), 1e-12))
         return (
             replace(observations, mean=location, reach=TABLE_REACH * spread),
@@ -338,14 +346,14 @@ class CurvFiFE:
             unit,
         )
 
-    def _average(self, observations: Observations, grid: HyperGrid, frame: str | None) -> Curve:
+    def _average(self, observations: Observations, grids: Grids, frame: str | None) -> Curve:
         """The curve averaged over the grid."""
 
         def weigh(components: list[GraftedCurve], log_mass: Array) -> Array:
             return softmax(log_mass + np.array([c.log_evidence for c in components]))
 
-        found = refine_grid(
-            grid, lambda kernels: graft_kernels(observations, kernels, self.solver), weigh
+        found = refine_grids(
+            grids, lambda kernels: graft_kernels(observations, kernels, self.solver), weigh
         )
         curve = from_components(
             observations,
@@ -357,20 +365,21 @@ class CurvFiFE:
         )
         kernels = [prior.kernel for prior in curve.priors]
         weights = np.array([prior.weight for prior in curve.priors])
-        warn_at_shortest_bandwidth(grid, kernels, weights, CURVE_EDGE)
+        warn_at_shortest_bandwidth(grids[0], kernels, weights, CURVE_EDGE)
         return curve
 
-    def _pick(self, observations: Observations, grid: HyperGrid, frame: str | None) -> Curve:
+    def _pick(self, observations: Observations, grids: Grids, frame: str | None) -> Curve:
         """The curve of the grid's best kernel, by evidence, leave-one-out or cross-validation."""
 
         def weigh(scored: list[tuple[GraftedCurve, float]], _: Array) -> Array:
             return softmax(np.array([score for _, score in scored]))
 
-        found = refine_grid(
-            grid, lambda kernels: self._scored(observations, kernels), weigh, pick=True
+        found = refine_grids(
+            grids, lambda kernels: self._scored(observations, kernels), weigh, pick=True
         )
         weights = weigh([point.result for point in found], np.zeros(0))
-        warn_at_shortest_bandwidth(grid, [point.kernel for point in found], weights, CURVE_EDGE)
+        kernels = [point.kernel for point in found]
+        warn_at_shortest_bandwidth(grids[0], kernels, weights, CURVE_EDGE)
         return from_components(
             observations,
             [found[int(weights.argmax())].result[0]],
@@ -399,6 +408,11 @@ class CurvFiFE:
                 strict=True,
             )
         )
+
+
+def _is_open(grids: Grids) -> bool:
+    """Whether there are several kernels to average over, or to pick from."""
+    return len(grids) > 1 or bool(grids[0].axes)
 
 
 def _resolve_kernel(kernel: Kernel | None, bandwidth: Any, noise: bool) -> Kernel:

@@ -8,7 +8,7 @@ from pathlib import Path
 COLUMNS = ("id", "item", "resp", "time", "weight")
 
 
-KERNELS = ("level+matern32", "level+rbf", "matern32", "rbf")
+KERNELS = ("level+smooth", "level+matern32", "level+rbf", "matern32", "rbf")
 
 
 def data_options(parser: argparse.ArgumentParser, *, known: bool = False) -> None:
@@ -70,7 +70,7 @@ def model_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--kernel",
         choices=KERNELS,
-        help="prior of the curves (default: level+matern32; rbf is the paper's)",
+        help="prior of the curves (default: level+smooth; rbf is the paper's)",
     )
     group.add_argument(
         "--bandwidth",

@@ -22,8 +22,8 @@ from .grid import check_reach as check_reach
 from .grid import tabulate_items as tabulate_items
 from .hyper_grid import CURVE_EDGE as CURVE_EDGE
 from .hyper_grid import HyperGrid as HyperGrid
-from .hyper_grid import curve_grid as curve_grid
-from .hyper_grid import refine_grid as refine_grid
+from .hyper_grid import curve_grids as curve_grids
+from .hyper_grid import refine_grids as refine_grids
 from .hyper_grid import warn_at_shortest_bandwidth as warn_at_shortest_bandwidth
 from .item_nodes import ItemNodes as ItemNodes
 from .item_tests import EfficientScores as EfficientScores

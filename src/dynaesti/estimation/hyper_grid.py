@@ -22,6 +22,7 @@ from dynaesti.model import (
     Kernel,
     Periodic,
     as_kernel,
+    smoothness_choices,
 )
 
 R = TypeVar("R")
@@ -37,6 +38,8 @@ POPULATION_FINEST = 0.3  # finest step of log h: a mixture covers bandwidths bet
 # shortest bandwidth tried for a population, as the typical span divided by this number: the cost of
 # features is quadratic in it
 POPULATION_WAVES = 50
+# features of a smoother kernel that cost about twice as much as a Matérn 3/2 chain (measured)
+MOST_CHEAP_FEATURES = 16
 SHARE_SD = 0.8  # prior sd of the log ratio of two summands' amplitudes
 STATIC_PRIOR = 0.05  # prior probability of the constant curve
 # shortest bandwidth tried for kernels with features, as the span divided by this number
@@ -113,6 +116,7 @@ class HyperGrid:
     axes: tuple[Axis, ...]
     static: bool  # whether a constant curve is one of them
     hopeless: float = HOPELESS
+    bandwidth_ratio: float = 1.0  # typical bandwidths, relative to those of the roughest kernel
 
     def at(self, point: tuple[float, ...]) -> Kernel:
         """The kernel with the values of a grid point for its open hyper-parameters."""
@@ -160,6 +164,40 @@ def _scaled(summand: BaseKernel, weight: float) -> BaseKernel:
     return replace(summand, **changes)
 
 
+def population_grids(
+    kernel: Kernel, span: float, gap: float, site_span: float
+) -> tuple[UnitVarianceGrid, ...]:
+    """The grid of a kernel for each smoothness that it may have, from rough to smooth.
+
+    Kernels with features are tried only at bandwidths at which these are about as cheap as chains:
+    `site_span` is the span that the typical site's person covers.
+    """
+    choices = smoothness_choices(kernel)
+    shortest = 2 * site_span / MOST_CHEAP_FEATURES
+    return tuple(
+        replace(
+            _with_shortest(population_grid(one, span, gap), shortest if k else 0.0),
+            bandwidth_ratio=ratio,
+        )
+        for k, (one, ratio) in enumerate(choices)
+    )
+
+
+def _with_shortest(grid: UnitVarianceGrid, shortest: float) -> UnitVarianceGrid:
+    """The grid without shorter bandwidths of kernels with features."""
+    limits = [
+        shortest
+        if axis.field == "bandwidth" and grid.kernel.summands[axis.summands[0]].has_finite_basis
+        else 0.0
+        for axis in grid.axes
+    ]
+    axes = tuple(
+        replace(axis, lowest=max(axis.lowest, float(np.log(limit)))) if limit > 0.0 else axis
+        for axis, limit in zip(grid.axes, limits, strict=True)
+    )
+    return replace(grid, axes=axes)
+
+
 def population_grid(kernel: Kernel, span: float, gap: float) -> UnitVarianceGrid:
     """The grid of a kernel of total variance 1.
 
@@ -193,6 +231,15 @@ def population_grid(kernel: Kernel, span: float, gap: float) -> UnitVarianceGrid
         and all(summand.constant for summand in others)
     )
     return UnitVarianceGrid(fixed, tuple(axes), static, POPULATION_HOPELESS)
+
+
+def curve_grids(
+    kernel: Kernel, span: float, gap: float, unit_prior: bool, spread: float
+) -> tuple[HyperGrid, ...]:
+    """The grid of a single curve's kernel for each smoothness that it may have: `curve_grid`."""
+    return tuple(
+        curve_grid(one, span, gap, unit_prior, spread) for one, _ in smoothness_choices(kernel)
+    )
 
 
 def curve_grid(
@@ -305,11 +352,23 @@ def first_nodes(space: HyperGrid) -> list[Array]:
     ]
 
 
+def nodes_near(space: HyperGrid, points: Sequence[tuple[float, ...]]) -> list[Array]:
+    """Nodes of every axis at some points, and one stride beyond them."""
+    out = []
+    for axis, values in zip(space.axes, zip(*points, strict=True), strict=True):
+        stride = 0.5 * axis.sd
+        ends = [min(values) - stride, *values, max(values) + stride]
+        out.append(np.unique(np.maximum(ends, axis.lowest)))
+    return out
+
+
 def refine_grid(
     space: HyperGrid,
     evaluate: Callable[[list[Kernel]], list[R]],
     weigh: Callable[[list[R], Array], Array],
     pick: bool = False,
+    nodes: list[Array] | None = None,
+    rounds: int = ROUNDS,
 ) -> list[GridPoint[R]]:
     """Evaluate the priors of a grid, extending and refining it where the weight is.
 
@@ -325,10 +384,14 @@ def refine_grid(
         From results and log prior masses to weights, which sum to 1.
     pick : bool
         Refine to the finest step around the best point, and nowhere else.
+    nodes : list of array, optional
+        First nodes of every axis. Default: spread over the prior.
+    rounds : int
+        Largest number of rounds.
     """
-    nodes = first_nodes(space)
+    nodes = first_nodes(space) if nodes is None else nodes
     known: dict[Kernel, R] = {}
-    for growth in range(ROUNDS):
+    for growth in range(rounds):
         found = _evaluate_all(space, nodes, known, evaluate, weigh)
         shares = weigh([e.result for e in found], np.array([e.log_mass for e in found]))
         grown = [
@@ -344,6 +407,24 @@ def refine_grid(
             break  # a finer grid of so many axes would take hours
         nodes = grown
     return found
+
+
+def refine_grids(
+    spaces: Sequence[HyperGrid],
+    evaluate: Callable[[list[Kernel]], list[R]],
+    weigh: Callable[[list[R], Array], Array],
+    pick: bool = False,
+) -> list[GridPoint[R]]:
+    """Evaluate the priors of several grids, as likely as each other before the data.
+
+    Parameters are those of `refine_grid`.
+    """
+    share = -float(np.log(len(spaces)))
+    return [
+        replace(point, log_mass=point.log_mass + share)
+        for space in spaces
+        for point in refine_grid(space, evaluate, weigh, pick)
+    ]
 
 
 def _evaluate_all(

@@ -10,7 +10,7 @@ from dynaesti.core import Array
 from dynaesti.estimation.e_step import EStep, EStepPosterior
 from dynaesti.estimation.population import PriorMixture
 from dynaesti.estimation.site_layout import PeopleSites
-from dynaesti.model import FEW_LOCATION_SD, FEW_LOG_SCALE_SD, ItemBank
+from dynaesti.model import ItemBank
 
 
 @dataclass(frozen=True)
@@ -158,8 +158,7 @@ def _scale_step_by_evidence(
     not decide the unit.
     """
     ability_scale = bank.ability_scale
-    free = np.array([ability_scale.free_location, ability_scale.free_scale])
-    held = free / np.array([FEW_LOCATION_SD, FEW_LOG_SCALE_SD]) ** 2 * ability_scale.few
+    held = ability_scale.prior_precision
     gradient = scale[0] - held * np.array([ability_scale.location, ability_scale.log_scale])
     newton = gradient / (scale[1] + held + 1e-9)
     move = np.clip(newton, -MAX_SCALE_STEP, MAX_SCALE_STEP)

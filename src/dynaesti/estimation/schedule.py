@@ -29,9 +29,10 @@ from dynaesti.estimation.em import (
 )
 from dynaesti.estimation.fitted import FittedModel
 from dynaesti.estimation.grid import check_probability, check_reach
-from dynaesti.estimation.hyper_grid import UnitVarianceGrid, population_grid
+from dynaesti.estimation.hyper_grid import UnitVarianceGrid, population_grids
 from dynaesti.estimation.item_nodes import ItemNodes, has_item_nodes, item_nodes
 from dynaesti.estimation.kernel_search import SearchSettings, add_missing_priors, select_priors
+from dynaesti.estimation.noise_check import probability_of_ability, with_spread
 from dynaesti.estimation.people import EStepRequest, People, PeopleInMemory
 from dynaesti.estimation.population import PriorMixture
 from dynaesti.estimation.progress import OnIteration
@@ -47,6 +48,8 @@ from dynaesti.model import Cohort, Effects, ItemBank, Kernel, Level
 
 STAGES = ("first pass", "subsample", "everyone", "everyone, with kernels missed before")
 FIRST_PASS, SUBSAMPLE, EVERYONE, AGAIN = range(len(STAGES))
+
+Grids = tuple[UnitVarianceGrid, ...]  # of kernels of the same form, from rough to smooth
 
 
 @dataclass(frozen=True)
@@ -87,6 +90,7 @@ class Estimate:
     )  # (2, 2) of the abilities' zero and log unit: a part of every item's
     left_out: str  # what of the cohort cannot be learned, in words
     item_nodes: tuple[ItemNodes, ...] | None
+    ability_probability: float = 1.0  # that people differ at all: `noise_check`
 
     def fitted(self, coding: ResponseCoding, options: Mapping[str, Any]) -> FittedModel:
         """The part of the result that a fit keeps."""
@@ -98,7 +102,11 @@ class Estimate:
             self.scale_covariance,
             self.trace,
             self.converged,
-            {**options, "cohort_left_out": self.left_out},
+            {
+                **options,
+                "cohort_left_out": self.left_out,
+                "ability_probability": self.ability_probability,
+            },
             (),
             self.expected.max_abs_ability_now,
             self.item_nodes,
@@ -147,22 +155,26 @@ class EMSchedule:
         chosen = self.people.person_summary.sample(self.settings.search_sites)
         searchers = PeopleInMemory(self.people.subset(chosen), self.threads)
         cohort = self._cohort(bank, searchers.sites)
-        grid = None if self.known_priors is not None else self._kernel_grid(searchers.sites, cohort)
-        priors = self._first_priors(grid, cohort)
+        grids = () if self.known_priors is not None else self._kernel_grids(searchers.sites, cohort)
+        priors = self._first_priors(grids, cohort)
         state = EMState(STAGES[FIRST_PASS], bank, bank, priors, priors.cohort)
         if self.known_priors is None and not self._is_past(SUBSAMPLE):
-            state = self._first_stages(state, searchers, grid)
+            state = self._first_stages(state, searchers, grids)
         if self._is_past(EVERYONE):
             result = self._run(AGAIN, self.people, state)
         else:
             result = self._run(EVERYONE, self.people, state)
-            more = self._priors_after(result, searchers, grid)
+            more = self._priors_after(result, searchers, grids)
             if more is not None:
                 self.people.drop_cached(list(more.kernels))
                 state = _continued(result, more)
                 state = replace(state, max_abs_ability=result.max_abs_ability)
                 result = self._run(AGAIN, self.people, state)
-        return self._finish(result)
+        known = probability_of_ability(self.people, searchers, result.bank, result.priors)
+        if known < 1.0:
+            bank, priors = with_spread(result.bank, result.priors, known)
+            result = replace(result, bank=bank, priors=priors)
+        return replace(self._finish(result), ability_probability=known)
 
     def _cohort(self, bank: ItemBank, sites: PeopleSites) -> Cohort | None:
         """The cohort before it is learned, from a sample of the people; None without one."""
@@ -179,14 +191,14 @@ class EMSchedule:
         self.left_out = design.left_out
         return design.cohort
 
-    def _kernel_grid(self, sites: PeopleSites, cohort: Cohort | None) -> UnitVarianceGrid | None:
-        """The kernels to choose from; none for constant abilities."""
+    def _kernel_grids(self, sites: PeopleSites, cohort: Cohort | None) -> Grids:
+        """The kernels to choose from, a grid for each smoothness; none for constant abilities."""
         if self.kernel.static:
-            return None
+            return ()
         summary = self.people.person_summary
         span, gap = typical_times(summary, sites)
         if span <= 0 and cohort is not None and cohort.has_curve:
-            return None  # one date for each person: the cohort's curve is all that can be seen
+            return ()  # one date for each person: the cohort's curve is all that can be seen
         if span <= 0:
             one_instant = summary.first.min() == summary.last.max()
             who = (
@@ -198,20 +210,19 @@ class EMSchedule:
                 f"time: {who}, so nothing can be seen of change; use "
                 f"{option('bandwidth', float('inf'))}"
             )
-        return population_grid(self.kernel, span, gap)
+        return population_grids(self.kernel, span, gap, summary.typical_site_span)
 
-    def _first_priors(self, grid: UnitVarianceGrid | None, cohort: Cohort | None) -> PriorMixture:
+    def _first_priors(self, grids: Grids, cohort: Cohort | None) -> PriorMixture:
         """The kernels to start with, before any are chosen."""
         if self.known_priors is not None:
             return replace(self.known_priors, cohort=cohort)
-        if grid is None:
+        if not grids:
             constant = self.kernel if self.kernel.static else Level(amplitude=1.0)
             return PriorMixture.single(constant, cohort)
-        return PriorMixture.single(grid.at(tuple(axis.centre for axis in grid.axes)), cohort)
+        centre = tuple(axis.centre for axis in grids[0].axes)
+        return PriorMixture.single(grids[0].at(centre), cohort)
 
-    def _first_stages(
-        self, state: EMState, searchers: PeopleInMemory, grid: UnitVarianceGrid | None
-    ) -> EMState:
+    def _first_stages(self, state: EMState, searchers: PeopleInMemory, grids: Grids) -> EMState:
         """Items and kernels for the main stage.
 
         They come from a subsample, where that is a small part of everyone.
@@ -225,11 +236,11 @@ class EMSchedule:
             subsample = PeopleInMemory(self.people.subset(chosen), self.threads)
         loose = settings.looser * self.em.tolerance
         most = self.em.max_iterations
-        if grid is not None and grid.axes and not self._is_past(FIRST_PASS):
+        if _is_open(grids) and not self._is_past(FIRST_PASS):
             limit = min(most, settings.first_iterations)
             result = self._run(FIRST_PASS, subsample or self.people, state, limit, loose)
             cohort = result.priors.cohort
-            priors = select_priors(searchers, result.bank, cohort, grid, settings.search)
+            priors = select_priors(searchers, result.bank, cohort, grids, settings.search)
             state = _continued(result, priors)
         if subsample is not None and len(state.trace) < most:
             limit = min(most, len(state.trace) + settings.subsample_iterations)
@@ -263,20 +274,22 @@ class EMSchedule:
         return self.resume is not None and STAGES.index(self.resume.stage) > stage
 
     def _priors_after(
-        self, result: EMResult, searchers: PeopleInMemory, grid: UnitVarianceGrid | None
+        self, result: EMResult, searchers: PeopleInMemory, grids: Grids
     ) -> PriorMixture | None:
         """The mixture with kernels that the population needs now that the items have changed.
 
         None if there are none.
         """
-        if grid is None or not grid.axes or len(result.trace) >= self.em.max_iterations:
+        if not _is_open(grids) or len(result.trace) >= self.em.max_iterations:
             return None
         objectives = [line.objective for line in result.trace if line.stage == STAGES[EVERYONE]]
         was_subsampled = any(line.stage == STAGES[SUBSAMPLE] for line in result.trace)
         gained = abs(objectives[-1] - objectives[0])
         if not was_subsampled and gained <= self.settings.moved * result.bank.free_count:
             return None
-        return add_missing_priors(searchers, result.bank, grid, result.priors, self.settings.search)
+        return add_missing_priors(
+            searchers, result.bank, grids, result.priors, self.settings.search
+        )
 
     def _finish(self, result: EMResult) -> Estimate:
         """Make a last E-step of tight tolerance, and compute the standard errors."""
@@ -314,6 +327,11 @@ class EMSchedule:
             self.left_out,
             nodes,
         )
+
+
+def _is_open(grids: Grids) -> bool:
+    """Whether there are several kernels to choose from."""
+    return len(grids) > 1 or any(grid.axes for grid in grids)
 
 
 def _continued(result: EMResult, priors: PriorMixture) -> EMState:

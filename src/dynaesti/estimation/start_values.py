@@ -121,7 +121,9 @@ def build_bank(
         first_row = blocks[-1].end_row if blocks else 0
         blocks.append(start.block(model, size, np.array(items, dtype=np.int64), first_row))
     is_small = response_counts.people < HYPER_PEOPLE
-    ability_scale = _ability_scale(blocks, held, scale, population, is_small)
+    ability_scale = _ability_scale(blocks, held, scale, population)
+    if population is None:
+        ability_scale = replace(ability_scale, few=is_small, has_prior=priors is not None)
     return ItemBank(tuple(blocks), ability_scale, kind)
 
 
@@ -140,7 +142,6 @@ def _ability_scale(
     fixed: Given,
     scale: GivenScale,
     population: tuple[float, float] | None,
-    few: bool,
 ) -> AbilityScale:
     """Zero and unit of ability.
 
@@ -153,7 +154,7 @@ def _ability_scale(
     zero, unit = scale if fixed else GivenScale()
     if population is None:
         return AbilityScale(
-            free_location=location_fixed, free_scale=slope_fixed, zero=zero, unit=unit, few=few
+            free_location=location_fixed, free_scale=slope_fixed, zero=zero, unit=unit
         )
     if not (location_fixed and slope_fixed):
         raise InputError(

@@ -35,6 +35,11 @@ class PersonSummary:
         """Number of people."""
         return self.n_sites.size
 
+    @property
+    def typical_site_span(self) -> float:
+        """Root mean square, over sites, of the time that their person's instants cover."""
+        return float(np.sqrt(np.average((self.last - self.first) ** 2, weights=self.n_sites)))
+
     @staticmethod
     def concatenate(parts: Sequence[PersonSummary]) -> PersonSummary:
         """The people of all parts, one part after the other."""

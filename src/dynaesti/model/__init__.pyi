@@ -35,8 +35,6 @@ from .emissions.mixed import check_evidence as check_evidence
 from .emissions.mixed import emission_blocks as emission_blocks
 from .emissions.tables import Functions as Functions
 from .emissions.tables import Table as Table
-from .items.bank import FEW_LOCATION_SD as FEW_LOCATION_SD
-from .items.bank import FEW_LOG_SCALE_SD as FEW_LOG_SCALE_SD
 from .items.bank import HYPER_ITEMS as HYPER_ITEMS
 from .items.bank import STEEPEST as STEEPEST
 from .items.bank import AbilityScale as AbilityScale
@@ -68,6 +66,7 @@ from .kernels import Matern32 as Matern32
 from .kernels import Matern52 as Matern52
 from .kernels import Noise as Noise
 from .kernels import Periodic as Periodic
+from .kernels import Smooth as Smooth
 from .kernels import Trend as Trend
 from .kernels import Wiener as Wiener
 from .kernels import as_kernel as as_kernel
@@ -76,6 +75,7 @@ from .kernels import kernel_header as kernel_header
 from .kernels import named_kernel as named_kernel
 from .kernels import of_the_curve as of_the_curve
 from .kernels import read_kernel as read_kernel
+from .kernels import smoothness_choices as smoothness_choices
 from .links import BUILT_IN as BUILT_IN
 from .links import POSITIVE as POSITIVE
 from .links import REAL as REAL

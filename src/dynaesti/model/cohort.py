@@ -338,6 +338,18 @@ class Cohort:
         spline = SmoothBasis(self.basis.knots, values[:, None], np.zeros(1))
         return CohortMean(spline, axis, line)
 
+    def scaled(self, gain: float) -> Cohort:
+        """The cohort in another unit of ability, 1 / gain of this one, before its errors are known.
+
+        Its sizes are counted in that unit too, so that all that is assumed of it stays.
+        """
+        return replace(
+            self,
+            coefficients=gain * self.coefficients,
+            sizes=gain * self.sizes,
+            trend_precision=self.trend_precision / gain**2,
+        )
+
     def reflected(self) -> Cohort:
         """The cohort on the reflected scale, θ → −θ."""
         return replace(self, coefficients=-self.coefficients)

@@ -457,6 +457,37 @@ class Matern52(Matern):
 
 
 @dataclass(frozen=True)
+class Smooth(BandwidthKernel):
+    """A curve whose smoothness is learned: Matérn 3/2, Matérn 5/2 or RBF, by the evidence.
+
+    It is open in this hyper-parameter as other kernels are in their bandwidth: estimators put each
+    of `SMOOTHNESSES` in its place, and average over them or, in a population, mix them.
+
+    Parameters
+    ----------
+    bandwidth, amplitude, weight
+        As of `RBF`: time scale h, standard deviation of the curve, factor of its variance.
+
+    Examples
+    --------
+    >>> import dynaesti as dy
+    >>> curve = dy.CurvFiFE(dy.Smooth(2.0)).fit([0.0, 1.0, 2.0], dy.Bernoulli([0, 1, 0]))
+    >>> [prior.kernel.title for prior in curve.priors]
+    ['Matern32', 'Matern52', 'RBF']
+    """
+
+    bandwidth: Bandwidth = "learn"
+    amplitude: Amplitude = None
+
+    @property
+    def has_finite_basis(self) -> bool:
+        return self.constant
+
+    def correlation(self, s: Array, t: Array) -> Array:  # noqa: ARG002
+        raise InputError("kernel: the smoothness is still to be learned, by fitting data")
+
+
+@dataclass(frozen=True)
 class Wiener(BandwidthKernel):
     """Random walk from an origin on: start² + min(s − origin, t − origin)/h, times amplitude².
 
@@ -755,13 +786,46 @@ KERNELS: dict[str, type[BaseKernel]] = {
         EffectBlock,
     )
 }
+# What may stand for a `Smooth` summand, from rough to smooth, with the bandwidth that varies about
+# as fast as a Matérn 3/2 curve of bandwidth 1 (by the best ones on curves of each kind)
+SMOOTHNESSES: tuple[tuple[type[BandwidthKernel], float], ...] = (
+    (Matern32, 1.0),
+    (Matern52, 0.85),
+    (RBF, 0.7),
+)
+
+
+def smoothness_choices(kernel: Kernel) -> tuple[tuple[Kernel, float], ...]:
+    """The kernel with each smoothness for its `Smooth` summands, from rough to smooth.
+
+    Beside each stands its bandwidth relative to that of the roughest. The kernel alone where it has
+    no such summand.
+    """
+    if not any(isinstance(summand, Smooth) for summand in kernel.summands):
+        return ((kernel, 1.0),)
+    return tuple((_with_smoothness(kernel, cls), ratio) for cls, ratio in SMOOTHNESSES)
+
+
+def _with_smoothness(kernel: Kernel, cls: type[BandwidthKernel]) -> Kernel:
+    """The kernel with summands of a class in place of `Smooth` ones."""
+    return as_kernel(
+        tuple(
+            cls(**{f.name: getattr(summand, f.name) for f in fields(summand)})
+            if isinstance(summand, Smooth)
+            else summand
+            for summand in kernel.summands
+        )
+    )
+
+
 NAMED_KERNELS: dict[str, Callable[[], Kernel]] = {
     "rbf": RBF,
     "matern32": Matern32,
     "level+rbf": lambda: Level(amplitude="learn") + RBF(amplitude="learn"),
     "level+matern32": lambda: Level(amplitude="learn") + Matern32(amplitude="learn"),
+    "level+smooth": lambda: Level(amplitude="learn") + Smooth(amplitude="learn"),
 }
-DEFAULT_KERNEL = "level+matern32"  # on evidence: see docs/kernels.md
+DEFAULT_KERNEL = "level+smooth"  # on evidence: see docs/kernels.md
 
 
 def named_kernel(name: str) -> Kernel:

@@ -390,7 +390,8 @@ def _method(fit: Fit) -> list[str]:
     shown = {
         key: value
         for key, value in fit.options.items()
-        if key not in ("threads", "cohort_left_out")  # the page's cautions say the second
+        # the page's cautions and findings say the others
+        if key not in ("threads", "cohort_left_out", "ability_probability")
     }
     options = ", ".join(f"{key} {value!r}" for key, value in shown.items())
     models = ", ".join(sorted({block.model.name for block in fit.bank.blocks}))

@@ -6,7 +6,7 @@ import numpy as np
 
 from dynaesti.data import UNSTATED
 from dynaesti.errors import option
-from dynaesti.results import Fit, StaticComparison, cohort_sentences, time_text
+from dynaesti.results import Fit, StaticComparison, cohort_sentences, explained_sentences, time_text
 
 
 def findings(fit: Fit, static_comparison: StaticComparison | None = None) -> list[str]:
@@ -49,7 +49,7 @@ def findings(fit: Fit, static_comparison: StaticComparison | None = None) -> lis
         )
     else:
         words.append("Abilities are constant in time.")
-    words.append(f"Reliability at the answers: {fit.reliability():.2f}.")
+    words += explained_sentences(fit)
     if static_comparison is not None:
         words.append(static_comparison.verdict())
     return words

@@ -22,6 +22,7 @@ from .evaluation.static_comparison import StaticComparison as StaticComparison
 from .evaluation.static_comparison import compare_with_static as compare_with_static
 from .evaluation.static_comparison import starting_items as starting_items
 from .evaluation.static_comparison import static_comparison_of as static_comparison_of
+from .explained import explained_sentences as explained_sentences
 from .fit import Fit as Fit
 from .fit_base import FitBase as FitBase
 from .frames import band_columns as band_columns

@@ -46,7 +46,7 @@ from dynaesti.estimation import (
     build_people_sites,
     leave_one_out_abilities,
 )
-from dynaesti.inference import EPResult, Marginals
+from dynaesti.inference import EPResult, Marginals, check_level
 from dynaesti.results.abilities import (
     Change,
     ability_change,
@@ -64,6 +64,13 @@ from dynaesti.results.cohort import (
 )
 from dynaesti.results.curve import Curve
 from dynaesti.results.evaluation.screening.screen import MemoryScreener, Screener
+from dynaesti.results.explained import (
+    ItemsAlone,
+    explained_sentences,
+    items_alone,
+    reliability,
+    reliability_interval,
+)
 from dynaesti.results.filtered import filtered_marginals
 from dynaesti.results.fit_base import FitBase
 from dynaesti.results.frames import IDENTITY, band_frame
@@ -771,9 +778,33 @@ class Fit(FittedModel, FitBase):
         float
             1 − (mean posterior variance) / (prior variance).
         """
-        person, offsets = people_and_times(self, at, None)
-        error = float((self.marginals(person, offsets).sd(IDENTITY) ** 2).mean())
-        return 1.0 - error / self.gain**2
+        return reliability(self, at)
+
+    def reliability_interval(self, level: float = 0.95) -> tuple[float, float]:
+        """Interval of the reliability at the answers.
+
+        Parameters
+        ----------
+        level : float, default 0.95
+            Probability that it holds.
+
+        Returns
+        -------
+        lower, upper : float
+            The lower end is 0 where it is possible that people do not differ at all.
+        """
+        check_level(level)
+        return reliability_interval(self, level)
+
+    def items_alone(self) -> ItemsAlone | None:
+        """The fit beside its items alone: what knowing who answers adds.
+
+        Returns
+        -------
+        ItemsAlone or None
+            Log losses, each answer predicted without itself; None where no item has categories.
+        """
+        return items_alone(self)
 
     @property
     def n_unconverged(self) -> int:
@@ -795,7 +826,12 @@ class Fit(FittedModel, FitBase):
             f"from {first} to {last} ({r.unit}{clock})."
         )
         verdict = self.convergence_text(self.log_evidence, self.n_unconverged, r.dropped)
-        return " ".join([size, verdict, *self.cautions])
+        return " ".join([size, verdict, *explained_sentences(self), *self.cautions])
 
     def __repr__(self) -> str:
-        return f"<Fit: {self.summary()}>"
+        verdict = "converged" if self.converged else "not converged"
+        return (
+            f"<Fit of {count_noun(len(self.responses), 'answers')} of "
+            f"{count_noun(self.responses.people.size, 'people')} to "
+            f"{count_noun(self.responses.items.size, 'items')} ({self.model_names()}), {verdict}>"
+        )

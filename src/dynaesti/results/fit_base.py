@@ -155,6 +155,11 @@ class FitBase(ABC):
         return self.scale.gain * self.bank.ability_scale.location + self.scale.shift
 
     @property
+    def ability_probability(self) -> float:
+        """Probability that people differ at all: 1 unless the answers may be noise."""
+        return float(self.options.get("ability_probability", 1.0))  # absent in older files
+
+    @property
     def items(self) -> Any:
         """The items as a frame: item, model, n, parameters and their standard errors (se_…).
 

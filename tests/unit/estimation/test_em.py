@@ -88,3 +88,25 @@ def test_what_counts_as_a_small_step(change, gain, learned, small):
         expected=SimpleNamespace(bank=bank), objective=-100.0 + gain, change=change
     )
     assert is_small_step(step, -100.0, EMSettings(), 1000) is small
+
+
+def test_many_answers_an_item_converge_as_fast_as_few():
+    """EP's errors add up over the answers to an item, so its tolerance must fall with them."""
+    fit = dy.DynAEsti("GRM", standard_errors=False).fit(classroom(120, 3, 150, model="GRM"))
+    assert fit.converged
+    assert len(fit.trace) <= 30
+
+
+def test_the_mean_of_a_few_people_on_easy_items_is_the_one_that_is_stated():
+    """Items that are all easy do not make everybody able: 0 is the mean of the people."""
+    rng = np.random.default_rng(0)
+    ability, difficulty = rng.normal(size=6), rng.normal(-2, 0.4, 20)
+    chance = 1 / (1 + np.exp(difficulty - ability[:, None]))
+    table = {
+        "id": np.repeat(np.arange(6), 20),
+        "item": np.tile(np.arange(20), 6),
+        "resp": (rng.uniform(size=chance.shape) < chance).ravel() * 1,
+        "date": np.tile(np.linspace(0, 100, 20), 6),
+    }
+    fit = dy.DynAEsti("2PL").fit(table)
+    assert abs(float(np.mean(fit.ability([50.0])["mean"]))) < 0.05

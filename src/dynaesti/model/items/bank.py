@@ -28,6 +28,9 @@ HYPER_ITEMS = 20  # fewer items than this do not learn their priors from each ot
 # sds of the weak priors of a small population's mean and log sd, in the items' unit
 FEW_LOCATION_SD = 2.0
 FEW_LOG_SCALE_SD = 0.5
+# The same for any population's log sd: answers that have nothing to do with ability (coins) would
+# have EM creep towards a spread of 0 for ever. Of 100 people it moves the log sd by 0.001.
+LOG_SCALE_SD = 2.0
 # largest log sd of abilities, where it is free: the same bound for items of slope 1
 MAX_LOG_SCALE = float(np.log(50.0))
 # slope: the finest grid of abilities resolves no more, so a slope that would run away stops there
@@ -57,6 +60,8 @@ class AbilityScale:
         Whether the user has stated the population's mean and standard deviation.
     few : bool
         Whether the people are too few to show their spread by themselves.
+    has_prior : bool
+        Whether a free spread has a weak prior.
     """
 
     location: float = 0.0
@@ -67,18 +72,24 @@ class AbilityScale:
     unit: float = 1.0
     stated: bool = False
     few: bool = False
+    has_prior: bool = False
+
+    @property
+    def prior_precision(self) -> Array:
+        """Precision of the priors of a free location and log scale, (2,); 0 where there is none.
+
+        Without them the spread of a single person, or of people who guess, would be learned as 0,
+        and the band with it.
+        """
+        of_location = 1 / FEW_LOCATION_SD**2 if self.few else 0.0
+        sd_of_scale = FEW_LOG_SCALE_SD if self.few else LOG_SCALE_SD
+        of_scale = 1 / sd_of_scale**2 if self.few or self.has_prior else 0.0
+        return np.array([of_location * self.free_location, of_scale * self.free_scale])
 
     def log_prior(self) -> float:
-        """Log prior of the free location and scale, where people are few; else 0.
-
-        Without it the spread of a single person would be learned as 0, and the band with it.
-        """
-        if not self.few:
-            return 0.0
-        return -0.5 * (
-            self.free_location * (self.location / FEW_LOCATION_SD) ** 2
-            + self.free_scale * (self.log_scale / FEW_LOG_SCALE_SD) ** 2
-        )
+        """Log prior of the free location and scale."""
+        place = np.array([self.location, self.log_scale])
+        return float(-0.5 * self.prior_precision @ place**2)
 
     @property
     def scale(self) -> float:

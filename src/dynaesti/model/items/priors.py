@@ -22,7 +22,10 @@ from dynaesti.model.items.base import NormalPrior
 # what a weak prior knows of the spread and of the centre that items have in common, as a number of
 # items
 SPREAD_WEIGHT = 3.0
-CENTRE_WEIGHT = 1.0
+CENTRE_WEIGHT = 0.02
+# sd of the weak prior of the log slopes' centre: what items have in common is how far ability
+# explains the responses at all, which the responses say, not the prior
+SLOPE_CENTRE_SD = 1.0
 
 
 @dataclass(frozen=True)
@@ -92,7 +95,11 @@ def has_location_and_slope(weak: Sequence[NormalPrior]) -> bool:
 
 
 def pooled_location_prior(u: Array, free: Bools, weak: Sequence[NormalPrior]) -> ItemPrior:
-    """Weak priors in which locations (difficulties) share a centre and a spread.
+    """Weak priors in which slopes share a centre, and locations (difficulties) centre and spread.
+
+    Everything is counted in the unit of ability that makes slopes 1 on average: with m the centre
+    of the log slopes, items are (log slope − m, eᵐ·location). So the prior does not say how far
+    ability explains responses at all; only m itself has a prior, of sd `SLOPE_CENTRE_SD`.
 
     Everything about locations is integrated out: with ν = SPREAD_WEIGHT, κ = CENTRE_WEIGHT and
     S = ν·sd² + Σ (location − centre)² + κ·centre², the density of n locations is S^(−(ν+n)/2). In
@@ -117,22 +124,32 @@ def pooled_location_prior(u: Array, free: Bools, weak: Sequence[NormalPrior]) ->
     is_location = np.array([w.role == "location" for w in weak])
     centre = np.array([w.mean for w in weak])
     spread = np.array([w.sd for w in weak])
+    # items that are given count too: they show the unit
+    precision = np.broadcast_to((is_slope / spread**2), u.shape)
+    total = float(precision.sum() + SLOPE_CENTRE_SD**-2.0)
+    m = float((precision * (u - centre)).sum() / total)
+    unit = np.exp(m)
+    centre = centre + m * is_slope
     # models such as golf have several slopes: each step has its own
     locations_per_slope = (free & is_location).sum(axis=1, keepdims=True) / is_slope.sum()
     slope = np.where(free & is_slope, -locations_per_slope, 0.0)
-    density = float((u * slope).sum())
+    density = float(((u - m) * slope).sum()) - 0.5 * (m / SLOPE_CENTRE_SD) ** 2
+    by_m = -float(slope.sum())  # derivative of the density by m, apart from that of slopes' own
     for p in range(len(weak)):
-        mine = u[free[:, p], p]
-        if is_location[p]:
-            known = SPREAD_WEIGHT * weak[p].sd ** 2
-            centre[p] = mine.sum() / (mine.size + CENTRE_WEIGHT)
-            spread[p] = np.sqrt(
-                (known + ((mine - centre[p]) ** 2).sum() + CENTRE_WEIGHT * centre[p] ** 2)
-                / (SPREAD_WEIGHT + mine.size)
-            )
-            density -= (SPREAD_WEIGHT + mine.size) * np.log(spread[p])
-        else:
+        if not is_location[p]:
+            mine = u[:, p] if is_slope[p] else u[free[:, p], p]
             density -= 0.5 * float((((mine - centre[p]) / spread[p]) ** 2).sum())
+            continue
+        mine = unit * u[free[:, p], p]
+        known = SPREAD_WEIGHT * weak[p].sd ** 2
+        middle = mine.sum() / (mine.size + CENTRE_WEIGHT)
+        seen = float(((mine - middle) ** 2).sum()) + CENTRE_WEIGHT * middle**2
+        common = np.sqrt((known + seen) / (SPREAD_WEIGHT + mine.size))
+        density -= (SPREAD_WEIGHT + mine.size) * np.log(common)
+        by_m -= (SPREAD_WEIGHT + mine.size) * seen / (known + seen)
+        centre[p] = middle / unit
+        spread[p] = common / unit
+    slope = slope + np.where(free & is_slope, by_m * precision / total, 0.0)
     return ItemPrior(centre, spread, slope, density)
 
 

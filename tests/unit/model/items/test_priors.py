@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 import dynaesti as dy
 from dynaesti.estimation.m_step import maximise_items
 from dynaesti.model.items.bank import AbilityScale, ItemBank, ItemBlock
-from dynaesti.model.items.priors import pooled_location_prior
+from dynaesti.model.items.priors import SLOPE_CENTRE_SD, pooled_location_prior
 from dynaesti.model.items.registry import item_model
 from support.simulated import classroom, draw_items
 
@@ -58,10 +58,7 @@ def test_spreads_of_learned_priors_do_not_collapse():
     ("name", "size"), [("2PL", 2), ("3PL", 2), ("GRM", 4), ("GPCM", 4), ("golf", 4)]
 )
 def test_pooled_priors(name, size):
-    """M-steps climb a normal prior that touches the pooled density from below.
-
-    And the pooled density leaves the unit of ability alone.
-    """
+    """M-steps climb a normal prior that touches the pooled density from below."""
     model, _ = draw_items(name, False, size)
     weak, rng = model.priors(size), np.random.default_rng(2)
     u = np.array([w.mean for w in weak]) + 0.7 * rng.standard_normal((3000, len(weak)))
@@ -82,18 +79,23 @@ def test_pooled_priors(name, size):
         gain = pooled_location_prior(v, free, weak).log_density - here.log_density
         assert gain >= (here.value_gradient_curvature(v, here.slope)[0] - value).sum() - 1e-9
 
-    places = [k for k, w in enumerate(weak) if w.role == "location"]
-    every = np.ones_like(free)
 
-    def along(
-        stretch,
-        # the same items for abilities told in another unit; what depends on it in other ways is
-        # left out
-    ):
+@pytest.mark.parametrize(("name", "size"), [("2PL", 2), ("GRM", 4), ("golf", 4)])
+def test_pooled_priors_do_not_say_how_far_ability_explains_responses(name, size):
+    """The same items in another unit of ability cost what the centre of log slopes does."""
+    model, _ = draw_items(name, False, size)
+    weak, rng = model.priors(size), np.random.default_rng(2)
+    u = np.array([w.mean for w in weak]) + 0.7 * rng.standard_normal((500, len(weak)))
+    every = np.ones(u.shape, dtype=bool)
+    roles = [w.role for w in weak]
+    slopes, places = ([r == role for r in roles] for role in ("log slope", "location"))
+
+    def density(stretch):
         moved = u.copy()
+        moved[:, slopes] += stretch
         moved[:, places] *= np.exp(-stretch)
-        return (
-            pooled_location_prior(moved, every, weak).log_density - len(places) * len(u) * stretch
-        )  # the slopes' lean, all longer by the stretch
+        return pooled_location_prior(moved, every, weak).log_density
 
-    assert abs(along(0.01) - along(-0.01)) / 0.02 < 0.05 * len(places) * len(u)
+    for stretch in (-1.0, 0.5, 2.0):
+        own = -0.5 * (stretch / SLOPE_CENTRE_SD) ** 2
+        assert density(stretch) - density(0.0) == pytest.approx(own, abs=0.2 + 0.1 * abs(stretch))
