@@ -76,9 +76,9 @@ class DynAEsti(AbilityOptions):
         Item model: "1PL", "2PL", "3PL", "4PL", "GRM", "PCM", "GPCM", "RSM", "NRM", "golf",
         "poisson", "gaussian", "beta", a model of your own, or a mapping from item to model.
     kernel : Kernel or str, optional
-        Prior of the ability curves, of total variance 1, or its name. Default: "level+matern32", a
-        constant for each person plus a curve that moves; the distribution over people of the
-        bandwidth and of the two variances is learned. The paper's prior is "rbf".
+        Prior of the ability curves, of total variance 1, or its name. Default: "level+smooth", a
+        constant for each person plus a curve that moves; the distribution over people of its
+        smoothness, its bandwidth and the two variances is learned. The paper's prior is "rbf".
     bandwidth : float or "learn", optional
         Instead of a kernel: the bandwidth of a lone RBF kernel, in the unit of the times; inf for
         abilities that are constant.
@@ -119,10 +119,11 @@ class DynAEsti(AbilityOptions):
         What one unit of numeric times is, for labels; see `Responses.read`.
     rare : int, default 1
         Categories with fewer responses than this are joined with a neighbour.
-    fixed, start : mapping or frame, optional
+    fixed, start : mapping, frame or path, optional
         Item parameters that are held, or only started from: ``{item: {parameter: value}}``, or a
-        frame with a column "item". Fixed parameters anchor the scale; mean and standard deviation
-        of the abilities are then learned.
+        frame or file with a column "item". Names of mirt (a1, d, g, u), ltm (Dscrmn, Dffclt) and
+        words (discrimination, difficulty, guessing) are understood. Fixed parameters anchor the
+        scale; mean and standard deviation of the abilities are then learned.
     population : (float, float), optional
         Mean and standard deviation of the abilities on the scale of `fixed`, where they are known.
     iterations : int, default 200

@@ -24,6 +24,7 @@ VERBS = {
     "report": "write the report of a fit as one HTML page",
     "items": "the item table of a fit",
     "ability": "abilities of people at times",
+    "plausible": "abilities of people drawn from their posterior",
     "cohort": "the population's mean ability over time, and that of its groups",
     "effects": "effects of covariates, practice and raters, with standard errors",
     "dif": "items that are easier for one group than for another as able",

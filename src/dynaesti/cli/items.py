@@ -1,4 +1,4 @@
-"""The item table of a fit: parameters, standard errors, and with --fit infit and outfit."""
+"""The item table of a fit: parameters, standard errors, checks, with --fit infit and outfit."""
 
 from __future__ import annotations
 
@@ -21,6 +21,9 @@ def options(parser: argparse.ArgumentParser) -> None:
         help="sort by a column; -COLUMN for the largest first (write --sort=-a)",
     )
     parser.add_argument(
+        "--drift", action="store_true", help="flag items that become easier or harder too"
+    )
+    parser.add_argument(
         "--fit", dest="with_fit", action="store_true", help="add infit and outfit mean squares"
     )
     out_option(parser)
@@ -32,6 +35,10 @@ def run(args: argparse.Namespace) -> int:
 
     fit = open_any(args.fit, args.connect)
     columns = columns_of(fit.items)
+    if args.drift:
+        from dynaesti.results import flag_items
+
+        columns["flag"] = columns_of(flag_items(fit, drift=True))["flag"]
     if args.with_fit:
         from dynaesti.results import item_fit
 

@@ -147,6 +147,22 @@ def _item_options(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--rare", type=int, default=1, help="categories with fewer answers join a neighbour"
     )
+    group.add_argument(
+        "--fixed",
+        metavar="FILE",
+        help="item bank: a table with a column item and parameters (a, b, c, …; also mirt's a1, d "
+        "or discrimination, difficulty), which are held and anchor the scale",
+    )
+    group.add_argument(
+        "--start", metavar="FILE", help="such a table, from which items are only started"
+    )
+    group.add_argument(
+        "--population",
+        nargs=2,
+        type=float,
+        metavar=("MEAN", "SD"),
+        help="mean and sd of abilities on the bank's scale, where they are known",
+    )
 
 
 def run_option(parser: argparse.ArgumentParser) -> None:
@@ -191,6 +207,14 @@ def when_options(
     parser: argparse.ArgumentParser, default: str = "the instants of the answers"
 ) -> None:
     """At which times abilities are given, and how wide the band is."""
+    time_options(parser, default)
+    parser.add_argument(
+        "--level", type=float, default=0.7, help="probability of the band (default: 0.7)"
+    )
+
+
+def time_options(parser: argparse.ArgumentParser, default: str) -> None:
+    """At which times abilities are given."""
     parser.add_argument(
         "--at",
         nargs="+",
@@ -202,9 +226,6 @@ def when_options(
     )
     parser.add_argument(
         "--now", action="store_true", help="now (for numeric times: the last one of the fit)"
-    )
-    parser.add_argument(
-        "--level", type=float, default=0.7, help="probability of the band (default: 0.7)"
     )
 
 

@@ -7,15 +7,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from os import PathLike
 from typing import Any, NamedTuple
 
+import narwhals as nw
 import numpy as np
 
 from dynaesti.core import Array, Bools, finite_number
-from dynaesti.data import Labels, index_of
+from dynaesti.data import Labels, index_of, read_table
 from dynaesti.errors import InputError
 from dynaesti.estimation.coding import ResponseCoding
+from dynaesti.estimation.foreign_names import own_names
 from dynaesti.estimation.response_counts import ResponseCounts
 from dynaesti.model import STEEPEST, ItemModel, log_odds
 
@@ -30,6 +34,9 @@ ODD_UNIT = 1.3
 ODD_ZERO = 0.5
 ODD_SPREAD = 2.5  # limit for difficulties alone: the sd of a few of them is uncertain
 MAX_LOGITS = 40.0
+# columns of an item table that are no parameters
+MISSING = {"", "na", "nan", "null", "none"}
+BESIDE = {"item", "model", "n", "share", "item_rest", "flag"}
 NO_CHANCE = 1e-9  # stands for a guess or slip of exactly 0, whose logit is infinite
 
 
@@ -46,41 +53,64 @@ class GivenScale(NamedTuple):
 
 
 def read_given_items(given: Any, name: str) -> Mapping[Any, Mapping[str, float]]:
-    """Item parameters from a mapping, or a frame with an item column."""
+    """Item parameters from a mapping, or a frame or file with an item column."""
     if given is None:
         return {}
+    if isinstance(given, str | PathLike):
+        return _from_frame(_numbers_of(read_table(given).frame), name)
     if isinstance(given, Mapping):
         if not all(isinstance(value, Mapping) for value in given.values()):
             raise InputError(f"{name}: expected item → {{parameter: value}}")
+        names = own_names({key: None for values in given.values() for key in values})
         return {
             label: {
-                key: finite_number(value, f"{name}: {key} of item {label!r}")
+                names[key]: finite_number(value, f"{name}: {key} of item {label!r}")
                 for key, value in values.items()
             }
             for label, values in given.items()
         }
-    import narwhals as nw
-
     try:
-        frame = nw.from_native(given, eager_only=True)
+        return _from_frame(nw.from_native(given, eager_only=True), name)
     except TypeError:
         raise InputError(
-            f"{name}: expected a mapping or a frame with an item column, got {type(given).__name__}"
+            f"{name}: expected a mapping, a frame with an item column or a file with one, got "
+            f"{type(given).__name__}"
         ) from None
-    if "item" not in frame.columns:
+
+
+def _numbers_of(frame: nw.DataFrame[Any]) -> nw.DataFrame[Any]:
+    """The frame of a text file with its columns of numbers as such; blanks and NA are missing."""
+    found = {}
+    for column in frame.columns:
+        texts = ["" if v is None else str(v).strip() for v in frame[column].to_list()]
+        with suppress(ValueError):
+            values = [float(text) if text.lower() not in MISSING else np.nan for text in texts]
+            found[column] = nw.new_series(column, values, nw.Float64, backend=frame.implementation)
+    kept = {name: series for name, series in found.items() if name.lower() != "item"}
+    return frame.with_columns(**kept)
+
+
+def _from_frame(frame: nw.DataFrame[Any], name: str) -> Mapping[Any, Mapping[str, float]]:
+    """Item parameters from the rows of a frame."""
+    labels = [column for column in frame.columns if column.strip().lower() == "item"]
+    if not labels:
         raise InputError(
-            f"{name}: the frame has no column 'item'; it has {', '.join(frame.columns)}"
+            f"{name}: the table has no column 'item'; it has {', '.join(frame.columns)}"
         )
-    skip = {"item", "model", "n"} | {column for column in frame.columns if column.startswith("se_")}
+    names = own_names(
+        column
+        for column in frame.columns
+        if column not in {*BESIDE, *labels} and not column.startswith("se_")
+    )
     out: dict[Any, dict[str, float]] = {}
     for row in frame.iter_rows(named=True):
-        label = row["item"]
+        label = row[labels[0]]
         if label in out:
             raise InputError(f"{name}: item {label!r} is listed twice; keep one of its rows")
         # missing entries (None, NaN) are not given
-        present = {k: v for k, v in row.items() if k not in skip and v is not None and v == v}
+        present = {k: v for k, v in row.items() if k in names and v is not None and v == v}
         out[label] = {
-            k: finite_number(v, f"{name}: {k} of item {label!r}") for k, v in present.items()
+            names[k]: finite_number(v, f"{name}: {k} of item {label!r}") for k, v in present.items()
         }
     return out
 

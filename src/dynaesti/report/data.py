@@ -236,9 +236,7 @@ def _items(fit: Fit) -> dict[str, Any]:
     """The item table with fit statistics, and response functions and information over ability."""
     frame = nw.from_native(fit.items, eager_only=True)
     r = fit.responses
-    shown = np.sort(
-        np.argsort(-np.bincount(r.item, minlength=r.items.size), kind="stable")[:MOST_ITEMS]
-    )
+    shown = _items_shown(fit, frame["flag"].to_list())
     found = nw.from_native(item_fit(fit), eager_only=True)
     columns: dict[str, list[Any]] = {}
     for name in frame.columns:
@@ -246,7 +244,7 @@ def _items(fit: Fit) -> dict[str, Any]:
         picked = [values[k] for k in shown]
         columns[name] = (
             [str(v) for v in picked]
-            if name in ("item", "model")
+            if name in ("item", "model", "flag")
             else picked
             if name == "n"
             else _rounded(picked)
@@ -269,6 +267,14 @@ def _items(fit: Fit) -> dict[str, Any]:
         "labels": labels,
         "amount": amounts,
     }
+
+
+def _items_shown(fit: Fit, flags: list[str]) -> Ints:
+    """Numbers of the items on the page, the most answered ones: flagged ones, then the others."""
+    number = np.asarray(fit.responses_per_item)
+    shown = np.sort(np.argsort(-number, kind="stable")[:MOST_ITEMS])
+    is_flagged = np.array([bool(flag) for flag in flags])[shown]
+    return np.concatenate([shown[is_flagged], shown[~is_flagged]])
 
 
 def _response_functions(

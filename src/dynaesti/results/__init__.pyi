@@ -10,6 +10,7 @@ from .curve_residuals import width_sentence as width_sentence
 from .curves import Curves as Curves
 from .curves import warn_if_any_unconverged as warn_if_any_unconverged
 from .evaluation.comparison import against_baselines as against_baselines
+from .evaluation.item_flags import flag_items as flag_items
 from .evaluation.residuals import item_fit as item_fit
 from .evaluation.screening.columns import Periods as Periods
 from .evaluation.screening.columns import ScreenedBy as ScreenedBy
@@ -30,6 +31,7 @@ from .io.curve_file import read_curve as read_curve
 from .io.fit_file import common_header as common_header
 from .io.fit_file import read_common as read_common
 from .io.fit_file import read_fit as read_fit
+from .item_checks import N_CHECK_SUMS as N_CHECK_SUMS
 from .live_person import LivePerson as LivePerson
 from .orientation import is_positively_oriented as is_positively_oriented
 from .orientation import reflect_covariance as reflect_covariance

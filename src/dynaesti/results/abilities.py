@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from hashlib import blake2b
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dynaesti.core import Array, Ints, as_rng, check_size, starts_of_runs, whole_number
-from dynaesti.data import TimeAxis, as_list, index_of, label_text
+from dynaesti.core import Array, Ints, check_size, starts_of_runs
+from dynaesti.data import TimeAxis, as_list, index_of
 from dynaesti.errors import InputError
-from dynaesti.estimation import sample_bank
 from dynaesti.inference import (
     Marginals,
     MeanFunction,
@@ -22,7 +20,7 @@ from dynaesti.model import BUILT_IN, BankResponses, Cohort, EffectRows, ItemBank
 from dynaesti.results.cohort import changes_between
 from dynaesti.results.curve import Curve, from_components
 from dynaesti.results.frames import IDENTITY
-from dynaesti.results.latent import asked_of, cohort_errors, latent_abilities
+from dynaesti.results.latent import latent_abilities
 
 if TYPE_CHECKING:
     from dynaesti.results.fit import Fit
@@ -194,68 +192,3 @@ def ability_change(fit: Fit, label: Any, t0: Any, t1: Any) -> Change:
     sd = float(found.marginals.sd(IDENTITY)[0])
     part = float(found.cohort[0])
     return Change(label, t0, t1, mean, sd, float(found.rose[0]), part, mean - part)
-
-
-def marginals_with_item_uncertainty(
-    fit: Fit, label: Any, offsets: Array, draws: int, seed: int
-) -> Marginals:
-    """One person's ability, averaged over items drawn from their uncertainty."""
-    if fit.covariance is None:
-        raise InputError(
-            "the items' standard errors were not computed; fit with standard_errors=True"
-        )
-    who = index_of(fit.responses.people, [label], "id")
-    rng = as_rng(seed)
-    shared = (
-        np.zeros((2, 2)) if fit.scale_covariance is None else fit.scale_covariance
-    )  # absent in files of older versions
-    banks = [
-        sample_bank(fit.bank, fit.covariance, shared, rng)
-        for _ in range(whole_number(draws, "draws", 2))
-    ]
-    times = fit.from_clock(offsets)
-    parts = [
-        person_curve(fit, who, None, bank, _drawn_cohort(fit, rng)).marginals(times)
-        for bank in banks
-    ]
-    return Marginals(
-        np.concatenate([part.weights for part in parts]) / draws,
-        np.concatenate([part.means for part in parts]),
-        np.concatenate([part.sds for part in parts]),
-    )
-
-
-def _drawn_cohort(fit: Fit, rng: np.random.Generator) -> Cohort | None:
-    """A draw of the cohort from its estimated distribution."""
-    cohort = fit.priors.cohort
-    if cohort is None or cohort.covariance is None:
-        return cohort
-    drawn = rng.multivariate_normal(cohort.coefficients, cohort.covariance, method="eigh")
-    return replace(cohort, coefficients=drawn)
-
-
-def plausible_curves(fit: Fit, label: Any, at: Any, size: int, seed: int | None) -> Array:
-    """Curves drawn from a person's posterior, (size, n_times).
-
-    The part that comes from the uncertain cohort is the same draw for everyone.
-    """
-    offsets = fit.to_clock(at)
-    curves = fit.curve(label).sample(fit.from_clock(offsets), size, person_stream(seed, label))
-    who = int(index_of(fit.responses.people, [label], "id")[0])
-    errors = cohort_errors(fit, asked_of(np.full(offsets.size, who), offsets))
-    if not errors.size:
-        return curves
-    common = np.random.default_rng(seed).standard_normal((size, errors.shape[1]))
-    mixed = np.einsum("k,krt->rt", fit.weights[:, who], errors)
-    return np.asarray(curves + fit.gain * common @ mixed)
-
-
-def person_stream(seed: Any, label: Any) -> np.random.Generator:
-    """Random numbers of one person's own for a seed, by the written form of their label.
-
-    Without a seed they are different every time.
-    """
-    if seed is None:
-        return np.random.default_rng()
-    own = int.from_bytes(blake2b(label_text(label).encode(), digest_size=8).digest())
-    return np.random.default_rng([whole_number(seed, "seed", 0), own])

@@ -9,8 +9,10 @@ import numpy as np
 from scipy.stats import f as f_distribution
 
 from dynaesti.core import person_error
+from dynaesti.inference import Marginals
 from dynaesti.results.abilities import people_and_times
 from dynaesti.results.frames import IDENTITY
+from dynaesti.results.latent import asked_of, predicted
 
 if TYPE_CHECKING:
     from dynaesti.results.fit import Fit
@@ -22,10 +24,19 @@ MANY_ANSWERS = 300_000
 
 
 def reliability(fit: Fit, at: Any = None) -> float:
-    """Share of the variance of ability that the answers explain; see `Fit.reliability`."""
+    """Share of the variance of ability that the answers explain; see `Fit.reliability`.
+
+    People are compared with each other, so that the error of the mean that they share is left out.
+    """
     person, offsets = people_and_times(fit, at, None)
-    error = float((fit.marginals(person, offsets).sd(IDENTITY) ** 2).mean())
-    return 1.0 - error / fit.gain**2
+    asked = asked_of(person, offsets)
+    parts = [predicted(fit, k, asked, fit.prior_mean) for k in range(len(fit.kernels))]
+    about_cohort = Marginals(
+        fit.weights[:, person],
+        np.array([part.mean for part in parts]),
+        np.sqrt(np.array([part.variance for part in parts])),
+    )
+    return 1.0 - float((about_cohort.sd(IDENTITY) ** 2).mean())
 
 
 def reliability_interval(fit: Fit, level: float) -> tuple[float, float]:

@@ -51,10 +51,8 @@ from dynaesti.results.abilities import (
     Change,
     ability_change,
     ability_marginals,
-    marginals_with_item_uncertainty,
     people_and_times,
     person_curve,
-    plausible_curves,
 )
 from dynaesti.results.cohort import (
     change_columns,
@@ -75,7 +73,13 @@ from dynaesti.results.filtered import filtered_marginals
 from dynaesti.results.fit_base import FitBase
 from dynaesti.results.frames import IDENTITY, band_frame
 from dynaesti.results.io.fit_file import fit_header
+from dynaesti.results.item_checks import item_check_sums
 from dynaesti.results.live_person import LivePerson, live_person
+from dynaesti.results.plausible import (
+    marginals_with_item_uncertainty,
+    plausible_columns,
+    plausible_curves,
+)
 from dynaesti.results.plotting.fit_plots import FitPlots
 from dynaesti.results.predictions import Predictions, predict_responses
 from dynaesti.results.updates import (
@@ -161,6 +165,11 @@ class Fit(FittedModel, FitBase):
     def responses_per_item(self) -> Ints:
         """Number of responses to each item, (n_items,)."""
         return np.bincount(self.responses.item, minlength=self.responses.items.size)
+
+    @cached_property
+    def item_check_sums(self) -> Array:
+        """Sums over all answers by which items are checked, (n_sums, n_items)."""
+        return item_check_sums(self)
 
     @property
     def some_responses(self) -> Responses:
@@ -450,6 +459,55 @@ class Fit(FittedModel, FitBase):
         array (size, n_times)
         """
         return plausible_curves(self, id, at, size, seed)
+
+    def plausible_values(
+        self,
+        at: Any,
+        ids: Any = None,
+        *,
+        size: int = 10,
+        seed: int | None = 0,
+        item_uncertainty: bool = False,
+    ) -> Any:
+        """Plausible values of many people: abilities drawn from everyone's posterior.
+
+        The values of a person at several times belong to one curve, and the k-th values of all
+        people are one plausible population: analyse each column as if abilities were known, then
+        combine the results by Rubin's rules.
+
+        Parameters
+        ----------
+        at : times
+        ids : label or sequence of labels, optional
+            Some people. Default: everyone.
+        size : int, default 10
+            Number of values.
+        seed : int or None, default 0
+            None draws anew at every call.
+        item_uncertainty : bool, default False
+            Whether each value has items and a cohort of its own, drawn from their estimates; this
+            takes `size` times as long.
+
+        Returns
+        -------
+        frame
+            Columns id, time, pv1, pv2, …; a row for each person and time.
+
+        Raises
+        ------
+        InputError
+            If a person is unknown, or items' uncertainty is asked of a fit without standard errors.
+
+        Examples
+        --------
+        >>> import dynaesti as dy
+        >>> table = dy.simulate.responses(people=12, items=5, per_person=12, seed=1).table
+        >>> frame = dy.DynAEsti("2PL").fit(table).plausible_values([0, 100], size=3)
+        >>> list(frame.columns), len(frame)
+        (['id', 'time', 'pv1', 'pv2', 'pv3'], 24)
+        """
+        columns = plausible_columns(self, at, ids, size, seed, item_uncertainty)
+        return make_frame(columns, frame_kind(at) or self.frame)
 
     def uncertain(
         self, id: Any, at: Any, *, draws: int = 30, level: float = 0.7, seed: int = 0
@@ -826,7 +884,9 @@ class Fit(FittedModel, FitBase):
             f"from {first} to {last} ({r.unit}{clock})."
         )
         verdict = self.convergence_text(self.log_evidence, self.n_unconverged, r.dropped)
-        return " ".join([size, verdict, *explained_sentences(self), *self.cautions])
+        return " ".join(
+            [size, verdict, *explained_sentences(self), *self.flag_sentences(), *self.cautions]
+        )
 
     def __repr__(self) -> str:
         verdict = "converged" if self.converged else "not converged"

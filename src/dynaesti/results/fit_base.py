@@ -38,6 +38,7 @@ from dynaesti.model import BandwidthKernel, ItemBank, Kernel, Level
 from dynaesti.results.cohort import cohort_columns, cohort_sentences, group_differences
 from dynaesti.results.effects import effect_columns
 from dynaesti.results.evaluation.screening.screen import Screener
+from dynaesti.results.item_checks import ItemChecks, item_checks
 from dynaesti.results.item_table import item_columns
 from dynaesti.results.predictions import item_information
 
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from dynaesti.results.fit import Fit
 
 VAGUE = 0.9  # posterior sd over prior sd above which answers say nothing of a parameter
+SHOWN_FLAGS = 5  # flagged items that a summary names
 
 
 class FitBase(ABC):
@@ -120,6 +122,11 @@ class FitBase(ABC):
 
     @property
     @abstractmethod
+    def item_check_sums(self) -> Array | None:
+        """Sums over everyone's answers by which items are checked; see `item_check_sums`."""
+
+    @property
+    @abstractmethod
     def some_responses(self) -> Responses:
         """Responses of all people, or of a random part of them."""
 
@@ -161,17 +168,38 @@ class FitBase(ABC):
 
     @property
     def items(self) -> Any:
-        """The items as a frame: item, model, n, parameters and their standard errors (se_…).
+        """The items as a frame: item, model, n, parameters, standard errors (se_…), and checks.
 
-        Each access makes a new frame, which the caller may change.
+        Checks are share (of the points: of right answers where these are 0 and 1), item_rest
+        (correlation of the answers with ability known without them) and flag: "wrong key?",
+        "useless", "too easy", "too hard", "misfits", or nothing. Each access makes a new frame,
+        which the caller may change.
         """
         return make_frame(self._item_columns, self.frame)
 
     @cached_property
     def _item_columns(self) -> dict[str, Any]:
-        return item_columns(
+        columns = item_columns(
             self.bank, self.item_labels, self.responses_per_item, self.covariance, self.scale
         )
+        return columns if self.item_checks is None else columns | self.item_checks.columns()
+
+    @cached_property
+    def item_checks(self) -> ItemChecks | None:
+        """Checks of all items beside ability; None in files of older versions."""
+        sums = self.item_check_sums
+        return None if sums is None else item_checks(self.bank, sums, self.options["direction"])
+
+    def flag_sentences(self) -> list[str]:
+        """How many items are flagged, and the first of them, in one sentence; or none."""
+        flags = [] if self.item_checks is None else self.item_checks.flags()
+        flagged = [k for k, flag in enumerate(flags) if flag]
+        if not flagged:
+            return []
+        labels = self.item_labels.tolist()
+        shown = ", ".join(f"{labels[k]} {flags[k]}" for k in flagged[:SHOWN_FLAGS])
+        more = f", and {len(flagged) - SHOWN_FLAGS:,} more" if len(flagged) > SHOWN_FLAGS else ""
+        return [f"{count_noun(len(flagged), 'items')} of {len(flags):,} flagged: {shown}{more}."]
 
     @property
     def history(self) -> Any:

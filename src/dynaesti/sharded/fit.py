@@ -18,6 +18,7 @@ from dynaesti.core import (
     LOCK,
     LOCK_TIMEOUT,
     PARTS,
+    Array,
     Arrays,
     Folder,
     Header,
@@ -63,7 +64,7 @@ from dynaesti.sharded.abilities import WriteAbilitiesTask, asked_before
 from dynaesti.sharded.executors import Executor, OnProgress, ThreadExecutor
 from dynaesti.sharded.frames import concatenate_frames, rows_by_change, rows_of_ids
 from dynaesti.sharded.run_file import read_run, run_header
-from dynaesti.sharded.screening import ShardScreener
+from dynaesti.sharded.screening import CheckItemsTask, ShardScreener
 from dynaesti.sharded.shard_model import ShardModel
 from dynaesti.sharded.shards import Shards
 from dynaesti.sharded.site_store import clean_sites
@@ -100,6 +101,8 @@ class ShardedFit(FittedModel, FitBase):
         First and last time, on the fit's clock.
     stale : bool, default False
         Whether responses were added since the items were learned.
+    item_check_sums : array (n_sums, n_items), optional
+        Sums over everyone's answers, when the items were learned, by which items are checked.
 
     Notes
     -----
@@ -132,6 +135,7 @@ class ShardedFit(FittedModel, FitBase):
     answered: Ints
     span: tuple[float, float]
     stale: bool = False
+    item_check_sums: Array | None = None
 
     @property
     def time_range(self) -> tuple[float, float]:
@@ -259,18 +263,42 @@ class ShardedFit(FittedModel, FitBase):
         asked = None if ids is None else as_list(ids)
         if asked == []:
             return self._any_shard().ability(at, [], **options)
-        groups = (
-            dict.fromkeys(self.shards.nonempty)
-            if asked is None
-            else self._by_shard(list(dict.fromkeys(asked)))
+        fits = (
+            (self._checked_shard(k, some or []), some) for k, some in self._asked(asked).items()
         )
-        fits = ((self._checked_shard(k, some or []), some) for k, some in groups.items())
         frames = [fit.ability(at, some, **options) for fit, some in fits]
         return (
             concatenate_frames(frames)
             if asked is None
             else concatenate_frames(frames, rows_of_ids(frames, asked))
         )
+
+    def plausible_values(self, at: Any, ids: Any = None, **options: Any) -> Any:
+        """Abilities drawn from everyone's posterior, as `Fit.plausible_values` draws them.
+
+        Parameters
+        ----------
+        at : times
+        ids : label or list of labels, optional
+            Default: everyone, shard by shard, collected in memory.
+        **options
+            `size`, `seed` and `item_uncertainty`, as in `Fit.plausible_values`.
+
+        Returns
+        -------
+        frame
+        """
+        groups = self._asked(None if ids is None else as_list(ids))
+        fits = ((self._checked_shard(k, some or []), some) for k, some in groups.items())
+        frames = [fit.plausible_values(at, some, **options) for fit, some in fits]
+        return concatenate_frames(
+            frames, None if ids is None else rows_of_ids(frames, as_list(ids))
+        )
+
+    def _asked(self, ids: list[Any] | None) -> dict[int, Any]:
+        """Ids by the number of their shard, each once; None for everyone of a shard."""
+        everyone: dict[int, Any] = dict.fromkeys(self.shards.nonempty)
+        return everyone if ids is None else self._by_shard(list(dict.fromkeys(ids)))
 
     def curve(self, id: Any, *, until: Any = None) -> Curve:
         """One person's curve, as `Fit.curve` gives it."""
@@ -304,7 +332,7 @@ class ShardedFit(FittedModel, FitBase):
         -------
         frame
         """
-        groups = dict.fromkeys(self.shards.nonempty) if ids is None else self._by_shard(ids)
+        groups = self._asked(None if ids is None else as_list(ids))
         fits = ((self._checked_shard(k, some or []), some) for k, some in groups.items())
         frames = [fit.changes(t0, t1, some, level=level) for fit, some in fits]
         return concatenate_frames(frames, rows_by_change(frames) if sort else None)
@@ -526,8 +554,12 @@ class ShardedFit(FittedModel, FitBase):
             parts.append(items.sites(responses_of_people(renamed, theirs)))
         found = items.fit(PeopleSites.concatenate(parts))
         missing = np.zeros(labels.size - self.answered.size, dtype=np.int64)
+        sums = self.item_check_sums
+        if sums is not None:
+            sums = np.concatenate([sums, np.zeros((len(sums), missing.size))], axis=1)
         return replace(
             self,
+            item_check_sums=sums,
             shards=replace(self.shards, items=labels, models=models),
             answered=np.append(self.answered, missing),
             coding=found.coding,
@@ -535,6 +567,11 @@ class ShardedFit(FittedModel, FitBase):
             covariance=found.covariance,
             item_nodes=found.item_nodes,
         )
+
+    def with_item_checks(self, executor: Executor | None = None) -> ShardedFit:
+        """The fit with its items checked beside everyone's abilities, in a pass over all shards."""
+        sums = self._run(CheckItemsTask(self.shard_model), self.shards.nonempty, executor, None)
+        return replace(self, item_check_sums=sums)
 
     def clean_parts(self) -> None:
         """Remove files of shards in the folder of the fit that later ones have replaced."""
@@ -606,6 +643,7 @@ class ShardedFit(FittedModel, FitBase):
             [
                 size,
                 self.convergence_text(self.log_evidence, self.n_unconverged, self.shards.dropped),
+                *self.flag_sentences(),
                 *self.cautions,
             ]
         )
@@ -621,6 +659,8 @@ class ShardedFit(FittedModel, FitBase):
     def save(self) -> str:
         """Write all but the shards into the folder of the fit, atomically; the path of the file."""
         arrays: Arrays = {"answered": self.answered}
+        if self.item_check_sums is not None:
+            arrays["item_checks"] = self.item_check_sums
         header = run_header(self, arrays)
         with self.run.writing(FIT_NAME) as file:
             write_archive(file, "sharded fit", header, arrays)

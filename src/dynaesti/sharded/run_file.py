@@ -19,7 +19,7 @@ from dynaesti.core import (
 from dynaesti.data import Labels
 from dynaesti.errors import StorageError, option
 from dynaesti.model import ItemModel
-from dynaesti.results import common_header, read_common
+from dynaesti.results import N_CHECK_SUMS, common_header, read_common
 from dynaesti.sharded.shard_model import absolute_address
 from dynaesti.sharded.shards import Shards, is_shards
 
@@ -86,6 +86,7 @@ def read_run(
         "n_unconverged": int(header["unsettled"]),
         "answered": arrays["answered"],
         "stale": bool(header.get("stale", False)),
+        "item_check_sums": arrays.get("item_checks"),  # absent in files of older versions
     }
 
 
@@ -110,6 +111,8 @@ def _check_header(header: Header, arrays: Arrays, items: Labels, shards: Shards)
         "sites are misnamed",
     )
     check_array(arrays["answered"], (items.size,), "the items' answers", "i")
+    if "item_checks" in arrays:
+        check_array(arrays["item_checks"], (N_CHECK_SUMS, items.size), "the items' checks", "f")
     require(
         header["clock"] in ("calendar", "person")
         and np.isfinite(np.array(header["span"], dtype=float).reshape(2)).all(),

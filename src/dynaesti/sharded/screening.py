@@ -1,11 +1,11 @@
-"""Score tests of items over people in shards."""
+"""Score tests and checks of items over people in shards."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
-from dynaesti.core import Ints
+from dynaesti.core import Array, Ints
 from dynaesti.estimation import EfficientScores, ItemTestSums, efficient_scores
 from dynaesti.results import (
     MemoryScreener,
@@ -29,6 +29,16 @@ class ItemTestTask:
 
     def __call__(self, shard: int, threads: int | None) -> ItemTestSums:
         return MemoryScreener(self.model.open(shard, threads)).sums(self.by, self.freed)
+
+
+@dataclass(frozen=True)
+class CheckItemsTask:
+    """Sum up over the people of a shard what checks of items are made of."""
+
+    model: ShardModel
+
+    def __call__(self, shard: int, threads: int | None) -> Array:
+        return self.model.open(shard, threads).item_check_sums
 
 
 @dataclass(frozen=True)

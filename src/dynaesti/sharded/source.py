@@ -137,7 +137,7 @@ class ResponsesInShards:
         )
         if self.earlier is not None:
             made = replace(made, batches=self.earlier.batches)
-        made = orient_shards(made, orient)
+        made = orient_shards(made, orient).with_item_checks(self.executor)
         made.save()
         self._people.delete_stale_sites(made.versions)
         return made

@@ -1,4 +1,4 @@
-"""Plausible values of people are independent draws."""
+"""Plausible values: of one person, of many, with the items' uncertainty, from shards."""
 
 import numpy as np
 import pytest
@@ -18,3 +18,65 @@ def test_plausible_values_of_people_are_independent(drawn):
     assert np.array_equal(
         fit.plausible(fit.ids[3], [50.0], 5, seed=1), fit.plausible(fit.ids[3], [50.0], 5, seed=1)
     )
+
+
+def values_of(frame, size):
+    return np.stack([np.asarray(frame[f"pv{m + 1}"]) for m in range(size)])
+
+
+@pytest.fixture(scope="module")
+def class_fit():
+    table = dy.simulate.responses(people=20, items=6, per_person=20, seed=1).table
+    return table, dy.DynAEsti("2PL").fit(table)
+
+
+def test_values_of_many_are_those_of_each(class_fit):
+    _, fit = class_fit
+    frame = fit.plausible_values([20.0, 80.0], ["p03", "p11"], size=7, seed=3)
+    assert list(frame["id"]) == ["p03", "p03", "p11", "p11"]
+    np.testing.assert_array_equal(
+        values_of(frame, 7)[:, 2:], fit.plausible("p11", [20.0, 80.0], 7, seed=3)
+    )
+
+
+def test_values_have_the_posterior_that_the_curve_has(class_fit):
+    _, fit = class_fit
+    draws = values_of(fit.plausible_values([50.0], ["p05"], size=4000), 4000)[:, 0]
+    told = fit.ability([50.0], ["p05"])
+    assert draws.mean() == pytest.approx(told["mean"][0], abs=0.05 * told["sd"][0])
+    assert draws.std() == pytest.approx(told["sd"][0], rel=0.05)
+
+
+def test_values_with_the_items_uncertainty_are_those_of_uncertain(class_fit):
+    _, fit = class_fit
+    frame = fit.plausible_values([50.0], ["p05"], size=300, item_uncertainty=True)
+    draws = values_of(frame, 300)[:, 0]
+    told = fit.uncertain("p05", [50.0], draws=100)
+    assert draws.mean() == pytest.approx(told["mean"][0], abs=0.2 * told["sd"][0])
+    assert draws.std() == pytest.approx(told["sd"][0], rel=0.15)
+
+
+def test_shards_draw_the_same_values(class_fit, tmp_path):
+    table, fit = class_fit
+    shards = dy.prepare(table, str(tmp_path / "shards"), shards=3)
+    apart = dy.DynAEsti("2PL").fit(shards, out=str(tmp_path / "run"))
+    ids = ["p11", "p03", "p07"]
+    for options in ({}, {"item_uncertainty": True}):
+        one, other = (
+            f.plausible_values([20.0, 80.0], ids, size=3, **options) for f in (fit, apart)
+        )
+        assert list(one["id"]) == list(other["id"])
+        np.testing.assert_allclose(values_of(one, 3), values_of(other, 3), atol=1e-4)
+    everyone = apart.plausible_values([50.0], size=2)
+    assert sorted(everyone["id"]) == sorted(fit.ids)
+
+
+def test_what_cannot_be_drawn_is_said(class_fit):
+    table, fit = class_fit
+    with pytest.raises(dy.errors.InputError, match="first 'nobody'"):
+        fit.plausible_values([1.0], ["nobody"])
+    with pytest.raises(dy.errors.InputError, match="size"):
+        fit.plausible_values([1.0], size=0)
+    bare = dy.DynAEsti("2PL", standard_errors=False).fit(table)
+    with pytest.raises(dy.errors.InputError, match="standard_errors=True"):
+        bare.plausible_values([1.0], item_uncertainty=True)

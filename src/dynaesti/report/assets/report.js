@@ -167,7 +167,7 @@
     const body = el("tbody", {}, ...rows.map(k => {
       const pick = el("button", { type: "button", "aria-label": `Show item ${columns.item[k]}` }, columns.item[k]);
       pick.addEventListener("click", () => { chosen = k; drawItemTable(); drawItem(); });
-      return el("tr", { "aria-selected": k === chosen ? "true" : "false" }, ...heads.map((name, j) => j ? el("td", {}, number(columns[name][k], name === "n" ? 0 : 2)) : el("th", { scope: "row" }, pick)));
+      return el("tr", { "aria-selected": k === chosen ? "true" : "false" }, ...heads.map((name, j) => j ? el("td", {}, typeof columns[name][k] === "string" ? columns[name][k] : number(columns[name][k], name === "n" ? 0 : 2)) : el("th", { scope: "row" }, pick)));
     }));
     const more = total > rows.length ? ` The first ${rows.length} of ${total} rows; filter or sort to see others.` : "";
     $("table-items").replaceChildren(el("table", {}, el("caption", {}, `Items; press a heading to sort, a name to see its response function.${more}`), el("thead", {}, head), body));

@@ -6,10 +6,12 @@ from .comparison import compare as compare
 from .comparison import held_out as held_out
 from .curve_audits import audit as audit
 from .horizon import by_horizon as by_horizon
+from .item_flags import flag_items as flag_items
+from .linking import Linking as Linking
+from .linking import link as link
 from .local_dependence import q3 as q3
 from .next_answers import next_answers as next_answers
 from .predictive_check import predictive_check as predictive_check
-from .residuals import Residuals as Residuals
 from .residuals import item_fit as item_fit
 from .residuals import person_fit as person_fit
 from .residuals import quantile_residuals as quantile_residuals

@@ -11,8 +11,8 @@ from scipy.special import ndtr
 from dynaesti.core import whole_number
 from dynaesti.data import Labels, make_frame
 from dynaesti.inference import check_level
-from dynaesti.results.evaluation.residuals import residuals_of
 from dynaesti.results.evaluation.screening.screen import adjusted_p
+from dynaesti.results.residuals import residuals_of
 
 if TYPE_CHECKING:
     from dynaesti.results.fit import Fit

@@ -10,7 +10,8 @@ import numpy as np
 from dynaesti.core import Array, Ints, as_rng, whole_number
 from dynaesti.data import make_frame
 from dynaesti.errors import InputError
-from dynaesti.results.abilities import plausible_curves, seen_beside_ability
+from dynaesti.results.abilities import seen_beside_ability
+from dynaesti.results.plausible import plausible_curves
 
 if TYPE_CHECKING:
     from dynaesti.results.fit import Fit
