@@ -91,6 +91,7 @@ class Estimate:
     left_out: str  # what of the cohort cannot be learned, in words
     item_nodes: tuple[ItemNodes, ...] | None
     ability_probability: float = 1.0  # that people differ at all: `noise_check`
+    kernel_parameters: int = 0  # hyper-parameters of the population's kernels that were learned
 
     def fitted(self, coding: ResponseCoding, options: Mapping[str, Any]) -> FittedModel:
         """The part of the result that a fit keeps."""
@@ -106,6 +107,7 @@ class Estimate:
                 **options,
                 "cohort_left_out": self.left_out,
                 "ability_probability": self.ability_probability,
+                "kernel_parameters": self.kernel_parameters,
             },
             (),
             self.expected.max_abs_ability_now,
@@ -174,7 +176,11 @@ class EMSchedule:
         if known < 1.0:
             bank, priors = with_spread(result.bank, result.priors, known)
             result = replace(result, bank=bank, priors=priors)
-        return replace(self._finish(result), ability_probability=known)
+        return replace(
+            self._finish(result),
+            ability_probability=known,
+            kernel_parameters=_learned_parameters(result.priors, grids),
+        )
 
     def _cohort(self, bank: ItemBank, sites: PeopleSites) -> Cohort | None:
         """The cohort before it is learned, from a sample of the people; None without one."""
@@ -327,6 +333,14 @@ class EMSchedule:
             self.left_out,
             nodes,
         )
+
+
+def _learned_parameters(priors: PriorMixture, grids: Grids) -> int:
+    """Number of hyper-parameters that were learned: those of each kernel, and their weights."""
+    if not _is_open(grids):
+        return 0
+    moving = sum(not kernel.static for kernel in priors.kernels)
+    return moving * len(grids[0].axes) + len(priors.kernels) - 1
 
 
 def _is_open(grids: Grids) -> bool:

@@ -227,6 +227,17 @@ class Cohort:
         return precision_for(self, self.sizes, self.trend_precision)
 
     @property
+    def effective_parameters(self) -> float:
+        """How many coefficients the data decide, rather than the prior.
+
+        p − tr(covariance · precision); all of them before the errors are known.
+        """
+        if self.covariance is None:
+            return float(self.coefficients.size)
+        held = float(np.einsum("pq,qp->", self.covariance, self.precision))
+        return float(np.clip(self.coefficients.size - held, 0.0, self.coefficients.size))
+
+    @property
     def trend(self) -> Array:
         """The common line as a function of the coefficients, (n_coefficients,)."""
         return np.asarray(self._contrasts_and_average[-1, LINE])

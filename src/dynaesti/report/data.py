@@ -397,7 +397,7 @@ def _method(fit: Fit) -> list[str]:
         key: value
         for key, value in fit.options.items()
         # the page's cautions and findings say the others
-        if key not in ("threads", "cohort_left_out", "ability_probability")
+        if key not in ("threads", "cohort_left_out", "ability_probability", "kernel_parameters")
     }
     options = ", ".join(f"{key} {value!r}" for key, value in shown.items())
     models = ", ".join(sorted({block.model.name for block in fit.bank.blocks}))

@@ -39,7 +39,7 @@ from dynaesti.results.cohort import cohort_columns, cohort_sentences, group_diff
 from dynaesti.results.effects import effect_columns
 from dynaesti.results.evaluation.screening.screen import Screener
 from dynaesti.results.item_checks import ItemChecks, item_checks
-from dynaesti.results.item_table import item_columns
+from dynaesti.results.item_table import interval_columns, item_columns
 from dynaesti.results.predictions import item_information
 
 if TYPE_CHECKING:
@@ -202,6 +202,21 @@ class FitBase(ABC):
         return [f"{count_noun(len(flagged), 'items')} of {len(flags):,} flagged: {shown}{more}."]
 
     @property
+    def n_parameters(self) -> float:
+        """Number of parameters that were learned.
+
+        Those of the items, the zero and unit of ability where they are free, hyper-parameters and
+        weights of the population's kernels, and what the data decide of the cohort and of effects
+        (its coefficients are smoothed, so that they count in part).
+        """
+        items = sum(int(block.free.sum()) for block in self.bank.blocks)
+        scale = self.bank.ability_scale
+        cohort = self.priors.cohort
+        moving = 0.0 if cohort is None else cohort.effective_parameters
+        kernels = int(self.options.get("kernel_parameters", 0))  # absent in files of older versions
+        return items + int(scale.free_location) + int(scale.free_scale) + kernels + moving
+
+    @property
     def history(self) -> Any:
         """The iterations as a frame: iteration, stage, objective, log_evidence, change, seconds.
 
@@ -211,6 +226,38 @@ class FitBase(ABC):
         return make_frame(
             {name: [getattr(record, name) for record in self.trace] for name in names}, self.frame
         )
+
+    def item_intervals(self, level: float = 0.95) -> Any:
+        """Confidence intervals of all item parameters, in both metrics.
+
+        Slopes of items that run forward have intervals on the scale of their logarithm, guessing
+        and slipping on that of their log odds, so that no interval leaves what is possible;
+        difficulties and intercepts have symmetric ones.
+
+        Parameters
+        ----------
+        level : float, default 0.95
+            Probability that each holds.
+
+        Returns
+        -------
+        frame
+            Columns item, parameter (a, b, intercept, c, …), estimate, se, lower, upper.
+
+        Raises
+        ------
+        InputError
+            If the fit has no standard errors.
+
+        Examples
+        --------
+        >>> import dynaesti as dy
+        >>> table = dy.simulate.responses(people=40, items=5, per_person=12, seed=1).table
+        >>> frame = dy.DynAEsti("2PL").fit(table).item_intervals(0.9)
+        >>> list(frame.columns), list(frame["parameter"][:3])
+        (['item', 'parameter', 'estimate', 'se', 'lower', 'upper'], ['a', 'b', 'intercept'])
+        """
+        return make_frame(interval_columns(self._item_columns, level), self.frame)
 
     @property
     def bandwidths(self) -> Any:

@@ -1,12 +1,15 @@
-"""The table of items: parameters with their standard errors on the reported scale."""
+"""The table of items: parameters with standard errors and intervals on the reported scale."""
 
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import expit, logit, ndtri
 
 from dynaesti.core import Array, Ints
+from dynaesti.errors import InputError
 from dynaesti.estimation import Scale
+from dynaesti.inference import check_level
 from dynaesti.model import STEP, ItemBank, ItemBlock
 
 
@@ -75,3 +78,40 @@ def item_columns(
                     column,
                 )
     return {"item": labels.tolist(), "model": model.tolist(), "n": counts, **values, **errors}
+
+
+def interval_columns(columns: dict[str, Any], level: float) -> dict[str, Any]:
+    """Columns of `FitBase.item_intervals`, from those of the item table."""
+    check_level(level)
+    names = [name for name in columns if f"se_{name}" in columns]
+    if not names:
+        raise InputError(
+            "the items' standard errors were not computed; fit with standard_errors=True"
+        )
+    z = float(ndtri(0.5 + level / 2))
+    estimate = np.array([columns[name] for name in names], dtype=np.float64).T
+    se = np.array([columns[f"se_{name}"] for name in names], dtype=np.float64).T
+    lower, upper = estimate - z * se, estimate + z * se
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        for k, name in enumerate(names):
+            x, e = estimate[:, k], se[:, k]
+            if name == "a":
+                factor = np.exp(z * e / x)
+                lower[:, k] = np.where(x > 0, x / factor, lower[:, k])
+                upper[:, k] = np.where(x > 0, x * factor, upper[:, k])
+            elif name in ("c", "d"):
+                reach = z * e / (x * (1 - x))
+                lower[:, k], upper[:, k] = expit(logit(x) - reach), expit(logit(x) + reach)
+    known = np.isfinite(estimate).ravel()
+    table = {
+        "item": [label for label in columns["item"] for _ in names],
+        "parameter": names * len(columns["item"]),
+    }
+    numbers = {"estimate": estimate, "se": se, "lower": lower, "upper": upper}
+    return {
+        **{
+            key: [v for v, k in zip(values, known, strict=True) if k]
+            for key, values in table.items()
+        },
+        **{key: values.ravel()[known] for key, values in numbers.items()},
+    }

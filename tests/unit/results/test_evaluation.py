@@ -50,9 +50,37 @@ def test_two_fits_side_by_side():
     table = classroom(40, 5, 20)
     one, two = dy.DynAEsti(bandwidth=0.4).fit(table), dy.DynAEsti("3PL", bandwidth=0.4).fit(table)
     shown = evaluate.compare(one, two, table)
-    assert list(shown["parameters"]) == [10, 15]
+    moving = [fit.priors.cohort.effective_parameters for fit in (one, two)]
+    assert list(shown["parameters"]) == [10 + moving[0], 15 + moving[1]]
+    losses = [-np.log(fit.leave_one_out[0].given) for fit in (one, two)]
+    assert_allclose(shown["loo"], [-loss.sum() for loss in losses])
+    assert_allclose(shown["loo_difference"][1], shown["loo"][1] - shown["loo"][0], atol=1e-9)
+    assert shown["loo_difference"][0] == 0
+    assert_allclose(shown["aic"], -2 * shown["log_evidence"] + 2 * shown["parameters"])
+    by_person = np.bincount(one.responses.person, losses[0] - losses[1])
+    assert_allclose(shown["loo_se"][1], by_person.std(ddof=1) * np.sqrt(by_person.size), rtol=0.05)
     with pytest.raises(dy.InputError, match="is none of 'random', 'last', 'people'"):
         evaluate.split(table, 0.2, by="first")
+
+
+def test_all_that_is_learned_counts():
+    table = classroom(40, 5, 20)
+    fixed = {"bandwidth": 0.4, "cohort": None}
+    assert dy.DynAEsti(**fixed).fit(table).n_parameters == 10
+    assert dy.DynAEsti("1PL", **fixed).fit(table).n_parameters == 6  # and the spread
+    anchored = dy.DynAEsti(fixed={"i00": {"a": 1.0, "b": 0.0}}, **fixed).fit(table)
+    assert anchored.n_parameters == 8 + 2
+    learned = dy.DynAEsti(cohort=None).fit(table)
+    moving = sum(not kernel.static for kernel in learned.kernels)
+    assert learned.n_parameters == 10 + 2 * moving + len(learned.kernels) - 1
+
+
+def test_fits_of_other_answers_are_not_compared_by_leave_one_out():
+    one = dy.DynAEsti(bandwidth=np.inf).fit(classroom(40, 5, 20))
+    other = dy.DynAEsti(bandwidth=np.inf).fit(classroom(30, 5, 20))
+    shown = evaluate.compare(one, other)
+    assert np.isnan(shown["loo_difference"][1])
+    assert np.isfinite(shown["loo"]).all()
 
 
 def test_simple_forecasts_are_what_they_say():

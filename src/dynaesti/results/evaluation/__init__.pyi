@@ -2,7 +2,6 @@ from .baselines import constant as constant
 from .baselines import elo as elo
 from .baselines import item_and_person as item_and_person
 from .comparison import against_baselines as against_baselines
-from .comparison import compare as compare
 from .comparison import held_out as held_out
 from .curve_audits import audit as audit
 from .horizon import by_horizon as by_horizon
@@ -10,6 +9,7 @@ from .item_flags import flag_items as flag_items
 from .linking import Linking as Linking
 from .linking import link as link
 from .local_dependence import q3 as q3
+from .model_comparison import compare as compare
 from .next_answers import next_answers as next_answers
 from .predictive_check import predictive_check as predictive_check
 from .residuals import item_fit as item_fit
