@@ -32,7 +32,7 @@ def test_a_class_that_learns_is_seen_to_learn(clock):
             groups={"control": 0.0, "treated": 1.0},
             seed=seed,
         )
-        fit = fitted(drawn.table, clock=clock, standard_errors=clock == "calendar")
+        fit = fitted(drawn.table, clock=clock)
         starts = np.zeros(1)
         if clock == "person":
             starts = np.minimum.reduceat(drawn.table["date"], fit.responses.person_start[:-1])

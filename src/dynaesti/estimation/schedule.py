@@ -36,6 +36,7 @@ from dynaesti.estimation.noise_check import probability_of_ability, with_spread
 from dynaesti.estimation.people import EStepRequest, People, PeopleInMemory
 from dynaesti.estimation.population import PriorMixture
 from dynaesti.estimation.progress import OnIteration
+from dynaesti.estimation.simpler_model import SimplerModel, has_simpler_model, simpler_model
 from dynaesti.estimation.site_layout import PeopleSites
 from dynaesti.estimation.standard_errors import (
     estimated_cohort,
@@ -90,6 +91,7 @@ class Estimate:
     )  # (2, 2) of the abilities' zero and log unit: a part of every item's
     left_out: str  # what of the cohort cannot be learned, in words
     item_nodes: tuple[ItemNodes, ...] | None
+    simpler: SimplerModel | None  # that the evidence clearly prefers
     ability_probability: float = 1.0  # that people differ at all: `noise_check`
     kernel_parameters: int = 0  # hyper-parameters of the population's kernels that were learned
 
@@ -108,6 +110,7 @@ class Estimate:
                 "cohort_left_out": self.left_out,
                 "ability_probability": self.ability_probability,
                 "kernel_parameters": self.kernel_parameters,
+                "simpler_model": None if self.simpler is None else list(self.simpler),
             },
             (),
             self.expected.max_abs_ability_now,
@@ -304,7 +307,7 @@ class EMSchedule:
             result.bank,
             result.priors,
             result.max_abs_ability,
-            EStepRequest(EP_TOLERANCE_FINAL, with_counts=has_item_nodes(result.bank)),
+            EStepRequest(EP_TOLERANCE_FINAL, with_counts=_needs_counts(result.bank)),
         )
         check_reach(expected.max_abs_ability_now)
         check_probability(expected.bank, expected.log_evidence, self.people.n_responses)
@@ -320,9 +323,11 @@ class EMSchedule:
             covariance = item_covariances(expected.bank, found)
             shared = shared_covariance(found)
             priors = replace(priors, cohort=estimated_cohort(priors.cohort, expected.bank, found))
-        nodes = None
-        if expected.counts is not None:
+        nodes = simpler = None
+        if expected.counts is not None and has_item_nodes(expected.bank):
             nodes = item_nodes(expected.bank, expected.counts, expected.grid)
+        if expected.counts is not None and has_simpler_model(expected.bank):
+            simpler = simpler_model(expected.bank, expected.counts, expected.grid)
         return Estimate(
             expected,
             priors,
@@ -332,7 +337,13 @@ class EMSchedule:
             shared,
             self.left_out,
             nodes,
+            simpler,
         )
+
+
+def _needs_counts(bank: ItemBank) -> bool:
+    """Whether the last E-step's expected counts are used."""
+    return has_item_nodes(bank) or has_simpler_model(bank)
 
 
 def _learned_parameters(priors: PriorMixture, grids: Grids) -> int:

@@ -45,6 +45,7 @@ class _Start:
     counts: ResponseCounts
     has_priors: bool
     is_weak: bool
+    learns_spread: bool
     slope: Array  # (n_items,) rough signed slopes
     fixed: Given
     starts: Given
@@ -64,7 +65,17 @@ class _Start:
         u, free = given.apply(u, free, [self.fixed.get(int(k), {}) for k in items], self.scale)
         prior_mean = np.array([prior.mean for prior in priors])
         block = ItemBlock(
-            model, size, items, first_row, u, free, values, prior_mean, prior_sd, self.is_weak
+            model,
+            size,
+            items,
+            first_row,
+            u,
+            free,
+            values,
+            prior_mean,
+            prior_sd,
+            weak=self.is_weak,
+            learns_spread=self.learns_spread,
         )
         if model.shares_thresholds:
             own = u.mean(axis=1, keepdims=True)
@@ -103,14 +114,17 @@ def build_bank(
         or labels.size > SPARSE_ITEMS * response_counts.people
     )
     enough = labels.size >= HYPER_ITEMS and response_counts.people >= HYPER_PEOPLE
-    kind = "sparse" if priors == "weak" and is_sparse and enough else priors
+    kind = priors
+    if priors == "weak" and is_sparse:
+        kind = "sparse" if enough else "held"
     slope = np.full(labels.size, START_SLOPE) if slope is None else slope
     start = _Start(
         labels,
         coding,
         response_counts,
         priors is not None,
-        kind == "weak",
+        kind in ("weak", "held"),
+        kind != "held",
         slope,
         held,
         begun,

@@ -22,6 +22,14 @@ from dynaesti.results import (
 )
 
 LEVEL = 0.7
+# kept with the options, but found: the page's cautions and findings say them
+FINDINGS = (
+    "threads",
+    "cohort_left_out",
+    "ability_probability",
+    "kernel_parameters",
+    "simpler_model",
+)
 # what a page of a few MB can hold
 MOST_PEOPLE = 3000
 MOST_POINTS = 90_000
@@ -239,16 +247,13 @@ def _items(fit: Fit) -> dict[str, Any]:
     shown = _items_shown(fit, frame["flag"].to_list())
     found = nw.from_native(item_fit(fit), eager_only=True)
     columns: dict[str, list[Any]] = {}
-    for name in frame.columns:
+    for name in _shown_columns(frame):
         values = frame[name].to_list()
         picked = [values[k] for k in shown]
-        columns[name] = (
-            [str(v) for v in picked]
-            if name in ("item", "model", "flag")
-            else picked
-            if name == "n"
-            else _rounded(picked)
-        )
+        is_text = name in ("item", "model", "flag")
+        as_they_are = [str(v) for v in picked] if is_text else picked
+        title = "item–rest" if name == "item_rest" else name
+        columns[title] = as_they_are if is_text or name == "n" else _rounded(picked)
     for name in ("infit", "outfit"):
         values = found[name].to_list()
         columns[name] = _rounded([values[k] for k in shown], 2)
@@ -267,6 +272,17 @@ def _items(fit: Fit) -> dict[str, Any]:
         "labels": labels,
         "amount": amounts,
     }
+
+
+def _shown_columns(frame: Any) -> list[str]:
+    """Columns of the item table that a page shows, checks before parameters.
+
+    Left out: what is the same for all items, and intercepts, which say the same as difficulties.
+    """
+    first = ["item", "flag", "model", "n", "share", "item_rest"]
+    same = [name for name in ("flag", "model") if len(set(frame[name].to_list())) == 1]
+    rest = [name for name in frame.columns if name not in first and "intercept" not in name]
+    return [name for name in first if name in frame.columns and name not in same] + rest
 
 
 def _items_shown(fit: Fit, flags: list[str]) -> Ints:
@@ -393,12 +409,7 @@ def _method(fit: Fit) -> list[str]:
     import numba
     import scipy
 
-    shown = {
-        key: value
-        for key, value in fit.options.items()
-        # the page's cautions and findings say the others
-        if key not in ("threads", "cohort_left_out", "ability_probability", "kernel_parameters")
-    }
+    shown = {key: value for key, value in fit.options.items() if key not in FINDINGS}
     options = ", ".join(f"{key} {value!r}" for key, value in shown.items())
     models = ", ".join(sorted({block.model.name for block in fit.bank.blocks}))
     about = "" if not fit.has_cohort else " about the mean of its cohort, which is learned"

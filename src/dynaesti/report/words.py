@@ -50,7 +50,7 @@ def findings(fit: Fit, static_comparison: StaticComparison | None = None) -> lis
     else:
         words.append("Abilities are constant in time.")
     words += explained_sentences(fit)
-    words += fit.flag_sentences()
+    words += fit.item_sentences()
     if static_comparison is not None:
         words.append(static_comparison.verdict())
     return words

@@ -885,7 +885,7 @@ class Fit(FittedModel, FitBase):
         )
         verdict = self.convergence_text(self.log_evidence, self.n_unconverged, r.dropped)
         return " ".join(
-            [size, verdict, *explained_sentences(self), *self.flag_sentences(), *self.cautions]
+            [size, verdict, *explained_sentences(self), *self.item_sentences(), *self.cautions]
         )
 
     def __repr__(self) -> str:

@@ -190,8 +190,18 @@ class FitBase(ABC):
         sums = self.item_check_sums
         return None if sums is None else item_checks(self.bank, sums, self.options["direction"])
 
-    def flag_sentences(self) -> list[str]:
-        """How many items are flagged, and the first of them, in one sentence; or none."""
+    def item_sentences(self) -> list[str]:
+        """Whether a simpler model would do, and which items are flagged; or nothing."""
+        simpler = self.options.get("simpler_model")  # absent in files of older versions
+        out = []
+        if simpler:
+            out.append(
+                f"A simpler model would do: with one slope for all items ({simpler[0]}) the "
+                f"evidence is higher by {simpler[1]:.0f} nats, items integrated out."
+            )
+        return out + self._flag_sentences()
+
+    def _flag_sentences(self) -> list[str]:
         flags = [] if self.item_checks is None else self.item_checks.flags()
         flagged = [k for k, flag in enumerate(flags) if flag]
         if not flagged:

@@ -643,7 +643,7 @@ class ShardedFit(FittedModel, FitBase):
             [
                 size,
                 self.convergence_text(self.log_evidence, self.n_unconverged, self.shards.dropped),
-                *self.flag_sentences(),
+                *self.item_sentences(),
                 *self.cautions,
             ]
         )

@@ -16,6 +16,8 @@ import numpy as np
 from dynaesti.core import Array, Bools, Ints, concatenate_rows
 from dynaesti.model.items.base import ItemModel
 from dynaesti.model.items.priors import (
+    HELD_SPREAD_WEIGHT,
+    SPREAD_WEIGHT,
     ItemPrior,
     fixed_prior,
     has_location_and_slope,
@@ -131,6 +133,8 @@ class ItemBlock:
         Normal prior of the parameters; the sd is infinite where there is no prior.
     weak : bool
         Whether the priors are the weak ones, with locations pooled.
+    learns_spread : bool
+        Whether the spread of pooled locations is learned, as their centre is.
     given : ItemPrior, optional
         Priors of other items, which these are to join.
     """
@@ -145,6 +149,7 @@ class ItemBlock:
     prior_mean: Array
     prior_sd: Array
     weak: bool = False
+    learns_spread: bool = True
     given: ItemPrior | None = None
 
     @property
@@ -164,7 +169,8 @@ class ItemBlock:
         if self.given is not None:
             return self.given
         if self.weak and has_location_and_slope(priors):
-            return pooled_location_prior(self.u, self.free, priors)
+            weight = SPREAD_WEIGHT if self.learns_spread else HELD_SPREAD_WEIGHT
+            return pooled_location_prior(self.u, self.free, priors, weight)
         return fixed_prior(self.u, self.free, self.prior_mean, self.prior_sd)
 
     def laplace_log_volume(self, curvature: Array) -> float:
@@ -259,9 +265,10 @@ class ItemBank:
         The items.
     ability_scale : AbilityScale
         Zero and unit of ability.
-    priors : {"weak", "sparse", "hierarchical", None}
-        The items' priors: weak ones; learned from the items because these have few responses;
-        learned because the user asked for it; none.
+    priors : {"weak", "held", "sparse", "hierarchical", None}
+        The items' priors: weak ones; weak ones whose spread is not learned, because items have few
+        responses, and they or the people are few; learned from the items because these have few
+        responses; learned because the user asked for it; none.
     """
 
     blocks: tuple[ItemBlock, ...]

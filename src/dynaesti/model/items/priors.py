@@ -22,6 +22,9 @@ from dynaesti.model.items.base import NormalPrior
 # what a weak prior knows of the spread and of the centre that items have in common, as a number of
 # items
 SPREAD_WEIGHT = 3.0
+# the same where the spread is not learned: many items of few answers each would fall together,
+# since the spread is found with them at their maxima
+HELD_SPREAD_WEIGHT = 1e6
 CENTRE_WEIGHT = 0.02
 # sd of the weak prior of the log slopes' centre: what items have in common is how far ability
 # explains the responses at all, which the responses say, not the prior
@@ -94,7 +97,9 @@ def has_location_and_slope(weak: Sequence[NormalPrior]) -> bool:
     return {"log slope", "location"} <= {w.role for w in weak}
 
 
-def pooled_location_prior(u: Array, free: Bools, weak: Sequence[NormalPrior]) -> ItemPrior:
+def pooled_location_prior(
+    u: Array, free: Bools, weak: Sequence[NormalPrior], spread_weight: float = SPREAD_WEIGHT
+) -> ItemPrior:
     """Weak priors in which slopes share a centre, and locations (difficulties) centre and spread.
 
     Everything is counted in the unit of ability that makes slopes 1 on average: with m the centre
@@ -114,6 +119,8 @@ def pooled_location_prior(u: Array, free: Bools, weak: Sequence[NormalPrior]) ->
         Parameters that are estimated.
     weak : sequence of NormalPrior, length n_parameters
         Weak prior of each parameter.
+    spread_weight : float
+        What the weak priors know of the spread, as a number of items.
 
     Returns
     -------
@@ -141,12 +148,12 @@ def pooled_location_prior(u: Array, free: Bools, weak: Sequence[NormalPrior]) ->
             density -= 0.5 * float((((mine - centre[p]) / spread[p]) ** 2).sum())
             continue
         mine = unit * u[free[:, p], p]
-        known = SPREAD_WEIGHT * weak[p].sd ** 2
+        known = spread_weight * weak[p].sd ** 2
         middle = mine.sum() / (mine.size + CENTRE_WEIGHT)
         seen = float(((mine - middle) ** 2).sum()) + CENTRE_WEIGHT * middle**2
-        common = np.sqrt((known + seen) / (SPREAD_WEIGHT + mine.size))
-        density -= (SPREAD_WEIGHT + mine.size) * np.log(common)
-        by_m -= (SPREAD_WEIGHT + mine.size) * seen / (known + seen)
+        common = np.sqrt((known + seen) / (spread_weight + mine.size))
+        density -= spread_weight * np.log(common / weak[p].sd) + mine.size * np.log(common)
+        by_m -= (spread_weight + mine.size) * seen / (known + seen)
         centre[p] = middle / unit
         spread[p] = common / unit
     slope = slope + np.where(free & is_slope, by_m * precision / total, 0.0)

@@ -140,7 +140,8 @@ def _read_bank(header: Header, arrays: Arrays, models: Mapping[str, ItemModel]) 
                 model=_read_model(block["model"], models),
                 size=block["size"],
                 first_row=block["first_row"],
-                weak=header["priors"] == "weak",
+                weak=header["priors"] in ("weak", "held"),
+                learns_spread=header["priors"] != "held",
                 **parts,
             )
         )
