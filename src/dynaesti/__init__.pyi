@@ -40,6 +40,8 @@ from .model import Table as Table
 from .model import Trend as Trend
 from .model import Wiener as Wiener
 from .model import simulate as simulate
+from .planning import Plan as Plan
+from .planning import plan as plan
 from .results import Curve as Curve
 from .results import Curves as Curves
 from .results import Fit as Fit

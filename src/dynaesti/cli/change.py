@@ -1,4 +1,4 @@
-"""Who rose and who fell between two times: everyone's change, or that of groups, sorted."""
+"""Who rose and who fell between two times: everyone's change, or that of groups or all."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--to", dest="t1", metavar="TIME", help="default: the last answer")
     parser.add_argument(
         "--by",
-        choices=("person", "group"),
+        choices=("person", "group", "cohort"),
         default="person",
-        help="person: everyone's change, those who rose most first; group: differences of groups",
+        help="person: everyone's change, those who rose most first; group: differences of groups; "
+        "cohort: growth of the population, or of each group",
     )
     parser.add_argument(
         "--id", action="append", metavar="ID", help="a person (again for more; default: everyone)"
@@ -31,7 +32,7 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--level",
         type=float,
-        help="probability of the band (default: 0.7, and 0.95 for groups)",
+        help="probability of the band (default: 0.7, and 0.95 for groups and the cohort)",
     )
     out_option(parser)
 
@@ -51,11 +52,12 @@ def run(args: argparse.Namespace) -> int:
     ]
     t0, t1 = (end if time is None else time for time, end in zip(given, ends, strict=True))
     facts = {"from": t0, "to": t1, "scale": fit.scale.name}
-    if args.by == "group":
+    if args.by != "person":
         if args.id:
-            raise InputError("--id: it asks for people; leave it out with --by group")
+            raise InputError(f"--id: it asks for people; leave it out with --by {args.by}")
         level = 0.95 if args.level is None else args.level
-        show(fit.compare_groups(t0, t1, level=level), args, level=level, **facts)
+        table = fit.compare_groups if args.by == "group" else fit.growth
+        show(table(t0, t1, level=level), args, level=level, **facts)
         return 0
     level = 0.7 if args.level is None else args.level
     ids = requested_labels(fit.ids, args.id) if isinstance(fit, Fit) else args.id

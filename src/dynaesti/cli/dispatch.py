@@ -34,6 +34,7 @@ VERBS = {
     "score": "abilities of further people with the items frozen",
     "update": "more answers of known or new people; items stay",
     "evaluate": "held-out scores against baselines",
+    "plan": "plan a study: how wide bands will be, and how often an effect will be found",
     "simulate": "draw answers from the model",
     "curve": "a smooth curve from a file of votes, counts, successes or values",
     "reproduce": "the paper's studies, beside the paper's numbers",

@@ -17,6 +17,8 @@ from dynaesti.errors import NO_VALUE
 SAME_NAME = frozenset(
     (
         "again",
+        "answers",
+        "assignment",
         "bandwidth",
         "clock",
         "code",

@@ -242,6 +242,19 @@ class Cohort:
         """The common line as a function of the coefficients, (n_coefficients,)."""
         return np.asarray(self._contrasts_and_average[-1, LINE])
 
+    @cached_property
+    def unshrunk(self) -> Cohort:
+        """The cohort as its data alone have it: no learned prior draws the common line to none.
+
+        It is a Newton step away, by the covariance, which is without that prior.
+        """
+        if self.covariance is None or self.trend_precision == 0:
+            return self
+        along = self.trend / float(self.trend @ self.trend)
+        drawn = self.trend_precision * float(along @ self.coefficients)
+        coefficients = self.coefficients + drawn * (self.covariance @ along)
+        return replace(self, trend_precision=0.0, coefficients=coefficients)
+
     def mean(self, times: Array, group: Ints, x: csr_array | None = None) -> Array:
         """Mean ability of people of some groups at times; group −1 is the average of all.
 

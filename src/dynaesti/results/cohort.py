@@ -70,11 +70,7 @@ def group_differences(fit: FitBase, t0: Any, t1: Any, level: float) -> dict[str,
         raise InputError(
             f"compare_groups: this fit has {there}; fit with {option('groups', 'column')}"
         )
-    if cohort.covariance is None:
-        raise InputError(
-            f"compare_groups: standard errors were not computed; fit with "
-            f"{option('standard_errors', True)}"
-        )
+    check_errors(cohort, "compare_groups")
     ends = two_times(fit, t0, t1)
     rows: list[tuple[Any, ...]] = []
     beyond = float(ndtri(0.5 + level / 2))
@@ -106,6 +102,38 @@ def group_differences(fit: FitBase, t0: Any, t1: Any, level: float) -> dict[str,
             )
     names = ("group", "other", "what", "difference", "se", "lower", "upper", "probability")
     return dict(zip(names, (list(column) for column in zip(*rows, strict=True)), strict=True))
+
+
+def check_errors(cohort: Cohort, asked: str) -> None:
+    """Refuse a test where standard errors were not computed."""
+    if cohort.covariance is None:
+        raise InputError(
+            f"{asked}: standard errors were not computed; fit with "
+            f"{option('standard_errors', True)}"
+        )
+
+
+def growth_columns(fit: FitBase, t0: Any, t1: Any, level: float) -> dict[str, Any]:
+    """How much the cohort, or each group, grew between two times, as the data alone have it."""
+    check_level(level)
+    cohort = cohort_of(fit).unshrunk
+    check_errors(cohort, "growth")
+    ends = two_times(fit, t0, t1)
+    signs = np.array([-1.0, 1.0])
+    beyond = float(ndtri(0.5 + level / 2))
+    rows: list[tuple[float, ...]] = []
+    for g in range(cohort.n_groups):
+        group = np.full(2, g)
+        grown = fit.gain * float(signs @ cohort.mean(ends, group))
+        se = fit.gain * float(np.sqrt(cohort.variance_of(ends, group, signs)))
+        if cohort.loses(ends, group, signs):
+            grown = se = float("nan")  # the items could explain it as well
+        rows.append((grown, se, grown - beyond * se, grown + beyond * se, float(ndtr(grown / se))))
+    keys: dict[str, Any] = {"group": list(cohort.groups)} if cohort.groups else {}
+    names = ("growth", "se", "lower", "upper", "probability")
+    return keys | dict(
+        zip(names, (list(column) for column in zip(*rows, strict=True)), strict=True)
+    )
 
 
 def cohort_sentences(fit: FitBase) -> list[str]:

@@ -35,7 +35,12 @@ from dynaesti.estimation import (
 )
 from dynaesti.inference import LogLikelihoodTable
 from dynaesti.model import BandwidthKernel, ItemBank, Kernel, Level
-from dynaesti.results.cohort import cohort_columns, cohort_sentences, group_differences
+from dynaesti.results.cohort import (
+    cohort_columns,
+    cohort_sentences,
+    group_differences,
+    growth_columns,
+)
 from dynaesti.results.effects import effect_columns
 from dynaesti.results.evaluation.screening.screen import Screener
 from dynaesti.results.item_checks import ItemChecks, item_checks
@@ -483,6 +488,42 @@ class FitBase(ABC):
         ['level at 0', 'level at 100', 'growth']
         """
         return make_frame(group_differences(self, t0, t1, level), self.frame)
+
+    def growth(self, t0: Any, t1: Any, *, level: float = 0.95) -> Any:
+        """How much the cohort grew between two times, or each group, with its interval.
+
+        `cohort` takes a line within its noise for none, which is best for forecasts. This is the
+        estimate of the data alone, so that its interval and a test by it hold their level.
+
+        Parameters
+        ----------
+        t0, t1 : time
+            From when, and to when.
+        level : float, default 0.95
+            Probability of the interval.
+
+        Returns
+        -------
+        frame
+            Columns growth, se, lower, upper, and probability, that the cohort grew; with groups a
+            row for each, and a column group. NaN where items that change could explain it as well.
+
+        Raises
+        ------
+        InputError
+            If the fit has no cohort, or no standard errors.
+
+        Examples
+        --------
+        >>> import dynaesti as dy
+        >>> drawn = dy.simulate.responses(people=60, items=9, per_person=9, growth=2.0, seed=1)
+        >>> frame = dy.DynAEsti("2PL").fit(drawn.table).growth(0, 100)
+        >>> list(frame.columns)
+        ['growth', 'se', 'lower', 'upper', 'probability']
+        >>> bool(frame["lower"].iloc[0] > 0)
+        True
+        """
+        return make_frame(growth_columns(self, t0, t1, level), self.frame)
 
     def to_clock(self, times: Any) -> Array:
         """Users' times on the fit's clock.

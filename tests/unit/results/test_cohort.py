@@ -1,5 +1,7 @@
 """What a fit with a cohort tells: groups, changes, filtered abilities, and all that comes after."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -281,3 +283,37 @@ def test_verbs_of_the_cohort(table, tmp_path, capsys):
     code, _, err = spoken(capsys, "cohort", tmp_path / "r3")
     assert code == 3
     assert "--cohort learn" in err
+
+
+def test_growth_is_the_estimate_without_the_prior_on_the_trend(plain):
+    """Closed form: where the evidence is a quadratic, one Newton step undoes the prior."""
+    cohort = plain.priors.cohort
+    held = np.linalg.inv(cohort.covariance)
+    pull = np.random.default_rng(0).standard_normal(len(held))
+    along = cohort.trend / (cohort.trend @ cohort.trend)
+    shrunk = replace(
+        cohort,
+        trend_precision=30.0,
+        coefficients=np.linalg.solve(held + 30.0 * np.outer(along, along), pull),
+    )
+    assert_allclose(shrunk.unshrunk.coefficients, np.linalg.solve(held, pull), rtol=1e-8)
+    assert shrunk.unshrunk.trend_precision == 0.0
+
+
+def test_growth_of_the_cohort_and_of_groups(plain, fit):
+    growth = plain.growth(0, 100, level=0.9)
+    assert list(growth.columns) == ["growth", "se", "lower", "upper", "probability"]
+    ends = plain.cohort([0.0, 100.0])["mean"]
+    assert growth["growth"][0] == pytest.approx(ends[1] - ends[0], rel=0.02)  # clear: not shrunk
+    assert growth["upper"][0] - growth["lower"][0] == pytest.approx(2 * 1.6449 * growth["se"][0])
+    both = fit.growth(0, 100)
+    assert both["group"].tolist() == ["control", "treated"]
+    apart = fit.compare_groups(0, 100)
+    between = apart["difference"][apart["what"].tolist().index("growth")]
+    assert both["growth"][0] - both["growth"][1] == pytest.approx(between, abs=0.02)
+
+
+def test_growth_needs_standard_errors(table):
+    quick = dy.DynAEsti("2PL", standard_errors=False, iterations=3).fit(table)
+    with pytest.raises(dy.InputError, match="growth: standard errors were not computed"):
+        quick.growth(0, 100)
