@@ -48,5 +48,7 @@ from .sharded import DaskExecutor as DaskExecutor
 from .sharded import ShardedFit as ShardedFit
 from .sharded import Shards as Shards
 from .sharded import prepare as prepare
+from .tables import Frame as Frame
+from .tables import write_frame as write_frame
 
 __version__: str

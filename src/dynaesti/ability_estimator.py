@@ -164,7 +164,7 @@ class DynAEsti(AbilityOptions):
     True
     >>> fit.items["item"].tolist()
     ['i0', 'i1', 'i2']
-    >>> fit.ability([10.0, 90.0], ["p01"]).columns.tolist()
+    >>> fit.ability([10.0, 90.0], ["p01"]).columns
     ['id', 'time', 'mean', 'sd', 'lower', 'upper']
     """
 

@@ -214,14 +214,16 @@ def out_option(parser: argparse.ArgumentParser) -> None:
         "--out",
         metavar="FILE",
         type=_table_name,
-        help="write to this CSV or Parquet file instead of the screen",
+        help="write to this file instead of the screen: .csv, .parquet, .xlsx (Excel) or .tex",
     )
 
 
 def _table_name(name: str) -> str:
-    """The name of a CSV or Parquet file."""
-    if Path(name).suffix.lower() not in (".csv", ".parquet"):
-        raise argparse.ArgumentTypeError(f"{name} is neither .csv nor .parquet")
+    """The name of a file for a table, whose ending says its format."""
+    from dynaesti.tables import TABLE_ENDINGS
+
+    if Path(name).suffix.lower() not in TABLE_ENDINGS:
+        raise argparse.ArgumentTypeError(f"{name} ends in none of {', '.join(TABLE_ENDINGS)}")
     return name
 
 

@@ -18,6 +18,7 @@ from dynaesti.errors import InputError
 from dynaesti.estimation.coding import ResponseCoding
 from dynaesti.estimation.response_counts import ResponseCounts
 from dynaesti.model import STEEPEST, ItemModel, log_odds
+from dynaesti.tables import as_frame
 
 Given = Mapping[int, Mapping[str, float]]  # item number → {parameter: value}
 
@@ -59,10 +60,8 @@ def read_given_items(given: Any, name: str) -> Mapping[Any, Mapping[str, float]]
             }
             for label, values in given.items()
         }
-    import narwhals as nw
-
     try:
-        frame = nw.from_native(given, eager_only=True)
+        frame = as_frame(given)
     except TypeError:
         raise InputError(
             f"{name}: expected a mapping or a frame with an item column, got {type(given).__name__}"
@@ -73,7 +72,7 @@ def read_given_items(given: Any, name: str) -> Mapping[Any, Mapping[str, float]]
         )
     skip = {"item", "model", "n"} | {column for column in frame.columns if column.startswith("se_")}
     out: dict[Any, dict[str, float]] = {}
-    for row in frame.iter_rows(named=True):
+    for row in frame.rows():
         label = row["item"]
         if label in out:
             raise InputError(f"{name}: item {label!r} is listed twice; keep one of its rows")

@@ -95,7 +95,8 @@ class Fit(FittedModel, FitBase):
     `DynAEsti.fit` and `load` return fits. Abilities are on the reported scale, ability =
     shift + gain · z with z of unit variance in the prior. A fit never changes: `update` returns a
     new one. Times are given as in the data: numbers, dates or ISO text; any times can be asked for,
-    also future ones. Frames are of the kind that came in (pandas, Polars, PyArrow, …).
+    also future ones. Tables come out as data frames of the library that came in (pandas, Polars,
+    PyArrow); as `dynaesti.Frame` where the data were a mapping, rows or a path.
 
     Parameters
     ----------
@@ -217,7 +218,7 @@ class Fit(FittedModel, FitBase):
 
     @property
     def frame(self) -> str | None:
-        """Kind of data frame that came in and goes out, such as "pandas"."""
+        """Kind of data frame that came in and goes out, such as "pandas"; None for `Frame`."""
         return self.responses.frame
 
     # --- abilities ------------------------------------------------------------------------------
