@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dynaesti.cli.inputs import default_model, estimator, read_responses, with_model
+from dynaesti.cli.inputs import estimator, read_responses, with_model
 from dynaesti.cli.messages import print_notes, print_text
 from dynaesti.cli.options import COLUMNS, dask_option, data_options, model_options
 from dynaesti.cli.output import as_json, print_result
@@ -111,6 +111,7 @@ def _fit_file(args: argparse.Namespace, folder: Path) -> int:
 
 def _fit_shards(args: argparse.Namespace, folder: Path) -> int:
     """Fit a folder of shards, and write the item table and each shard's abilities."""
+    from dynaesti.model import default_model
     from dynaesti.sharded import Shards, cluster
     from dynaesti.tables import write_frame
 

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from dynaesti.sharded import ShardedFit
 
 MOST_TIMES = 1e7  # of --grid
-MOST_GRADES = 12  # distinct whole numbers that are taken as grades, not as counts
 
 
 def read_responses(args: argparse.Namespace, *, timeless: bool = False) -> Responses:
@@ -118,29 +117,11 @@ def _read(
     return found
 
 
-def default_model(values: Any) -> str:
-    """The model for distinct responses: 2PL for 0 and 1, GRM for a few whole numbers.
-
-    For amounts the model has to be named.
-    """
-    import numpy as np
-
-    from dynaesti.errors import InputError
-
-    if np.isin(values, (0, 1)).all():
-        return "2PL"
-    if values.size <= MOST_GRADES and np.all(values == np.floor(values)):
-        return "GRM"
-    raise InputError(
-        f"resp: {values.size} different values from {values[0]:g} to {values[-1]:g}; name a "
-        f"--model: poisson for counts, "
-        "gaussian for measurements, beta for shares between 0 and 1, GRM for grades"
-    )
-
-
 def with_model(args: argparse.Namespace, responses: Responses) -> argparse.Namespace:
     """The options with a model: one by the responses, with a note, where they name none."""
     import numpy as np
+
+    from dynaesti.model import default_model
 
     if args.model is None and responses.models is None:
         args.model = default_model(np.unique(responses.resp))

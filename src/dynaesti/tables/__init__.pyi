@@ -8,5 +8,6 @@ from .frame import Column as Column
 from .frame import Frame as Frame
 from .frame import as_frame as as_frame
 from .frame import sort_order as sort_order
+from .frame import with_table as with_table
 from .text import aligned as aligned
 from .text import printable as printable

@@ -6,6 +6,7 @@ It needs no library of data frames, and hands itself over to any that is there.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from html import escape
 from typing import Any
 
 import narwhals as nw
@@ -204,6 +205,11 @@ def _values_of(series: nw.Series[Any]) -> Any:
     if isinstance(series.dtype, nw.Datetime) and series.dtype.time_zone is None:
         return series.to_numpy()
     return series.to_list()
+
+
+def with_table(text: str, frame: Frame) -> str:
+    """A text above a table, as HTML for a notebook."""
+    return f"<p>{escape(text)}</p>{as_html(frame.to_dict(), REPR_ROWS)}"
 
 
 def sort_order(values: Sequence[Any] | npt.NDArray[Any], descending: bool = False) -> Ints:
