@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from dynaesti.cli.figures import draw_figure, figure_option
 from dynaesti.cli.inputs import MOST_TIMES, is_number, parsed_times
 from dynaesti.cli.messages import print_notes
-from dynaesti.cli.options import out_option
+from dynaesti.cli.options import out_option, probability
 from dynaesti.cli.output import show
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def options(parser: argparse.ArgumentParser) -> None:
         help="N times from the first to the last (default: 50)",
     )
     parser.add_argument(
-        "--level", type=float, default=0.7, help="probability of the band (default: 0.7)"
+        "--level", type=probability, default=0.7, help="probability of the band (default: 0.7)"
     )
     figure_option(parser)
     parser.add_argument(

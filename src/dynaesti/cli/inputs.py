@@ -216,11 +216,25 @@ def requested_times(fit: Fit | ShardedFit, args: argparse.Namespace) -> Any:
     if args.grid is not None:
         return fit.from_clock(np.linspace(*fit.time_range, args.grid))
     if args.now:
-        if fit.response_template.axis.stamps and fit.response_template.clock == "calendar":
-            return np.array([np.datetime64("now", "ns")])
-        print_notes("times are numbers, so now is the last one in the data")
-        return fit.from_clock(np.array([fit.time_range[1]]))
+        return _now(fit)
     return None
+
+
+def _now(fit: Fit | ShardedFit) -> Any:
+    """The present where times are dates, else the last time of the data; a note says which."""
+    import numpy as np
+
+    last = fit.from_clock(np.array([fit.time_range[1]]))
+    if not fit.response_template.axis.stamps or fit.response_template.clock != "calendar":
+        print_notes(f"times are numbers, so now is the last one in the data, {last[0]:g}")
+        return last
+    now = np.datetime64("now", "ns")
+    if now - last[0] > np.timedelta64(1, "D"):
+        print_notes(
+            f"now is {str(now)[:16]} UTC, and the last answer is of {str(last[0])[:16]}: abilities "
+            f"are forecasts; --at {str(last[0])[:10]} asks for the end of the data"
+        )
+    return np.array([now])
 
 
 def parsed_times(texts: Sequence[str], name: str = "--at") -> Any:

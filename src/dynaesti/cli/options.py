@@ -5,6 +5,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from dynaesti.cli.messages import print_notes
+
+PER_CENT = 100
 COLUMNS = ("id", "item", "resp", "time", "weight")
 
 
@@ -171,11 +174,31 @@ def dask_option(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def people_option(parser: argparse.ArgumentParser) -> None:
+    """The people that are asked for."""
+    parser.add_argument(
+        "--id",
+        nargs="+",
+        action="extend",
+        metavar="ID",
+        help="some people, behind RUN (default: everyone)",
+    )
+
+
+def probability(text: str) -> float:
+    """A probability; 95, meant in per cent, is 0.95, with a note."""
+    value = float(text)
+    if 1 < value < PER_CENT:
+        print_notes(f"--level {text} was taken as {value / PER_CENT:g}")
+        return value / PER_CENT
+    return value
+
+
 def screening_options(parser: argparse.ArgumentParser) -> None:
     """How items are screened."""
     parser.add_argument(
         "--level",
-        type=float,
+        type=probability,
         default=0.05,
         help="rate of false discoveries among flagged items (default: 0.05)",
     )
@@ -204,7 +227,7 @@ def when_options(
         "--now", action="store_true", help="now (for numeric times: the last one of the fit)"
     )
     parser.add_argument(
-        "--level", type=float, default=0.7, help="probability of the band (default: 0.7)"
+        "--level", type=probability, default=0.7, help="probability of the band (default: 0.7)"
     )
 
 

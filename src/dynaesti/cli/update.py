@@ -133,10 +133,9 @@ def _tables(args: argparse.Namespace, folder: Path) -> list[str]:
 
 def _grown(fit: Fit, batch: Responses, added: Responses, args: argparse.Namespace) -> Fit:
     """The fit with the added answers of a batch, and with the batch's fingerprint."""
-    from dynaesti.errors import InputError
-
     if not len(added):
-        raise InputError("all of these answers are in the run already; nothing is left to add")
+        print_notes("all of these answers are in the run already; nothing is left to add")
+        return fit
     return replace(
         fit.update(added, new_items=args.new_items, again=args.again),
         batches=(*fit.batches, batch.fingerprint()),

@@ -19,7 +19,9 @@ MOST_VALUES = 12  # distinct responses that are listed one by one
 class Validation:
     """What is in a table of responses, and what deserves attention; prints as sentences.
 
-    Attributes
+    `validate` returns it.
+
+    Parameters
     ----------
     report : DataReport
         All findings, in numbers and in sentences.
@@ -29,6 +31,14 @@ class Validation:
         Unit of the times.
     described : tuple of str
         What was read, in sentences.
+
+    Examples
+    --------
+    >>> import dynaesti as dy
+    >>> table = {"id": [1, 1, 2, 2], "item": [3, 4, 3, 4], "resp": [0, 1, 1, 0]}
+    >>> found = dy.validate(table)
+    >>> found.report.rows, found.columns["time"], found.timeless
+    (4, None, True)
     """
 
     report: DataReport
