@@ -289,10 +289,23 @@ def write_run(fit: Fit, target: Path, tables: Sequence[str]) -> list[str]:
         for name in tables:
             file = stage(target.parent / name)
             if name == WORKBOOK:
-                write_workbook(frames, file)
+                write_workbook(_that_fit(frames), file)
             else:
                 write_table(frames[Path(name).stem], file, Path(name).suffix)
     return [target.name, *tables]
+
+
+def _that_fit(frames: dict[str, Any]) -> dict[str, Any]:
+    """The tables that an Excel sheet can hold; a note names the others."""
+    from dynaesti.tables import MOST_ROWS
+
+    large = [name for name, frame in frames.items() if len(frame) > MOST_ROWS]
+    if large:
+        print_notes(
+            f"{WORKBOOK} lacks {', '.join(large)}: an Excel sheet holds {MOST_ROWS:,} rows; the "
+            f"CSV has all"
+        )
+    return {name: frame for name, frame in frames.items() if name not in large}
 
 
 def _fit_or_resume(

@@ -1,4 +1,5 @@
 from .csv_writer import csv_text as csv_text
+from .excel import MOST_ROWS as MOST_ROWS
 from .excel import require_excel as require_excel
 from .files import TABLE_ENDINGS as TABLE_ENDINGS
 from .files import write_frame as write_frame
