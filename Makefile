@@ -81,11 +81,11 @@ $(PEERS)/.ready: benchmarks/peers/requirements.txt
 gold: $(READY)
 	$(BIN)/python -m benchmarks gold
 
-# A wheel, installed into an environment of its own and used once.
+# A wheel in clean environments, bare and with each extra alone. EXTRAS="excel xarray" for some of them.
+EXTRAS ?=
 wheel: $(READY)
-	rm -rf dist $(VENV)/wheel && $(BIN)/python -m build --wheel
-	$(PYTHON) -m venv $(VENV)/wheel && $(VENV)/wheel/bin/pip install -q dist/*.whl
-	cd $(VENV)/wheel && bin/python -c "import dynaesti as dy; c = dy.CurvFiFE().fit([0, 1, 2, 3], dy.Bernoulli([0, 1, 1, 1])); print(dy.__version__, c.median([1.5]))"
+	rm -rf dist && $(BIN)/python -m build --wheel
+	$(BIN)/python tests/wheel $(EXTRAS)
 
 $(READY): pyproject.toml
 	$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'dynaesti needs Python 3.11 or newer; set PYTHON=')"

@@ -122,7 +122,7 @@ def groups_once(arguments: tuple[int, float]) -> tuple[float, float, float]:
         warnings.simplefilter("ignore")
         fit = dy.DynAEsti("2PL", groups="group", threads=1).fit(drawn.table)
     row = fit.compare_groups(0.0, 100.0)
-    growth = row[row["what"] == "growth"].iloc[0]
+    (growth,) = row[row["what"] == "growth"].rows()
     return -float(growth["difference"]), -float(growth["upper"]), -float(growth["lower"])
 
 

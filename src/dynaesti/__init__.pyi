@@ -3,6 +3,7 @@ from .ability_estimator import DynAEsti as DynAEsti
 from .ability_estimator import refit_items as refit_items
 from .curve_estimator import CurvFiFE as CurvFiFE
 from .data import Responses as Responses
+from .data import Validation as Validation
 from .errors import BandwidthWarning as BandwidthWarning
 from .errors import ConvergenceWarning as ConvergenceWarning
 from .errors import DynaestiError as DynaestiError
@@ -50,5 +51,9 @@ from .sharded import DaskExecutor as DaskExecutor
 from .sharded import ShardedFit as ShardedFit
 from .sharded import Shards as Shards
 from .sharded import prepare as prepare
+from .shortcuts import fit as fit
+from .shortcuts import validate as validate
+from .tables import Frame as Frame
+from .tables import write_frame as write_frame
 
 __version__: str

@@ -10,7 +10,16 @@ from typing import Any, TypedDict, Unpack, overload
 
 import numpy as np
 
-from dynaesti.core import CHECKPOINT, FIT_NAME, LOCK, LOCK_TIMEOUT, Array, Folder, exclusive_lock
+from dynaesti.core import (
+    CHECKPOINT,
+    FIT_NAME,
+    LOCK,
+    LOCK_TIMEOUT,
+    Array,
+    Folder,
+    Parameters,
+    exclusive_lock,
+)
 from dynaesti.data import (
     NO_GROUP,
     Labels,
@@ -38,7 +47,7 @@ from dynaesti.estimation import (
     resolve_item_models,
     resolve_kernel,
 )
-from dynaesti.model import ItemBank, ItemModel, Kernel
+from dynaesti.model import ItemBank, ItemModel, Kernel, default_model
 from dynaesti.results import Fit, ResponsesInMemory, ResponseSource
 from dynaesti.sharded import (
     Executor,
@@ -63,7 +72,7 @@ class ColumnNames(TypedDict, total=False):
     model: str | None
 
 
-class DynAEsti(AbilityOptions):
+class DynAEsti(Parameters, AbilityOptions):
     """Item response theory in which each person's ability is a curve over time.
 
     Items and abilities are learned together by EM. The E-step finds all curves by expectation
@@ -74,7 +83,8 @@ class DynAEsti(AbilityOptions):
     ----------
     model : str, CustomItemModel or mapping, default "2PL"
         Item model: "1PL", "2PL", "3PL", "4PL", "GRM", "PCM", "GPCM", "RSM", "NRM", "golf",
-        "poisson", "gaussian", "beta", a model of your own, or a mapping from item to model.
+        "poisson", "gaussian", "beta", a model of your own, or a mapping from item to model. None:
+        by the responses, 2PL for 0 and 1, GRM for a few whole numbers.
     kernel : Kernel or str, optional
         Prior of the ability curves, of total variance 1, or its name. Default: "level+smooth", a
         constant for each person plus a curve that moves; the distribution over people of its
@@ -165,7 +175,7 @@ class DynAEsti(AbilityOptions):
     True
     >>> fit.items["item"].tolist()
     ['i0', 'i1', 'i2']
-    >>> fit.ability([10.0, 90.0], ["p01"]).columns.tolist()
+    >>> fit.ability([10.0, 90.0], ["p01"]).columns
     ['id', 'time', 'mean', 'sd', 'lower', 'upper']
     """
 
@@ -203,6 +213,7 @@ class DynAEsti(AbilityOptions):
         given = dict(locals())  # every option by its name
         options = {name: value for name, value in given.items() if name in AbilityOptions.names()}
         super().__init__(**{**options, "kernel": resolve_kernel(kernel, bandwidth)})
+        self.keep_given(given)
 
     @overload
     def fit(self, data: Shards, *, out: str | PathLike[str] | None = None) -> ShardedFit: ...
@@ -375,7 +386,7 @@ class DynAEsti(AbilityOptions):
 
     def _estimate(self, source: ResponseSource) -> Any:
         """Build items and their start, run EM and make the result, wherever the responses are."""
-        models = self._models(source.items, source.item_models)
+        models = self._models(source)
         counts = source.response_counts(models)
         coding = build_coding(source.items, models, counts, self.rare, self.priors is not None)
         bank = self._bank(source.items, coding, counts)
@@ -479,9 +490,14 @@ class DynAEsti(AbilityOptions):
             if name not in RUNTIME_OPTIONS
         }
 
-    def _models(self, items: Labels, named: Labels | None) -> tuple[ItemModel, ...]:
+    def _models(self, source: ResponseSource) -> tuple[ItemModel, ...]:
         """Item model of each item; ``direction="free"`` needs models with signed slopes."""
-        models = resolve_item_models(self.model, items, named, self.direction == "free")
+        items = source.items
+        named = source.item_models
+        model = self.model
+        if model is None and named is None:
+            model = default_model(source.values())
+        models = resolve_item_models(model, items, named, self.direction == "free")
         unsigned = {m.name for m in models if not m.is_reflectable}
         if self.direction == "free" and unsigned:
             raise InputError(
@@ -491,7 +507,7 @@ class DynAEsti(AbilityOptions):
         return models
 
     def with_options(self, **changes: Any) -> DynAEsti:
-        """Make an estimator with some options changed.
+        """Make an estimator with some options changed; `set_params` changes this one.
 
         Parameters
         ----------

@@ -6,7 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from dynaesti.core import Array, row_of_entries, single_blas_thread, softmax, whole_number
+from dynaesti.core import (
+    Array,
+    Parameters,
+    row_of_entries,
+    single_blas_thread,
+    softmax,
+    whole_number,
+)
 from dynaesti.data import frame_kind, parse_formula, read_covariates
 from dynaesti.errors import InputError
 from dynaesti.estimation import (
@@ -63,7 +70,7 @@ WIDE_REACH = 40.0  # the same where amplitudes are learned too
 Grids = tuple[HyperGrid, ...]  # of kernels of the same form, from rough to smooth
 
 
-class CurvFiFE:
+class CurvFiFE(Parameters):
     """Gaussian-process curves from arbitrary probabilistic emissions.
 
     Parameters
@@ -130,6 +137,7 @@ class CurvFiFE:
         noise: bool = False,
         refine: bool = True,
     ) -> None:
+        given = dict(locals())  # every option by its name
         if solver is not None and solver not in SOLVERS:
             raise InputError(f"solver: {solver!r} is none of {', '.join(SOLVERS)}")
         for name, value in (("noise", noise), ("refine", refine)):
@@ -145,6 +153,7 @@ class CurvFiFE:
         self.formula = None if effects is None else parse_formula(effects)
         self.method = _method(self.kernel)
         self.refine = refine
+        self.keep_given(given)
 
     @single_blas_thread()
     def fit(self, times: Any, emissions: Any, covariates: Any = None) -> Curve:

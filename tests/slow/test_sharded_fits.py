@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 
 import dynaesti as dy
 from dynaesti.cli.dispatch import main
-from support.oracles import assert_same_fit
+from support.oracles import assert_same_fit, in_pandas
 from support.simulated import shuffled_classroom
 
 ITERATIONS = 40
@@ -65,8 +65,8 @@ def test_labels_times_weights_and_models_come_through(tmp_path):
         dy.prepare(tmp_path / "a.csv", tmp_path / "shards", shards=3, **names), out=tmp_path / "run"
     )
     assert_allclose(
-        found.items.sort_values("item")["b"].to_numpy(),
-        whole.items.sort_values("item")["b"].to_numpy(),
+        in_pandas(found.items).sort_values("item")["b"].to_numpy(),
+        in_pandas(whole.items).sort_values("item")["b"].to_numpy(),
         atol=1e-6,
     )
     at = ["2024-03-10", "2024-04-01"]

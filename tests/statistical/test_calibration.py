@@ -4,6 +4,7 @@ import numpy as np
 
 import dynaesti as dy
 from dynaesti import evaluation as evaluate
+from support.oracles import in_pandas
 from support.simulated import classroom
 
 
@@ -40,5 +41,5 @@ def test_fit_statistics_are_near_one_and_find_the_odd_ones():
     assert (items["outfit"].between(0.7, 1.4)).all()
     by_time = evaluate.item_fit(fit, by="time")
     assert np.abs(by_time["z"]).mean() < 1.3
-    people = evaluate.person_fit(fit).set_index("id")
+    people = in_pandas(evaluate.person_fit(fit)).set_index("id")
     assert people.loc["p003", "outfit"] > people["outfit"].quantile(0.8)

@@ -89,7 +89,7 @@ def test_differences_of_groups_have_honest_intervals():
             seed=100 + seed,
         ).table
         frame = fitted(table, groups="group", bandwidth=30.0).compare_groups(0.0, 100.0)
-        growth = frame[frame["what"] == "growth"].iloc[0]
+        (growth,) = frame[frame["what"] == "growth"].rows()
         estimates.append(-growth["difference"])
         covered.append(growth["lower"] <= -0.8 <= growth["upper"])
     assert np.mean(covered) >= 0.87

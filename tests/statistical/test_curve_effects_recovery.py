@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import dynaesti as dy
+from support.oracles import in_pandas
 from support.simulated import house_polls
 
 
@@ -14,7 +15,7 @@ def test_houses_and_noise_are_found():
     for seed in range(12):
         t, emissions, columns = house_polls(60, seed)
         found = dy.CurvFiFE(effects="random(house)", noise=True).fit(t, emissions, columns).effects
-        by_term = found.set_index("term")
+        by_term = in_pandas(found).set_index("term")
         rows = by_term.loc[[f"random(house)[{house}]" for house in "ABC"]]
         inside.append((rows["lower"] < truth) & (truth < rows["upper"]))
         noise.append(by_term.loc["sd of noise", "estimate"])

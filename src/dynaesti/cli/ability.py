@@ -6,11 +6,11 @@ import argparse
 
 from dynaesti.cli.inputs import open_any, requested_labels, requested_times
 from dynaesti.cli.messages import print_text
-from dynaesti.cli.options import out_option, run_option, when_options
+from dynaesti.cli.options import out_option, people_option, run_option, when_options
 from dynaesti.cli.output import show
 
 EXAMPLE = (
-    "  dynaesti ability run --id ada --id bob --at 2024-05-01 2024-06-01\n"
+    "  dynaesti ability run --id ada bob --at 2024-05-01 2024-06-01\n"
     "  dynaesti ability run --now --out now.csv"
 )
 
@@ -18,9 +18,7 @@ EXAMPLE = (
 def options(parser: argparse.ArgumentParser) -> None:
     """Options of the verb."""
     run_option(parser)
-    parser.add_argument(
-        "--id", action="append", metavar="ID", help="a person (again for more; default: everyone)"
-    )
+    people_option(parser)
     when_options(parser)
     out_option(parser)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from dynaesti.cli.inputs import open_any, parsed_times, requested_labels
-from dynaesti.cli.options import out_option, run_option
+from dynaesti.cli.options import out_option, people_option, probability, run_option
 from dynaesti.cli.output import show
 
 EXAMPLE = (
@@ -26,12 +26,10 @@ def options(parser: argparse.ArgumentParser) -> None:
         help="person: everyone's change, those who rose most first; group: differences of groups; "
         "cohort: growth of the population, or of each group",
     )
-    parser.add_argument(
-        "--id", action="append", metavar="ID", help="a person (again for more; default: everyone)"
-    )
+    people_option(parser)
     parser.add_argument(
         "--level",
-        type=float,
+        type=probability,
         help="probability of the band (default: 0.7, and 0.95 for groups and the cohort)",
     )
     out_option(parser)

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from dynaesti.cli.figures import draw_figure, figure_option
 from dynaesti.cli.inputs import MOST_TIMES, is_number, parsed_times
 from dynaesti.cli.messages import print_notes
-from dynaesti.cli.options import out_option
-from dynaesti.cli.output import columns_of, rows_of, show
+from dynaesti.cli.options import out_option, probability
+from dynaesti.cli.output import show
 
 if TYPE_CHECKING:
     from dynaesti.core import Array, Ints
     from dynaesti.curve_estimator import CurvFiFE
     from dynaesti.data import Labels, ReadLog, Table, TimeAxis
+    from dynaesti.tables import Frame
 
 EXAMPLE = (
     "  dynaesti curve polls.csv --time day --successes yes --trials n --figure polls.png\n"
@@ -48,7 +49,7 @@ def options(parser: argparse.ArgumentParser) -> None:
         help="N times from the first to the last (default: 50)",
     )
     parser.add_argument(
-        "--level", type=float, default=0.7, help="probability of the band (default: 0.7)"
+        "--level", type=probability, default=0.7, help="probability of the band (default: 0.7)"
     )
     figure_option(parser)
     parser.add_argument(
@@ -103,6 +104,7 @@ def run(args: argparse.Namespace) -> int:
     from dynaesti.core import check_size, whole_number
     from dynaesti.curve_estimator import CurvFiFE
     from dynaesti.results import plot_groups, width_sentence
+    from dynaesti.tables import as_frame
 
     _check(args)
     data = _read(args)
@@ -119,8 +121,8 @@ def run(args: argparse.Namespace) -> int:
     facts: dict[str, Any] = {"log_evidence": curve.log_evidence, "converged": curve.converged}
     print_notes(*width_sentence(curve).strip().splitlines())
     if args.effects is not None or args.noise:
-        effects = columns_of(curve.effects)
-        facts["effects"] = rows_of(effects)
+        effects = as_frame(curve.effects)
+        facts["effects"] = effects.rows()
         print_notes(*_effect_notes(effects))
     show(curve.to_frame(at, args.level), args, **facts)
     draw_figure(args.figure, lambda: curve.plot(level=args.level))
@@ -131,13 +133,13 @@ def _fit_groups(model: CurvFiFE, data: _Observations, at: Any, args: argparse.Na
     """A curve for each group, as one frame: together, or one by one with effects or noise."""
     import numpy as np
 
-    from dynaesti.data import make_frame
+    from dynaesti.tables import Frame, as_frame
 
     times = data.axis.restore(data.offsets)
     assert data.group is not None
     if args.effects is None and not args.noise:
         return model.fit_many(data.group, times, data.emissions).to_frame(at, args.level)
-    columns: dict[str, list[Any]] = {}
+    parts: dict[str, list[Any]] = {}
     for label in np.unique(data.group).tolist():
         rows = np.flatnonzero(data.group == label)
         covariates = None
@@ -146,20 +148,19 @@ def _fit_groups(model: CurvFiFE, data: _Observations, at: Any, args: argparse.Na
                 name: [values[k] for k in rows] for name, values in data.covariates.items()
             }
         curve = model.fit(times[rows], data.emissions.take(rows), covariates)
-        print_notes(*(f"{label}, {note}" for note in _effect_notes(columns_of(curve.effects))))
-        one = columns_of(curve.to_frame(at, args.level))
-        one = {"group": [label] * len(next(iter(one.values()))), **one}
-        for name, values in one.items():
-            columns.setdefault(name, []).extend(values)
-    return make_frame(columns)
+        print_notes(*(f"{label}, {note}" for note in _effect_notes(as_frame(curve.effects))))
+        one = as_frame(curve.to_frame(at, args.level)).to_arrays()
+        for name, values in {"group": np.repeat(label, len(at)), **one}.items():
+            parts.setdefault(name, []).append(values)
+    return Frame({name: np.concatenate(found) for name, found in parts.items()})
 
 
-def _effect_notes(effects: dict[str, list[Any]]) -> list[str]:
+def _effect_notes(effects: Frame) -> list[str]:
     """The effects in a few lines."""
     lines = []
-    for term, estimate, se in zip(*(effects[k] for k in ("term", "estimate", "se")), strict=True):
-        error = f" ± {se:.3f}" if se == se else ""
-        lines.append(f"{term}: {estimate:.3f}{error}")
+    for row in effects.rows():
+        error = f" ± {row['se']:.3f}" if row["se"] == row["se"] else ""
+        lines.append(f"{row['term']}: {row['estimate']:.3f}{error}")
     more = (
         [f"and {len(lines) - MOST_NOTES} more: --json has all"] if len(lines) > MOST_NOTES else []
     )

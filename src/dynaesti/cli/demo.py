@@ -23,12 +23,11 @@ def run(args: argparse.Namespace) -> int:
     from dynaesti.ability_estimator import DynAEsti
     from dynaesti.cli.demo_data import term
     from dynaesti.cli.fit import fit_and_write
-    from dynaesti.cli.output import write_frame
-    from dynaesti.data import Responses, make_frame
+    from dynaesti.data import Responses
+    from dynaesti.tables import Frame, write_frame
 
     folder = Path(args.out)
-    table = make_frame(term(args.people, seed=args.seed))
-    write_frame(table, folder / "answers.csv")
+    write_frame(Frame(term(args.people, seed=args.seed)), folder / "answers.csv")
     print(
         f"A term of {args.people} students was drawn into {folder / 'answers.csv'}; now it is "
         f"fitted.",

@@ -7,7 +7,7 @@ import argparse
 from dynaesti.cli.figures import draw_figure, figure_option
 from dynaesti.cli.inputs import open_any
 from dynaesti.cli.options import out_option, run_option, screening_options
-from dynaesti.cli.output import show, sorted_frame
+from dynaesti.cli.output import show
 
 EXAMPLE = (
     "  dynaesti dif run --by gender --data pupils.csv --figure dif.png\n"
@@ -37,6 +37,7 @@ def run(args: argparse.Namespace) -> int:
     """Print or write the table, the clearest differences first."""
     from dynaesti.results import evaluation, plot_item_effects
     from dynaesti.sharded import cluster
+    from dynaesti.tables import as_frame
 
     fit = open_any(args.fit, args.connect)
     with cluster(args.dask) as executor:
@@ -49,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
             purify=not args.no_purify,
             executor=executor,
         )
-    frame = sorted_frame(frame, "p")
+    frame = as_frame(frame).sort("p")
     draw_figure(args.figure, lambda: plot_item_effects(frame, "effect"))
     show(frame, args, scale=fit.scale.name, by=args.by)
     return 0

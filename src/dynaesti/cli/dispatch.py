@@ -92,6 +92,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line; returns its exit code."""
     _open_streams()
     given = sys.argv[1:] if argv is None else list(argv)
+    if not given:
+        parser("").print_help()
+        return DONE
     wanted = next((word for word in given if word in VERBS), None)
     args = parser(wanted or "").parse_args(given)
     try:

@@ -7,7 +7,7 @@ import argparse
 from dynaesti.cli.figures import draw_figure, figure_option
 from dynaesti.cli.inputs import open_any
 from dynaesti.cli.options import out_option, run_option, screening_options
-from dynaesti.cli.output import show, sorted_frame
+from dynaesti.cli.output import show
 
 EXAMPLE = "  dynaesti drift run\n  dynaesti drift run --figure drift.png --out drift.csv"
 
@@ -24,6 +24,7 @@ def run(args: argparse.Namespace) -> int:
     """Print or write the table, the clearest changes first; draw the map of items over time."""
     from dynaesti.results import evaluation, plot_drift_map
     from dynaesti.sharded import cluster
+    from dynaesti.tables import as_frame
 
     fit = open_any(args.fit, args.connect)
     with cluster(args.dask) as executor:
@@ -34,5 +35,5 @@ def run(args: argparse.Namespace) -> int:
             args.figure,
             lambda: plot_drift_map(evaluation.drift_map(fit, level=args.level, executor=executor)),
         )
-    show(sorted_frame(frame, "p"), args, scale=fit.scale.name)
+    show(as_frame(frame).sort("p"), args, scale=fit.scale.name)
     return 0

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dynaesti.cli.inputs import default_model, estimator, read_responses, with_model
+from dynaesti.cli.inputs import estimator, read_responses, with_model
 from dynaesti.cli.messages import print_notes, print_text
 from dynaesti.cli.options import COLUMNS, dask_option, data_options, model_options
-from dynaesti.cli.output import as_json, print_result, write_frame, write_table
+from dynaesti.cli.output import as_json, print_result
 from dynaesti.core import CHECKPOINT, FIT_NAME, LOCK, STATIC_NAME
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ CHECKPOINT_SECONDS = 5.0  # between checkpoints
 MOST_INSTANTS = 500_000
 N_TABLE_TIMES = 12
 TABLES = ("items.csv", "items.parquet", "abilities.csv", "abilities.parquet", "people.csv")
+WORKBOOK = "tables.xlsx"  # all of them, a sheet each
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -45,6 +47,11 @@ def options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--force", action="store_true", help="write over an earlier fit in the folder"
     )
+    group.add_argument(
+        "--excel",
+        action="store_true",
+        help=f"write all tables also as an Excel file ({WORKBOOK}, a sheet each)",
+    )
     group.add_argument("--no-report", action="store_true", help="leave out the report")
     group.add_argument(
         "--no-static", action="store_true", help="leave out the comparison with constant abilities"
@@ -58,14 +65,17 @@ def run(args: argparse.Namespace) -> int:
     from dynaesti.core import exclusive_lock, remove_partial_files
     from dynaesti.errors import InputError
     from dynaesti.sharded import is_shards
+    from dynaesti.tables import require_excel
 
     if not args.out:
         raise InputError("--out: name a folder")
+    if args.excel:
+        require_excel()
     folder = Path(args.out)
     if folder.exists() and not folder.is_dir():
         raise InputError(f"--out: {folder} is a file; name a folder")
     with exclusive_lock(folder / LOCK, f"--out: {folder}"):
-        remove_partial_files(folder, FIT_NAME, STATIC_NAME, *TABLES)
+        remove_partial_files(folder, FIT_NAME, STATIC_NAME, *TABLES, WORKBOOK)
         _refuse_full(folder, args)
         args.after_interrupt = lambda: _how_to_resume(folder / CHECKPOINT)
         if len(args.data) == 1 and is_shards(args.data[0]):
@@ -101,7 +111,9 @@ def _fit_file(args: argparse.Namespace, folder: Path) -> int:
 
 def _fit_shards(args: argparse.Namespace, folder: Path) -> int:
     """Fit a folder of shards, and write the item table and each shard's abilities."""
+    from dynaesti.model import default_model
     from dynaesti.sharded import Shards, cluster
+    from dynaesti.tables import write_frame
 
     shards = Shards.open(args.data[0])
     _refuse_column_options(args)
@@ -114,8 +126,8 @@ def _fit_shards(args: argparse.Namespace, folder: Path) -> int:
     with cluster(args.dask) as executor:
         chosen = estimator(args, progress=not args.quiet, executor=executor)
         fit = _fit_or_resume(chosen, shards, checkpoint, args, out=folder)
-        write_frame(fit.items, folder / "items.csv")
-        write_frame(fit.items, folder / "items.parquet")
+        for name in ("items.csv", "items.parquet"):
+            write_frame(fit.items, folder / name)
         abilities = fit.write_abilities(executor=executor)
     facts = {
         "out": str(folder),
@@ -169,8 +181,9 @@ def fit_and_write(
     title: str | None = None,
 ) -> None:
     """Fit, compare with constant abilities, write everything into the folder, print a summary."""
+    tables = [*possible_tables(), *([WORKBOOK] if getattr(args, "excel", False) else [])]
     fit = _fit_or_resume(chosen, responses, folder / CHECKPOINT, args)
-    written = write_run(fit, folder / FIT_NAME, TABLES)
+    written = write_run(fit, folder / FIT_NAME, tables)
     args.after_interrupt = lambda: (
         f"the fit is in {folder / FIT_NAME}; `dynaesti report {folder}` writes the page"
     )
@@ -179,12 +192,32 @@ def fit_and_write(
     if static_comparison is not None:
         static_comparison.fit.save(folder / STATIC_NAME)
         written.append(STATIC_NAME)
-    if not args.no_report:
-        from dynaesti.report import write_report
-
-        write_report(fit, folder / "report.html", static_comparison=static_comparison, title=title)
+    if not args.no_report and _write_report(fit, folder, static_comparison, title):
         written.append("report.html")
     _print_summary(fit, static_comparison, folder, written, args)
+
+
+def _write_report(
+    fit: Fit, folder: Path, static_comparison: StaticComparison | None, title: str | None
+) -> bool:
+    """Write the report; False, with a note, where the packages that draw it are not installed."""
+    from dynaesti.errors import MissingExtraError
+    from dynaesti.report import write_report
+
+    try:
+        write_report(fit, folder / "report.html", static_comparison=static_comparison, title=title)
+    except MissingExtraError as error:
+        print_notes(f"no report: {error}")
+        return False
+    return True
+
+
+def possible_tables() -> list[str]:
+    """The tables of a run; where pyarrow is missing, with a note and without those in Parquet."""
+    names = [name for name in TABLES if name.endswith(".csv") or find_spec("pyarrow")]
+    if len(names) < len(TABLES):
+        print_notes("no Parquet tables: they need pyarrow (pip install 'dynaesti[files]')")
+    return names
 
 
 def _compare_with_static(chosen: DynAEsti, fit: Fit) -> StaticComparison | None:
@@ -248,14 +281,31 @@ def _summary_facts(
 def write_run(fit: Fit, target: Path, tables: Sequence[str]) -> list[str]:
     """Write a fit and its tables, all of them or none; return the names of the files."""
     from dynaesti.core import atomic_paths
+    from dynaesti.tables import write_table, write_workbook
 
     frames = {"items": fit.items, "abilities": ability_table(fit), "people": fit.people()}
     with atomic_paths() as stage:
         fit.save_into(stage(target))
         for name in tables:
-            stem, _, ending = name.partition(".")
-            write_table(frames[stem], stage(target.parent / name), ending == "parquet")
+            file = stage(target.parent / name)
+            if name == WORKBOOK:
+                write_workbook(_that_fit(frames), file)
+            else:
+                write_table(frames[Path(name).stem], file, Path(name).suffix)
     return [target.name, *tables]
+
+
+def _that_fit(frames: dict[str, Any]) -> dict[str, Any]:
+    """The tables that an Excel sheet can hold; a note names the others."""
+    from dynaesti.tables import MOST_ROWS
+
+    large = [name for name, frame in frames.items() if len(frame) > MOST_ROWS]
+    if large:
+        print_notes(
+            f"{WORKBOOK} lacks {', '.join(large)}: an Excel sheet holds {MOST_ROWS:,} rows; the "
+            f"CSV has all"
+        )
+    return {name: frame for name, frame in frames.items() if name not in large}
 
 
 def _fit_or_resume(

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from dynaesti.sharded import ShardedFit
 
 MOST_TIMES = 1e7  # of --grid
-MOST_GRADES = 12  # distinct whole numbers that are taken as grades, not as counts
 
 
 def read_responses(args: argparse.Namespace, *, timeless: bool = False) -> Responses:
@@ -118,29 +117,11 @@ def _read(
     return found
 
 
-def default_model(values: Any) -> str:
-    """The model for distinct responses: 2PL for 0 and 1, GRM for a few whole numbers.
-
-    For amounts the model has to be named.
-    """
-    import numpy as np
-
-    from dynaesti.errors import InputError
-
-    if np.isin(values, (0, 1)).all():
-        return "2PL"
-    if values.size <= MOST_GRADES and np.all(values == np.floor(values)):
-        return "GRM"
-    raise InputError(
-        f"resp: {values.size} different values from {values[0]:g} to {values[-1]:g}; name a "
-        f"--model: poisson for counts, "
-        "gaussian for measurements, beta for shares between 0 and 1, GRM for grades"
-    )
-
-
 def with_model(args: argparse.Namespace, responses: Responses) -> argparse.Namespace:
     """The options with a model: one by the responses, with a note, where they name none."""
     import numpy as np
+
+    from dynaesti.model import default_model
 
     if args.model is None and responses.models is None:
         args.model = default_model(np.unique(responses.resp))
@@ -238,11 +219,25 @@ def requested_times(fit: Fit | ShardedFit, args: argparse.Namespace) -> Any:
     if args.grid is not None:
         return fit.from_clock(np.linspace(*fit.time_range, args.grid))
     if args.now:
-        if fit.response_template.axis.stamps and fit.response_template.clock == "calendar":
-            return np.array([np.datetime64("now", "ns")])
-        print_notes("times are numbers, so now is the last one in the data")
-        return fit.from_clock(np.array([fit.time_range[1]]))
+        return _now(fit)
     return None
+
+
+def _now(fit: Fit | ShardedFit) -> Any:
+    """The present where times are dates, else the last time of the data; a note says which."""
+    import numpy as np
+
+    last = fit.from_clock(np.array([fit.time_range[1]]))
+    if not fit.response_template.axis.stamps or fit.response_template.clock != "calendar":
+        print_notes(f"times are numbers, so now is the last one in the data, {last[0]:g}")
+        return last
+    now = np.datetime64("now", "ns")
+    if now - last[0] > np.timedelta64(1, "D"):
+        print_notes(
+            f"now is {str(now)[:16]} UTC, and the last answer is of {str(last[0])[:16]}: abilities "
+            f"are forecasts; --at {str(last[0])[:10]} asks for the end of the data"
+        )
+    return np.array([now])
 
 
 def parsed_times(texts: Sequence[str], name: str = "--at") -> Any:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import TYPE_CHECKING
 
 from dynaesti.cli.inputs import open_any, open_fit
 from dynaesti.cli.options import out_option, run_option
-from dynaesti.cli.output import columns_of, show
+from dynaesti.cli.output import show
+
+if TYPE_CHECKING:
+    from dynaesti.tables import Frame
 
 EXAMPLE = "  dynaesti items run --sort b --fit"
 
@@ -31,38 +34,31 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print or write the item table."""
-    from dynaesti.data import make_frame
+    from dynaesti.tables import as_frame
 
     fit = open_any(args.fit, args.connect)
-    columns = columns_of(fit.items)
+    table = as_frame(fit.items)
     if args.drift:
         from dynaesti.results import flag_items
 
-        columns["flag"] = columns_of(flag_items(fit, drift=True))["flag"]
+        table["flag"] = as_frame(flag_items(fit, drift=True))["flag"]
     if args.with_fit:
         from dynaesti.results import item_fit
 
-        found = columns_of(item_fit(open_fit(args.fit, args.connect)))
-        columns |= {name: found[name] for name in ("infit", "outfit")}
+        found = as_frame(item_fit(open_fit(args.fit, args.connect)))
+        for name in ("infit", "outfit"):
+            table[name] = found[name]
     if args.sort:
-        columns = _sorted(columns, args.sort)
-    show(make_frame(columns), args, scale=fit.scale.name)
+        table = _sorted(table, args.sort)
+    show(table, args, scale=fit.scale.name)
     return 0
 
 
-def _sorted(columns: dict[str, list[Any]], by: str) -> dict[str, list[Any]]:
-    """Columns sorted by one of them; by -COLUMN with the largest first."""
-    import numpy as np
-
+def _sorted(table: Frame, by: str) -> Frame:
+    """A table sorted by one of its columns; by -COLUMN with the largest first."""
     from dynaesti.errors import InputError
 
     name = by.removeprefix("-")
-    backwards = by.startswith("-")
-    if name not in columns:
-        raise InputError(f"--sort: no column {name!r}; there are {', '.join(columns)}")
-    values = columns[name]
-    numeric = all(isinstance(v, int | float) for v in values)
-    keys = np.array(values, dtype=float) if numeric else np.array([str(v) for v in values])
-    order = np.argsort(-keys if backwards and numeric else keys, kind="stable")
-    order = order[::-1] if backwards and not numeric else order
-    return {key: [column[k] for k in order] for key, column in columns.items()}
+    if name not in table:
+        raise InputError(f"--sort: no column {name!r}; there are {', '.join(table.columns)}")
+    return table.sort(name, descending=by.startswith("-"))

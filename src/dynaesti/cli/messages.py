@@ -11,6 +11,7 @@ import sys
 from collections.abc import Mapping
 
 from dynaesti.errors import NO_VALUE
+from dynaesti.tables import printable
 
 # options of the library that the command line takes by a flag of the same name (time_format:
 # --time-format)
@@ -108,18 +109,6 @@ def with_flag(text: str, flags: Mapping[str, str]) -> str:
 def _word(text: str) -> str:
     """A word as a shell takes it, on one line."""
     return shlex.quote(text if text.isprintable() else repr(text)[1:-1])
-
-
-def printable(text: str) -> str:
-    """Text with its control characters escaped, line ends excepted.
-
-    A name in a file must not set the title or the colours of a terminal.
-    """
-    return (
-        text
-        if text.isprintable()
-        else "".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in text)
-    )
 
 
 def print_error(text: str) -> None:

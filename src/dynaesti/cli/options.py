@@ -5,6 +5,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from dynaesti.cli.messages import print_notes
+
+PER_CENT = 100
 COLUMNS = ("id", "item", "resp", "time", "weight")
 
 
@@ -187,11 +190,31 @@ def dask_option(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def people_option(parser: argparse.ArgumentParser) -> None:
+    """The people that are asked for."""
+    parser.add_argument(
+        "--id",
+        nargs="+",
+        action="extend",
+        metavar="ID",
+        help="some people, behind RUN (default: everyone)",
+    )
+
+
+def probability(text: str) -> float:
+    """A probability; 95, meant in per cent, is 0.95, with a note."""
+    value = float(text)
+    if 1 < value < PER_CENT:
+        print_notes(f"--level {text} was taken as {value / PER_CENT:g}")
+        return value / PER_CENT
+    return value
+
+
 def screening_options(parser: argparse.ArgumentParser) -> None:
     """How items are screened."""
     parser.add_argument(
         "--level",
-        type=float,
+        type=probability,
         default=0.05,
         help="rate of false discoveries among flagged items (default: 0.05)",
     )
@@ -209,7 +232,7 @@ def when_options(
     """At which times abilities are given, and how wide the band is."""
     time_options(parser, default)
     parser.add_argument(
-        "--level", type=float, default=0.7, help="probability of the band (default: 0.7)"
+        "--level", type=probability, default=0.7, help="probability of the band (default: 0.7)"
     )
 
 
@@ -235,14 +258,16 @@ def out_option(parser: argparse.ArgumentParser) -> None:
         "--out",
         metavar="FILE",
         type=_table_name,
-        help="write to this CSV or Parquet file instead of the screen",
+        help="write to this file instead of the screen: .csv, .parquet, .xlsx (Excel) or .tex",
     )
 
 
 def _table_name(name: str) -> str:
-    """The name of a CSV or Parquet file."""
-    if Path(name).suffix.lower() not in (".csv", ".parquet"):
-        raise argparse.ArgumentTypeError(f"{name} is neither .csv nor .parquet")
+    """The name of a file for a table, whose ending says its format."""
+    from dynaesti.tables import TABLE_ENDINGS
+
+    if Path(name).suffix.lower() not in TABLE_ENDINGS:
+        raise argparse.ArgumentTypeError(f"{name} ends in none of {', '.join(TABLE_ENDINGS)}")
     return name
 
 

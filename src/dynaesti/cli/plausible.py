@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from dynaesti.cli.inputs import open_any, requested_labels, requested_times
-from dynaesti.cli.options import out_option, run_option, time_options
+from dynaesti.cli.options import out_option, people_option, run_option, time_options
 from dynaesti.cli.output import show
 
 N_TIMES = 5  # where none are named
@@ -18,9 +18,7 @@ EXAMPLE = (
 def options(parser: argparse.ArgumentParser) -> None:
     """Options of the verb."""
     run_option(parser)
-    parser.add_argument(
-        "--id", action="append", metavar="ID", help="a person (again for more; default: everyone)"
-    )
+    people_option(parser)
     time_options(parser, "5 times over all the data")
     parser.add_argument(
         "--draws", type=int, default=10, metavar="N", help="values of each person (default: 10)"

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from dynaesti.cli.output import print_result, write_frame
+from dynaesti.cli.output import print_result
 
 EXAMPLE = (
     "  dynaesti simulate --people 200 --items 40 --answers-per-person 60 --out class\n"
@@ -97,8 +97,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _draw_file(args: argparse.Namespace) -> None:
     """Draw everyone's answers at once, and write them with the truth beside them."""
-    from dynaesti.data import make_frame
     from dynaesti.model import responses
+    from dynaesti.tables import Frame, write_frame
 
     folder = Path(args.out)
     _refuse_full(folder, "answers", (folder / "answers.csv").exists(), args)
@@ -113,7 +113,7 @@ def _draw_file(args: argparse.Namespace) -> None:
         "true_cohort.csv": drawn.cohort,
     }
     for name, columns in files.items():
-        write_frame(make_frame(columns), folder / name)
+        write_frame(Frame(columns), folder / name)
     count = len(drawn.table["id"])
     print_result(
         args,
@@ -125,8 +125,8 @@ def _draw_file(args: argparse.Namespace) -> None:
 
 def _draw_shards(args: argparse.Namespace) -> None:
     """Draw the answers a shard at a time."""
-    from dynaesti.data import make_frame
     from dynaesti.sharded import is_shards, simulate_shards
+    from dynaesti.tables import Frame, write_frame
 
     folder = Path(args.out)
     _refuse_full(folder, "shards", is_shards(folder / "shards"), args)
@@ -140,7 +140,7 @@ def _draw_shards(args: argparse.Namespace) -> None:
         on_progress=_show_progress,
         **_truth_options(args),
     )
-    write_frame(make_frame(items), folder / "true_items.csv")
+    write_frame(Frame(items), folder / "true_items.csv")
     print_result(
         args,
         {

@@ -12,11 +12,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from dynaesti.cli.fit import TABLES
+from dynaesti.cli.fit import TABLES, WORKBOOK, possible_tables
 from dynaesti.cli.inputs import further_responses, open_any
 from dynaesti.cli.messages import print_notes
 from dynaesti.cli.options import data_options, run_option
-from dynaesti.cli.output import print_result, write_table
+from dynaesti.cli.output import print_result
 from dynaesti.core import CHECKPOINT, FIT_NAME, LOCK, is_address
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def run(args: argparse.Namespace) -> int:
         on_wait=print_notes,
     ):
         if is_run and folder.is_dir():
-            remove_partial_files(folder, FIT_NAME, *TABLES)
+            remove_partial_files(folder, FIT_NAME, *TABLES, WORKBOOK)
         opened = open_any(args.fit, args.connect)
         if not isinstance(opened, Fit):
             return _update_shards(args, opened)
@@ -104,7 +104,7 @@ def _update_fit(args: argparse.Namespace, fit: Fit) -> int:
         added = _unknown(fit, batch, args.drop_duplicates)
         grown = _grown(fit, batch, added, args)
     folder.mkdir(parents=True, exist_ok=True)
-    write_run(grown, target, [name for name in TABLES if args.out or (folder / name).exists()])
+    write_run(grown, target, _tables(args, folder))
     change = _Change(
         out=str(target),
         answers=0 if known else len(added),
@@ -123,12 +123,19 @@ def _update_fit(args: argparse.Namespace, fit: Fit) -> int:
     return 0
 
 
+def _tables(args: argparse.Namespace, folder: Path) -> list[str]:
+    """The tables to write: those that the run has; in a new folder all, as `fit` writes them."""
+    if not args.out:
+        return [name for name in (*TABLES, WORKBOOK) if (folder / name).exists()]
+    has_workbook = (Path(args.fit) / WORKBOOK).exists()
+    return [*possible_tables(), *([WORKBOOK] if has_workbook else [])]
+
+
 def _grown(fit: Fit, batch: Responses, added: Responses, args: argparse.Namespace) -> Fit:
     """The fit with the added answers of a batch, and with the batch's fingerprint."""
-    from dynaesti.errors import InputError
-
     if not len(added):
-        raise InputError("all of these answers are in the run already; nothing is left to add")
+        print_notes("all of these answers are in the run already; nothing is left to add")
+        return fit
     return replace(
         fit.update(added, new_items=args.new_items, again=args.again),
         batches=(*fit.batches, batch.fingerprint()),
@@ -204,9 +211,11 @@ def _grown_shards(
 
 def _write_item_tables(fit: ShardedFit) -> None:
     """Write the item tables beside a fit of shards, which may lie at an address."""
+    from dynaesti.tables import write_table
+
     for name in ("items.csv", "items.parquet"):
         with TemporaryDirectory() as folder, fit.run.writing(name) as file:
-            write_table(fit.items, Path(folder) / name, name.endswith("parquet"))
+            write_table(fit.items, Path(folder) / name, Path(name).suffix)
             file.write((Path(folder) / name).read_bytes())
 
 

@@ -55,3 +55,4 @@ from .time_axis import check_span as check_span
 from .time_axis import parse_iso as parse_iso
 from .time_axis import read_axis as read_axis
 from .time_axis import read_times as read_times
+from .validation import Validation as Validation

@@ -1,12 +1,15 @@
-"""Data frames as results: of the caller's library if it is known, else of one installed."""
+"""Data frames as results: of the library that came in, else our own.
+
+What comes out never depends on what happens to be installed.
+"""
 
 from collections.abc import Mapping
-from importlib import import_module
 from typing import Any
 
 import narwhals as nw
 
 from dynaesti.errors import InputError, MissingExtraError
+from dynaesti.tables import Frame
 
 KINDS = ("pandas", "polars", "pyarrow")
 
@@ -21,24 +24,23 @@ def frame_kind(*values: Any) -> str | None:
 
 
 def make_frame(columns: Mapping[str, Any], kind: str | None = None) -> Any:
-    """Make a native data frame of the named library, or of the first of KINDS that is installed.
+    """Make a native data frame of the named library, or a `Frame` where none is named.
 
     Raises
     ------
     InputError
         If `kind` is not in KINDS.
     MissingExtraError
-        If the library, or every library, is missing.
+        If the library is missing.
     """
-    if kind is not None and kind not in KINDS:
+    if kind is None:
+        return Frame(columns)
+    if kind not in KINDS:
         raise InputError(f"frame: {kind!r} is none of {', '.join(KINDS)}")
-    for name in KINDS if kind is None else (kind,):
-        try:
-            import_module(name)
-        except ImportError:
-            continue
-        backend: Any = name
+    backend: Any = kind
+    try:
         return nw.from_dict(dict(columns), backend=backend).to_native()
-    raise MissingExtraError(
-        "a data frame needs pandas, polars or pyarrow; install one of them: pip install pandas"
-    )
+    except ImportError:
+        raise MissingExtraError(
+            f"the data came as a frame of {kind}, which is not installed here: pip install {kind}"
+        ) from None

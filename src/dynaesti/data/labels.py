@@ -1,5 +1,6 @@
 """Labels: ids and item names of any type, numbered for computing and returned as they came."""
 
+import re
 import unicodedata
 from collections.abc import Hashable, Sequence
 from typing import Any, TypeAlias
@@ -11,6 +12,8 @@ from dynaesti.core import Ints
 from dynaesti.errors import InputError
 
 Labels: TypeAlias = npt.NDArray[Any]
+DIGITS = re.compile("[0-9]+")
+LONGEST_NUMBER = 20  # digits in a label; longer numbers are sorted as text
 SINGULAR = {"people": "person"}  # of nouns that do not only lose an s
 
 
@@ -23,7 +26,8 @@ def count_noun(count: int, what: str) -> str:
 def encode(values: Labels, name: str) -> tuple[Labels, Ints]:
     """Number labels.
 
-    Labels of one type are sorted by value; of several types, by type, then as text. Labels that are
+    Labels of one type are sorted by value, text in natural order (q2 before q10); of several types,
+    by type, then as text. Labels that are
     written alike are one, called as the first of them: 1 and "1".
 
     Parameters
@@ -59,12 +63,23 @@ def encode(values: Labels, name: str) -> tuple[Labels, Ints]:
         ) from None
     found = list(seen)
     try:
-        order = sorted(range(len(found)), key=found.__getitem__)
+        key = natural_key if all(isinstance(label, str) for label in found) else _plain
+        keys = [key(label) for label in found]
+        order = sorted(range(len(found)), key=keys.__getitem__)
     except TypeError:
         order = sorted(range(len(found)), key=lambda k: (type(found[k]).__name__, str(found[k])))
     rank = np.empty(len(found), dtype=np.int64)
     rank[order] = np.arange(len(found))
     return as_labels([found[k] for k in order]), rank[by_occurrence]
+
+
+def natural_key(text: str) -> str:
+    """What sorts text in natural order: numbers in it by their size, q2 before q10."""
+    return f"{DIGITS.sub(_padded, text)}\0{text}"
+
+
+def _padded(digits: re.Match[str]) -> str:
+    return digits.group().zfill(LONGEST_NUMBER)
 
 
 def as_labels(values: list[Any]) -> Labels:

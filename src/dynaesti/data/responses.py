@@ -60,7 +60,8 @@ class Responses:
     dropped : int
         Rows of the table without a response, which were left out.
     frame : {"pandas", "polars", "pyarrow"}, optional
-        Library of the frame that was read; results come as frames of the same kind.
+        Library of the frame that was read; results come as frames of the same kind. None: the data
+        were no frame, and results are `dynaesti.Frame`.
     notes : tuple of str
         What was decided while reading.
     models : array (n_items,), optional

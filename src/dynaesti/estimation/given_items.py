@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import Any, NamedTuple
 
-import narwhals as nw
 import numpy as np
 
 from dynaesti.core import Array, Bools, finite_number
@@ -22,6 +21,7 @@ from dynaesti.estimation.coding import ResponseCoding
 from dynaesti.estimation.foreign_names import own_names
 from dynaesti.estimation.response_counts import ResponseCounts
 from dynaesti.model import STEEPEST, ItemModel, log_odds
+from dynaesti.tables import Frame, as_frame
 
 Given = Mapping[int, Mapping[str, float]]  # item number → {parameter: value}
 
@@ -57,7 +57,7 @@ def read_given_items(given: Any, name: str) -> Mapping[Any, Mapping[str, float]]
     if given is None:
         return {}
     if isinstance(given, str | PathLike):
-        return _from_frame(_numbers_of(read_table(given).frame), name)
+        return _from_frame(_numbers_of(as_frame(read_table(given).frame)), name)
     if isinstance(given, Mapping):
         if not all(isinstance(value, Mapping) for value in given.values()):
             raise InputError(f"{name}: expected item → {{parameter: value}}")
@@ -70,7 +70,7 @@ def read_given_items(given: Any, name: str) -> Mapping[Any, Mapping[str, float]]
             for label, values in given.items()
         }
     try:
-        return _from_frame(nw.from_native(given, eager_only=True), name)
+        return _from_frame(as_frame(given), name)
     except TypeError:
         raise InputError(
             f"{name}: expected a mapping, a frame with an item column or a file with one, got "
@@ -78,19 +78,23 @@ def read_given_items(given: Any, name: str) -> Mapping[Any, Mapping[str, float]]
         ) from None
 
 
-def _numbers_of(frame: nw.DataFrame[Any]) -> nw.DataFrame[Any]:
-    """The frame of a text file with its columns of numbers as such; blanks and NA are missing."""
-    found = {}
-    for column in frame.columns:
-        texts = ["" if v is None else str(v).strip() for v in frame[column].to_list()]
+def _numbers_of(table: Frame) -> Frame:
+    """The table of a text file with its columns of numbers as such; blanks and NA are missing."""
+    found: dict[str, Any] = {}
+    for column in table.columns:
+        values = table[column].to_list()
+        found[column] = values
+        if column.strip().lower() == "item":
+            continue
+        texts = ["" if v is None else str(v).strip() for v in values]
         with suppress(ValueError):
-            values = [float(text) if text.lower() not in MISSING else np.nan for text in texts]
-            found[column] = nw.new_series(column, values, nw.Float64, backend=frame.implementation)
-    kept = {name: series for name, series in found.items() if name.lower() != "item"}
-    return frame.with_columns(**kept)
+            found[column] = [
+                float(text) if text.lower() not in MISSING else np.nan for text in texts
+            ]
+    return Frame(found)
 
 
-def _from_frame(frame: nw.DataFrame[Any], name: str) -> Mapping[Any, Mapping[str, float]]:
+def _from_frame(frame: Frame, name: str) -> Mapping[Any, Mapping[str, float]]:
     """Item parameters from the rows of a frame."""
     labels = [column for column in frame.columns if column.strip().lower() == "item"]
     if not labels:
@@ -103,7 +107,7 @@ def _from_frame(frame: nw.DataFrame[Any], name: str) -> Mapping[Any, Mapping[str
         if column not in {*BESIDE, *labels} and not column.startswith("se_")
     )
     out: dict[Any, dict[str, float]] = {}
-    for row in frame.iter_rows(named=True):
+    for row in frame.rows():
         label = row[labels[0]]
         if label in out:
             raise InputError(f"{name}: item {label!r} is listed twice; keep one of its rows")

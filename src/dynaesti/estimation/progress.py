@@ -1,6 +1,7 @@
 """Progress of a fit: a line with step, evidence, change, speed and time left.
 
-On a terminal the line is rewritten; in a log file there are few lines, one after the other.
+On a terminal and in a notebook the line is rewritten; in a log file there are few lines, one after
+the other.
 """
 
 import sys
@@ -22,7 +23,9 @@ class ProgressLine:
 
     def __init__(self, tolerance: float, stream: TextIO | None = None) -> None:
         self.stream = sys.stderr if stream is None else stream
-        self.live = bool(getattr(self.stream, "isatty", lambda: False)())
+        self.live = bool(getattr(self.stream, "isatty", lambda: False)()) or _is_notebook(
+            self.stream
+        )
         self.target = tolerance
         self.last_written = -np.inf
         self.width = 0
@@ -77,3 +80,8 @@ class ProgressLine:
             self.stream.flush()
         elif self.last_written > -np.inf:
             self.stream.write(verdict + "\n")
+
+
+def _is_notebook(stream: TextIO) -> bool:
+    """Whether a stream ends in a notebook's cell, which obeys a carriage return too."""
+    return type(stream).__module__.startswith("ipykernel")

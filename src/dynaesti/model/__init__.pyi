@@ -50,6 +50,7 @@ from .items.pivot import PivotPartialCredit as PivotPartialCredit
 from .items.priors import ItemPrior as ItemPrior
 from .items.priors import estimate_hyperprior as estimate_hyperprior
 from .items.registry import MODELS as MODELS
+from .items.registry import default_model as default_model
 from .items.registry import item_model as item_model
 from .kernels import DEFAULT_KERNEL as DEFAULT_KERNEL
 from .kernels import METHODS as METHODS

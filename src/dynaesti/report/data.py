@@ -5,7 +5,6 @@ from __future__ import annotations
 import platform
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 
 from dynaesti import __version__
@@ -20,6 +19,7 @@ from dynaesti.results import (
     cohort_sentences,
     item_fit,
 )
+from dynaesti.tables import as_frame
 
 LEVEL = 0.7
 # kept with the options, but found: the page's cautions and findings say them
@@ -201,7 +201,7 @@ def _means(fit: Fit) -> list[dict[str, Any]]:
     if not fit.has_cohort:
         return []
     at = np.linspace(*fit.time_range, N_TIMES)
-    frame = nw.from_native(fit.cohort(fit.from_clock(at), level=LEVEL), eager_only=True)
+    frame = as_frame(fit.cohort(fit.from_clock(at), level=LEVEL))
     n_curves = len(frame) // N_TIMES
     names = frame["group"].to_list() if "group" in frame.columns else ["everyone"] * len(frame)
     columns = [_rounded(frame[name].to_numpy()) for name in ("mean", "lower", "upper")]
@@ -242,10 +242,10 @@ def _changes(fit: Fit, people: Ints) -> dict[str, Any]:
 
 def _items(fit: Fit) -> dict[str, Any]:
     """The item table with fit statistics, and response functions and information over ability."""
-    frame = nw.from_native(fit.items, eager_only=True)
+    frame = as_frame(fit.items)
     r = fit.responses
     shown = _items_shown(fit, frame["flag"].to_list())
-    found = nw.from_native(item_fit(fit), eager_only=True)
+    found = as_frame(item_fit(fit))
     columns: dict[str, list[Any]] = {}
     for name in _shown_columns(frame):
         values = frame[name].to_list()
@@ -383,10 +383,10 @@ def _calibration(fit: Fit, static_comparison: StaticComparison | None) -> list[d
         ("moving", fit),
         *((("constant", static_comparison.fit),) if static_comparison is not None else ()),
     ):
-        table = nw.from_native(one.plot.calibration_data(bins), eager_only=True)
+        table = as_frame(one.plot.calibration_data(bins))
         out += [
             {"abilities": name, **{key: round(value, 4) for key, value in row.items()}}
-            for row in table.iter_rows(named=True)
+            for row in table.rows()
         ]
     return out
 

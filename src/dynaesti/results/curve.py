@@ -59,9 +59,12 @@ from dynaesti.results.curve_values import (
 from dynaesti.results.frames import band, median_columns
 from dynaesti.results.io.curve_file import curve_header
 from dynaesti.results.plotting.curve_data import curve_plot_data
+from dynaesti.tables import as_frame, with_table
 
 if TYPE_CHECKING:
     from dynaesti.inference import Audit
+
+SHOWN_TIMES = 9  # of a curve in a notebook
 
 
 @dataclass(frozen=True, eq=False)
@@ -640,6 +643,9 @@ class Curve:
 
     def __repr__(self) -> str:
         return f"<Curve: {self.summary()}>"
+
+    def _repr_html_(self) -> str:
+        return with_table(self.summary(), as_frame(self.to_frame(self.grid(SHOWN_TIMES))))
 
 
 def from_components(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -277,6 +278,9 @@ class Curves:
         n_emissions = len(self.data.observations.emissions)
         n_sites = self.data.layout.n_sites
         return f"<Curves: {len(self)} curves, {n_emissions} emissions at {n_sites} instants{note}>"
+
+    def _repr_html_(self) -> str:
+        return f"<p>{escape(repr(self))}</p>"
 
 
 def _finite(mix: Marginals, heavy: Bools) -> Marginals:

@@ -61,6 +61,7 @@ from dynaesti.results.cohort import (
     sorted_by_change,
 )
 from dynaesti.results.curve import Curve
+from dynaesti.results.datatree import fit_datatree
 from dynaesti.results.evaluation.screening.screen import MemoryScreener, Screener
 from dynaesti.results.explained import (
     ItemsAlone,
@@ -90,6 +91,7 @@ from dynaesti.results.updates import (
     times_on_clock,
     update_fit,
 )
+from dynaesti.tables import as_frame, with_table
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +101,8 @@ class Fit(FittedModel, FitBase):
     `DynAEsti.fit` and `load` return fits. Abilities are on the reported scale, ability =
     shift + gain · z with z of unit variance in the prior. A fit never changes: `update` returns a
     new one. Times are given as in the data: numbers, dates or ISO text; any times can be asked for,
-    also future ones. Frames are of the kind that came in (pandas, Polars, PyArrow, …).
+    also future ones. Tables come out as data frames of the library that came in (pandas, Polars,
+    PyArrow); as `dynaesti.Frame` where the data were a mapping, rows or a path.
 
     Parameters
     ----------
@@ -226,7 +229,7 @@ class Fit(FittedModel, FitBase):
 
     @property
     def frame(self) -> str | None:
-        """Kind of data frame that came in and goes out, such as "pandas"."""
+        """Kind of data frame that came in and goes out, such as "pandas"; None for `Frame`."""
         return self.responses.frame
 
     # --- abilities ------------------------------------------------------------------------------
@@ -728,6 +731,45 @@ class Fit(FittedModel, FitBase):
         """
         return live_person(self, int(index_of(self.responses.people, [id], "id")[0]))
 
+    def to_datatree(self, *, draws: int = 200, at: Any = None, seed: int | None = 0) -> Any:
+        """The fit as a tree of arrays (`xarray.DataTree`), in the groups that ArviZ knows.
+
+        Groups: ``posterior`` has abilities drawn from everyone's posterior, at their responses and,
+        where times are asked for, at these; ``log_likelihood`` the log-likelihood of each response
+        under each draw, with items and effects at their estimates; ``observed_data`` the
+        responses; ``constant_data`` the item parameters with standard errors. Draws are
+        independent: there is one chain.
+
+        Parameters
+        ----------
+        draws : int, default 200
+            Number of draws of everyone's curve.
+        at : times, optional
+            Times at which everyone's ability is drawn too, as ``posterior["ability"]``.
+        seed : int or None, default 0
+            None draws anew at every call.
+
+        Returns
+        -------
+        xarray.DataTree
+
+        Raises
+        ------
+        MissingExtraError
+            If xarray is not installed.
+
+        Examples
+        --------
+        >>> import dynaesti as dy
+        >>> table = dy.simulate.responses(people=12, items=5, per_person=12, seed=1).table
+        >>> tree = dy.DynAEsti("2PL").fit(table).to_datatree(draws=50, at=[0.0, 50.0])
+        >>> dict(tree["posterior"].sizes)
+        {'chain': 1, 'draw': 50, 'response': 144, 'person': 12, 'at': 2}
+        >>> tree["log_likelihood"]["resp"].shape
+        (1, 50, 144)
+        """
+        return fit_datatree(self, draws, at, seed)
+
     # --- files, figures, words ------------------------------------------------------------------
 
     def save(self, path: str | PathLike[str]) -> Path:
@@ -895,3 +937,6 @@ class Fit(FittedModel, FitBase):
             f"{count_noun(self.responses.people.size, 'people')} to "
             f"{count_noun(self.responses.items.size, 'items')} ({self.model_names()}), {verdict}>"
         )
+
+    def _repr_html_(self) -> str:
+        return with_table(repr(self), as_frame(self.items))

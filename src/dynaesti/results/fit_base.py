@@ -149,7 +149,7 @@ class FitBase(ABC):
     @property
     @abstractmethod
     def frame(self) -> str | None:
-        """Kind of data frame that goes out, such as "pandas"."""
+        """Kind of data frame that goes out, such as "pandas"; None for `dynaesti.Frame`."""
 
     @cached_property
     def scale(self) -> Scale:
@@ -450,7 +450,7 @@ class FitBase(ABC):
         >>> frame = fit.cohort([0, 50, 100])
         >>> list(frame.columns)
         ['time', 'mean', 'sd', 'lower', 'upper']
-        >>> bool(frame["mean"].iloc[-1] > frame["mean"].iloc[0])
+        >>> bool(frame["mean"][-1] > frame["mean"][0])
         True
         """
         return make_frame(cohort_columns(self, at, level), frame_kind(at) or self.frame)

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import Any, Protocol
 
-from dynaesti.core import Ints
+import numpy as np
+
+from dynaesti.core import Array, Ints
 from dynaesti.data import Formula, Labels, Responses
 from dynaesti.estimation import (
     Checkpoint,
@@ -57,6 +59,9 @@ class ResponseSource(Protocol):
     @property
     def earlier_priors(self) -> PriorMixture | None:
         """Kernels of an earlier fit to start from."""
+
+    def values(self) -> Array:
+        """All distinct responses, sorted."""
 
     def response_counts(self, models: tuple[ItemModel, ...]) -> ResponseCounts:
         """Responses in each category of each item."""
@@ -110,6 +115,9 @@ class ResponsesInMemory:
     @property
     def groups(self) -> Sequence[Any]:
         return self.responses.groups
+
+    def values(self) -> Array:
+        return np.unique(self.responses.resp)
 
     def response_counts(self, models: tuple[ItemModel, ...]) -> ResponseCounts:
         return count_responses(self.responses, models)

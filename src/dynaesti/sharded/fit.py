@@ -70,6 +70,7 @@ from dynaesti.sharded.shards import Shards
 from dynaesti.sharded.site_store import clean_sites
 from dynaesti.sharded.tasks import sum_results
 from dynaesti.sharded.updates import UpdatedShard, UpdateTask, without_repeats
+from dynaesti.tables import as_frame, with_table
 
 
 @dataclass(frozen=True, eq=False)
@@ -655,6 +656,9 @@ class ShardedFit(FittedModel, FitBase):
 
     def __repr__(self) -> str:
         return f"<ShardedFit: {self.summary()}>"
+
+    def _repr_html_(self) -> str:
+        return with_table(self.summary(), as_frame(self.items))
 
     def save(self) -> str:
         """Write all but the shards into the folder of the fit, atomically; the path of the file."""

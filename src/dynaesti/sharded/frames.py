@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from dynaesti.core import Ints
-from dynaesti.data import KINDS, make_frame
+from dynaesti.data import frame_kind, make_frame
+from dynaesti.tables import as_frame
 
 
 def rows_of_ids(frames: list[Any], ids: list[Any]) -> Ints:
@@ -25,14 +26,9 @@ def rows_by_change(frames: list[Any]) -> Ints:
 def concatenate_frames(
     frames: list[Any], order: Ints | None = None, kind: str | None = None
 ) -> Any:
-    """Frames concatenated; with `order`, their rows in that order."""
-    import narwhals as nw
-
-    whole = nw.concat([nw.from_native(frame, eager_only=True) for frame in frames], how="vertical")
-    if order is None and kind is None:
-        return whole.to_native()
-    columns = {
-        name: whole[name].to_numpy() if order is None else whole[name].to_numpy()[order]
-        for name in whole.columns
-    }
-    return make_frame(columns, kind if kind in KINDS else None)
+    """Frames concatenated, of their own kind unless another is named; with `order`, sorted."""
+    parts = [as_frame(frame).to_arrays() for frame in frames]
+    columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    if order is not None:
+        columns = {name: values[order] for name, values in columns.items()}
+    return make_frame(columns, kind or frame_kind(*frames))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dynaesti.core import CHECKPOINT, Folder, Ints
+from dynaesti.core import CHECKPOINT, Array, Folder, Ints
 from dynaesti.data import Formula, Labels, Responses
 from dynaesti.errors import InputError, option
 from dynaesti.estimation import (
@@ -67,6 +67,9 @@ class ResponsesInShards:
         if self.earlier.is_reflected:
             priors = priors.reflected()
         return replace(priors, log_prior=np.log(np.maximum(priors.weights, 1e-12)))
+
+    def values(self) -> Array:
+        return self.shards.values()
 
     def response_counts(self, models: tuple[ItemModel, ...]) -> ResponseCounts:
         task = CountResponsesTask(self.shards, models)

@@ -19,6 +19,7 @@ import numpy as np
 import dynaesti as dy
 from slow.attack.inputs import base
 from slow.attack.judging import WrongError
+from support.oracles import in_pandas
 
 BATCH = 40  # crafted files for one child
 
@@ -190,14 +191,14 @@ def use(name, table):
         return
     thing.summary()
     more = table.head(8).assign(date=table["date"].head(8) + 200)
-    numbers = thing.ability([10.0, 300.0])[["mean", "sd"]].to_numpy(float)
-    tables = (
-        thing.score(more, at=[10.0]),
-        thing.update(more).ability([10.0]),
-        thing.predict(more).rename(columns={"expected": "mean"}),
+    numbers = in_pandas(thing.ability([10.0, 300.0]))[["mean", "sd"]].to_numpy(float)
+    columns = (
+        thing.score(more, at=[10.0])["mean"],
+        thing.update(more).ability([10.0])["mean"],
+        thing.predict(more)["expected"],
     )
-    for found in (table[["mean"]] for table in tables):
-        numbers = np.concatenate([numbers.ravel(), found.to_numpy(float).ravel()])
+    for found in columns:
+        numbers = np.concatenate([numbers.ravel(), found.to_numpy().astype(float)])
     numbers = np.concatenate(
         [
             numbers,
@@ -249,5 +250,5 @@ def read(folder):
     """The answers that a run in a folder holds, and its abilities."""
     fit = dy.load(folder)
     rows = fit.shards.rows if isinstance(fit, dy.ShardedFit) else len(fit.responses)
-    table = fit.ability([10.0, 90.0]).astype({"id": str}).sort_values(["id", "time"])
+    table = in_pandas(fit.ability([10.0, 90.0])).astype({"id": str}).sort_values(["id", "time"])
     return rows, table["mean"].to_numpy(float)

@@ -73,7 +73,7 @@ def test_help_is_quick():
 
 
 def test_wrong_options_are_refused_before_the_work(run, answers, tmp_path, capsys):
-    for words in (["ability", run, "--out", "x.txt"], ["evaluate", answers, "--out", "e.xlsx"]):
+    for words in (["ability", run, "--out", "x.txt"], ["evaluate", answers, "--out", "e.pdf"]):
         with pytest.raises(SystemExit):
             main([str(word) for word in words])
     assert spoken(capsys, "ability", run, "--grid", "-1")[0] == 3

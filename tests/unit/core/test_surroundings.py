@@ -33,9 +33,7 @@ def test_temporary_files_follow_no_links_and_keep_modes(small, tmp_path):
 
 def test_tables_hold_no_formulas_and_every_row_is_one(tmp_path):
     names = ["=cmd|' /C calc'!A0", "+1+1", "@SUM(1)", "a\rb", 'c"d', "e,f", "-5", "-x", "\tg"]
-    from dynaesti.cli.output import write_frame
-
-    write_frame(pd.DataFrame({"id": names, "mean": np.arange(9.0)}), tmp_path / "t.csv")
+    dy.write_frame(pd.DataFrame({"id": names, "mean": np.arange(9.0)}), tmp_path / "t.csv")
     back = pd.read_csv(tmp_path / "t.csv", dtype={"id": str})
     assert len(back) == 9
     assert back["id"].tolist() == [
@@ -55,9 +53,7 @@ def test_names_set_no_titles_on_a_terminal(tmp_path, capsys):
     (tmp_path / "a.csv").write_text("\x1b]0;owned\x07user,item,resp,date\n1,1,1,1\n")
     _, out, err = spoken(capsys, "validate", tmp_path / "a.csv")
     assert "\x1b" not in out + err
-    from dynaesti.cli.output import _aligned
-
-    assert "\x1b" not in _aligned({"id": ["\x1b[31mred"], "mean": [1.0]})
+    assert "\x1b" not in repr(dy.Frame({"id": ["\x1b[31mred"], "mean": [1.0]}))
 
 
 def test_the_items_handed_out_are_the_callers(small):

@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import dynaesti as dy
+from support.oracles import in_pandas
 
 STEEP = {f"i{k}": {"a": 8.0, "b": 1.5, "c": 0.5} for k in range(4)}  # two humps: guessed, or known
 
@@ -29,10 +30,10 @@ def test_unsafe_curves_are_found_and_counted(steep_fit):
     assert unsafe.any()
     assert unsafe.tolist() == sorted(unsafe.tolist(), reverse=True)  # the worst first
     assert set(found["n"]) == {4}
-    for row in found[unsafe].itertuples():
-        single = steep_fit.curve(row.id).audit()
-        assert row.verdict == str(single.outcome)
-        assert_allclose((row.mean_error, row.sd_error), single.off, rtol=1e-12)
+    for row in found[unsafe].rows():
+        single = steep_fit.curve(row["id"]).audit()
+        assert row["verdict"] == str(single.outcome)
+        assert_allclose((row["mean_error"], row["sd_error"]), single.off, rtol=1e-12)
 
 
 def test_safe_curves_need_no_word(recwarn):
@@ -44,7 +45,7 @@ def test_safe_curves_need_no_word(recwarn):
     assert not [one for one in recwarn if "unlike" in str(one.message)]
     again = dy.evaluation.audit(fit, ["p03", "p01"], draws=2000)
     assert sorted(again["id"]) == ["p01", "p03"]
-    whole = found.set_index("id")["mean_error"]
+    whole = in_pandas(found).set_index("id")["mean_error"]
     assert_allclose(again["mean_error"], whole[again["id"]])
 
 
@@ -61,7 +62,7 @@ def test_wrong_questions_are_refused():
 def test_shards_are_audited_alike(tmp_path):
     table = dy.simulate.responses(people=8, items=4, per_person=8, seed=5).table
     model = dy.DynAEsti("2PL", bandwidth=30.0, cohort=None, standard_errors=False)
-    memory = dy.evaluation.audit(model.fit(table), draws=400).set_index("id")
+    memory = in_pandas(dy.evaluation.audit(model.fit(table), draws=400)).set_index("id")
     shards = dy.prepare(table, str(tmp_path / "shards"), shards=3)
-    found = dy.evaluation.audit(model.fit(shards), draws=400).set_index("id")
+    found = in_pandas(dy.evaluation.audit(model.fit(shards), draws=400)).set_index("id")
     assert_allclose(found["mean_error"][memory.index], memory["mean_error"], atol=1e-4)

@@ -155,18 +155,18 @@ def test_a_run_changes_at_once_or_not_at_all(small, tmp_path, capsys, monkeypatc
         "--no-report",
         "--no-static",
     )
-    from dynaesti.cli import fit as verb
+    from dynaesti import tables
 
-    real = verb.write_table
+    real = tables.write_table
 
-    def full(frame, file, parquet):
+    def full(frame, file, ending):
         if "abilities" in file.name:
             raise OSError(28, "No space left on device")
-        real(frame, file, parquet)
+        real(frame, file, ending)
 
     before = {path.name: path.read_bytes() for path in (tmp_path / "run").iterdir()}
     with monkeypatch.context() as broken:
-        broken.setattr(verb, "write_table", full)
+        broken.setattr(tables, "write_table", full)
         code, _, err = spoken(capsys, "update", tmp_path / "run", tmp_path / "u.csv")
     assert code == 4
     assert "as it was" in err

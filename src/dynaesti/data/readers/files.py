@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from dynaesti.data.labels import display_names
 from dynaesti.data.readers.input_file import STANDARD_INPUT, InputFile, find_input
 from dynaesti.data.readers.json_lines import read_json
 from dynaesti.data.readers.parquet import count_parquet_rows, read_parquet
+from dynaesti.data.readers.plain import read_plain_text, stack_plain
 from dynaesti.data.readers.table import Table
 from dynaesti.data.readers.text import read_text
 from dynaesti.errors import FileError, MissingExtraError, ResponseError
@@ -47,7 +49,6 @@ def read_files(patterns: Sequence[str]) -> Table:
     ResponseError
         If files cannot be read, are all empty, or differ in their columns.
     """
-    _require_pyarrow()
     files, notes = _nonempty_files(patterns)
     parts = [table for name in files for table in _read_file(name, None)]
     columns = parts[0].frame.columns
@@ -55,9 +56,8 @@ def read_files(patterns: Sequence[str]) -> Table:
         _require_same_columns(
             part.frame.columns, columns, part.sources[0].name, parts[0].sources[0].name
         )
-    whole = _stack_tables([part.frame.select(columns).to_native() for part in parts])
     return Table(
-        nw.from_native(whole, eager_only=True),
+        _stack([part.frame for part in parts], columns),
         None,
         tuple(source for part in parts for source in part.sources),
         tuple(dict.fromkeys([*notes, *(note for part in parts for note in part.notes)])),
@@ -65,17 +65,21 @@ def read_files(patterns: Sequence[str]) -> Table:
     )
 
 
-def _stack_tables(tables: list[Any]) -> Any:
-    """Tables of pyarrow with the same columns, one below the other."""
+def _stack(frames: list[Any], columns: Sequence[str]) -> Any:
+    """Frames with the same columns, one below the other."""
+    if len(frames) == 1:
+        return frames[0]
+    if not find_spec("pyarrow"):
+        return stack_plain(frames)
     import pyarrow as pa
 
-    if len(tables) == 1:
-        return tables[0]
+    tables = [frame.select(columns).to_native() for frame in frames]
     try:
-        return pa.concat_tables(tables, promote_options="permissive")
+        whole = pa.concat_tables(tables, promote_options="permissive")
     except pa.ArrowInvalid:  # a column is numbers in one file and text in another
         texts = pa.schema([(name, pa.string()) for name in tables[0].column_names])
-        return pa.concat_tables([table.cast(texts) for table in tables])
+        whole = pa.concat_tables([table.cast(texts) for table in tables])
+    return nw.from_native(whole, eager_only=True)
 
 
 def read_pieces(patterns: Sequence[str], rows: int) -> Iterator[Table]:
@@ -90,7 +94,6 @@ def read_pieces(patterns: Sequence[str], rows: int) -> Iterator[Table]:
     ResponseError
         If files cannot be read, are all empty, or differ in their columns.
     """
-    _require_pyarrow()
     columns: list[str] | None = None
     files, notes = _nonempty_files(patterns)
     for name in files:
@@ -103,10 +106,10 @@ def read_pieces(patterns: Sequence[str], rows: int) -> Iterator[Table]:
 
 def rows_about(patterns: Sequence[str]) -> int:
     """Roughly how many rows the files hold: exact for Parquet, by size for text."""
-    _require_pyarrow()
     total = 0.0
     for name in (name for pattern in patterns for name in _expand(pattern)):
         if SUFFIXES.get(_suffix(name)) is read_parquet:
+            _require_pyarrow(name)
             total += count_parquet_rows(name)
         elif name != STANDARD_INPUT:
             ratio = GZIP_RATIO if name.endswith(".gz") else 1
@@ -114,13 +117,12 @@ def rows_about(patterns: Sequence[str]) -> int:
     return int(total)
 
 
-def _require_pyarrow() -> None:
-    try:
-        import pyarrow  # noqa: F401
-    except ImportError:
+def _require_pyarrow(name: str) -> None:
+    if not find_spec("pyarrow"):
         raise MissingExtraError(
-            "reading files needs pyarrow: pip install 'dynaesti[files]', or hand over a data frame"
-        ) from None
+            f"{name}: reading Parquet files needs pyarrow: pip install 'dynaesti[files]', or hand "
+            f"over a data frame"
+        )
 
 
 def _require_same_columns(
@@ -189,8 +191,12 @@ def _read_file(name: str, rows: int | None) -> Iterator[Table]:
     try:
         file = find_input(name)
         reader = SUFFIXES.get(_suffix(name)) or _reader_of_content(file)
+        if reader is read_parquet:
+            _require_pyarrow(name)
+        elif reader is read_text and not find_spec("pyarrow"):
+            reader = read_plain_text
         yield from reader(file, rows)
-    except (ResponseError, MemoryError):
+    except (ResponseError, MissingExtraError, MemoryError):
         raise
     except Exception as error:  # each reader has errors of its own
         first_line = (str(error).splitlines() or [""])[0]

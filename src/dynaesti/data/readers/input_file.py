@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import gzip
+import io
 import sys
 from dataclasses import dataclass
 from functools import cached_property
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -31,15 +33,25 @@ class InputFile:
     @cached_property
     def head(self) -> bytes:
         """The first bytes."""
-        return bytes(self.open().read(HEAD_BYTES))
+        with self.open() as stream:
+            return bytes(stream.read(HEAD_BYTES))
 
     def open(self) -> Any:
-        """Open the file anew, as a stream of bytes (pyarrow's)."""
+        """Open the file anew, as a stream of bytes (pyarrow's where that is installed)."""
+        if not find_spec("pyarrow"):
+            return self._open_without_arrow()
         import pyarrow as pa
 
         if self.content is not None:
             return pa.BufferReader(self.content)
         return pa.input_stream(self.name, compression="detect")
+
+    def _open_without_arrow(self) -> Any:
+        if self.content is not None:
+            return io.BytesIO(self.content)
+        if self.name.lower().endswith(".gz"):
+            return gzip.open(self.name, "rb")
+        return Path(self.name).open("rb")
 
 
 def find_input(name: str) -> InputFile:

@@ -6,6 +6,7 @@ import codecs
 import io
 import json
 from collections.abc import Iterator
+from importlib.util import find_spec
 from typing import Any
 
 import narwhals as nw
@@ -32,7 +33,7 @@ def read_json(file: InputFile, rows: int | None) -> Iterator[Table]:
     line_numbers: list[int] = []
     broken: list[str] = []
     start = 0
-    for number, line in enumerate(io.TextIOWrapper(file.open(), encoding="utf-8-sig"), 1):
+    for number, line in _lines(file):
         if not line.strip():
             continue
         try:
@@ -52,8 +53,15 @@ def read_json(file: InputFile, rows: int | None) -> Iterator[Table]:
         yield _table_of_lines(objects, broken, file.label, start, line_numbers)
 
 
+def _lines(file: InputFile) -> Iterator[tuple[int, str]]:
+    """The lines of a file with their numbers, from 1."""
+    with io.TextIOWrapper(file.open(), encoding="utf-8-sig") as lines:
+        yield from enumerate(lines, 1)
+
+
 def _read_list(file: InputFile) -> Table:
-    text = codecs.decode(file.open().read(), "utf-8-sig")
+    with file.open() as stream:
+        text = codecs.decode(stream.read(), "utf-8-sig")
     try:
         rows = json.loads(text)
     except json.JSONDecodeError as error:
@@ -70,10 +78,11 @@ def _table_of_lines(
 
 
 def _frame(rows: list[Any], label: str) -> nw.DataFrame[Any]:
-    """Objects as a frame of pyarrow."""
+    """Objects as a frame, of pyarrow where that is installed."""
     if not rows or not all(isinstance(row, dict) for row in rows):
         raise ResponseError(
             f"{label}: expected one JSON object a line, such as "
             f'{{"id": "ada", "item": 3, "resp": 1, "date": 5}}'
         )
-    return nw.from_native(from_rows(rows).to_arrow(), eager_only=True)
+    frame = from_rows(rows)
+    return nw.from_native(frame.to_arrow(), eager_only=True) if find_spec("pyarrow") else frame

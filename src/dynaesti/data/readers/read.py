@@ -14,6 +14,7 @@ from dynaesti.data.frames import frame_kind
 from dynaesti.data.readers.files import read_files
 from dynaesti.data.readers.table import Table, from_columns, from_rows
 from dynaesti.errors import ResponseError
+from dynaesti.tables import Frame
 
 
 def read_table(data: Any) -> Table:
@@ -28,6 +29,8 @@ def read_table(data: Any) -> Table:
     """
     if isinstance(data, str | PathLike):
         return read_files([str(data)])
+    if isinstance(data, Frame):
+        return Table(from_columns(data.to_arrays()))
     if isinstance(data, Mapping):
         return Table(from_columns(data))
     try:

@@ -12,7 +12,7 @@ import narwhals as nw
 import numpy as np
 
 from dynaesti.data.labels import label_text
-from dynaesti.errors import MissingExtraError, ResponseError
+from dynaesti.errors import ResponseError
 
 
 @dataclass(frozen=True)
@@ -85,10 +85,11 @@ def from_columns(columns: Mapping[Any, Any]) -> nw.DataFrame[Any]:
         str(key): _of_one_type(value, str(key)) if isinstance(value, list | tuple) else value
         for key, value in columns.items()
     }
+    backend = _backend()
+    if backend is None:
+        return _plain_frame(named)
     try:
-        return nw.from_dict(named, backend=_backend())
-    except MissingExtraError:
-        raise
+        return nw.from_dict(named, backend=backend)
     except Exception as error:  # whatever the frame library makes of them
         raise ResponseError(
             f"data: the columns cannot be made into a table "
@@ -124,10 +125,12 @@ def _of_one_type(values: Sequence[Any], name: str) -> Any:
 
 
 def _backend() -> Any:
-    """The frame library to use: the fastest that is installed."""
-    found = next((name for name in ("polars", "pyarrow", "pandas") if find_spec(name)), None)
-    if found is None:
-        raise MissingExtraError(
-            "reading data needs pandas, polars or pyarrow; install one of them: pip install polars"
-        )
-    return found
+    """The frame library to use: the fastest that is installed, None without any."""
+    return next((name for name in ("polars", "pyarrow", "pandas") if find_spec(name)), None)
+
+
+def _plain_frame(columns: Mapping[str, Any]) -> nw.DataFrame[Any]:
+    """A frame that needs no library."""
+    from dynaesti.data.readers.plain import PlainFrame
+
+    return PlainFrame(columns)  # type: ignore[return-value]

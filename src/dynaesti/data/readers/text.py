@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -13,10 +13,10 @@ import narwhals as nw
 from dynaesti.data.readers.dialect import UNNAMED, Dialect, detect_dialect
 from dynaesti.data.readers.encoding import BLOCK_BYTES, REPAIRED, RepairedStream, text_encoding
 from dynaesti.data.readers.input_file import InputFile
+from dynaesti.data.readers.quotes import SHOWN, has_stray_quote, holds_rows, unquoted
 from dynaesti.data.readers.table import Source, Table
 from dynaesti.errors import ResponseError
 
-SHOWN = 60  # characters of a line in a message
 csv.field_size_limit(1 << 30)  # names may be long
 
 
@@ -122,7 +122,7 @@ class TextReader:
         columns = list(dialect.columns)
 
         def skip_broken(row: Any) -> str:
-            if dialect.quoting and _holds_rows(row.text, dialect):
+            if dialect.quoting and holds_rows(row.text, dialect):
                 self.encloses_rows = True
             self.broken.append(row.text[:SHOWN])
             return "skip"
@@ -179,20 +179,20 @@ class TextReader:
             for name in columns:
                 with_lines = table[name].filter(pc.match_substring(table[name], "\n"))
                 if self.encloses_rows or any(
-                    _holds_rows(cell, self.dialect) for cell in with_lines.to_pylist()
+                    holds_rows(cell, self.dialect) for cell in with_lines.to_pylist()
                 ):
                     raise StrayQuoteError
             return table
         cells = {name: table[name].to_pylist() for name in columns}
         rows = list(zip(*cells.values(), strict=True))
-        stray = [_has_stray_quote(row) for row in rows]
+        stray = [has_stray_quote(row) for row in rows]
         self.broken += [
             self.dialect.delimiter.join(cell or "" for cell in row)[:SHOWN]
             for row, bad in zip(rows, stray, strict=True)
             if bad
         ]
         kept = {
-            name: [_unquoted(cell) for cell, bad in zip(column, stray, strict=True) if not bad]
+            name: [unquoted(cell) for cell, bad in zip(column, stray, strict=True) if not bad]
             for name, column in cells.items()
         }
         return pa.table({name: pa.array(column, pa.string()) for name, column in kept.items()})
@@ -278,29 +278,7 @@ class TextReader:
                 is_heading = False
                 continue
             complete = len(cells) == len(dialect.columns)
-            yield first_line, complete and (dialect.quoting or not _has_stray_quote(cells))
-
-
-# --- quotes
-
-
-def _holds_rows(text: str | None, dialect: Dialect) -> bool:
-    """Whether a cell, or a broken line, encloses whole rows: a quote was not closed in time."""
-    inner = (text or "").splitlines()[1:]
-    return any(line.count(dialect.delimiter) == len(dialect.columns) - 1 for line in inner)
-
-
-def _has_stray_quote(cells: Sequence[str | None]) -> bool:
-    """Whether a row has quotes that do not come in pairs around a cell."""
-    return any('"' in cell and not _is_quoted(cell) for cell in cells if cell)
-
-
-def _is_quoted(cell: str) -> bool:
-    return len(cell) > 1 and cell[0] == cell[-1] == '"' and '"' not in cell[1:-1].replace('""', "")
-
-
-def _unquoted(cell: str | None) -> str | None:
-    return cell if cell is None or '"' not in cell else cell[1:-1].replace('""', '"') or None
+            yield first_line, complete and (dialect.quoting or not has_stray_quote(cells))
 
 
 # --- whole numbers

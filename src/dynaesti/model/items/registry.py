@@ -1,6 +1,9 @@
 """Item models by name."""
 
-from dynaesti.errors import InputError
+import numpy as np
+
+from dynaesti.core import Array
+from dynaesti.errors import InputError, option
 from dynaesti.model.items.base import ItemModel
 from dynaesti.model.items.continuous import BetaItem, GaussianItem, PoissonItem
 from dynaesti.model.items.dichotomous import FourPL, OnePL, ThreePL, TwoPL
@@ -32,6 +35,25 @@ MODELS: dict[str, type[ItemModel]] = {
     )
 }
 ALIASES = {"rasch": "1PL", "graded": "GRM", "partial credit": "PCM", "nominal": "NRM"}
+
+
+MOST_GRADES = 12  # distinct whole numbers that are taken as grades, not as counts
+
+
+def default_model(values: Array) -> str:
+    """The model for distinct responses: 2PL for 0 and 1, GRM for a few whole numbers.
+
+    For amounts the model has to be named.
+    """
+    if np.isin(values, (0, 1)).all():
+        return "2PL"
+    if values.size <= MOST_GRADES and np.all(values == np.floor(values)):
+        return "GRM"
+    raise InputError(
+        f"resp: {values.size} different values from {values[0]:g} to {values[-1]:g}; name a "
+        f"{option('model')}: poisson for counts, "
+        "gaussian for measurements, beta for shares between 0 and 1, GRM for grades"
+    )
 
 
 def item_model(model: object, signed: bool = False) -> ItemModel:

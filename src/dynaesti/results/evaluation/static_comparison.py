@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 
 from dynaesti.core import person_error
@@ -16,6 +15,7 @@ from dynaesti.results.evaluation.estimator import Estimator
 from dynaesti.results.evaluation.scores import EDGE
 from dynaesti.results.evaluation.splits import split
 from dynaesti.results.fit import Fit
+from dynaesti.tables import as_frame
 
 
 def compare_with_static(estimator: Estimator, fit: Fit) -> StaticComparison:
@@ -105,8 +105,7 @@ def starting_items(fit: Fit) -> dict[Any, dict[str, float]]:
     dict of label to dict of str to float
         Reported parameters by item and name, as `DynAEsti(start=…)` takes them.
     """
-    table = nw.from_native(fit.items, eager_only=True)
-    rows = dict(zip(fit.responses.items.tolist(), table.iter_rows(named=True), strict=True))
+    rows = {row["item"]: row for row in as_frame(fit.items).rows()}
     out: dict[Any, dict[str, float]] = {}
     for block in fit.bank.blocks:
         if (

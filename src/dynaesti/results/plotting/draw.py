@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from dynaesti.errors import MissingExtraError
+from dynaesti.tables import as_frame
 
 # distinct in grey and to the colour-blind
 INK = "#0b5394"
@@ -65,10 +66,8 @@ def plot_curves(frame: Any, level: float, ax: Any = None, answers: Any = None) -
 
     Answers as triangles, filled by how good they were.
     """
-    import narwhals as nw
-
     ax = _axes() if ax is None else ax
-    table = nw.from_native(frame, eager_only=True)
+    table = as_frame(frame)
     ids = np.asarray(table["id"].to_numpy())
     for k, label in enumerate(dict.fromkeys(ids.tolist())):
         mine = np.flatnonzero(ids == label)
@@ -79,7 +78,7 @@ def plot_curves(frame: Any, level: float, ax: Any = None, answers: Any = None) -
         ax.fill_between(time, lower, upper, color=colour, alpha=0.18, linewidth=0)
         ax.plot(time, mean, color=colour, linewidth=2, label=str(label))
         if answers is not None:
-            _mark_answers(ax, nw.from_native(answers, eager_only=True), label, colour)
+            _mark_answers(ax, as_frame(answers), label, colour)
     _time_axis(ax, table["time"].to_numpy())
     ax.set_ylabel(f"ability ({level:.0%} bands)")
     return _finished(ax)
@@ -98,9 +97,7 @@ def plot_groups(frame: Any, level: float) -> Any:
     level : float
         Probability of the band.
     """
-    import narwhals as nw
-
-    table = nw.from_native(frame, eager_only=True)
+    table = as_frame(frame)
     group = np.asarray(table["group"].to_numpy())
     labels = list(dict.fromkeys(group.tolist()))
     shown = labels[:MOST_PANELS]
@@ -155,12 +152,11 @@ def _mark_answers(ax: Any, answers: Any, label: Any, colour: str) -> None:
 
 def plot_many(frame: Any, highlight: list[Any], ax: Any = None) -> Any:
     """Everyone's curve in grey, the median over time, and some in colour."""
-    import narwhals as nw
     from matplotlib.collections import LineCollection
     from matplotlib.dates import date2num
 
     ax = _axes() if ax is None else ax
-    table = nw.from_native(frame, eager_only=True)
+    table = as_frame(frame)
     ids, time, mean = (np.asarray(table[name].to_numpy()) for name in ("id", "time", "mean"))
     x = date2num(time) if time.dtype.kind == "M" else time  # type: ignore[no-untyped-call]
     starts = np.flatnonzero(np.concatenate([[True], ids[1:] != ids[:-1]]))
@@ -229,10 +225,8 @@ def plot_wright(data: dict[str, Any], ax: Any = None) -> Any:
 
 def plot_calibration(frame: Any, ax: Any = None) -> Any:
     """Observed against predicted mean responses with two standard errors."""
-    import narwhals as nw
-
     ax = _axes() if ax is None else ax
-    table = nw.from_native(frame, eager_only=True)
+    table = as_frame(frame)
     predicted, observed, se = (
         np.asarray(table[name].to_numpy()) for name in ("predicted", "observed", "se")
     )
@@ -271,10 +265,8 @@ def plot_item(data: dict[str, Any], ax: Any = None) -> Any:
 
 def plot_information(frame: Any, ax: Any = None) -> Any:
     """Test information over ability."""
-    import narwhals as nw
-
     ax = _axes() if ax is None else ax
-    table = nw.from_native(frame, eager_only=True)
+    table = as_frame(frame)
     ax.plot(
         table["ability"].to_numpy(),
         table["information"].to_numpy(),
@@ -304,9 +296,7 @@ def plot_item_effects(frame: Any, name: str, ax: Any = None, most: int = 40) -> 
     most : int, default 40
         Largest number of rows.
     """
-    import narwhals as nw
-
-    table = nw.from_native(frame, eager_only=True)
+    table = as_frame(frame)
     columns = {key: np.asarray(table[key].to_numpy()) for key in table.columns}
     known = np.flatnonzero(np.isfinite(columns[name]))
     order = known[np.argsort(columns["p"][known], kind="stable")][:most]
@@ -349,9 +339,7 @@ def plot_item_effects(frame: Any, name: str, ax: Any = None, most: int = 40) -> 
 
 def plot_drift_map(frame: Any, ax: Any = None) -> Any:
     """Items by time, coloured by how much easier they were than on average."""
-    import narwhals as nw
-
-    table = nw.from_native(frame, eager_only=True)
+    table = as_frame(frame)
     items = np.asarray(table["item"].to_numpy())
     names = list(dict.fromkeys(items.tolist()))
     values = np.asarray(table["easier"].to_numpy()).reshape(len(names), -1)

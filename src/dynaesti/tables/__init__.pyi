@@ -1,0 +1,14 @@
+from .csv_writer import csv_text as csv_text
+from .excel import MOST_ROWS as MOST_ROWS
+from .excel import require_excel as require_excel
+from .files import TABLE_ENDINGS as TABLE_ENDINGS
+from .files import write_frame as write_frame
+from .files import write_table as write_table
+from .files import write_workbook as write_workbook
+from .frame import Column as Column
+from .frame import Frame as Frame
+from .frame import as_frame as as_frame
+from .frame import sort_order as sort_order
+from .frame import with_table as with_table
+from .text import aligned as aligned
+from .text import printable as printable
