@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dynaesti.cli.messages import print_notes
-from dynaesti.cli.options import COLUMNS
+from dynaesti.cli.options import COLUMNS, LAYOUT
 from dynaesti.core import FIT_NAME
 
 if TYPE_CHECKING:
@@ -111,6 +111,7 @@ def _read(
         timezone=args.timezone,
         time_format=args.time_format,
         code=dict(args.code) if args.code else None,
+        **{key: getattr(args, key) for key in LAYOUT},
         **more,
     )
     found = found.distinct() if args.drop_duplicates else found

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 COLUMNS = ("id", "item", "resp", "time", "weight")
+LAYOUT = ("wide", "items", "key", "only")
 
 
 KERNELS = ("level+smooth", "level+matern32", "level+rbf", "matern32", "rbf")
@@ -27,6 +28,7 @@ def data_options(parser: argparse.ArgumentParser, *, known: bool = False) -> Non
     ):
         guessed = "" if name == "weight" else f" (default: {default})"
         group.add_argument(f"--{name}", metavar="COLUMN", help=f"column of the {what}{guessed}")
+    _layout_options(group)
     _value_options(group)
     group.add_argument(
         "--drop-unreadable",
@@ -37,6 +39,33 @@ def data_options(parser: argparse.ArgumentParser, *, known: bool = False) -> Non
         "--drop-duplicates",
         action="store_true",
         help="count answers that repeat another exactly only once",
+    )
+
+
+def _layout_options(group: argparse._ArgumentGroup) -> None:
+    """How the table is laid out, and which items are taken."""
+    group.add_argument(
+        "--wide",
+        action=argparse.BooleanOptionalAction,
+        help="a row is a person or a sitting, a column an item (default: found out, with a note)",
+    )
+    group.add_argument(
+        "--items",
+        action="append",
+        metavar="PATTERN",
+        help="columns of a wide table that are items, such as 'Q*' (again for more)",
+    )
+    group.add_argument(
+        "--key",
+        metavar="KEY",
+        help="right answers, to score by: a file, Q1=A,Q2=C, a row A,C,… in the order of the "
+        "items, or the id of the row that has them",
+    )
+    group.add_argument(
+        "--only",
+        action="append",
+        metavar="PATTERN",
+        help="items to keep, by name or pattern (again for more)",
     )
 
 

@@ -34,6 +34,8 @@ from .labels import encode as encode
 from .labels import index_of as index_of
 from .labels import label_text as label_text
 from .labels import try_index_of as try_index_of
+from .layouts.lay_out import TableReader as TableReader
+from .layouts.layout import LayoutOptions as LayoutOptions
 from .new_people import describe_new_people as describe_new_people
 from .new_people import warn_already_added as warn_already_added
 from .new_people import warn_new_people as warn_new_people

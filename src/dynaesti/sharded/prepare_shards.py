@@ -26,8 +26,10 @@ from dynaesti.data import (
     NO_GROUP,
     Covariate,
     Labels,
+    LayoutOptions,
     ParsedColumns,
     Table,
+    TableReader,
     TimeAxis,
     TimeOptions,
     as_labels,
@@ -82,6 +84,10 @@ def prepare(
     code: Mapping[str, float] | None = None,
     distinct: bool = False,
     timeless: bool = False,
+    wide: bool | None = None,
+    items: Any = None,
+    key: Any = None,
+    only: Any = None,
     force: bool = False,
     memory: str = MEMORY,
     on_progress: OnMessage | None = None,
@@ -114,6 +120,8 @@ def prepare(
         Whether exact repeats of a response are counted once.
     timeless : bool, default False
         Whether the table may lack times; they are then 0.
+    wide, items, key, only : optional
+        How the table is laid out, right answers, and items to keep, as in `Responses.read`.
     force : bool, default False
         Whether shards that the folder holds already are replaced.
     memory : str, default "1GB"
@@ -156,7 +164,8 @@ def prepare(
         kinds = {} if effects is None else parse_formula(effects).columns
         times = TimeOptions(unit, timezone, time_format)
         drop = unreadable == "drop"
-        reader = PieceReader(columns, times, unit, timeless, drop, code, count, kinds)
+        layout = LayoutOptions(wide, items, key, only)
+        reader = PieceReader(columns, times, unit, timeless, drop, code, count, kinds, layout)
         with _replacing(target) as work:
             made = _sort_into_shards(
                 reader, pieces, work, count, distinct, memory, on_progress or (lambda _: None)
@@ -248,6 +257,8 @@ class PieceReader:
     code: Mapping[str, float] | None
     shards: int
     kinds: dict[str, str]  # columns that effects need: numbers, categories, or either
+    layout: LayoutOptions
+    table_reader: TableReader | None = None
     roles: dict[str, str | None] = field(default_factory=dict)  # role: column
     axis: TimeAxis | None = None
     axis_unit: str = ""
@@ -263,12 +274,13 @@ class PieceReader:
     def read(self, piece: Table) -> dict[str, npt.NDArray[Any]]:
         """Typed columns of a piece: shard, id, time, item, resp, weight, group."""
         notes: list[str] = []
+        self.table_reader = self.table_reader or TableReader.of(piece, self.given, self.layout)
+        piece, named = self.table_reader.read(piece, self.given)
         if not self.roles:
-            self.roles = find_column_roles(
-                piece, self.given, notes, self.timeless, unanswered=False
-            )
+            self.roles = find_column_roles(piece, named, notes, self.timeless, unanswered=False)
+        words = self.table_reader.code_with(self.code)
         rows = parse_columns(
-            piece, self.roles, self.time_options, notes, False, self.drop, self.code, self.kinds
+            piece, self.roles, self.time_options, notes, False, self.drop, words, self.kinds
         )
         for note in (*piece.notes, *notes):
             # once, whatever example each piece has for it
