@@ -70,6 +70,8 @@ class TableOptions(ColumnNames, total=False):
     items: Any
     key: Any
     only: Any
+    sheet: str | None
+    query: str | None
 
 
 class DynAEsti(AbilityOptions):
@@ -242,6 +244,8 @@ class DynAEsti(AbilityOptions):
         items: Any = None,
         key: Any = None,
         only: Any = None,
+        sheet: str | None = None,
+        query: str | None = None,
     ) -> Any:
         """Fit items and abilities to responses.
 
@@ -259,8 +263,9 @@ class DynAEsti(AbilityOptions):
             Column of names of item models, one for each item.
         out : path, optional
             Folder of a fit of shards. Default: the name of the shards' folder with "-fit".
-        wide, items, key, only : optional
-            How the table is laid out, right answers, and items to keep, as in `Responses.read`.
+        wide, items, key, only, sheet, query : optional
+            How the table is laid out, right answers, items to keep, and which part of a workbook or
+            database is read, as in `Responses.read`.
 
         Returns
         -------
@@ -306,6 +311,8 @@ class DynAEsti(AbilityOptions):
             "items": items,
             "key": key,
             "only": only,
+            "sheet": sheet,
+            "query": query,
         }
         if not is_shards(data):
             return self._estimate(self._memory_source(data, options, out))

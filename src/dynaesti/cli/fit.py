@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from dynaesti.cli.inputs import default_model, estimator, read_responses, with_model
 from dynaesti.cli.messages import print_notes, print_text
-from dynaesti.cli.options import COLUMNS, LAYOUT, dask_option, data_options, model_options
+from dynaesti.cli.options import COLUMNS, LAYOUT, PARTS, dask_option, data_options, model_options
 from dynaesti.cli.output import as_json, print_result, write_frame, write_table
 from dynaesti.core import CHECKPOINT, FIT_NAME, LOCK, STATIC_NAME
 
@@ -145,7 +145,7 @@ def _refuse_column_options(args: argparse.Namespace) -> None:
 
     given = [
         f"--{key}"
-        for key in (*COLUMNS, *LAYOUT, "unit", "timezone")
+        for key in (*COLUMNS, *LAYOUT, *PARTS, "unit", "timezone")
         if getattr(args, key) is not None
     ]
     if given:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dynaesti.cli.messages import print_notes
-from dynaesti.cli.options import COLUMNS, LAYOUT
+from dynaesti.cli.options import COLUMNS, LAYOUT, PARTS
 from dynaesti.core import FIT_NAME
 
 if TYPE_CHECKING:
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from dynaesti.sharded import ShardedFit
 
 MOST_TIMES = 1e7  # of --grid
-MOST_GRADES = 12  # distinct whole numbers that are taken as grades, not as counts
+GRADE_STEP = 0.25  # of partial credit
+MOST_GRADES = 12  # distinct responses that are taken as grades, not as amounts
 
 
 def read_responses(args: argparse.Namespace, *, timeless: bool = False) -> Responses:
@@ -97,7 +98,7 @@ def _read(
     """Read responses, and print every decision that was made."""
     from dynaesti.data import Responses, read_table
 
-    table = read_table(args.data)
+    table = read_table(args.data, **{key: getattr(args, key) for key in PARTS})
     present = {
         key: name
         for key, name in names.items()
@@ -120,7 +121,7 @@ def _read(
 
 
 def default_model(values: Any) -> str:
-    """The model for distinct responses: 2PL for 0 and 1, GRM for a few whole numbers.
+    """The model for distinct responses: 2PL for 0 and 1, GRM for a few whole numbers or halves.
 
     For amounts the model has to be named.
     """
@@ -130,7 +131,7 @@ def default_model(values: Any) -> str:
 
     if np.isin(values, (0, 1)).all():
         return "2PL"
-    if values.size <= MOST_GRADES and np.all(values == np.floor(values)):
+    if values.size <= MOST_GRADES and np.all(values / GRADE_STEP == np.floor(values / GRADE_STEP)):
         return "GRM"
     raise InputError(
         f"resp: {values.size} different values from {values[0]:g} to {values[-1]:g}; name a "
@@ -144,8 +145,10 @@ def with_model(args: argparse.Namespace, responses: Responses) -> argparse.Names
     import numpy as np
 
     if args.model is None and responses.models is None:
-        args.model = default_model(np.unique(responses.resp))
-        print_notes(f"the model is {args.model}, by the responses; --model names another")
+        values = np.unique(responses.resp)
+        args.model = default_model(values)
+        shown = ", ".join(f"{value:g}" for value in values)
+        print_notes(f"the model is {args.model}, by the responses ({shown}); --model names another")
     return args
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 COLUMNS = ("id", "item", "resp", "time", "weight")
 LAYOUT = ("wide", "items", "key", "only")
+PARTS = ("sheet", "query")
 
 
 KERNELS = ("level+smooth", "level+matern32", "level+rbf", "matern32", "rbf")
@@ -18,8 +19,8 @@ def data_options(parser: argparse.ArgumentParser, *, known: bool = False) -> Non
         "data",
         nargs="+",
         metavar="DATA",
-        help="CSV, TSV, JSON lines or Parquet, also .gz; several, a pattern, or - for standard "
-        "input",
+        help="CSV and other text, Excel, JSON, Parquet, SPSS, Stata, SQLite or DuckDB files, "
+        "several or a pattern; the address of a database; or - for standard input",
     )
     group = parser.add_argument_group("reading the data")
     default = "as in the fit" if known else "guessed, with a note"
@@ -43,7 +44,11 @@ def data_options(parser: argparse.ArgumentParser, *, known: bool = False) -> Non
 
 
 def _layout_options(group: argparse._ArgumentGroup) -> None:
-    """How the table is laid out, and which items are taken."""
+    """Which table is read, how it is laid out, and which items are taken."""
+    group.add_argument(
+        "--sheet", metavar="NAME", help="sheet of a workbook, or table of a database"
+    )
+    group.add_argument("--query", metavar="SQL", help="what to ask a database for")
     group.add_argument(
         "--wide",
         action=argparse.BooleanOptionalAction,
@@ -73,7 +78,8 @@ def _value_options(group: argparse._ArgumentGroup) -> None:
     """What the values in the columns mean."""
     group.add_argument(
         "--unit",
-        help="what a unit of numeric times is (days, years, …); unix or unix-ms for such clocks",
+        help="what a unit of numeric times is (days, weeks, …); unix or unix-ms for such clocks; "
+        "years counts dates in decimal years",
     )
     group.add_argument(
         "--timezone", metavar="ZONE", help="zone of timestamps that lack one, such as Europe/Zurich"

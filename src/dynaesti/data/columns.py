@@ -42,6 +42,7 @@ WORDS = {
     "fail": 0.0,
 }
 LONGEST_CHOICE = 3  # letters of an answer to a multiple-choice question
+MOST_TOLD = 10  # words whose meaning is told
 LARGEST_EXACT = 2.0**53  # whole numbers below this differ as floats too
 DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
 COMMA_THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+")
@@ -218,11 +219,20 @@ def _parse_number_texts(
     coded = [text for text in plain if text in meaning]
     for k, text in enumerate(plain):
         values[k] = meaning.get(text, values[k])
-    absent = np.array([text in MISSING and text not in meaning for text in plain])
+    absent = np.array(
+        [np.isnan(meaning[text]) if text in meaning else text in MISSING for text in plain],
+        dtype=bool,
+    )
     unreadable = np.isnan(values) & ~absent & np.array([text != "nan" for text in plain])
     if coded:
         log.notes.append(
-            f"{name}: " + ", ".join(f"{word!r} counts as {meaning[word]:g}" for word in coded[:8])
+            f"{name}: "
+            + ", ".join(
+                f"{word!r} is no answer"
+                if np.isnan(meaning[word])
+                else f"{word!r} counts as {meaning[word]:g}"
+                for word in coded[:MOST_TOLD]
+            )
         )
     if commas:
         log.notes.append(f"{name}: commas were read as decimal points")

@@ -149,16 +149,19 @@ class Responses:
         items: Any = None,
         key: Any = None,
         only: Any = None,
+        sheet: str | None = None,
+        query: str | None = None,
     ) -> Responses:
         """Read responses from a table with one row a response, or one row a person.
 
         Parameters
         ----------
         data : frame, path, mapping of columns, matrix, or iterable of dicts or tuples
-            A frame of pandas, polars or pyarrow; a CSV, TSV, JSON-lines or Parquet file, also
-            gzipped, a list or pattern of such files, or "-" for standard input; columns as
-            sequences; rows as dicts; tuples of person, item and response (and time); or a matrix of
-            people × items. Responses that are read already only change their clock.
+            A frame of pandas, polars or pyarrow; a file of text, JSON, Parquet, Excel, SPSS, Stata,
+            SQLite or DuckDB, a list or pattern of files, the address of a database, or "-" for
+            standard input; columns as sequences; rows as dicts; tuples of person, item and response
+            (and time); or a matrix of people × items. Responses that are read already only change
+            their clock.
         id, item, resp, time : str, optional
             Columns of the person, the item, the response and the time. Default: columns with usual
             names, such as ``id``, ``student``, ``item``, ``question``, ``resp``, ``correct``,
@@ -174,7 +177,7 @@ class Responses:
             each with its kind, "number" or "category".
         unit : str, optional
             What one unit of numeric times is, for labels. "unix", "unix-ms", "unix-us" and
-            "unix-ns" read numbers as timestamps.
+            "unix-ns" read numbers as timestamps; "years" counts dates in decimal years.
         clock : {"calendar", "person"}, default="calendar"
             Whether time runs for all alike, or from each person's first response.
         unreadable : {"refuse", "drop"}, default="refuse"
@@ -204,6 +207,11 @@ class Responses:
             or the id of the row of `data` that has them. ``"A|C"`` are two right answers.
         only : sequence, optional
             Items to keep, by name or pattern. Default: all.
+        sheet : str, optional
+            Sheet of a workbook, or table of a database. Default: the first with cells, or the only
+            one.
+        query : str, optional
+            SQL for a database.
 
         Returns
         -------
@@ -239,7 +247,7 @@ class Responses:
         times = TimeOptions(unit, timezone, time_format)
         options = RowOptions(times, code, covariates, timeless, unanswered, unreadable)
         layout = LayoutOptions(wide, items, key, only)
-        table = data if isinstance(data, Table) else read_table(data)
+        table = data if isinstance(data, Table) else read_table(data, sheet, query)
         found = read_rows(table, given, layout, options, reuse_columns)
         axis_unit = found.rows.unit(unit)
         whole = _sorted_responses(found.rows, axis_unit, found.kind, found.notes, found.roles)

@@ -25,6 +25,7 @@ from dynaesti.data import (
     DAY_NS,
     NO_GROUP,
     Covariate,
+    FileParts,
     Labels,
     LayoutOptions,
     ParsedColumns,
@@ -88,6 +89,8 @@ def prepare(
     items: Any = None,
     key: Any = None,
     only: Any = None,
+    sheet: str | None = None,
+    query: str | None = None,
     force: bool = False,
     memory: str = MEMORY,
     on_progress: OnMessage | None = None,
@@ -120,8 +123,9 @@ def prepare(
         Whether exact repeats of a response are counted once.
     timeless : bool, default False
         Whether the table may lack times; they are then 0.
-    wide, items, key, only : optional
-        How the table is laid out, right answers, and items to keep, as in `Responses.read`.
+    wide, items, key, only, sheet, query : optional
+        How the table is laid out, right answers, items to keep, and which part of a workbook or
+        database is read, as in `Responses.read`.
     force : bool, default False
         Whether shards that the folder holds already are replaced.
     memory : str, default "1GB"
@@ -159,7 +163,7 @@ def prepare(
     target = Path(os.path.abspath(out))  # "." has a name too
     with exclusive_lock(target.with_name(f".{target.name}.lock"), f"out: {target}", temporary=True):
         _check_target(target, force)
-        pieces, about = _pieces_of(data)
+        pieces, about = _pieces_of(data, FileParts(sheet, query))
         count = default_shards(about) if shards is None else whole_number(shards, "shards", 1)
         kinds = {} if effects is None else parse_formula(effects).columns
         times = TimeOptions(unit, timezone, time_format)
@@ -228,7 +232,7 @@ def _replacing(target: Path) -> Iterator[Path]:
         shutil.rmtree(work, ignore_errors=True)
 
 
-def _pieces_of(data: Any) -> tuple[Iterator[Table], int]:
+def _pieces_of(data: Any, parts: FileParts) -> tuple[Iterator[Table], int]:
     """Tables to read one after the other, and about how many rows they have together."""
     several = (
         isinstance(data, list | tuple)
@@ -237,7 +241,7 @@ def _pieces_of(data: Any) -> tuple[Iterator[Table], int]:
     )
     if isinstance(data, str | PathLike) or several:
         names = [str(name) for name in (data if several else [data])]
-        return read_pieces(names, PIECE), rows_about(names)
+        return read_pieces(names, PIECE, parts), rows_about(names)
     table = read_table(data)
     return iter([table]), len(table.frame)
 

@@ -10,8 +10,10 @@ import numpy as np
 
 from dynaesti.data.columns import find_column
 from dynaesti.data.layouts.answer_key import AnswerKey, read_key, score
+from dynaesti.data.layouts.known import find_known
 from dynaesti.data.layouts.layout import Layout, LayoutOptions, PlainLayout, column_texts, keep_rows
 from dynaesti.data.layouts.names import matching_names
+from dynaesti.data.layouts.totals import without_totals
 from dynaesti.data.layouts.wide import WideLayout, find_wide
 from dynaesti.data.readers.table import Table
 
@@ -38,14 +40,19 @@ class TableReader:
         options : LayoutOptions
         """
         key = read_key(options.key)
-        layout = find_wide(table, given, options, () if key is None else key.items)
-        return cls(layout or PlainLayout(), key, options.only)
+        table = without_totals(table)
+        layout: Layout | None = None
+        if options.wide is None and options.items is None:
+            layout = find_known(table, given)
+        keyed = () if key is None else key.items
+        layout = layout or find_wide(table, given, options, keyed) or PlainLayout()
+        return cls(layout, key, options.only)
 
     def read(
         self, table: Table, given: Mapping[str, str | None]
     ) -> tuple[Table, dict[str, str | None]]:
         """A table with one row an answer, and the columns of all roles that are known."""
-        laid = self.layout.apply(table)
+        laid = self.layout.apply(without_totals(table))
         roles = {
             role: name if name is not None else self.layout.roles.get(role)
             for role, name in given.items()

@@ -12,23 +12,32 @@ from narwhals.exceptions import NarwhalsError
 
 from dynaesti.data.frames import frame_kind
 from dynaesti.data.readers.arrays import is_matrix, read_matrix, read_tuples
-from dynaesti.data.readers.files import read_files
+from dynaesti.data.readers.files import FileParts, read_files
 from dynaesti.data.readers.table import Table, from_columns, from_rows
 from dynaesti.errors import ResponseError
 
 
-def read_table(data: Any) -> Table:
+def read_table(data: Any, sheet: str | None = None, query: str | None = None) -> Table:
     """Make a table of a frame, a path, a mapping, a matrix, or an iterable of dicts or tuples.
 
-    Paths may be several, patterns, or "-" for standard input.
+    Paths may be several, patterns, addresses of databases, or "-" for standard input.
+
+    Parameters
+    ----------
+    data : frame, path, mapping, matrix or iterable
+    sheet : str, optional
+        Sheet of a workbook, or table of a database.
+    query : str, optional
+        SQL for a database.
 
     Raises
     ------
     ResponseError
         If the data are of another kind, or cannot be read.
     """
+    parts = FileParts(sheet, query)
     if isinstance(data, str | PathLike):
-        return read_files([str(data)])
+        return read_files([str(data)], parts)
     if isinstance(data, Mapping):
         return Table(from_columns(data))
     if is_matrix(data):
@@ -48,7 +57,7 @@ def read_table(data: Any) -> Table:
     if isinstance(data, Iterable):
         rows = list(data)
         if rows and all(isinstance(row, str | PathLike) for row in rows):
-            return read_files([str(row) for row in rows])
+            return read_files([str(row) for row in rows], parts)
         if rows and all(isinstance(row, Mapping) for row in rows):
             return Table(from_rows(rows))
         if rows and all(isinstance(row, tuple) for row in rows):
