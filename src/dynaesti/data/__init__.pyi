@@ -44,6 +44,7 @@ from .parse import find_column_roles as find_column_roles
 from .parse import parse_columns as parse_columns
 from .person_columns import read_person_column as read_person_column
 from .read_log import ReadLog as ReadLog
+from .readers.database import is_database as is_database
 from .readers.files import FileParts as FileParts
 from .readers.files import read_pieces as read_pieces
 from .readers.files import rows_about as rows_about

@@ -159,8 +159,8 @@ def prepare(
     (2, 12, 96)
     """
     columns = dict(zip(ROLES, (id, item, resp, time, weight, model, group), strict=True))
-    _check_options(out, unreadable, memory)
-    target = Path(os.path.abspath(out))  # "." has a name too
+    layout = LayoutOptions(wide, items, key, only)
+    target = _check_options(out, unreadable, memory)
     with exclusive_lock(target.with_name(f".{target.name}.lock"), f"out: {target}", temporary=True):
         _check_target(target, force)
         pieces, about = _pieces_of(data, FileParts(sheet, query))
@@ -168,7 +168,6 @@ def prepare(
         kinds = {} if effects is None else parse_formula(effects).columns
         times = TimeOptions(unit, timezone, time_format)
         drop = unreadable == "drop"
-        layout = LayoutOptions(wide, items, key, only)
         reader = PieceReader(columns, times, unit, timeless, drop, code, count, kinds, layout)
         with _replacing(target) as work:
             made = _sort_into_shards(
@@ -177,14 +176,15 @@ def prepare(
     return replace(made, folder=fspath(out))
 
 
-def _check_options(out: Any, unreadable: Any, memory: Any) -> None:
-    """Refuse options that cannot be used."""
+def _check_options(out: Any, unreadable: Any, memory: Any) -> Path:
+    """The folder to write; options that cannot be used are refused."""
     if unreadable not in ("refuse", "drop"):
         raise InputError(f"unreadable: {unreadable!r} is neither 'refuse' nor 'drop'")
     if not isinstance(out, str | PathLike) or not fspath(out):
         raise InputError(f"out: expected the name of a folder, got {out!r}")
     if not MEMORY_SIZE.fullmatch(str(memory)):
         raise InputError(f"memory: expected a size such as '1GB' or '500MB', got {memory!r}")
+    return Path(os.path.abspath(out))  # "." has a name too
 
 
 def _check_target(target: Path, force: bool) -> None:

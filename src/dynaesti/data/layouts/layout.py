@@ -85,7 +85,17 @@ def with_notes(table: Table, *notes: str) -> Table:
     return replace(table, notes=(*table.notes, *notes))
 
 
+def is_blank(value: Any) -> bool:
+    """Whether a frame's value is missing: None, NaN, NaT or NA."""
+    if value is None or isinstance(value, str):
+        return value is None
+    try:
+        return bool(value != value)
+    except TypeError:  # NA of pandas is neither
+        return True
+
+
 def column_texts(table: Table, name: str) -> list[str]:
     """A column as text, "" where it is missing."""
     series = table.frame[name]
-    return ["" if value is None or value != value else str(value) for value in series.to_list()]
+    return ["" if is_blank(value) else str(value) for value in series.to_list()]

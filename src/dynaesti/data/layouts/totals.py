@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dynaesti.data.labels import count_noun, display_names
-from dynaesti.data.layouts.layout import keep_rows, with_notes
+from dynaesti.data.layouts.layout import is_blank, keep_rows, with_notes
 from dynaesti.data.readers.table import Table
 from dynaesti.data.readers.totals import MOST_ROWS, is_total
 
@@ -18,7 +18,7 @@ def without_totals(table: Table) -> Table:
     last = table.frame.tail(MOST_ROWS).rows()
     words: list[str] = []
     for row in reversed(last):
-        first = next((cell for cell in row if cell is not None and cell == cell), None)
+        first = next((cell for cell in row if not is_blank(cell)), None)
         if not isinstance(first, str) or not is_total(first):
             break
         words.append(first.strip())

@@ -9,10 +9,10 @@ from typing import Any
 
 import narwhals as nw
 
-from dynaesti.data.columns import MISSING, WORDS, is_choice
+from dynaesti.data.columns import MISSING, WORDS, find_column, is_choice
 from dynaesti.data.headings import SYNONYMS, plain_name, recognise
 from dynaesti.data.labels import display_names
-from dynaesti.data.layouts.layout import LayoutOptions, with_column
+from dynaesti.data.layouts.layout import LayoutOptions, is_blank, with_column
 from dynaesti.data.layouts.names import matching_names
 from dynaesti.data.readers.dialect import UNNAMED
 from dynaesti.data.readers.table import Table
@@ -45,6 +45,7 @@ class WideLayout:
     items: tuple[str, ...]
     person: tuple[str, ...]  # columns that name the person; empty for the number of the row
     roles: Mapping[str, str]
+    recognised: tuple[str, ...]  # which roles columns were recognised to play, each a clause
     code: Mapping[str, float] = field(default_factory=dict)
 
     def apply(self, table: Table) -> Table:
@@ -92,8 +93,8 @@ class WideLayout:
         notes = [note]
         if not self.person:
             notes.append("id: no column names the people; each row is a person of its own")
-        elif len(self.person) > 1:
-            notes.append(f"id is {' and '.join(map(repr, self.person))} together")
+        if self.recognised:
+            notes.append(f"columns: {', '.join(self.recognised)}")
         if unused:
             notes.append(f"beside the items: {display_names(unused, most=6)}")
         return notes
@@ -139,12 +140,20 @@ def find_wide(
                 f"of the items by {option('items', ['Q*'])}"
             )
         return None
+    recognised: list[str] = []
     person = _person_columns(table, found["id"], items, found["time"])
+    if len(person) > 1:
+        recognised.append(f"id is {' and '.join(map(repr, person))} together")
+    elif person and found["id"] is None:
+        recognised.append(f"id is {person[0]!r}")
+    for role in ("id", "time"):
+        if role not in named and (role == "time" or person == [found["id"]]):
+            find_column(table, role, None, recognised, optional=True)
     whose = person[0] if len(person) == 1 else " ".join(person) or _free_name("id", columns)
     roles = {"id": whose, "item": "item", "resp": "resp"}
     if found["time"] is not None:
         roles["time"] = found["time"]
-    return WideLayout(tuple(items), tuple(person), roles)
+    return WideLayout(tuple(items), tuple(person), roles, tuple(recognised))
 
 
 def _choose_items(
@@ -189,7 +198,7 @@ def _kind_of_answers(series: nw.Series[Any]) -> str | None:
     values = {
         str(value).strip().lower()
         for value in series.head(SAMPLED).to_list()
-        if value is not None and value == value
+        if not is_blank(value)
     } - MISSING
     if not values:
         return "empty"

@@ -33,7 +33,7 @@ class Database:
     query: str | None
 
 
-def is_address(name: str) -> bool:
+def is_database(name: str) -> bool:
     """Whether a name is the address of a database."""
     scheme, colon, _ = name.partition("://")
     return bool(colon) and scheme.partition("+")[0].lower() in SCHEMES
@@ -134,15 +134,16 @@ def _sqlalchemy_rows(database: Database, size: int) -> Rows:
             "pip install 'dynaesti[databases]'"
         ) from None
     try:
-        engine = sqlalchemy.create_engine(database.address)
-        with engine.connect() as connection:
+        pool = sqlalchemy.create_engine(
+            database.address, execution_options={"postgresql_readonly": True}
+        )
+        with closing(pool.connect()) as connection:
             inspector = sqlalchemy.inspect(connection)
             names = [*inspector.get_table_names(), *inspector.get_view_names()]
-            query = _query(database, sorted(names), engine.dialect.identifier_preparer.quote)
+            query = _query(database, sorted(names), pool.dialect.identifier_preparer.quote)
             streamed = connection.execution_options(stream_results=True)
             result = streamed.exec_driver_sql(query)
             yield from _fetched(result, list(result.keys()), size)
-        engine.dispose()
     except ImportError as error:
         raise MissingExtraError(
             f"{database.label}: its driver is missing ({error.name}); pip install "

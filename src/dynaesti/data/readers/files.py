@@ -11,7 +11,7 @@ from typing import Any
 import narwhals as nw
 
 from dynaesti.data.labels import display_names
-from dynaesti.data.readers.database import Database, database_at, is_address, read_database
+from dynaesti.data.readers.database import Database, database_at, is_database, read_database
 from dynaesti.data.readers.excel import read_excel
 from dynaesti.data.readers.input_file import STANDARD_INPUT, InputFile, find_input
 from dynaesti.data.readers.json_lines import read_json
@@ -138,7 +138,7 @@ def rows_about(patterns: Sequence[str]) -> int:
     _require_pyarrow()
     total = 0.0
     for name in (name for pattern in patterns for name in _expand(pattern)):
-        if is_address(name) or name == STANDARD_INPUT:
+        if is_database(name) or name == STANDARD_INPUT:
             continue
         if SUFFIXES.get(InputFile(name).suffix) is read_parquet:
             total += count_parquet_rows(name)
@@ -178,7 +178,7 @@ def _require_same_columns(
 
 def _expand(pattern: str) -> list[str]:
     """The files that a path or a pattern names."""
-    if is_address(pattern):
+    if is_database(pattern):
         return [pattern]
     try:
         if pattern == STANDARD_INPUT or Path(pattern).exists():
@@ -223,7 +223,7 @@ def _read_file(name: str, rows: int | None, parts: FileParts) -> Iterator[Table]
     if name != STANDARD_INPUT and Path(name).is_dir():
         raise FileError(f"{name}: a folder, not a file; give its files, such as {Path(name)}/*.csv")
     try:
-        if is_address(name):
+        if is_database(name):
             yield from read_database(database_at(name, parts.sheet, parts.query), rows)
             return
         file = find_input(name, parts.sheet, parts.query)

@@ -52,10 +52,20 @@ class InputFile:
         return pa.input_stream(self.name, compression="detect")
 
 
+def _unpacked(path: Path) -> bytes | None:
+    """What a gzipped file holds whose name does not say that it is one; None for other files."""
+    if path.suffix.lower() == ".gz":
+        return None  # unpacked as it is read
+    with path.open("rb") as stream:
+        if stream.read(len(GZIP_MAGIC)) != GZIP_MAGIC:
+            return None
+    return gzip.decompress(path.read_bytes())
+
+
 def find_input(name: str, part: str | None = None, query: str | None = None) -> InputFile:
     """The file of that path; standard input, pipes and devices are read at once."""
     if name != STANDARD_INPUT and Path(name).is_file():
-        return InputFile(name, None, part, query)
+        return InputFile(name, _unpacked(Path(name)), part, query)
     if name != STANDARD_INPUT:
         raw = Path(name).read_bytes()
     elif sys.stdin is None:
