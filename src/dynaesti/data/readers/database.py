@@ -135,7 +135,9 @@ def _sqlalchemy_rows(database: Database, size: int) -> Rows:
         ) from None
     try:
         pool = sqlalchemy.create_engine(
-            database.address, execution_options={"postgresql_readonly": True}
+            database.address,
+            poolclass=sqlalchemy.pool.NullPool,  # closed when it is done
+            execution_options={"postgresql_readonly": True},
         )
         with closing(pool.connect()) as connection:
             inspector = sqlalchemy.inspect(connection)
