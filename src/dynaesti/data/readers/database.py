@@ -144,8 +144,8 @@ def _sqlalchemy_rows(database: Database, size: int) -> Rows:
             names = [*inspector.get_table_names(), *inspector.get_view_names()]
             query = _query(database, sorted(names), pool.dialect.identifier_preparer.quote)
             streamed = connection.execution_options(stream_results=True)
-            result = streamed.exec_driver_sql(query)
-            yield from _fetched(result, list(result.keys()), size)
+            with closing(streamed.exec_driver_sql(query)) as result:
+                yield from _fetched(result, list(result.keys()), size)
     except ImportError as error:
         raise MissingExtraError(
             f"{database.label}: its driver is missing ({error.name}); pip install "
