@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo check quick test lint types contract tests nojit browser examples screenshot attack bench bench-scale bench-peers gold wheel clean
+.PHONY: demo check quick test lint types contract tests nojit packages examples screenshot attack bench bench-scale bench-peers gold wheel clean
 
 # A class over a term is simulated, fitted and reported: open demo/report.html.
 demo: $(READY)
@@ -34,16 +34,18 @@ quick: $(READY)
 	$(BIN)/pytest -n 2 tests/unit tests/contracts tests/docs/test_architecture.py tests/docs/test_glossary.py tests/docs/test_doctests.py \
 	  -m "not slow and not statistical and not browser"
 
-tests: $(READY) browser
+tests: $(READY) packages
 	$(BIN)/pytest -n 2
 
-# The report's tests need a browser: Debian's Chromium, installed where that is allowed, else they are skipped.
-browser:
-	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
-	  && apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core >/dev/null; } \
-	  || echo "no Chromium, and no right to install it: the browser tests will be skipped"
+# The report's tests need a browser, those of databases a server: Debian's Chromium and PostgreSQL, installed where that is allowed,
+# else their tests are skipped.
+packages:
+	@{ command -v chromium >/dev/null && { command -v postgres || ls /usr/lib/postgresql/*/bin/postgres; } >/dev/null 2>&1; } \
+	  || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
+	  && apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core postgresql >/dev/null; } \
+	  || echo "no Chromium or no PostgreSQL, and no right to install them: their tests will be skipped"
 
-screenshot: demo browser
+screenshot: demo packages
 	$(BIN)/python tests/support/browser.py demo/report.html docs/img/report.png
 
 nojit: $(READY)

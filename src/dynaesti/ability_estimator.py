@@ -72,6 +72,17 @@ class ColumnNames(TypedDict, total=False):
     model: str | None
 
 
+class TableOptions(ColumnNames, total=False):
+    """Columns of a table, and how it is laid out; see `Responses.read`."""
+
+    wide: bool | None
+    items: Any
+    key: Any
+    only: Any
+    sheet: str | None
+    query: str | None
+
+
 class DynAEsti(Parameters, AbilityOptions):
     """Item response theory in which each person's ability is a curve over time.
 
@@ -224,11 +235,11 @@ class DynAEsti(Parameters, AbilityOptions):
         data: str | PathLike[str],
         *,
         out: str | PathLike[str] | None = None,
-        **columns: Unpack[ColumnNames],
+        **options: Unpack[TableOptions],
     ) -> Any: ...
 
     @overload
-    def fit(self, data: Any, **columns: Unpack[ColumnNames]) -> Fit: ...
+    def fit(self, data: Any, **options: Unpack[TableOptions]) -> Fit: ...
 
     def fit(
         self,
@@ -241,14 +252,20 @@ class DynAEsti(Parameters, AbilityOptions):
         weight: str | None = None,
         model: str | None = None,
         out: str | PathLike[str] | None = None,
+        wide: bool | None = None,
+        items: Any = None,
+        key: Any = None,
+        only: Any = None,
+        sheet: str | None = None,
+        query: str | None = None,
     ) -> Any:
         """Fit items and abilities to responses.
 
         Parameters
         ----------
-        data : frame, path, mapping of columns, iterable of dicts, Responses or Shards
-            A table with one row a response, as `Responses.read` takes it; or shards, or the folder
-            that holds them, as `prepare` makes them.
+        data : frame, path, mapping of columns, matrix, iterable, Responses or Shards
+            A table with one row a response or a person, as `Responses.read` takes it; or shards, or
+            the folder that holds them, as `prepare` makes them.
         id, item, resp, time : str, optional
             Columns of the person, the item, the response and the time. Default: columns with usual
             names.
@@ -258,6 +275,9 @@ class DynAEsti(Parameters, AbilityOptions):
             Column of names of item models, one for each item.
         out : path, optional
             Folder of a fit of shards. Default: the name of the shards' folder with "-fit".
+        wide, items, key, only, sheet, query : optional
+            How the table is laid out, right answers, items to keep, and which part of a workbook or
+            database is read, as in `Responses.read`.
 
         Returns
         -------
@@ -292,24 +312,28 @@ class DynAEsti(Parameters, AbilityOptions):
         >>> len(fit.responses)
         54
         """
-        columns = {
+        options = {
             "id": id,
             "item": item,
             "resp": resp,
             "time": time,
             "weight": weight,
             "model": model,
+            "wide": wide,
+            "items": items,
+            "key": key,
+            "only": only,
+            "sheet": sheet,
+            "query": query,
         }
         if not is_shards(data):
-            return self._estimate(self._memory_source(data, columns, out))
-        if any(name is not None for name in columns.values()):
+            return self._estimate(self._memory_source(data, options, out))
+        if any(name is not None for name in options.values()):
             raise InputError("shards: their columns were named when they were prepared")
         shards = data if isinstance(data, Shards) else Shards.open(fspath(data))
         return self.fit_shards(shards, out)
 
-    def _memory_source(
-        self, data: Any, columns: Mapping[str, str | None], out: Any
-    ) -> ResponsesInMemory:
+    def _memory_source(self, data: Any, options: Mapping[str, Any], out: Any) -> ResponsesInMemory:
         """Responses of a frame, file or list, in memory."""
         if out is not None:
             raise InputError(
@@ -319,10 +343,9 @@ class DynAEsti(Parameters, AbilityOptions):
             raise InputError(
                 "executor: it works on shards; make them with dynaesti.prepare(data, folder)"
             )
-        named: dict[str, Any] = dict(columns)
         responses = Responses.read(
             data,
-            **named,
+            **options,
             group=None if isinstance(data, Responses) else self.groups,
             covariates=columns_needed(self.effects, self.free),
             unit=self.unit,

@@ -17,7 +17,7 @@ def browser(page):
 
 
 @pytest.mark.skipif(
-    CHROMIUM is None, reason="no Chromium on this machine; `make browser` installs it where it may"
+    CHROMIUM is None, reason="no Chromium on this machine; `make packages` installs it where it may"
 )
 class TestInTheBrowser:
     def test_charts_are_drawn_in_pixels(self, browser):

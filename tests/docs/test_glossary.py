@@ -11,7 +11,15 @@ ROOT = Path(__file__).parents[2]
 NONE = "–"
 
 # Names of other libraries.
-FOREIGN = {"mark_area", "mark_bar", "mark_line", "mark_point", "mark_rule", "tickMinStep"}
+FOREIGN = {
+    "mark_area",
+    "mark_bar",
+    "mark_line",
+    "mark_point",
+    "mark_rule",
+    "tickMinStep",
+    "create_engine",
+}
 
 # Retired words that the source still has, to be renamed. Words may go from here; none may come.
 STILL_PRESENT: set[str] = set()

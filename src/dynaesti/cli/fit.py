@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from dynaesti.cli.inputs import estimator, read_responses, with_model
 from dynaesti.cli.messages import print_notes, print_text
-from dynaesti.cli.options import COLUMNS, dask_option, data_options, model_options
+from dynaesti.cli.options import COLUMNS, LAYOUT, PARTS, dask_option, data_options, model_options
 from dynaesti.cli.output import as_json, print_result
 from dynaesti.core import CHECKPOINT, FIT_NAME, LOCK, STATIC_NAME
 
@@ -155,7 +155,11 @@ def _refuse_column_options(args: argparse.Namespace) -> None:
     """Refuse options that were decided when the shards were prepared."""
     from dynaesti.errors import InputError
 
-    given = [f"--{key}" for key in (*COLUMNS, "unit", "timezone") if getattr(args, key)]
+    given = [
+        f"--{key}"
+        for key in (*COLUMNS, *LAYOUT, *PARTS, "unit", "timezone")
+        if getattr(args, key) is not None
+    ]
     if given:
         raise InputError(
             f"{given[0]}: the shards' columns and clock were named when they were prepared"

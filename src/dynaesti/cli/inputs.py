@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dynaesti.cli.messages import print_notes
-from dynaesti.cli.options import COLUMNS
+from dynaesti.cli.options import COLUMNS, LAYOUT, PARTS
 from dynaesti.core import FIT_NAME
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def _read(
     """Read responses, and print every decision that was made."""
     from dynaesti.data import Responses, read_table
 
-    table = read_table(args.data)
+    table = read_table(args.data, **{key: getattr(args, key) for key in PARTS})
     present = {
         key: name
         for key, name in names.items()
@@ -110,6 +110,7 @@ def _read(
         timezone=args.timezone,
         time_format=args.time_format,
         code=dict(args.code) if args.code else None,
+        **{key: getattr(args, key) for key in LAYOUT},
         **more,
     )
     found = found.distinct() if args.drop_duplicates else found
@@ -124,8 +125,10 @@ def with_model(args: argparse.Namespace, responses: Responses) -> argparse.Names
     from dynaesti.model import default_model
 
     if args.model is None and responses.models is None:
-        args.model = default_model(np.unique(responses.resp))
-        print_notes(f"the model is {args.model}, by the responses; --model names another")
+        values = np.unique(responses.resp)
+        args.model = default_model(values)
+        shown = ", ".join(f"{value:g}" for value in values)
+        print_notes(f"the model is {args.model}, by the responses ({shown}); --model names another")
     return args
 
 

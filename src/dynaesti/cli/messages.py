@@ -38,16 +38,21 @@ SAME_NAME = frozenset(
         "groups",
         "id",
         "item",
+        "items",
         "iterations",
         "kernel",
+        "key",
         "model",
         "new_items",
         "noise",
+        "only",
         "priors",
+        "query",
         "rare",
         "resp",
         "scale",
         "sd",
+        "sheet",
         "successes",
         "time",
         "time_format",
@@ -64,6 +69,8 @@ SAME_NAME = frozenset(
 OTHER_NAME = {
     ("distinct", True): "--drop-duplicates",
     ("unreadable", "drop"): "--drop-unreadable",
+    ("wide", False): "--no-wide",
+    ("wide", True): "--wide",
 }
 
 
@@ -77,6 +84,10 @@ def flag(name: str, value: object = NO_VALUE) -> str | None:
     found = f"--{name.replace('_', '-')}"
     if value is NO_VALUE or value is True:
         return found
+    if isinstance(value, list):
+        return " ".join(f"{found} {_word(str(one))}" for one in value)
+    if isinstance(value, Mapping) and name == "key":
+        return f"{found} {_word(','.join(f'{item}={right}' for item, right in value.items()))}"
     if isinstance(value, Mapping):
         return " ".join(f"{found} {_word(f'{key}={item}')}" for key, item in value.items())
     return f"{found} {_word(str(value))}"

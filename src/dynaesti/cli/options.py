@@ -9,6 +9,8 @@ from dynaesti.cli.messages import print_notes
 
 PER_CENT = 100
 COLUMNS = ("id", "item", "resp", "time", "weight")
+LAYOUT = ("wide", "items", "key", "only")
+PARTS = ("sheet", "query")
 
 
 KERNELS = ("level+smooth", "level+matern32", "level+rbf", "matern32", "rbf")
@@ -20,8 +22,8 @@ def data_options(parser: argparse.ArgumentParser, *, known: bool = False) -> Non
         "data",
         nargs="+",
         metavar="DATA",
-        help="CSV, TSV, JSON lines or Parquet, also .gz; several, a pattern, or - for standard "
-        "input",
+        help="CSV and other text, Excel, JSON, Parquet, SPSS, Stata, SQLite or DuckDB files, "
+        "several or a pattern; the address of a database; or - for standard input",
     )
     group = parser.add_argument_group("reading the data")
     default = "as in the fit" if known else "guessed, with a note"
@@ -30,6 +32,7 @@ def data_options(parser: argparse.ArgumentParser, *, known: bool = False) -> Non
     ):
         guessed = "" if name == "weight" else f" (default: {default})"
         group.add_argument(f"--{name}", metavar="COLUMN", help=f"column of the {what}{guessed}")
+    _layout_options(group)
     _value_options(group)
     group.add_argument(
         "--drop-unreadable",
@@ -43,11 +46,43 @@ def data_options(parser: argparse.ArgumentParser, *, known: bool = False) -> Non
     )
 
 
+def _layout_options(group: argparse._ArgumentGroup) -> None:
+    """Which table is read, how it is laid out, and which items are taken."""
+    group.add_argument(
+        "--sheet", metavar="NAME", help="sheet of a workbook, or table of a database"
+    )
+    group.add_argument("--query", metavar="SQL", help="what to ask a database for")
+    group.add_argument(
+        "--wide",
+        action=argparse.BooleanOptionalAction,
+        help="a row is a person or a sitting, a column an item (default: found out, with a note)",
+    )
+    group.add_argument(
+        "--items",
+        action="append",
+        metavar="PATTERN",
+        help="columns of a wide table that are items, such as 'Q*' (again for more)",
+    )
+    group.add_argument(
+        "--key",
+        metavar="KEY",
+        help="right answers, to score by: a file, Q1=A,Q2=C, a row A,C,… in the order of the "
+        "items, or the id of the row that has them",
+    )
+    group.add_argument(
+        "--only",
+        action="append",
+        metavar="PATTERN",
+        help="items to keep, by name or pattern (again for more)",
+    )
+
+
 def _value_options(group: argparse._ArgumentGroup) -> None:
     """What the values in the columns mean."""
     group.add_argument(
         "--unit",
-        help="what a unit of numeric times is (days, years, …); unix or unix-ms for such clocks",
+        help="what a unit of numeric times is (days, weeks, …); unix or unix-ms for such clocks; "
+        "years counts dates in decimal years",
     )
     group.add_argument(
         "--timezone", metavar="ZONE", help="zone of timestamps that lack one, such as Europe/Zurich"

@@ -9,7 +9,7 @@ import argparse
 import sys
 
 from dynaesti.cli.messages import print_notes
-from dynaesti.cli.options import COLUMNS, data_options
+from dynaesti.cli.options import COLUMNS, LAYOUT, PARTS, data_options
 from dynaesti.cli.output import print_result
 
 EXAMPLE = "  dynaesti prepare answers-*.parquet --out shards\n  dynaesti fit shards --out run"
@@ -58,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
         args.data,
         args.out,
         shards=args.shards,
-        **{key: getattr(args, key) for key in COLUMNS},
+        **{key: getattr(args, key) for key in (*COLUMNS, *LAYOUT, *PARTS)},
         model=args.model_column,
         group=args.group,
         effects=args.effects,

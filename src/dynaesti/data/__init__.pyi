@@ -34,6 +34,8 @@ from .labels import encode as encode
 from .labels import index_of as index_of
 from .labels import label_text as label_text
 from .labels import try_index_of as try_index_of
+from .layouts.lay_out import TableReader as TableReader
+from .layouts.layout import LayoutOptions as LayoutOptions
 from .new_people import describe_new_people as describe_new_people
 from .new_people import warn_already_added as warn_already_added
 from .new_people import warn_new_people as warn_new_people
@@ -42,6 +44,8 @@ from .parse import find_column_roles as find_column_roles
 from .parse import parse_columns as parse_columns
 from .person_columns import read_person_column as read_person_column
 from .read_log import ReadLog as ReadLog
+from .readers.database import is_database as is_database
+from .readers.files import FileParts as FileParts
 from .readers.files import read_pieces as read_pieces
 from .readers.files import rows_about as rows_about
 from .readers.read import read_table as read_table

@@ -17,81 +17,17 @@ import numpy as np
 import numpy.typing as npt
 
 from dynaesti.core import Array, Bools
+from dynaesti.data.headings import SYNONYMS, recognise
 from dynaesti.data.labels import display_names
 from dynaesti.data.read_log import ReadLog
 from dynaesti.data.readers.table import Table
 from dynaesti.errors import MissingColumnError, ResponseError, option
 
-# names by which the columns of each role are recognised; the first is the usual one
-SYNONYMS = {
-    "id": (
-        "id",
-        "person",
-        "student",
-        "user",
-        "user_id",
-        "userid",
-        "student_id",
-        "studentid",
-        "anon_student_id",
-        "learner",
-        "learner_id",
-        "respondent",
-        "subject",
-        "subject_id",
-        "player",
-        "pid",
-        "person_id",
-        "name",
-    ),
-    "item": (
-        "item",
-        "problem",
-        "question",
-        "item_id",
-        "itemid",
-        "problem_id",
-        "problemid",
-        "question_id",
-        "task",
-        "exercise",
-        "skill",
-        "case",
-        "hole",
-        "route",
-    ),
-    "resp": (
-        "resp",
-        "response",
-        "correct",
-        "score",
-        "answer",
-        "is_correct",
-        "outcome",
-        "result",
-        "vote",
-        "y",
-        "value",
-    ),
-    "time": (
-        "date",
-        "time",
-        "timestamp",
-        "ts",
-        "when",
-        "datetime",
-        "day",
-        "days",
-        "year",
-        "start_time",
-        "starttime",
-        "created_at",
-        "wave",
-    ),
-}
 ABSENT = "\0"  # stands for "there is no such column"; no column can be called so
 MOST_NAMES_COMPARED = 500  # columns that are searched for a similar name, when one is missing
-MISSING = frozenset(("", "na", "n/a", "nan", "none", "null", "."))
+MISSING = frozenset(
+    ("", "na", "n/a", "n.a.", "#n/a", "nan", "none", "null", "missing", ".", "-", "--", "–", "—")
+)
 # words that count as responses
 WORDS = {
     "true": 1.0,
@@ -105,6 +41,8 @@ WORDS = {
     "pass": 1.0,
     "fail": 0.0,
 }
+LONGEST_CHOICE = 3  # letters of an answer to a multiple-choice question
+MOST_TOLD = 10  # words whose meaning is told
 LARGEST_EXACT = 2.0**53  # whole numbers below this differ as floats too
 DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
 COMMA_THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+")
@@ -147,13 +85,13 @@ def find_column(
         if given in names:
             return given
         raise _given_column_missing(role, given, names)
-    by_plain_name = {name.lower().strip().replace(" ", "_"): name for name in reversed(names)}
-    for synonym in SYNONYMS[role]:
-        if synonym in by_plain_name:
-            column = by_plain_name[synonym]
-            if column != SYNONYMS[role][0]:
-                notes.append(f"{role} is {column!r}")
-            return column
+    found = recognise(names, role)
+    if found:
+        others = found[1:] if role == "time" else []
+        beside = f" (not {', '.join(map(repr, others))})" if others else ""
+        if found[0] != SYNONYMS[role][0] or others:
+            notes.append(f"{role} is {found[0]!r}{beside}")
+        return found[0]
     if optional:
         return None
     raise _no_column_recognised(role, names)
@@ -281,17 +219,33 @@ def _parse_number_texts(
     coded = [text for text in plain if text in meaning]
     for k, text in enumerate(plain):
         values[k] = meaning.get(text, values[k])
-    absent = np.array([text in MISSING and text not in meaning for text in plain])
+    absent = np.array(
+        [np.isnan(meaning[text]) if text in meaning else text in MISSING for text in plain],
+        dtype=bool,
+    )
     unreadable = np.isnan(values) & ~absent & np.array([text != "nan" for text in plain])
     if coded:
         log.notes.append(
-            f"{name}: " + ", ".join(f"{word!r} counts as {meaning[word]:g}" for word in coded[:8])
+            f"{name}: "
+            + ", ".join(
+                f"{word!r} is no answer"
+                if np.isnan(meaning[word])
+                else f"{word!r} counts as {meaning[word]:g}"
+                for word in coded[:MOST_TOLD]
+            )
         )
     if commas:
         log.notes.append(f"{name}: commas were read as decimal points")
     log.reject(unreadable[index], name, "hold text where numbers belong", raw)
     log.needs_code |= bool(unreadable.any())
+    letters = [plain[k] for k in np.flatnonzero(unreadable)]
+    log.needs_key |= len(letters) > 1 and all(map(is_choice, letters))
     return values[index], missing | absent[index]
+
+
+def is_choice(text: str) -> bool:
+    """Whether a text could be the answer to a multiple-choice question: a letter or a few."""
+    return text.isalpha() and len(text) <= LONGEST_CHOICE
 
 
 def as_text(raw: npt.NDArray[Any], missing: Bools) -> npt.NDArray[np.str_]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -14,12 +13,11 @@ import numpy.typing as npt
 
 from dynaesti.core import Array, Bools
 from dynaesti.data.columns import MISSING, as_text, floats_of_texts, null_mask, try_floats
+from dynaesti.data.date_formats import read_date, read_dates
 from dynaesti.data.read_log import ReadLog
 from dynaesti.data.time_axis import YEARS, TimeAxis, read_times
 from dynaesti.errors import InputError, ResponseError, option
 
-DATE_FORMATS = ("%d.%m.%Y", "%Y/%m/%d", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y")
-CLOCK_FORMATS = ("", " %H:%M", " %H:%M:%S", " %H:%M:%S.%f", " %I:%M %p", " %I:%M:%S %p")
 # unit: (its number in a second, its name)
 UNIX = {
     "unix": (1, "seconds"),
@@ -27,6 +25,7 @@ UNIX = {
     "unix-us": (10**6, "microseconds"),
     "unix-ns": (10**9, "nanoseconds"),
 }
+YEARS_UNIT = "years"
 UNIX_SECONDS = (3e8, 5e9)  # 1979 to 2128: numbers in between look like Unix time
 LAST_SECOND = 9.2e9  # since 1970: beyond, nanoseconds overflow 64 bits
 # dates that are written as numbers: lowest, highest, format, name of the format
@@ -40,7 +39,6 @@ DATES_AS_NUMBERS = (
 # fewer numbers all have to
 MOST_ALIKE = 0.9
 MIN_ROWS = 10
-MOST_SAMPLED = 2000  # distinct texts by which the format of dates is found out
 PLACEHOLDER = datetime(2000, 1, 1)  # in rejected rows
 
 
@@ -52,7 +50,7 @@ class TimeOptions:
     ----------
     unit : str, optional
         What one unit of numeric times is; "unix", "unix-ms", "unix-us" and "unix-ns" make dates of
-        them.
+        them; "years" makes decimal years of dates.
     timezone : str, optional
         Zone of timestamps that lack one, such as "Europe/Zurich".
     time_format : str, optional
@@ -85,6 +83,8 @@ def parse_times(
 ) -> tuple[TimeAxis, Array]:
     """Parse a column as offsets (n_rows,) on a time axis; they are 0 in rejected rows.
 
+    Timestamps are counted in days, or with the unit "years" as decimal years.
+
     Raises
     ------
     InputError
@@ -92,6 +92,19 @@ def parse_times(
     ResponseError
         If numbers or dates can be read in more than one way.
     """
+    axis, offsets = _parse_as_they_are(series, name, options, log)
+    if options.unit != YEARS_UNIT or not axis.stamps or log.bad.all():
+        return axis, offsets
+    log.notes.append(f"{name}: dates are counted in decimal years")
+    good = ~log.bad
+    axis, offsets[good] = read_times(decimal_years(axis.restore(offsets[good])), name)
+    return axis, offsets
+
+
+def _parse_as_they_are(
+    series: nw.Series[Any], name: str, options: TimeOptions, log: ReadLog
+) -> tuple[TimeAxis, Array]:
+    """Parse a column as offsets on an axis of numbers, or of timestamps."""
     blank = null_mask(series)
     zoned = False
     numbers = try_floats(series) if options.time_format is None else None
@@ -121,6 +134,15 @@ def _for_all_rows(axis: TimeAxis, offsets: Array, log: ReadLog) -> tuple[TimeAxi
     out = np.zeros(log.bad.size)
     out[~log.bad] = offsets
     return axis, out
+
+
+def decimal_years(stamps: npt.NDArray[Any]) -> Array:
+    """Timestamps as years with a fraction: the middle of 2023 is 2023.5."""
+    year = stamps.astype("datetime64[Y]")
+    start = year.astype("datetime64[ns]").astype(np.int64)
+    end = (year + 1).astype("datetime64[ns]").astype(np.int64)
+    fraction = (stamps.astype("datetime64[ns]").astype(np.int64) - start) / (end - start)
+    return np.asarray(year.astype(np.int64) + 1970 + fraction, dtype=np.float64)
 
 
 # --- timestamps
@@ -225,7 +247,7 @@ def _dates_as_numbers(good: Array, low: int, high: int, form: str) -> dict[float
     for value, count in zip(values.tolist(), counts.tolist(), strict=True):
         date = None
         if low <= value <= high and value.is_integer():
-            date = _read_date(f"{value:.0f}", form)
+            date = read_date(f"{value:.0f}", form)
         if date is not None:
             dates[value] = date
             n_dates += count
@@ -317,7 +339,8 @@ def _parse_time_texts(
         unreadable = ~np.isfinite(numbers) & ~absent
         log.reject(unreadable[code], name, "hold no number where the others do", raw)
         return _interpret_numbers(np.nan_to_num(numbers)[code], name, options, log), False
-    stamps, zoned = _parse_stamps([stripped[k] for k in given], name, options, log)
+    counts = np.bincount(code, minlength=texts.size)[given]
+    stamps, zoned = _parse_stamps([stripped[k] for k in given], counts, name, options, log)
     unread = np.zeros(texts.size, dtype=bool)
     too_far = np.zeros(texts.size, dtype=bool)
     unread[given] = [stamp is None for stamp in stamps]
@@ -337,11 +360,17 @@ def _parse_time_texts(
 
 
 def _parse_stamps(
-    texts: list[str], name: str, options: TimeOptions, log: ReadLog
+    texts: list[str],
+    counts: npt.NDArray[np.int64],
+    name: str,
+    options: TimeOptions,
+    log: ReadLog,
 ) -> tuple[list[datetime | None], bool]:
     """Timestamps in UTC (None where a text is none), and whether zones were written or given."""
-    read = _choose_date_reader(texts, name, options, log)
-    stamps = [read(text) for text in texts]
+    if options.time_format is not None:
+        stamps = [read_date(text, options.time_format) for text in texts]
+    else:
+        stamps = read_dates(texts, counts, name, log)
     known = [stamp for stamp in stamps if stamp is not None]
     n_zoned = sum(stamp.tzinfo is not None for stamp in known)
     zone = options.zone()
@@ -410,62 +439,3 @@ def _note_clock_changes(
             f"{name}: {len(twice):,} kinds of times occur twice in {options.timezone}, whose "
             f"clocks go back (first: {twice[0]!r}); the earlier of both was taken"
         )
-
-
-# --- formats of dates
-
-
-def _choose_date_reader(
-    texts: list[str], name: str, options: TimeOptions, log: ReadLog
-) -> Callable[[str], datetime | None]:
-    """The function that reads most of the texts: ISO, the given format, or one of the usual.
-
-    Two formats that read as many, but differently, are refused.
-    """
-    if options.time_format is not None:
-        form = options.time_format
-        return lambda text: _read_date(text, form)
-    sample = texts[:: max(1, len(texts) // MOST_SAMPLED)]
-    if sum(_read_iso(text) is not None for text in sample) >= 0.5 * len(sample):
-        return _read_iso
-    hits = {
-        date + clock: sum(_read_date(text, date + clock) is not None for text in sample)
-        for date in DATE_FORMATS
-        for clock in CLOCK_FORMATS
-    }
-    most = max(hits.values())
-    if not most:
-        return _read_iso
-    best = [form for form, count in hits.items() if count == most]
-    if len(best) > 1 and _read_differently(sample, best[0], best[1]):
-        raise ResponseError(
-            f"{name}: dates such as {sample[0]!r} can be read as {best[0]!r} or {best[1]!r}; say "
-            f"which by {option('time_format')}"
-        )
-    log.notes.append(f"{name}: dates were read as {best[0]!r}")
-    log.time_format = best[0]
-    return lambda text: _read_date(text, best[0])
-
-
-def _read_differently(texts: list[str], form: str, other: str) -> bool:
-    """Whether two formats make different dates of some text."""
-    for text in texts:
-        date = _read_date(text, form)
-        other_date = _read_date(text, other)
-        if date is not None and other_date is not None and date != other_date:
-            return True
-    return False
-
-
-def _read_date(text: str, form: str) -> datetime | None:
-    try:
-        return datetime.strptime(text, form)
-    except ValueError:
-        return None
-
-
-def _read_iso(text: str) -> datetime | None:
-    try:
-        return datetime.fromisoformat(text)
-    except ValueError:
-        return None

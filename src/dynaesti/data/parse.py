@@ -54,8 +54,8 @@ class ParsedColumns:
         wanted = "days" if asked in UNIX else asked
         if self.axis.stamps and wanted not in (None, "days"):
             raise InputError(
-                f"unit: timestamps are counted in days, not {wanted!r}; convert them to numbers "
-                f"to use another unit"
+                f"unit: timestamps are counted in days or years, not {wanted!r}; convert them to "
+                f"numbers to use another unit"
             )
         return wanted or self.axis.unit
 

@@ -29,6 +29,7 @@ class ReadLog:
     problems: list[str] = field(default_factory=list)  # why rows were rejected, each a clause
     time_format: str | None = None  # how dates are written, where that was found out and is not ISO
     needs_code: bool = False  # whether responses were words, to which `code` could give numbers
+    needs_key: bool = False  # whether they were letters, which a key could score
 
     def reject(
         self, rows: Bools, name: str, what: str, values: npt.NDArray[Any] | None = None
@@ -83,6 +84,8 @@ class ReadLog:
                 if self.needs_code
                 else ""
             )
+            if self.needs_key:
+                code = f", or say which answers are right: {option('key', {'Q1': 'A', 'Q2': 'C'})}"
             drop_rows = option("unreadable", "drop", python="Responses.read(…, unreadable='drop')")
             raise ResponseError(
                 ". ".join(self.problems) + ". Repair them, or leave these rows out by "

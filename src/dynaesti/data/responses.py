@@ -13,13 +13,13 @@ import numpy as np
 import numpy.typing as npt
 
 from dynaesti.core import Array, Bools, Ints, as_numbers
-from dynaesti.data.columns import ABSENT
-from dynaesti.data.covariates import Covariate, unused_covariates
+from dynaesti.data.covariates import Covariate
 from dynaesti.data.dates import TimeOptions
-from dynaesti.data.formulas import ANY
 from dynaesti.data.groups import group_of_each_person
 from dynaesti.data.labels import Labels, as_labels, encode, label_text, try_index_of
-from dynaesti.data.parse import ParsedColumns, find_column_roles, parse_columns
+from dynaesti.data.layouts.layout import LayoutOptions
+from dynaesti.data.parse import ParsedColumns
+from dynaesti.data.read_rows import RowOptions, read_rows
 from dynaesti.data.readers.read import read_table
 from dynaesti.data.readers.table import Table
 from dynaesti.data.time_axis import TimeAxis, read_times
@@ -146,15 +146,23 @@ class Responses:
         timeless: bool = False,
         unanswered: bool = False,
         reuse_columns: bool = False,
+        wide: bool | None = None,
+        items: Any = None,
+        key: Any = None,
+        only: Any = None,
+        sheet: str | None = None,
+        query: str | None = None,
     ) -> Responses:
-        """Read responses from a table with one row a response.
+        """Read responses from a table with one row a response, or one row a person.
 
         Parameters
         ----------
-        data : frame, path, mapping of columns or iterable of dicts
-            A frame of pandas, polars or pyarrow; a CSV, TSV, JSON-lines or Parquet file, also
-            gzipped, a list or pattern of such files, or "-" for standard input; columns as
-            sequences; or rows as dicts. Responses that are read already only change their clock.
+        data : frame, path, mapping of columns, matrix, or iterable of dicts or tuples
+            A frame of pandas, polars or pyarrow; a file of text, JSON, Parquet, Excel, SPSS, Stata,
+            SQLite or DuckDB, a list or pattern of files, the address of a database, or "-" for
+            standard input; columns as sequences; rows as dicts; tuples of person, item and response
+            (and time); or a matrix of people × items. Responses that are read already only change
+            their clock.
         id, item, resp, time : str, optional
             Columns of the person, the item, the response and the time. Default: columns with usual
             names, such as ``id``, ``student``, ``item``, ``question``, ``resp``, ``correct``,
@@ -170,7 +178,7 @@ class Responses:
             each with its kind, "number" or "category".
         unit : str, optional
             What one unit of numeric times is, for labels. "unix", "unix-ms", "unix-us" and
-            "unix-ns" read numbers as timestamps.
+            "unix-ns" read numbers as timestamps; "years" counts dates in decimal years.
         clock : {"calendar", "person"}, default="calendar"
             Whether time runs for all alike, or from each person's first response.
         unreadable : {"refuse", "drop"}, default="refuse"
@@ -189,6 +197,22 @@ class Responses:
         reuse_columns : bool, default=False
             Whether the names of columns are those of an earlier table. This one may then lack the
             column of weights, and with `unanswered` that of responses.
+        wide : bool, optional
+            Whether a row is a person (or a sitting) and a column an item. Default: found out, and
+            noted.
+        items : sequence of str, optional
+            The columns of a wide table that are items, by name or pattern, such as ``["Q*"]``.
+        key : mapping, sequence, frame or path, optional
+            Right answers, by which the responses are scored 1 and 0: from item to answer, or in the
+            order of the items; a table with a column of items and one of answers, or with one row;
+            or the id of the row of `data` that has them. ``"A|C"`` are two right answers.
+        only : sequence, optional
+            Items to keep, by name or pattern. Default: all.
+        sheet : str, optional
+            Sheet of a workbook, or table of a database. Default: the first with cells, or the only
+            one.
+        query : str, optional
+            SQL for a database.
 
         Returns
         -------
@@ -217,26 +241,18 @@ class Responses:
         """
         given = {"id": id, "item": item, "resp": resp, "time": time}
         given |= {"weight": weight, "model": model, "group": group}
-        if unreadable not in ("refuse", "drop"):
-            raise InputError(f"unreadable: {unreadable!r} is neither 'refuse' nor 'drop'")
         if isinstance(data, Responses):
             if not reuse_columns:
                 _refuse_column_names(given)
             return data.on_clock(clock)
-        table = data if isinstance(data, Table) else read_table(data)
-        if not len(table.frame):
-            raise ResponseError("the table has no rows")
-        if reuse_columns:
-            given = _without_missing(given, table, unanswered)
-        notes: list[str] = []
-        roles = find_column_roles(table, given, notes, timeless, unanswered)
         times = TimeOptions(unit, timezone, time_format)
-        drop = unreadable == "drop"
-        kinds = covariates if isinstance(covariates, Mapping) else dict.fromkeys(covariates, ANY)
-        rows = parse_columns(table, roles, times, notes, unanswered, drop, code, kinds)
-        unused = unused_covariates(table.frame.columns, [*roles.values(), *kinds])
-        notes = [*table.notes, *notes, *([unused] if unused else [])]
-        return _sorted_responses(rows, rows.unit(unit), table.kind, notes, roles).on_clock(clock)
+        options = RowOptions(times, code, covariates, timeless, unanswered, unreadable)
+        layout = LayoutOptions(wide, items, key, only)
+        table = data if isinstance(data, Table) else read_table(data, sheet, query)
+        found = read_rows(table, given, layout, options, reuse_columns)
+        axis_unit = found.rows.unit(unit)
+        whole = _sorted_responses(found.rows, axis_unit, found.kind, found.notes, found.roles)
+        return whole.on_clock(clock)
 
     @classmethod
     def from_matrices(
@@ -708,19 +724,6 @@ def _refuse_column_names(given: Mapping[str, str | None]) -> None:
         raise InputError(
             f"column {named[0]!r}: the data are Responses already, whose columns have been read"
         )
-
-
-def _without_missing(
-    given: Mapping[str, str | None], table: Table, unanswered: bool
-) -> dict[str, str | None]:
-    """Columns of an earlier table, without weights (and responses) that this one lacks."""
-    out = dict(given)
-    for role in ("weight", "group"):
-        if out[role] not in table.frame.columns:
-            out[role] = None
-    if unanswered and out["resp"] not in table.frame.columns:
-        out["resp"] = ABSENT
-    return out
 
 
 def _refuse_repeated_labels(labels: Labels, what: str) -> None:

@@ -9,8 +9,9 @@ import numpy as np
 from dynaesti.core import Array, whole_number
 from dynaesti.errors import MissingExtraError
 from dynaesti.inference import Marginals
-from dynaesti.results.plausible import ability_marginals, plausible_curves
+from dynaesti.results.abilities import ability_marginals
 from dynaesti.results.frames import IDENTITY
+from dynaesti.results.plausible import plausible_curves
 from dynaesti.results.predictions import predict_responses
 from dynaesti.tables import as_frame
 

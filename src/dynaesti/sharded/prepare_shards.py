@@ -25,9 +25,12 @@ from dynaesti.data import (
     DAY_NS,
     NO_GROUP,
     Covariate,
+    FileParts,
     Labels,
+    LayoutOptions,
     ParsedColumns,
     Table,
+    TableReader,
     TimeAxis,
     TimeOptions,
     as_labels,
@@ -82,6 +85,12 @@ def prepare(
     code: Mapping[str, float] | None = None,
     distinct: bool = False,
     timeless: bool = False,
+    wide: bool | None = None,
+    items: Any = None,
+    key: Any = None,
+    only: Any = None,
+    sheet: str | None = None,
+    query: str | None = None,
     force: bool = False,
     memory: str = MEMORY,
     on_progress: OnMessage | None = None,
@@ -114,6 +123,9 @@ def prepare(
         Whether exact repeats of a response are counted once.
     timeless : bool, default False
         Whether the table may lack times; they are then 0.
+    wide, items, key, only, sheet, query : optional
+        How the table is laid out, right answers, items to keep, and which part of a workbook or
+        database is read, as in `Responses.read`.
     force : bool, default False
         Whether shards that the folder holds already are replaced.
     memory : str, default "1GB"
@@ -147,16 +159,16 @@ def prepare(
     (2, 12, 96)
     """
     columns = dict(zip(ROLES, (id, item, resp, time, weight, model, group), strict=True))
-    _check_options(out, unreadable, memory)
-    target = Path(os.path.abspath(out))  # "." has a name too
+    layout = LayoutOptions(wide, items, key, only)
+    target = _check_options(out, unreadable, memory)
     with exclusive_lock(target.with_name(f".{target.name}.lock"), f"out: {target}", temporary=True):
         _check_target(target, force)
-        pieces, about = _pieces_of(data)
+        pieces, about = _pieces_of(data, FileParts(sheet, query))
         count = default_shards(about) if shards is None else whole_number(shards, "shards", 1)
         kinds = {} if effects is None else parse_formula(effects).columns
         times = TimeOptions(unit, timezone, time_format)
         drop = unreadable == "drop"
-        reader = PieceReader(columns, times, unit, timeless, drop, code, count, kinds)
+        reader = PieceReader(columns, times, unit, timeless, drop, code, count, kinds, layout)
         with _replacing(target) as work:
             made = _sort_into_shards(
                 reader, pieces, work, count, distinct, memory, on_progress or (lambda _: None)
@@ -164,14 +176,15 @@ def prepare(
     return replace(made, folder=fspath(out))
 
 
-def _check_options(out: Any, unreadable: Any, memory: Any) -> None:
-    """Refuse options that cannot be used."""
+def _check_options(out: Any, unreadable: Any, memory: Any) -> Path:
+    """The folder to write; options that cannot be used are refused."""
     if unreadable not in ("refuse", "drop"):
         raise InputError(f"unreadable: {unreadable!r} is neither 'refuse' nor 'drop'")
     if not isinstance(out, str | PathLike) or not fspath(out):
         raise InputError(f"out: expected the name of a folder, got {out!r}")
     if not MEMORY_SIZE.fullmatch(str(memory)):
         raise InputError(f"memory: expected a size such as '1GB' or '500MB', got {memory!r}")
+    return Path(os.path.abspath(out))  # "." has a name too
 
 
 def _check_target(target: Path, force: bool) -> None:
@@ -219,7 +232,7 @@ def _replacing(target: Path) -> Iterator[Path]:
         shutil.rmtree(work, ignore_errors=True)
 
 
-def _pieces_of(data: Any) -> tuple[Iterator[Table], int]:
+def _pieces_of(data: Any, parts: FileParts) -> tuple[Iterator[Table], int]:
     """Tables to read one after the other, and about how many rows they have together."""
     several = (
         isinstance(data, list | tuple)
@@ -228,7 +241,7 @@ def _pieces_of(data: Any) -> tuple[Iterator[Table], int]:
     )
     if isinstance(data, str | PathLike) or several:
         names = [str(name) for name in (data if several else [data])]
-        return read_pieces(names, PIECE), rows_about(names)
+        return read_pieces(names, PIECE, parts), rows_about(names)
     table = read_table(data)
     return iter([table]), len(table.frame)
 
@@ -248,6 +261,8 @@ class PieceReader:
     code: Mapping[str, float] | None
     shards: int
     kinds: dict[str, str]  # columns that effects need: numbers, categories, or either
+    layout: LayoutOptions
+    table_reader: TableReader | None = None
     roles: dict[str, str | None] = field(default_factory=dict)  # role: column
     axis: TimeAxis | None = None
     axis_unit: str = ""
@@ -263,12 +278,13 @@ class PieceReader:
     def read(self, piece: Table) -> dict[str, npt.NDArray[Any]]:
         """Typed columns of a piece: shard, id, time, item, resp, weight, group."""
         notes: list[str] = []
+        self.table_reader = self.table_reader or TableReader.of(piece, self.given, self.layout)
+        piece, named = self.table_reader.read(piece, self.given)
         if not self.roles:
-            self.roles = find_column_roles(
-                piece, self.given, notes, self.timeless, unanswered=False
-            )
+            self.roles = find_column_roles(piece, named, notes, self.timeless, unanswered=False)
+        words = self.table_reader.code_with(self.code)
         rows = parse_columns(
-            piece, self.roles, self.time_options, notes, False, self.drop, self.code, self.kinds
+            piece, self.roles, self.time_options, notes, False, self.drop, words, self.kinds
         )
         for note in (*piece.notes, *notes):
             # once, whatever example each piece has for it

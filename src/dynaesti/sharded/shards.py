@@ -26,6 +26,7 @@ from dynaesti.data import (
     TimeAxis,
     as_labels,
     check_saved_responses,
+    is_database,
     label_text,
     read_axis,
 )
@@ -410,6 +411,7 @@ def is_shards(data: Any) -> bool:
     return (
         isinstance(data, str | PathLike)
         and str(data) != "-"
+        and not is_database(str(data))
         and Folder(fspath(data)).exists(MANIFEST)
     )
 

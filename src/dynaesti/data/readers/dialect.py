@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,6 +14,9 @@ from dynaesti.errors import ResponseError
 DELIMITERS = ",;\t|"
 LINES_JUDGED = 20  # by which the delimiter is found
 MOST_LINES = 0.8  # fraction of them that has to agree
+FEWEST_COLUMNS = 3  # of a table, above which titles are recognised
+SEPARATOR_LINE = re.compile(r"sep=(.)", re.IGNORECASE)  # by which spreadsheets are told
+DATASHOP = "Anon Student Id"  # a heading of DataShop, whose exports repeat some names
 UNNAMED = "unnamed column "  # beginning of the names of columns without a heading
 
 
@@ -23,7 +27,7 @@ class Dialect:
     encoding: str  # as `detect_encoding` names it
     delimiter: str
     columns: tuple[str, ...]
-    blank_lines: int  # before the heading
+    lines_above: int  # before the heading
     quoting: bool = True  # whether quotes enclose cells, which may then hold delimiters and lines
 
 
@@ -37,23 +41,39 @@ def detect_dialect(head: bytes, label: str) -> tuple[Dialect, list[str]]:
     """
     encoding = detect_encoding(head)
     all_lines = decode_head(head, encoding).lstrip("\ufeff").splitlines()
-    lines = [line for line in all_lines if line.strip()]
-    if not lines:
+    numbered = [(k, line) for k, line in enumerate(all_lines) if line.strip()]
+    stated = SEPARATOR_LINE.fullmatch(numbered[0][1].strip()) if numbered else None
+    numbered = numbered[1:] if stated else numbered
+    if not numbered:
         raise ResponseError(f"{label}: the file is empty")
-    delimiter = _find_delimiter(lines)
+    lines = [line for _, line in numbered]
+    delimiter = stated[1] if stated else _find_delimiter(lines)
     notes = []
     if delimiter not in ",\t":
         notes.append(f"{label}: columns are separated by {delimiter!r}")
-    columns = [column.strip() for column in next(csv.reader([lines[0]], delimiter=delimiter))]
-    if _rows_end_in_delimiter(lines, delimiter, len(columns)):
+    titles = _count_titles(_cells(lines, delimiter))
+    if titles:
+        notes.append(f"{label}: {titles} lines above the headings were left out")
+    columns = [column.strip() for column in next(csv.reader([lines[titles]], delimiter=delimiter))]
+    if _rows_end_in_delimiter(lines[titles:], delimiter, len(columns)):
         columns.append("")
     columns = [column or f"{UNNAMED}{k + 1}" for k, column in enumerate(columns)]
-    _refuse_equal_columns(columns, label)
-    blank_lines = next(k for k, line in enumerate(all_lines) if line.strip())
-    return Dialect(encoding, delimiter, tuple(columns), blank_lines), notes
+    if DATASHOP in columns:
+        columns = _numbered(columns)
+    refuse_equal_columns(columns, label)
+    return Dialect(encoding, delimiter, tuple(columns), numbered[titles][0]), notes
 
 
-def _refuse_equal_columns(columns: Sequence[str], label: str) -> None:
+def _numbered(columns: Sequence[str]) -> list[str]:
+    """Columns whose names occur again, with a number."""
+    times = [columns[: k + 1].count(column) for k, column in enumerate(columns)]
+    return [
+        column if n == 1 else f"{column} ({n})" for column, n in zip(columns, times, strict=True)
+    ]
+
+
+def refuse_equal_columns(columns: Sequence[str], label: str) -> None:
+    """Raise if columns have the same name."""
     if len(set(columns)) == len(columns):
         return
     twice = [column for column in dict.fromkeys(columns) if columns.count(column) > 1]
@@ -71,17 +91,27 @@ def _cells(lines: Sequence[str], delimiter: str) -> list[list[str]]:
 def _find_delimiter(lines: Sequence[str]) -> str:
     """The delimiter that cuts the first lines into most, and equally many, columns.
 
-    A heading may have one more or one fewer.
+    A heading may have one more or one fewer; titles above it do not count.
     """
 
     def quality(delimiter: str) -> tuple[bool, bool, int]:
-        counts = [len(row) for row in _cells(lines, delimiter)]
+        rows = _cells(lines, delimiter)
+        counts = [len(row) for row in rows[_count_titles(rows) :]]
         body = counts[1:] or counts
         usual = max(set(body), key=body.count)
         even = body.count(usual) >= MOST_LINES * len(body) and abs(counts[0] - usual) <= 1
         return usual > 1 and counts[0] > 1 and even, counts[0] == usual, counts[0]
 
     return max(DELIMITERS, key=quality)
+
+
+def _count_titles(rows: Sequence[Sequence[str]]) -> int:
+    """How many of the first rows are titles: they fill at most half of the columns."""
+    counts = [sum(bool(cell.strip()) for cell in row) for row in rows]
+    usual = max(set(counts), key=lambda count: (counts.count(count), count))
+    if usual < FEWEST_COLUMNS:
+        return 0
+    return next((k for k, count in enumerate(counts) if 2 * count > usual), 0)
 
 
 def _rows_end_in_delimiter(lines: Sequence[str], delimiter: str, columns: int) -> bool:

@@ -8,20 +8,33 @@ import threading
 from typing import Any
 
 REPAIRED = "utf-8, but for some bytes"  # as an encoding: read through `RepairedStream`
+JUDGED_BYTES = 2000  # in which every other one is zero, in Latin text in UTF-16
 BLOCK_BYTES = 1 << 24  # that are decoded at a time
 # the stream that this thread is decoding: error handlers of codecs get nothing but the error
 _decoding = threading.local()
 
 
 def detect_encoding(head: bytes) -> str:
-    """The encoding of a file that begins so: utf-8, utf-8-sig, utf-16 or REPAIRED."""
+    """The encoding of a file that begins so: that of UTF-8 or UTF-16, or REPAIRED."""
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16"
+    unmarked = unmarked_utf16(head)
+    if unmarked is not None:
+        return unmarked
     try:
         codecs.getincrementaldecoder("utf-8")().decode(head)
     except UnicodeDecodeError:
         return REPAIRED
     return "utf-8-sig" if head.startswith(codecs.BOM_UTF8) else "utf-8"
+
+
+def unmarked_utf16(head: bytes) -> str | None:
+    """The encoding of Latin text in UTF-16 without a mark; None if it is no such text."""
+    if len(head) < 2 or head[:1] == head[1:2]:
+        return None
+    if not any(head[1:JUDGED_BYTES:2]):
+        return "utf-16-le"
+    return "utf-16-be" if not any(head[0:JUDGED_BYTES:2]) else None
 
 
 def decode_head(head: bytes, encoding: str) -> str:

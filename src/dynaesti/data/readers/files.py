@@ -1,10 +1,10 @@
-"""Files of rows (text, JSON, Parquet; one, many, or piece by piece) to tables."""
+"""Files of rows, and databases, to tables: one, many, or piece by piece."""
 
 from __future__ import annotations
 
 import glob
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -12,10 +12,15 @@ from typing import Any
 import narwhals as nw
 
 from dynaesti.data.labels import display_names
+from dynaesti.data.readers.database import Database, database_at, is_database, read_database
+from dynaesti.data.readers.excel import read_excel
 from dynaesti.data.readers.input_file import STANDARD_INPUT, InputFile, find_input
 from dynaesti.data.readers.json_lines import read_json
 from dynaesti.data.readers.parquet import count_parquet_rows, read_parquet
 from dynaesti.data.readers.plain import read_plain_text, stack_plain
+from dynaesti.data.readers.signatures import is_duckdb, is_sqlite, is_workbook, refuse_binary
+from dynaesti.data.readers.statistics_files import READERS as STATISTICS_SUFFIXES
+from dynaesti.data.readers.statistics_files import read_statistics
 from dynaesti.data.readers.table import Table
 from dynaesti.data.readers.text import read_text
 from dynaesti.errors import FileError, MissingExtraError, ResponseError
@@ -31,13 +36,38 @@ SUFFIXES: dict[str, Reader] = {
     ".jsonl": read_json,
     ".ndjson": read_json,
     ".json": read_json,
+    ".xlsx": read_excel,
+    ".xlsm": read_excel,
+    ".xlsb": read_excel,
+    ".xls": read_excel,
+    ".ods": read_excel,
+    **dict.fromkeys(STATISTICS_SUFFIXES, read_statistics),
 }
 FIRST_BYTES: dict[bytes, Reader] = {b"PAR1": read_parquet, b"{": read_json, b"[": read_json}
 BYTES_PER_ROW = 40  # of text, roughly
 GZIP_RATIO = 5  # by which gzip shrinks such text, roughly
 
 
-def read_files(patterns: Sequence[str]) -> Table:
+@dataclass(frozen=True)
+class FileParts:
+    """Which part of files is read.
+
+    Parameters
+    ----------
+    sheet : str, optional
+        Sheet of a workbook, or table of a database. Default: the only one, or the first sheet.
+    query : str, optional
+        SQL for a database.
+    """
+
+    sheet: str | None = None
+    query: str | None = None
+
+
+ALL_PARTS = FileParts()
+
+
+def read_files(patterns: Sequence[str], parts: FileParts = ALL_PARTS) -> Table:
     """All files that paths or patterns name, as one table.
 
     A column that is numbers in one file and text in another is text.
@@ -50,18 +80,18 @@ def read_files(patterns: Sequence[str]) -> Table:
         If files cannot be read, are all empty, or differ in their columns.
     """
     files, notes = _nonempty_files(patterns)
-    parts = [table for name in files for table in _read_file(name, None)]
-    columns = parts[0].frame.columns
-    for part in parts[1:]:
+    tables = [table for name in files for table in _read_file(name, None, parts)]
+    columns = tables[0].frame.columns
+    for table in tables[1:]:
         _require_same_columns(
-            part.frame.columns, columns, part.sources[0].name, parts[0].sources[0].name
+            table.frame.columns, columns, table.sources[0].name, tables[0].sources[0].name
         )
     return Table(
-        _stack([part.frame for part in parts], columns),
+        _stack([table.frame for table in tables], columns),
         None,
-        tuple(source for part in parts for source in part.sources),
-        tuple(dict.fromkeys([*notes, *(note for part in parts for note in part.notes)])),
-        tuple(line for part in parts for line in part.broken),
+        tuple(source for table in tables for source in table.sources),
+        tuple(dict.fromkeys([*notes, *(note for table in tables for note in table.notes)])),
+        tuple(line for table in tables for line in table.broken),
     )
 
 
@@ -82,7 +112,9 @@ def _stack(frames: list[Any], columns: Sequence[str]) -> Any:
     return nw.from_native(whole, eager_only=True)
 
 
-def read_pieces(patterns: Sequence[str], rows: int) -> Iterator[Table]:
+def read_pieces(
+    patterns: Sequence[str], rows: int, parts: FileParts = ALL_PARTS
+) -> Iterator[Table]:
     """All files that paths or patterns name, in tables of about `rows` rows.
 
     For data that memory cannot hold.
@@ -97,7 +129,7 @@ def read_pieces(patterns: Sequence[str], rows: int) -> Iterator[Table]:
     columns: list[str] | None = None
     files, notes = _nonempty_files(patterns)
     for name in files:
-        for piece in _read_file(name, rows):
+        for piece in _read_file(name, rows, parts):
             columns = columns or list(piece.frame.columns)
             _require_same_columns(piece.frame.columns, columns, name, files[0])
             yield replace(piece, notes=(*notes, *piece.notes))
@@ -108,10 +140,12 @@ def rows_about(patterns: Sequence[str]) -> int:
     """Roughly how many rows the files hold: exact for Parquet, by size for text."""
     total = 0.0
     for name in (name for pattern in patterns for name in _expand(pattern)):
-        if SUFFIXES.get(_suffix(name)) is read_parquet:
+        if is_database(name) or name == STANDARD_INPUT:
+            continue
+        if SUFFIXES.get(InputFile(name).suffix) is read_parquet:
             _require_pyarrow(name)
             total += count_parquet_rows(name)
-        elif name != STANDARD_INPUT:
+        else:
             ratio = GZIP_RATIO if name.endswith(".gz") else 1
             total += Path(name).stat().st_size / BYTES_PER_ROW * ratio
     return int(total)
@@ -146,6 +180,8 @@ def _require_same_columns(
 
 def _expand(pattern: str) -> list[str]:
     """The files that a path or a pattern names."""
+    if is_database(pattern):
+        return [pattern]
     try:
         if pattern == STANDARD_INPUT or Path(pattern).exists():
             return [pattern]
@@ -181,7 +217,7 @@ def _nonempty_files(patterns: Sequence[str]) -> tuple[list[str], tuple[str, ...]
     return [name for name in names if name not in empty], (note,)
 
 
-def _read_file(name: str, rows: int | None) -> Iterator[Table]:
+def _read_file(name: str, rows: int | None, parts: FileParts) -> Iterator[Table]:
     """A file in tables of about `rows` rows; as one table if `rows` is None.
 
     The format follows from the suffix, or else from the first bytes.
@@ -189,8 +225,12 @@ def _read_file(name: str, rows: int | None) -> Iterator[Table]:
     if name != STANDARD_INPUT and Path(name).is_dir():
         raise FileError(f"{name}: a folder, not a file; give its files, such as {Path(name)}/*.csv")
     try:
-        file = find_input(name)
-        reader = SUFFIXES.get(_suffix(name)) or _reader_of_content(file)
+        if is_database(name):
+            yield from read_database(database_at(name, parts.sheet, parts.query), rows)
+            return
+        file = find_input(name, parts.sheet, parts.query)
+        reader = _reader_of(file)
+        _refuse_idle_options(file, reader)
         if reader is read_parquet:
             _require_pyarrow(name)
         elif reader is read_text and not find_spec("pyarrow"):
@@ -205,17 +245,30 @@ def _read_file(name: str, rows: int | None) -> Iterator[Table]:
         ) from error
 
 
-def _reader_of_content(file: InputFile) -> Reader:
-    """The reader for what the file begins with; text if that is unknown."""
+def _reader_of(file: InputFile) -> Reader:
+    """The reader by the file's suffix, or else by what it begins with; text if that is unknown."""
     begin = file.head.lstrip()
-    return next(
+    if is_workbook(file):
+        return read_excel
+    if is_sqlite(file) or is_duckdb(file):
+        return _read_database_file
+    found = SUFFIXES.get(file.suffix) or next(
         (reader for magic, reader in FIRST_BYTES.items() if begin.startswith(magic)), read_text
     )
+    if found in (read_text, read_json, read_excel):
+        refuse_binary(file)
+    return found
 
 
-def _suffix(name: str) -> str:
-    """The suffix of a file name in lower case, without .gz."""
-    path = Path(name)
-    if path.suffix.lower() == ".gz" and len(path.suffixes) > 1:
-        return path.suffixes[-2].lower()
-    return path.suffix.lower()
+def _read_database_file(file: InputFile, rows: int | None) -> Iterator[Table]:
+    """A file that is a database."""
+    scheme = "sqlite" if is_sqlite(file) else "duckdb"
+    return read_database(Database(scheme, file.name, file.label, file.part, file.query), rows)
+
+
+def _refuse_idle_options(file: InputFile, reader: Reader) -> None:
+    """Raise if a sheet or a query is asked of a file that has none."""
+    if file.query is not None and reader is not _read_database_file:
+        raise ResponseError(f"query: {file.label} is no database")
+    if file.part is not None and reader not in (_read_database_file, read_excel):
+        raise ResponseError(f"sheet: {file.label} is no workbook and no database")

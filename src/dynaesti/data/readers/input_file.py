@@ -24,11 +24,21 @@ class InputFile:
 
     name: str  # its path, or "-"
     content: bytes | None = None  # all bytes, where the file itself can be read only once
+    part: str | None = None  # sheet of a workbook, or table of a database
+    query: str | None = None  # to a database
 
     @property
     def label(self) -> str:
         """The file as messages call it."""
         return "standard input" if self.name == STANDARD_INPUT else Path(self.name).name
+
+    @property
+    def suffix(self) -> str:
+        """The suffix of its name in lower case, without .gz."""
+        path = Path(self.name)
+        if path.suffix.lower() == ".gz" and len(path.suffixes) > 1:
+            return path.suffixes[-2].lower()
+        return path.suffix.lower()
 
     @cached_property
     def head(self) -> bytes:
@@ -54,14 +64,25 @@ class InputFile:
         return Path(self.name).open("rb")
 
 
-def find_input(name: str) -> InputFile:
+def _unpacked(path: Path) -> bytes | None:
+    """What a gzipped file holds whose name does not say that it is one; None for other files."""
+    if path.suffix.lower() == ".gz":
+        return None  # unpacked as it is read
+    with path.open("rb") as stream:
+        if stream.read(len(GZIP_MAGIC)) != GZIP_MAGIC:
+            return None
+    return gzip.decompress(path.read_bytes())
+
+
+def find_input(name: str, part: str | None = None, query: str | None = None) -> InputFile:
     """The file of that path; standard input, pipes and devices are read at once."""
     if name != STANDARD_INPUT and Path(name).is_file():
-        return InputFile(name)
+        return InputFile(name, _unpacked(Path(name)), part, query)
     if name != STANDARD_INPUT:
         raw = Path(name).read_bytes()
     elif sys.stdin is None:
         raise ResponseError("standard input is closed; name a file")
     else:
         raw = sys.stdin.buffer.read()
-    return InputFile(name, gzip.decompress(raw) if raw.startswith(GZIP_MAGIC) else raw)
+    content = gzip.decompress(raw) if raw.startswith(GZIP_MAGIC) else raw
+    return InputFile(name, content, part, query)

@@ -15,6 +15,9 @@ from dynaesti.data.readers.input_file import InputFile
 from dynaesti.data.readers.table import Source, Table, from_rows
 from dynaesti.errors import ResponseError
 
+# members of an object that hold its rows
+WRAPPERS = ("statements", "data", "rows", "records", "results", "answers", "responses")
+
 
 def read_json(file: InputFile, rows: int | None) -> Iterator[Table]:
     """A JSON file in tables of at most `rows` rows; as one table if `rows` is None.
@@ -26,7 +29,7 @@ def read_json(file: InputFile, rows: int | None) -> Iterator[Table]:
     ResponseError
         If a list is no valid JSON, or if there are no objects.
     """
-    if file.head.lstrip().startswith(b"["):
+    if file.head.lstrip().startswith(b"[") or _is_one_object(file):
         yield _read_list(file)
         return
     objects: list[Any] = []
@@ -53,6 +56,23 @@ def read_json(file: InputFile, rows: int | None) -> Iterator[Table]:
         yield _table_of_lines(objects, broken, file.label, start, line_numbers)
 
 
+def _is_one_object(file: InputFile) -> bool:
+    """Whether a file is one object over several lines, or one that holds a list of objects."""
+    begin = file.head.decode("utf-8-sig", "replace").lstrip()
+    if not begin.startswith("{"):
+        return False
+    first, _, rest = begin.partition("\n")
+    try:
+        members = json.loads(first).items()
+        return any(key in WRAPPERS and _is_list_of_objects(value) for key, value in members)
+    except json.JSONDecodeError:
+        return not rest.lstrip().startswith("{")
+
+
+def _is_list_of_objects(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(one, dict) for one in value)
+
+
 def _lines(file: InputFile) -> Iterator[tuple[int, str]]:
     """The lines of a file with their numbers, from 1."""
     with io.TextIOWrapper(file.open(), encoding="utf-8-sig") as lines:
@@ -66,6 +86,9 @@ def _read_list(file: InputFile) -> Table:
         rows = json.loads(text)
     except json.JSONDecodeError as error:
         raise ResponseError(f"{file.label}: no valid JSON ({error})") from None
+    if isinstance(rows, dict):
+        lists = [rows[key] for key in WRAPPERS if _is_list_of_objects(rows.get(key))]
+        rows = lists[0] if lists else [rows]
     return Table(_frame(rows, file.label), None, (Source(file.label, len(rows)),))
 
 
@@ -84,5 +107,19 @@ def _frame(rows: list[Any], label: str) -> nw.DataFrame[Any]:
             f"{label}: expected one JSON object a line, such as "
             f'{{"id": "ada", "item": 3, "resp": 1, "date": 5}}'
         )
-    frame = from_rows(rows)
+    frame = from_rows([_flat(row) for row in rows])
     return nw.from_native(frame.to_arrow(), eager_only=True) if find_spec("pyarrow") else frame
+
+
+def _flat(row: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """An object with the members of objects within it: {"a": {"b": 1}} is {"a.b": 1}.
+
+    Lists are kept as text.
+    """
+    out: dict[str, Any] = {}
+    for key, value in row.items():
+        if isinstance(value, dict):
+            out |= _flat(value, f"{prefix}{key}.")
+        else:
+            out[f"{prefix}{key}"] = json.dumps(value) if isinstance(value, list) else value
+    return out

@@ -11,28 +11,40 @@ import narwhals as nw
 from narwhals.exceptions import NarwhalsError
 
 from dynaesti.data.frames import frame_kind
-from dynaesti.data.readers.files import read_files
+from dynaesti.data.readers.arrays import is_matrix, read_matrix, read_tuples
+from dynaesti.data.readers.files import FileParts, read_files
 from dynaesti.data.readers.table import Table, from_columns, from_rows
 from dynaesti.errors import ResponseError
 from dynaesti.tables import Frame
 
 
-def read_table(data: Any) -> Table:
-    """Make a table of a frame, a path, a mapping of columns or an iterable of dicts.
+def read_table(data: Any, sheet: str | None = None, query: str | None = None) -> Table:
+    """Make a table of a frame, a path, a mapping, a matrix, or an iterable of dicts or tuples.
 
-    Paths may be several, patterns, or "-" for standard input.
+    Paths may be several, patterns, addresses of databases, or "-" for standard input.
+
+    Parameters
+    ----------
+    data : frame, path, mapping, matrix or iterable
+    sheet : str, optional
+        Sheet of a workbook, or table of a database.
+    query : str, optional
+        SQL for a database.
 
     Raises
     ------
     ResponseError
         If the data are of another kind, or cannot be read.
     """
+    parts = FileParts(sheet, query)
     if isinstance(data, str | PathLike):
-        return read_files([str(data)])
+        return read_files([str(data)], parts)
     if isinstance(data, Frame):
         return Table(from_columns(data.to_arrays()))
     if isinstance(data, Mapping):
         return Table(from_columns(data))
+    if is_matrix(data):
+        return read_matrix(data)
     try:
         frame = nw.from_native(data)
     except TypeError:
@@ -44,17 +56,34 @@ def read_table(data: Any) -> Table:
     if isinstance(frame, nw.LazyFrame):
         frame = frame.collect()
     if isinstance(frame, nw.DataFrame):
-        return Table(_with_text_names(frame), frame_kind(data))
+        return Table(_with_text_names(_with_index(frame)), frame_kind(data))
     if isinstance(data, Iterable):
         rows = list(data)
         if rows and all(isinstance(row, str | PathLike) for row in rows):
-            return read_files([str(row) for row in rows])
+            return read_files([str(row) for row in rows], parts)
         if rows and all(isinstance(row, Mapping) for row in rows):
             return Table(from_rows(rows))
+        if rows and all(isinstance(row, tuple) for row in rows):
+            return read_tuples(rows)
     raise ResponseError(
-        f"data: expected a data frame, a CSV, JSON-lines or Parquet path, or an iterable of dicts; "
-        f"got {type(data).__name__}"
+        f"data: expected a data frame, a path, a matrix, or an iterable of dicts or tuples; got "
+        f"{type(data).__name__}"
     )
+
+
+def _with_index(frame: nw.DataFrame[Any]) -> nw.DataFrame[Any]:
+    """A frame of pandas with its index as columns, where the index has names or holds text."""
+    native = frame.to_native()
+    if not type(native).__module__.startswith("pandas"):
+        return frame
+    index = native.index
+    names = list(index.names)
+    if names == [None] and index.dtype.kind not in "iuf" and "id" not in native.columns:
+        names = ["id"]
+    if None in names or any(name in native.columns for name in names):
+        return frame
+    named = native.rename_axis(columns=None).reset_index(names=names)
+    return nw.from_native(named, eager_only=True)
 
 
 def _with_text_names(frame: nw.DataFrame[Any]) -> nw.DataFrame[Any]:

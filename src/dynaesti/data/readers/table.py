@@ -41,9 +41,12 @@ class Table:
     sources: tuple[Source, ...] = ()  # files, one after the other
     notes: tuple[str, ...] = ()  # what was decided while reading
     broken: tuple[str, ...] = ()  # lines that are no rows, as messages name them
+    origin: Callable[[int], str] | None = None  # of rows that are no longer those of the sources
 
     def where(self, row: int) -> str:
         """File and line of a row, or its number, for messages."""
+        if self.origin is not None:
+            return self.origin(row)
         for source in self.sources:
             if row < source.rows:
                 return source.where(row)

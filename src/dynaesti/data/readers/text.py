@@ -10,11 +10,13 @@ from typing import Any
 
 import narwhals as nw
 
+from dynaesti.data.labels import count_noun
 from dynaesti.data.readers.dialect import UNNAMED, Dialect, detect_dialect
 from dynaesti.data.readers.encoding import BLOCK_BYTES, REPAIRED, RepairedStream, text_encoding
 from dynaesti.data.readers.input_file import InputFile
 from dynaesti.data.readers.quotes import SHOWN, has_stray_quote, holds_rows, unquoted
 from dynaesti.data.readers.table import Source, Table
+from dynaesti.data.readers.totals import is_total
 from dynaesti.errors import ResponseError
 
 csv.field_size_limit(1 << 30)  # names may be long
@@ -132,7 +134,7 @@ class TextReader:
             pc.ReadOptions(
                 use_threads=False,
                 column_names=columns,
-                skip_rows=dialect.blank_lines + 1,
+                skip_rows=dialect.lines_above + 1,
                 block_size=BLOCK_BYTES,
             ),
             pc.ParseOptions(
@@ -212,6 +214,9 @@ class TextReader:
                 f"Windows-1252"
             )
             self.repaired.n_repaired = 0
+        n_totals = sum(map(self._is_total, self.broken))
+        if n_totals:
+            notes.append(f"{label}: {count_noun(n_totals, 'lines')} of totals left out")
         named = {
             column: parse_integers(found[column])
             for column in self.dialect.columns
@@ -227,11 +232,17 @@ class TextReader:
         numbers = []
         if self.broken and self.rows is None:
             numbers = self._lines_of_broken(len(self.broken))
-        numbered = tuple(
+        named = [
             f"{label}, line {number} {text!r}"
             for text, number in zip(self.broken, numbers, strict=False)
+        ] or [f"{label}, the line {text!r}" for text in self.broken]
+        return tuple(
+            name for name, text in zip(named, self.broken, strict=False) if not self._is_total(text)
         )
-        return numbered or tuple(f"{label}, the line {text!r}" for text in self.broken)
+
+    def _is_total(self, line: str) -> bool:
+        """Whether a line that is no row sums up the rows above it."""
+        return is_total(line.split(self.dialect.delimiter)[0].strip().strip('"'))
 
     def _line_of_row(self, row: int) -> int:
         """The line in which a row begins; the last line if there is no such row."""
@@ -272,7 +283,7 @@ class TextReader:
         for cells in reader:
             first_line = last_line + 1
             last_line = reader.line_num
-            if not cells:
+            if not cells or last_line <= dialect.lines_above:
                 continue
             if is_heading:
                 is_heading = False

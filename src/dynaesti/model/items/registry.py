@@ -37,17 +37,18 @@ MODELS: dict[str, type[ItemModel]] = {
 ALIASES = {"rasch": "1PL", "graded": "GRM", "partial credit": "PCM", "nominal": "NRM"}
 
 
+GRADE_STEP = 0.25  # of partial credit
 MOST_GRADES = 12  # distinct whole numbers that are taken as grades, not as counts
 
 
 def default_model(values: Array) -> str:
-    """The model for distinct responses: 2PL for 0 and 1, GRM for a few whole numbers.
+    """The model for distinct responses: 2PL for 0 and 1, GRM for a few whole numbers or halves.
 
     For amounts the model has to be named.
     """
     if np.isin(values, (0, 1)).all():
         return "2PL"
-    if values.size <= MOST_GRADES and np.all(values == np.floor(values)):
+    if values.size <= MOST_GRADES and np.all(values / GRADE_STEP == np.floor(values / GRADE_STEP)):
         return "GRM"
     raise InputError(
         f"resp: {values.size} different values from {values[0]:g} to {values[-1]:g}; name a "

@@ -1,0 +1,1 @@
+"""Layouts: tables of other shapes to one row an answer, answer keys, and choices of items."""
