@@ -50,7 +50,8 @@ def options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--excel",
         action="store_true",
-        help=f"write all tables also as an Excel file ({WORKBOOK}, a sheet each)",
+        help=f"write all tables also as an Excel file ({WORKBOOK}, a sheet each; for shards "
+        "items.xlsx)",
     )
     group.add_argument("--no-report", action="store_true", help="leave out the report")
     group.add_argument(
@@ -126,12 +127,13 @@ def _fit_shards(args: argparse.Namespace, folder: Path) -> int:
     with cluster(args.dask) as executor:
         chosen = estimator(args, progress=not args.quiet, executor=executor)
         fit = _fit_or_resume(chosen, shards, checkpoint, args, out=folder)
-        for name in ("items.csv", "items.parquet"):
+        tables = ["items.csv", "items.parquet", *(["items.xlsx"] if args.excel else [])]
+        for name in tables:
             write_frame(fit.items, folder / name)
         abilities = fit.write_abilities(executor=executor)
     facts = {
         "out": str(folder),
-        "files": [FIT_NAME, "items.csv", "items.parquet", "abilities"],
+        "files": [FIT_NAME, *tables, "abilities"],
         "converged": fit.converged,
         "iterations": len(fit.trace),
         "answers": shards.rows,
@@ -145,7 +147,7 @@ def _fit_shards(args: argparse.Namespace, folder: Path) -> int:
     print_result(
         args,
         facts,
-        f"{fit.summary()}\nWritten to {folder}/: {FIT_NAME}, items.csv, items.parquet, and "
+        f"{fit.summary()}\nWritten to {folder}/: {FIT_NAME}, {', '.join(tables)}, and "
         f"abilities shard by shard in {abilities}/. `dynaesti report {folder}` makes a page.",
     )
     return 0
