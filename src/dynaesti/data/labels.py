@@ -47,6 +47,9 @@ def encode(values: Labels, name: str) -> tuple[Labels, Ints]:
     if values.dtype.kind in "iufbM":
         labels, codes = np.unique(values, return_inverse=True)
         return labels, codes.astype(np.int64)
+    texts = _encode_texts(values)
+    if texts is not None:
+        return texts
     seen: dict[Any, int] = {}
     try:
         plain = values.tolist()
@@ -80,6 +83,26 @@ def natural_key(text: str) -> str:
 
 def _padded(digits: re.Match[str]) -> str:
     return digits.group().zfill(LONGEST_NUMBER)
+
+
+def _encode_texts(values: Labels) -> tuple[Labels, Ints] | None:
+    """`encode` where all labels are text, by Arrow; None where some are not, or without Arrow."""
+    try:
+        import pyarrow as pa
+    except ImportError:
+        return None
+    try:
+        found = pa.array(values, pa.string()).dictionary_encode()
+    except (pa.ArrowException, TypeError, UnicodeError):
+        return None
+    if found.null_count:
+        return None
+    labels = found.dictionary.to_pylist()
+    keys = [natural_key(label) for label in labels]
+    order = sorted(range(len(labels)), key=keys.__getitem__)
+    rank = np.empty(len(labels), dtype=np.int64)
+    rank[order] = np.arange(len(labels))
+    return as_labels([labels[k] for k in order]), rank[found.indices.to_numpy()]
 
 
 def as_labels(values: list[Any]) -> Labels:

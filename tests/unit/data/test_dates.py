@@ -54,3 +54,18 @@ def test_unix_clocks_are_recognised():
     assert looks_like_epoch(np.array([1.7e9, 1.71e9])) == "unix"
     assert looks_like_epoch(np.array([1.7e12])) == "unix-ms"
     assert looks_like_epoch(np.array([12.0, 300.0])) is None
+
+
+@pytest.mark.parametrize("gap", [None, "NA"])
+def test_iso_dates_are_alike_by_arrow_and_one_by_one(monkeypatch, rng, gap):
+    from dynaesti.data import dates
+
+    stamps = np.datetime64("2024-01-01T00:00:00") + rng.integers(0, 10**8, 200)
+    texts = [*np.datetime_as_string(stamps).tolist(), "1999-12-31", "2024-02-29 10:30:15.25", gap]
+    table = {"id": ["a"] * 203, "item": ["q"] * 203, "resp": [1] * 203, "date": texts}
+    fast = read(table, unreadable="drop")
+    monkeypatch.setattr(dates, "_plain_iso", lambda series, options: None)
+    slow = read(table, unreadable="drop")
+    assert fast.axis == slow.axis
+    assert fast.offsets.tolist() == slow.offsets.tolist()
+    assert fast.notes == slow.notes

@@ -1,5 +1,6 @@
 """Ids and item names keep their form."""
 
+import numpy as np
 import pandas as pd
 
 import dynaesti as dy
@@ -27,3 +28,14 @@ def test_numbers_and_their_written_form_name_the_same(table):
     assert grown.responses.people.size == fit.responses.people.size + 1
     assert 3 in grown.responses.people.tolist()
     assert "3" not in grown.responses.people.tolist()
+
+
+def test_text_is_numbered_alike_with_and_without_arrow(monkeypatch, rng):
+    from dynaesti.data import labels
+
+    texts = np.array([f"é{k}" for k in rng.integers(0, 40, 300)], dtype=object)
+    fast = labels.encode(texts, "id")
+    monkeypatch.setattr(labels, "_encode_texts", lambda values: None)
+    slow = labels.encode(texts, "id")
+    assert fast[0].tolist() == slow[0].tolist()
+    assert fast[1].tolist() == slow[1].tolist()
