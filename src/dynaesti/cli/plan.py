@@ -110,7 +110,7 @@ def _run_options(parser: argparse.ArgumentParser) -> None:
         "--replications",
         type=int,
         metavar="N",
-        help="studies drawn of each design (default: 60, shared by the designs, 30 at least)",
+        help="studies drawn of each design (default: 50, shared by the designs, 25 at least)",
     )
     parser.add_argument("--seed", type=int, default=0, help="seed (default: 0)")
     parser.add_argument("--threads", type=int, default=1, help="threads of each fit (default: 1)")

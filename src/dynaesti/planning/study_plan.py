@@ -15,11 +15,13 @@ from dynaesti.core import finite_number, whole_number
 from dynaesti.data import make_frame
 from dynaesti.errors import InputError, option
 from dynaesti.planning.designs import Design
-from dynaesti.planning.replications import Outlook, replicate, summarise
+from dynaesti.planning.replications import Outlook, Replication, replicate, summarise
 
 ENOUGH = 0.8  # share of studies that find the effect: what planners usually ask for
-REPLICATIONS = 60  # shared by the designs: under a minute of CPU time for classes of usual size
-FEWEST = 30  # for each design: a Monte Carlo error of 0.07 at most where 80 % find the effect
+REPLICATIONS = (
+    50  # shared by the designs: under a minute of CPU time where studies are of usual size
+)
+FEWEST = 25  # for each design: a Monte Carlo error of 0.08 where 80 % find the effect
 OnReplication = Callable[[int, int], None]
 
 
@@ -141,7 +143,7 @@ def plan(
     level : float, default 0.95
         Probability of bands and intervals. An effect is found where its interval excludes 0.
     replications : int, optional
-        Studies drawn of each design. Default: 60, shared by the designs, but 30 for each at least.
+        Studies drawn of each design. Default: 50, shared by the designs, but 25 for each at least.
     seed : int, default 0
         Seed of the draws.
     threads : int or None, default 1
@@ -169,18 +171,9 @@ def plan(
     [2, 2]
     """
     named = {"people": people, "items": items, "answers": answers, "rise": rise, "groups": groups}
-    others: dict[str, Any] = {
-        "model": model,
-        "slope": slope,
-        "guessing": guessing,
-        "span": span,
-        "bandwidth": bandwidth,
-        "stays": stays,
-        "occasions": occasions,
-        "assignment": assignment,
-    }
+    others = (model, slope, guessing, span, bandwidth, stays, occasions, assignment)
     designs = [
-        Design(**dict(zip(named, numbers, strict=True)), **others)
+        Design(numbers[0], numbers[1], numbers[2], numbers[3], numbers[4], *others)
         for numbers in product(*(_several(value, name) for name, value in named.items()))
     ]
     if not 0 < finite_number(level, "level") < 1:
@@ -190,14 +183,12 @@ def plan(
     if replications is not None:
         count = whole_number(replications, "replications", 1)
     report = _print_progress if progress is True else progress or None
-    outlooks = []
-    for n, design in enumerate(designs):
-        found = []
-        for k in range(count):
-            found.append(replicate(design, (seed, k), level, threads))
-            if report is not None:
-                report(n * count + k + 1, len(designs) * count)
-        outlooks.append(summarise(design, found, level))
+    found: list[list[Replication]] = [[] for _ in designs]
+    for n, (own, k) in enumerate(product(range(len(designs)), range(count))):
+        found[own].append(replicate(designs[own], (seed, k), level, threads))
+        if report is not None:
+            report(n + 1, len(designs) * count)
+    outlooks = (summarise(*one, level) for one in zip(designs, found, strict=True))
     return Plan(tuple(outlooks), level)
 
 

@@ -13,6 +13,7 @@ from dynaesti.model import Kernel, PivotPartialCredit
 from dynaesti.results import Fit, fit_new_people, read_new_responses, starting_items
 from dynaesti.studies.base import BLUE, GREY, Options, Row, Study, canvas
 from dynaesti.studies.golf import fit_golf, read_golf
+from dynaesti.studies.point_estimates import PointRatios, point_ratios
 
 PALMER = "Arnold Palmer"
 # halvings of Palmer's scores, as in the paper; and of everybody's, where players make up for runs
@@ -39,7 +40,7 @@ def run(options: Options) -> Study:
     )
     kernel = others.kernels[int(np.argmax(others.population))]
     halvings.starts[False] = starting_items(others)
-    alone = [float(halvings.log_ratios(palmer, seed, kernel)[0]) for seed in range(runs)]
+    alone, points = _judge_palmer(halvings, palmer, runs, kernel)
     options.print_progress(f"palmer alone: log ratios {', '.join(f'{x:.2f}' for x in alone)}")
     everyone = np.array(
         [halvings.log_ratios(long, 100 + seed) for seed in range(min(runs, RUNS_OF_ALL))]
@@ -47,19 +48,33 @@ def run(options: Options) -> Study:
     mean = everyone.mean(axis=0)
     total = float(mean.sum())
     se = float(mean.std(ddof=1) * np.sqrt(mean.size))
-    study.rows = [*_palmer_rows(alone), *_everyone_rows(mean, total, se)]
+    study.rows = [*_palmer_rows(alone), *_point_rows(points), *_everyone_rows(mean, total, se)]
     study.figures.append(_figure(mean))
     study.tables.append(_most_and_least([names[k] for k in long], mean))
     study.words = _words(runs, len(everyone), kernel)
     study.facts = {
         "palmer": alone,
         "log_ratio": float(np.mean(alone)),
+        "points": [vars(one) for one in points],
         "total": total,
         "se": se,
         "players": [names[k] for k in long],
         "log_ratios": mean.tolist(),
     }
     return study
+
+
+def _judge_palmer(
+    halvings: Halvings, palmer: Ints, runs: int, kernel: Kernel
+) -> tuple[list[float], list[PointRatios]]:
+    """Log ratios of joint likelihoods, one a halving; and those at point estimates, one a half."""
+    alone = []
+    points = []
+    for seed in range(runs):
+        found = [halvings.predicted(palmer, held, kernel) for held in halvings.halves(palmer, seed)]
+        alone.append(float(np.mean([one.log_ratios[0] for one in found])))
+        points += [point_ratios(one.moving, one.static, one.given, one.held) for one in found]
+    return alone, points
 
 
 def _palmer_rows(log_ratios: list[float]) -> list[Row]:
@@ -77,6 +92,26 @@ def _palmer_rows(log_ratios: list[float]) -> list[Row]:
             "the same as a log, over the runs",
             "over 4.79",
             f"{mean:.2f} (from {min(log_ratios):.2f} to {max(log_ratios):.2f})",
+        ),
+    ]
+
+
+def _point_rows(points: list[PointRatios]) -> list[Row]:
+    """The paper's own way of judging; one judgement a half."""
+    picked = np.array([one.picked for one in points])
+    hindsight = np.array([one.hindsight for one in points])
+    widths = sorted(one.bandwidth for one in points)
+    return [
+        Row(
+            "the paper's way (medians, bandwidth by cross-validation): ratio",
+            "over 120",
+            f"{np.exp(picked.mean()):.0f} (logs of halves from {picked.min():.2f} to "
+            f"{picked.max():.2f}; bandwidths {widths[0]:g} to {widths[-1]:g} years)",
+        ),
+        Row(
+            "the same, bandwidth of the best outcome in each held-out half",
+            "over 120",
+            f"{np.exp(hindsight.mean()):.0f}",
         ),
     ]
 
@@ -139,6 +174,12 @@ def _words(runs: int, runs_of_all: int, kernel: Kernel) -> list[str]:
         "schemes here average over what they do not know of an ability, and a constant ability "
         "then does not commit itself as a single estimate would. The advantage of moving abilities "
         "is real, and adds up over players.",
+        "The paper's own reading does not reach it either: medians in the place of abilities, and "
+        "the bandwidth of an RBF picked by 5-fold cross-validation within the given half. A "
+        "constant ability is known so well from 900 scores that its median loses nothing, and a "
+        "bandwidth that is picked anew from each half is often not the one that its other half "
+        "asks for. With hindsight, by the bandwidth that suits each held-out half best, the ratio "
+        "comes nearer, and single halves go beyond: 120 takes hindsight, or lucky halvings.",
     ]
 
 
@@ -155,30 +196,33 @@ class Halvings:
     options: Options
     starts: dict[bool, Any] = field(default_factory=dict)
 
-    def log_ratios(self, people: Ints, seed: int, kernel: Kernel | None = None) -> Array:
-        """Log ratio of joint held-out likelihoods, moving over constant, for each of the people.
-
-        Averaged over which half is held out: array (n_people,). `kernel` is the prior of the
-        moving abilities, by default learned.
-        """
+    def halves(self, people: Ints, seed: int) -> list[Bools]:
+        """Which responses are held out: a random half of those of each person, then the other."""
         rng = np.random.default_rng(seed)
         half = np.zeros(len(self.responses), dtype=bool)
         for p in people:
             mine = np.flatnonzero(self.responses.person == p)
             half[rng.permutation(mine)[: mine.size // 2]] = True
         other: Bools = np.isin(self.responses.person, people) & ~half
-        return np.asarray(
-            np.mean([self._log_ratios(people, held, kernel) for held in (half, other)], axis=0)
-        )
+        return [half, other]
 
-    def _log_ratios(self, people: Ints, held: Bools, kernel: Kernel | None) -> Array:
-        """Log ratios of the likelihoods of the responses `held` out."""
+    def log_ratios(self, people: Ints, seed: int) -> Array:
+        """Log ratio of joint held-out likelihoods, moving over constant, for each of the people.
+
+        Averaged over which half is held out: array (n_people,).
+        """
+        found = [self.predicted(people, held).log_ratios for held in self.halves(people, seed)]
+        return np.asarray(np.mean(found, axis=0))
+
+    def predicted(self, people: Ints, held: Bools, kernel: Kernel | None = None) -> HeldOut:
+        """Fit all but the responses `held` out, by moving and by constant abilities.
+
+        `kernel` is the prior of the moving abilities, by default learned.
+        """
         responses = self.responses
         train = responses.select_responses(np.flatnonzero(~held), drop_unused=True)
-        theirs = responses.select_responses(
-            np.flatnonzero(np.isin(responses.person, people)), drop_unused=True
-        )
-        found = []
+        theirs = np.isin(responses.person, people)
+        fits = []
         for static in (False, True):
             kind: dict[str, Any] = {"bandwidth": np.inf} if static else {"kernel": kernel}
             fit = fit_golf(
@@ -190,17 +234,31 @@ class Halvings:
                 **kind,
             )
             self.starts.setdefault(static, starting_items(fit))
-            found.append(
-                _joint(fit, theirs)
-                - _joint(
-                    fit,
-                    train.select_responses(
-                        np.flatnonzero(np.isin(train.people[train.person], theirs.people)),
-                        drop_unused=True,
-                    ),
-                )
-            )
-        return np.asarray(found[0] - found[1])
+            fits.append(fit)
+        given, left, both = (
+            responses.select_responses(np.flatnonzero(rows), drop_unused=True)
+            for rows in (theirs & ~held, theirs & held, theirs)
+        )
+        return HeldOut(fits[0], fits[1], given, left, both)
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Fits without the held-out halves of some people's responses, and these responses."""
+
+    moving: Fit
+    static: Fit
+    given: Responses
+    held: Responses
+    both: Responses
+
+    @property
+    def log_ratios(self) -> Array:
+        """Log ratio of joint held-out likelihoods, moving over constant: array (n_people,)."""
+        moving, static = (
+            _joint(fit, self.both) - _joint(fit, self.given) for fit in (self.moving, self.static)
+        )
+        return np.asarray(moving - static)
 
 
 def _joint(fit: Fit, answers: Responses) -> Array:

@@ -37,7 +37,7 @@ def test_power_error_and_cover_are_those_of_normal_estimates(fits_of):
     one = dy.plan(rise=0.5, replications=4000).outlooks[0]
     power = ndtr(2.5 - 1.96) + ndtr(-2.5 - 1.96)
     assert one.found == pytest.approx(power, abs=3 * one.found_error)
-    assert one.found_error == pytest.approx(np.sqrt(power * (1 - power) / 4000), rel=0.01)
+    assert one.found_error == pytest.approx(np.sqrt(power * (1 - power) / 4000), rel=0.05)
     assert one.cover == pytest.approx(0.95, abs=0.01)
     assert (one.margin, one.unclear) == (pytest.approx(0.392, abs=1e-3), 0.0)
     nothing = dy.plan(rise=0.0, replications=4000).outlooks[0]
@@ -60,10 +60,10 @@ def test_designs_come_side_by_side_and_share_replications(fits_of):
         [200, 6],
         [200, 12],
     ]
-    assert table["replications"].tolist() == [30] * 4
+    assert table["replications"].tolist() == [25] * 4
     assert table["groups"].tolist() == [0.4] * 4
     assert "groups" not in dy.plan(replications=2).table
-    assert dy.plan().table["replications"].tolist() == [60]
+    assert dy.plan().table["replications"].tolist() == [50]
 
 
 def test_the_advice_names_the_fewest_answers_that_suffice(fits_of):
