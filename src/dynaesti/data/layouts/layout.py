@@ -10,6 +10,7 @@ import narwhals as nw
 import numpy as np
 
 from dynaesti.core import Bools
+from dynaesti.data.readers.plain import PlainFrame
 from dynaesti.data.readers.table import Table
 
 
@@ -76,6 +77,10 @@ def keep_rows(table: Table, keep: Bools) -> Table:
 
 def with_column(table: Table, name: str, values: list[Any], dtype: Any = nw.String) -> Table:
     """A table with one more column, or another in place of one of that name."""
+    frame: Any = table.frame
+    if isinstance(frame, PlainFrame):
+        # as narwhals' for all that is asked of it
+        return replace(table, frame=frame.with_series({name: values}))  # type: ignore[arg-type]
     series = nw.new_series(name, values, dtype, backend=table.frame.implementation)
     return replace(table, frame=table.frame.with_columns(series))
 

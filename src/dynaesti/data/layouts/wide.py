@@ -15,6 +15,7 @@ from dynaesti.data.labels import display_names
 from dynaesti.data.layouts.layout import LayoutOptions, is_blank, with_column
 from dynaesti.data.layouts.names import matching_names
 from dynaesti.data.readers.dialect import UNNAMED
+from dynaesti.data.readers.plain import PlainFrame
 from dynaesti.data.readers.table import Table
 from dynaesti.errors import ResponseError, option
 
@@ -240,13 +241,15 @@ def _person_columns(
     return []
 
 
-def _alike(frame: nw.DataFrame[Any], items: Sequence[str]) -> nw.DataFrame[Any]:
+def _alike(frame: Any, items: Sequence[str]) -> Any:
     """The frame with one type in all columns of items: as they are, else numbers, else text."""
     types = {frame[name].dtype for name in items}
     if len(types) == 1:
         return frame
     numeric = all(dtype.is_numeric() or dtype == nw.Boolean for dtype in types)
     common = nw.Float64 if numeric else nw.String
+    if isinstance(frame, PlainFrame):
+        return frame.with_series({name: frame[name].cast(common()) for name in items})
     return frame.with_columns(nw.col(*items).cast(common))
 
 

@@ -80,6 +80,10 @@ class PlainSeries:
         """The values, None where there is none."""
         return list(self.values.tolist())
 
+    def head(self, n: int) -> PlainSeries:
+        """The first rows."""
+        return replace(self, values=self.values[:n])
+
     def filter(self, rows: Sequence[bool]) -> PlainSeries:
         """Some of the rows."""
         kept = PlainSeries(self.values[np.asarray(rows, dtype=bool)], self.dtype)
@@ -123,6 +127,36 @@ class PlainFrame:
 
     def __getitem__(self, name: str) -> PlainSeries:
         return self.series[name]
+
+    def rows(self) -> list[tuple[Any, ...]]:
+        """The rows, each a tuple of values."""
+        return list(zip(*(series.to_list() for series in self.series.values()), strict=True))
+
+    def tail(self, n: int) -> PlainFrame:
+        """The last rows."""
+        start = max(len(self) - n, 0)
+        return PlainFrame(
+            {name: replace(one, values=one.values[start:]) for name, one in self.series.items()}
+        )
+
+    def filter(self, rows: Sequence[bool]) -> PlainFrame:
+        """Some of the rows."""
+        return PlainFrame({name: series.filter(rows) for name, series in self.series.items()})
+
+    def with_series(self, columns: Mapping[str, Any]) -> PlainFrame:
+        """The frame with further columns, or others in place of those of their names."""
+        return PlainFrame({**self.series, **columns})
+
+    def unpivot(
+        self, on: Sequence[str], index: Sequence[str], variable_name: str, value_name: str
+    ) -> PlainFrame:
+        """A row for each cell of the columns `on`, one column after the other."""
+        columns: dict[str, Any] = {
+            name: [value for _ in on for value in self[name].to_list()] for name in index
+        }
+        columns[variable_name] = [name for name in on for _ in range(len(self))]
+        columns[value_name] = [value for name in on for value in self[name].to_list()]
+        return PlainFrame(columns)
 
 
 def stack_plain(tables: Sequence[PlainFrame]) -> PlainFrame:
