@@ -163,8 +163,7 @@ def prepare(
     target = _check_options(out, unreadable, memory)
     with exclusive_lock(target.with_name(f".{target.name}.lock"), f"out: {target}", temporary=True):
         _check_target(target, force)
-        pieces, about = _pieces_of(data, FileParts(sheet, query))
-        count = default_shards(about) if shards is None else whole_number(shards, "shards", 1)
+        pieces, count = _pieces_of(data, FileParts(sheet, query), shards)
         kinds = {} if effects is None else parse_formula(effects).columns
         times = TimeOptions(unit, timezone, time_format)
         drop = unreadable == "drop"
@@ -232,8 +231,9 @@ def _replacing(target: Path) -> Iterator[Path]:
         shutil.rmtree(work, ignore_errors=True)
 
 
-def _pieces_of(data: Any, parts: FileParts) -> tuple[Iterator[Table], int]:
-    """Tables to read one after the other, and about how many rows they have together."""
+def _pieces_of(data: Any, parts: FileParts, shards: int | None) -> tuple[Iterator[Table], int]:
+    """Tables to read one after the other, and the number of shards, by default by their size."""
+    count = None if shards is None else whole_number(shards, "shards", 1)
     several = (
         isinstance(data, list | tuple)
         and data
@@ -241,9 +241,9 @@ def _pieces_of(data: Any, parts: FileParts) -> tuple[Iterator[Table], int]:
     )
     if isinstance(data, str | PathLike) or several:
         names = [str(name) for name in (data if several else [data])]
-        return read_pieces(names, PIECE, parts), rows_about(names)
+        return read_pieces(names, PIECE, parts), count or default_shards(rows_about(names))
     table = read_table(data)
-    return iter([table]), len(table.frame)
+    return iter([table]), count or default_shards(len(table.frame))
 
 
 @dataclass
