@@ -520,7 +520,7 @@ class FitBase(ABC):
         >>> frame = dy.DynAEsti("2PL").fit(drawn.table).growth(0, 100)
         >>> list(frame.columns)
         ['growth', 'se', 'lower', 'upper', 'probability']
-        >>> bool(frame["lower"].iloc[0] > 0)
+        >>> bool(frame["lower"][0] > 0)
         True
         """
         return make_frame(growth_columns(self, t0, t1, level), self.frame)

@@ -141,7 +141,7 @@ def test_new_items_join_with_their_estimates(sparse_fit):
     }
     grown = sparse_fit.update(more, new_items=True)
     found = grown.predict({"id": ["p20"], "item": ["new"], "date": [100.0]})["p1"]
-    assert 0.2 < float(found.iloc[0]) < 0.8
+    assert 0.2 < float(found[0]) < 0.8
     assert_allclose(
         grown.predict({k: v[:1] for k, v in QUESTION.items()} | {"id": ["p30"]})["p1"],
         sparse_fit.predict({k: v[:1] for k, v in QUESTION.items()} | {"id": ["p30"]})["p1"],

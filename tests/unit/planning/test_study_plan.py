@@ -54,7 +54,7 @@ def test_the_monte_carlo_error_is_not_zero_where_all_are_found():
 def test_designs_come_side_by_side_and_share_replications(fits_of):
     fits_of(0.2)
     table = dy.plan(people=[100, 200], answers=(6, 12), groups=0.4).table
-    assert table[["people", "answers"]].to_numpy().tolist() == [
+    assert [[row["people"], row["answers"]] for row in table.rows()] == [
         [100, 6],
         [100, 12],
         [200, 6],

@@ -21,12 +21,12 @@ def table():
 def sharded(table, tmp_path_factory):
     folder = tmp_path_factory.mktemp("effects")
     shards = dy.prepare(table, folder / "shards", shards=3, effects=FORMULA)
-    return dy.DynAEsti("2PL", effects=FORMULA).fit(shards, out=folder / "run")
+    return dy.DynAEsti("2PL", effects=FORMULA, tolerance=1e-3).fit(shards, out=folder / "run")
 
 
 @pytest.fixture(scope="module")
 def memory(table):
-    return dy.DynAEsti("2PL", effects=FORMULA).fit(table)
+    return dy.DynAEsti("2PL", effects=FORMULA, tolerance=1e-3).fit(table)
 
 
 def test_shards_give_what_memory_gives(sharded, memory, table):

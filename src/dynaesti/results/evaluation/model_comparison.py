@@ -42,7 +42,7 @@ def compare(first: Fit, second: Fit, data: Any = None) -> Any:
     >>> static = dy.DynAEsti("2PL", bandwidth=float("inf"))
     >>> rasch = static.with_options(model="1PL")
     >>> found = dy.evaluation.compare(static.fit(train), rasch.fit(train), test)
-    >>> list(found["parameters"])
+    >>> found["parameters"].tolist()
     [10.0, 6.0]
     >>> bool(abs(found["loo_difference"][1]) < 5 * found["loo_se"][1])
     True
