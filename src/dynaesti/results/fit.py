@@ -576,7 +576,7 @@ class Fit(FittedModel, FitBase):
         mix = ability_marginals(self, new.people[r.person], times, group_if_new, rows)
         latent = Marginals(mix.weights, (mix.means - self.shift) / self.gain, mix.sds / self.gain)
         item = new.items[r.item]
-        return predict_responses(self.bank, self.coding, item, r, latent, self.item_nodes)
+        return predict_responses(self.bank, self.coding, item, r.resp, latent, self.item_nodes)
 
     @cached_property
     def leave_one_out(self) -> tuple[Predictions, Array]:
@@ -602,7 +602,8 @@ class Fit(FittedModel, FitBase):
         means = np.array([pair.mean for pair in pairs])
         sds = np.sqrt(np.array([pair.variance for pair in pairs]))
         weights = self.weights[:, r.person]
-        found = predict_responses(self.bank, self.coding, r.item, r, Marginals(weights, means, sds))
+        z = Marginals(weights, means, sds)
+        found = predict_responses(self.bank, self.coding, r.item, r.resp, z)
         return found, self.shift + self.gain * (weights * means).sum(axis=0)
 
     def score(self, data: Any, *, at: Any = None, level: float = 0.7) -> Any:
