@@ -31,6 +31,7 @@ VERBS = {
     "change": "who rose and who fell between two times",
     "predict": "probabilities of answers, given or not yet given",
     "score": "abilities of further people with the items frozen",
+    "next": "what to ask a person next",
     "update": "more answers of known or new people; items stay",
     "evaluate": "held-out scores against baselines",
     "simulate": "draw answers from the model",

@@ -78,6 +78,8 @@ from dynaesti.results.io.fit_file import fit_header
 from dynaesti.results.live_person import LivePerson, live_person
 from dynaesti.results.plotting.fit_plots import FitPlots
 from dynaesti.results.predictions import Predictions, predict_responses
+from dynaesti.results.scoring.make import state_of
+from dynaesti.results.scoring.state import State
 from dynaesti.results.updates import (
     NewResponses,
     fit_new_people,
@@ -670,6 +672,35 @@ class Fit(FittedModel, FitBase):
             If the person is unknown, or a kernel has no form that grows an answer at a time.
         """
         return live_person(self, int(index_of(self.responses.people, [id], "id")[0]))
+
+    def state(self, id: Any) -> State:
+        """What is known of one known person, to be followed by `scorer`.
+
+        Parameters
+        ----------
+        id : label
+
+        Returns
+        -------
+        State
+            After all answers of the person, one after the other. It goes with ``fit.scorer()``.
+
+        Raises
+        ------
+        InputError
+            If the person is unknown, or a kernel has no state of a few numbers.
+
+        Examples
+        --------
+        >>> import dynaesti as dy
+        >>> table = dy.simulate.responses(people=12, items=5, per_person=12, seed=1).table
+        >>> fit = dy.DynAEsti("2PL").fit(table)
+        >>> state = fit.scorer().add(fit.state("p00"), 101.0, "i3", 1)
+        >>> state.answers
+        13
+        """
+        who = index_of(self.responses.people, [id], "id")
+        return state_of(self, self.scorer(), who)
 
     # --- files, figures, words ------------------------------------------------------------------
 

@@ -1,5 +1,7 @@
 """Scorers and learners' states."""
 
+from itertools import pairwise
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -66,7 +68,7 @@ def test_any_split_into_saved_states_gives_the_same_bits(scorer, seed, cuts):
     whole = replayed(scorer, answers)
     state = scorer.start()
     ends = sorted({0, *cuts, 30})
-    for a, b in zip(ends[:-1], ends[1:], strict=True):
+    for a, b in pairwise(ends):
         state = scorer.state(replayed(scorer, answers[a:b], state).to_bytes())
     assert state == whole
     assert scorer.ability(state, 2.0) == scorer.ability(whole, 2.0)

@@ -243,13 +243,15 @@ def match_answers(
             second = max(second / total - first * first, 0.0)
             edge = log_likelihood[n, k, 0] + log_likelihood[n, k, n_nodes - 1]
             outside = edge > ends * total
-            if abs(2.0 * half - total) > agree * total or outside:
-                done = False
+            fine = not outside and abs(2.0 * half - total) <= agree * total
+            done = done and fine
             tilted[n, k, 0] = (
                 top + np.log(total * step * width) - 0.5 * np.log(2.0 * np.pi * variance)
             )
             tilted[n, k, 1] = centre + width * first
             tilted[n, k, 2] = width * width * second
+            if fine:  # the bracket of these stays, whoever else needs another round
+                continue
             bracket[n, k, 0] = tilted[n, k, 1]
             if outside:
                 bracket[n, k, 1] = 2.0 * width

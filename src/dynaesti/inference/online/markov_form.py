@@ -103,7 +103,10 @@ def markov_form(kernels: tuple[Kernel, ...]) -> MarkovForm:
         size.astype(np.int64),
         seen,
         np.array([kernel.nugget_variance for kernel in kernels]),
-        *(np.ascontiguousarray(column) for column in columns),
+        columns[0].copy(),
+        columns[1].copy(),
+        columns[2].copy(),
+        columns[3].copy(),
         np.array([[rate.real, rate.imag] for rate in rates]).reshape(-1, 2),
         np.array(matrices).reshape(-1, 2, LARGEST, LARGEST),
     )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from dynaesti.core import Array, Bools, Ints, as_rng, whole_number
 from dynaesti.data import Labels, as_list, try_index_of
@@ -22,8 +23,10 @@ BATCH = 500  # items at a time
 class ItemTables(NamedTuple):
     """What items tell and how they are answered, on a grid of abilities."""
 
-    information: Array  # (n_items, n_grid) about z
-    expected: Array  # (n_items, n_grid) response, from 0 for the least to 1 for the most
+    information: npt.NDArray[np.float32]  # (n_items, n_grid) about z
+    expected: npt.NDArray[
+        np.float32
+    ]  # (n_items, n_grid) response, from 0 for the least to 1 for the most
 
 
 @dataclass(frozen=True)
@@ -66,7 +69,7 @@ class Chosen(NamedTuple):
 def item_tables(bank: ItemBank) -> ItemTables:
     """The tables of all items."""
     information = item_information(bank, GRID).astype(np.float32)
-    expected = np.empty(information.shape, dtype=np.float32)
+    expected: npt.NDArray[np.float32] = np.empty(information.shape, dtype=np.float32)
     theta = bank.ability_scale.theta(GRID)
     for block in bank.blocks:
         for first in range(0, block.items.size, BATCH):

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from dynaesti.core import Array
+from dynaesti.core import Array, Bools
 
 POINTS = 201  # even times at which the probability is looked up first
 HALVINGS = 30
@@ -31,7 +31,7 @@ def first_time(
         None if it does not happen.
     """
 
-    def passed(times: Array) -> Array:
+    def passed(times: Array) -> Bools:
         found = probabilities(times)
         return found >= level if above else found < level
 

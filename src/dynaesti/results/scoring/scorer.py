@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
@@ -13,16 +13,13 @@ import numpy as np
 
 from dynaesti.core import Array, Arrays, Ints, save_archive
 from dynaesti.data import (
-    Factor,
     Labels,
     Responses,
     as_list,
-    freed_label,
     index_of,
     make_frame,
-    parse_iso,
 )
-from dynaesti.errors import InputError, LateAnswer
+from dynaesti.errors import InputError
 from dynaesti.estimation import FittedModel, Scale, reported_scale
 from dynaesti.inference import (
     FOLLOWS_NOW,
@@ -38,16 +35,14 @@ from dynaesti.inference import (
     markov_form,
     start_filter,
 )
-from dynaesti.model import AnswerEffects, CohortCurves, answer_effects, cohort_curves
-from dynaesti.results.clock import covariate_kinds, from_clock, to_clock
+from dynaesti.results.clock import from_clock, to_clock
 from dynaesti.results.predictions import Predictions, predict_responses
 from dynaesti.results.scoring.ability import Ability, probabilities_above, summarised
+from dynaesti.results.scoring.answers import AnswerCoder, counted, is_number
 from dynaesti.results.scoring.choice import Content, ItemTables, choose_items, item_tables
 from dynaesti.results.scoring.planning import first_time
 from dynaesti.results.scoring.scorer_file import fingerprint_of, scorer_header
 from dynaesti.results.scoring.state import State, read_state
-
-NO_VARIANCE = np.zeros(1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,26 +106,18 @@ class Scorer:
         return gain, self.scale.gain * scale.location + self.scale.shift
 
     @cached_property
-    def _cohort(self) -> CohortCurves | None:
-        cohort = self.model.priors.cohort
-        return None if cohort is None else cohort_curves(cohort)
+    def _coder(self) -> AnswerCoder:
+        return AnswerCoder(self.model, self.item_labels, self.template)
 
-    @cached_property
-    def _effects(self) -> AnswerEffects | None:
-        return answer_effects(self.model.priors.cohort)
-
-    @cached_property
+    @property
     def column_kinds(self) -> dict[str, str]:
         """Columns that effects and freed items need, with their kinds."""
-        return covariate_kinds(self.model.priors.effects, self.model.options)
+        return self._coder.column_kinds
 
-    @cached_property
-    def _numbers(self) -> dict[Any, int]:
-        return {label: k for k, label in enumerate(self.item_labels.tolist())}
-
-    @cached_property
-    def _index(self) -> tuple[Ints, Ints]:
-        return self.model.bank.index_in_blocks()
+    @property
+    def personal_columns(self) -> tuple[str, ...]:
+        """Columns of the effects that belong to a person, which `start` asks for."""
+        return () if self._coder.effects is None else self._coder.effects.personal
 
     @cached_property
     def _tables(self) -> ItemTables:
@@ -165,7 +152,7 @@ class Scorer:
         group = 0
         if self.template.groups:
             group = self._group(given.pop(str(group_column), None))
-        names = () if self._effects is None else self._effects.personal
+        names = self.personal_columns
         personal = []
         for name in names:
             if name not in given:
@@ -173,8 +160,8 @@ class Scorer:
                     f"start: the fit's effects need the column {name!r} of a person; give it, as "
                     f"in start({name}=…)"
                 )
-            assert self._effects is not None
-            personal.append(self._effects.value(name, given.pop(name)))
+            assert self._coder.effects is not None
+            personal.append(self._coder.effects.value(name, given.pop(name)))
         if given:
             raise InputError(
                 f"start: nothing of the fit needs {next(iter(given))!r} of a person; it needs "
@@ -182,8 +169,8 @@ class Scorer:
             )
         origin = np.nan if self.template.clock == "person" else 0.0
         state = State(self._start, self.fingerprint, 0, group, origin, tuple(personal))
-        if self._effects is not None:  # refuses levels that are unknown
-            self._effects.seen(0.0, dict(zip(names, personal, strict=True)), None)
+        if self._coder.effects is not None:  # refuses levels that are unknown
+            self._coder.effects.seen(0.0, dict(zip(names, personal, strict=True)), None)
         return state
 
     def _group(self, label: Any) -> int:
@@ -215,8 +202,13 @@ class Scorer:
         InputError
             If they are the state of another scorer.
         """
-        n_personal = 0 if self._effects is None else len(self._effects.personal)
+        n_personal = len(self.personal_columns)
         return read_state(data, self.fingerprint, filter_size(self.form), n_personal)
+
+    def _check(self, state: State) -> None:
+        """Refuse what is no state of this scorer."""
+        if not isinstance(state, State) or state.fingerprint != self.fingerprint:
+            raise InputError("state: not a state of this scorer; see start and state(bytes)")
 
     def add(
         self,
@@ -276,10 +268,12 @@ class Scorer:
         -------
         list of State
         """
+        for state in states:
+            self._check(state)
         n = len(states)
         given = columns or [{}] * n
         found = [
-            self._answer(*one)
+            self._coder.answer(*one)
             for one in zip(states, times, items, resps, weights or [1.0] * n, given, strict=True)
         ]
         if not found:
@@ -290,7 +284,7 @@ class Scorer:
             np.array([one.time for one in found]),
             np.array([one.offset for one in found]),
             np.array([one.beside for one in found]),
-            self._log_likelihood(found),
+            self._coder.log_likelihood(found),
         )
         return [
             State(
@@ -305,154 +299,6 @@ class Scorer:
             )
             for k, (state, one) in enumerate(zip(states, found, strict=True))
         ]
-
-    def _answer(
-        self,
-        state: State,
-        time: Any,
-        item: Any,
-        resp: float,
-        weight: float,
-        columns: Mapping[str, Any],
-    ) -> _Answer:
-        """One answer, checked and coded, with what it sees beside the curve."""
-        if not isinstance(state, State) or state.fingerprint != self.fingerprint:
-            raise InputError("state: not a state of this scorer; see start and state(bytes)")
-        if not _is_number(resp) or not _is_number(weight) or not weight >= 0:
-            raise InputError(
-                f"resp: expected a number as response and a weight of at least 0, got {resp!r} "
-                f"and {weight!r}"
-            )
-        on_axis = self._on_axis(time)
-        origin = on_axis if state.origin != state.origin else state.origin
-        now = on_axis - origin
-        before = state.clock_time
-        if now < before:
-            raise LateAnswer(
-                f"time: {time} is before the last answer of this state; start again from all "
-                "answers in the order of their times"
-            )
-        number = self._item(item, on_axis, columns)
-        practice, open_practice = state.practice, state.open_practice
-        if open_practice and now > before:
-            practice = _counted(practice, open_practice)
-            open_practice = ()
-        code = self.model.coding.code_one(number, float(resp))
-        offset, beside = self._seen(state, now, number, columns, practice)
-        codes = () if self._effects is None else self._practised(number, columns)
-        return _Answer(
-            now,
-            number,
-            code,
-            float(weight),
-            offset,
-            beside,
-            origin,
-            practice,
-            open_practice + codes,
-        )
-
-    def _on_axis(self, time: Any) -> float:
-        """A time as an offset on the fit's axis."""
-        axis = self.template.axis
-        if not axis.stamps and isinstance(time, int | float) and not isinstance(time, bool):
-            found = float(time) - axis.origin
-        else:
-            found = float(axis.offsets(parse_iso([time], "time"), "time")[0])
-        if not abs(found) < np.inf:
-            raise InputError(f"time: expected a finite time, got {time!r}")
-        return found
-
-    def _item(self, item: Any, on_axis: float, columns: Mapping[str, Any]) -> int:
-        """Number of an item, that of its part where it is split."""
-        free = self.model.options.get("free")
-        if free:
-
-            def late(time: Any) -> bool:
-                axis = self.template.axis
-                return on_axis >= float(axis.offsets(parse_iso([time], "free"), "free")[0])
-
-            item = freed_label(free, item, late, columns)
-        number = self._numbers.get(item) if isinstance(item, Hashable) else None
-        if number is None:  # unknown, or known by another name: 2.0 or numpy's 2
-            number = int(index_of(self.item_labels, [item], "item")[0])
-        return number
-
-    def _practised(self, item: int, columns: Mapping[str, Any]) -> tuple[int, ...]:
-        """Codes of what an answer practises."""
-        assert self._effects is not None
-        return tuple(
-            self._effects.practice_code(factor, item, columns) for factor in self._effects.practice
-        )
-
-    def _seen(
-        self,
-        state: State,
-        now: float,
-        item: int,
-        columns: Mapping[str, Any],
-        practice: Mapping[int, int],
-    ) -> tuple[float, float]:
-        """Mean of what an answer sees beside the curve, and its variance by unknown effects."""
-        mean = 0.0 if self._cohort is None else self._cohort.at(now, state.group)[0]
-        kinds = self.column_kinds
-        effects = self._effects
-        personal = () if effects is None else effects.personal
-        for name in columns:
-            if name not in kinds or name in personal:
-                raise InputError(
-                    f"columns: nothing of the fit needs {name!r} of an answer"
-                    + ("; it belongs to start(…)" if name in personal else "")
-                )
-        if effects is None:
-            return mean, 0.0
-        absent = [name for name in effects.of_answers if name not in columns]
-        if absent:
-            raise InputError(
-                f"columns: the fit's effects need the column {absent[0]!r} of every answer; give "
-                f"it, as in add(…, {absent[0]}=…)"
-            )
-        values = dict(zip(personal, state.personal, strict=True))
-        values |= {name: effects.value(name, columns[name]) for name in effects.of_answers}
-        counts: dict[Factor, int] = {
-            factor: practice.get(effects.practice_code(factor, item, columns), 0)
-            for factor in effects.practice
-        }
-        seen = effects.seen(now, values, counts)
-        return mean + seen.mean, seen.variance
-
-    def _log_likelihood(self, answers: Sequence[_Answer]) -> Callable[[Array], Array]:
-        """Log-likelihoods of answers at what they see, (n_answers, n_kernels, n_nodes)."""
-        bank = self.model.bank
-        block_of, index = self._index
-        by_block: dict[int, list[int]] = {}
-        for k, one in enumerate(answers):
-            by_block.setdefault(int(block_of[one.item]), []).append(k)
-        parts = []
-        for b, rows in by_block.items():
-            mine = index[[answers[k].item for k in rows]]
-            codes = np.array([answers[k].code for k in rows])
-            block = bank.blocks[b]
-            terms = constant = None
-            if not block.model.has_value_rows:
-                terms, constant = block.model.terms(codes, block.values[mine])
-            chosen = (np.arange(len(rows)), codes.astype(np.int64))
-            parts.append((block.model, block.u[mine], rows, chosen, terms, constant))
-        weight = np.array([one.weight for one in answers])[:, None]
-
-        def values(z: Array) -> Array:
-            theta = bank.ability_scale.theta(z).reshape(z.shape[0], -1)
-            out = np.empty(theta.shape)
-            for model, u, rows, chosen, terms, constant in parts:
-                found = model.log_likelihood(u, theta if len(parts) == 1 else theta[rows])
-                if terms is not None and constant is not None:
-                    out[rows] = (terms[:, :, None] * found).sum(axis=1) + constant[:, None]
-                else:
-                    out[rows] = found[chosen]
-            out *= weight
-            return out.reshape(z.shape)
-
-        return values
 
     # --- questions
 
@@ -492,8 +338,7 @@ class Scorer:
         if len(whole) != len(times):
             raise InputError(f"at: {len(times)} times for {len(whole)} states; give one each")
         for state, time in zip(whole, times, strict=True):
-            if state.fingerprint != self.fingerprint:
-                raise InputError("state: not a state of this scorer; see start and state(bytes)")
+            self._check(state)
             if not abs(time) < np.inf:
                 raise InputError("at: expected finite times")
             if time < state.clock_time:
@@ -514,15 +359,15 @@ class Scorer:
         now = curves_at(self.form, numbers, np.array(times)).transpose(2, 1, 0)
         mean = now[MEAN_NOW]
         variance = now[VARIANCE_NOW]
-        if self._cohort is not None:
-            at = self._cohort.at
+        if self._coder.cohort is not None:
+            at = self._coder.cohort.at
             found = [at(time, state.group) for state, time in zip(states, times, strict=True)]
             follows = now[FOLLOWS_NOW]
             offset, uncertain, drift = np.array(found).T
             variance = variance + follows * follows * uncertain + drift
             if seen is None:
                 mean = mean + offset
-                if self._effects is not None:
+                if self._coder.effects is not None:
                     lines = [self._line(s, t) for s, t in zip(states, times, strict=True)]
                     mean = mean + np.array(lines)
         if seen is not None:
@@ -533,10 +378,10 @@ class Scorer:
 
     def _line(self, state: State, time: float) -> float:
         """Effects that are part of a learner's ability."""
-        if self._effects is None:
+        if self._coder.effects is None:
             return 0.0
-        values = dict(zip(self._effects.personal, state.personal, strict=True))
-        return self._effects.seen(time, values, None).mean
+        values = dict(zip(self._coder.effects.personal, state.personal, strict=True))
+        return self._coder.effects.seen(time, values, None).mean
 
     def ability(
         self, states: State | Sequence[State], at: Any = None, *, level: float = 0.7
@@ -586,7 +431,9 @@ class Scorer:
         """
         labels = as_list(items)
         (_,), (now,) = self._points([state], at)
-        numbers = np.array([self._item(label, now, columns) for label in labels], dtype=np.int64)
+        on_axis = now + (state.origin if state.origin == state.origin else 0.0)
+        item = self._coder.item
+        numbers = np.array([item(label, on_axis, columns) for label in labels], dtype=np.int64)
         found = self.predictions(state, now, numbers, columns)
         nothing = np.full(numbers.size, np.nan)
         order = np.arange(numbers.size)
@@ -615,8 +462,8 @@ class Scorer:
         """
         practice = state.practice
         if now > state.clock_time:
-            practice = _counted(practice, state.open_practice)
-        seen = [self._seen(state, now, k, columns, practice) for k in items.tolist()]
+            practice = counted(practice, state.open_practice)
+        seen = [self._coder.seen(state, now, k, columns, practice) for k in items.tolist()]
         n = len(seen)
         z = self._latent([state] * n, [now] * n, seen)
         given = np.full(n, np.nan) if resp is None else resp
@@ -626,7 +473,7 @@ class Scorer:
     def next_item(
         self,
         state: State,
-        at: Any,
+        at: Any = None,
         *,
         target: float | None = None,
         exclude: Any = (),
@@ -641,7 +488,8 @@ class Scorer:
         Parameters
         ----------
         state : State
-        at : time
+        at : time, optional
+            Default: the time of the last answer.
         target : float, optional
             Choose items whose expected response, as a share of what is possible, is nearest to
             this: 0.8 keeps practice pleasant. Default: the most informative items.
@@ -665,14 +513,16 @@ class Scorer:
             Columns item, information (per squared unit of ability), expected (share of what is
             possible), best first; no row where `stop` is reached.
         """
-        gain, shift = self._gain_and_shift
+        gain, _ = self._gain_and_shift
         (_,), (now,) = self._points([state], at)
         z = self._latent([state], [now])
         labels = as_list(exclude)
-        barred = index_of(self.item_labels, labels, "exclude") if labels else []
+        barred = np.zeros(0, dtype=np.int64)
+        if labels:
+            barred = index_of(self.item_labels, labels, "exclude")
         enough = None if stop is None else stop / gain
         chosen = choose_items(
-            self._tables, self.item_labels, z, target, np.array(barred, dtype=np.int64), content,
+            self._tables, self.item_labels, z, target, barred, content,
             exposure, enough, count, seed,
         )  # fmt: skip
         names = self.item_labels.tolist()
@@ -698,7 +548,7 @@ class Scorer:
         -------
         float, or array (n_points,)
         """
-        if not _is_number(cut):
+        if not is_number(cut):
             raise InputError(f"cut: expected a number on the scale of abilities, got {cut!r}")
         found = probabilities_above(self.marginals(states, at), float(cut))
         single = isinstance(states, State) and not _has_length(at)
@@ -752,9 +602,9 @@ class Scorer:
 
     def _first(self, state: State, cut: float, probability: float, until: Any, above: bool) -> Any:
         """First time at which mastery is more, or less, probable than asked for."""
-        if not _is_number(probability) or not 0 < probability < 1:
+        if not is_number(probability) or not 0 < probability < 1:
             raise InputError(f"probability: {probability!r} is not between 0 and 1")
-        if not _is_number(cut):
+        if not is_number(cut):
             raise InputError(f"cut: expected a number on the scale of abilities, got {cut!r}")
         start = 0.0 if state.clock_time != state.clock_time else state.clock_time
         end = start + self._span
@@ -796,33 +646,6 @@ class Scorer:
 
     def __repr__(self) -> str:
         return f"<Scorer of {self.item_labels.size:,} items, {len(self.model.kernels)} kernels>"
-
-
-@dataclass(frozen=True)
-class _Answer:
-    """One answer, checked and coded."""
-
-    time: float  # on the clock
-    item: int
-    code: float
-    weight: float
-    offset: float
-    beside: float
-    origin: float
-    practice: Mapping[int, int]
-    open_practice: tuple[int, ...]
-
-
-def _counted(practice: Mapping[int, int], more: tuple[int, ...]) -> dict[int, int]:
-    """Counts with further ones."""
-    out = dict(practice)
-    for code in more:
-        out[code] = out.get(code, 0) + 1
-    return out
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
 
 
 def _has_length(at: Any) -> bool:

@@ -134,6 +134,8 @@ def fingerprint_of(model: FittedModel, items: Labels, template: Responses) -> by
     header = scorer_header(model, items, template, arrays)
     digest = blake2b(digest_size=8)
     header.pop("trace")
+    for name in ("farthest", "threads"):  # of the people, and of the machine
+        header["options"].pop(name, None)
     digest.update(json.dumps(header, sort_keys=True, default=lambda one: one.item()).encode())
     for name in sorted(arrays):
         # moments made of points are the same only to rounding once they were saved
