@@ -154,7 +154,7 @@ class AnswerEffects:
         return value
 
 
-def answer_effects(cohort: Cohort | None) -> AnswerEffects | None:
+def effects_on_answers(cohort: Cohort | None) -> AnswerEffects | None:
     """The effects of a cohort for single answers; None where it has none."""
     if cohort is None or cohort.effects is None:
         return None

@@ -51,7 +51,7 @@ class CohortCurves:
         return mean, sum(error * error for error in errors), drift
 
 
-def cohort_curves(cohort: Cohort) -> CohortCurves:
+def curves_of_cohort(cohort: Cohort) -> CohortCurves:
     """The curves of a cohort's groups, and of their average."""
     knots = cohort.basis.knots
     groups = np.append(np.arange(cohort.n_groups), -1)

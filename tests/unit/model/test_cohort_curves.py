@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import dynaesti as dy
-from dynaesti.model import cohort_curves
+from dynaesti.model import curves_of_cohort
 from support.simulated import classroom
 
 
@@ -15,7 +15,7 @@ def test_single_moments_are_those_of_the_cohort():
     table["class"] = ["even" if int(p[1:]) % 2 else "odd" for p in table["id"]]
     fit = dy.DynAEsti("2PL", groups="class", iterations=6).fit(table)
     cohort = fit.priors.cohort
-    curves = cohort_curves(cohort)
+    curves = curves_of_cohort(cohort)
     times = np.linspace(-1.0, 2.5, 41)
     for group in (0, 1, -1):
         found = np.array([curves.at(t, group) for t in times.tolist()])

@@ -297,3 +297,18 @@ def test_each_ones_own_clock_and_dates(table):
     calendar = dy.DynAEsti("2PL", iterations=5, standard_errors=False).fit(dated).scorer()
     state = calendar.add(calendar.start(), "2024-03-01", "i01", 1)
     assert calendar.ability(state, "2024-03-02").time == np.datetime64("2024-03-02")
+
+
+def test_people_of_a_fit_have_states(fit, effects_fit, table):
+    own = table[table["id"] == "p004"].sort_values("date", kind="stable")
+    scorer = fit.scorer()
+    by_hand = replayed(scorer, own[["date", "item", "resp"]].itertuples(index=False))
+    state = fit.state("p004")
+    assert state.answers == len(own)
+    assert_allclose(scorer.ability(state, 1.2).mean, scorer.ability(by_hand, 1.2).mean, atol=0.01)
+    with pytest.raises(dy.InputError, match="never seen"):
+        fit.state("nobody")
+    truth = effects_fit.ability(at=[1.2], ids=["p005"])
+    found = effects_fit.scorer().ability(effects_fit.state("p005"), 1.2)
+    assert found.mean == pytest.approx(truth["mean"].iloc[0], abs=0.06)
+    assert found.sd == pytest.approx(truth["sd"].iloc[0], rel=0.1)

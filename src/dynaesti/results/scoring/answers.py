@@ -13,7 +13,7 @@ from dynaesti.core import Array, Ints
 from dynaesti.data import Factor, Labels, Responses, freed_label, index_of, parse_iso
 from dynaesti.errors import InputError, LateAnswer
 from dynaesti.estimation import FittedModel
-from dynaesti.model import AnswerEffects, CohortCurves, answer_effects, cohort_curves
+from dynaesti.model import AnswerEffects, CohortCurves, curves_of_cohort, effects_on_answers
 from dynaesti.results.clock import covariate_kinds
 from dynaesti.results.scoring.state import State
 
@@ -45,12 +45,12 @@ class AnswerCoder:
     def cohort(self) -> CohortCurves | None:
         """The population's mean for single moments; None where it is 0."""
         cohort = self.model.priors.cohort
-        return None if cohort is None else cohort_curves(cohort)
+        return None if cohort is None else curves_of_cohort(cohort)
 
     @cached_property
     def effects(self) -> AnswerEffects | None:
         """Effects on single answers; None where there are none."""
-        return answer_effects(self.model.priors.cohort)
+        return effects_on_answers(self.model.priors.cohort)
 
     @cached_property
     def column_kinds(self) -> dict[str, str]:
