@@ -196,18 +196,23 @@ class AnswerCoder:
             chosen = (np.arange(len(rows)), codes.astype(np.int64))
             parts.append((block.model, block.u[mine], rows, chosen, terms, constant))
         weight = np.array([one.weight for one in answers])[:, None]
+        is_weighted = any(one.weight != 1.0 for one in answers)
 
         def values(z: Array) -> Array:
             theta = bank.ability_scale.theta(z).reshape(z.shape[0], -1)
-            out = np.empty(theta.shape)
+            out = np.empty(theta.shape) if len(parts) > 1 else None
             for model, u, rows, chosen, terms, constant in parts:
-                found = model.log_likelihood(u, theta if len(parts) == 1 else theta[rows])
+                found = model.log_likelihood(u, theta if out is None else theta[rows])
                 if terms is not None and constant is not None:
-                    out[rows] = (terms[:, :, None] * found).sum(axis=1) + constant[:, None]
+                    own = (terms[:, :, None] * found).sum(axis=1) + constant[:, None]
                 else:
-                    out[rows] = found[chosen]
-            out *= weight
-            return out.reshape(z.shape)
+                    own = found[chosen]
+                if out is None:  # all answers, in their order
+                    out = own
+                else:
+                    out[rows] = own
+            assert out is not None
+            return np.asarray(out * weight if is_weighted else out).reshape(z.shape)
 
         return values
 
