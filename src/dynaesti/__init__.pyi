@@ -11,6 +11,7 @@ from .errors import DynaestiWarning as DynaestiWarning
 from .errors import EmissionError as EmissionError
 from .errors import HealthWarning as HealthWarning
 from .errors import InputError as InputError
+from .errors import LateAnswer as LateAnswer
 from .errors import MissingExtraError as MissingExtraError
 from .errors import ResponseError as ResponseError
 from .errors import StorageError as StorageError
@@ -43,9 +44,12 @@ from .model import Wiener as Wiener
 from .model import simulate as simulate
 from .planning import Plan as Plan
 from .planning import plan as plan
+from .results import Content as Content
 from .results import Curve as Curve
 from .results import Curves as Curves
 from .results import Fit as Fit
+from .results import Scorer as Scorer
+from .results import State as State
 from .results import evaluation as evaluation
 from .sharded import DaskExecutor as DaskExecutor
 from .sharded import ShardedFit as ShardedFit

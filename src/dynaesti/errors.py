@@ -67,6 +67,31 @@ class NeedsFunctionError(InputError):
     """
 
 
+class LateAnswer(InputError):  # noqa: N818  it names what came
+    """An answer from before the last one that a learner's state has taken in.
+
+    A state knows no history. Start again from the answers in the order of their times; the service
+    does so by itself.
+
+    Parameters
+    ----------
+    message : str
+        What is wrong, where, and what to do.
+
+    Examples
+    --------
+    >>> import dynaesti as dy
+    >>> table = dy.simulate.responses(people=12, items=5, per_person=12, seed=1).table
+    >>> scorer = dy.DynAEsti("2PL").fit(table).scorer()
+    >>> state = scorer.add(scorer.start(), 50.0, "i3", 1)
+    >>> try:
+    ...     scorer.add(state, 49.0, "i2", 1)
+    ... except dy.LateAnswer:
+    ...     print("late")
+    late
+    """
+
+
 class EmissionError(InputError):
     """An emission whose likelihood cannot be used.
 

@@ -9,7 +9,7 @@ from typing import Any
 from dynaesti.core import FIT_NAME, Folder, is_address, open_archive
 from dynaesti.errors import DynaestiError, InputError, NeedsFunctionError, StorageError
 from dynaesti.model import ItemModel
-from dynaesti.results import Curve, Fit, read_curve, read_fit
+from dynaesti.results import Curve, Fit, Scorer, read_curve, read_fit, read_scorer
 from dynaesti.sharded import load_sharded, open_sharded
 
 
@@ -21,7 +21,7 @@ def load(
     models: Mapping[str, ItemModel] | None = None,
     connect: bool = False,
 ) -> Any:
-    """Open a saved `Curve`, `Fit` or `ShardedFit`.
+    """Open a saved `Curve`, `Fit`, `Scorer` or `ShardedFit`.
 
     Files hold no pickles, so opening one runs no code; everything in it is checked.
 
@@ -41,7 +41,7 @@ def load(
 
     Returns
     -------
-    Curve, Fit or ShardedFit
+    Curve, Fit, Scorer or ShardedFit
 
     Raises
     ------
@@ -90,10 +90,12 @@ def _opened(
     with suppress(OSError, ValueError):
         file = Path(path) / FIT_NAME if (Path(path) / FIT_NAME).exists() else Path(path)
     kind, header, arrays = open_archive(file)
-    if kind not in ("curve", "fit", "sharded fit"):
+    if kind not in ("curve", "fit", "scorer", "sharded fit"):
         raise StorageError(f"{path}: holds a {kind!r}, which this version cannot open")
     if kind == "sharded fit":
         return open_sharded(Folder(str(file.parent)), header, arrays, models, connect)
     if kind == "curve":
         return Curve(**read_curve(header, arrays, link, mean))
+    if kind == "scorer":
+        return Scorer(**read_scorer(header, arrays, models))
     return Fit(**read_fit(header, arrays, models))

@@ -25,7 +25,7 @@ def p_values(table, groups):
 def test_sound_items_are_called_odd_in_one_of_twenty(impact, groups):
     found = {}
     for seed in SEEDS:
-        table = examinees(300, 30, 20, impact=impact, seed=seed)
+        table = examinees(600, 30, 20, impact=impact, seed=seed)
         for kind, p in p_values(table, groups).items():
             found.setdefault(kind, []).append(p)
     for p in found.values():

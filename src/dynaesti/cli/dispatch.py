@@ -32,6 +32,7 @@ VERBS = {
     "change": "who rose and who fell between two times",
     "predict": "probabilities of answers, given or not yet given",
     "score": "abilities of further people with the items frozen",
+    "next": "what to ask a person next",
     "update": "more answers of known or new people; items stay",
     "evaluate": "held-out scores against baselines",
     "plan": "plan a study: how wide bands will be, and how often an effect will be found",

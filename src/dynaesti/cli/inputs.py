@@ -191,7 +191,7 @@ def open_any(name: str, connect: bool = False) -> Fit | ShardedFit:
     """The fit in a run's folder, or in a file, of shards or not."""
     from dynaesti.errors import StorageError
     from dynaesti.loading import load
-    from dynaesti.results import Curve
+    from dynaesti.results import Curve, Scorer
 
     empty = False
     with suppress(OSError, ValueError):  # a name too long or with a zero in it: `load` refuses it
@@ -200,9 +200,13 @@ def open_any(name: str, connect: bool = False) -> Fit | ShardedFit:
         raise StorageError(
             f"{name}: no {FIT_NAME} in this folder; is it one that `dynaesti fit --out` wrote?"
         )
-    found: Fit | ShardedFit | Curve = load(name, connect=connect)
+    found: Fit | ShardedFit | Curve | Scorer = load(name, connect=connect)
     if isinstance(found, Curve):
         raise StorageError(f"{name}: holds a curve, not a fit of people and items")
+    if isinstance(found, Scorer):
+        raise StorageError(
+            f"{name}: holds a scorer, which knows no people; this verb needs the fit it was made of"
+        )
     return found
 
 

@@ -30,6 +30,7 @@ from .labels import Labels as Labels
 from .labels import as_labels as as_labels
 from .labels import as_list as as_list
 from .labels import count_noun as count_noun
+from .labels import display_names as display_names
 from .labels import encode as encode
 from .labels import index_of as index_of
 from .labels import label_text as label_text

@@ -1,4 +1,7 @@
 from . import simulate as simulate
+from .answer_effects import PRACTICE as PRACTICE
+from .answer_effects import AnswerEffects as AnswerEffects
+from .answer_effects import effects_on_answers as effects_on_answers
 from .cohort import Cohort as Cohort
 from .cohort import CohortMean as CohortMean
 from .cohort import SmoothBasis as SmoothBasis
@@ -7,6 +10,8 @@ from .cohort import flat_basis as flat_basis
 from .cohort import precision_for as precision_for
 from .cohort import read_cohort as read_cohort
 from .cohort import smooth_basis as smooth_basis
+from .cohort_curves import CohortCurves as CohortCurves
+from .cohort_curves import curves_of_cohort as curves_of_cohort
 from .effects import EffectRows as EffectRows
 from .effects import Effects as Effects
 from .effects import EffectSums as EffectSums

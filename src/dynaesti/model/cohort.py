@@ -328,17 +328,21 @@ class Cohort:
         first, last = self.basis.knots[[0, -1]]
         same_end = ((t0 > last) & (t1 > last)) | ((t0 < first) & (t1 < first))
         ahead = np.sort(np.stack([self.basis.beyond(t0), self.basis.beyond(t1)]), axis=0)
+        near, far = ahead / (FADING * self.basis.span)
+        # of the integral of a process that starts at 0 and forgets at the rate 1 / length
+        shared = near + np.expm1(-near) + np.exp(-far)
+        shared -= 0.5 * (np.exp(near - far) + np.exp(-near - far))
+        return np.where(same_end, self.drift_spread(t0, group) * shared, 0.0)
+
+    def drift_spread(self, times: Array, group: Ints) -> Array:
+        """How large the drift is beyond the end nearest to each time: (n_times,)."""
         length = FADING * self.basis.span
-        slope = (self.basis.end_slopes(t0) * self.curves[group]).sum(axis=1)
+        slope = (self.basis.end_slopes(times) * self.curves[group]).sum(axis=1)
         # of a white second derivative of the learned size, with the span as the unit of time
         sizes = self.sizes[: self.sizes.size - self.n_blocks]
         curvature = float((sizes**2).sum()) / self.basis.span**3
         spread = 0.5 * slope**2 + 0.5 * curvature * length
-        near, far = ahead / length
-        # of the integral of a process that starts at 0 and forgets at the rate 1 / length
-        shared = near + np.expm1(-near) + np.exp(-far)
-        shared -= 0.5 * (np.exp(near - far) + np.exp(-near - far))
-        return np.where(same_end, 2 * spread * length**2 * shared, 0.0)
+        return np.asarray(2 * spread * length**2)
 
     def mean_function(
         self,

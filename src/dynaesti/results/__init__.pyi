@@ -43,6 +43,13 @@ from .orientation import reflect_scale_covariance as reflect_scale_covariance
 from .plotting.draw import plot_drift_map as plot_drift_map
 from .plotting.draw import plot_groups as plot_groups
 from .plotting.draw import plot_item_effects as plot_item_effects
+from .scoring.ability import Ability as Ability
+from .scoring.choice import Content as Content
+from .scoring.make import scorer_of as scorer_of
+from .scoring.make import state_of as state_of
+from .scoring.scorer import Scorer as Scorer
+from .scoring.scorer_file import read_scorer as read_scorer
+from .scoring.state import State as State
 from .source import ResponsesInMemory as ResponsesInMemory
 from .source import ResponseSource as ResponseSource
 from .updates import add_people as add_people

@@ -82,7 +82,7 @@ def _draws_at_responses(fit: Fit, size: int, seed: int | None) -> tuple[Array, A
     certain = np.ones((1, len(r)))
     given = [
         predict_responses(
-            fit.bank, fit.coding, r.item, r, Marginals(certain, one[None], EXACT * certain)
+            fit.bank, fit.coding, r.item, r.resp, Marginals(certain, one[None], EXACT * certain)
         ).given
         for one in z
     ]

@@ -83,6 +83,8 @@ from dynaesti.results.plausible import (
 )
 from dynaesti.results.plotting.fit_plots import FitPlots
 from dynaesti.results.predictions import Predictions, predict_responses
+from dynaesti.results.scoring.make import state_of
+from dynaesti.results.scoring.state import State
 from dynaesti.results.updates import (
     NewResponses,
     fit_new_people,
@@ -637,7 +639,7 @@ class Fit(FittedModel, FitBase):
         mix = ability_marginals(self, new.people[r.person], times, group_if_new, rows)
         latent = Marginals(mix.weights, (mix.means - self.shift) / self.gain, mix.sds / self.gain)
         item = new.items[r.item]
-        return predict_responses(self.bank, self.coding, item, r, latent, self.item_nodes)
+        return predict_responses(self.bank, self.coding, item, r.resp, latent, self.item_nodes)
 
     @cached_property
     def leave_one_out(self) -> tuple[Predictions, Array]:
@@ -663,7 +665,8 @@ class Fit(FittedModel, FitBase):
         means = np.array([pair.mean for pair in pairs])
         sds = np.sqrt(np.array([pair.variance for pair in pairs]))
         weights = self.weights[:, r.person]
-        found = predict_responses(self.bank, self.coding, r.item, r, Marginals(weights, means, sds))
+        z = Marginals(weights, means, sds)
+        found = predict_responses(self.bank, self.coding, r.item, r.resp, z)
         return found, self.shift + self.gain * (weights * means).sum(axis=0)
 
     def score(self, data: Any, *, at: Any = None, level: float = 0.7) -> Any:
@@ -769,6 +772,35 @@ class Fit(FittedModel, FitBase):
         (1, 50, 144)
         """
         return fit_datatree(self, draws, at, seed)
+
+    def state(self, id: Any) -> State:
+        """What is known of one known person, to be followed by `scorer`.
+
+        Parameters
+        ----------
+        id : label
+
+        Returns
+        -------
+        State
+            After all answers of the person, one after the other. It goes with ``fit.scorer()``.
+
+        Raises
+        ------
+        InputError
+            If the person is unknown, or a kernel has no state of a few numbers.
+
+        Examples
+        --------
+        >>> import dynaesti as dy
+        >>> table = dy.simulate.responses(people=12, items=5, per_person=12, seed=1).table
+        >>> fit = dy.DynAEsti("2PL").fit(table)
+        >>> state = fit.scorer().add(fit.state("p00"), 101.0, "i3", 1)
+        >>> state.answers
+        13
+        """
+        who = index_of(self.responses.people, [id], "id")
+        return state_of(self, self.scorer(), who)
 
     # --- files, figures, words ------------------------------------------------------------------
 

@@ -14,12 +14,10 @@ from dynaesti.data import (
     Labels,
     Responses,
     as_list,
-    columns_needed,
     count_noun,
     frame_kind,
     index_of,
     make_frame,
-    parse_iso,
     split_items,
 )
 from dynaesti.errors import InputError, MissingColumnError, option
@@ -35,6 +33,7 @@ from dynaesti.estimation import (
 )
 from dynaesti.inference import LogLikelihoodTable
 from dynaesti.model import BandwidthKernel, ItemBank, Kernel, Level
+from dynaesti.results.clock import covariate_kinds, from_clock, to_clock
 from dynaesti.results.cohort import (
     cohort_columns,
     cohort_sentences,
@@ -46,6 +45,8 @@ from dynaesti.results.evaluation.screening.screen import Screener
 from dynaesti.results.item_checks import ItemChecks, item_checks
 from dynaesti.results.item_table import interval_columns, item_columns
 from dynaesti.results.predictions import item_information
+from dynaesti.results.scoring.make import scorer_of
+from dynaesti.results.scoring.scorer import Scorer
 
 if TYPE_CHECKING:
     from dynaesti.results.fit import Fit
@@ -538,15 +539,7 @@ class FitBase(ABC):
         array (n_times,)
             Time since the fit's origin, or since each person's start where the fit counts so.
         """
-        times = parse_iso(times, "at")
-        if self.response_template.clock == "person" or not self.response_template.axis.stamps:
-            values = as_vector(times, "at")
-            return (
-                values
-                if self.response_template.clock == "person"
-                else values - self.response_template.axis.origin
-            )
-        return self.response_template.axis.offsets(times, "at")
+        return to_clock(self.response_template, times)
 
     def from_clock(self, offsets: Array) -> Any:
         """Times on the fit's clock as users give them: the inverse of `to_clock`.
@@ -560,23 +553,12 @@ class FitBase(ABC):
         array (n_times,)
             Numbers or dates, as in the data.
         """
-        return (
-            offsets
-            if self.response_template.clock == "person"
-            else self.response_template.axis.restore(offsets)
-        )
+        return from_clock(self.response_template, offsets)
 
     @property
     def covariate_kinds(self) -> dict[str, str]:
         """Columns that the effects need of further data, with their kinds."""
-        effects = self.priors.effects
-        kinds = columns_needed(None, self.options.get("free"))  # absent in older files
-        if effects is None:
-            return kinds
-        return kinds | {
-            name: "category" if name in effects.levels else "number"
-            for name in effects.formula.columns
-        }
+        return covariate_kinds(self.priors.effects, self.options)
 
     def read_new_data(self, data: Any, unanswered: bool = False) -> Responses:
         """Read further data with the columns of the fit, else by their usual names.
@@ -614,6 +596,30 @@ class FitBase(ABC):
                 f"them with Responses.read(…, covariates={self.covariate_kinds!r})"
             )
         return split_items(found, self.options.get("free"))
+
+    def scorer(self) -> Scorer:
+        """Items and population without the people: what following learners live needs.
+
+        Returns
+        -------
+        Scorer
+            Small to save and quick to open; `start` and `add` work for anyone.
+
+        Raises
+        ------
+        InputError
+            If a kernel has no state of a few numbers, as Periodic and Trend.
+
+        Examples
+        --------
+        >>> import dynaesti as dy
+        >>> table = dy.simulate.responses(people=12, items=5, per_person=12, seed=1).table
+        >>> scorer = dy.DynAEsti("2PL").fit(table).scorer()
+        >>> state = scorer.add(scorer.start(), 101.0, "i3", 1)
+        >>> scorer.ability(state).mean > scorer.ability(scorer.start(), 101.0).mean
+        True
+        """
+        return scorer_of(self)
 
     def item_cautions(self) -> list[str]:
         """What the answers cannot determine of items and cohort, in words."""

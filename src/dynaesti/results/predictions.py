@@ -88,9 +88,15 @@ class Predictions:
         }
         if more.columns.get("time"):
             out["time"] = more.axis.restore(more.offsets[order])
-        out["expected"] = self.expected[order]
-        if np.isfinite(more.resp).any():
-            out["resp"] = more.resp[order]
+        return out | self.response_columns(more.resp, order, coding, item)
+
+    def response_columns(
+        self, resp: Array, order: Ints, coding: ResponseCoding, item: Ints
+    ) -> dict[str, Any]:
+        """The columns of the responses alone: expected, (resp, p,) p0, p1, …; see `columns`."""
+        out: dict[str, Any] = {"expected": self.expected[order]}
+        if np.isfinite(resp).any():
+            out["resp"] = resp[order]
             out["p"] = self.given[order]
         if coding.values.size > MOST_COLUMNS or not self.chances.shape[1]:
             return out
@@ -105,7 +111,7 @@ def predict_responses(
     bank: ItemBank,
     coding: ResponseCoding,
     item: Ints,
-    more: Responses,
+    resp: Array,
     z: Marginals,
     item_nodes: Sequence[ItemNodes] | None = None,
 ) -> Predictions:
@@ -119,7 +125,7 @@ def predict_responses(
         Categories of the responses.
     item : int array (n_responses,)
         Number of each response's item in the bank.
-    more : Responses
+    resp : array (n_responses,)
         The responses; NaN where none was given.
     z : Marginals
         Standardised ability at each response, (n_kernels, n_responses).
@@ -131,7 +137,7 @@ def predict_responses(
     out = Predictions.empty(item.size, widest)
     for k, block in enumerate(bank.blocks):
         for rows in _batches(np.flatnonzero(block_of[item] == k)):
-            batch = _Batch(block, index[item[rows]], item[rows], more.resp[rows])
+            batch = _Batch(block, index[item[rows]], item[rows], resp[rows])
             if block.model.categorical:
                 chances = _chances(
                     bank, batch, z, rows, None if item_nodes is None else item_nodes[k]

@@ -54,11 +54,13 @@ from dynaesti.results import (
     Fit,
     FitBase,
     LivePerson,
+    State,
     is_positively_oriented,
     reflect_covariance,
     reflect_item_nodes,
     reflect_scale_covariance,
     responses_of_people,
+    state_of,
 )
 from dynaesti.sharded.abilities import WriteAbilitiesTask, asked_before
 from dynaesti.sharded.executors import Executor, OnProgress, ThreadExecutor
@@ -304,6 +306,12 @@ class ShardedFit(FittedModel, FitBase):
     def curve(self, id: Any, *, until: Any = None) -> Curve:
         """One person's curve, as `Fit.curve` gives it."""
         return self.shard_of_person(id).curve(id, until=until)
+
+    def state(self, id: Any) -> State:
+        """What is known of one known person, to be followed by `scorer`: see `Fit.state`."""
+        fit = self.shard_of_person(id)
+        who = index_of(fit.responses.people, [id], "id")
+        return state_of(fit, self.scorer(), who)
 
     def live(self, id: Any) -> LivePerson:
         """One known person, ready for further answers one by one: see `Fit.live`."""

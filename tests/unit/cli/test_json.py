@@ -52,6 +52,7 @@ def test_every_verb_has_a_schema():
             "2",
             "--quiet",
         ),
+        ("next", "RUN", "--id", "p000", "--count", "2"),
         ("cohort", "RUN", "--grid", "3"),
         ("drift", "RUN"),
         ("change", "RUN"),

@@ -285,7 +285,7 @@ def _moving(summand: BaseKernel, instants: Array, gaps: Array) -> _Part:
     rate = summand.rate / summand.value_of("bandwidth")
     # companion form of (d/dt + rate)^order; its exponential is e^{-rate·dt} times a finite series,
     # since the rest of the matrix is nilpotent
-    nilpotent = _companion(summand.order, rate) + rate * np.eye(summand.order)
+    nilpotent = companion(summand.order, rate) + rate * np.eye(summand.order)
     series = np.zeros((gaps.size, summand.order, summand.order))
     power = np.eye(summand.order)
     factorial = 1.0
@@ -294,12 +294,12 @@ def _moving(summand: BaseKernel, instants: Array, gaps: Array) -> _Part:
         power = power @ nilpotent
         factorial = factorial * (k + 1)
     transition = np.exp(-rate * gaps)[:, None, None] * series
-    start = summand.variance * _stationary(summand.order, rate)
+    start = summand.variance * stationary_covariance(summand.order, rate)
     noise = start - transition @ start @ transition.transpose(0, 2, 1)
     return _Part(transition, noise, start)
 
 
-def _companion(order: int, rate: float) -> Array:
+def companion(order: int, rate: float) -> Array:
     """Companion matrix of (d/dt + rate)^order."""
     last = {1: [-rate], 2: [-(rate**2), -2 * rate], 3: [-(rate**3), -3 * rate**2, -3 * rate]}[order]
     matrix = np.diag(np.ones(order - 1), 1)
@@ -307,7 +307,7 @@ def _companion(order: int, rate: float) -> Array:
     return matrix
 
 
-def _stationary(order: int, rate: float) -> Array:
+def stationary_covariance(order: int, rate: float) -> Array:
     """Covariance of the curve and its derivatives at one time, for unit variance."""
     if order == 1:
         return np.ones((1, 1))

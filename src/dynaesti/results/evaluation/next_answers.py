@@ -61,7 +61,7 @@ def next_answers(fit: Fit, data: Any) -> Any:
         before=True,
     )
     latent = Marginals(found.weights, (found.means - fit.shift) / fit.gain, found.sds / fit.gain)
-    predicted = predict_responses(fit.bank, fit.coding, r.item, r, latent, fit.item_nodes)
+    predicted = predict_responses(fit.bank, fit.coding, r.item, r.resp, latent, fit.item_nodes)
     back = np.argsort(r.row, kind="stable")
     columns = predicted.columns(r, back, fit.coding, r.item)
     return make_frame(columns, r.frame or fit.frame)

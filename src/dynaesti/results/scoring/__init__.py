@@ -1,0 +1,1 @@
+"""Learners' states: what a platform keeps of each, and what can be asked of it."""
