@@ -106,7 +106,7 @@ def test_tables_of_abilities_follow_updates(tmp_path):
     ]
     assert after[1 - held] == before[1 - held]
     told = pd.read_parquet(f"{folder}/shard-{held:05d}.parquet")
-    asked = grown.ability([0.2, 0.9], told["id"].unique().tolist(), level=0.5)
+    asked = in_pandas(grown.ability([0.2, 0.9], told["id"].unique().tolist(), level=0.5))
     assert_allclose(told[["mean", "lower", "upper"]], asked[["mean", "lower", "upper"]], atol=1e-6)
     again = dy.refit_items(grown, iterations=3)
     told = pd.read_parquet(f"{folder}/shard-{1 - held:05d}.parquet")

@@ -184,6 +184,8 @@ def _plain_iso(series: nw.Series[Any], options: TimeOptions) -> npt.NDArray[Any]
         import pyarrow.compute as pc
     except ImportError:
         return None
+    if not hasattr(series, "to_arrow"):  # columns of a table without any library
+        return None
     try:
         stamps = pc.cast(series.to_arrow(), pa.timestamp("us"))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):

@@ -20,6 +20,7 @@ import dynaesti as dy
 from dynaesti.cli.dispatch import main
 from dynaesti.model.simulate import responses
 from slow.attack.judging import WrongError
+from support.oracles import in_pandas
 
 ODD = [
     None,
@@ -106,7 +107,7 @@ def check_fit(fit, least=0, known=()):
 
     Finite numbers, a probability below 1, nobody lost.
     """
-    table = fit.ability()
+    table = in_pandas(fit.ability())
     if (
         not np.isfinite(table[["mean", "sd", "lower", "upper"]].to_numpy(float)).all()
         or (table["sd"] <= 0).any()
@@ -204,7 +205,7 @@ def same_answer(rng):
     name = list(ways)[rng.integers(len(ways))]
 
     def task():
-        found = fitted(framed(ways[name](table), rng)).groupby("id")["mean"].mean()
+        found = in_pandas(fitted(framed(ways[name](table), rng))).groupby("id")["mean"].mean()
         if (
             found.size != right.size
             or np.abs(np.sort(found.to_numpy()) - np.sort(right.to_numpy())).max() > 1e-4
@@ -297,7 +298,8 @@ def questions(rng):
 
     def task():
         found = asked[name]()
-        if isinstance(found, pd.DataFrame):
+        if isinstance(found, pd.DataFrame | dy.Frame):
+            found = in_pandas(found)
             numbers = found.select_dtypes("number").to_numpy(float)
             if name not in ("predict", "predict one") and np.isnan(numbers).any():
                 raise WrongError("NaN in the answer")

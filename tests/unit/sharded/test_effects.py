@@ -14,19 +14,20 @@ FORMULA = "age * time + C(lang) + practice(item) + random(rater)"
 
 @pytest.fixture(scope="module")
 def table():
-    return people_with_columns()
+    table = people_with_columns()
+    return table.assign(item=[f"i{int(name[1:]):02d}" for name in table["item"]])
 
 
 @pytest.fixture(scope="module")
 def sharded(table, tmp_path_factory):
     folder = tmp_path_factory.mktemp("effects")
     shards = dy.prepare(table, folder / "shards", shards=3, effects=FORMULA)
-    return dy.DynAEsti("2PL", effects=FORMULA, tolerance=1e-3).fit(shards, out=folder / "run")
+    return dy.DynAEsti("2PL", effects=FORMULA).fit(shards, out=folder / "run")
 
 
 @pytest.fixture(scope="module")
 def memory(table):
-    return dy.DynAEsti("2PL", effects=FORMULA, tolerance=1e-3).fit(table)
+    return dy.DynAEsti("2PL", effects=FORMULA).fit(table)
 
 
 def test_shards_give_what_memory_gives(sharded, memory, table):
