@@ -113,10 +113,9 @@ def build_bank(
         np.median(response_counts.number) < SPARSE_RESPONSES
         or labels.size > SPARSE_ITEMS * response_counts.people
     )
-    enough = labels.size >= HYPER_ITEMS and response_counts.people >= HYPER_PEOPLE
     kind = priors
-    if priors == "weak" and is_sparse:
-        kind = "sparse" if enough else "held"
+    if priors == "weak" and is_sparse and labels.size >= HYPER_ITEMS:
+        kind = "sparse" if response_counts.people >= HYPER_PEOPLE else "held"
     slope = np.full(labels.size, START_SLOPE) if slope is None else slope
     start = _Start(
         labels,

@@ -267,7 +267,7 @@ class ItemBank:
         Zero and unit of ability.
     priors : {"weak", "held", "sparse", "hierarchical", None}
         The items' priors: weak ones; weak ones whose spread is not learned, because items have few
-        responses, and they or the people are few; learned from the items because these have few
+        responses and there are few people; learned from the items because these have few
         responses; learned because the user asked for it; none.
     """
 
