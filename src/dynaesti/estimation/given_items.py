@@ -34,8 +34,8 @@ ODD_UNIT = 1.3
 ODD_ZERO = 0.5
 ODD_SPREAD = 2.5  # limit for difficulties alone: the sd of a few of them is uncertain
 MAX_LOGITS = 40.0
+MISSING = {"", "na", "nan", "null", "none"}  # in tables that are text
 # columns of an item table that are no parameters
-MISSING = {"", "na", "nan", "null", "none"}
 BESIDE = {"item", "model", "n", "share", "item_rest", "flag"}
 NO_CHANCE = 1e-9  # stands for a guess or slip of exactly 0, whose logit is infinite
 
