@@ -70,8 +70,7 @@ class NeedsFunctionError(InputError):
 class LateAnswer(InputError):  # noqa: N818  it names what came
     """An answer from before the last one that a learner's state has taken in.
 
-    A state knows no history. Start again from the answers in the order of their times; the service
-    does so by itself.
+    A state knows no history. Start again from the answers in the order of their times.
 
     Parameters
     ----------

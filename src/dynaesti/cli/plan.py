@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 
 from dynaesti.cli.messages import print_error
-from dynaesti.cli.options import out_option
+from dynaesti.cli.options import out_option, probability
 from dynaesti.cli.output import show
 
 EXAMPLE = (
@@ -102,7 +102,7 @@ def _run_options(parser: argparse.ArgumentParser) -> None:
     """Options of the simulation."""
     parser.add_argument(
         "--level",
-        type=float,
+        type=probability,
         default=0.95,
         help="probability of bands and intervals (default: 0.95)",
     )

@@ -312,3 +312,15 @@ def test_people_of_a_fit_have_states(fit, effects_fit, table):
     found = effects_fit.scorer().ability(effects_fit.state("p005"), 1.2)
     assert found.mean == pytest.approx(truth["mean"].iloc[0], abs=0.06)
     assert found.sd == pytest.approx(truth["sd"].iloc[0], rel=0.1)
+
+
+def test_shards_make_the_same_scorer(fit, scorer, table, tmp_path):
+    shards = dy.prepare(table, tmp_path / "shards", shards=3)
+    apart = dy.DynAEsti("2PL").fit(shards, out=tmp_path / "run")
+    other = apart.scorer()
+    states = [one.add(one.start(), 0.2, "i03", 1) for one in (scorer, other)]
+    told = [one.ability(state, 0.6) for one, state in zip((scorer, other), states, strict=True)]
+    assert told[1].mean == pytest.approx(told[0].mean, abs=1e-4)
+    assert type(told[0].time) is float
+    known = [one.state(fit.ids[5]) for one in (fit, apart)]
+    assert known[0].answers == known[1].answers

@@ -55,7 +55,7 @@ def summarised(marginals: Marginals, time: Any, level: float, single: bool) -> A
         _quantile(parts, q, mean + sd * start, mean, sd)
         for q, start in zip(*_band_and_starts(level), strict=True)
     )
-    return Ability(time, mean, sd, lower, upper)
+    return Ability(time.item() if isinstance(time, np.floating) else time, mean, sd, lower, upper)
 
 
 @cache
