@@ -40,6 +40,7 @@ from .orientation import is_positively_oriented as is_positively_oriented
 from .orientation import reflect_covariance as reflect_covariance
 from .orientation import reflect_item_nodes as reflect_item_nodes
 from .orientation import reflect_scale_covariance as reflect_scale_covariance
+from .plausible import some_seed as some_seed
 from .plotting.draw import plot_drift_map as plot_drift_map
 from .plotting.draw import plot_groups as plot_groups
 from .plotting.draw import plot_item_effects as plot_item_effects

@@ -93,11 +93,17 @@ def person_stream(seed: Any, label: Any) -> np.random.Generator:
     return np.random.default_rng([whole_number(seed, "seed", 0), own])
 
 
+def some_seed() -> int:
+    """Another seed every time: what all people share is then drawn once for all of them."""
+    return int(np.random.default_rng().integers(2**62))
+
+
 def plausible_columns(
     fit: Fit, at: Any, ids: Any, size: int, seed: int | None, item_uncertainty: bool
 ) -> dict[str, Any]:
     """Columns id, time, pv1, pv2, …: see `Fit.plausible_values`."""
     size = whole_number(size, "size", 1)
+    seed = some_seed() if seed is None else seed
     offsets = fit.to_clock(at)
     labels = fit.ids if ids is None else as_list(ids)
     index_of(fit.responses.people, labels, "ids")

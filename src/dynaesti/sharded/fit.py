@@ -60,6 +60,7 @@ from dynaesti.results import (
     reflect_item_nodes,
     reflect_scale_covariance,
     responses_of_people,
+    some_seed,
     state_of,
 )
 from dynaesti.sharded.abilities import WriteAbilitiesTask, asked_before
@@ -292,6 +293,8 @@ class ShardedFit(FittedModel, FitBase):
         frame
         """
         groups = self._asked(None if ids is None else as_list(ids))
+        if options.get("seed", 0) is None:
+            options["seed"] = some_seed()
         fits = ((self._checked_shard(k, some or []), some) for k, some in groups.items())
         frames = [fit.plausible_values(at, some, **options) for fit, some in fits]
         return concatenate_frames(

@@ -80,3 +80,13 @@ def test_what_cannot_be_drawn_is_said(class_fit):
     bare = dy.DynAEsti("2PL", standard_errors=False).fit(table)
     with pytest.raises(dy.errors.InputError, match="standard_errors=True"):
         bare.plausible_values([1.0], item_uncertainty=True)
+
+
+def test_without_a_seed_people_still_share_a_cohort():
+    """What is unknown of the mean moves all people of a draw alike."""
+    drawn = dy.simulate.responses(people=60, items=6, per_person=4, growth=1.0, seed=2).table
+    fit = dy.DynAEsti("2PL").fit(drawn)
+    ends = [0.0, 100.0]
+    draws = [values_of(fit.plausible_values(ends, size=200, seed=seed), 200) for seed in (None, 0)]
+    rise = [np.diff(one.reshape(200, -1, 2), axis=2)[:, :, 0].mean(axis=1).std() for one in draws]
+    assert rise[0] == pytest.approx(rise[1], rel=0.25)
