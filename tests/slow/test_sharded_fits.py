@@ -67,24 +67,24 @@ def test_labels_times_weights_and_models_come_through(tmp_path):
     assert_allclose(
         in_pandas(found.items).sort_values("item")["b"].to_numpy(),
         in_pandas(whole.items).sort_values("item")["b"].to_numpy(),
-        atol=1e-5,
+        atol=1e-6,
     )
     at = ["2024-03-10", "2024-04-01"]
     assert_allclose(
-        found.ability(at, ["p011"])["mean"], whole.ability(at, ["p011"])["mean"], atol=1e-5
+        found.ability(at, ["p011"])["mean"], whole.ability(at, ["p011"])["mean"], atol=1e-6
     )
     asked = table[["student", "item", "when"]].head(40)
-    assert_allclose(found.predict(asked)["p1"], whole.predict(asked)["p1"], atol=1e-5)
+    assert_allclose(found.predict(asked)["p1"], whole.predict(asked)["p1"], atol=1e-6)
     assert found.change("p011", *at).mean == pytest.approx(whole.change("p011", *at).mean, abs=1e-6)
     assert_allclose(
         found.curve("p011").mean(pd.to_datetime(at)),
         whole.curve("p011").mean(pd.to_datetime(at)),
-        atol=1e-5,
+        atol=1e-6,
     )
     assert_allclose(
         found.score(table.head(30).replace({"student": {"p011": "new"}}))["mean"],
         whole.score(table.head(30).replace({"student": {"p011": "new"}}))["mean"],
-        atol=1e-5,
+        atol=1e-6,
     )
 
 

@@ -14,8 +14,7 @@ FORMULA = "age * time + C(lang) + practice(item) + random(rater)"
 
 @pytest.fixture(scope="module")
 def table():
-    table = people_with_columns()
-    return table.assign(item=[f"i{int(name[1:]):02d}" for name in table["item"]])
+    return people_with_columns()
 
 
 @pytest.fixture(scope="module")
@@ -33,15 +32,14 @@ def memory(table):
 def test_shards_give_what_memory_gives(sharded, memory, table):
     ours, theirs = sharded.effects, memory.effects
     assert list(ours["term"]) == list(theirs["term"])
-    # EM creeps here: what differs by rounding on the way is 1/1000 of a standard error at its end
     for name in ("estimate", "se"):
-        assert_allclose(ours[name], theirs[name], rtol=1e-3, atol=1e-6)
+        assert_allclose(ours[name], theirs[name], rtol=1e-4, atol=1e-6)
     assert sharded.log_evidence == pytest.approx(memory.log_evidence, abs=1e-4)
     some = table.head(20)
-    assert_allclose(sharded.predict(some)["p1"], memory.predict(some)["p1"], rtol=1e-4, atol=1e-7)
+    assert_allclose(sharded.predict(some)["p1"], memory.predict(some)["p1"], rtol=1e-5, atol=1e-7)
     at = [20.0, 80.0]
     ids = ["p03", "p17"]
-    assert_allclose(sharded.ability(at, ids)["mean"], memory.ability(at, ids)["mean"], atol=5e-5)
+    assert_allclose(sharded.ability(at, ids)["mean"], memory.ability(at, ids)["mean"], atol=1e-5)
     again = dy.load(sharded.run.root)
     assert_allclose(again.effects["estimate"], ours["estimate"])
 
