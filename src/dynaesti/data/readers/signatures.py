@@ -13,7 +13,9 @@ from dynaesti.errors import ResponseError
 ZIP = b"PK\x03\x04"
 OLD_OFFICE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 SQLITE = b"SQLite format 3\x00"
-MOST_NULLS = 0.05  # of the bytes of a text that was damaged; binary files have more
+# control characters, which no text has but tabs and ends of lines and pages
+CONTROLS = bytes(set(range(32)) - set(b"\t\n\v\f\r\x1a\x1b")) + b"\x7f"
+MOST_CONTROLS = 0.05  # of the bytes of a text that was damaged; binary files have more
 DUCKDB = b"DUCK"  # from the ninth byte on
 # what cannot be read: first bytes, what it is, what to do
 REFUSED = (
@@ -81,8 +83,9 @@ def refuse_binary(file: InputFile) -> None:
                 raise _refusal(file, what, remedy)
         raise _refusal(file, "a ZIP archive", "unpack it, and name the file of answers in it")
     is_wide_text = file.head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-    has_nulls = file.head.count(0) > MOST_NULLS * len(file.head)
-    if has_nulls and not is_wide_text and unmarked_utf16(file.head) is None:
+    n_controls = len(file.head) - len(file.head.translate(None, CONTROLS))
+    is_binary = n_controls > MOST_CONTROLS * len(file.head)
+    if is_binary and not is_wide_text and unmarked_utf16(file.head) is None:
         raise _refusal(file, "no text", "save its table as CSV, Excel or Parquet")
 
 
