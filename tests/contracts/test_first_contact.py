@@ -87,14 +87,30 @@ def titled_sheet(folder, long, wide):
     return sheet(folder, rows, ["A1:G1", "C3:E3", "F3:G3", "A3:A4", "B3:B4"])
 
 
-def second_sheet(folder, long, wide):
-    path = sheet(folder, [["read me"]], title="About")
+def pairs(long):
+    """Matches: who played at home, who away, and who won."""
+    away = long["id"].sample(frac=1, random_state=1).to_numpy()
+    names = {"id": "home", "date": "time", "resp": "response"}
+    return long.assign(away=away).drop(columns="item").rename(columns=names)
+
+
+def behind(folder, long, about):
+    """A workbook with answers on its second sheet."""
+    path = sheet(folder, about, title="About")
     book = openpyxl.load_workbook(path)
     other = book.create_sheet("answers")
     for row in [list(long.columns), *long.itertuples(index=False, name=None)]:
         other.append(row)
     book.save(path)
     return path
+
+
+def second_sheet(folder, long, wide):
+    return behind(folder, long, [["read me"]])
+
+
+def largest_sheet(folder, long, wide):
+    return behind(folder, long, [["school", "teacher"], ["Gymnasium", "M."], ["class", "7b"]])
 
 
 def sqlite_file(folder, long, wide):
@@ -306,6 +322,7 @@ FITTED = {
     ),
     "moodle": (text("a.csv", moodle), {}, N, ["id is 'Email address'", "Overall average"]),
     "key": (text("a.csv", choices), {"key": "B,B,B,B,B"}, N, ["scored by the key of 5 items"]),
+    "key by letters": (text("a.csv", choices), {"key": "BBBBB"}, N, ["scored by the key of 5"]),
     "key by row": (
         text("a.csv", lambda t, w: choices(t, w, key_row=True)),
         {"key": "key"},
@@ -320,6 +337,7 @@ FITTED = {
         ["1 rows above the headings", "items (Algebra 1 … Geometrie 2)", "Summe, Mittelwert"],
     ),
     "excel, sheet named": (second_sheet, {"sheet": "answers"}, N, []),
+    "excel, answers behind": (largest_sheet, {}, N, ["largest sheet, 'answers'"]),
     "sqlite": (sqlite_file, {"sheet": "answers"}, N, []),
     "sqlite address": (sqlite_address, {}, N, []),
     "sqlite query": (
@@ -459,6 +477,11 @@ REFUSED = {
         text("a.csv", lambda t, w: csv(t.assign(date="03/04/2024"))),
         [],
         "say which by --time-format",
+    ),
+    "pairs": (
+        text("a.csv", lambda t, w: csv(pairs(t))),
+        [],
+        "no column for id among home, response, time, away; name it: --id name",
     ),
     "unknown headings": (
         text("a.csv", lambda t, w: csv(t.set_axis(list("wxyz"), axis=1))),

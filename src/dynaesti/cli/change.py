@@ -53,6 +53,11 @@ def run(args: argparse.Namespace) -> int:
     if args.by != "person":
         if args.id:
             raise InputError(f"--id: it asks for people; leave it out with --by {args.by}")
+        if args.by == "group" and len(getattr(fit.priors.cohort, "groups", ())) < 2:
+            raise InputError(
+                f"--by group: {args.fit} has no groups that could be compared; fit with --groups "
+                "COLUMN"
+            )
         level = 0.95 if args.level is None else args.level
         table = fit.compare_groups if args.by == "group" else fit.growth
         show(table(t0, t1, level=level), args, level=level, **facts)

@@ -11,6 +11,7 @@ import sys
 import traceback
 import warnings
 from collections.abc import Callable, Sequence
+from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
 
@@ -41,8 +42,9 @@ VERBS = {
     "reproduce": "the paper's studies, beside the paper's numbers",
     "demo": "simulate a class over a term, fit it, write the report",
 }
-# exit codes; argparse has 2, and `validate` 1
+# exit codes; argparse has 2 as well, and `validate` 1
 DONE = 0
+WRONG_COMMAND = 2
 BAD_DATA = 3
 NO_FILE = 4
 FAULT = 5
@@ -97,6 +99,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser("").print_help()
         return DONE
     wanted = next((word for word in given if word in VERBS), None)
+    if wanted is None and not given[0].startswith("-"):
+        print_error(_unknown_verb(given[0]))
+        raise SystemExit(WRONG_COMMAND)  # as argparse does
     args = parser(wanted or "").parse_args(given)
     try:
         return _run(args)
@@ -107,6 +112,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # whoever read our output has had enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return DONE
+
+
+def _unknown_verb(word: str) -> str:
+    similar = get_close_matches(word, VERBS, n=1)
+    hint = f"did you mean `dynaesti {similar[0]}`?" if similar else "`dynaesti` alone lists them"
+    return f"dynaesti: there is no verb {word!r}; {hint}"
 
 
 def _open_streams() -> None:

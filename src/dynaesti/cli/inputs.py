@@ -20,8 +20,10 @@ if TYPE_CHECKING:
 MOST_TIMES = 1e7  # of --grid
 
 
-def read_responses(args: argparse.Namespace, *, timeless: bool = False) -> Responses:
-    """Read the answers that the command line names, and print what was decided about them.
+def read_responses(
+    args: argparse.Namespace, *, timeless: bool = False, silent: bool = False
+) -> Responses:
+    """Read the answers that the command line names; unless `silent`, print what was decided.
 
     Of a folder of shards only the first one with people in it is read.
     """
@@ -44,6 +46,7 @@ def read_responses(args: argparse.Namespace, *, timeless: bool = False) -> Respo
         covariates=covariates_of(args),
         clock=getattr(args, "clock", "calendar"),
         timeless=timeless,
+        silent=silent,
     )
 
 
@@ -91,9 +94,14 @@ def further_responses(
 
 
 def _read(
-    args: argparse.Namespace, names: dict[str, Any], unit: str | None, **more: Any
+    args: argparse.Namespace,
+    names: dict[str, Any],
+    unit: str | None,
+    *,
+    silent: bool = False,
+    **more: Any,
 ) -> Responses:
-    """Read responses, and print every decision that was made."""
+    """Read responses, and print every decision that was made unless `silent`."""
     from dynaesti.data import Responses, read_table
 
     table = read_table(args.data, **{key: getattr(args, key) for key in PARTS})
@@ -114,7 +122,8 @@ def _read(
         **more,
     )
     found = found.distinct() if args.drop_duplicates else found
-    print_notes(*found.notes)
+    if not silent:
+        print_notes(*found.notes)
     return found
 
 

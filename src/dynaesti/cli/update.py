@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -42,7 +42,7 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--again",
         action="store_true",
-        help="add the answers even if an earlier update has added the very same",
+        help="add answers even if the run has the very same already",
     )
     parser.add_argument(
         "--refit-items",
@@ -98,17 +98,17 @@ def _update_fit(args: argparse.Namespace, fit: Fit) -> int:
     known = batch.fingerprint() in fit.batches and not args.again
     if known:
         _note_known_batch(batch)
-        added = batch
         grown = fit
     else:
-        added = _unknown(fit, batch, args.drop_duplicates)
-        grown = _grown(fit, batch, added, args)
+        grown = fit.update(batch, new_items=args.new_items, again=args.again)
+    added = len(grown.responses) - len(fit.responses)
+    _note_left_out(batch, added, known)
     folder.mkdir(parents=True, exist_ok=True)
     write_run(grown, target, _tables(args, folder))
     change = _Change(
         out=str(target),
-        answers=0 if known else len(added),
-        people=added.people.size,
+        answers=added,
+        people=batch.people.size,
         new_people=grown.responses.people.size - fit.responses.people.size,
         new_items=grown.item_labels.size - fit.item_labels.size,
         log_evidence=grown.log_evidence,
@@ -131,17 +131,6 @@ def _tables(args: argparse.Namespace, folder: Path) -> list[str]:
     return [*possible_tables(), *([WORKBOOK] if has_workbook else [])]
 
 
-def _grown(fit: Fit, batch: Responses, added: Responses, args: argparse.Namespace) -> Fit:
-    """The fit with the added answers of a batch, and with the batch's fingerprint."""
-    if not len(added):
-        print_notes("all of these answers are in the run already; nothing is left to add")
-        return fit
-    return replace(
-        fit.update(added, new_items=args.new_items, again=args.again),
-        batches=(*fit.batches, batch.fingerprint()),
-    )
-
-
 def _update_shards(args: argparse.Namespace, fit: ShardedFit) -> int:
     """Add answers to the shards they belong to; with --refit-items learn the items again."""
     from dynaesti.errors import InputError
@@ -151,10 +140,12 @@ def _update_shards(args: argparse.Namespace, fit: ShardedFit) -> int:
     batch = further_responses(args, fit)
     known = batch.fingerprint() in fit.batches and not args.again
     grown = _grown_shards(fit, batch, known, args)
+    added = grown.shards.rows - fit.shards.rows
+    _note_left_out(batch, added, known)
     _write_item_tables(grown)
     change = _Change(
         out=grown.run.root,
-        answers=grown.shards.rows - fit.shards.rows,
+        answers=added,
         people=batch.people.size,
         new_people=grown.shards.people - fit.shards.people,
         new_items=grown.item_labels.size - fit.item_labels.size,
@@ -200,7 +191,6 @@ def _grown_shards(
             grown = fit.update(
                 batch,
                 executor=executor,
-                distinct=args.drop_duplicates,
                 new_items=args.new_items,
                 again=args.again,
             )
@@ -244,6 +234,15 @@ class _Change:
         )
 
 
+def _note_left_out(batch: Responses, added: int, known: bool) -> None:
+    """Say how many of a batch's answers the run had already, unless all of it is known."""
+    from dynaesti.data import describe_left_out
+
+    words = None if known else describe_left_out(len(batch), added)
+    if words is not None:
+        print_notes(words)
+
+
 def _note_known_batch(batch: Responses) -> None:
     """Say that an earlier update has added these very answers."""
     from dynaesti.data import count_noun
@@ -252,28 +251,3 @@ def _note_known_batch(batch: Responses) -> None:
         f"these {count_noun(len(batch), 'answers')} were added by an earlier update, and none "
         f"are added now; --again adds them once more"
     )
-
-
-def _unknown(fit: Fit, more: Responses, drop: bool) -> Responses:
-    """The answers without exact repeats of the run's with `drop`, else with a note about them."""
-    import numpy as np
-
-    from dynaesti.data import try_index_of
-    from dynaesti.results import repeated
-
-    known = np.flatnonzero(try_index_of(fit.item_labels, more.items.tolist())[more.item] >= 0)
-    again = (
-        known[repeated(fit, more.select_responses(known, drop_unused=True))]
-        if known.size
-        else known
-    )
-    if again.size and not drop:
-        print_notes(
-            f"{again.size:,} of {len(more):,} answers are in the run already, exactly; "
-            f"--drop-duplicates leaves them out"
-        )
-    if not again.size or not drop:
-        return more
-    print_notes(f"{again.size:,} answers that are in the run already were left out")
-    kept = np.setdiff1d(np.arange(len(more)), again)
-    return more.select_responses(kept, drop_unused=True)

@@ -23,6 +23,7 @@ def run(args: argparse.Namespace) -> int:
     """Check the answers and print what was found."""
     from dynaesti.data import Validation
 
-    found = Validation.of(read_responses(args, timeless=True))
+    # what was decided is among the findings
+    found = Validation.of(read_responses(args, timeless=True, silent=True))
     print_result(args, found.as_dict(), str(found))
     return int(found.needs_attention)

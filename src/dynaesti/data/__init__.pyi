@@ -37,8 +37,10 @@ from .labels import label_text as label_text
 from .labels import try_index_of as try_index_of
 from .layouts.lay_out import TableReader as TableReader
 from .layouts.layout import LayoutOptions as LayoutOptions
+from .new_people import describe_left_out as describe_left_out
 from .new_people import describe_new_people as describe_new_people
 from .new_people import warn_already_added as warn_already_added
+from .new_people import warn_left_out as warn_left_out
 from .new_people import warn_new_people as warn_new_people
 from .parse import ParsedColumns as ParsedColumns
 from .parse import find_column_roles as find_column_roles
@@ -60,4 +62,5 @@ from .time_axis import check_span as check_span
 from .time_axis import parse_iso as parse_iso
 from .time_axis import read_axis as read_axis
 from .time_axis import read_times as read_times
+from .time_axis import time_text as time_text
 from .validation import Validation as Validation

@@ -135,13 +135,19 @@ def check_responses(responses: Responses) -> DataReport:
         backward_items=backward.size,
         padded_names=padded,
         sizes=_size_remark(r),
-        notes=tuple(f"{note[0].upper()}{note[1:]}." for note in r.notes),
+        notes=tuple(f"{_capitalised(note)}." for note in r.notes),
         findings=findings,
         cautions=cautions,
     )
 
 
 # --- remarks
+
+
+def _capitalised(note: str) -> str:
+    """A note as a sentence; one that begins with the name of a file or column keeps it as it is."""
+    is_word = note.split(maxsplit=1)[0].rstrip(":,").isalpha()
+    return f"{note[0].upper()}{note[1:]}" if is_word else note
 
 
 def _size_remark(r: Responses) -> str:

@@ -106,10 +106,13 @@ def _given_column_missing(role: str, given: str, names: list[str]) -> MissingCol
 
 
 def _no_column_recognised(role: str, names: list[str]) -> MissingColumnError:
+    # a column that is known to be something else is not meant
+    taken = {name for other in SYNONYMS if other != role for name in recognise(names, other)}
+    free = [name for name in names[:MOST_NAMES_COMPARED] if name not in taken]
     similar = [
         name
         for synonym in SYNONYMS[role]
-        for name in get_close_matches(synonym, names[:MOST_NAMES_COMPARED], n=1, cutoff=0.7)
+        for name in get_close_matches(synonym, free, n=1, cutoff=0.7)
     ]
     named = f"; name it: {option(role, 'name')}"
     hint = f"; did you mean {option(role, similar[0])}?" if similar else named

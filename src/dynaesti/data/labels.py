@@ -199,10 +199,12 @@ def index_of(labels: Labels, wanted: list[Any], name: str, remedy: str = "") -> 
             if similar
             else f" (there are {labels.size}, such as {labels.tolist()[0]!r})"
         )
-        raise InputError(
-            f"{name}: {len(unknown)} of {len(wanted)} were never seen, first "
-            f"{unknown[0]!r}{hint}{remedy}"
+        which = (
+            f"{unknown[0]!r} was never seen"
+            if len(wanted) == 1
+            else f"{len(unknown)} of {len(wanted)} were never seen, first {unknown[0]!r}"
         )
+        raise InputError(f"{name}: {which}{hint}{remedy}")
     return numbers
 
 

@@ -19,6 +19,24 @@ def warn_already_added(more: Responses) -> None:
     )
 
 
+def describe_left_out(given: int, added: int) -> str | None:
+    """Say that some of the given responses are in the fit already and are not added; else None."""
+    if added == given:
+        return None
+    return (
+        f"{given - added:,} of {count_noun(given, 'answers')} are in the fit already, exactly "
+        f"(person, item, time and response), and were left out; {option('again', True)} adds them "
+        "once more"
+    )
+
+
+def warn_left_out(given: int, added: int) -> None:
+    """Warn that some of the given responses are in the fit already, and are not added."""
+    words = describe_left_out(given, added)
+    if words is not None:
+        warn_user(words, HealthWarning)
+
+
 def describe_new_people(known: Labels, people: Labels) -> str | None:
     """Describe people whom the fit does not know, if that looks like a mistake; else None.
 
@@ -50,8 +68,8 @@ def describe_new_people(known: Labels, people: Labels) -> str | None:
         )
     if new.size == people.size:
         return (
-            f"none of the {people.size:,} people is known to the fit (such as {names[0]!r}; the "
-            f"fit knows {known.tolist()[0]!r})"
+            f"the fit knows none of {count_noun(people.size, 'people')} (such as {names[0]!r}; it "
+            f"knows {known.tolist()[0]!r})"
         )
     return None
 

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dynaesti.core import Array, as_vector, raise_where
+from dynaesti.data.date_formats import FORMATS, ISO, read_date
 from dynaesti.errors import InputError
 
 UNSTATED = "the unit of the times given"
@@ -106,7 +107,7 @@ def read_axis(saved: Mapping[str, Any]) -> TimeAxis:
 
 
 def parse_iso(texts: Any, name: str) -> Any:
-    """Parse ISO dates that are written as text: datetime64[us] (n_times,), in UTC if zoned.
+    """Parse dates that are written as text: datetime64[us] (n_times,), in UTC if zoned.
 
     Anything else than text, or a list or tuple of texts, is returned unchanged.
     """
@@ -119,14 +120,21 @@ def parse_iso(texts: Any, name: str) -> Any:
         return texts
     out = []
     for text in as_list:
-        try:
-            stamp = datetime.fromisoformat(text)
-        except ValueError:
-            raise InputError(
-                f"{name}: {text!r} is no time; write ISO dates such as '2024-05-31', or numbers"
-            ) from None
+        stamp = _date_of(text, name)
         out.append(stamp if stamp.tzinfo is None else _in_utc(stamp, name))
     return np.array(out, dtype="datetime64[us]")
+
+
+def _date_of(text: str, name: str) -> datetime:
+    """The date that a text writes, in ISO or in any way that can be read as one date only."""
+    iso = read_date(text, ISO)
+    if iso is not None:
+        return iso
+    found = {stamp for form in FORMATS if (stamp := read_date(text, form)) is not None}
+    if len(found) == 1:
+        return found.pop()
+    why = "can be read as several dates" if found else "is no time"
+    raise InputError(f"{name}: {text!r} {why}; write ISO dates such as '2024-05-31', or numbers")
 
 
 def _in_utc(stamp: datetime, name: str) -> datetime:
@@ -137,6 +145,14 @@ def _in_utc(stamp: datetime, name: str) -> datetime:
         raise InputError(
             f"{name}: {stamp} lies outside the years 1 to 9999; use decimal years instead"
         ) from None
+
+
+def time_text(time: Any) -> str:
+    """A time in words: six digits, or a date, to the minute where it has a time of day."""
+    if isinstance(time, float | np.floating):
+        return f"{time:.6g}"
+    text = str(time).replace("T", " ")[:16]
+    return text.removesuffix(" 00:00")
 
 
 def read_times(times: Any, name: str = "times") -> tuple[TimeAxis, Array]:

@@ -10,9 +10,13 @@ import numpy as np
 
 from dynaesti.data.checks import DataReport, check_responses
 from dynaesti.data.responses import Responses
+from dynaesti.data.time_axis import time_text
 from dynaesti.errors import option
 
 MOST_VALUES = 12  # distinct responses that are listed one by one
+COLUMNS = "Columns: "  # begins the sentence on columns, and the note on those that were recognised
+OTHERS_MEANT = " (not "  # in that note: columns that might have been meant
+WIDE = "a wide table"  # begins the note on one, whose items and responses are no columns
 
 
 @dataclass(frozen=True, repr=False)
@@ -69,7 +73,13 @@ class Validation:
     @property
     def sentences(self) -> list[str]:
         """All findings, the verdict last."""
-        found = [self.report.sizes, *self.described, *self.report.sentences[1:]]
+        # a note on some columns says nothing new, but where others might be meant
+        notes = [
+            one
+            for one in self.report.sentences[1:]
+            if not one.startswith(COLUMNS) or OTHERS_MEANT in one
+        ]
+        found = [self.report.sizes, *self.described, *notes]
         if self.timeless:
             found.append(
                 "There is no column of times: only constant abilities can be fitted "
@@ -101,8 +111,13 @@ class Validation:
 
 def _described(r: Responses) -> list[str]:
     """What was read, in sentences: columns, responses and times."""
-    named = [f"{key} is {name!r}" for key, name in r.columns.items() if name is not None]
-    words = [f"Columns: {', '.join(named)}."]
+    made = ("item", "resp") if any(note.startswith(WIDE) for note in r.notes) else ()
+    named = [
+        f"{role} is {name!r}"
+        for role, name in r.columns.items()
+        if name is not None and role not in made
+    ]
+    words = [f"{COLUMNS}{', '.join(named)}."]
     values, counts = np.unique(r.resp, return_counts=True)
     if values.size <= MOST_VALUES:
         each = [f"{value:g} ({count:,})" for value, count in zip(values, counts, strict=True)]
@@ -113,5 +128,5 @@ def _described(r: Responses) -> list[str]:
         )
     if r.columns.get("time") is not None:
         first, last = r.axis.restore(np.array([r.offsets.min(), r.offsets.max()]))
-        words.append(f"Times run from {first} to {last} ({r.unit}).")
+        words.append(f"Times run from {time_text(first)} to {time_text(last)} ({r.unit}).")
     return words

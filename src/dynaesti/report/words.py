@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from dynaesti.data import UNSTATED
+from dynaesti.data import UNSTATED, time_text
 from dynaesti.errors import option
-from dynaesti.results import Fit, StaticComparison, cohort_sentences, explained_sentences, time_text
+from dynaesti.results import Fit, StaticComparison, cohort_sentences, explained_sentences
 
 
 def findings(fit: Fit, static_comparison: StaticComparison | None = None) -> list[str]:

@@ -5,7 +5,6 @@ from .cohort import cohort_columns as cohort_columns
 from .cohort import cohort_sentences as cohort_sentences
 from .cohort import group_differences as group_differences
 from .cohort import growth_columns as growth_columns
-from .cohort import time_text as time_text
 from .curve import Curve as Curve
 from .curve import from_components as from_components
 from .curve_diagnostics import warn_if_unconverged as warn_if_unconverged
@@ -56,5 +55,5 @@ from .source import ResponseSource as ResponseSource
 from .updates import add_people as add_people
 from .updates import fit_new_people as fit_new_people
 from .updates import read_new_responses as read_new_responses
-from .updates import repeated as repeated
 from .updates import responses_of_people as responses_of_people
+from .updates import without_repeats as without_repeats

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from dynaesti.core import Array, Ints, as_vector, check_size
+from dynaesti.data import time_text
 from dynaesti.errors import InputError, option
 from dynaesti.inference import Marginals, check_level
 from dynaesti.model import Cohort
@@ -178,14 +179,6 @@ def two_times(fit: FitBase, t0: Any, t1: Any) -> Array:
     if ends[0] == ends[1]:
         raise InputError(f"t0, t1: both are {time_text(t0)}; a change needs two times")
     return ends
-
-
-def time_text(time: Any) -> str:
-    """A time in words: few digits, or a date, to the minute where it has a time of day."""
-    if isinstance(time, float | np.floating):
-        return f"{time:.4g}"
-    text = str(time).replace("T", " ")[:16]
-    return text.removesuffix(" 00:00")
 
 
 @dataclass(frozen=True)

@@ -691,8 +691,9 @@ class Fit(FittedModel, FitBase):
     def update(self, data: Any, *, new_items: bool = False, again: bool = False) -> Fit:
         """The fit with more answers of known or new people; items stay as they are.
 
-        The curves of these people are fitted anew from their present sites. A fit remembers the
-        answers of its updates: the same ones once more leave it as it is, with a warning.
+        The curves of these people are fitted anew from their present sites. Answers that the fit
+        has already (same person, item, time and response) are left out, with a warning, so that
+        an export of all answers so far adds the new ones only.
 
         Parameters
         ----------
@@ -702,7 +703,7 @@ class Fit(FittedModel, FitBase):
             Let in items that were never seen. They are learned from the answers of those who met
             them, with the model and the categories of the other items, which stay as they are.
         again : bool, default False
-            Add the answers even if an earlier update had the same ones.
+            Add answers even if the fit has the very same.
 
         Returns
         -------

@@ -15,6 +15,7 @@ from dynaesti.data import (
     index_of,
     try_index_of,
     warn_already_added,
+    warn_left_out,
     warn_new_people,
 )
 from dynaesti.errors import HealthWarning, warn_user
@@ -193,11 +194,28 @@ def append_responses(fit: Fit, new: NewResponses) -> Responses:
     )
 
 
-def repeated(fit: Fit, data: Responses) -> Ints:
-    """Which of further responses repeat one of the fit exactly."""
-    joined = fit.responses.append(read_new_responses(fit, data).responses)
-    again = joined.row[np.flatnonzero(joined.repeats) + 1] - len(fit.responses)
-    return np.asarray(again[again >= 0])
+def without_repeats(fit: Fit, data: Responses) -> Responses:
+    """Further responses without those that the fit has already, each as often as it has it.
+
+    A response that the fit has once and the data twice stays once.
+    """
+    known = try_index_of(fit.item_labels, data.items.tolist())[data.item] >= 0
+    rows = np.flatnonzero(known)
+    if not rows.size:
+        return data
+    new = read_new_responses(fit, data.select_responses(rows, drop_unused=True))
+    joined = fit.responses.append(new.responses)
+    run = np.cumsum(np.append(0, ~joined.repeats))  # of equal responses, those of the fit first
+    is_new = joined.row >= len(fit.responses)
+    had = np.bincount(run[~is_new], minlength=int(run[-1]) + 1)
+    new_run = run[is_new]
+    first = starts_of_runs(new_run)
+    rank = np.arange(new_run.size) - np.repeat(first, np.diff(np.append(first, new_run.size)))
+    repeated = joined.row[is_new][rank < had[new_run]] - len(fit.responses)
+    if not repeated.size:
+        return data
+    kept = np.setdiff1d(np.arange(len(data)), rows[repeated])
+    return data.select_responses(kept, drop_unused=True)
 
 
 def responses_of_people(fit: Fit, data: Responses) -> Responses:
@@ -216,6 +234,11 @@ def update_fit(fit: Fit, data: Any, *, new_items: bool, again: bool) -> Fit:
         warn_already_added(new)
         return fit
     warn_new_people(fit.responses.people, new.people)
+    given = len(new)
+    new = new if again else without_repeats(fit, new)
+    warn_left_out(given, len(new))
+    if not len(new):
+        return replace(fit, batches=(*fit.batches, batch))
     updated = add_people(with_new_items(fit, new) if new_items else fit, new)
     r = updated.responses
     repeats = 0
@@ -224,8 +247,8 @@ def update_fit(fit: Fit, data: Any, *, new_items: bool, again: bool) -> Fit:
         repeats = int((rows >= len(fit.responses)).sum())
     if repeats and not again:
         warn_user(
-            f"{repeats:,} of {len(new):,} answers repeat one of the fit, or each other, exactly "
-            "(person, item, time and response), and count once more",
+            f"{repeats:,} of {len(new):,} answers repeat each other exactly (person, item, time "
+            "and response), and count once more",
             HealthWarning,
         )
     return replace(updated, batches=(*fit.batches, batch))

@@ -36,6 +36,7 @@ from dynaesti.data import (
     index_of,
     try_index_of,
     warn_already_added,
+    warn_left_out,
 )
 from dynaesti.errors import InputError, StorageError
 from dynaesti.estimation import (
@@ -62,6 +63,7 @@ from dynaesti.results import (
     responses_of_people,
     some_seed,
     state_of,
+    without_repeats,
 )
 from dynaesti.sharded.abilities import WriteAbilitiesTask, asked_before
 from dynaesti.sharded.executors import Executor, OnProgress, ThreadExecutor
@@ -72,7 +74,7 @@ from dynaesti.sharded.shard_model import ShardModel
 from dynaesti.sharded.shards import Shards
 from dynaesti.sharded.site_store import clean_sites
 from dynaesti.sharded.tasks import sum_results
-from dynaesti.sharded.updates import UpdatedShard, UpdateTask, without_repeats
+from dynaesti.sharded.updates import UpdatedShard, UpdateTask
 from dynaesti.tables import as_frame, with_table
 
 
@@ -416,7 +418,6 @@ class ShardedFit(FittedModel, FitBase):
         self,
         data: Any,
         *,
-        distinct: bool = False,
         new_items: bool = False,
         again: bool = False,
         executor: Executor | None = None,
@@ -433,12 +434,12 @@ class ShardedFit(FittedModel, FitBase):
         ----------
         data : frame, path, mapping of columns or iterable of dicts
             The new responses, as in `DynAEsti.fit`.
-        distinct : bool, default False
-            Whether to leave out responses that repeat one of the fit exactly.
         new_items : bool, default False
             Whether to let in items that were never seen, and learn them.
         again : bool, default False
-            Whether to add the same data once more, where an earlier update has added them.
+            Whether to add responses once more that the fit has already: those of an earlier
+            update, and exact repeats (person, item, time and response). They are left out, with a
+            warning.
         executor : ThreadExecutor or DaskExecutor, optional
             What works on the shards. Default: threads of this process.
         on_progress : callable, optional
@@ -464,9 +465,11 @@ class ShardedFit(FittedModel, FitBase):
                 warn_already_added(more)
                 self.finish_update(more, executor)
                 return self
-            fit = self._with_new_items(more, distinct) if new_items else self
+            fit = self._with_new_items(more, again) if new_items else self
             fit = replace(fit, batches=(*self.batches, batch))
-            return fit.add_responses(more, distinct, executor, on_progress)
+            grown = fit.add_responses(more, again, executor, on_progress)
+            warn_left_out(len(more), grown.shards.rows - self.shards.rows)
+            return grown
 
     def check_current(self) -> None:
         """Raise StorageError if the folder was changed since this fit was opened."""
@@ -504,7 +507,7 @@ class ShardedFit(FittedModel, FitBase):
     def add_responses(
         self,
         more: Responses,
-        distinct: bool,
+        again: bool,
         executor: Executor | None,
         on_progress: OnProgress | None,
     ) -> ShardedFit:
@@ -518,7 +521,7 @@ class ShardedFit(FittedModel, FitBase):
         groups = {k: more.select_people(people) for k, people in by_shard}
         shards = self.shards.with_levels_of(more)
         model = replace(self, shards=shards).shard_model
-        task = UpdateTask(model, groups, max(self.versions) + 1, distinct, shards.nonempty[0])
+        task = UpdateTask(model, groups, max(self.versions) + 1, again, shards.nonempty[0])
         updated: list[UpdatedShard] = self._run(task, list(groups), executor, on_progress)
         if not updated:  # all are repeats
             self.save()
@@ -545,7 +548,7 @@ class ShardedFit(FittedModel, FitBase):
         made.finish_update(more, executor)
         return made
 
-    def _with_new_items(self, more: Responses, distinct: bool) -> ShardedFit:
+    def _with_new_items(self, more: Responses, again: bool) -> ShardedFit:
         """The fit with new items, learned from the people who responded to them.
 
         These people's other responses are read from the shards.
@@ -561,7 +564,7 @@ class ShardedFit(FittedModel, FitBase):
             theirs = more.select_people(people[some])
             named = replace(known.responses, items=labels, models=models)
             renamed = replace(known, responses=named, known_sites=None)
-            if distinct:
+            if not again:
                 theirs = without_repeats(renamed, theirs)
             parts.append(items.sites(responses_of_people(renamed, theirs)))
         found = items.fit(PeopleSites.concatenate(parts))

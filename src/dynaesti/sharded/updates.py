@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from dynaesti.core import PARTS, Ints
 from dynaesti.data import Responses
-from dynaesti.results import Fit, add_people, fit_new_people, read_new_responses, repeated
+from dynaesti.results import (
+    Fit,
+    add_people,
+    fit_new_people,
+    read_new_responses,
+    without_repeats,
+)
 from dynaesti.sharded.shard_model import ShardModel, absolute_address
 from dynaesti.sharded.shards import Shard, shard_file, write_shard
 from dynaesti.sharded.site_store import write_sites
@@ -34,7 +38,7 @@ class UpdateTask:
     model: ShardModel
     new: dict[int, Responses]
     version: int
-    distinct: bool  # whether exact repeats of present responses are left out
+    again: bool  # whether responses that the fit has already are added once more
     any_shard: int  # one that has people
 
     def __call__(self, shard: int, threads: int | None) -> list[UpdatedShard]:
@@ -44,7 +48,7 @@ class UpdateTask:
             made = fit_new_people(other, read_new_responses(other, new))
             return [self._write(shard, made, None)]
         old = self.model.open(shard, threads)
-        if self.distinct:
+        if not self.again:
             new = without_repeats(old, new)
         if not len(new):
             return []
@@ -86,8 +90,3 @@ class UpdateTask:
             made.max_abs_ability,
             made.n_unconverged - (old.n_unconverged if old else 0),
         )
-
-
-def without_repeats(fit: Fit, new: Responses) -> Responses:
-    """New responses without those that repeat one of the fit exactly."""
-    return new.select_responses(np.setdiff1d(np.arange(len(new)), repeated(fit, new)))

@@ -33,16 +33,16 @@ def test_items_predict_score_and_update(run, tmp_path, capsys):
 
 
 def test_update_knows_what_it_has(run, answers, tmp_path, capsys):
-    _, _, err = spoken(capsys, "update", run, answers, "--out", tmp_path / "twice")
-    assert "750 of 750 answers are in the run already" in err
-    code, _, err = spoken(
-        capsys, "update", run, answers, "--out", tmp_path / "none", "--drop-duplicates"
-    )
+    code, out, err = spoken(capsys, "update", run, answers, "--out", tmp_path / "none")
     assert code == 0
-    assert "nothing is left to add" in err
+    assert "750 of 750 answers are in the fit already" in err
+    assert "--again adds them" in err
+    assert "Added 0 answers" in out
+    _, out, _ = spoken(capsys, "update", run, answers, "--out", tmp_path / "twice", "--again")
+    assert "Added 750 answers" in out
     strange = tmp_path / "strange.csv"
     strange.write_text("student_id,problem_id,timestamp\nx1,i00,1.1\n")
-    assert "none of the 1 people is known" in spoken(capsys, "predict", run, strange)[2]
+    assert "the fit knows none of 1 person" in spoken(capsys, "predict", run, strange)[2]
 
 
 def test_the_command_line_lets_them_in(tmp_path, capsys):

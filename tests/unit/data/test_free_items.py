@@ -70,7 +70,7 @@ def test_dates_and_refusals(table):
 
 
 def test_unknown_items_are_refused(table):
-    with pytest.raises(InputError, match="free: 1 of 1 were never seen"):
+    with pytest.raises(InputError, match="free: 'i99' was never seen"):
         dy.DynAEsti(free={"i99": "group"}).fit(table)
 
 

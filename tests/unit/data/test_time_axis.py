@@ -9,6 +9,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 import dynaesti as dy
+from dynaesti.data import parse_iso
+from dynaesti.errors import InputError
 
 VOTES = dy.Bernoulli([0, 1, 0, 1, 1, 1])
 DAYS = np.array([0.0, 1.0, 2.5, 4.0, 6.0, 7.0])
@@ -73,3 +75,13 @@ def test_precision_of_far_and_tiny_clocks():
     )  # a double resolves 1e-7 s there
     for scale in (1e-12, 1e-3, 1e6, 1e12):
         assert_allclose(fit(scale * t).mean(scale * t), truth, atol=1e-9)
+
+
+@pytest.mark.parametrize("text", ["31.12.2024", "31/12/2024", "31 Dec 2024", "2024/12/31"])
+def test_dates_that_can_be_read_in_one_way_only_are_read(text):
+    assert parse_iso([text], "at").tolist() == [datetime(2024, 12, 31)]
+
+
+def test_dates_that_can_be_read_in_two_ways_are_refused():
+    with pytest.raises(InputError, match="can be read as several dates"):
+        parse_iso(["05/06/2024"], "at")

@@ -52,7 +52,7 @@ def test_the_cohort_as_a_frame(plain, fit):
 
 def test_a_newcomer_is_a_member_of_the_cohort(plain):
     asked = {"id": ["new"] * 2, "item": ["i00"] * 2, "date": [2.0, 98.0]}
-    with pytest.warns(dy.HealthWarning, match="is known"):
+    with pytest.warns(dy.HealthWarning, match="the fit knows none"):
         chances = plain.predict(asked)["p1"].to_numpy()
     assert chances[1] > chances[0] + 0.1
     mix = plain.marginals(np.array([-1, -1]), plain.to_clock([2.0, 98.0]))
@@ -193,7 +193,7 @@ def test_newcomers_are_scored_in_their_group(fit, table):
         elsewhere = fit.score(mine.drop(columns="group"))
     assert np.abs(elsewhere["mean"] - scored["mean"]).max() < 0.5
     asked = {"id": ["x", "y"], "item": ["i00"] * 2, "date": [99.0] * 2, "group": list(GROUPS)}
-    with pytest.warns(dy.HealthWarning, match="none of the 2 people is known"):
+    with pytest.warns(dy.HealthWarning, match="the fit knows none of 2 people"):
         chances = fit.predict(asked)["p1"]
     assert chances[1] > chances[0] + 0.01
     with pytest.warns(dy.HealthWarning, match="taken as average"):

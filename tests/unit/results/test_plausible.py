@@ -73,7 +73,7 @@ def test_shards_draw_the_same_values(class_fit, tmp_path):
 
 def test_what_cannot_be_drawn_is_said(class_fit):
     table, fit = class_fit
-    with pytest.raises(dy.errors.InputError, match="first 'nobody'"):
+    with pytest.raises(dy.errors.InputError, match="'nobody' was never seen"):
         fit.plausible_values([1.0], ["nobody"])
     with pytest.raises(dy.errors.InputError, match="size"):
         fit.plausible_values([1.0], size=0)

@@ -1,7 +1,9 @@
 """Updates are in once: killed, repeated, at the same time or on a full disk."""
 
 import threading
+from collections import Counter
 
+import pandas as pd
 import pytest
 
 import dynaesti as dy
@@ -41,7 +43,23 @@ def test_an_update_knows_its_own_data_again(small, tmp_path, capsys):
 
 def test_answers_that_are_in_already_are_told(small):
     fit = dy.DynAEsti(standard_errors=False).fit(small)
-    assert "300 of 300 answers repeat" in told(lambda: fit.update(small))[0]
+    words, same = told(lambda: fit.update(small))
+    assert "300 of 300 answers are in the fit already" in words
+    assert len(same.responses) == 300
+
+
+def test_an_export_of_all_answers_so_far_adds_the_new_ones(small):
+    """Each answer of the data is left out as often as the fit has it; by counting one by one."""
+    table = pd.concat([small, small.head(2)])  # two answers are there twice
+    fit = dy.DynAEsti(standard_errors=False).fit(table)
+    later = small.head(30).assign(date=lambda t: t["date"] + 200)
+    export = pd.concat([small.head(1), table, later, later.head(1)])  # one more of some
+    left = Counter(export.itertuples(index=False, name=None))
+    left.subtract(Counter(table.itertuples(index=False, name=None)))
+    new = sum(count for count in left.values() if count > 0)
+    words, grown = told(lambda: fit.update(export.sample(frac=1, random_state=2)))
+    assert f"{len(export) - new} of {len(export)} answers are in the fit already" in words
+    assert len(grown.responses) == len(table) + new
 
 
 def test_wrong_responses_are_counted_among_the_new_ones(small):
@@ -69,7 +87,7 @@ def test_shards_know_their_updates_again(small, tmp_path):
     assert once.stale
     assert not dy.refit_items(once).stale
     again = dy.load(tmp_path / "run")
-    assert not again.update(more.head(5), distinct=True).stale  # nothing was added
+    assert not told(lambda: again.update(more.head(5)))[1].stale  # nothing was added
     assert dy.load(tmp_path / "run").update(more, again=True).shards.rows == 380
     with pytest.raises(dy.StorageError, match="changed since"):
         once.update(more.assign(date=lambda t: t["date"] + 1))

@@ -55,7 +55,8 @@ class AnswerKey:
 def read_key(key: Any) -> AnswerKey | None:
     """The key in a mapping, a sequence, a file, or a text such as "Q1=A,Q2=C" or "A,C".
 
-    A text that is nothing of these names the row of the table that has the right answers.
+    A text that is nothing of these names the row of the table that has the right answers, or
+    has a letter for each item ("ACDB").
 
     Raises
     ------
@@ -131,7 +132,7 @@ def score(
     """
     resp = str(roles["resp"])
     if key.row_of is not None:
-        table, key = _take_key_row(table, key.row_of, roles)
+        table, key = _take_key_row(table, key.row_of, roles, len(order))
     right = _right_answers(key, order)
     items, item = _distinct_texts(table, str(roles["item"]))
     _refuse_items_without_key(items, right)
@@ -155,14 +156,17 @@ def score(
 
 
 def _take_key_row(
-    table: Table, name: str, roles: Mapping[str, str | None]
+    table: Table, name: str, roles: Mapping[str, str | None], n_items: int
 ) -> tuple[Table, AnswerKey]:
-    """The key in the rows of one id, and the table without them."""
+    """The key in the rows of one id, and the table without them; or a letter for each item."""
     ids = np.array([loose_label_text(text) for text in column_texts(table, str(roles["id"]))])
     of_key = ids == loose_label_text(name)
+    if not of_key.any() and len(name) == n_items:
+        return table, AnswerKey(in_order=tuple(name))
     if not of_key.any():
         raise ResponseError(
-            f"key: {name!r} is no file, no answers such as 'Q1=A,Q2=C', and the id of no row"
+            f"key: {name!r} is no file, no answers such as 'Q1=A,Q2=C', no letter for each of "
+            f"{count_noun(n_items, 'items')}, and the id of no row"
         )
     items = column_texts(table, str(roles["item"]))
     answers = column_texts(table, str(roles["resp"]))

@@ -15,7 +15,7 @@ from dynaesti.errors import MissingExtraError, ResponseError, option
 
 
 def read_excel(file: InputFile, rows: int | None) -> Iterator[Table]:  # noqa: ARG001  one sheet is one table
-    """A sheet of a workbook as one table: the one that was named, or the first with cells.
+    """A sheet of a workbook as one table: the one that was named, or the largest.
 
     Raises
     ------
@@ -38,7 +38,10 @@ def read_excel(file: InputFile, rows: int | None) -> Iterator[Table]:  # noqa: A
 
 
 def _choose_sheet(book: Any, file: InputFile) -> tuple[Any, Sequence[str]]:
-    """The sheet that was named, or the first that holds anything, with a note on the others."""
+    """The sheet that was named, or the one with most cells, with a note on the others.
+
+    Answers are more than what is said about them on other sheets.
+    """
     names = book.sheet_names
     if file.part is not None:
         if file.part not in names:
@@ -47,11 +50,14 @@ def _choose_sheet(book: Any, file: InputFile) -> tuple[Any, Sequence[str]]:
                 f"{display_names(names)}"
             )
         return book.get_sheet_by_name(file.part), ()
-    filled = [sheet for sheet in map(book.get_sheet_by_name, names) if sheet.total_height]
+    sheets = [book.get_sheet_by_name(name) for name in names]
+    filled = {sheet.name: sheet for sheet in sheets if sheet.start is not None}
     if not filled:
         raise ResponseError(f"{file.label}: all {len(names)} sheets are empty")
-    others = [sheet.name for sheet in filled[1:]]
+    largest = max(filled.values(), key=lambda sheet: sheet.height * sheet.width)
+    others = [name for name in filled if name != largest.name]
     if not others:
-        return filled[0], ()
+        return largest, ()
     another = option("sheet", others[0])
-    return filled[0], (f"{file.label}: read from sheet {filled[0].name!r}; another by {another}",)
+    told = f"{file.label}: read from its largest sheet, {largest.name!r}; another by {another}"
+    return largest, (told,)

@@ -55,7 +55,7 @@ class FileParts:
     Parameters
     ----------
     sheet : str, optional
-        Sheet of a workbook, or table of a database. Default: the only one, or the first sheet.
+        Sheet of a workbook, or table of a database. Default: the only one, or the largest sheet.
     query : str, optional
         SQL for a database.
     """
