@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo check quick test lint types contract tests nojit packages examples screenshot attack bench bench-scale bench-peers gold wheel clean
+.PHONY: demo docs check quick test lint types contract tests nojit packages examples screenshot attack bench bench-scale bench-peers gold wheel clean
 
 # A class over a term is simulated, fitted and reported: open demo/report.html.
 demo: $(READY)
@@ -13,6 +13,20 @@ demo: $(READY)
 examples: $(READY)
 	$(BIN)/python examples/polling.py
 	$(BIN)/python examples/learning.py
+
+# The documentation site, in an environment of its own: docs/_build/html/index.html. Every page is executed (the cells of tutorials while the
+# site is built, the blocks of the others by the tests), warnings are errors, and the search is tried where there is a Chromium.
+DOCS := .venv-docs
+docs: $(DOCS)/.ready
+	$(DOCS)/bin/python -m pytest tests/docs/test_pages.py -k "not tutorials"
+	$(DOCS)/bin/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	$(DOCS)/bin/python -m pytest tests/browser/test_site.py
+
+$(DOCS)/.ready: pyproject.toml
+	$(PYTHON) -m venv $(DOCS)
+	$(DOCS)/bin/python -m pip install -q --upgrade pip
+	$(DOCS)/bin/pip install -q -e '.[docs]'
+	touch $@
 
 # What to run after every change: under a minute on two cores once compiled code is cached.
 check: lint types contract quick
@@ -62,17 +76,17 @@ bench: $(READY)
 	$(BIN)/python -m benchmarks recovery
 	$(BIN)/python -m benchmarks cohort
 
-# Fits of shards against size: SIZES="1e5 1e6 1e7 1e8". Writes docs/scale.json, which docs/scale.md speaks of.
+# Fits of shards against size: SIZES="1e5 1e6 1e7 1e8". Writes docs/evidence/scale.json, which docs/evidence/scale.md speaks of.
 SIZES ?= 1e5 1e6 1e7
 bench-scale: $(READY)
-	$(BIN)/python -m benchmarks sharded --sizes $(SIZES) --dask 1e7 --kills 20 --out docs/scale.json
+	$(BIN)/python -m benchmarks sharded --sizes $(SIZES) --dask 1e7 --kills 20 --out docs/evidence/scale.json
 
 # Ours beside other packages, in an environment of its own; hours. DATA: folder of the real logs. PARTS="truth speed" for some of it.
 DATA ?= ../shared/data
 PARTS ?= prediction next truth speed growth
 PEERS := .venv-peers
 bench-peers: $(PEERS)/.ready
-	$(PEERS)/bin/python -m benchmarks peers --data $(DATA) --parts $(PARTS) --out docs/benchmarks.json
+	$(PEERS)/bin/python -m benchmarks peers --data $(DATA) --parts $(PARTS) --out docs/evidence/benchmarks.json
 
 $(PEERS)/.ready: benchmarks/peers/requirements.txt
 	$(PYTHON) -m venv $(PEERS)
@@ -97,4 +111,4 @@ $(READY): pyproject.toml
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(PEERS) dist build demo
+	rm -rf $(VENV) $(PEERS) $(DOCS) dist build demo docs/_build docs/reference/generated

@@ -2,7 +2,7 @@
 
 Time, memory and speed against size; a Dask cluster against threads; runs that are killed.
 
-    python -m benchmarks sharded --sizes 1e5 1e6 1e7 --dask 1e7 --kills 20 --out docs/scale.json
+    python -m benchmarks sharded --sizes 1e5 1e6 1e7 --dask 1e7 --kills 20 --out docs/evidence/scale.json
 
 2PL, 10,000 items, irregular times, people with 5 to 2,000 answers. Every fit runs in a process of
 its own, whose memory is measured.
@@ -376,7 +376,7 @@ def main(arguments: list[str]) -> None:
     parser.add_argument(
         "--folder", type=Path, help="where shards are kept (default: a temporary folder)"
     )
-    parser.add_argument("--out", type=Path, default=Path("docs/scale.json"))
+    parser.add_argument("--out", type=Path, default=Path("docs/evidence/scale.json"))
     parser.add_argument("--threads", type=int, default=2)
     for name in ("--shards", "--run"):
         parser.add_argument(name, help=argparse.SUPPRESS)

@@ -1,4 +1,4 @@
-"""docs/benchmarks.md from the results: tables, what was won, and where we lose."""
+"""docs/evidence/benchmarks.md from the results: tables, what was won, and where we lose."""
 
 from typing import Any
 

@@ -2,7 +2,7 @@
 
 Prediction on real logs, next answers of new learners, truth of the posterior, speed, growth.
 
-    python -m benchmarks peers --data ../shared/data --out docs/benchmarks.json [--parts prediction next truth speed growth]
+    python -m benchmarks peers --data ../shared/data --out docs/evidence/benchmarks.json [--parts prediction next truth speed growth]
 
 Results are kept as they come, so that parts may be run one by one; the page beside them is written
 at the end.
@@ -56,7 +56,7 @@ def parsed(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument(
         "--data", type=Path, default=Path("../shared/data"), help="folder of the real logs"
     )
-    parser.add_argument("--out", type=Path, default=Path("docs/benchmarks.json"))
+    parser.add_argument("--out", type=Path, default=Path("docs/evidence/benchmarks.json"))
     parser.add_argument("--parts", nargs="*", default=PARTS, choices=PARTS)
     parser.add_argument("--logs", nargs="*", help="only these logs")
     parser.add_argument(

@@ -18,7 +18,7 @@ MODULES = sorted(
     for path in (ROOT / "src" / "dynaesti").rglob("*.py")
     if not path.name.startswith("__")
 )
-PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "development" / "architecture.md").read_text(encoding="utf-8")
 
 
 def test_the_layers_on_the_page_are_those_of_the_contract():

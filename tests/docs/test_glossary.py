@@ -29,7 +29,9 @@ STILL_PRESENT: set[str] = set()
 def glossary():
     """The words in use and the retired ones, each as a tuple of its parts."""
     used, retired = set(), set()
-    for line in (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8").splitlines():
+    for line in (
+        (ROOT / "docs" / "reference" / "glossary.md").read_text(encoding="utf-8").splitlines()
+    ):
         cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
         if not line.startswith("|") or len(cells) != 3 or set(cells[0]) <= set("-: "):
             continue
@@ -93,7 +95,7 @@ def test_the_glossary_is_read():
 
 def test_retired_words_are_no_identifiers():
     new = {word: dict(names) for word, names in found().items() if word not in STILL_PRESENT}
-    assert not new, f"words that docs/glossary.md retired: {new}"
+    assert not new, f"words that docs/reference/glossary.md retired: {new}"
 
 
 def test_the_list_of_what_is_left_is_no_longer_than_it_must_be():

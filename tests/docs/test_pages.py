@@ -12,7 +12,16 @@ from dynaesti.cli.dispatch import main
 from dynaesti.model import simulate
 
 ROOT = Path(__file__).parents[2]
-PAGES = ["README.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))]
+PAGES = [
+    "README.md",
+    *sorted(
+        path.relative_to(ROOT).as_posix()
+        for path in (ROOT / "docs").rglob("*.md")
+        if not {"_build", "generated"} & set(path.parts)
+    ),
+]
+# a block that is shown, or a cell of a page that is executed while the site is built
+PYTHON = r"```(?:python|\{code-cell\}(?: \w+)?)\n(?::tags:.*\n)?(.*?)```"
 
 
 @pytest.fixture
@@ -34,9 +43,7 @@ def desk(tmp_path, monkeypatch):
 @pytest.mark.parametrize("page", PAGES)
 def test_examples_in_python_run(page, desk):
     scope: dict[str, object] = {}
-    for block in re.findall(
-        r"```python\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), flags=re.S
-    ):
+    for block in re.findall(PYTHON, (ROOT / page).read_text(encoding="utf-8"), flags=re.S):
         exec(compile(block, page, "exec"), scope)
 
 

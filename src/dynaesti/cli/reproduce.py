@@ -14,7 +14,7 @@ from dynaesti.cli.output import as_json
 
 EXAMPLE = (
     "  dynaesti reproduce polling --out paper\n"
-    "  dynaesti reproduce all --golf masters.parquet --page docs/paper.md"
+    "  dynaesti reproduce all --golf masters.parquet --page docs/evidence/paper.md"
 )
 STUDIES = ("polling", "prior", "synthetic", "static", "golf", "palmer")
 

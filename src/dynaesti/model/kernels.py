@@ -360,7 +360,7 @@ class Matern(BandwidthKernel):
 
 @dataclass(frozen=True)
 class Matern12(Matern):
-    """Matérn ½ kernel: exp(−|s − t|/h), for continuous curves that are nowhere differentiable.
+    """Matérn ½ kernel: ``exp(−|s − t|/h)``, for continuous curves that are nowhere differentiable.
 
     It is the covariance of the Ornstein–Uhlenbeck process.
 
@@ -392,7 +392,7 @@ class Matern12(Matern):
 
 @dataclass(frozen=True)
 class Matern32(Matern):
-    """Matérn 3/2 kernel: (1 + r) e⁻ʳ with r = √3 |s − t|/h, for curves with one derivative.
+    """Matérn 3/2 kernel: ``(1 + r) e⁻ʳ``, ``r = √3 |s − t|/h``; one derivative.
 
     Parameters
     ----------
@@ -424,7 +424,7 @@ class Matern32(Matern):
 
 @dataclass(frozen=True)
 class Matern52(Matern):
-    """Matérn 5/2 kernel: (1 + r + r²/3) e⁻ʳ with r = √5 |s − t|/h; two derivatives.
+    """Matérn 5/2 kernel: ``(1 + r + r²/3) e⁻ʳ``, ``r = √5 |s − t|/h``; two derivatives.
 
     Parameters
     ----------
@@ -825,7 +825,7 @@ NAMED_KERNELS: dict[str, Callable[[], Kernel]] = {
     "level+matern32": lambda: Level(amplitude="learn") + Matern32(amplitude="learn"),
     "level+smooth": lambda: Level(amplitude="learn") + Smooth(amplitude="learn"),
 }
-DEFAULT_KERNEL = "level+smooth"  # on evidence: see docs/kernels.md
+DEFAULT_KERNEL = "level+smooth"  # on evidence: see docs/evidence/kernels.md
 
 
 def named_kernel(name: str) -> Kernel:

@@ -174,7 +174,7 @@ class FitBase(ABC):
 
     @property
     def items(self) -> Any:
-        """The items as a frame: item, model, n, parameters, standard errors (se_…), and checks.
+        """The items as a frame: item, model, n, parameters, standard errors (``se_…``), and checks.
 
         Checks are share (of the points: of right answers where these are 0 and 1), item_rest
         (correlation of the answers with ability known without them) and flag: "wrong key?",

@@ -1,4 +1,4 @@
-"""What verbs print with --json is what docs/json.md says."""
+"""What verbs print with --json is what docs/reference/json.md says."""
 
 import json
 import re
@@ -11,7 +11,7 @@ import pytest
 from dynaesti.cli.dispatch import VERBS
 from support.saying import spoken
 
-PAGE = (Path(__file__).parents[3] / "docs" / "json.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[3] / "docs" / "reference" / "json.md").read_text(encoding="utf-8")
 SCHEMAS = {
     verb: json.loads(text)
     for verb, text in re.findall(r"^## (\w+)\n.*?```json\n(.*?)```", PAGE, re.S | re.M)

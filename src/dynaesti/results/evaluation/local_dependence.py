@@ -50,7 +50,7 @@ def q3(fit: FitBase, *, least: int = 20, most: int = 1000, level: float = 0.05) 
     most : int, default 1000
         Number of pairs in the table.
     level : float, default 0.05
-        Rate of false discoveries among the flagged pairs, which also have |excess| > 0.2.
+        Rate of false discoveries among the flagged pairs, which also have ``|excess| > 0.2``.
 
     Returns
     -------
