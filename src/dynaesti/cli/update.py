@@ -40,6 +40,13 @@ def options(parser: argparse.ArgumentParser) -> None:
         help="let in items never seen before, and learn them from these answers",
     )
     parser.add_argument(
+        "--new-model",
+        action="append",
+        metavar="MODEL",
+        help="with --new-items: the model of the new ones, or ITEM=MODEL of one of them; needed "
+        "where the others have several",
+    )
+    parser.add_argument(
         "--again",
         action="store_true",
         help="add the answers even if an earlier update has added the very same",
@@ -123,6 +130,21 @@ def _update_fit(args: argparse.Namespace, fit: Fit) -> int:
     return 0
 
 
+def _new_items(args: argparse.Namespace) -> bool | str | dict[str, str]:
+    """Whether new items are let in, and with which models."""
+    from dynaesti.errors import InputError
+
+    named = args.new_model or []
+    if not named:
+        return bool(args.new_items)
+    if len(named) == 1 and "=" not in named[0]:
+        return str(named[0])
+    if any("=" not in one for one in named):
+        raise InputError("--new-model: give one MODEL for all new items, or ITEM=MODEL for each")
+    pairs = (one.rpartition("=") for one in named)
+    return {item: model for item, _, model in pairs}
+
+
 def _tables(args: argparse.Namespace, folder: Path) -> list[str]:
     """The tables to write: those that the run has; in a new folder all, as `fit` writes them."""
     if not args.out:
@@ -137,7 +159,7 @@ def _grown(fit: Fit, batch: Responses, added: Responses, args: argparse.Namespac
         print_notes("all of these answers are in the run already; nothing is left to add")
         return fit
     return replace(
-        fit.update(added, new_items=args.new_items, again=args.again),
+        fit.update(added, new_items=_new_items(args), again=args.again),
         batches=(*fit.batches, batch.fingerprint()),
     )
 
@@ -201,7 +223,7 @@ def _grown_shards(
                 batch,
                 executor=executor,
                 distinct=args.drop_duplicates,
-                new_items=args.new_items,
+                new_items=_new_items(args),
                 again=args.again,
             )
         if args.refit_items and grown.stale:

@@ -44,6 +44,7 @@ from dynaesti.estimation import (
     PeopleSites,
     extend_models,
     find_new_items,
+    new_items_by_model,
     new_items_hint,
 )
 from dynaesti.inference import check_level
@@ -417,7 +418,7 @@ class ShardedFit(FittedModel, FitBase):
         data: Any,
         *,
         distinct: bool = False,
-        new_items: bool = False,
+        new_items: bool | str | Mapping[Any, str] = False,
         again: bool = False,
         executor: Executor | None = None,
         on_progress: OnProgress | None = None,
@@ -435,8 +436,9 @@ class ShardedFit(FittedModel, FitBase):
             The new responses, as in `DynAEsti.fit`.
         distinct : bool, default False
             Whether to leave out responses that repeat one of the fit exactly.
-        new_items : bool, default False
-            Whether to let in items that were never seen, and learn them.
+        new_items : bool, str or mapping of item to str, default False
+            Whether to let in items that were never seen, and learn them; where the others have
+            several models, with which.
         again : bool, default False
             Whether to add the same data once more, where an earlier update has added them.
         executor : ThreadExecutor or DaskExecutor, optional
@@ -464,7 +466,12 @@ class ShardedFit(FittedModel, FitBase):
                 warn_already_added(more)
                 self.finish_update(more, executor)
                 return self
-            fit = self._with_new_items(more, distinct) if new_items else self
+            fit = self
+            if new_items:
+                for model, part in new_items_by_model(
+                    self.coding, self.item_labels, more, new_items
+                ):
+                    fit = fit._with_new_items(part, distinct, model)
             fit = replace(fit, batches=(*self.batches, batch))
             return fit.add_responses(more, distinct, executor, on_progress)
 
@@ -545,16 +552,16 @@ class ShardedFit(FittedModel, FitBase):
         made.finish_update(more, executor)
         return made
 
-    def _with_new_items(self, more: Responses, distinct: bool) -> ShardedFit:
-        """The fit with new items, learned from the people who responded to them.
+    def _with_new_items(self, more: Responses, distinct: bool, model: str | None) -> ShardedFit:
+        """The fit with new items of one model, learned from the people who responded to them.
 
         These people's other responses are read from the shards.
         """
         labels, people = find_new_items(self.shards.items, more)
         if not people.size:
             return self
-        items = NewItemFit(self, labels, more)
-        models = extend_models(self.shards.models, labels.size)
+        items = NewItemFit(self, labels, more, model)
+        models = extend_models(self.shards.models, labels.size, model)
         parts = []
         for k, some in self._people_by_shard(more.select_people(people)).items():
             known = self._open(k) if self.shards.parts[k].people else self._any_shard()
