@@ -79,6 +79,8 @@ def flag(name: str, value: object = NO_VALUE) -> str | None:
 
     None where the command line has no such flag, so that Python's spelling is shown.
     """
+    if name == "new_items" and isinstance(value, str):
+        return f"--new-items --new-model {_word(value)}"
     if name not in SAME_NAME:
         return next((found for key, found in OTHER_NAME.items() if key == (name, value)), None)
     found = f"--{name.replace('_', '-')}"

@@ -40,6 +40,13 @@ def options(parser: argparse.ArgumentParser) -> None:
         help="let in items never seen before, and learn them from these answers",
     )
     parser.add_argument(
+        "--new-model",
+        action="append",
+        metavar="MODEL",
+        help="with --new-items: the model of the new ones, or ITEM=MODEL of one of them; needed "
+        "where the others have several",
+    )
+    parser.add_argument(
         "--again",
         action="store_true",
         help="add answers even if the run has the very same already",
@@ -100,7 +107,7 @@ def _update_fit(args: argparse.Namespace, fit: Fit) -> int:
         _note_known_batch(batch)
         grown = fit
     else:
-        grown = fit.update(batch, new_items=args.new_items, again=args.again)
+        grown = fit.update(batch, new_items=_new_items(args), again=args.again)
     added = len(grown.responses) - len(fit.responses)
     _note_left_out(batch, added, known)
     folder.mkdir(parents=True, exist_ok=True)
@@ -121,6 +128,21 @@ def _update_fit(args: argparse.Namespace, fit: Fit) -> int:
         "makes the page anew.",
     )
     return 0
+
+
+def _new_items(args: argparse.Namespace) -> bool | str | dict[str, str]:
+    """Whether new items are let in, and with which models."""
+    from dynaesti.errors import InputError
+
+    named = args.new_model or []
+    if not named:
+        return bool(args.new_items)
+    if len(named) == 1 and "=" not in named[0]:
+        return str(named[0])
+    if any("=" not in one for one in named):
+        raise InputError("--new-model: give one MODEL for all new items, or ITEM=MODEL for each")
+    pairs = (one.rpartition("=") for one in named)
+    return {item: model for item, _, model in pairs}
 
 
 def _tables(args: argparse.Namespace, folder: Path) -> list[str]:
@@ -191,7 +213,7 @@ def _grown_shards(
             grown = fit.update(
                 batch,
                 executor=executor,
-                new_items=args.new_items,
+                new_items=_new_items(args),
                 again=args.again,
             )
         if args.refit_items and grown.stale:

@@ -198,6 +198,8 @@ def index_of(labels: Labels, wanted: list[Any], name: str, remedy: str = "") -> 
             f"; did you mean {similar[0]!r}?"
             if similar
             else f" (there are {labels.size}, such as {labels.tolist()[0]!r})"
+            if labels.size
+            else " (there are none)"
         )
         which = (
             f"{unknown[0]!r} was never seen"

@@ -15,6 +15,7 @@ from .em import IterationRecord as IterationRecord
 from .expected_scores import ResponseScores as ResponseScores
 from .expected_scores import response_scores as response_scores
 from .fitted import FittedModel as FittedModel
+from .given_bank import stated_bank as stated_bank
 from .given_items import read_given_items as read_given_items
 from .grid import REACH as REACH
 from .grid import ability_grid as ability_grid
@@ -23,6 +24,7 @@ from .grid import tabulate_items as tabulate_items
 from .hyper_grid import CURVE_EDGE as CURVE_EDGE
 from .hyper_grid import HyperGrid as HyperGrid
 from .hyper_grid import curve_grids as curve_grids
+from .hyper_grid import population_grids as population_grids
 from .hyper_grid import refine_grids as refine_grids
 from .hyper_grid import warn_at_shortest_bandwidth as warn_at_shortest_bandwidth
 from .item_nodes import ItemNodes as ItemNodes
@@ -38,9 +40,11 @@ from .m_step import maximise_items as maximise_items
 from .new_items import NewItemFit as NewItemFit
 from .new_items import extend_models as extend_models
 from .new_items import find_new_items as find_new_items
+from .new_items import new_items_by_model as new_items_by_model
 from .new_items import new_items_hint as new_items_hint
 from .options import RUNTIME_OPTIONS as RUNTIME_OPTIONS
 from .options import AbilityOptions as AbilityOptions
+from .options import mean_and_sd as mean_and_sd
 from .options import resolve_kernel as resolve_kernel
 from .people import CheckpointArrays as CheckpointArrays
 from .people import EStepRequest as EStepRequest

@@ -37,6 +37,8 @@ MAX_LOGITS = 40.0
 MISSING = {"", "na", "nan", "null", "none"}  # in tables that are text
 # columns of an item table that are no parameters
 BESIDE = {"item", "model", "n", "share", "item_rest", "flag"}
+# asymptotes that mirt lists for items that have none
+NO_ASYMPTOTE = {"c": 0.0, "d": 1.0}
 NO_CHANCE = 1e-9  # stands for a guess or slip of exactly 0, whose logit is infinite
 
 
@@ -58,9 +60,13 @@ def read_given_items(given: Any, name: str) -> Mapping[Any, Mapping[str, float]]
         return {}
     if isinstance(given, str | PathLike):
         return _from_frame(_numbers_of(as_frame(read_table(given).frame)), name)
+    if _is_columns(given):
+        return _from_frame(Frame(given), name)
     if isinstance(given, Mapping):
         if not all(isinstance(value, Mapping) for value in given.values()):
-            raise InputError(f"{name}: expected item → {{parameter: value}}")
+            raise InputError(
+                f"{name}: expected item → {{parameter: value}}, or columns with one called 'item'"
+            )
         names = own_names({key: None for values in given.values() for key in values})
         return {
             label: {
@@ -76,6 +82,29 @@ def read_given_items(given: Any, name: str) -> Mapping[Any, Mapping[str, float]]
             f"{name}: expected a mapping, a frame with an item column or a file with one, got "
             f"{type(given).__name__}"
         ) from None
+
+
+def _is_columns(given: Any) -> bool:
+    """Whether a mapping is a table by its columns, not one from item to parameters."""
+    return isinstance(given, Mapping) and any(
+        str(name).strip().lower() == "item" and not isinstance(column, Mapping)
+        for name, column in given.items()
+    )
+
+
+def read_given_models(given: Any) -> dict[Any, str]:
+    """Names of the items' models, where a frame or file of item parameters has a column of them."""
+    if given is None or (isinstance(given, Mapping) and not _is_columns(given)):
+        return {}
+    if isinstance(given, str | PathLike):
+        table = as_frame(read_table(given).frame)
+    else:
+        table = Frame(given) if isinstance(given, Mapping) else as_frame(given)
+    named = {column.strip().lower(): column for column in table.columns}
+    if not {"item", "model"} <= set(named):
+        return {}
+    pairs = zip(table[named["item"]], table[named["model"]], strict=True)
+    return {label: str(name).strip() for label, name in pairs if name is not None and name == name}
 
 
 def _numbers_of(table: Frame) -> Frame:
@@ -281,11 +310,15 @@ class ItemsToPlace:
                 {k: v for k, v in one.items() if k != "a" and not k.startswith("intercept")}
                 for one in given
             ]
+        reported = self.model.to_response_unit(self.model.constrain(u), self.values)
+        known = set(reported) | {"intercept"}
+        given = [
+            {k: v for k, v in one.items() if k in known or v != NO_ASYMPTOTE.get(k)}
+            for one in given
+        ]
         names = sorted({name for one in given for name in one})
         if not names:
             return {}
-        reported = self.model.to_response_unit(self.model.constrain(u), self.values)
-        known = set(reported) | {"intercept"}
         unknown = [name for name in names if name not in known]
         if unknown:
             raise InputError(

@@ -8,12 +8,14 @@ present items. New items take the model and the categories of the others.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from dynaesti.core import Array, Ints
-from dynaesti.data import Labels, Responses, as_labels, try_index_of
+from dynaesti.data import Labels, Responses, as_labels, label_text, try_index_of
 from dynaesti.errors import ConvergenceWarning, InputError, ResponseError, option, warn_user
 from dynaesti.estimation.coding import ResponseCoding
 from dynaesti.estimation.e_step import EP_TOLERANCE_FINAL, EStep
@@ -29,7 +31,7 @@ from dynaesti.estimation.standard_errors import (
 )
 from dynaesti.estimation.start_values import unit_of
 from dynaesti.inference import NaturalGaussian
-from dynaesti.model import ItemBank, ItemBlock, ItemPrior
+from dynaesti.model import ItemBank, ItemBlock, ItemPrior, item_model
 
 MAX_ITERATIONS = 100
 TOLERANCE = 0.01  # largest change of a parameter, in standard errors
@@ -51,13 +53,75 @@ def find_new_items(items: Labels, more: Responses) -> tuple[Labels, Ints]:
     return labels, np.unique(more.person[np.isin(more.item, strange)])
 
 
-def extend_models(models: Labels | None, size: int) -> Labels | None:
+def new_items_by_model(
+    coding: ResponseCoding, items: Labels, more: Responses, asked: bool | str | Mapping[Any, str]
+) -> list[tuple[str | None, Responses]]:
+    """Further responses for one model of new items after the other.
+
+    Parameters
+    ----------
+    coding : ResponseCoding
+        Of the items that are known.
+    items : array (n_items,)
+        Their labels.
+    more : Responses
+    asked : bool, str or mapping of label to str
+        The model of all new items, or of each. True: the one that all known items have.
+
+    Returns
+    -------
+    list of (model, responses)
+        The responses to known items, to new ones of this model and of those before it. The model
+        is None where all items have the same.
+    """
+    unknown = try_index_of(items, more.items.tolist()) < 0
+    new = [label for label, is_new in zip(more.items.tolist(), unknown, strict=True) if is_new]
+    if asked is True or not new:
+        if new:
+            _check_one_model(coding)
+        return [(None, more)]
+    if isinstance(asked, str):
+        names = dict.fromkeys(map(label_text, new), asked)
+    elif isinstance(asked, Mapping):
+        names = {label_text(label): str(name) for label, name in asked.items()}
+        lacking = [label for label in new if label_text(label) not in names]
+        if lacking:
+            raise InputError(
+                f"new_items: {len(lacking)} of {len(new)} new items have no model (first: "
+                f"{lacking[0]!r}); give every one a model"
+            )
+    else:
+        raise InputError(
+            f"new_items: expected True, the name of a model, or a mapping from item to one, got "
+            f"{asked!r}"
+        )
+    own = as_labels([names.get(label_text(label), "") for label in more.items.tolist()])
+    steps: list[tuple[str | None, Responses]] = []
+    taken = ~unknown
+    for name in dict.fromkeys(own[unknown].tolist()):
+        taken = taken | (unknown & (own == name))
+        rows = np.flatnonzero(taken[more.item])
+        steps.append((name, more.select_responses(rows, drop_unused=True)))
+    return steps
+
+
+def _check_one_model(coding: ResponseCoding) -> None:
+    """Refuse new items of which it is not known which of several models they have."""
+    kinds = {(type(model), model.signed) for model in coding.models}
+    if len(kinds) > 1:
+        some = coding.models[0].name
+        raise InputError(
+            f"item: the items have {len(kinds)} models, and an update does not tell those of new "
+            f"ones; name them: {option('new_items', some)}"
+        )
+
+
+def extend_models(models: Labels | None, size: int, name: str | None = None) -> Labels | None:
     """Names of all items' models, new ones included, where the data gave such names."""
-    return (
-        None
-        if models is None
-        else np.concatenate([models, np.repeat(models[:1], size - models.size)])
-    )
+    if models is None:
+        return None
+    more = models[:1] if name is None else as_labels([name])
+    return np.concatenate([models, np.repeat(more, size - models.size)])
 
 
 class NewItemFit:
@@ -71,12 +135,16 @@ class NewItemFit:
         Labels of all items, new ones last.
     more : Responses
         Data with the new items.
+    model : str, optional
+        Their model. Default: that of the other items, which all have the same.
     """
 
-    def __init__(self, fit: FittedModel, labels: Labels, more: Responses) -> None:
+    def __init__(
+        self, fit: FittedModel, labels: Labels, more: Responses, model: str | None = None
+    ) -> None:
         self.old = fit
         self.count = labels.size - len(fit.coding.models)
-        template = _template_item(fit.coding)
+        template = _template_item(fit.coding, model)
         self.coding = replace(
             fit.coding,
             models=fit.coding.models + (fit.coding.models[template],) * self.count,
@@ -190,17 +258,18 @@ class NewItemFit:
         return replace(self.old.bank, blocks=tuple(blocks))
 
 
-def _template_item(coding: ResponseCoding) -> int:
-    """The item whose coding new ones take: one with the most common categories."""
-    kinds = {(type(model), model.signed) for model in coding.models}
-    if len(kinds) > 1:
+def _template_item(coding: ResponseCoding, model: str | None) -> int:
+    """The item whose coding new ones take: one of their model, with its most common categories."""
+    wanted = None if model is None else item_model(model).name
+    like = [k for k, one in enumerate(coding.models) if wanted in (None, one.name)]
+    if not like:
+        known = ", ".join(sorted({one.name for one in coding.models}))
         raise InputError(
-            f"item: new items cannot join a fit whose items have {len(kinds)} models, since an "
-            f"update does not tell theirs; "
-            "fit again with them"
+            f"new_items: no item of the fit has the model {wanted}, whose priors and categories "
+            f"new ones would take; there are {known}; fit again with them"
         )
-    rows = [tuple(row) for row in coding.table.tolist()]
-    return rows.index(Counter(rows).most_common(1)[0][0])
+    rows = [tuple(coding.table[k].tolist()) for k in like]
+    return like[rows.index(Counter(rows).most_common(1)[0][0])]
 
 
 def _initial_block(block: ItemBlock, like: int, first: int, count: int) -> ItemBlock:

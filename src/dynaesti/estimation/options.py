@@ -65,7 +65,8 @@ def _as_bool(value: Any, _: str) -> bool:
     return bool(value)
 
 
-def _mean_and_sd(value: Any, name: str) -> tuple[float, float]:
+def mean_and_sd(value: Any, name: str) -> tuple[float, float]:
+    """The mean and standard deviation of a population, checked."""
     if not isinstance(value, Sequence) or len(value) != 2:
         raise InputError(f"{name}: expected (mean, sd) of the abilities, got {value!r}")
     return finite_number(value[0], f"{name} mean"), positive_number(value[1], f"{name} sd")
@@ -111,7 +112,7 @@ CHECKS: Mapping[str, Check] = {
     "effects": optional(_formula),
     "free": optional(check_free),
     "rare": at_least(1),
-    "population": optional(_mean_and_sd),
+    "population": optional(mean_and_sd),
     "iterations": at_least(1),
     "tolerance": positive_number,
     "standard_errors": _as_bool,

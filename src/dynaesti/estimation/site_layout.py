@@ -39,7 +39,7 @@ class PeopleSites:
     @property
     def n_responses(self) -> int:
         """Number of responses."""
-        return int(self.layout.factor_response[-1]) + 1
+        return int(self.layout.factor_response[-1]) + 1 if self.layout.factor_response.size else 0
 
     def merged_if(self, merges: bool) -> SiteLayout:
         """One site for each instant, or one for each person where ability is a single number."""

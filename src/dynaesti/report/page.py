@@ -58,6 +58,7 @@ def write_report(
             f"path: the report is an HTML page; {target.name} should end in .html (a browser "
             f"prints it to PDF)"
         )
+    fit.require_people()
     text = report_page(fit, static_comparison, title or "Abilities over time")
     target.parent.mkdir(parents=True, exist_ok=True)
     with atomic_path(target) as part:

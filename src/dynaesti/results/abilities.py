@@ -85,6 +85,7 @@ def people_and_times(fit: Fit, at: Any, ids: Any) -> tuple[Ints, Array]:
 
     People at every time, or (at=None) at the instants of their own responses.
     """
+    fit.require_people()
     people = np.arange(fit.responses.people.size)
     if ids is not None:
         people = index_of(fit.responses.people, as_list(ids), "ids")
@@ -187,6 +188,7 @@ def _farthest_mean(fit: Fit) -> float:
 
 def ability_change(fit: Fit, label: Any, t0: Any, t1: Any) -> Change:
     """How a person's ability changed from t0 to t1."""
+    fit.require_people()
     found = changes_between(fit, index_of(fit.responses.people, [label], "id"), t0, t1)
     mean = float(found.mean[0])
     sd = float(found.marginals.sd(IDENTITY)[0])

@@ -30,6 +30,7 @@ def fit_datatree(fit: Fit, draws: int, at: Any, seed: int | None) -> Any:
             "a tree of arrays needs xarray: pip install 'dynaesti[xarray]'"
         ) from None
     size = whole_number(draws, "draws", 1)
+    fit.require_people()
     r = fit.responses
     theta, given = _draws_at_responses(fit, size, seed)
     steps = {"chain": [0], "draw": np.arange(size)}

@@ -6,7 +6,7 @@ computes is in `abilities`, `predictions`, `updates`, `live_person` and `fit_bas
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
@@ -47,6 +47,7 @@ from dynaesti.estimation import (
     leave_one_out_abilities,
 )
 from dynaesti.inference import EPResult, Marginals, check_level
+from dynaesti.model import Kernel
 from dynaesti.results.abilities import (
     Change,
     ability_change,
@@ -54,6 +55,7 @@ from dynaesti.results.abilities import (
     people_and_times,
     person_curve,
 )
+from dynaesti.results.bank_fit import as_first_data, bank_fit_fields, bank_summary
 from dynaesti.results.cohort import (
     change_columns,
     changes_between,
@@ -150,6 +152,77 @@ class Fit(FittedModel, FitBase):
     weights: Array
     known_sites: PeopleSites | None = field(default=None, repr=False)
 
+    @classmethod
+    def from_bank(
+        cls,
+        items: Any,
+        *,
+        model: Any = None,
+        population: tuple[float, float] = (0.0, 1.0),
+        kernel: Kernel | str | None = None,
+        bandwidth: Any = None,
+        clock: str = "calendar",
+        unit: str | None = None,
+        origin: Any = None,
+        categories: Any = None,
+    ) -> Fit:
+        """A fit of items whose parameters are known, before anybody has answered.
+
+        It scores and predicts people, follows them (`scorer`), plots items, plans tests and is
+        saved, as any fit; `update` brings people. Nothing of items or population is learned.
+        Questions that need people say so.
+
+        Parameters
+        ----------
+        items : mapping, frame or path
+            Parameters of all items: ``{item: {parameter: value}}``, or a frame, columns or a file
+            with a column "item". Names of mirt, ltm and words are understood, as for
+            ``DynAEsti(fixed=)``.
+        model : str, ItemModel or mapping of item to these, optional
+            Default: a column "model", else the model that each item's parameters can only mean (b;
+            a and b; with c; with d).
+        population : (float, float), default (0, 1)
+            Mean and standard deviation of the abilities, on the scale of the items.
+        kernel : Kernel or str, optional
+            How abilities move, with all of its numbers. Default: they are constant.
+        bandwidth : float, optional
+            Instead of a kernel: the bandwidth of a lone RBF kernel, in the unit of the times.
+        clock : {"calendar", "person"}, default "calendar"
+            Whether time is the same for all, or counts from each person's first response.
+        unit : str, optional
+            What one unit of numeric times is, for labels.
+        origin : date, optional
+            Where times are dates: one of them, from which days are counted. Default: the first
+            data decide; scorers take numbers.
+        categories : sequence of float, optional
+            Responses that categories stand for. Default: 0, 1, ….
+
+        Returns
+        -------
+        Fit
+
+        Raises
+        ------
+        InputError
+            If parameters are missing or cannot be used, or it is open how abilities move.
+
+        Examples
+        --------
+        >>> import dynaesti as dy
+        >>> bank = {"q1": {"a": 1.0, "b": 0.0}, "q2": {"a": 1.5, "b": 1.0, "c": 0.2}}
+        >>> fit = dy.Fit.from_bank(bank, population=(0.0, 1.0))
+        >>> fit
+        <Fit of a bank of 2 items (2PL, 3PL), without people>
+        >>> found = fit.score({"id": ["ann", "ann"], "item": ["q1", "q2"], "resp": [1, 1]})
+        >>> bool(found["mean"][0] > 0)
+        True
+        """
+        return cls(
+            **bank_fit_fields(
+                items, model, population, kernel, bandwidth, clock, unit, origin, categories
+            )
+        )
+
     @property
     def response_template(self) -> Responses:
         """All responses of the fit: others are read with their columns and clock."""
@@ -158,6 +231,7 @@ class Fit(FittedModel, FitBase):
     @cached_property
     def time_range(self) -> tuple[float, float]:
         """First and last time of the responses, on the fit's clock."""
+        self.require_people()
         times = self.responses.clock_times
         return float(times.min()), float(times.max())
 
@@ -172,9 +246,9 @@ class Fit(FittedModel, FitBase):
         return np.bincount(self.responses.item, minlength=self.responses.items.size)
 
     @cached_property
-    def item_check_sums(self) -> Array:
-        """Sums over all answers by which items are checked, (n_sums, n_items)."""
-        return item_check_sums(self)
+    def item_check_sums(self) -> Array | None:
+        """Sums over all answers by which items are checked, (n_sums, n_items); None of none."""
+        return item_check_sums(self) if len(self.responses) else None
 
     @property
     def some_responses(self) -> Responses:
@@ -183,12 +257,14 @@ class Fit(FittedModel, FitBase):
 
     def parts(self) -> Iterator[Fit]:
         """The fit itself."""
+        self.require_people()
         yield self
 
     def item_screener(self, executor: Any = None) -> Screener:
         """What sums up the score tests of all items over everyone."""
         if executor is not None:
             raise InputError("executor: it works on shards, and this fit is in memory")
+        self.require_people()
         return MemoryScreener(self)
 
     @cached_property
@@ -206,6 +282,11 @@ class Fit(FittedModel, FitBase):
             return None
         x = self.sites.columns_of_effects
         return cohort.mean(self.sites.layout.times, self.sites.group_of_site, x)
+
+    def _number_of(self, label: Any) -> Ints:
+        """Number of one person, (1,)."""
+        self.require_people()
+        return index_of(self.responses.people, [label], "id")
 
     def group_of(self, person: Ints) -> Ints:
         """Group of each of some people, by their numbers; −1 for people never seen."""
@@ -353,7 +434,7 @@ class Fit(FittedModel, FitBase):
         >>> bool(fit.curve("p00", until=30).sd([90])[0] > fit.curve("p00").sd([90])[0])
         True
         """
-        who = index_of(self.responses.people, [id], "id")
+        who = self._number_of(id)
         return person_curve(self, who, None if until is None else float(self.to_clock([until])[0]))
 
     def change(self, id: Any, t0: Any, t1: Any) -> Change:
@@ -410,6 +491,7 @@ class Fit(FittedModel, FitBase):
         >>> list(frame.columns), len(frame)
         (['id', 'change', 'sd', 'lower', 'upper', 'rose', 'cohort', 'own'], 12)
         """
+        self.require_people()
         people = np.arange(self.responses.people.size)
         if ids is not None:
             people = np.unique(index_of(self.responses.people, as_list(ids), "ids"))
@@ -442,6 +524,7 @@ class Fit(FittedModel, FitBase):
         >>> list(frame.columns)[:6]
         ['id', 'answers', 'first', 'last', 'ability', 'ability_sd']
         """
+        self.require_people()
         return make_frame(person_columns(self, level), self.frame)
 
     def plausible(self, id: Any, at: Any, size: int = 20, seed: int | None = 0) -> Array:
@@ -612,8 +695,9 @@ class Fit(FittedModel, FitBase):
         frame
             See `predict`.
         """
-        new = read_new_responses(self, data, unanswered=True)
-        found = self.predictions(new)
+        fit = as_first_data(self, data)
+        new = read_new_responses(fit, data, unanswered=True)
+        found = fit.predictions(new)
         r = new.responses
         back = np.argsort(r.row, kind="stable")
         columns = found.columns(r, back, self.coding, new.items[r.item])
@@ -652,6 +736,7 @@ class Fit(FittedModel, FitBase):
         ability : array (n_responses,)
             Mean reported ability given the person's other responses.
         """
+        self.require_people()
         r = self.responses
         pairs = [
             leave_one_out_abilities(
@@ -686,9 +771,13 @@ class Fit(FittedModel, FitBase):
         frame
             Columns id, time, mean, sd, lower, upper, as from `ability`.
         """
-        return fit_new_people(self, read_new_responses(self, data)).ability(at, level=level)
+        new = self.read_new_data(data)
+        fit = as_first_data(self, new)
+        return fit_new_people(fit, read_new_responses(fit, new)).ability(at, level=level)
 
-    def update(self, data: Any, *, new_items: bool = False, again: bool = False) -> Fit:
+    def update(
+        self, data: Any, *, new_items: bool | str | Mapping[Any, str] = False, again: bool = False
+    ) -> Fit:
         """The fit with more answers of known or new people; items stay as they are.
 
         The curves of these people are fitted anew from their present sites. Answers that the fit
@@ -699,9 +788,10 @@ class Fit(FittedModel, FitBase):
         ----------
         data : frame, mapping or path
             Answers, with the column names of the fit's data.
-        new_items : bool, default False
+        new_items : bool, str or mapping of item to str, default False
             Let in items that were never seen. They are learned from the answers of those who met
             them, with the model and the categories of the other items, which stay as they are.
+            Where these have several models: the model of the new ones, or of each of them.
         again : bool, default False
             Add answers even if the fit has the very same.
 
@@ -733,7 +823,7 @@ class Fit(FittedModel, FitBase):
         InputError
             If the person is unknown, or a kernel has no form that grows an answer at a time.
         """
-        return live_person(self, int(index_of(self.responses.people, [id], "id")[0]))
+        return live_person(self, int(self._number_of(id)[0]))
 
     def to_datatree(self, *, draws: int = 200, at: Any = None, seed: int | None = 0) -> Any:
         """The fit as a tree of arrays (`xarray.DataTree`), in the groups that ArviZ knows.
@@ -800,7 +890,7 @@ class Fit(FittedModel, FitBase):
         >>> state.answers
         13
         """
-        who = index_of(self.responses.people, [id], "id")
+        who = self._number_of(id)
         return state_of(self, self.scorer(), who)
 
     # --- files, figures, words ------------------------------------------------------------------
@@ -842,6 +932,7 @@ class Fit(FittedModel, FitBase):
     @cached_property
     def health(self) -> DataReport:
         """Checks of the data, in words."""
+        self.require_people()
         return check_responses(self.responses)
 
     @cached_property
@@ -850,6 +941,8 @@ class Fit(FittedModel, FitBase):
 
         Credible bands do not include it.
         """
+        if not len(self.responses):
+            return []
         not_needed = set()  # kinds that this fit knows better
         if self.options["direction"] == "free":
             not_needed.add(CautionKind.BACKWARD_ITEMS)
@@ -879,7 +972,7 @@ class Fit(FittedModel, FitBase):
         frame
             Columns item, information; the most informative first.
         """
-        who = index_of(self.responses.people, [id], "id")
+        who = self._number_of(id)
         mix = self.marginals(who, self.to_clock([at]))
         centre = float((mix.weights * mix.means).sum())
         ability = centre + 5 * float(mix.sd(IDENTITY)[0]) * np.linspace(-1, 1, 81)
@@ -950,6 +1043,8 @@ class Fit(FittedModel, FitBase):
     def summary(self) -> str:
         """Data, convergence, priors and cautions in a few sentences."""
         r = self.responses
+        if not len(r):
+            return bank_summary(self)
         ends = self.from_clock(np.array(self.time_range))
         first, last = (str(t)[:19] if ends.dtype.kind == "M" else f"{t:.6g}" for t in ends)
         clock = ", counted from each start" if r.clock == "person" else ""
@@ -964,6 +1059,9 @@ class Fit(FittedModel, FitBase):
         )
 
     def __repr__(self) -> str:
+        if not len(self.responses):
+            items = count_noun(self.responses.items.size, "items")
+            return f"<Fit of a bank of {items} ({self.model_names()}), without people>"
         verdict = "converged" if self.converged else "not converged"
         return (
             f"<Fit of {count_noun(len(self.responses), 'answers')} of "

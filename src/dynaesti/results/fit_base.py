@@ -217,6 +217,21 @@ class FitBase(ABC):
         more = f", and {len(flagged) - SHOWN_FLAGS:,} more" if len(flagged) > SHOWN_FLAGS else ""
         return [f"{count_noun(len(flagged), 'items')} of {len(flags):,} flagged: {shown}{more}."]
 
+    def require_people(self) -> None:
+        """Refuse a question about people where there are none.
+
+        Raises
+        ------
+        InputError
+            If nobody has answered: the fit is a bank of items.
+        """
+        if not self.responses_per_item.any():
+            raise InputError(
+                "this fit is a bank of items without people, and the question is about people; "
+                "update(data) brings some, and score(data) and predict(data) answer for any "
+                "without keeping them"
+            )
+
     @property
     def n_parameters(self) -> float:
         """Number of parameters that were learned.
@@ -573,16 +588,17 @@ class FitBase(ABC):
         -------
         Responses
         """
+        template = self.response_template
         columns: dict[str, Any] = {
             key: name
-            for key, name in self.response_template.columns.items()
+            for key, name in template.columns.items()
             if name is not None and key != "model"
         }
         reading: dict[str, Any] = {
-            "clock": self.response_template.clock,
-            "timeless": "time" not in columns,
+            "clock": template.clock,
+            "timeless": "time" not in columns and all(kernel.static for kernel in self.kernels),
             "unanswered": unanswered,
-            "unit": None if self.response_template.axis.stamps else self.response_template.unit,
+            "unit": None if template.axis.unit in ("days", template.unit) else template.unit,
         }
         reading["covariates"] = self.covariate_kinds
         try:
@@ -682,11 +698,15 @@ class FitBase(ABC):
         str
         """
         heavy = int(np.argmax(self.population))
-        raise_limit = f"The fit did NOT converge (raise {option('iterations')})"
-        verdict = "The fit converged" if self.converged else raise_limit
+        verdict = f"The fit did NOT converge (raise {option('iterations')})"
+        if self.converged:
+            verdict = "The fit converged"
+        learned = f"{verdict} after {len(self.trace)} iterations"
+        if not self.trace:
+            learned = "Items and population are as stated"
         cohort = "".join(f"{sentence} " for sentence in cohort_sentences(self))
         return (
-            f"{verdict} after {len(self.trace)} iterations; log evidence {log_evidence:.2f}. "
+            f"{learned}; log evidence {log_evidence:.2f}. "
             f"{cohort}Scale: {self.scale.name}. Priors: {self.kernels[heavy].describe()} carries "
             f"{self.population[heavy]:.0%} of the population, {len(self.kernels)} in all."
             + (f" EP did not converge for {n_unconverged} curves." if n_unconverged else "")

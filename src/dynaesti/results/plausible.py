@@ -53,6 +53,7 @@ def marginals_with_item_uncertainty(
     fit: Fit, label: Any, offsets: Array, draws: int, seed: int
 ) -> Marginals:
     """One person's ability, averaged over items and cohorts drawn from their uncertainty."""
+    fit.require_people()
     who = index_of(fit.responses.people, [label], "id")
     times = fit.from_clock(offsets)
     parts = [
@@ -106,6 +107,7 @@ def plausible_columns(
     seed = some_seed() if seed is None else seed
     offsets = fit.to_clock(at)
     labels = fit.ids if ids is None else as_list(ids)
+    fit.require_people()
     index_of(fit.responses.people, labels, "ids")
     check_size(len(labels) * offsets.size * size, "size")
     # the same for everyone, whichever shard they are in

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -32,11 +33,13 @@ from dynaesti.estimation import (
     find_new_items,
     index_of_items,
     kernel_weights,
+    new_items_by_model,
     new_items_hint,
     tabulate_items,
 )
 from dynaesti.inference import EPResult, NaturalGaussian, SiteLayout
 from dynaesti.model import Kernel
+from dynaesti.results.bank_fit import as_first_data
 
 if TYPE_CHECKING:
     from dynaesti.results.fit import Fit
@@ -226,9 +229,12 @@ def responses_of_people(fit: Fit, data: Responses) -> Responses:
     return joined.select_people(np.sort(people))
 
 
-def update_fit(fit: Fit, data: Any, *, new_items: bool, again: bool) -> Fit:
+def update_fit(
+    fit: Fit, data: Any, *, new_items: bool | str | Mapping[Any, str], again: bool
+) -> Fit:
     """The fit with more responses of known or new people."""
     new = fit.read_new_data(data)
+    fit = as_first_data(fit, new)
     batch = new.fingerprint()
     if batch in fit.batches and not again:
         warn_already_added(new)
@@ -239,7 +245,11 @@ def update_fit(fit: Fit, data: Any, *, new_items: bool, again: bool) -> Fit:
     warn_left_out(given, len(new))
     if not len(new):
         return replace(fit, batches=(*fit.batches, batch))
-    updated = add_people(with_new_items(fit, new) if new_items else fit, new)
+    grown = fit
+    if new_items:
+        for model, part in new_items_by_model(fit.coding, fit.responses.items, new, new_items):
+            grown = with_new_items(grown, part, model)
+    updated = add_people(grown, new)
     r = updated.responses
     repeats = 0
     if r.columns.get("time"):
@@ -254,16 +264,16 @@ def update_fit(fit: Fit, data: Any, *, new_items: bool, again: bool) -> Fit:
     return replace(updated, batches=(*fit.batches, batch))
 
 
-def with_new_items(fit: Fit, new: Responses) -> Fit:
-    """The fit with items that it has never seen.
+def with_new_items(fit: Fit, new: Responses, model: str | None) -> Fit:
+    """The fit with items that it has never seen, of one model.
 
     They are learned from the responses of those who met them.
     """
     labels, people = find_new_items(fit.responses.items, new)
     if not people.size:
         return fit
-    items = NewItemFit(fit, labels, new)
-    models = extend_models(fit.responses.models, labels.size)
+    items = NewItemFit(fit, labels, new, model)
+    models = extend_models(fit.responses.models, labels.size, model)
     grown = replace(
         fit, responses=replace(fit.responses, items=labels, models=models), known_sites=None
     )

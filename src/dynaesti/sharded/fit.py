@@ -45,6 +45,7 @@ from dynaesti.estimation import (
     PeopleSites,
     extend_models,
     find_new_items,
+    new_items_by_model,
     new_items_hint,
 )
 from dynaesti.inference import check_level
@@ -418,7 +419,7 @@ class ShardedFit(FittedModel, FitBase):
         self,
         data: Any,
         *,
-        new_items: bool = False,
+        new_items: bool | str | Mapping[Any, str] = False,
         again: bool = False,
         executor: Executor | None = None,
         on_progress: OnProgress | None = None,
@@ -434,8 +435,9 @@ class ShardedFit(FittedModel, FitBase):
         ----------
         data : frame, path, mapping of columns or iterable of dicts
             The new responses, as in `DynAEsti.fit`.
-        new_items : bool, default False
-            Whether to let in items that were never seen, and learn them.
+        new_items : bool, str or mapping of item to str, default False
+            Whether to let in items that were never seen, and learn them; where the others have
+            several models, with which.
         again : bool, default False
             Whether to add responses once more that the fit has already: those of an earlier
             update, and exact repeats (person, item, time and response). They are left out, with a
@@ -465,7 +467,12 @@ class ShardedFit(FittedModel, FitBase):
                 warn_already_added(more)
                 self.finish_update(more, executor)
                 return self
-            fit = self._with_new_items(more, again) if new_items else self
+            fit = self
+            if new_items:
+                for model, part in new_items_by_model(
+                    self.coding, self.item_labels, more, new_items
+                ):
+                    fit = fit._with_new_items(part, again, model)
             fit = replace(fit, batches=(*self.batches, batch))
             grown = fit.add_responses(more, again, executor, on_progress)
             warn_left_out(len(more), grown.shards.rows - self.shards.rows)
@@ -548,16 +555,16 @@ class ShardedFit(FittedModel, FitBase):
         made.finish_update(more, executor)
         return made
 
-    def _with_new_items(self, more: Responses, again: bool) -> ShardedFit:
-        """The fit with new items, learned from the people who responded to them.
+    def _with_new_items(self, more: Responses, again: bool, model: str | None) -> ShardedFit:
+        """The fit with new items of one model, learned from the people who responded to them.
 
         These people's other responses are read from the shards.
         """
         labels, people = find_new_items(self.shards.items, more)
         if not people.size:
             return self
-        items = NewItemFit(self, labels, more)
-        models = extend_models(self.shards.models, labels.size)
+        items = NewItemFit(self, labels, more, model)
+        models = extend_models(self.shards.models, labels.size, model)
         parts = []
         for k, some in self._people_by_shard(more.select_people(people)).items():
             known = self._open(k) if self.shards.parts[k].people else self._any_shard()

@@ -27,8 +27,47 @@ def test_new_items_join_by_request_only(tmp_path):
     mixed = dy.DynAEsti(
         {**dict.fromkeys(old["item"].unique(), "2PL"), old["item"].iloc[0]: "1PL"}, bandwidth=40.0
     ).fit(old)
-    with pytest.raises(dy.InputError, match="2 models"):
+    with pytest.raises(dy.InputError, match=r"2 models.*new_items='"):
         mixed.update(new, new_items=True)
+
+
+def test_new_items_beside_several_models_name_theirs(tmp_path):
+    """Those of each model are learned under the priors of the others of that model."""
+    old, new, _, names = classroom_with_new_items(people=120)
+    known = sorted(old["item"].unique())
+    models = {label: "3PL" if k % 2 else "2PL" for k, label in enumerate(known)}
+    estimator = dy.DynAEsti(models, bandwidth=40.0)
+    fit = estimator.fit(old)
+    each = {label: "3PL" if k % 2 else "2PL" for k, label in enumerate(names)}
+    grown = fit.update(new, new_items=each)
+    found = in_pandas(grown.items).set_index("item")
+    assert found.loc[list(each), "model"].to_dict() == each
+    assert_allclose(grown.items["b"][: len(known)], fit.items["b"])
+    alike = in_pandas(fit.update(new, new_items="2PL").items).set_index("item")
+    assert (alike.loc[list(names), "model"] == "2PL").all()
+    apart = found.loc[list(names), "b"] - alike.loc[list(names), "b"]
+    assert np.abs(apart).max() < 1.0  # the same answers, seen by another model
+    shards = dy.prepare(old, tmp_path / "shards", shards=2)
+    sharded = estimator.fit(shards, out=tmp_path / "run").update(new, new_items=each)
+    ours = in_pandas(sharded.items).set_index("item")
+    assert_allclose(ours["b"], found.loc[ours.index, "b"], atol=1e-4)
+    assert dy.load(tmp_path / "run").items["model"].tolist() == ours["model"].tolist()
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ("GRM", "no item of the fit has the model GRM"),
+        ("weird", "no item model 'weird'"),
+        ({"x": "2PL"}, r"4 of 4 new items have no model"),
+        (3, "new_items: expected True, the name of a model"),
+    ],
+)
+def test_models_that_new_items_cannot_have_are_refused(asked, words):
+    old, new, _, _ = classroom_with_new_items(people=20)
+    fit = dy.DynAEsti("2PL", bandwidth=np.inf, standard_errors=False).fit(old)
+    with pytest.raises(dy.InputError, match=words):
+        fit.update(new, new_items=asked)
 
 
 def test_shards_let_them_in_alike(tmp_path):

@@ -57,6 +57,7 @@ def flag_items(fit: FitBase, *, drift: bool = False, executor: Any = None) -> An
     >>> dict(zip(found["item"], found["flag"]))["i3"]
     'wrong key?'
     """
+    fit.require_people()
     checks = fit.item_checks
     if checks is None:
         raise InputError("fit: its items were not checked; fit the data again")

@@ -44,6 +44,7 @@ def compare_with_static(estimator: Estimator, fit: Fit) -> StaticComparison:
     >>> comparison.people
     12
     """
+    fit.require_people()
     static = estimator.with_options(
         bandwidth=np.inf,
         cohort=None,

@@ -261,7 +261,8 @@ def read_fit(
         **rows,
     )
     ep = tuple(read_ep(arrays, k) for k in range(len(header["kernels"])))
-    check_labels(responses.people, "the people")
+    if responses.people.size or len(responses):
+        check_labels(responses.people, "the people")
     check_saved_responses(responses)
     sites = build_people_sites(responses, common.coding, common.bank, common.priors.effects)
     check_ep(ep, common.priors, sites, arrays["weights"])

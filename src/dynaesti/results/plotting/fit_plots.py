@@ -64,9 +64,7 @@ class FitPlots:
         """
         fit = self.fit
         if at is None:
-            low = fit.responses.clock_times.min()
-            high = fit.responses.clock_times.max()
-            at = fit.from_clock(np.linspace(low, high, 200))
+            at = fit.from_clock(np.linspace(*fit.time_range, 200))
         return fit.ability(at, ids, level=level)
 
     def curves(
@@ -145,6 +143,7 @@ class FitPlots:
             Columns id, time, mean.
         """
         fit = self.fit
+        fit.require_people()
         first, last = fit.sites.layout.spans
         offsets = first[:, None] + (last - first)[:, None] * np.linspace(0, 1, points)
         person = np.repeat(np.arange(first.size), points)
@@ -281,7 +280,7 @@ class FitPlots:
         fit = self.fit
         r = fit.responses
         ability = np.linspace(fit.shift - 3 * fit.gain, fit.shift + 3 * fit.gain, points)
-        edges = np.linspace(r.clock_times.min(), r.clock_times.max(), bins + 1)
+        edges = np.linspace(*fit.time_range, bins + 1)
         stretch = np.clip(np.searchsorted(edges, r.clock_times, side="right") - 1, 0, bins - 1)
         asked = np.zeros((bins, r.items.size))
         np.add.at(asked, (stretch, r.item), 1.0)
