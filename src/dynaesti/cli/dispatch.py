@@ -34,6 +34,8 @@ VERBS = {
     "score": "abilities of further people with the items frozen",
     "next": "what to ask a person next",
     "update": "more answers of known or new people; items stay",
+    "serve": "take answers over HTTP and tell abilities at once, with a page to watch",
+    "keys": "keys of a service: make, list, revoke",
     "evaluate": "held-out scores against baselines",
     "plan": "plan a study: how wide bands will be, and how often an effect will be found",
     "simulate": "draw answers from the model",
