@@ -36,6 +36,7 @@ VERBS = {
     "update": "more answers of known or new people; items stay",
     "serve": "take answers over HTTP and tell abilities at once, with a page to watch",
     "keys": "keys of a service: make, list, revoke",
+    "refit": "fit all answers of a service anew, on the old scale, while it serves",
     "evaluate": "held-out scores against baselines",
     "plan": "plan a study: how wide bands will be, and how often an effect will be found",
     "simulate": "draw answers from the model",
