@@ -1,0 +1,111 @@
+"""Take answers over HTTP, keep them, and tell abilities at once; with a page to watch.
+
+Answers are kept in a database: a SQLite file beside the run, or PostgreSQL. An answer that was
+acknowledged is on disk. On this machine no key is asked for until some were made (`dynaesti
+keys`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING
+
+from dynaesti.cli.messages import print_notes
+from dynaesti.cli.output import print_result
+
+if TYPE_CHECKING:
+    from dynaesti.serve import Settings
+
+EXAMPLE = (
+    "  dynaesti serve run\n"
+    "  dynaesti serve run.dynscore --db postgresql://ada@localhost/school --workers 2"
+)
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    """Options of the verb."""
+    parser.add_argument(
+        "fit",
+        metavar="RUN",
+        help="a folder written by `dynaesti fit`, a .dyn or a .dynscore file",
+    )
+    database_option(parser)
+    parser.add_argument(
+        "--host",
+        default="127.0.0.1",
+        help="address to bind (default: 127.0.0.1; others need keys)",
+    )
+    parser.add_argument("--port", type=int, default=8000, help="port (default: 8000; 0: any)")
+    parser.add_argument(
+        "--workers", type=int, default=1, metavar="N", help="processes, on PostgreSQL (default: 1)"
+    )
+    parser.add_argument(
+        "--unknown-items",
+        choices=("refuse", "queue"),
+        default="refuse",
+        help="what happens to answers to items that were never fitted: refused, or kept for "
+        "`dynaesti refit`",
+    )
+    parser.add_argument(
+        "--max-body",
+        type=int,
+        default=8_000_000,
+        metavar="BYTES",
+        help="of a request (default: 8000000)",
+    )
+    parser.add_argument(
+        "--rate",
+        type=float,
+        default=2000.0,
+        metavar="N",
+        help="requests a second of one key, or one address without (default: 2000)",
+    )
+    parser.add_argument(
+        "--connect",
+        action="store_true",
+        help="for a fit of shards: let it call addresses of other hosts that it names",
+    )
+
+
+def database_option(parser: argparse.ArgumentParser) -> None:
+    """The database of the service."""
+    parser.add_argument(
+        "--db",
+        metavar="ADDRESS",
+        help="sqlite:///answers.db or postgresql://user@host/name (default: a SQLite file beside "
+        "the run)",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Serve until interrupted."""
+    from dynaesti.serve import run_server
+
+    def ready(url: str, database: str) -> None:
+        print_result(
+            args,
+            {"url": url, "database": database},
+            f"Serving {args.fit} at {url} (answers are kept in {database}; Ctrl-C ends).",
+        )
+        sys.stdout.flush()
+
+    run_server(settings_of(args), ready, args.connect)
+    print_notes("the service has ended; all acknowledged answers are kept")
+    return 0
+
+
+def settings_of(args: argparse.Namespace) -> Settings:
+    """The settings that the options describe."""
+    from dynaesti.core import positive_number, whole_number
+    from dynaesti.serve import Limits, Settings
+
+    return Settings(
+        args.fit,
+        args.db,
+        args.host,
+        whole_number(args.port, "--port", 0),
+        whole_number(args.workers, "--workers", 1),
+        args.unknown_items,
+        Limits(whole_number(args.max_body, "--max-body", 1), positive_number(args.rate, "--rate")),
+    )

@@ -1,0 +1,125 @@
+"""Answers into the log, and states after them, within one transaction."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from dynaesti.errors import DynaestiError
+from dynaesti.results import State
+from dynaesti.serve.database import Transaction
+from dynaesti.serve.follow import Path, follow, from_start, write_abilities, write_state
+from dynaesti.serve.rows import AnswerRow, PersonRow
+from dynaesti.serve.served import ServedScorer
+
+
+@dataclass(frozen=True)
+class Change:
+    """What the new answers of one person did."""
+
+    person: PersonRow
+    before: float | None  # mean ability
+    last: AnswerRow  # of the new answers, in their order
+
+
+@dataclass(frozen=True)
+class Intake:
+    """What a group of answers did."""
+
+    new: set[tuple[str, str]]
+    changes: list[Change]
+    replayed: int  # people whose answers came late
+    rebuilt: int  # people whose state was lost, or of another scorer
+
+
+def take_in(tx: Transaction, served: ServedScorer, answers: Sequence[AnswerRow]) -> Intake:
+    """Log answers and bring the states of their people up to date.
+
+    An answer whose key the person has used already is not new. Answers that come late, before
+    others that a state has taken in, are put in their place: the person's log is replayed.
+    """
+    people = tx.lock_people(sorted({one.id for one in answers}))
+    new = tx.add_answers(answers)
+    added: dict[str, list[AnswerRow]] = {}
+    seen: set[tuple[str, str]] = set()
+    for one in answers:
+        name = (one.id, one.key)
+        if name in new and name not in seen:
+            seen.add(name)
+            added.setdefault(one.id, []).append(one)
+    touched = [people[one] for one in added]
+    before = {row.id: row.mean for row in touched}
+    for row in touched:
+        added[row.id].sort(key=lambda one: one.order)
+        row.total += len(added[row.id])
+    stale = [row for row in touched if _state(row, served) is None]
+    late = [
+        row
+        for row in touched
+        if row not in stale and row.order is not None and added[row.id][0].order < row.order
+    ]
+    whole = {row.id for row in (*stale, *late)}
+    replay(tx, served, [people[one] for one in whole])
+    ahead = [row for row in touched if row.id not in whole]
+    paths = [Path(_known_state(row, served), added[row.id]) for row in ahead]
+    _finish(served, ahead, paths)
+    tx.write_people(touched)
+    changes = [Change(row, before[row.id], added[row.id][-1]) for row in touched]
+    return Intake(new, changes, len(late), len(stale))
+
+
+def replay(tx: Transaction, served: ServedScorer, rows: Sequence[PersonRow]) -> None:
+    """Make the states in people's rows anew, from all their answers."""
+    if not rows:
+        return
+    logs = tx.logs([row.id for row in rows])
+    paths = {row.id: from_start(served, logs[row.id]) for row in rows}
+    for row in rows:
+        row.time = row.key = row.state = None
+        row.mean = row.sd = row.lower = row.upper = None
+        row.scorer, row.answers, row.total = served.number, 0, len(logs[row.id])
+    begun = [row for row in rows if paths[row.id] is not None]
+    _finish(served, begun, [path for path in paths.values() if path is not None])
+
+
+def refresh(tx: Transaction, served: ServedScorer, ids: Iterable[str]) -> int:
+    """Bring states of another scorer, or lost ones, up to date; how many."""
+    people = tx.lock_people(sorted(ids))
+    stale = [row for row in people.values() if row.scorer != served.number or row.state is None]
+    ahead = tx.prepared([row.id for row in stale], served.number)
+    ready = [ahead[row.id] for row in stale if row.id in ahead and ahead[row.id].total == row.total]
+    done = {row.id for row in ready}
+    rest = [row for row in stale if row.id not in done]
+    replay(tx, served, rest)
+    tx.write_people([*ready, *rest])
+    return len(stale)
+
+
+def count_queued(served: ServedScorer, answers: Iterable[AnswerRow]) -> Counter[str]:
+    """Answers to each item that the scorer does not know."""
+    return Counter(one.item for one in answers if not served.knows(one.item))
+
+
+def _finish(served: ServedScorer, rows: Sequence[PersonRow], paths: Sequence[Path]) -> None:
+    """Follow paths to their ends, and write those into the rows."""
+    follow(served, paths)
+    for row, path in zip(rows, paths, strict=True):
+        write_state(row, served, path)
+    write_abilities(rows, [path.state for path in paths], served)
+
+
+def _state(row: PersonRow, served: ServedScorer) -> State | None:
+    """The state in a row; None where it is lost, damaged, or of another scorer."""
+    if row.scorer != served.number or row.state is None:
+        return None
+    try:
+        return served.scorer.state(row.state)
+    except DynaestiError:
+        return None
+
+
+def _known_state(row: PersonRow, served: ServedScorer) -> State:
+    found = _state(row, served)
+    assert found is not None
+    return found
