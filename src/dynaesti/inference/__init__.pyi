@@ -40,15 +40,15 @@ from .online.curve import start_online as start_online
 from .online.filter_kernels import FOLLOWS_NOW as FOLLOWS_NOW
 from .online.filter_kernels import MEAN_NOW as MEAN_NOW
 from .online.filter_kernels import VARIANCE_NOW as VARIANCE_NOW
-from .online.filter_kernels import WEIGHT_NOW as WEIGHT_NOW
-from .online.filter_kernels import curves_at as curves_at
 from .online.filtering import add_answers as add_answers
+from .online.filtering import curves_at as curves_at
 from .online.filtering import filter_size as filter_size
 from .online.filtering import filter_time as filter_time
 from .online.filtering import start_filter as start_filter
 from .online.kernels import OnlineSites as OnlineSites
 from .online.markov_form import MarkovForm as MarkovForm
 from .online.markov_form import markov_form as markov_form
+from .online.markov_form import transitions as transitions
 from .predict import predict_marginals as predict_marginals
 from .second_order import corrected_by as corrected_by
 from .second_order import second_order_corrected as second_order_corrected

@@ -1,5 +1,6 @@
 """Scorers and learners' states."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -50,6 +51,27 @@ def test_answers_one_by_one_are_near_to_grafting(fit, scorer, table):
         found = scorer.ability(state, at)
         assert_allclose(found.mean, truth["mean"], atol=0.06)
         assert_allclose(found.sd, truth["sd"], rtol=0.08)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_a_long_slide_is_followed(fit, scorer, seed):
+    """By the third cumulant, without which early answers of the slide count for too much."""
+    rng = np.random.default_rng(seed)
+    calm = [(0.01 * k, f"i{rng.integers(8):02d}", float(rng.integers(2))) for k in range(60)]
+    slide = [(0.7 + 0.0005 * k, f"i{rng.integers(8):02d}", 0.0) for k in range(150)]
+    whole = pd.DataFrame(calm + slide, columns=["date", "item", "resp"]).assign(id="new")
+    now = float(whole["date"].max())
+    truth = fit.score(whole, at=[now])
+    found = scorer.ability(replayed(scorer, calm + slide), now)
+    normal = scorer.start()
+    third = 4  # the time, the weight, the site's two, and then the third cumulant
+    for answer in calm + slide:
+        numbers = np.where(np.arange(normal.numbers.size) == third, 0.0, normal.numbers)
+        normal = scorer.add(replace(normal, numbers=numbers), *answer)
+    without = scorer.ability(normal, now)
+    assert abs(found.mean - truth["mean"].iloc[0]) < 0.6 * abs(without.mean - truth["mean"].iloc[0])
+    assert found.sd == pytest.approx(truth["sd"].iloc[0], rel=0.1)
+    assert without.sd != pytest.approx(truth["sd"].iloc[0], rel=0.15)
 
 
 def test_nothing_known_is_the_population(fit, scorer):

@@ -6,6 +6,7 @@ process with five states whose covariance is nearest stands for it.
 
 All states have unit variance and are uncorrelated before the first answer, so that over a gap
 P ← A (P − I) Aᵀ + I. The transition A over a gap d is a sum of modes, Re(e^{ρd} dᵖ M).
+All kernels have equally many states; those beyond a kernel's own are nowhere seen.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from math import factorial
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from scipy.linalg import block_diag, solve_continuous_lyapunov
 
 from dynaesti.core import Array, Ints
@@ -47,12 +49,10 @@ class MarkovForm(NamedTuple):
     size: Ints  # (n_kernels,) number of states
     seen: Array  # (n_kernels, most_states): the curve is seen · state
     nugget: Array  # (n_kernels,) independent variance at each instant
-    mode_kernel: Ints  # (n_modes,) the kernel of each mode
-    mode_first: Ints  # (n_modes,) the first state of its block
-    mode_size: Ints  # (n_modes,) how many states the block has
-    mode_power: Ints  # (n_modes,) p
-    mode_rate: Array  # (n_modes, 2) real and imaginary part of ρ
-    mode_matrix: Array  # (n_modes, 2, LARGEST, LARGEST) real and imaginary part of M
+    level: Array  # (n_kernels · most_states²,) transition of the levels, which stay
+    rate: npt.NDArray[np.complex128]  # (n_modes,) ρ
+    power: Array  # (n_modes,) p
+    mode: npt.NDArray[np.complex128]  # (n_modes, n_kernels · most_states²) M, in its place
 
 
 @dataclass(frozen=True)
@@ -81,35 +81,43 @@ def markov_form(kernels: tuple[Kernel, ...]) -> MarkovForm:
             f"scorer: {wide.describe()} needs {size.max()} numbers for its state, and at most "
             f"{MOST_STATES} are kept; use fewer summands"
         )
-    seen = np.zeros((len(kernels), int(size.max())))
-    blocks: list[tuple[int, int, int, int]] = []
+    most = int(size.max())
+    seen = np.zeros((len(kernels), most))
+    level = np.zeros((len(kernels), most, most))
+    level[:, 0, 0] = 1.0
     rates: list[complex] = []
-    matrices = []
+    powers: list[int] = []
+    modes = []
     for k, (kernel, mine) in enumerate(zip(kernels, parts, strict=True)):
         seen[k, 0] = _level(kernel)
         first = 1
         for part in mine:
-            width = part.seen.size
-            seen[k, first : first + width] = part.seen
-            for rate, power, mode in zip(part.rates, part.powers, part.modes, strict=True):
-                blocks.append((k, first, width, power))
-                rates.append(rate)
-                whole = np.zeros((LARGEST, LARGEST), dtype=complex)
-                whole[:width, :width] = mode
-                matrices.append(np.stack([whole.real, whole.imag]))
-            first += width
-    columns = np.array(blocks, dtype=np.int64).reshape(-1, 4).T
+            own = slice(first, first + part.seen.size)
+            seen[k, own] = part.seen
+            rates += part.rates
+            powers += part.powers
+            for mode in part.modes:
+                whole = np.zeros(level.shape, dtype=complex)
+                whole[k, own, own] = mode
+                modes.append(whole.ravel())
+            first = own.stop
     return MarkovForm(
         size.astype(np.int64),
         seen,
         np.array([kernel.nugget_variance for kernel in kernels]),
-        columns[0].copy(),
-        columns[1].copy(),
-        columns[2].copy(),
-        columns[3].copy(),
-        np.array([[rate.real, rate.imag] for rate in rates]).reshape(-1, 2),
-        np.array(matrices).reshape(-1, 2, LARGEST, LARGEST),
+        level.ravel(),
+        np.array(rates, dtype=complex),
+        np.array(powers, dtype=float),
+        np.array(modes, dtype=complex).reshape(-1, level.size),
     )
+
+
+def transitions(form: MarkovForm, gaps: Array) -> Array:
+    """Transitions A over gaps of at least 0: (n_gaps, n_kernels, most_states, most_states)."""
+    away = gaps[:, None]
+    factor = np.exp(away * form.rate) * away**form.power
+    found = (factor @ form.mode).real + form.level
+    return np.asarray(found).reshape(gaps.size, *form.seen.shape, form.seen.shape[1])
 
 
 def _level(kernel: Kernel) -> float:

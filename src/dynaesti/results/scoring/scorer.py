@@ -25,7 +25,6 @@ from dynaesti.inference import (
     FOLLOWS_NOW,
     MEAN_NOW,
     VARIANCE_NOW,
-    WEIGHT_NOW,
     Marginals,
     MarkovForm,
     add_answers,
@@ -356,7 +355,8 @@ class Scorer:
     ) -> Marginals:
         """Ability, or what answers see of it, in standard deviations: (n_kernels, n_points)."""
         numbers = np.array([state.numbers for state in states])
-        now = curves_at(self.form, numbers, np.array(times)).transpose(2, 1, 0)
+        weights, points = curves_at(self.form, numbers, np.array(times))
+        now = points.transpose(2, 1, 0)
         mean = now[MEAN_NOW]
         variance = now[VARIANCE_NOW]
         if self._coder.cohort is not None:
@@ -374,7 +374,7 @@ class Scorer:
             own, beside = np.array(seen).T
             mean = mean + own
             variance = variance + beside
-        return Marginals(now[WEIGHT_NOW], mean, np.sqrt(np.maximum(variance, 1e-300)))
+        return Marginals(weights.T, mean, np.sqrt(np.maximum(variance, 1e-300)))
 
     def _line(self, state: State, time: float) -> float:
         """Effects that are part of a learner's ability."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from zlib import crc32
 
@@ -13,10 +13,8 @@ from dynaesti.core import Array
 from dynaesti.errors import InputError, StorageError
 from dynaesti.inference import filter_time
 
-MAGIC = b"dys1"  # and the version of the format
-# magic, the scorer's fingerprint, number of answers, group, origin of the clock, and how many
-# columns, codes of practice, and open ones follow
-HEADER = struct.Struct("<4s8sIhdHII")
+MAGIC = b"dys2"  # and the version of the format
+HEADER = struct.Struct("<4s8sI")  # magic, the scorer's fingerprint, and the number of answers
 CHECKSUM = struct.Struct("<I")
 
 
@@ -89,19 +87,16 @@ class State:
         bytes
             Read by `Scorer.state`.
         """
-        head = HEADER.pack(
-            MAGIC,
-            self.fingerprint,
-            self.answers,
-            self.group,
-            self.origin,
+        origin = () if self.origin == 0.0 else (self.origin,)
+        counts = (
+            2 * (self.group + 1) + len(origin),
             len(self.personal),
             len(self.practice),
             len(self.open_practice),
         )
-        counts = b"".join(_varints(_flat(self.practice, self.open_practice)))
-        numbers = np.concatenate([self.numbers, self.personal]).astype("<f8").tobytes()
-        body = head + numbers + counts
+        numbers = np.concatenate([self.numbers, self.personal, origin]).astype("<f8").tobytes()
+        whole = b"".join(_varints((*counts, *_flat(self.practice, self.open_practice))))
+        body = HEADER.pack(MAGIC, self.fingerprint, self.answers) + whole + numbers
         return body + CHECKSUM.pack(crc32(body))
 
 
@@ -115,7 +110,7 @@ def _flat(practice: Mapping[int, int], open_practice: tuple[int, ...]) -> Iterat
     yield from open_practice
 
 
-def _varints(values: Iterator[int]) -> Iterator[bytes]:
+def _varints(values: Iterable[int]) -> Iterator[bytes]:
     """Whole numbers in groups of seven bits, the lowest first; the last one has no high bit."""
     for value in values:
         while value > 127:
@@ -139,41 +134,50 @@ def read_state(data: bytes, fingerprint: bytes, n_numbers: int, n_personal: int)
     raw = bytes(data)
     if raw[:3] == MAGIC[:3] and raw[3:4] > MAGIC[3:]:
         raise StorageError("state: written by a newer dynaesti; upgrade dynaesti to read it")
+    if raw[:3] == MAGIC[:3] and b"0" < raw[3:4] < MAGIC[3:]:
+        raise StorageError(
+            "state: written by an earlier dynaesti; start again from the learner's answers"
+        )
     least = HEADER.size + CHECKSUM.size
     whole = len(raw) >= least and raw[:4] == MAGIC
     if not whole or CHECKSUM.unpack(raw[-4:])[0] != crc32(raw[:-4]):
         raise StorageError(f"state: {len(raw):,} bytes that are damaged, or no learner's state")
-    _, owner, answers, group, origin, personal, n_codes, n_open = HEADER.unpack_from(raw)
+    _, owner, answers = HEADER.unpack_from(raw)
     if owner != fingerprint:
         raise InputError(
             "state: of another scorer than this one; start again from the learner's answers"
         )
-    end = HEADER.size + 8 * (n_numbers + personal)
-    if personal != n_personal or end > len(raw) - CHECKSUM.size:
+    (group, personal, n_codes, n_open), at = _whole_numbers(raw, HEADER.size, 4)
+    flat, at = _whole_numbers(raw, at, 2 * n_codes + n_open)
+    has_origin = group % 2
+    count = n_numbers + n_personal + has_origin
+    if personal != n_personal or at + 8 * count != len(raw) - CHECKSUM.size:
         raise StorageError("state: damaged, its size does not fit the scorer")
-    numbers = np.frombuffer(raw, "<f8", n_numbers + personal, HEADER.size).astype(np.float64)
-    flat = list(_whole_numbers(raw[end : -CHECKSUM.size]))
-    if len(flat) != 2 * n_codes + n_open:
-        raise StorageError("state: damaged, its practice cannot be read")
+    numbers = np.frombuffer(raw, "<f8", count, at).astype(np.float64)
     codes = np.cumsum(np.array(flat[: 2 * n_codes : 2], dtype=np.int64)).tolist()
     return State(
         numbers[:n_numbers],
         owner,
         answers,
-        group,
-        origin,
-        tuple(numbers[n_numbers:].tolist()),
+        group // 2 - 1,
+        float(numbers[-1]) if has_origin else 0.0,
+        tuple(numbers[n_numbers : n_numbers + n_personal].tolist()),
         dict(zip(codes, flat[1 : 2 * n_codes : 2], strict=True)),
         tuple(flat[2 * n_codes :]),
     )
 
 
-def _whole_numbers(raw: bytes) -> Iterator[int]:
-    """The inverse of `_varints`."""
+def _whole_numbers(raw: bytes, at: int, count: int) -> tuple[list[int], int]:
+    """The inverse of `_varints`: so many whole numbers from a place on, and where they end."""
+    out: list[int] = []
     value = shift = 0
-    for byte in raw:
-        value |= (byte & 127) << shift
+    while len(out) < count:
+        if at >= len(raw) - CHECKSUM.size:
+            raise StorageError("state: damaged, its counts cannot be read")
+        value |= (raw[at] & 127) << shift
         shift += 7
-        if byte < 128:
-            yield value
+        if raw[at] < 128:
+            out.append(value)
             value = shift = 0
+        at += 1
+    return out, at
