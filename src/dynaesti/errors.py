@@ -141,8 +141,8 @@ class StorageError(DynaestiError, OSError):
 class MissingExtraError(DynaestiError, ImportError):
     """An optional package that is needed but not installed.
 
-    Raised by plots, reports, Parquet files, data frames, remote folders and Dask. Install the extra
-    that the message names, such as ``pip install 'dynaesti[scale]'``.
+    Raised by plots, reports in PDF, Parquet files, data frames, remote folders and Dask. Install
+    the extra that the message names, such as ``pip install 'dynaesti[scale]'``.
 
     Parameters
     ----------

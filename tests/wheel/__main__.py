@@ -35,13 +35,15 @@ for name, extra in (("a.parquet", "files"), ("a.xlsx", "excel")):
 FIT = "fit answers.csv --unit days --out run --quiet --no-static"
 # what each extra promises: code, and command lines; the file answers.csv is there
 PROMISES: dict[str, tuple[str, list[str]]] = {
-    "": (BARE, [FIT, "items run", "validate answers.csv", "ability run --now", "cohort run"]),
+    "": (
+        BARE,
+        [FIT, "items run", "validate answers.csv", "ability run --now", "cohort run", "report run"],
+    ),
     "plot": (SMALL + "fit.plot.wright().figure.savefig('wright.png')", []),
     "files": (
         SMALL + "dy.write_frame(dy.Frame(table), 'a.parquet'); dy.Responses.read('a.parquet')",
         [FIT, "items run --out items.parquet"],
     ),
-    "report": ("", [FIT, "report run"]),
     "excel": (SMALL + "dy.write_frame(fit.items, 'items.xlsx')", [f"{FIT} --excel"]),
     "scale": ("", ["prepare answers.csv --unit days --out shards", "fit shards --out r --quiet"]),
     "dask": ("import dynaesti as dy; from distributed import Client; dy.DaskExecutor", []),

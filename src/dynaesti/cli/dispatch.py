@@ -22,7 +22,7 @@ VERBS = {
     "fit": "fit abilities and items to a file of answers, and write a report",
     "prepare": "sort and split answers that memory cannot hold into shards",
     "validate": "check a file of answers before fitting",
-    "report": "write the report of a fit as one HTML page",
+    "report": "write the report of a fit as one HTML page, or as PDF",
     "items": "the item table of a fit",
     "ability": "abilities of people at times",
     "plausible": "abilities of people drawn from their posterior",

@@ -187,6 +187,8 @@ def fit_and_write(
     title: str | None = None,
 ) -> None:
     """Fit, compare with constant abilities, write everything into the folder, print a summary."""
+    from dynaesti.report import write_report
+
     tables = [*possible_tables(), *([WORKBOOK] if getattr(args, "excel", False) else [])]
     fit = _fit_or_resume(chosen, responses, folder / CHECKPOINT, args)
     written = write_run(fit, folder / FIT_NAME, tables)
@@ -198,24 +200,10 @@ def fit_and_write(
     if static_comparison is not None:
         static_comparison.fit.save(folder / STATIC_NAME)
         written.append(STATIC_NAME)
-    if not args.no_report and _write_report(fit, folder, static_comparison, title):
+    if not args.no_report:
+        write_report(fit, folder / "report.html", static_comparison=static_comparison, title=title)
         written.append("report.html")
     _print_summary(fit, static_comparison, folder, written, args)
-
-
-def _write_report(
-    fit: Fit, folder: Path, static_comparison: StaticComparison | None, title: str | None
-) -> bool:
-    """Write the report; False, with a note, where the packages that draw it are not installed."""
-    from dynaesti.errors import MissingExtraError
-    from dynaesti.report import write_report
-
-    try:
-        write_report(fit, folder / "report.html", static_comparison=static_comparison, title=title)
-    except MissingExtraError as error:
-        print_notes(f"no report: {error}")
-        return False
-    return True
 
 
 def possible_tables() -> list[str]:

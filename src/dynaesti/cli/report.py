@@ -1,4 +1,4 @@
-"""Write the report of a fit: one HTML page that works offline."""
+"""Write the report of a fit: one HTML page that works offline, or the same on paper."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from dynaesti.results import Fit, StaticComparison
     from dynaesti.sharded import ShardedFit
 
+PAGE_NAME, PAPER_NAME = "report.html", "report.pdf"
 EXAMPLE = "  dynaesti report run --out class.html --title 'Class of spring'"
 
 
@@ -24,25 +25,50 @@ def options(parser: argparse.ArgumentParser) -> None:
     """Options of the verb."""
     run_option(parser)
     parser.add_argument(
-        "--out", metavar="FILE", help="the page (default: report.html in the run's folder)"
+        "--out",
+        metavar="FILE",
+        help="the page, or a PDF (default: report.html, or with --pdf report.pdf, in the run's "
+        "folder)",
     )
-    parser.add_argument("--title", help="the page's title")
+    parser.add_argument(
+        "--pdf", action="store_true", help="print it as PDF, by Chromium, Chrome or Edge"
+    )
+    parser.add_argument("--title", help="the page's title (default: that of the page before)")
 
 
 def run(args: argparse.Namespace) -> int:
     """Open the fit and write its page."""
+    from dynaesti.errors import InputError
+    from dynaesti.report import title_of
+
+    path = Path(args.fit)
+    folder = path if path.is_dir() else path.parent
+    target = Path(args.out) if args.out else folder / (PAPER_NAME if args.pdf else PAGE_NAME)
+    if args.pdf and target.suffix.lower() != ".pdf":
+        raise InputError(f"--pdf: {target.name} should end in .pdf")
+    title = args.title or title_of(folder / PAGE_NAME)
+    write_page(open_any(args.fit, args.connect), path, target, title)
+    print_result(args, {"out": str(target), "bytes": target.stat().st_size}, f"Wrote {target}.")
+    return 0
+
+
+def write_page(opened: Fit | ShardedFit, path: Path, target: Path, title: str | None) -> None:
+    """Write the page of a fit, in memory or of shards, that was opened at a path."""
     from dynaesti.report import write_report
     from dynaesti.results import Fit
 
-    path = Path(args.fit)
-    target = (
-        Path(args.out) if args.out else (path if path.is_dir() else path.parent) / "report.html"
-    )
-    opened = open_any(args.fit, args.connect)
     fit = opened if isinstance(opened, Fit) else _largest_shard(opened)
-    write_report(fit, target, static_comparison=_static_comparison(fit, path), title=args.title)
-    print_result(args, {"out": str(target), "bytes": target.stat().st_size}, f"Wrote {target}.")
-    return 0
+    write_report(fit, target, static_comparison=_static_comparison(fit, path), title=title)
+
+
+def rewrite_page(fit: Fit | ShardedFit, before: Path, folder: Path) -> bool:
+    """Write the page of a run that changed, where it had one `before`; its title stays."""
+    from dynaesti.report import title_of
+
+    if not (before / PAGE_NAME).exists():
+        return False
+    write_page(fit, folder, folder / PAGE_NAME, title_of(before / PAGE_NAME))
+    return True
 
 
 def _largest_shard(fit: ShardedFit) -> Fit:

@@ -17,6 +17,7 @@ from dynaesti.cli.inputs import further_responses, open_any
 from dynaesti.cli.messages import print_notes
 from dynaesti.cli.options import data_options, run_option
 from dynaesti.cli.output import print_result
+from dynaesti.cli.report import PAGE_NAME, rewrite_page
 from dynaesti.core import CHECKPOINT, FIT_NAME, LOCK, is_address
 
 if TYPE_CHECKING:
@@ -112,6 +113,9 @@ def _update_fit(args: argparse.Namespace, fit: Fit) -> int:
     _note_left_out(batch, added, known)
     folder.mkdir(parents=True, exist_ok=True)
     write_run(grown, target, _tables(args, folder))
+    is_run = target.name == FIT_NAME
+    before = Path(args.fit) if Path(args.fit).is_dir() else Path(args.fit).parent
+    has_page = is_run and rewrite_page(grown, before, folder)
     change = _Change(
         out=str(target),
         answers=added,
@@ -124,8 +128,8 @@ def _update_fit(args: argparse.Namespace, fit: Fit) -> int:
     print_result(
         args,
         asdict(change),
-        f"{change.describe('items stay as they were')} Written to {target}. `dynaesti report` "
-        "makes the page anew.",
+        f"{change.describe('items stay as they were')} Written to {target}"
+        f"{f', and the page {PAGE_NAME} anew' if has_page else ''}.",
     )
     return 0
 
@@ -165,6 +169,8 @@ def _update_shards(args: argparse.Namespace, fit: ShardedFit) -> int:
     added = grown.shards.rows - fit.shards.rows
     _note_left_out(batch, added, known)
     _write_item_tables(grown)
+    folder = Path(args.fit)
+    pages = " and the page" if folder.is_dir() and rewrite_page(grown, folder, folder) else ""
     change = _Change(
         out=grown.run.root,
         answers=added,
@@ -182,7 +188,7 @@ def _update_shards(args: argparse.Namespace, fit: ShardedFit) -> int:
     print_result(
         args,
         {**asdict(change), "refitted": args.refit_items},
-        f"{change.describe(items)} Tables of abilities are up to date.",
+        f"{change.describe(items)} Tables of abilities{pages} are up to date.",
     )
     return 0
 

@@ -10,18 +10,28 @@ import numpy as np
 from dynaesti import __version__
 from dynaesti.core import Array, Ints
 from dynaesti.data import UNSTATED
+from dynaesti.errors import option
 from dynaesti.model import BUILT_IN, BandwidthKernel, Kernel, Level
+from dynaesti.report.citation import how_to_cite
+from dynaesti.report.summary import (
+    Phrase,
+    findings_for_all,
+    headline,
+    lead,
+    typographic,
+    verdicts,
+)
+from dynaesti.report.terms import LEVEL, headings, terms
 from dynaesti.report.words import findings
 from dynaesti.results import (
+    Changes,
     Fit,
     StaticComparison,
     changes_between_own_times,
-    cohort_sentences,
     item_fit,
 )
 from dynaesti.tables import as_frame
 
-LEVEL = 0.7
 # kept with the options, but found: the page's cautions and findings say them
 FINDINGS = (
     "threads",
@@ -35,6 +45,7 @@ MOST_PEOPLE = 3000
 MOST_POINTS = 90_000
 MOST_ANSWERS = 60_000
 MOST_ITEMS = 3000
+FEW_PEOPLE = 12  # whose own curves are drawn, in place of the range of the middle 80 %
 N_TIMES = 40  # of the cohort's curve, and of people's quantiles
 ABILITY_POINTS = 41
 IDENTITY = BUILT_IN["identity"]
@@ -43,25 +54,43 @@ IDENTITY = BUILT_IN["identity"]
 def page_data(fit: Fit, static_comparison: StaticComparison | None) -> dict[str, Any]:
     """Everything that the page shows, by section, as plain lists and dictionaries."""
     people = _sample(np.diff(fit.responses.person_start), MOST_PEOPLE)
-    about_cohort = cohort_sentences(fit)
-    words = findings(fit, static_comparison)
+    movers, all_changes = _everyones_changes(fit)
+    changes = _changes(fit, people, movers, all_changes)
+    items = _items(fit)
     return {
-        "facts": _facts(fit, static_comparison, people),
-        "cohort_words": about_cohort,
-        "words": [sentence for sentence in words if sentence not in about_cohort],
-        "cautions": fit.cautions,
+        "facts": _facts(fit, people),
+        "lead": lead(fit),
+        "headline": headline(fit, all_changes),
+        "findings": findings_for_all(fit, static_comparison, all_changes),
+        "caption": _caption(fit),
+        "words": [typographic(sentence) for sentence in findings(fit, static_comparison)[1:]],
+        "cautions": [typographic(str(caution)) for caution in _cautions(fit)],
         "health": list(fit.health.remarks),
         "people": _people(fit, people),
         "quantiles": _quantiles(fit, people),
         "means": _means(fit),
-        "changes": _changes(fit, people),
-        "items": _items(fit),
+        "changes": changes,
+        "items": items,
+        "headings": headings([*changes["columns"], *items["columns"]]),
         "wright": _wright(fit, people),
         "priors": _priors(fit),
         "calibration": _calibration(fit, static_comparison),
         "trace": _trace(fit),
         "method": _method(fit),
+        "terms": terms(fit.scale.name),
+        "cite": how_to_cite(),
     }
+
+
+def _cautions(fit: Fit) -> list[str]:
+    """What to know before believing the page."""
+    if fit.converged:
+        return list(fit.cautions)
+    return [
+        f"The fit did NOT converge: the numbers may still move. {option('iterations')} lets it go "
+        "on.",
+        *fit.cautions,
+    ]
 
 
 def _sample(counts: Ints, most: int) -> Ints:
@@ -92,32 +121,46 @@ def _times(fit: Fit, offsets: Array) -> list[Any]:
     return _rounded(shown, max(0, int(np.ceil(4 - np.log10(span)))))
 
 
-def _facts(fit: Fit, static_comparison: StaticComparison | None, people: Ints) -> dict[str, Any]:
+def _facts(fit: Fit, people: Ints) -> dict[str, Any]:
     """Single numbers and titles."""
     r = fit.responses
-    axis = fit.responses.axis
-    stamps = axis.stamps and r.clock == "calendar"
-    unit = "" if stamps or r.unit == UNSTATED else r.unit
+    dates = r.axis.stamps and r.clock == "calendar"
+    unit = "" if dates or r.unit == UNSTATED else r.unit
+    ends = _times(fit, np.array(fit.time_range))
     return {
-        "answers": len(r),
         "people": int(r.people.size),
-        "items": int(r.items.size),
         "shown": int(people.size),
-        "stamps": stamps,
-        "time_title": "time"
-        if stamps
+        "dates": dates,
+        "time_title": ""
+        if dates
         else (f"{unit} since each one's start" if r.clock == "person" else unit or "time"),
+        "few": int(r.people.size) <= FEW_PEOPLE,
+        "span": max(ends[1] - ends[0], 1e-9),
         "level": LEVEL,
-        "groups": list(map(str, fit.responses.groups)),
-        "has_cohort": fit.has_cohort,
-        "priors": len(fit.kernels),
-        "reliability": round(fit.reliability(), 3),
+        "groups": list(map(str, r.groups)),
         "converged": fit.converged,
         "iterations": len(fit.trace),
-        "gain": None
-        if static_comparison is None
-        else round(static_comparison.static_loss - static_comparison.dynamic_loss, 5),
     }
+
+
+def _caption(fit: Fit) -> Phrase:
+    """What the first picture shows."""
+    band: tuple[str, str] = (f"{LEVEL:.0%} band".replace("%", " %"), "band")
+    spread = (
+        "each person is a grey line"
+        if fit.responses.people.size <= FEW_PEOPLE
+        else "grey is where the middle 80 % of people are, of those between their first and last "
+        "answer (where there are at least five)"
+    )
+    if not fit.has_cohort:
+        return [("Ability", "ability"), f" over time; {spread}."]
+    whose = "each group" if fit.responses.groups else "everyone"
+    return [
+        (f"Mean ability of {whose}", "mean"),
+        " over time with its ",
+        band,
+        f"; {spread}.",
+    ]
 
 
 def _people(fit: Fit, people: Ints) -> dict[str, Any]:
@@ -211,32 +254,52 @@ def _means(fit: Fit) -> list[dict[str, Any]]:
     ]
 
 
-def _changes(fit: Fit, people: Ints) -> dict[str, Any]:
+def _everyones_changes(fit: Fit) -> tuple[Ints, Changes | None]:
+    """People who answered at more than one time, and their changes from first to last answer."""
+    first, last = fit.sites.layout.spans
+    movers = np.flatnonzero(last > first)
+    if not movers.size:
+        return movers, None
+    return movers, changes_between_own_times(fit, movers, first[movers], last[movers])
+
+
+def _changes(fit: Fit, people: Ints, movers: Ints, found: Changes | None) -> dict[str, Any]:
     """Who rose and who fell, between their first and last answer: columns, and rows of people.
 
     `shown` are positions among the people of the page; those with a single instant are left out.
     """
-    first, last = fit.sites.layout.spans
-    moving = np.flatnonzero(last[people] > first[people])
-    who = people[moving]
-    if not who.size:
-        return {"columns": {}, "shown": []}
-    found = changes_between_own_times(fit, who, first[who], last[who])
+    at = np.flatnonzero(np.isin(movers, people))
+    who = movers[at]
+    if found is None or not who.size:
+        return {"columns": {}, "shown": [], "bands": [], "note": []}
     labels = fit.responses.people.tolist()
-    columns: dict[str, list[Any]] = {"who": [str(labels[p]) for p in who]}
+    groups: dict[str, list[Any]] = {}
     if fit.responses.groups:
         names = [*fit.responses.groups, ""]
-        columns["group"] = [str(names[g]) for g in fit.group_of(who)]
+        groups["group"] = [str(names[g]) for g in fit.group_of(who)]
+    edges = found.marginals.quantiles(np.array([0.5 - LEVEL / 2, 0.5 + LEVEL / 2]), IDENTITY)
+    end = fit.marginals(who, fit.sites.layout.spans[1][who]).mean(IDENTITY)
+    by_cohort = {
+        "with the cohort": _rounded(found.cohort[at], 2),
+        "beyond it": _rounded((found.mean - found.cohort)[at], 2),
+    }
     return {
         "columns": {
-            **columns,
-            "change": _rounded(found.mean, 2),
-            "±": _rounded(found.marginals.sd(IDENTITY), 2),
-            "probability of a rise": _rounded(found.rose, 3),
-            "with the cohort": _rounded(found.cohort, 2),
-            "beyond it": _rounded(found.mean - found.cohort, 2),
+            "who": [str(labels[p]) for p in who],
+            "change": _rounded(found.mean[at], 2),
+            "verdict": verdicts(found.rose[at]),
+            **groups,
+            "probability": _rounded(found.rose[at], 3),
+            "±": _rounded(found.marginals.sd(IDENTITY)[at], 2),
+            **(by_cohort if fit.has_cohort else {}),
+            "ability": _rounded(end, 2),
         },
-        "shown": moving.tolist(),
+        "shown": np.searchsorted(people, who).tolist(),
+        "bands": [_rounded(pair, 2) for pair in np.stack([edge[at] for edge in edges], axis=1)],
+        "note": [
+            ("Change", "change"),
+            " of ability from each one's first answer to the last; people.csv has everybody.",
+        ],
     }
 
 
@@ -252,8 +315,7 @@ def _items(fit: Fit) -> dict[str, Any]:
         picked = [values[k] for k in shown]
         is_text = name in ("item", "model", "flag")
         as_they_are = [str(v) for v in picked] if is_text else picked
-        title = "item–rest" if name == "item_rest" else name
-        columns[title] = as_they_are if is_text or name == "n" else _rounded(picked)
+        columns[name] = as_they_are if is_text or name == "n" else _rounded(picked)
     for name in ("infit", "outfit"):
         values = found[name].to_list()
         columns[name] = _rounded([values[k] for k in shown], 2)
@@ -264,14 +326,28 @@ def _items(fit: Fit) -> dict[str, Any]:
     labels = [str(label) for label in r.items.tolist()]
     return {
         "columns": columns,
-        "total": int(r.items.size),
         "ability": _rounded(ability, 2),
         "curves": curves,
         "categories": names,
         "information": [_rounded(row, 3) for row in information],
         "labels": labels,
         "amount": amounts,
+        "note": _note_on_items(fit, len(shown), columns.get("flag", [])),
     }
+
+
+def _note_on_items(fit: Fit, shown: int, flags: list[str]) -> Phrase:
+    """How many items there are, how many are flagged, and how many the page holds."""
+    total = fit.responses.items.size
+    flagged = sum(map(bool, flags))
+    note: Phrase = (
+        [("Flagged", "flag"), f" items come first: {flagged:,} of {total:,}."]
+        if flagged
+        else [f"None of the {total:,} items is ", ("flagged", "flag"), "."]
+    )
+    if shown < total:
+        note += [f" The {shown:,} most answered ones are here; items.csv has all."]
+    return note
 
 
 def _shown_columns(frame: Any) -> list[str]:
@@ -409,8 +485,12 @@ def _method(fit: Fit) -> list[str]:
     import numba
     import scipy
 
-    shown = {key: value for key, value in fit.options.items() if key not in FINDINGS}
-    options = ", ".join(f"{key} {value!r}" for key, value in shown.items())
+    stated = {
+        key: value
+        for key, value in fit.options.items()
+        if key not in FINDINGS and value not in (None, "", False)
+    }
+    options = ", ".join(f"{key} {value}" for key, value in stated.items())
     models = ", ".join(sorted({block.model.name for block in fit.bank.blocks}))
     about = "" if not fit.has_cohort else " about the mean of its cohort, which is learned"
     return [
@@ -425,7 +505,7 @@ def _method(fit: Fit) -> list[str]:
         f"Bands are {LEVEL:.0%} credible bands of the curve, given the items. Predictions called "
         f"'without itself' leave the predicted "
         "answer out of the person's curve, not out of the items.",
-        f"Options: {options}.",
+        f"Options that were set: {options}.",
         f"dynaesti {__version__}, Python {platform.python_version()}, NumPy {np.__version__}, "
         f"SciPy {scipy.__version__}, "
         f"Numba {numba.__version__}.",

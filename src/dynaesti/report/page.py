@@ -6,18 +6,23 @@ The data are embedded as JSON, and the page shows every name as text, never as H
 from __future__ import annotations
 
 import json
-from functools import cache
-from html import escape
+import re
+from html import escape, unescape
 from importlib.resources import files
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from dynaesti.core import atomic_path
-from dynaesti.errors import InputError, MissingExtraError
-from dynaesti.report.charts import charts
+from dynaesti.errors import InputError
 from dynaesti.report.data import page_data
+from dynaesti.report.printing import find_browser, print_page
 from dynaesti.results import Fit, StaticComparison
+
+TITLE = "Abilities over time"  # unless another is given
+PAGES = (".html", ".htm")
+PAPER = ".pdf"
+TITLE_WITHIN = 20_000  # characters of a page: its style comes after the title
 
 
 def write_report(
@@ -27,14 +32,14 @@ def write_report(
     static_comparison: StaticComparison | None = None,
     title: str | None = None,
 ) -> Path:
-    """Write the report of a fit as one HTML page.
+    """Write the report of a fit as one HTML page, or print it as PDF.
 
     Parameters
     ----------
     fit : Fit
         The fit.
     path : path
-        The page, which ends in .html or .htm.
+        The page, which ends in .html or .htm; or a PDF, which Chromium, Chrome or Edge prints.
     static_comparison : StaticComparison, optional
         The fit beside the same with constant abilities, from `evaluation.compare_with_static`.
     title : str, default "Abilities over time"
@@ -43,44 +48,56 @@ def write_report(
     Returns
     -------
     Path
-        The page.
+        The page, or the PDF.
 
     Raises
     ------
     InputError
         Where the path has another ending.
     MissingExtraError
-        Where the packages that draw the charts are not installed.
+        Where a PDF is asked for, and no browser that prints it is installed.
     """
     target = Path(path)
-    if target.suffix.lower() not in PAGES:
+    if target.suffix.lower() not in (*PAGES, PAPER):
         raise InputError(
-            f"path: the report is an HTML page; {target.name} should end in .html (a browser "
-            f"prints it to PDF)"
+            f"path: the report is an HTML page, or a PDF that a browser prints; {target.name} "
+            f"should end in .html or {PAPER}"
         )
     fit.require_people()
-    text = report_page(fit, static_comparison, title or "Abilities over time")
+    is_paper = target.suffix.lower() == PAPER
+    if is_paper:
+        find_browser()  # before anything is computed
+    text = report_page(fit, static_comparison, title or TITLE)
     target.parent.mkdir(parents=True, exist_ok=True)
+    if is_paper:
+        print_page(text, target)
+        return target
     with atomic_path(target) as part:
         part.write_text(text, encoding="utf-8")
     return target
 
 
-PAGES = (".html", ".htm")
+def title_of(page: Path) -> str | None:
+    """The title of a page that was written before; None where there is none."""
+    try:
+        with page.open(encoding="utf-8", errors="replace") as file:
+            found = re.search("<title>(.*?)</title>", file.read(TITLE_WITHIN), re.DOTALL)
+    except OSError:
+        return None
+    return unescape(found[1]) if found else None
 
 
 def report_page(fit: Fit, static_comparison: StaticComparison | None, title: str) -> str:
     """The HTML of the report."""
     data = page_data(fit, static_comparison)
-    data["charts"] = charts(data["facts"], amounts=any(data["items"]["amount"]))
     page = _asset("report.html")
     # one pass over the slots in their order, so that no inserted text is searched again
     slots = {
         "title": escape(title),
         "style": _asset("report.css"),
-        "script": _asset("report.js"),
         "data": embedded(data),
-        "vega": _vega(),
+        "charts": _asset("charts.js"),
+        "script": _asset("report.js"),
     }
     for name in slots:
         head, _, tail = page.partition(f"{{{{{name}}}}}")
@@ -100,17 +117,3 @@ def embedded(data: Any) -> str:
 def _asset(name: str) -> str:
     """The text of a file in the folder of assets."""
     return files("dynaesti.report").joinpath("assets", name).read_text(encoding="utf-8")
-
-
-@cache
-def _vega() -> str:
-    """Vega, Vega-Lite and their embedding as one script."""
-    try:
-        import vl_convert
-    except ImportError as error:
-        raise MissingExtraError(
-            "the report needs altair and vl-convert-python: pip install 'dynaesti[report]'"
-        ) from error
-    return str(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")).replace(
-        "</script", "<\\/script"
-    )

@@ -1,7 +1,10 @@
 from . import evaluation as evaluation
 from .abilities import Change as Change
+from .cohort import Changes as Changes
+from .cohort import CohortMove as CohortMove
 from .cohort import changes_between_own_times as changes_between_own_times
 from .cohort import cohort_columns as cohort_columns
+from .cohort import cohort_moves as cohort_moves
 from .cohort import cohort_sentences as cohort_sentences
 from .cohort import group_differences as group_differences
 from .cohort import growth_columns as growth_columns

@@ -137,27 +137,63 @@ def growth_columns(fit: FitBase, t0: Any, t1: Any, level: float) -> dict[str, An
     )
 
 
+@dataclass(frozen=True)
+class CohortMove:
+    """How the mean of the cohort, or of a group, moved over all the data.
+
+    `group` is None for the cohort; `before` and `after` are its mean then, `se` the standard error
+    of the move, NaN where none was computed.
+    """
+
+    group: Any
+    before: float
+    after: float
+    se: float
+
+    @property
+    def move(self) -> float:
+        """By how much the mean rose."""
+        return self.after - self.before
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether the move is more than chance, at 95 %."""
+        return abs(self.move) > float(ndtri(0.975)) * self.se  # False where the error is NaN
+
+
+def cohort_moves(fit: FitBase) -> list[CohortMove]:
+    """How the cohort, or each group, moved over all the data; none where it cannot be seen."""
+    cohort = fit.priors.cohort
+    if cohort is None:
+        return []
+    ends = np.array(fit.time_range)
+    signs = np.array([-1.0, 1.0])
+    found = []
+    for g, name in enumerate(cohort.groups or (None,)):
+        group = np.full(2, g)
+        if cohort.loses(ends, group, signs):
+            continue  # relative to a common curve that cannot be seen
+        before, after = (fit.shift + fit.gain * cohort.mean(ends, group)).tolist()
+        se = float("nan")
+        if cohort.covariance is not None:
+            se = fit.gain * float(np.sqrt(cohort.variance_of(ends, group, signs)))
+        found.append(CohortMove(name, before, after, se))
+    return found
+
+
 def cohort_sentences(fit: FitBase) -> list[str]:
     """How the cohort moved, and how groups differ, in sentences; ± is one standard error."""
     cohort = fit.priors.cohort
     if cohort is None:
         return []
-    ends = np.array(fit.time_range)
-    t0, t1 = fit.from_clock(ends)
+    t0, t1 = fit.from_clock(np.array(fit.time_range))
     span = f"from {time_text(t0)} to {time_text(t1)}"
     words = []
-    for g, name in enumerate(cohort.groups or ("The cohort",)):
-        group = np.full(2, g)
-        signs = np.array([-1.0, 1.0])
-        if cohort.loses(ends, group, signs):
-            continue  # relative to a common curve that cannot be seen
-        move = fit.gain * float(signs @ cohort.mean(ends, group))
-        verb = "rose" if move >= 0 else "fell"
-        error = ""
-        if cohort.covariance is not None:
-            variance = cohort.variance_of(ends, group, signs)
-            error = f" (± {fit.gain * float(np.sqrt(variance)):.2f})"
-        words.append(f"{name} {verb} by {abs(move):.2f}{error} {span}.")
+    for found in cohort_moves(fit):
+        verb = "rose" if found.move >= 0 else "fell"
+        error = "" if np.isnan(found.se) else f" (± {found.se:.2f})"
+        name = "The cohort" if found.group is None else found.group
+        words.append(f"{name} {verb} by {abs(found.move):.2f}{error} {span}.")
     if len(cohort.groups) < 2 or cohort.covariance is None:
         return words
     table = group_differences(fit, t0, t1, 0.95)

@@ -1,8 +1,9 @@
 "use strict";
 (() => {
-  let D, printing = false, drawn = new Map(), selected = [], order = { column: null, down: false }, changeOrder = { column: "change", down: true }, chosen = 0;
+  const MOST_SHOWN = 24, MOST_LINES = 12, MOST_ROWS = 400, COLOURS = 8, DASHES = ["none", "7 4", "2 3"];
+  let D, printing = false, selected = [], order = { column: null, down: false }, changeOrder = { column: "change", down: true }, chosen = 0, verdict = null;
+  const drawn = new Map(), { draw, tip, fixed } = Charts;
   const $ = id => document.getElementById(id);
-  const dark = window.matchMedia("(prefers-color-scheme: dark)");
 
   // Every text from the data is set as textContent: a name is never markup.
   function el(tag, attributes = {}, ...children) {
@@ -12,110 +13,97 @@
     return node;
   }
   const list = (id, texts) => $(id).replaceChildren(...texts.map(text => el("li", {}, text)));
-  const number = (x, digits = 2) => x === null || x === undefined ? "" : typeof x === "number" ? (Number.isInteger(x) && digits === 0 ? x.toLocaleString("en") : x.toFixed(digits)) : String(x);
-  const when = t => D.facts.stamps ? new Date(t).toISOString().slice(0, 16).replace("T", " ") : String(t);
+  const whole = n => n.toLocaleString("en");
+  const number = (x, digits = 2) => x === null || x === undefined ? "" : digits ? fixed(x, digits) : whole(x);
+  const signed = x => (x > 0 ? "+" : "") + number(x);
+  const range = (low, high) => `${number(low)} to ${number(high)}`;
+  const percentage = p => p >= 0.995 ? "> 99 %" : p <= 0.005 ? "< 1 %" : `${(100 * p).toFixed(0)} %`;
+  const when = t => Charts.timeText(t, D.facts.dates, D.facts.dates ? (D.facts.span > 20 * 864e5 ? 864e5 : 6e4) : D.facts.span / 1000);
+  const colour = k => `var(--c${k % COLOURS})`;
+  const band = () => `${Math.round(100 * D.facts.level)} % band`;
+
+  // Letters without their accents, and German ones written out too: "muller" and "mueller" find Müller.
+  const OTHERS = { ß: "ss", ø: "o", ł: "l", đ: "d", ð: "d", ı: "i", æ: "ae", œ: "oe", þ: "th" }, GERMAN = { ä: "ae", ö: "oe", ü: "ue" };
+  const bare = text => text.toLowerCase().normalize("NFD").replace(/\p{M}/gu, "").replace(/[ßøłđðıæœþ]/g, c => OTHERS[c]);
+  const folded = text => `${bare(text)}\n${bare(text.normalize("NFC").toLowerCase().replace(/[äöü]/g, c => GERMAN[c]))}`;
+
+  // A word or number that says what it means: under the pointer, in focus, and by its link.
+  function term(text, key) {
+    const link = el("a", { class: "term", href: `#term-${key}`, "aria-describedby": "tip" }, text), said = D.terms[key][1];
+    const show = event => { const box = link.getBoundingClientRect(); tip(said, event.clientX || box.left, event.clientY || box.bottom - 12); };
+    link.addEventListener("pointerenter", show);
+    link.addEventListener("focus", show);
+    for (const gone of ["pointerleave", "blur", "click"]) link.addEventListener(gone, () => tip(null));
+    return link;
+  }
+  const phrase = parts => parts.map(part => typeof part === "string" ? part : term(...part));
 
   function table(caption, heads, rows) {
-    return el("table", {}, el("caption", {}, caption),
+    return el("table", {}, el("caption", {}, el("span", {}, caption)),
       el("thead", {}, el("tr", {}, ...heads.map(head => el("th", { scope: "col" }, head)))),
       el("tbody", {}, ...rows.map(row => el("tr", {}, ...row.map((cell, k) => el(k ? "td" : "th", k ? {} : { scope: "row" }, cell))))));
   }
 
-  function config() {
-    const ink = dark.matches ? "#e7eaee" : "#1b1f24", soft = dark.matches ? "#a4adb8" : "#59616b", line = dark.matches ? "#363f49" : "#e3e7ec";
-    return {
-      background: "transparent", font: "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif", view: { stroke: null },
-      axis: { labelColor: soft, titleColor: ink, gridColor: line, domainColor: line, tickColor: line, labelFontSize: 12, titleFontSize: 12, titleFontWeight: 500 },
-      legend: { labelColor: ink, titleColor: soft, labelFontSize: 12, titleFontSize: 12, titleFontWeight: 500, symbolOpacity: 1, symbolBaseFillColor: soft, symbolBaseStrokeColor: soft },
-    };
+  // Charts are kept as what makes them, so that they can be drawn anew at another width.
+  function chart(name, make) {
+    drawn.set(name, make);
+    draw($(`chart-${name}`), make());
+  }
+  const again = () => drawn.forEach((make, name) => draw($(`chart-${name}`), make()));
+
+  function reach(values, least = 0) {
+    const known = values.filter(v => v !== null), low = Math.min(...known), high = Math.max(...known), pad = Math.max(least, 0.04 * (high - low)) || 0.5;
+    return { low: low - pad, high: high + pad };
+  }
+  const timeAxis = times => ({ low: Math.min(...times), high: Math.max(...times), dates: D.facts.dates, title: D.facts.time_title });
+  const abilityAxis = (values, title = "ability") => ({ ...reach(values, 0.1), title });
+
+  // --- in short
+
+  function summary() {
+    const f = D.facts;
+    $("title").textContent = document.title;
+    $("lead").replaceChildren(...phrase(D.lead));
+    $("headline").textContent = D.headline;
+    $("cautions").hidden = !D.cautions.length;
+    $("cautions").querySelector("ul").replaceChildren(...D.cautions.map(text => el("li", {}, text)));
+    $("findings").replaceChildren(...D.findings.map(finding => el("li", {}, el("h3", {}, finding.title), el("p", {}, ...phrase(finding.parts)))));
+    const c = D.quantiles, quantiles = f.few ? [] : c.t.map((t, k) => [t, c.mid[k], c.low[k], c.high[k], c.n[k]]).filter(row => row[1] !== null);
+    const groups = [...new Set(D.means.map(row => row.group))];
+    const means = groups.map(name => ({ name, points: D.means.filter(row => row.group === name && row.m !== null).map(row => [row.t, row.m, row.l, row.u]) })).filter(g => g.points.length);
+    $("table-cohort").replaceChildren(
+      ...(means.length ? [table("Mean ability", ["who", f.time_title || "when", "mean", `${band()} from`, "to"], D.means.map(r => [r.group, when(r.t), number(r.m), number(r.l), number(r.u)]))] : []),
+      ...(quantiles.length ? [table("People", [f.time_title || "when", "10 % are below", "half are below", "90 % are below", "people"], quantiles.map(r => [when(r[0]), number(r[2]), number(r[1]), number(r[3]), whole(r[4])]))] : []));
+    const lines = quantiles.length ? [] : D.people.curves.slice(0, MOST_LINES);
+    $("chart-cohort").closest("section").querySelector("details").hidden = !means.length && !quantiles.length;
+    $("cap-cohort").replaceChildren(...phrase(D.caption));
+    chart("cohort", () => cohortChart(means, quantiles, lines));
   }
 
-  // Tooltips are ours: names as text, and under the pointer what is drawn there, also where Vega-Lite hands over the nearest point.
-  function tooltip(words) {
-    return (_, event, item, value) => {
-      const box = $("tip"), datum = item && item.datum ? item.datum.datum || item.datum : null;
-      const shown = value === null || value === undefined || value === "" ? null : (words && datum && words(datum)) || value;
-      box.hidden = shown === null;
-      if (shown === null) return;
-      box.replaceChildren(...Object.entries(shown).map(([key, text]) => el("div", {}, el("span", {}, key), " ", el("b", {}, text))));
-      const edge = box.getBoundingClientRect();
-      box.style.left = `${Math.max(4, Math.min(event.clientX + 14, window.innerWidth - edge.width - 8))}px`;
-      box.style.top = `${Math.max(4, Math.min(event.clientY + 14, window.innerHeight - edge.height - 8))}px`;
-    };
-  }
-
-  async function draw(name, data, label, words) {
-    const spec = JSON.parse(JSON.stringify(D.charts[name]));
-    delete spec.config;
-    if (spec.layer) spec.layer = spec.layer.filter(part => !(part.data && data[part.data.name] && !data[part.data.name].length));  // empty ones have no extent
-    const sized = spec.vconcat ? spec.vconcat : [];
-    const width = Math.max(240, $("chart-" + name).clientWidth - 90);
-    for (const part of sized) part.width = width;
-    spec.datasets = { ...(spec.datasets || {}), ...data };
-    const options = { actions: false, renderer: "canvas", config: config(), tooltip: tooltip(words), loader: { load: () => Promise.reject(new Error("offline")) } };
-    const old = drawn.get(name);
-    if (old) old.view.finalize();
-    const target = $("chart-" + name);
-    const result = await window.vegaEmbed(target, spec, options);
-    target.setAttribute("role", "img");
-    target.setAttribute("aria-label", label);
-    drawn.set(name, { view: result.view, again: () => draw(name, data, label, words) });
-  }
-
-  // --- people
-
-  function pickFirst() {
-    const n = D.people.n.map((n, k) => [n, k]).sort((a, b) => b[0] - a[0]);
-    const change = k => { const m = D.people.curves[k].m; return m[m.length - 1] - m[0]; };
-    const busy = n.slice(0, Math.max(5, Math.ceil(n.length / 3))).map(pair => pair[1]).sort((a, b) => change(b) - change(a));
-    selected = [...new Set([busy[0], busy[Math.floor(busy.length / 2)], busy[busy.length - 1]])].filter(k => k !== undefined);
-  }
-
-  function interpolate(curve, t) {
-    const { t: x, m } = curve;
-    for (let k = 1; k < x.length; k++) if (t <= x[k]) return x[k] === x[k - 1] ? m[k] : m[k - 1] + (m[k] - m[k - 1]) * (t - x[k - 1]) / (x[k] - x[k - 1]);
-    return m[m.length - 1];
-  }
-
-  function drawPeople() {
-    const curves = [], singles = [], answers = [], withAnswers = $("show-answers").checked;
-    for (const k of selected) {
-      const name = D.people.names[k], c = D.people.curves[k], a = D.people.answers[k];
-      c.t.forEach((t, j) => curves.push({ name, t, m: c.m[j], l: c.l[j], u: c.u[j], band: `${number(c.l[j])} to ${number(c.u[j])}` }));
-      if (c.t[0] === c.t[c.t.length - 1]) singles.push({ name, t: c.t[0], l: c.l[0], u: c.u[0] });  // one instant: a band has no width
-      if (withAnswers) a.t.forEach((t, j) => answers.push({ name, t, m: interpolate(c, t), item: D.items.labels[a.i[j]], y: a.y[j], d: a.d[j], moved: a.d[j] >= 0 ? "up" : "down", size: Math.abs(a.d[j]) }));
+  function cohortChart(means, quantiles, lines) {
+    const f = D.facts, layers = [], legend = [], y = [], t = [];
+    if (quantiles.length) {
+      layers.push({ kind: "band", points: quantiles, colour: "var(--grey)", opacity: 0.16 });
+      legend.push({ name: "the middle 80 % of people", colour: "var(--grey)", shape: "area" });
+      if (!means.length) {
+        layers.push({ kind: "line", points: quantiles, colour: colour(0), words: (v, at) => [["when", at], ["half of people below", number(v[1])], ["middle 80 % of people", range(v[2], v[3])]] });
+        legend.unshift({ name: "half of people are below this line", colour: colour(0) });
+      }
+      quantiles.forEach(q => { y.push(q[2], q[3]); t.push(q[0]); });
     }
-    $("chips").replaceChildren(...selected.map(k => {
-      const button = el("button", { type: "button", "aria-label": `Remove ${D.people.names[k]}` }, `${D.people.names[k]} ×`);
-      button.addEventListener("click", () => { selected = selected.filter(j => j !== k); drawPeople(); });
-      return el("li", {}, button);
-    }));
-    const names = selected.map(k => D.people.names[k]).join(", ");
-    $("cap-people").textContent = selected.length ? `Ability of ${names}, each with a ${Math.round(100 * D.facts.level)} % band. Triangles are answers; the larger, the more they moved the curve.` : "Nobody is picked; find a person above.";
-    const rows = curves.map(c => [c.name, when(c.t), number(c.m), number(c.l), number(c.u)]);
-    $("table-people").replaceChildren(table("Ability at times", ["who", D.facts.time_title, "ability", "band from", "to"], rows));
-    if (!selected.length) {  // an empty chart would only complain of having no extent
-      const old = drawn.get("people");
-      if (old) { old.view.finalize(); drawn.delete("people"); }
-      $("chart-people").replaceChildren();
-      return undefined;
+    for (const [k, c] of lines.entries()) {
+      layers.push({ kind: "line", points: c.t.map((at, j) => [at, c.m[j]]), colour: "var(--grey)", width: 1.3, words: (v, at) => [["who", D.people.names[k]], ["when", at], ["ability", number(v[1])]] });
+      y.push(...c.m); t.push(...c.t);
     }
-    const words = d => d.band === undefined ? null : { who: d.name, when: when(d.t), ability: number(d.m), [`${Math.round(100 * D.facts.level)} % band`]: d.band };
-    return draw("people", { curves, singles, answers }, `Line chart: ability over time of ${names || "nobody"}, with bands.`, words);
-  }
-
-  function find(text) {
-    const wanted = text.trim().toLocaleLowerCase();
-    if (!wanted) return;
-    const names = D.people.names.map(name => name.toLocaleLowerCase());
-    let hit = names.indexOf(wanted);
-    if (hit < 0) hit = names.findIndex(name => name.startsWith(wanted));
-    if (hit < 0) hit = names.findIndex(name => name.includes(wanted));
-    if (hit < 0) { $("found").textContent = `Nobody here is called “${text}”.`; return; }
-    $("found").textContent = `${D.people.names[hit]}: ${D.people.n[hit]} answers.`;
-    $("who").value = "";
-    if (!selected.includes(hit)) selected = [...selected, hit].slice(-8);
-    return drawPeople();
+    if (lines.length) legend.push({ name: lines.length < f.people ? `${lines.length} of the people` : "each person", colour: "var(--grey)" });
+    for (const [k, g] of means.entries()) {
+      const has = g.points.some(p => p[2] !== null);
+      if (has) layers.push({ kind: "band", points: g.points, colour: colour(k), opacity: 0.28 });
+      layers.push({ kind: "line", points: g.points, colour: colour(k), width: 3, dash: DASHES[Math.floor(k / COLOURS) % 3], words: (v, at) => [["mean of", f.groups.length ? g.name : "everyone"], ["when", at], ["ability", number(v[1])], ...(has ? [[band(), range(v[2], v[3])]] : [])] });
+      legend.splice(k, 0, { name: f.groups.length ? `mean of ${g.name}` : "mean of everyone", colour: colour(k), shape: DASHES[Math.floor(k / COLOURS) % 3] === "none" ? "line" : DASHES[Math.floor(k / COLOURS) % 3] });
+      g.points.forEach(p => { y.push(p[1], p[2], p[3]); t.push(p[0]); });
+    }
+    return { height: 330, label: `Line chart of ability over time. ${D.headline}.`, x: timeAxis(t), y: abilityAxis(y), layers, legend };
   }
 
   // --- who rose, who fell
@@ -126,136 +114,287 @@
     return rows.sort((a, b) => values[a] === null ? 1 : values[b] === null ? -1 : sign * (typeof values[a] === "number" ? values[a] - values[b] : values[a].localeCompare(values[b], "en", { numeric: true })));
   }
 
-  function headings(names, shown, by, columns, again) {
-    return el("tr", {}, ...names.map((name, k) => {
-      const button = el("button", { type: "button" }, shown[k], by.column === name ? (by.down ? " ↓" : " ↑") : "");
-      button.addEventListener("click", () => again({ column: name, down: by.column === name ? !by.down : typeof columns[name][0] === "number" }));
-      return el("th", { scope: "col", "aria-sort": by.column === name ? (by.down ? "descending" : "ascending") : "none" }, button);
+  function headings(names, by, columns, again) {
+    return el("tr", {}, ...names.map(name => {
+      const [text, key] = D.headings[name] || [name, null];
+      if (printing) return el("th", { scope: "col" }, text);  // what can be pressed is not repeated on every sheet
+      const button = el("button", { type: "button" }, text, by.column === name ? (by.down ? " ↓" : " ↑") : "");
+      button.addEventListener("click", () => again({ column: name, down: by.column === name ? !by.down : typeof columns[name].find(v => v !== null) === "number" }));
+      const head = el("span", { class: "head" }, button);
+      if (key) { const help = term("?", key); help.setAttribute("aria-label", `What ${text} means`); head.append(help); }
+      return el("th", { scope: "col", class: name === "verdict" ? "verdict" : "", "aria-sort": by.column === name ? (by.down ? "descending" : "ascending") : "none" }, head);
     }));
   }
 
-  const percentage = p => p > 0.995 ? "> 99 %" : p < 0.005 ? "< 1 %" : `${(100 * p).toFixed(0)} %`;
+  // A change with its band on a common scale: a bar, a dot, and a line at no change.
+  function spark([low, high], middle, [least, most]) {
+    const at = v => 5 + 110 * (v - least) / (most - least), svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+    for (const [key, value] of Object.entries({ width: 120, height: 14, viewBox: "0 0 120 14", "aria-hidden": "true" })) svg.setAttribute(key, value);
+    const part = (tag, attributes, style) => { const node = document.createElementNS("http://www.w3.org/2000/svg", tag); for (const [k, v] of Object.entries(attributes)) node.setAttribute(k, v); node.setAttribute("style", style); svg.append(node); };
+    const ink = middle >= 0 ? "var(--c0)" : "var(--c1)";
+    part("line", { x1: at(0), x2: at(0), y1: 0, y2: 14 }, "stroke:var(--grey)");
+    part("line", { x1: at(low), x2: at(high), y1: 7, y2: 7 }, `stroke:${ink};stroke-width:4;opacity:.45`);
+    part("circle", { cx: at(middle), cy: 7, r: 3.5 }, `fill:${ink}`);
+    return svg;
+  }
+
+  function verdicts() {
+    const all = D.changes.columns.verdict || [], kinds = ["rose", "not sure", "fell"];
+    $("verdicts").replaceChildren(...[null, ...kinds].map(kind => {
+      const button = el("button", { type: "button", "aria-pressed": String(verdict === kind) }, `${kind || "everyone"} (${whole(kind ? all.filter(v => v === kind).length : all.length)})`);
+      button.addEventListener("click", () => { verdict = kind; verdicts(); drawChanges(); });
+      return button;
+    }));
+  }
 
   function drawChanges() {
     const columns = D.changes.columns, heads = Object.keys(columns);
-    if (!heads.length) { $("table-changes").replaceChildren(el("p", { class: "note" }, "Everybody answered at one time only, so no change can be seen.")); return; }
-    const filter = $("change-filter").value.trim().toLocaleLowerCase();
-    const named = k => [columns.who[k], columns.group ? columns.group[k] : ""].join(" ").toLocaleLowerCase();
-    let rows = sortedRows(columns, columns.who.map((_, k) => k).filter(k => !filter || named(k).includes(filter)), changeOrder);
-    const total = rows.length;
-    rows = printing ? rows : rows.slice(0, 400);
-    const cells = (k, name) => name === "group" ? columns.group[k] : name === "probability of a rise" ? percentage(columns[name][k]) : (columns[name][k] >= 0 && name !== "±" ? "+" : "") + number(columns[name][k]).replace("-", "−");
+    if (!heads.length) {
+      $("changes").querySelector(".tools").hidden = true;
+      $("table-changes").replaceChildren(el("p", { class: "note" }, "Everybody answered at one time only, so no change can be seen."));
+      return;
+    }
+    const wanted = printing ? "" : bare($("change-filter").value.trim());
+    const named = k => folded([columns.who[k], columns.group ? columns.group[k] : ""].join(" "));
+    let rows = sortedRows(columns, columns.who.map((_, k) => k).filter(k => (!wanted || named(k).includes(wanted)) && (printing || !verdict || columns.verdict[k] === verdict)), changeOrder);
+    const total = rows.length, ends = D.changes.bands.flat(), widest = [Math.min(...ends, -0.1), Math.max(...ends, 0.1)];
+    rows = printing ? rows : rows.slice(0, MOST_ROWS);
+    const cells = (k, name) => typeof columns[name][k] === "string" ? columns[name][k] : name === "probability" ? percentage(columns[name][k]) : name === "±" || name === "ability" ? number(columns[name][k]) : signed(columns[name][k]);
     const body = el("tbody", {}, ...rows.map(k => {
       const pick = el("button", { type: "button", "aria-label": `Show the curve of ${columns.who[k]}` }, columns.who[k]);
-      pick.addEventListener("click", () => { const person = D.changes.shown[k]; if (!selected.includes(person)) selected = [...selected, person].slice(-8); drawPeople(); $("people").scrollIntoView(); });
-      return el("tr", {}, ...heads.map((name, j) => j ? el("td", {}, cells(k, name)) : el("th", { scope: "row" }, pick)));
+      pick.addEventListener("click", () => { add(D.changes.shown[k]); $("people").scrollIntoView(); });
+      const row = el("tr", {}, ...heads.map((name, j) => j ? el("td", name === "verdict" ? { class: `verdict ${columns.verdict[k].replace(" ", "-")}` } : {}, cells(k, name)) : el("th", { scope: "row" }, pick)));
+      row.children[heads.indexOf("change")].append(" ", spark(D.changes.bands[k], columns.change[k], widest));
+      return row;
     }));
-    const more = total > rows.length ? ` The first ${rows.length} of ${total} rows; filter or sort to see others.` : "";
-    $("table-changes").replaceChildren(el("table", {}, el("caption", {}, `Change from the first to the last answer; press a heading to sort, a name to see the curve.${more}`), el("thead", {}, headings(heads, heads, changeOrder, columns, by => { changeOrder = by; drawChanges(); })), body));
+    const more = total > rows.length ? ` The first ${rows.length} of ${whole(total)} rows; filter or sort to see others.` : total ? "" : " Nobody.";
+    $("table-changes").replaceChildren(el("table", {}, el("caption", {}, el("span", {}, `Press a heading to sort, a name to see the curve.${more}`)), el("thead", {}, headings(heads, changeOrder, columns, by => { changeOrder = by; drawChanges(); })), body));
+  }
+
+  // --- curves of single people
+
+  function pickFirst() {
+    const n = D.people.n.map((n, k) => [n, k]).sort((a, b) => b[0] - a[0]);
+    if (n.length <= 6) { selected = n.map(pair => pair[1]).sort((a, b) => a - b); return; }
+    const change = k => { const m = D.people.curves[k].m; return m[m.length - 1] - m[0]; };
+    const busy = n.slice(0, Math.max(5, Math.ceil(n.length / 3))).map(pair => pair[1]).sort((a, b) => change(b) - change(a));
+    selected = [...new Set([busy[0], busy[Math.floor(busy.length / 2)], busy[busy.length - 1]])];
+  }
+
+  function add(person) {
+    const name = D.people.names[person], answers = `${name}: ${whole(D.people.n[person])} answers.`;
+    if (!selected.includes(person)) {
+      if (selected.length >= MOST_SHOWN) { $("found").textContent = `${name} was not added: the chart shows ${MOST_SHOWN} people at most. Take one away first.`; return; }
+      selected = [...selected, person];
+    }
+    $("found").textContent = answers;
+    $("who").value = "";
+    $("matches").replaceChildren();
+    drawPeople();
+  }
+
+  function interpolate(c, t) {
+    const k = c.t.findIndex(x => t <= x);
+    return k < 0 ? c.m[c.m.length - 1] : k === 0 || c.t[k] === c.t[k - 1] ? c.m[k] : c.m[k - 1] + (c.m[k] - c.m[k - 1]) * (t - c.t[k - 1]) / (c.t[k] - c.t[k - 1]);
+  }
+
+  // Answers of one sitting, as wide as a mark, that moved the curve the same way are one mark.
+  function marksOf(person, stretch) {
+    const c = D.people.curves[person], a = D.people.answers[person], sittings = new Map();
+    a.t.forEach((t, j) => {
+      const key = `${Math.floor(t / stretch)} ${a.d[j] >= 0}`;
+      sittings.set(key, [...(sittings.get(key) || []), j]);
+    });
+    return [...sittings.values()].map(rows => {
+      const t = rows.reduce((sum, j) => sum + a.t[j], 0) / rows.length, moved = rows.reduce((sum, j) => sum + a.d[j], 0), up = a.d[rows[0]] >= 0;
+      const largest = [...rows].sort((i, j) => Math.abs(a.d[j]) - Math.abs(a.d[i])).slice(0, 4);
+      const said = largest.map(j => [D.items.labels[a.i[j]], `answered ${Charts.fixed(a.y[j], 4).replace(/\.?0+$/, "")}`]);
+      return { t, m: interpolate(c, t), up, moved, words: () => [["who", D.people.names[person]], ["when", when(t)], [rows.length === 1 ? "one answer moved the curve by" : `${rows.length} answers moved the curve by`, signed(moved)], ...said, ...(rows.length > 4 ? [["and", `${rows.length - 4} more`]] : [])] };
+    });
+  }
+
+  function drawPeople() {
+    const names = selected.map(k => D.people.names[k]).join(", ");
+    $("chips").replaceChildren(...selected.map((k, j) => {
+      const sample = el("span", { class: "swatch", style: `border-top: 4px ${["solid", "dashed", "dotted"][Math.floor(j / COLOURS) % 3]} ${colour(j)}` });
+      const button = el("button", { type: "button", "aria-label": `Remove ${D.people.names[k]}` }, sample, `${D.people.names[k]} ×`);
+      button.addEventListener("click", () => { selected = selected.filter(other => other !== k); drawPeople(); });
+      return el("li", {}, button);
+    }));
+    $("cap-people").textContent = selected.length ? `Ability of ${names}, each with a ${band()}, from the first answer to the last. ▲ answers that raised what is known of a person then, ▼ that lowered it; the larger, the more.` : "Nobody is picked; find a person above.";
+    $("table-people").replaceChildren(table("Ability at times", ["who", D.facts.time_title || "when", "ability", `${band()} from`, "to"], selected.flatMap(k => { const c = D.people.curves[k]; return c.t.map((t, j) => [D.people.names[k], when(t), number(c.m[j]), number(c.l[j]), number(c.u[j])]); })));
+    $("people").querySelector("details").hidden = !selected.length;
+    if (selected.length) chart("people", peopleChart);
+    else { drawn.delete("people"); $("chart-people").replaceChildren(); }
+  }
+
+  function peopleChart() {
+    const bands = [], lines = [], marks = [], times = selected.flatMap(k => D.people.curves[k].t), span = Math.max(...times) - Math.min(...times);
+    const found = $("show-answers").checked ? selected.map(k => marksOf(k, span / Math.max(20, $("chart-people").clientWidth / 13) || 1)) : [], largest = Math.max(...found.flat().map(m => Math.abs(m.moved)), 1e-9);
+    selected.forEach((k, j) => {
+      const name = D.people.names[k], c = D.people.curves[k], points = c.t.map((t, i) => [t, c.m[i], c.l[i], c.u[i]]), shown = c.t[0] === c.t[c.t.length - 1] ? points.slice(0, 1) : points;
+      bands.push({ kind: "band", points: shown, colour: colour(j), opacity: selected.length > COLOURS ? 0.08 : 0.18 });
+      lines.push({ kind: "line", points: shown, colour: colour(j), dash: DASHES[Math.floor(j / COLOURS) % 3], words: (v, at) => [["who", name], ["when", at], ["ability", number(v[1])], [band(), range(v[2], v[3])]] });
+      (found[j] || []).forEach(m => marks.push({ kind: "mark", x: m.t, y: m.m, up: m.up, r: 3 + 4.5 * Math.sqrt(Math.abs(m.moved) / largest), colour: colour(j), words: m.words }));
+    });
+    const y = selected.flatMap(k => [...D.people.curves[k].l, ...D.people.curves[k].u]);
+    return { height: 380, label: `Line chart: ability over time of ${selected.map(k => D.people.names[k]).join(", ")}, with bands.`, x: timeAxis(times), y: abilityAxis(y), layers: [...bands, ...lines, ...marks] };
+  }
+
+  function matching(text) {
+    const wanted = bare(text.trim());
+    if (!wanted) return [];
+    const place = D.people.folded.map(name => Math.min(...name.split("\n").map(part => part === wanted ? 0 : part.startsWith(wanted) ? 1 : part.includes(wanted) ? 2 : 9)));
+    return place.map((p, k) => [p, k]).filter(pair => pair[0] < 9).sort((a, b) => a[0] - b[0]).map(pair => pair[1]);
+  }
+
+  function suggest() {
+    const hits = $("who").value.trim() ? matching($("who").value) : [];
+    $("matches").replaceChildren(...hits.slice(0, 8).map(k => {
+      const button = el("button", { type: "button" }, `+ ${D.people.names[k]}`);
+      button.addEventListener("click", () => add(k));
+      return el("li", {}, button);
+    }));
+    $("found").textContent = hits.length > 8 ? `${whole(hits.length)} people are called so; the first 8 are here.` : "";
+  }
+
+  function find(text) {
+    const hits = matching(text);
+    if (hits.length) add(hits[0]);
+    else if (text.trim()) $("found").textContent = `Nobody here is called “${text.trim()}”.`;
   }
 
   // --- items
 
   function drawItemTable() {
     const columns = D.items.columns, heads = Object.keys(columns).filter(name => columns[name].some(v => v !== null));
-    const filter = $("item-filter").value.trim().toLocaleLowerCase();
-    let rows = columns.item.map((_, k) => k).filter(k => !filter || columns.item[k].toLocaleLowerCase().includes(filter));
-    rows = sortedRows(columns, rows, order);
+    const wanted = printing ? "" : bare($("item-filter").value.trim());
+    let rows = sortedRows(columns, columns.item.map((_, k) => k).filter(k => !wanted || folded(columns.item[k]).includes(wanted)), order);
     const total = rows.length;
-    rows = printing ? rows : rows.slice(0, 400);
-    const head = headings(heads, heads.map(name => name.startsWith("se_") ? `± ${name.slice(3)}` : name), order, columns, by => { order = by; drawItemTable(); });
+    rows = printing ? rows : rows.slice(0, MOST_ROWS);
+    const cell = (k, name) => typeof columns[name][k] === "string" ? (name === "flag" && columns.flag[k] ? el("span", { class: "flag" }, columns.flag[k]) : columns[name][k]) : number(columns[name][k], name === "n" ? 0 : 2);
     const body = el("tbody", {}, ...rows.map(k => {
       const pick = el("button", { type: "button", "aria-label": `Show item ${columns.item[k]}` }, columns.item[k]);
       pick.addEventListener("click", () => { chosen = k; drawItemTable(); drawItem(); });
-      return el("tr", { "aria-selected": k === chosen ? "true" : "false" }, ...heads.map((name, j) => j ? el("td", {}, typeof columns[name][k] === "string" ? columns[name][k] : number(columns[name][k], name === "n" ? 0 : 2)) : el("th", { scope: "row" }, pick)));
+      return el("tr", k === chosen ? { class: "chosen" } : {}, ...heads.map((name, j) => j ? el("td", {}, cell(k, name)) : el("th", { scope: "row" }, pick)));
     }));
-    const more = total > rows.length ? ` The first ${rows.length} of ${total} rows; filter or sort to see others.` : "";
-    $("table-items").replaceChildren(el("table", {}, el("caption", {}, `Items; press a heading to sort, a name to see its response function.${more}`), el("thead", {}, head), body));
+    const more = total > rows.length ? ` The first ${rows.length} of ${whole(total)} rows; filter or sort to see others.` : "";
+    $("table-items").replaceChildren(el("table", {}, el("caption", {}, el("span", {}, `Press a heading to sort, a name to see the item's curves below.${more}`)), el("thead", {}, headings(heads, order, columns, by => { order = by; drawItemTable(); })), body));
   }
 
   function drawItem() {
-    const name = D.items.columns.item[chosen], ability = D.items.ability, categories = D.items.categories[chosen];
+    const name = D.items.columns.item[chosen], ability = D.items.ability, categories = D.items.categories[chosen], curves = D.items.curves[chosen], amount = D.items.amount[chosen];
+    const information = ability.map((x, k) => [x, D.items.information[chosen][k]]), x = { low: ability[0], high: ability[ability.length - 1], title: "ability" };
     $("item-title").textContent = `Item ${name}`;
-    const functions = categories.flatMap((category, c) => ability.map((x, k) => ({ category, ability: x, value: D.items.curves[chosen][c][k] })));
-    const information = ability.map((x, k) => ({ ability: x, value: D.items.information[chosen][k] }));
-    $("cap-information").textContent = `Information of item ${name} over ability: where it tells people apart.`;
-    $("table-item").replaceChildren(table(`Response function of ${name}`, ["ability", ...categories, "information"], ability.map((x, k) => [number(x), ...categories.map((_, c) => number(D.items.curves[chosen][c][k], 3)), number(D.items.information[chosen][k], 3)])));
-    return Promise.all([draw("item", { functions }, `Line chart: response function of item ${name}.`), draw("information", { information }, `Area chart: information of item ${name} over ability.`)]);
+    $("cap-item").textContent = amount ? "Mean response to the item at each ability." : "Probability of each response to the item at each ability.";
+    $("cap-information").replaceChildren(term("Information", "information"), ": at which abilities the item tells people apart.");
+    $("table-item").replaceChildren(table(`Curves of ${name}`, ["ability", ...categories, "information"], ability.map((x, k) => [number(x), ...categories.map((_, c) => number(curves[c][k], 3)), number(D.items.information[chosen][k], 3)])));
+    const layers = categories.map((category, c) => ({ kind: "line", colour: colour(c), dash: DASHES[Math.floor(c / COLOURS) % 3], points: ability.map((x, k) => [x, curves[c][k]]), words: (v, at) => [["response", category], ["at ability", at], [amount ? "mean response" : "probability", number(v[1])]] }));
+    const legend = categories.map((category, c) => ({ name: amount ? category : `response ${category}`, colour: colour(c) }));
+    const y = amount ? { ...reach(curves.flat()), title: "mean response" } : { low: 0, high: 1, title: "probability" };
+    chart("item", () => ({ height: 250, label: `Line chart: response curves of item ${name}.`, x, y, layers, legend }));
+    const most = Math.max(...information.map(p => p[1]), 1e-6);
+    chart("information", () => ({ height: 250, label: `Area chart: information of item ${name} over ability.`, x, y: { low: 0, high: 1.05 * most, title: "information" }, layers: [{ kind: "band", colour: colour(1), points: information.map(p => [p[0], p[1], 0, p[1]]) }, { kind: "line", colour: colour(1), points: information, words: (v, at) => [["at ability", at], ["information", number(v[1])]] }] }));
   }
 
-  // --- the rest
+  // --- for experts
 
-  function words() {
-    const f = D.facts;
-    $("title").textContent = document.title;
-    $("lead").textContent = D.words[0];
-    const tiles = [["answers", f.answers.toLocaleString("en")], ["people", f.people.toLocaleString("en")], ["items", f.items.toLocaleString("en")], ["reliability", number(f.reliability)], ["iterations to convergence", f.converged ? String(f.iterations) : "not converged"]];
-    if (f.gain !== null) tiles.push(["log loss against constant abilities (less is better)", (f.gain >= 0 ? "−" : "+") + Math.abs(f.gain).toFixed(4)]);
-    $("tiles").replaceChildren(...tiles.map(([name, value]) => el("div", { class: "tile" }, el("b", {}, value), el("span", {}, name))));
-    list("words", D.words.slice(1));
-    list("cohort-words", D.cohort_words);
-    const percent = Math.round(100 * f.level);
-    $("cap-cohort").textContent = f.has_cohort
-      ? `Mean ability of ${f.groups.length ? "each group" : "the cohort"} with its ${percent} % band, and in grey the range of the middle 80 % of people between their first and last answer (where there are at least five).`
-      : "Median ability, and the range of the middle 80 % of people, among those between their first and last answer (where there are at least five).";
-    $("changes-note").textContent = `${D.changes.shown.length.toLocaleString("en")} people answered at more than one time. ± is one standard deviation of what is known of a change. Part of it a person shares with the cohort, the rest is beyond it; press that heading to sort by it. people.csv has everybody.`;
-    list("cautions", D.cautions);
+  function wrightChart() {
+    const bars = D.wright.bars, most = what => Math.max(...bars.filter(b => b.what === what).map(b => b.count), 1), top = { people: most("people"), items: most("items") };
+    const ticks = ["people", "items"].flatMap(what => [...new Set([Math.floor(top[what] / 2), top[what]])].filter(n => n).map(n => ({ what, n })));
+    const layers = bars.filter(b => b.count).map(b => ({ kind: "bar", x0: b.from, x1: b.to, y0: 0, y1: (b.what === "people" ? 1 : -1) * b.count / top[b.what], colour: colour(b.what === "people" ? 0 : 1), words: () => [[b.what, whole(b.count)], ["ability", range(b.from, b.to)]] }));
+    return { height: 300, label: "Two histograms on one scale: abilities of people above, locations of items below.", x: { low: bars[0].from, high: bars[bars.length - 1].to, title: "ability, and location of items" }, y: { low: -1.05, high: 1.05, title: null, ticks: [{ at: 0, text: "0", strong: true }, ...ticks.map(t => ({ at: (t.what === "people" ? 1 : -1) * t.n / top[t.what], text: whole(t.n) }))] }, layers, legend: [{ name: "people", colour: colour(0), shape: "area" }, { name: "items", colour: colour(1), shape: "area" }] };
+  }
+
+  function priorsChart() {
+    const rows = [...D.priors].sort((a, b) => b.weight - a.weight), n = rows.length, most = Math.max(...rows.map(p => p.weight));
+    const layers = rows.map((p, k) => ({ kind: "bar", x0: 0, x1: p.weight, y0: n - k - 0.85, y1: n - k - 0.15, anywhere: false, colour: colour(0), words: () => [["prior", p.whole], ["share", `${(100 * p.weight).toFixed(1)} %`]] }));
+    const high = Math.min(1, 1.1 * most), step = high > 0.5 ? 0.25 : high > 0.2 ? 0.1 : 0.05, ticks = [];
+    for (let v = 0; v <= high + 1e-9; v += step) ticks.push({ at: v, text: `${Math.round(100 * v)} %` });
+    return { height: 56 + 28 * n, label: "Bar chart: shares of the priors in the population.", x: { low: 0, high, title: "share of the population", ticks }, y: { low: 0, high: n, title: null, ticks: rows.map((p, k) => ({ at: n - k - 0.5, text: p.prior.length > 28 ? `${p.prior.slice(0, 27)}…` : p.prior })) }, layers };
+  }
+
+  function calibrationChart() {
+    const rows = D.calibration, kinds = [...new Set(rows.map(r => r.abilities))], x = reach(rows.map(r => r.predicted)), y = reach(rows.flatMap(r => [r.observed - 2 * r.se, r.observed + 2 * r.se]));
+    const layers = [{ kind: "stroke", x0: Math.max(x.low, y.low), y0: Math.max(x.low, y.low), x1: Math.min(x.high, y.high), y1: Math.min(x.high, y.high), colour: "var(--grey)", width: 1, dash: "4 4" }];
+    for (const r of rows) {
+      const ink = colour(kinds.indexOf(r.abilities));
+      layers.push({ kind: "stroke", x0: r.predicted, x1: r.predicted, y0: r.observed - 2 * r.se, y1: r.observed + 2 * r.se, colour: ink }, { kind: "dot", x: r.predicted, y: r.observed, colour: ink, reach: 14, words: () => [["abilities", r.abilities], ["predicted", number(r.predicted, 3)], ["observed", number(r.observed, 3)], ["answers", whole(r.n)]] });
+    }
+    return { height: 290, label: "Scatter plot: observed against predicted mean responses.", x: { ...x, title: "predicted mean response" }, y: { ...y, title: "observed" }, layers, legend: kinds.map((k, j) => ({ name: `${k} abilities`, colour: colour(j) })) };
+  }
+
+  function traceChart() {
+    const rows = D.trace, points = rows.map(r => [r.iteration, r.change]), low = Math.min(...points.map(p => p[1])), high = Math.max(...points.map(p => p[1]));
+    const dots = rows.map(r => ({ kind: "dot", x: r.iteration, y: r.change, r: 3, reach: 14, colour: colour(0), words: () => [["iteration", r.iteration], ["stage", r.stage], ["change", `${r.change.toPrecision(2)} se`], ["log evidence", fixed(r.log_evidence, 1)]] }));
+    return { height: 290, label: "Line chart: change of the items at each iteration.", x: { low: rows[0].iteration, high: Math.max(rows[rows.length - 1].iteration, rows[0].iteration + 1), title: "iteration", whole: true }, y: { low: 10 ** Math.floor(Math.log10(low)), high: 10 ** Math.ceil(Math.log10(high) + 1e-6), log: true, title: "change, in standard errors" }, layers: [{ kind: "line", points, colour: colour(0), width: 1.5 }, ...dots] };
+  }
+
+  function experts() {
+    const f = D.facts, last = D.trace[D.trace.length - 1], items = D.wright.items.filter(v => v !== null);
+    const quantilesOf = values => { const s = [...values].sort((a, b) => a - b); return [0, .1, .25, .5, .75, .9, 1].map(q => number(s[Math.round(q * (s.length - 1))])); };
+    list("words", D.words);
     list("health", D.health);
     list("method-words", D.method);
-    $("people-note").textContent = f.shown < f.people ? `A page cannot hold everybody: ${f.shown.toLocaleString("en")} of ${f.people.toLocaleString("en")} people are here, spread evenly over how much they answered. The tables beside this page have all.` : "";
-    $("items-note").textContent = D.items.columns.item.length < D.items.total ? `The ${D.items.columns.item.length.toLocaleString("en")} most answered of ${D.items.total.toLocaleString("en")} items are here; items.csv has all.` : "";
-    $("names").replaceChildren(...D.people.names.slice(0, 3000).map(name => el("option", { value: name })));
-    const last = D.trace[D.trace.length - 1];
-    $("cap-trace").textContent = `Convergence: the change of the items at each iteration, in standard errors. ${f.converged ? "The fit converged" : "The fit did NOT converge"} after ${f.iterations} iterations${last ? `; the log evidence was ${last.log_evidence.toLocaleString("en")}` : ""}.`;
-    $("scores").textContent = D.words.find(text => text.includes("log loss")) || "";
-  }
-
-  function staticCharts() {
-    const c = D.quantiles, quantiles = c.t.map((t, k) => ({ t, low: c.low[k], mid: c.mid[k], high: c.high[k], n: c.n[k] })).filter(row => row.mid !== null);
-    const means = D.means.map(row => ({ ...row, band: `${number(row.l)} to ${number(row.u)}` })), percent = Math.round(100 * D.facts.level);
-    $("table-cohort").replaceChildren(
-      ...(means.length ? [table("Mean of the cohort", ["who", D.facts.time_title, "mean", `${percent} % band from`, "to"], means.map(r => [r.group, when(r.t), number(r.m), number(r.l), number(r.u)]))] : []),
-      table("Mean abilities of people", [D.facts.time_title, "10 %", "median", "90 %", "people"], quantiles.map(r => [when(r.t), number(r.low), number(r.mid), number(r.high), number(r.n, 0)])));
-    const said = d => d.band === undefined ? null : { ...(D.facts.groups.length ? { group: d.group } : {}), when: when(d.t), mean: number(d.m), [`${percent} % band`]: d.band };
-    const items = D.wright.items.filter(v => v !== null);
-    const quantilesOf = values => { const s = [...values].sort((a, b) => a - b); return [0, .1, .25, .5, .75, .9, 1].map(q => number(s[Math.round(q * (s.length - 1))])); };
+    $("cap-trace").textContent = `The change of the items at each iteration. ${f.converged ? "The fit converged" : "The fit did NOT converge"} after ${f.iterations} iterations${last ? `; the log evidence was ${fixed(last.log_evidence, 1)}` : ""}.`;
     $("table-wright").replaceChildren(table("Quantiles", ["", "lowest", "10 %", "25 %", "middle", "75 %", "90 %", "highest"], [["people", ...quantilesOf(D.wright.people)], ["items", ...quantilesOf(items)]]));
-    $("table-priors").replaceChildren(table("Priors", ["prior", "share"], D.priors.map(p => [p.whole, (100 * p.weight).toFixed(1) + " %"])));
-    const calibration = D.calibration.map(row => ({ ...row, lower: row.observed - 2 * row.se, upper: row.observed + 2 * row.se }));
+    $("table-priors").replaceChildren(table("Priors", ["prior", "share"], D.priors.map(p => [p.whole, `${(100 * p.weight).toFixed(1)} %`])));
     $("table-quality").replaceChildren(
-      table("Calibration", ["abilities", "predicted", "observed", "± (1 se)", "answers"], D.calibration.map(r => [r.abilities, number(r.predicted, 3), number(r.observed, 3), number(r.se, 3), number(r.n, 0)])),
-      table("Convergence", ["iteration", "stage", "change", "log evidence"], D.trace.map(r => [r.iteration, r.stage, r.change.toPrecision(2), number(r.log_evidence, 1)])));
-    return Promise.all([
-      quantiles.length || means.length ? draw("cohort", { quantiles, means }, "Line chart: mean ability of the cohort over time with its band, and the range of the middle 80 percent of people.", said) : $("chart-cohort").replaceChildren(el("p", { class: "note" }, "There are never five people at once between their first and last answer, so there is no cohort to show.")),
-      draw("wright", { wright: D.wright.bars }, "Two histograms on one scale: abilities of people above, locations of items below."),
-      draw("priors", { priors: D.priors }, "Bar chart: shares of the priors in the population."),
-      draw("calibration", { calibration }, "Scatter plot: observed against predicted mean responses."),
-      draw("trace", { trace: D.trace }, "Line chart: change of the items at each iteration."),
-    ]);
+      table("Calibration", ["abilities", "predicted", "observed", "± (1 se)", "answers"], D.calibration.map(r => [r.abilities, number(r.predicted, 3), number(r.observed, 3), number(r.se, 3), whole(r.n)])),
+      table("Convergence", ["iteration", "stage", "change", "log evidence"], D.trace.map(r => [r.iteration, r.stage, r.change.toPrecision(2), fixed(r.log_evidence, 1)])));
+    chart("wright", wrightChart);
+    chart("priors", priorsChart);
+    chart("calibration", calibrationChart);
+    if (D.trace.length) chart("trace", traceChart);
   }
 
-  async function start() {
+  function notes() {
+    const f = D.facts;
+    $("changes-note").replaceChildren(...phrase(D.changes.note));
+    $("items-note").replaceChildren(...phrase(D.items.note));
+    $("people-note").textContent = f.shown < f.people ? `A page cannot hold everybody: ${whole(f.shown)} of ${whole(f.people)} people are here, spread evenly over how much they answered. The tables beside this page have all.` : `Up to ${MOST_SHOWN} people at once.`;
+    $("term-list").replaceChildren(...Object.entries(D.terms).flatMap(([key, [name, text]]) => [el("dt", { id: `term-${key}` }, name), el("dd", {}, text)]));
+    list("cite-words", D.cite.words);
+    $("bibtex").textContent = D.cite.bibtex;
+  }
+
+  // Paper has no scroll bars, no headings to press and no place for what does not fit: every row is laid out, and charts take its width.
+  function forPaper(on) {
+    if (printing === on) return;
+    printing = on;
+    document.documentElement.classList.toggle("paper", on);
+    drawChanges();
+    drawItemTable();
+    again();
+  }
+
+  function start() {
     D = JSON.parse($("data").textContent);
-    words();
+    D.people.folded = D.people.names.map(folded);
+    summary();
+    notes();
     pickFirst();
     $("search").addEventListener("submit", event => { event.preventDefault(); find($("who").value); });
+    $("who").addEventListener("input", suggest);
     $("clear").addEventListener("click", () => { selected = []; $("found").textContent = ""; drawPeople(); });
     $("show-answers").addEventListener("change", drawPeople);
     $("item-filter").addEventListener("input", drawItemTable);
     $("change-filter").addEventListener("input", drawChanges);
+    verdicts();
     drawChanges();
     drawItemTable();
-    await drawPeople();
-    await drawItem();
-    await staticCharts();
-    dark.addEventListener("change", () => drawn.forEach(chart => chart.again()));
-    // paper has no scroll bars and no headings to press: every row is laid out before it is printed
-    window.addEventListener("beforeprint", () => { printing = true; drawChanges(); drawItemTable(); });
-    window.addEventListener("afterprint", () => { printing = false; drawChanges(); drawItemTable(); });
-    let resized;
-    window.addEventListener("resize", () => { clearTimeout(resized); resized = setTimeout(() => { const chart = drawn.get("wright"); if (chart) chart.again(); }, 200); });
+    drawPeople();
+    drawItem();
+    experts();
+    window.addEventListener("beforeprint", () => forPaper(true));
+    window.addEventListener("afterprint", () => forPaper(false));
+    document.addEventListener("keydown", event => { if (event.key === "Escape") tip(null); });
+    document.addEventListener("scroll", () => tip(null), { passive: true });
+    let resized, width = window.innerWidth;
+    window.addEventListener("resize", () => { if (window.innerWidth === width) return; width = window.innerWidth; clearTimeout(resized); resized = setTimeout(again, 150); });
+    if (location.hash === "#print") forPaper(true);
     document.documentElement.dataset.ready = "yes";
   }
 
-  window.addEventListener("vega-ready", () => { if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", start); else start(); });
+  start();
 })();
