@@ -4,11 +4,15 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo docs check quick test lint types contract tests nojit packages examples screenshot attack bench bench-scale bench-peers gold wheel clean
+.PHONY: demo demo-live check quick test lint types contract tests nojit packages examples docs screenshot attack bench bench-scale bench-peers gold wheel clean
 
 # A class over a term is simulated, fitted and reported: open demo/report.html.
 demo: $(READY)
 	$(BIN)/dynaesti demo --out demo
+
+# A simulated class answers in real time: open the address it prints, and watch.
+demo-live: $(READY)
+	$(BIN)/dynaesti serve --demo
 
 examples: $(READY)
 	$(BIN)/python examples/polling.py

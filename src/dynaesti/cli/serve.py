@@ -9,6 +9,9 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from dynaesti.cli.messages import print_notes
@@ -22,13 +25,21 @@ EXAMPLE = (
     "  dynaesti serve run.dynscore --db postgresql://ada@localhost/school --workers 2"
 )
 
+STUDENTS, SEED = 40, 7  # of the demonstration
+
 
 def options(parser: argparse.ArgumentParser) -> None:
     """Options of the verb."""
     parser.add_argument(
         "fit",
+        nargs="?",
         metavar="RUN",
         help="a folder written by `dynaesti fit`, a .dyn or a .dynscore file",
+    )
+    parser.add_argument(
+        "--demo",
+        action="store_true",
+        help="instead of RUN: simulate a class, and let it answer while you watch",
     )
     database_option(parser)
     parser.add_argument(
@@ -80,6 +91,18 @@ def database_option(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Serve until interrupted."""
+    from dynaesti.errors import InputError
+
+    if args.demo == (args.fit is not None):
+        raise InputError("name a RUN, or give --demo for a simulated class")
+    if args.demo:
+        return _demonstrate(args)
+    _serve(args, lambda _: None)
+    return 0
+
+
+def _serve(args: argparse.Namespace, then: Callable[[str], None]) -> None:
+    """Serve, and do something with the address once it is bound."""
     from dynaesti.serve import run_server
 
     def ready(url: str, database: str) -> None:
@@ -89,9 +112,22 @@ def run(args: argparse.Namespace) -> int:
             f"Serving {args.fit} at {url} (answers are kept in {database}; Ctrl-C ends).",
         )
         sys.stdout.flush()
+        then(url)
 
     run_server(settings_of(args), ready, args.connect)
     print_notes("the service has ended; all acknowledged answers are kept")
+
+
+def _demonstrate(args: argparse.Namespace) -> int:
+    """Serve a simulated class that goes on answering."""
+    from dynaesti.cli.live_demo import HOURS_A_SECOND, LiveClass, SimulatedClass, make_run
+
+    with TemporaryDirectory(prefix="dynaesti-demo-") as folder:
+        one = SimulatedClass(STUDENTS, SEED)
+        print_notes(f"two months of {STUDENTS} simulated students are fitted first")
+        args.fit = str(make_run(one, Path(folder) / "class.dyn"))
+        print_notes(f"then the class goes on, {HOURS_A_SECOND:g} of its hours in a second")
+        _serve(args, lambda url: LiveClass(one, url).start())
     return 0
 
 

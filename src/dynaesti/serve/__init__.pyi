@@ -4,8 +4,8 @@ from .keys import all_keys as all_keys
 from .keys import make_key as make_key
 from .keys import revoke_key as revoke_key
 from .limits import Limits as Limits
-from .refit import RefitReport as RefitReport
 from .refit import refit_log as refit_log
+from .refit_report import RefitReport as RefitReport
 from .run import Settings as Settings
 from .run import run_server as run_server
 from .scorers import default_address as default_address

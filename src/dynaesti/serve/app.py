@@ -12,6 +12,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from fastapi.staticfiles import StaticFiles
+from fastapi_offline import FastAPIOffline
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -113,7 +114,7 @@ def app_of(
         yield
         await service.stop()
 
-    app = FastAPI(
+    app = FastAPIOffline(  # its OpenAPI page brings its scripts itself
         title="dynaesti",
         version=__version__,
         summary="Answers in, curves move",

@@ -53,7 +53,7 @@ def take_in(tx: Transaction, served: ServedScorer, answers: Sequence[AnswerRow])
     for row in touched:
         added[row.id].sort(key=lambda one: one.order)
         row.total += len(added[row.id])
-    stale = [row for row in touched if _state(row, served) is None]
+    stale = [row for row in touched if state_in(row, served) is None]
     late = [
         row
         for row in touched
@@ -86,7 +86,7 @@ def replay(tx: Transaction, served: ServedScorer, rows: Sequence[PersonRow]) -> 
 def refresh(tx: Transaction, served: ServedScorer, ids: Iterable[str]) -> int:
     """Bring states of another scorer, or lost ones, up to date; how many."""
     people = tx.lock_people(sorted(ids))
-    stale = [row for row in people.values() if row.scorer != served.number or row.state is None]
+    stale = [row for row in people.values() if state_in(row, served) is None]
     ahead = tx.prepared([row.id for row in stale], served.number)
     ready = [ahead[row.id] for row in stale if row.id in ahead and ahead[row.id].total == row.total]
     done = {row.id for row in ready}
@@ -109,7 +109,7 @@ def _finish(served: ServedScorer, rows: Sequence[PersonRow], paths: Sequence[Pat
     write_abilities(rows, [path.state for path in paths], served)
 
 
-def _state(row: PersonRow, served: ServedScorer) -> State | None:
+def state_in(row: PersonRow, served: ServedScorer) -> State | None:
     """The state in a row; None where it is lost, damaged, or of another scorer."""
     if row.scorer != served.number or row.state is None:
         return None
@@ -120,6 +120,6 @@ def _state(row: PersonRow, served: ServedScorer) -> State | None:
 
 
 def _known_state(row: PersonRow, served: ServedScorer) -> State:
-    found = _state(row, served)
+    found = state_in(row, served)
     assert found is not None
     return found

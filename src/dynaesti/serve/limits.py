@@ -6,6 +6,7 @@ import json
 import logging
 import time
 from collections import OrderedDict
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -100,9 +101,13 @@ class Guard:
                 raise TooLarge
             return message
 
-        try:
-            await self.app(scope, counted, send)
-        except TooLarge:
+        async def unless_too_large(message: Message) -> None:
+            if size <= self.limits.body:  # else the routes' own words are of a broken body
+                await send(message)
+
+        with suppress(TooLarge):
+            await self.app(scope, counted, unless_too_large)
+        if size > self.limits.body:
             await self._refuse_body(send)
 
     async def _refuse_body(self, send: Send) -> None:

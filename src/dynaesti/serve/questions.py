@@ -11,6 +11,7 @@ from dynaesti.errors import InputError
 from dynaesti.results import State
 from dynaesti.serve.database import PERSON, Transaction, person_row
 from dynaesti.serve.follow import Path, follow, from_start
+from dynaesti.serve.intake import state_in
 from dynaesti.serve.rows import PersonRow
 from dynaesti.serve.served import ServedScorer
 from dynaesti.tables import as_frame
@@ -127,8 +128,9 @@ def ability_at(served: ServedScorer, state: State, at: float | None) -> Facts:
 
 def state_of(served: ServedScorer, row: PersonRow | None, columns: Mapping[str, Any]) -> State:
     """The state of a person; of someone of whom nothing is known where there is no row."""
-    if row is not None and row.state is not None:
-        return served.scorer.state(row.state)
+    found = None if row is None else state_in(row, served)
+    if found is not None:
+        return found
     return served.scorer.start(**{k: v for k, v in columns.items() if k in served.personal})
 
 

@@ -188,10 +188,10 @@ async def get_person(
             curve = questions.points_of(served, path, max(points, 1))
             moved = questions.moves_of(served, path, moves)
             # answers may have come since the row was read: curve and numbers are of one moment
-            facts |= {"answers": path.state.answers, **curve[-1]}
-        if at is not None:
+            facts |= {"answers": path.state.answers, "time": curve[-1]["time"]}
+        if facts["answers"] or at is not None:
             state = path.state if path is not None else questions.state_of(served, row, {})
-            stored = served.stored_time(_time(at, served))
+            stored = None if at is None else served.stored_time(_time(at, served))
             facts |= questions.ability_at(served, state, stored)
         end = curve if points else []
         scale = served.scorer.scale.name

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import logging
 import os
+import signal
 import socket
 import threading
 import time
@@ -147,6 +148,8 @@ def _serve(settings: Settings, bound: socket.socket, open_to_all: bool | None) -
         bound.set_inheritable(True)
         Multiprocess(config, sockets=[bound]).run()
     else:
+        # uvicorn ends orderly and then repeats the signal: that it is one that can be caught
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
         with suppress(KeyboardInterrupt):
             uvicorn.Server(config).run(sockets=[bound])
 

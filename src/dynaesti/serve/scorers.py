@@ -9,11 +9,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import numpy as np
+
+from dynaesti import __version__
 from dynaesti.core import FIT_NAME, is_address
 from dynaesti.data import Responses
 from dynaesti.errors import InputError, StorageError
 from dynaesti.loading import load
-from dynaesti.results import Curve, Fit, Scorer
+from dynaesti.results import Curve, Fit, Scorer, State
 from dynaesti.serve.database import CHUNK, Database, Transaction
 from dynaesti.serve.rows import AnswerRow
 from dynaesti.serve.served import ServedScorer
@@ -74,7 +77,17 @@ def attach(database: Database, scorer: Scorer, fit: Fit | None) -> int:
             if fit is not None:
                 _add_fits_answers(tx, ServedScorer(0, scorer), fit)
             add_scorer(tx, scorer, {})
+        _drop_foreign_states(tx)
         return current_number(tx)
+
+
+def _drop_foreign_states(tx: Transaction) -> None:
+    """Let states that another version of the package has made be made anew."""
+    form = State(np.zeros(1), bytes(8)).to_bytes()[:4]
+    made_by = f"{__version__} {form.hex()}"
+    if tx.meta("states") != made_by:
+        tx.run("UPDATE dynaesti_people SET scorer = 0, state = NULL")
+        tx.set_meta("states", made_by)
 
 
 def _check_times(tx: Transaction, scorer: Scorer, label: str) -> None:

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from dynaesti.serve.database import Database, Transaction
 from dynaesti.serve.events import Broker
-from dynaesti.serve.intake import Change, Intake, refresh, take_in
+from dynaesti.serve.intake import Change, Intake, refresh, state_in, take_in
 from dynaesti.serve.keys import Key, all_keys
 from dynaesti.serve.metrics import Metrics
 from dynaesti.serve.rows import AnswerRow, PersonRow
@@ -145,7 +145,7 @@ class Service:
 
         def current(tx: Transaction, served: ServedScorer) -> tuple[PersonRow | None, bool]:
             row = tx.people([id]).get(id)
-            return row, row is not None and _is_current(row, served)
+            return row, row is not None and state_in(row, served) is not None
 
         row, fine = await self.read(current)
         if row is None or fine:
@@ -326,7 +326,3 @@ def _fail(group: Sequence[Posted], failure: Exception) -> None:
     for posted in group:
         if not posted.done.done():
             posted.done.set_exception(failure)
-
-
-def _is_current(row: PersonRow, served: ServedScorer) -> bool:
-    return row.scorer == served.number and row.state is not None

@@ -18,8 +18,8 @@ def _text(value: Any) -> Any:
 
 
 def _printable(value: str) -> str:
-    if "\0" in value or value != value.strip():
-        raise ValueError("must not begin or end with blanks, nor contain a zero byte")
+    if "\0" in value or value != value.strip() or any("\ud800" <= c <= "\udfff" for c in value):
+        raise ValueError("must not begin or end with blanks, nor hold what is no character")
     return value
 
 

@@ -103,6 +103,7 @@ class SQLiteDatabase(Database):
         )
         found.execute("PRAGMA journal_mode = WAL")
         found.execute("PRAGMA synchronous = FULL")
+        found.create_function("lower", 1, str.lower, deterministic=True)  # of all letters
         return found
 
     @contextmanager
