@@ -251,6 +251,7 @@ def with_new_items(fit: Fit, new: Responses) -> Fit:
         bank=found.bank,
         covariance=found.covariance,
         item_nodes=found.item_nodes,
+        item_drift=found.item_drift,
     )
 
 
