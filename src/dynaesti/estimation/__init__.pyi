@@ -27,6 +27,7 @@ from .hyper_grid import curve_grids as curve_grids
 from .hyper_grid import population_grids as population_grids
 from .hyper_grid import refine_grids as refine_grids
 from .hyper_grid import warn_at_shortest_bandwidth as warn_at_shortest_bandwidth
+from .item_drift import ItemDrift as ItemDrift
 from .item_nodes import ItemNodes as ItemNodes
 from .item_tests import EfficientScores as EfficientScores
 from .item_tests import ItemTestSums as ItemTestSums
@@ -54,6 +55,7 @@ from .people import PeopleInMemory as PeopleInMemory
 from .people import StartingSites as StartingSites
 from .people import e_step_over as e_step_over
 from .people import sum_e_steps as sum_e_steps
+from .periods import Periods as Periods
 from .population import PriorMixture as PriorMixture
 from .population import estimate_population_weights as estimate_population_weights
 from .progress import OnIteration as OnIteration

@@ -19,6 +19,7 @@ from dynaesti.estimation.cohort_step import (
 )
 from dynaesti.estimation.e_step import EP_TOLERANCE_FINAL
 from dynaesti.estimation.grid import ability_grid
+from dynaesti.estimation.item_drift import DriftSums
 from dynaesti.estimation.m_step import maximise_items
 from dynaesti.estimation.people import CheckpointArrays, EStepRequest, People
 from dynaesti.estimation.population import PriorMixture
@@ -122,6 +123,7 @@ class EStepSummary:
     max_abs_ability_now: float  # largest in this E-step
     n_unconverged: int
     cohort: CohortStatistics | None
+    drift: DriftSums | None
 
 
 @dataclass(frozen=True)
@@ -312,6 +314,7 @@ def e_step(
         found.max_abs_ability,
         found.n_unconverged,
         found.cohort,
+        found.drift,
     )
 
 

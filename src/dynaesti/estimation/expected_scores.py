@@ -7,6 +7,7 @@ of a response is the expected score of that response under its tilted distributi
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -64,7 +65,70 @@ def response_scores(
     """The scores of all responses of some people, at their curves and the items' parameters."""
     sites = e_step.sites
     layout = sites.layout
-    gradients = score_gradients(bank, table)
+    found = _scored(e_step, bank, table, priors, posterior, score_gradients(bank, table))
+    excess = found.products - found.scores[:, :, None] * found.scores[:, None, :]
+    excess[rows_of_items(bank)[1][found.item] == 0] = 0.0
+    design = np.zeros((found.item.size, 0))
+    if priors.cohort is not None:
+        x = sites.columns_of_effects
+        design = priors.cohort.design(layout.times, sites.group_of_site, x)
+        design = design if found.site.size == layout.n_sites else design[found.site]
+    return ResponseScores(
+        found.item,
+        found.person,
+        bank.item_count,
+        layout.n_curves,
+        found.scores,
+        excess,
+        design,
+    )
+
+
+class AbilityScores(NamedTuple):
+    """Expected score of every response by ability, and the information that is expected of it."""
+
+    item: Ints  # (n_responses,)
+    person: Ints  # (n_responses,)
+    time: Array  # (n_responses,)
+    score: Array  # (n_responses,)
+    information: Array  # (n_responses,) 0 for amounts
+
+
+def ability_scores(
+    e_step: EStep,
+    bank: ItemBank,
+    table: LogLikelihoodTable,
+    priors: PriorMixture,
+    posterior: EStepPosterior,
+) -> AbilityScores:
+    """The scores of all responses of some people by ability alone."""
+    gradients = np.gradient(table.log_lik, table.step, axis=1, edge_order=2)[:, None]
+    found = _scored(e_step, bank, table, priors, posterior, gradients)
+    times = e_step.sites.layout.times[found.site]
+    return AbilityScores(
+        found.item, found.person, times, found.scores[:, 0], found.products[:, 0, 0]
+    )
+
+
+class _Scored(NamedTuple):
+    """Scores of responses, with whose they are."""
+
+    item: Ints  # (n_responses,)
+    person: Ints  # (n_responses,)
+    site: Ints  # (n_responses,)
+    scores: Array  # (n_responses, n_scores)
+    products: Array  # (n_responses, n_scores, n_scores) of scores, as expected; 0 for amounts
+
+
+def _scored(
+    e_step: EStep,
+    bank: ItemBank,
+    table: LogLikelihoodTable,
+    priors: PriorMixture,
+    posterior: EStepPosterior,
+    gradients: Array,
+) -> _Scored:
+    layout = e_step.sites.layout
     scores = e_step.scores(priors, posterior, table, gradients)
     first = np.flatnonzero(np.diff(layout.factor_response, prepend=-1))
     if first.size < scores.shape[0]:  # amounts have several factors for each response
@@ -73,24 +137,9 @@ def response_scores(
     person = np.repeat(np.arange(layout.n_curves), np.diff(layout.site_start))[site]
     item = bank.item_of_row()[layout.factor_row[first]]
     ability = _leave_one_out(e_step, priors, posterior, table, person)
-    excess = _expected_products(bank, table, gradients, item, ability)
-    excess *= (layout.factor_weight[first] ** 2)[:, None, None]
-    excess -= scores[:, :, None] * scores[:, None, :]
-    excess[rows_of_items(bank)[1][item] == 0] = 0.0
-    design = np.zeros((first.size, 0))
-    if priors.cohort is not None:
-        x = sites.columns_of_effects
-        design = priors.cohort.design(layout.times, sites.group_of_site, x)
-        design = design if site.size == layout.n_sites else design[site]
-    return ResponseScores(
-        item,
-        person,
-        bank.item_count,
-        layout.n_curves,
-        scores,
-        excess,
-        design,
-    )
+    products = _expected_products(bank, table, gradients, item, ability)
+    products *= (layout.factor_weight[first] ** 2)[:, None, None]
+    return _Scored(item, person, site, scores, products)
 
 
 def score_gradients(bank: ItemBank, table: LogLikelihoodTable) -> Array:

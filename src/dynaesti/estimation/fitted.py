@@ -7,6 +7,7 @@ from typing import Any
 from dynaesti.core import Array
 from dynaesti.estimation.coding import ResponseCoding
 from dynaesti.estimation.em import IterationRecord
+from dynaesti.estimation.item_drift import ItemDrift
 from dynaesti.estimation.item_nodes import ItemNodes
 from dynaesti.estimation.population import PriorMixture
 from dynaesti.model import ItemBank, Kernel
@@ -29,6 +30,8 @@ class FittedModel:
     max_abs_ability: float  # largest of all people, which likelihood tables must cover
     # to predict with where items have few responses, block by block; None where they have many
     item_nodes: tuple[ItemNodes, ...] | None
+    # how items become easier or harder, to predict with; None where they show no drift
+    item_drift: ItemDrift | None
 
     @property
     def kernels(self) -> tuple[Kernel, ...]:

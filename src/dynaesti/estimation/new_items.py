@@ -211,7 +211,9 @@ class NewItemFit:
         if old.item_nodes is not None:
             own = old.item_nodes[self.number].append(self._new_block(bank).u)
             nodes = (*old.item_nodes[: self.number], own, *old.item_nodes[self.number + 1 :])
-        return replace(old, coding=self.coding, bank=bank, covariance=covariance, item_nodes=nodes)
+        drift = None if old.item_drift is None else old.item_drift.append(bank.item_count)
+        known = replace(old, item_nodes=nodes, item_drift=drift)
+        return replace(known, coding=self.coding, bank=bank, covariance=covariance)
 
     def _m_step(self, bank: ItemBank, counts: Array, grid: Array) -> tuple[ItemBlock, float]:
         """The new items after an M-step, and the largest change in standard errors."""

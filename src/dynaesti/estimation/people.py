@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,8 @@ from dynaesti.core import Array, Ints
 from dynaesti.estimation.cohort_statistics import CohortStatistics, cohort_statistics
 from dynaesti.estimation.e_step import EStep, EStepPosterior, kernel_weights
 from dynaesti.estimation.grid import tabulate_items
+from dynaesti.estimation.item_drift import DriftSums, drift_sums
+from dynaesti.estimation.periods import Periods
 from dynaesti.estimation.population import PriorMixture
 from dynaesti.estimation.scale import scale_gradient
 from dynaesti.estimation.site_layout import PeopleSites
@@ -43,6 +45,7 @@ class EStepResult:
     max_abs_ability: float
     n_unconverged: int  # curves on which EP did not converge
     cohort: CohortStatistics | None  # about the population's mean, where it is learned
+    drift: DriftSums | None = None  # of items, where it is asked for
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,7 @@ class EStepRequest:
     tolerance: float  # of expectation propagation
     with_counts: bool = True  # expected counts, for the M-step
     with_cohort_information: bool = False  # for a Newton step of the population's mean
+    drift_periods: Periods | None = None  # in which answers are added up, to learn items' drift
 
 
 def sum_e_steps(parts: Sequence[EStepResult]) -> EStepResult:
@@ -66,12 +70,16 @@ def sum_e_steps(parts: Sequence[EStepResult]) -> EStepResult:
         np.sum([part.scale for part in parts], axis=0),
         max(part.max_abs_ability for part in parts),
         sum(part.n_unconverged for part in parts),
-        sum_cohorts([part.cohort for part in parts]),
+        _sum_known([part.cohort for part in parts]),
+        _sum_known([part.drift for part in parts]),
     )
 
 
-def sum_cohorts(parts: Sequence[CohortStatistics | None]) -> CohortStatistics | None:
-    """Add up what several groups of people say of the cohort, in order."""
+Sums = TypeVar("Sums", CohortStatistics, DriftSums)
+
+
+def _sum_known(parts: Sequence[Sums | None]) -> Sums | None:
+    """Add up what several groups of people say, in order; None if they were not asked."""
     total = parts[0]
     for part in parts[1:]:
         if total is not None and part is not None:
@@ -126,6 +134,7 @@ class People(Protocol):
 def e_step_over(
     e_step: EStep,
     sites: StartingSites,
+    bank: ItemBank,
     table: LogLikelihoodTable,
     priors: PriorMixture,
     request: EStepRequest,
@@ -141,6 +150,9 @@ def e_step_over(
         posterior.n_unconverged,
         cohort_statistics(e_step, priors, posterior, request.with_cohort_information),
     )
+    if request.drift_periods is not None:
+        periods = request.drift_periods
+        result.drift = drift_sums(e_step, bank, table, priors, posterior, periods)
     return result, posterior
 
 
@@ -177,7 +189,7 @@ class PeopleInMemory:
     ) -> EStepResult:
         self.ep = ()  # free the memory for the next results
         table = tabulate_items(bank, grid)
-        result, posterior = e_step_over(self.runner, self.starts, table, priors, request)
+        result, posterior = e_step_over(self.runner, self.starts, bank, table, priors, request)
         self.ep = posterior.ep
         self.starts = {kernel: ep.sites for kernel, ep in zip(priors.kernels, self.ep, strict=True)}
         return result

@@ -30,6 +30,7 @@ from dynaesti.estimation.em import (
 from dynaesti.estimation.fitted import FittedModel
 from dynaesti.estimation.grid import check_probability, check_reach
 from dynaesti.estimation.hyper_grid import UnitVarianceGrid, population_grids
+from dynaesti.estimation.item_drift import ItemDrift, drift_periods, learn_drift
 from dynaesti.estimation.item_nodes import ItemNodes, has_item_nodes, item_nodes
 from dynaesti.estimation.kernel_search import SearchSettings, add_missing_priors, select_priors
 from dynaesti.estimation.noise_check import probability_of_ability, with_spread
@@ -92,6 +93,7 @@ class Estimate:
     left_out: str  # what of the cohort cannot be learned, in words
     item_nodes: tuple[ItemNodes, ...] | None
     simpler: SimplerModel | None  # that the evidence clearly prefers
+    item_drift: ItemDrift | None = None
     ability_probability: float = 1.0  # that people differ at all: `noise_check`
     kernel_parameters: int = 0  # hyper-parameters of the population's kernels that were learned
 
@@ -115,6 +117,7 @@ class Estimate:
             (),
             self.expected.max_abs_ability_now,
             self.item_nodes,
+            self.item_drift,
         )
 
 
@@ -307,7 +310,11 @@ class EMSchedule:
             result.bank,
             result.priors,
             result.max_abs_ability,
-            EStepRequest(EP_TOLERANCE_FINAL, with_counts=_needs_counts(result.bank)),
+            EStepRequest(
+                EP_TOLERANCE_FINAL,
+                with_counts=_needs_counts(result.bank),
+                drift_periods=drift_periods(self.people.person_summary),
+            ),
         )
         check_reach(expected.max_abs_ability_now)
         check_probability(expected.bank, expected.log_evidence, self.people.n_responses)
@@ -324,6 +331,7 @@ class EMSchedule:
             shared = shared_covariance(found)
             priors = replace(priors, cohort=estimated_cohort(priors.cohort, expected.bank, found))
         nodes = simpler = None
+        sums = expected.drift
         if expected.counts is not None and has_item_nodes(expected.bank):
             nodes = item_nodes(expected.bank, expected.counts, expected.grid)
         if expected.counts is not None and has_simpler_model(expected.bank):
@@ -338,6 +346,7 @@ class EMSchedule:
             self.left_out,
             nodes,
             simpler,
+            None if sums is None else learn_drift(expected.bank, sums),
         )
 
 

@@ -17,7 +17,6 @@ from .curves import warn_if_any_unconverged as warn_if_any_unconverged
 from .evaluation.comparison import against_baselines as against_baselines
 from .evaluation.item_flags import flag_items as flag_items
 from .evaluation.residuals import item_fit as item_fit
-from .evaluation.screening.columns import Periods as Periods
 from .evaluation.screening.columns import ScreenedBy as ScreenedBy
 from .evaluation.screening.screen import MemoryScreener as MemoryScreener
 from .evaluation.screening.screen import cohort_precision as cohort_precision

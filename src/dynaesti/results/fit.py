@@ -84,7 +84,7 @@ from dynaesti.results.plausible import (
     plausible_curves,
 )
 from dynaesti.results.plotting.fit_plots import FitPlots
-from dynaesti.results.predictions import Predictions, predict_responses
+from dynaesti.results.predictions import Predictions, predict_responses, with_drift
 from dynaesti.results.scoring.make import state_of
 from dynaesti.results.scoring.state import State
 from dynaesti.results.updates import (
@@ -111,7 +111,7 @@ class Fit(FittedModel, FitBase):
     Parameters
     ----------
     coding, bank, priors, covariance, scale_covariance, trace, converged, options, \
-    max_abs_ability, item_nodes
+    max_abs_ability, item_nodes, item_drift
         Items and population, see `FittedModel`.
     responses : Responses
         All responses.
@@ -723,7 +723,14 @@ class Fit(FittedModel, FitBase):
         mix = ability_marginals(self, new.people[r.person], times, group_if_new, rows)
         latent = Marginals(mix.weights, (mix.means - self.shift) / self.gain, mix.sds / self.gain)
         item = new.items[r.item]
-        return predict_responses(self.bank, self.coding, item, r.resp, latent, self.item_nodes)
+        return predict_responses(
+            self.bank,
+            self.coding,
+            item,
+            r.resp,
+            with_drift(latent, self.item_drift, item, times),
+            self.item_nodes,
+        )
 
     @cached_property
     def leave_one_out(self) -> tuple[Predictions, Array]:

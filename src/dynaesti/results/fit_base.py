@@ -22,6 +22,7 @@ from dynaesti.data import (
 )
 from dynaesti.errors import InputError, MissingColumnError, option
 from dynaesti.estimation import (
+    ItemDrift,
     ItemNodes,
     IterationRecord,
     PriorMixture,
@@ -83,6 +84,8 @@ class FitBase(ABC):
         Largest absolute ability of anyone, in standard deviations.
     item_nodes : tuple of ItemNodes or None
         Weighted points of the items' parameters, to predict with where items have few responses.
+    item_drift : ItemDrift or None
+        How items become easier or harder in the course of time, to predict with.
     """
 
     bank: ItemBank
@@ -95,6 +98,7 @@ class FitBase(ABC):
     options: Mapping[str, Any]
     max_abs_ability: float
     item_nodes: tuple[ItemNodes, ...] | None
+    item_drift: ItemDrift | None
 
     @property
     @abstractmethod
@@ -197,13 +201,20 @@ class FitBase(ABC):
         return None if sums is None else item_checks(self.bank, sums, self.options["direction"])
 
     def item_sentences(self) -> list[str]:
-        """Whether a simpler model would do, and which items are flagged; or nothing."""
+        """Whether a simpler model would do, items drift, and which are flagged; or nothing."""
         simpler = self.options.get("simpler_model")  # absent in files of older versions
         out = []
         if simpler:
             out.append(
                 f"A simpler model would do: with one slope for all items ({simpler[0]}) the "
                 f"evidence is higher by {simpler[1]:.0f} nats, items integrated out."
+            )
+        drift = self.item_drift
+        if drift is not None:
+            sd = abs(self.gain) * np.sqrt(drift.variance)
+            out.append(
+                f"Items become easier or harder in the course of time (sd {sd:.2f} on the scale of "
+                "abilities); predictions follow them, and a screening for drift tells which."
             )
         return out + self._flag_sentences()
 

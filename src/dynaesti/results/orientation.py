@@ -57,6 +57,7 @@ def reflected(fit: Fit) -> Fit:
         covariance=reflect_covariance(fit),
         scale_covariance=reflect_scale_covariance(fit),
         item_nodes=reflect_item_nodes(fit),
+        item_drift=None if fit.item_drift is None else fit.item_drift.reflected(),
     )
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from dynaesti.core import Array, Ints, gauss_hermite
 from dynaesti.data import Responses
-from dynaesti.estimation import ItemNodes, ResponseCoding
+from dynaesti.estimation import ItemDrift, ItemNodes, ResponseCoding
 from dynaesti.inference import Marginals
 from dynaesti.model import ContinuousItemModel, ItemBank, ItemBlock
 
@@ -105,6 +105,25 @@ class Predictions:
             at = np.minimum(np.maximum(code[:, k], 0), self.chances.shape[1] - 1)
             out[f"p{value:g}"] = np.where(code[:, k] >= 0, self.chances[order, at], np.nan)
         return out
+
+
+def with_drift(z: Marginals, drift: ItemDrift | None, item: Ints, times: Array) -> Marginals:
+    """Abilities as items see them which have become easier or harder.
+
+    Parameters
+    ----------
+    z : Marginals
+        Standardised ability at each response, (n_kernels, n_responses).
+    drift : ItemDrift or None
+    item : int array (n_responses,)
+        Number of each response's item in the bank.
+    times : array (n_responses,)
+        On the fit's clock.
+    """
+    if drift is None:
+        return z
+    easier = drift.at(item, times)
+    return Marginals(z.weights, z.means + easier.mean, np.sqrt(z.sds**2 + easier.variance))
 
 
 def predict_responses(

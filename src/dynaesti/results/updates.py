@@ -284,6 +284,7 @@ def with_new_items(fit: Fit, new: Responses, model: str | None) -> Fit:
         bank=found.bank,
         covariance=found.covariance,
         item_nodes=found.item_nodes,
+        item_drift=found.item_drift,
     )
 
 

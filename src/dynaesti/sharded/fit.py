@@ -201,7 +201,11 @@ class ShardedFit(FittedModel, FitBase):
         """
         fit = self.shard_model.open(k, threads)
         return replace(
-            fit, covariance=self.covariance, trace=self.trace, item_nodes=self.item_nodes
+            fit,
+            covariance=self.covariance,
+            trace=self.trace,
+            item_nodes=self.item_nodes,
+            item_drift=self.item_drift,
         )
 
     @cached_property
@@ -588,6 +592,7 @@ class ShardedFit(FittedModel, FitBase):
             bank=found.bank,
             covariance=found.covariance,
             item_nodes=found.item_nodes,
+            item_drift=found.item_drift,
         )
 
     def with_item_checks(self, executor: Executor | None = None) -> ShardedFit:
@@ -727,5 +732,6 @@ def orient_shards(fit: ShardedFit, orient: Mapping[str, Any] | None) -> ShardedF
         covariance=reflect_covariance(fit),
         scale_covariance=reflect_scale_covariance(fit),
         item_nodes=reflect_item_nodes(fit),
+        item_drift=None if fit.item_drift is None else fit.item_drift.reflected(),
         is_reflected=True,
     )

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from dynaesti.core import Array, Ints
-from dynaesti.estimation import EfficientScores, ItemTestSums, efficient_scores
+from dynaesti.estimation import EfficientScores, ItemTestSums, Periods, efficient_scores
 from dynaesti.results import (
     MemoryScreener,
-    Periods,
     ScreenedBy,
     cohort_precision,
     count_by_period,

@@ -41,7 +41,8 @@ class ShardModel:
     ) -> ShardModel:
         """The model without what tasks do not need."""
         fields = {name: getattr(model, name) for name in FittedModel.__dataclass_fields__}
-        unused = {"trace": model.trace[-1:], "covariance": None, "item_nodes": None}
+        dropped = dict.fromkeys(("covariance", "item_nodes", "item_drift"))
+        unused = {"trace": model.trace[-1:], **dropped}
         small = FittedModel(**{**fields, **unused})
         return ShardModel(small, shards, run, versions, is_reflected, clock)
 

@@ -176,7 +176,10 @@ class EStepTask:
         run = self.context.run
         e_step = EStep(self.context.sites(shard), threads, max_buffers=1)
         sites = read_sites(run, shard, self.begin[shard], priors, e_step.sites)
-        result, posterior = e_step_over(e_step, sites, self.model.table, priors, self.request)
+        model = self.model
+        result, posterior = e_step_over(
+            e_step, sites, model.bank, model.table, priors, self.request
+        )
         write_sites(
             run,
             shard,

@@ -9,7 +9,7 @@ import numpy as np
 from dynaesti.data import make_frame
 from dynaesti.inference import Marginals
 from dynaesti.results.filtered import filtered_marginals
-from dynaesti.results.predictions import predict_responses
+from dynaesti.results.predictions import predict_responses, with_drift
 from dynaesti.results.updates import fit_new_people, read_new_responses
 
 if TYPE_CHECKING:
@@ -61,6 +61,7 @@ def next_answers(fit: Fit, data: Any) -> Any:
         before=True,
     )
     latent = Marginals(found.weights, (found.means - fit.shift) / fit.gain, found.sds / fit.gain)
+    latent = with_drift(latent, fit.item_drift, r.item, r.clock_times)
     predicted = predict_responses(fit.bank, fit.coding, r.item, r.resp, latent, fit.item_nodes)
     back = np.argsort(r.row, kind="stable")
     columns = predicted.columns(r, back, fit.coding, r.item)

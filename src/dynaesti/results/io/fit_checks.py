@@ -15,6 +15,7 @@ from dynaesti.core import Array, check_array, is_number, require
 from dynaesti.data import KINDS, Labels
 from dynaesti.estimation import (
     REACH,
+    ItemDrift,
     ItemNodes,
     IterationRecord,
     PeopleSites,
@@ -145,6 +146,33 @@ def check_item_nodes(bank: ItemBank, nodes: Sequence[ItemNodes] | None) -> None:
             and bool((one.weights >= 0).all()),
             "the items' weighted points are malformed",
         )
+
+
+def check_item_drift(drift: ItemDrift, n_items: int) -> None:
+    """Entries of the items' drift must have their shapes, be finite, and lie in the periods."""
+    start, periods = drift.start, drift.periods
+    require(
+        start.shape == (n_items + 1,)
+        and start.dtype.kind == "i"
+        and start[0] == 0
+        and bool((np.diff(start) >= 0).all())
+        and type(periods.number) is int
+        and periods.number > 0
+        and np.isfinite([periods.first, periods.last]).all()
+        and periods.last > periods.first
+        and bool(((drift.period >= 0) & (drift.period < periods.number)).all())
+        and 0 < drift.variance < np.inf
+        and 0 < drift.timescale < np.inf,
+        "the items' drift is malformed",
+    )
+    for name, kind in (("period", "i"), ("seen", "f"), ("noise", "f")):
+        check_array(getattr(drift, name), (int(start[-1]),), "the items' drift", kind)
+    for name in ("level", "level_variance"):
+        check_array(getattr(drift, name), (n_items,), "the items' drift")
+    require(
+        bool((drift.noise > 0).all() and (drift.level_variance >= 0).all()),
+        "the items' drift is malformed",
+    )
 
 
 def check_options(options: Mapping[str, Any], scales: Sequence[str]) -> None:

@@ -12,8 +12,10 @@ from dynaesti.data import Covariate, Labels, Responses, as_labels, check_saved_r
 from dynaesti.errors import InputError, NeedsFunctionError
 from dynaesti.estimation import (
     FittedModel,
+    ItemDrift,
     ItemNodes,
     IterationRecord,
+    Periods,
     PriorMixture,
     ResponseCoding,
     build_people_sites,
@@ -33,6 +35,7 @@ from dynaesti.model import (
 from dynaesti.results.io.fit_checks import (
     check_covariance,
     check_ep,
+    check_item_drift,
     check_item_nodes,
     check_items,
     check_labels,
@@ -44,6 +47,7 @@ from dynaesti.results.io.fit_checks import (
 
 ROWS = ("person", "item", "resp", "offsets", "origin", "row")
 EP_NAMES = ("precision", "shift", "cav_mean", "cav_var", "log_evidence", "converged", "log_z")
+DRIFT = ("start", "period", "seen", "noise", "level", "level_variance")
 BLOCK = ("items", "u", "free", "values", "prior_mean", "prior_sd")
 # what a model's header keeps beside its name; others keep whether slopes are signed
 MODEL_FIELDS = {"own": ("label", "values"), "golf": ("signed", "pivot", "descending")}
@@ -65,6 +69,8 @@ def common_header(fit: FittedModel, items: Labels, arrays: Arrays) -> Header:
     for k, nodes in enumerate(fit.item_nodes or ()):
         arrays[f"nodes{k}.u"] = nodes.u.astype(np.float32)
         arrays[f"nodes{k}.weights"] = nodes.weights.astype(np.float32)
+    if fit.item_drift is not None:
+        arrays.update({f"drift.{name}": getattr(fit.item_drift, name) for name in DRIFT})
     if fit.scale_covariance is not None:
         arrays["shared"] = fit.scale_covariance
     return {
@@ -84,6 +90,7 @@ def common_header(fit: FittedModel, items: Labels, arrays: Arrays) -> Header:
         "options": {**fit.options, "farthest": fit.max_abs_ability},
         "batches": list(fit.batches),
         "cohort": cohort_header(fit.priors.cohort, arrays),
+        "drift": _drift_header(fit.item_drift),
     }
 
 
@@ -127,6 +134,7 @@ def read_common(
         tuple(map(str, header.get("batches", ()))),  # absent in files of older versions
         float(header["options"]["farthest"]),
         nodes,
+        _read_drift(header.get("drift"), arrays, items.size),  # absent in files of older versions
     )
     return fitted, items
 
@@ -154,6 +162,27 @@ def _read_nodes(arrays: Arrays, n_blocks: int) -> tuple[ItemNodes, ...] | None:
         return None
     parts = [(arrays[f"nodes{k}.u"], arrays[f"nodes{k}.weights"]) for k in range(n_blocks)]
     return tuple(ItemNodes(u.astype(np.float64), w.astype(np.float64)) for u, w in parts)
+
+
+def _drift_header(drift: ItemDrift | None) -> Header | None:
+    if drift is None:
+        return None
+    return {
+        "periods": asdict(drift.periods),
+        "variance": drift.variance,
+        "timescale": drift.timescale,
+    }
+
+
+def _read_drift(header: Header | None, arrays: Arrays, n_items: int) -> ItemDrift | None:
+    """How items drift, checked."""
+    if header is None:
+        return None
+    parts = {name: arrays[f"drift.{name}"] for name in DRIFT}
+    periods = Periods(**header["periods"])
+    found = ItemDrift(periods, float(header["variance"]), float(header["timescale"]), **parts)
+    check_item_drift(found, n_items)
+    return found
 
 
 def _read_coding(header: Header, arrays: Arrays, bank: ItemBank, n_items: int) -> ResponseCoding:

@@ -35,7 +35,7 @@ from dynaesti.inference import (
     start_filter,
 )
 from dynaesti.results.clock import from_clock, to_clock
-from dynaesti.results.predictions import Predictions, predict_responses
+from dynaesti.results.predictions import Predictions, predict_responses, with_drift
 from dynaesti.results.scoring.ability import Ability, probabilities_above, summarised
 from dynaesti.results.scoring.answers import AnswerCoder, counted, is_number
 from dynaesti.results.scoring.choice import Content, ItemTables, choose_items, item_tables
@@ -466,6 +466,7 @@ class Scorer:
         seen = [self._coder.seen(state, now, k, columns, practice) for k in items.tolist()]
         n = len(seen)
         z = self._latent([state] * n, [now] * n, seen)
+        z = with_drift(z, self.model.item_drift, items, np.full(n, now))
         given = np.full(n, np.nan) if resp is None else resp
         model = self.model
         return predict_responses(model.bank, model.coding, items, given, z, model.item_nodes)

@@ -39,6 +39,7 @@ def scoring_model(model: FittedModel | FitBase) -> FittedModel:
         (),
         model.max_abs_ability,
         nodes,
+        model.item_drift,
     )
 
 

@@ -14,6 +14,7 @@ from dynaesti.core import Array, Bools, Ints
 from dynaesti.data import Responses
 from dynaesti.estimation import (
     EfficientScores,
+    Periods,
     ScreenedColumns,
     combined_p,
     joint_tests,
@@ -124,26 +125,6 @@ class NumberColumn:
     def is_testable(self, counts: Ints) -> Bools:
         """An item must have been met."""
         return np.asarray(counts.sum(axis=1) >= LEAST_ANSWERS)
-
-
-@dataclass(frozen=True)
-class Periods:
-    """The time of all answers in equal periods."""
-
-    first: float
-    last: float
-    number: int
-
-    @property
-    def middles(self) -> Array:
-        """Middle of each period, (number,)."""
-        width = (self.last - self.first) / self.number
-        return np.asarray(self.first + width * (np.arange(float(self.number)) + 0.5))
-
-    def of(self, times: Array) -> Ints:
-        """Number of the period of each time."""
-        share = (times - self.first) / (self.last - self.first)
-        return np.clip((share * self.number).astype(np.int64), 0, self.number - 1)
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,10 @@ from scipy.special import ndtri
 from dynaesti.core import whole_number
 from dynaesti.data import make_frame
 from dynaesti.errors import InputError
-from dynaesti.estimation import joint_tests, single_tests
+from dynaesti.estimation import Periods, joint_tests, single_tests
 from dynaesti.inference import check_level
 from dynaesti.model import smooth_basis
-from dynaesti.results.evaluation.screening.columns import DateColumns, Periods, quarters
+from dynaesti.results.evaluation.screening.columns import DateColumns, quarters
 from dynaesti.results.evaluation.screening.screen import Screening, screen_items
 
 if TYPE_CHECKING:

@@ -17,13 +17,14 @@ from dynaesti.estimation import (
     EStep,
     EStepPosterior,
     ItemTestSums,
+    Periods,
     PriorMixture,
     ResponseScores,
     efficient_scores,
     item_test_sums,
     response_scores,
 )
-from dynaesti.results.evaluation.screening.columns import Periods, ScreenedBy
+from dynaesti.results.evaluation.screening.columns import ScreenedBy
 
 if TYPE_CHECKING:
     from dynaesti.results.fit import Fit
