@@ -46,17 +46,18 @@ def bank_fit_fields(
     axis = _axis(origin)
     reflects = any(block.model.has_signed_slopes for block in bank.blocks)
     fitted = FittedModel(
-        coding,
-        bank,
-        PriorMixture.single(prior),
-        None,
-        None,
-        (),
-        True,
-        _options(reflects),
-        (),
-        0.0,
-        None,
+        coding=coding,
+        bank=bank,
+        priors=PriorMixture.single(prior),
+        covariance=None,
+        scale_covariance=None,
+        trace=(),
+        converged=True,
+        options=_options(reflects),
+        batches=(),
+        max_abs_ability=0.0,
+        item_nodes=None,
+        item_drift=None,
     )
     named = unit or axis.unit
     nobody = empty_responses(axis, named, clock, frame_kind(items), {}, ())
