@@ -41,10 +41,6 @@ from dynaesti.data import (
 from dynaesti.errors import InputError, StorageError
 from dynaesti.estimation import (
     FittedModel,
-    NewItemFit,
-    PeopleSites,
-    extend_models,
-    find_new_items,
     new_items_by_model,
     new_items_hint,
 )
@@ -61,14 +57,13 @@ from dynaesti.results import (
     reflect_covariance,
     reflect_item_nodes,
     reflect_scale_covariance,
-    responses_of_people,
     some_seed,
     state_of,
-    without_repeats,
 )
 from dynaesti.sharded.abilities import WriteAbilitiesTask, asked_before
 from dynaesti.sharded.executors import Executor, OnProgress, ThreadExecutor
 from dynaesti.sharded.frames import concatenate_frames, rows_by_change, rows_of_ids
+from dynaesti.sharded.new_items import with_new_items
 from dynaesti.sharded.run_file import read_run, run_header
 from dynaesti.sharded.screening import CheckItemsTask, ShardScreener
 from dynaesti.sharded.shard_model import ShardModel
@@ -213,7 +208,7 @@ class ShardedFit(FittedModel, FitBase):
         """Shards that are open, by number."""
         return {}
 
-    def _open(self, k: int) -> Fit:
+    def open_shard(self, k: int) -> Fit:
         """The fit of shard k; the last two are kept."""
         if k not in self._opened:
             while len(self._opened) >= 2:
@@ -239,7 +234,7 @@ class ShardedFit(FittedModel, FitBase):
             label
             for label in ids
             if not self.shards.parts[k].people
-            or try_index_of(self._open(k).responses.people, [label])[0] < 0
+            or try_index_of(self.open_shard(k).responses.people, [label])[0] < 0
         ]
         if unknown:
             raise InputError(
@@ -247,7 +242,7 @@ class ShardedFit(FittedModel, FitBase):
                 f"{count_noun(self.shards.people, 'people')} in "
                 f"{count_noun(len(self.shards), 'shards')}"
             )
-        return self._open(k)
+        return self.open_shard(k)
 
     def ability(self, at: Any = None, ids: Any = None, **options: Any) -> Any:
         """Abilities at times, as in `Fit.ability`.
@@ -273,7 +268,7 @@ class ShardedFit(FittedModel, FitBase):
         """
         asked = None if ids is None else as_list(ids)
         if asked == []:
-            return self._any_shard().ability(at, [], **options)
+            return self.any_shard().ability(at, [], **options)
         fits = (
             (self._checked_shard(k, some or []), some) for k, some in self._asked(asked).items()
         )
@@ -372,24 +367,24 @@ class ShardedFit(FittedModel, FitBase):
         more = self.read_new_data(data, unanswered=True)
         back = []
         parts = []
-        for k, people in self._people_by_shard(more).items():
+        for k, people in self.people_by_shard(more).items():
             some = more.select_people(people)
             back.append(np.sort(some.row))  # the order of the rows that `predict_read` returns
-            parts.append(
-                (self._open(k) if self.shards.parts[k].people else self._any_shard()).predict_read(
-                    some
-                )
-            )
+            parts.append(self.shard_or_other(k).predict_read(some))
         order = np.argsort(np.concatenate(back), kind="stable")
         return concatenate_frames(parts, order, more.frame)
 
     def score(self, data: Any, *, at: Any = None, level: float = 0.7) -> Any:
         """Abilities from new responses with the items as they are, as `Fit.score` gives them."""
-        return self._any_shard().score(data, at=at, level=level)
+        return self.any_shard().score(data, at=at, level=level)
 
-    def _any_shard(self) -> Fit:
+    def any_shard(self) -> Fit:
         """The fit of the first shard that has people."""
-        return self._open(self.shards.nonempty[0])
+        return self.open_shard(self.shards.nonempty[0])
+
+    def shard_or_other(self, k: int) -> Fit:
+        """The fit of shard k, or where nobody is in it, that of another one."""
+        return self.open_shard(k) if self.shards.parts[k].people else self.any_shard()
 
     @property
     def response_template(self) -> Responses:
@@ -414,7 +409,7 @@ class ShardedFit(FittedModel, FitBase):
             self.shards.columns,
         )
 
-    def _people_by_shard(self, more: Responses) -> dict[int, Ints]:
+    def people_by_shard(self, more: Responses) -> dict[int, Ints]:
         """People of other data by the number of their shard, whether they are in it or not."""
         shard = self.shards.shard_of(more.people.tolist())
         return {int(k): np.flatnonzero(shard == k) for k in np.unique(shard)}
@@ -476,7 +471,7 @@ class ShardedFit(FittedModel, FitBase):
                 for model, part in new_items_by_model(
                     self.coding, self.item_labels, more, new_items
                 ):
-                    fit = fit._with_new_items(part, again, model)
+                    fit = with_new_items(fit, part, again, model)
             fit = replace(fit, batches=(*self.batches, batch))
             grown = fit.add_responses(more, again, executor, on_progress)
             warn_left_out(len(more), grown.shards.rows - self.shards.rows)
@@ -502,7 +497,7 @@ class ShardedFit(FittedModel, FitBase):
         self.clean_parts()
         if self.run.local:
             remove_partial_files(self.run.path(ABILITIES))
-        self.rewrite_abilities(sorted(self._people_by_shard(more)), executor=executor)
+        self.rewrite_abilities(sorted(self.people_by_shard(more)), executor=executor)
 
     def _run(
         self,
@@ -528,7 +523,7 @@ class ShardedFit(FittedModel, FitBase):
             raise InputError(
                 "weight: the answers in the shards have no weights, so further ones cannot have any"
             )
-        by_shard = self._people_by_shard(more).items()
+        by_shard = self.people_by_shard(more).items()
         groups = {k: more.select_people(people) for k, people in by_shard}
         shards = self.shards.with_levels_of(more)
         model = replace(self, shards=shards).shard_model
@@ -558,42 +553,6 @@ class ShardedFit(FittedModel, FitBase):
         made.save()  # the one moment at which all answers are in
         made.finish_update(more, executor)
         return made
-
-    def _with_new_items(self, more: Responses, again: bool, model: str | None) -> ShardedFit:
-        """The fit with new items of one model, learned from the people who responded to them.
-
-        These people's other responses are read from the shards.
-        """
-        labels, people = find_new_items(self.shards.items, more)
-        if not people.size:
-            return self
-        items = NewItemFit(self, labels, more, model)
-        models = extend_models(self.shards.models, labels.size, model)
-        parts = []
-        for k, some in self._people_by_shard(more.select_people(people)).items():
-            known = self._open(k) if self.shards.parts[k].people else self._any_shard()
-            theirs = more.select_people(people[some])
-            named = replace(known.responses, items=labels, models=models)
-            renamed = replace(known, responses=named, known_sites=None)
-            if not again:
-                theirs = without_repeats(renamed, theirs)
-            parts.append(items.sites(responses_of_people(renamed, theirs)))
-        found = items.fit(PeopleSites.concatenate(parts))
-        missing = np.zeros(labels.size - self.answered.size, dtype=np.int64)
-        sums = self.item_check_sums
-        if sums is not None:
-            sums = np.concatenate([sums, np.zeros((len(sums), missing.size))], axis=1)
-        return replace(
-            self,
-            item_check_sums=sums,
-            shards=replace(self.shards, items=labels, models=models),
-            answered=np.append(self.answered, missing),
-            coding=found.coding,
-            bank=found.bank,
-            covariance=found.covariance,
-            item_nodes=found.item_nodes,
-            item_drift=found.item_drift,
-        )
 
     def with_item_checks(self, executor: Executor | None = None) -> ShardedFit:
         """The fit with its items checked beside everyone's abilities, in a pass over all shards."""
