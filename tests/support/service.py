@@ -64,7 +64,8 @@ class Program:
         )
         line = self.process.stdout.readline()
         assert line, self.process.communicate()[1]
-        self.url = json.loads(line)["url"]
+        self.told = json.loads(line)
+        self.url = self.told["url"]
         self.port = int(self.url.rpartition(":")[2])
         with httpx.Client(base_url=self.url, timeout=SECONDS) as client:
             wait_for(client)

@@ -51,6 +51,11 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--workers", type=int, default=1, metavar="N", help="processes, on PostgreSQL (default: 1)"
     )
+    _policy_options(parser)
+
+
+def _policy_options(parser: argparse.ArgumentParser) -> None:
+    """What is let in."""
     parser.add_argument(
         "--unknown-items",
         choices=("refuse", "queue"),

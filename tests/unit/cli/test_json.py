@@ -10,6 +10,7 @@ import pytest
 
 from dynaesti.cli.dispatch import VERBS
 from support.saying import spoken
+from support.service import Program
 
 PAGE = (Path(__file__).parents[3] / "docs" / "reference" / "json.md").read_text(encoding="utf-8")
 SCHEMAS = {
@@ -83,6 +84,17 @@ def test_fits_of_groups_and_effects_follow_theirs(answers, tmp_path, monkeypatch
     printed(capsys, "cohort", "run", "--grid", "2")
     printed(capsys, "change", "run", "--by", "group")
     printed(capsys, "dif", "run", "--by", "kind")
+
+
+def test_what_verbs_of_the_service_print(run, tmp_path, capsys):
+    where = (str(run), "--db", f"sqlite:///{tmp_path}/answers.db")
+    printed(capsys, "keys", *where, "--make", "lms", "--role", "write")
+    printed(capsys, "keys", *where)
+    printed(capsys, "keys", *where, "--revoke", "lms")
+    assert printed(capsys, "refit", *where, "--quiet")["scorer"] == 2
+    program = Program(*where)
+    program.end()
+    jsonschema.validate(program.told, SCHEMAS["serve"], jsonschema.Draft202012Validator)
 
 
 def test_curves_and_evaluations_follow_theirs(answers, tmp_path, monkeypatch, capsys):
