@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
+from scipy.stats import chi2
 
 import dynaesti as dy
 from dynaesti.cli import main
@@ -48,6 +49,20 @@ def test_drift_is_found(fit):
     first = by_time[by_time["item"] == "i1"]["easier"].to_numpy()
     assert first[-1] - first[0] > 0.5
     assert len(by_time) == 3 * 60
+
+
+def test_flagged_items_are_tested_by_likelihood_ratios():
+    """Against the evidence of fits with and without the item's effect."""
+    table = examinees(people=400, items=10, per_person=20, dif=1.2, seed=4)
+    fit = dy.DynAEsti("2PL", effects="C(group)").fit(table)
+    found = dy.evaluation.dif(fit, "group")
+    assert list(found["flag"]) == [True] + [False] * 9
+    table["odd"] = ((table["item"] == "i0") & (table["group"] == "b")) * 1.0
+    freed = dy.DynAEsti("2PL", effects="C(group) + odd").fit(table)
+    ratio = 2 * (freed.log_evidence - fit.log_evidence)
+    assert chi2.isf(found["p"][0], 1) == pytest.approx(ratio, rel=0.15)
+    wald = (found["effect"][0] / found["se"][0]) ** 2
+    assert abs(chi2.isf(found["p"][0], 1) - ratio) < abs(wald - ratio)
 
 
 def test_flagged_items_do_not_accuse_the_others():

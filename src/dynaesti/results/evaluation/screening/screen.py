@@ -144,12 +144,11 @@ def screen_items(
         for _ in range(MOST_ROUNDS):
             if learns and not freed.size:
                 break
-            if learns:
-                efficient = screener.efficient_scores(by, freed)
-            else:
-                sums = screener.sums(by, freed)
-                efficient = efficient_scores(sums, by.n_tested, held, freed)
-            found = _judged(by, efficient, sums.counts, level)
+            sums = screener.sums(by, freed)
+            projected = efficient_scores(sums, by.n_tested, held, freed)
+            efficient = screener.efficient_scores(by, freed) if learns else projected
+            p = by.p_values(_for_likelihood_ratio(efficient, projected, freed))
+            found = _judged(by, efficient, p, sums.counts, level)
             now = _set_free(found, freed)[:most] if purify else freed
             if np.array_equal(np.sort(now), freed):
                 break
@@ -159,9 +158,34 @@ def screen_items(
     return found
 
 
-def _judged(by: ScreenedBy, efficient: EfficientScores, counts: Ints, level: float) -> Screening:
-    """Which items are flagged by their scores."""
-    p = np.where(by.is_testable(counts), by.p_values(efficient), np.nan)
+def _for_likelihood_ratio(
+    learned: EfficientScores, null: EfficientScores, freed: Ints
+) -> EfficientScores:
+    """Scores by which freed items are tested: their tests are likelihood ratios.
+
+    At an item's estimated effect b the information J is often less than J₀, that where it has no
+    effect, and a test by b and J alone would lose power. With the score quadratic in between, twice
+    the log likelihood ratio is b'(2J + J₀)b / 3.
+    """
+
+    def between(at: Array, at_zero: Array) -> Array:
+        out = at.copy()
+        out[freed] = (2.0 * at[freed] + at_zero[freed]) / 3.0
+        return out
+
+    information = between(learned.information, null.information)
+    inverse = np.linalg.pinv(learned.information[freed], rcond=1e-8, hermitian=True)
+    effects = np.einsum("itu,iu->it", inverse, learned.scores[freed])
+    scores = learned.scores.copy()
+    scores[freed] = np.einsum("itu,iu->it", information[freed], effects)
+    return EfficientScores(scores, information, between(learned.whole, null.whole))
+
+
+def _judged(
+    by: ScreenedBy, efficient: EfficientScores, p: Array, counts: Ints, level: float
+) -> Screening:
+    """Which items are flagged by their p values."""
+    p = np.where(by.is_testable(counts), p, np.nan)
     adjusted = adjusted_p(p)
     with np.errstate(invalid="ignore"):
         return Screening(efficient, counts, p, adjusted, adjusted < level)
