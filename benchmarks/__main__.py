@@ -1,4 +1,4 @@
-"""Run a benchmark: `python -m benchmarks {accuracy,recovery,cohort,effects,screening,sharded,gold,before_after,peers} …`.
+"""Run a benchmark: `python -m benchmarks {accuracy,recovery,cohort,effects,screening,logs,sharded,gold,before_after,peers} …`.
 
 Each has a `main(arguments)` and a help of its own; nothing heavy is imported before it is chosen.
 """
@@ -13,6 +13,7 @@ BENCHMARKS = {
     "cohort": ("benchmarks.cohort", "the population's mean over time, groups, and their cost"),
     "effects": ("benchmarks.effects", "effects beside numpyro; practice on next answers"),
     "screening": ("benchmarks.screening", "DIF and drift: false alarms, power, cost"),
+    "logs": ("benchmarks.logs", "ours alone on real logs: log loss, calibration, convergence"),
     "sharded": ("benchmarks.sharded", "time and memory of fits of shards against size"),
     "gold": ("benchmarks.gold", "grafted curves against long importance sampling"),
     "before_after": ("benchmarks.before_after", "CPU time of this tree against another commit"),

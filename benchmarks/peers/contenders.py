@@ -49,23 +49,27 @@ def ours(**options: Any) -> Forecast:
     def run(train: Responses, test: Responses) -> np.ndarray:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            found = dy.DynAEsti(standard_errors=False, **options).fit(train).predict(test)
-        columns = [f"p{value:g}" for value in values_of(train, test)]
-        chances = np.stack(
-            [
-                np.asarray(found[name], float) if name in found else np.full(len(test), np.nan)
-                for name in columns
-            ],
-            axis=1,
-        )
-        chances = np.maximum(
-            np.nan_to_num(chances), LEAST
-        )  # a value that an item never had in training
-        out = np.empty_like(chances)
-        out[np.argsort(test.row, kind="stable")] = chances / chances.sum(axis=1, keepdims=True)
-        return out
+            fit = dy.DynAEsti(standard_errors=False, **options).fit(train)
+            return chances_of(fit, train, test)
 
     return run
+
+
+def chances_of(fit: dy.Fit, train: Responses, test: Responses) -> np.ndarray:
+    """What a fit gives each value that occurs, (answers, values)."""
+    found = fit.predict(test)
+    columns = [f"p{value:g}" for value in values_of(train, test)]
+    chances = np.stack(
+        [
+            np.asarray(found[name], float) if name in found else np.full(len(test), np.nan)
+            for name in columns
+        ],
+        axis=1,
+    )
+    chances = np.maximum(np.nan_to_num(chances), LEAST)  # a value that an item never had before
+    out = np.empty_like(chances)
+    out[np.argsort(test.row, kind="stable")] = chances / chances.sum(axis=1, keepdims=True)
+    return out
 
 
 def typical_scale(train: Responses) -> float:

@@ -8,7 +8,7 @@ from pathlib import Path
 from dynaesti.sharded.simulate import simulate_shards
 
 ROOT = Path(__file__).parents[2]
-MODULES = ("accuracy", "recovery", "sharded", "gold", "peers.run")
+MODULES = ("accuracy", "recovery", "logs", "sharded", "gold", "peers.run")
 PEERS = ("contenders", "growth", "missing", "page", "prediction", "speed", "truth")
 
 
