@@ -114,7 +114,7 @@ def run_server(
         if settings.workers > 1 and not database.workers:
             raise InputError(
                 f"workers: a SQLite file has one writer, so {settings.workers} workers need "
-                "PostgreSQL (--db postgresql://…)"
+                "a database of PostgreSQL (postgresql://…)"
             )
         attach(database, *open_run(settings.run, connect))
         local = is_loopback(settings.host)

@@ -51,7 +51,8 @@ def test_the_client_of_the_docs(tmp_path, capsys):
     table = dy.simulate.responses(people=20, items=8, per_person=12, seed=1).table
     renamed = {**table, "item": [f"i0{name[1:]}" for name in table["item"]]}
     run = dy.DynAEsti("2PL").fit(renamed).scorer().save(tmp_path / "run.dynscore")
-    (code,) = re.findall(r"```py\n(.*?)```", (DOCS / "serve.md").read_text("utf-8"), flags=re.S)
+    page = (DOCS / "how-to" / "serve.md").read_text("utf-8")
+    (code,) = re.findall(r"```py\n(.*?)```", page, flags=re.S)
     with service(run) as client:
         here = str(client.base_url).rstrip("/")
         for new in ("1", "0"):
