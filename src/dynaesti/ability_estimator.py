@@ -46,6 +46,7 @@ from dynaesti.estimation import (
     read_given_items,
     resolve_item_models,
     resolve_kernel,
+    with_densities,
 )
 from dynaesti.model import ItemBank, ItemModel, Kernel, default_model
 from dynaesti.results import Fit, ResponsesInMemory, ResponseSource
@@ -411,6 +412,8 @@ class DynAEsti(Parameters, AbilityOptions):
         """Build items and their start, run EM and make the result, wherever the responses are."""
         models = self._models(source)
         counts = source.response_counts(models)
+        models = with_densities(models, counts)
+        counts = counts.with_own_values(models)
         coding = build_coding(source.items, models, counts, self.rare, self.priors is not None)
         bank = self._bank(source.items, coding, counts)
         effects = None if self.effects is None else source.effects(parse_formula(self.effects))

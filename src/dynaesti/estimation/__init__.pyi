@@ -62,6 +62,7 @@ from .progress import OnIteration as OnIteration
 from .progress import ProgressLine as ProgressLine
 from .response_counts import ResponseCounts as ResponseCounts
 from .response_counts import count_responses as count_responses
+from .response_counts import with_densities as with_densities
 from .scale import Scale as Scale
 from .scale import reported_scale as reported_scale
 from .schedule import EMSchedule as EMSchedule

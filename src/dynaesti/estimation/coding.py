@@ -110,7 +110,7 @@ def build_coding(
     """
     values = response_counts.values
     counts = response_counts.counts
-    check_values(values, models)
+    check_values(values[counts.any(axis=0)])
     labels = items.tolist()
     binary = np.array([model.binary for model in models], dtype=bool)
     table = np.full(counts.shape, -1, dtype=np.int64)
@@ -122,8 +122,9 @@ def build_coding(
     for i in np.flatnonzero(~amount & ~binary):
         model = models[i]
         if not model.categorical:  # a user's own model, in which every value has a row
-            table[i] = np.arange(values.size)
-            coded_models[i] = model.with_values(values)
+            own = response_counts.own_values
+            table[i, np.searchsorted(values, own)] = np.arange(own.size)
+            coded_models[i] = model.with_values(own)
             continue
         seen = _with_a_neighbour(counted[i] > 0, counts.sum(axis=0) > 0, labels[i])
         groups = _merge(counted[i][seen], min_count)

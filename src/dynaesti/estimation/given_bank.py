@@ -13,7 +13,7 @@ from dynaesti.data import Labels, as_labels
 from dynaesti.errors import InputError, option
 from dynaesti.estimation.coding import ResponseCoding, build_coding
 from dynaesti.estimation.given_items import NO_ASYMPTOTE, read_given_items, read_given_models
-from dynaesti.estimation.response_counts import MOST_CATEGORIES, ResponseCounts
+from dynaesti.estimation.response_counts import MOST_CATEGORIES, ResponseCounts, with_densities
 from dynaesti.estimation.start_values import build_bank
 from dynaesti.model import ItemBank, ItemModel, item_model
 
@@ -54,6 +54,8 @@ def stated_bank(
         for label, one, own in zip(labels.tolist(), in_order, models, strict=True)
     ]
     counts = _counts(models, sizes, categories)
+    models = with_densities(models, counts)
+    counts = counts.with_own_values(models)
     coding = build_coding(labels, models, counts, 1)
     bank = build_bank(labels, coding, counts, "weak", items, {})
     _check_complete(bank, labels)
@@ -133,8 +135,8 @@ def _counts(
     models: Sequence[ItemModel], sizes: Sequence[int], categories: Sequence[float] | None
 ) -> ResponseCounts:
     """Responses that the items are taken to have had, evenly over their categories."""
-    own = [not one.categorical and one.has_value_rows for one in models]
-    if any(own) and categories is None:
+    own = any(one.needs_row_check for one in models)
+    if own and categories is None:
         raise InputError(
             "categories: a model of your own does not say which responses there are; give them, "
             "as in categories=[0, 1, 2]"
@@ -142,16 +144,17 @@ def _counts(
     most = max([2, *sizes])
     listed = _category_values(categories, most)
     has_binary = any(one.binary for one in models)
-    values = np.union1d(listed, [0.0, 1.0] if has_binary else listed[:1])
+    values = np.union1d(listed[:most], [0.0, 1.0] if has_binary else listed[:1])
     counts = np.zeros((len(models), values.size))
     for k, (one, size) in enumerate(zip(models, sizes, strict=True)):
-        met = np.array([0.0, 1.0]) if one.binary else listed[: size or listed.size]
-        if size or own[k]:
-            counts[k, np.searchsorted(values, met)] = COUNTED
+        met = np.array([0.0, 1.0]) if one.binary else listed[:size]
+        counts[k, np.searchsorted(values, met)] = COUNTED
     number = np.full(len(models), int(COUNTED))
     flat = np.full(len(models), COUNTED)  # of sd 1: measurements are in the unit of the bank
     people = int(COUNTED) * len(models)
-    return ResponseCounts(people, number, np.zeros(len(models)), flat, values, counts)
+    ends = [np.full(len(models), end) for end in (listed[0], listed[-1])]
+    kept = listed if own else listed[:0]
+    return ResponseCounts(people, number, np.zeros(len(models)), flat, values, counts, kept, *ends)
 
 
 def _category_values(categories: Sequence[float] | None, most: int) -> Array:

@@ -205,8 +205,8 @@ def _factors(
     code = coding.code(responses, item)
     block_of, index = bank.index_in_blocks()
     response_weight = np.ones(len(responses)) if responses.weight is None else responses.weight
-    depth = np.array([1 if b.model.has_value_rows else b.depth for b in bank.blocks])
-    n_factors = depth[block_of[item]]
+    number = np.array([1 if b.model.has_value_rows else b.model.term_count for b in bank.blocks])
+    n_factors = number[block_of[item]]
     begin = starts_of(n_factors)
     row = np.empty(begin[-1], dtype=np.int64)
     weight = np.empty(begin[-1])
@@ -214,13 +214,14 @@ def _factors(
     for k, block in enumerate(bank.blocks):
         mine = np.flatnonzero(block_of[item] == k)
         first = block.first_row + index[item[mine]] * block.depth
-        if depth[k] == 1:
+        if block.model.has_value_rows:
             row[begin[mine]] = first + code[mine].astype(np.int64)
             weight[begin[mine]] = response_weight[mine]
             continue
         terms, constant[mine] = block.model.terms(code[mine], block.values[index[item[mine]]])
         constant[mine] *= response_weight[mine]
-        for r in range(block.depth):
-            row[begin[mine] + r] = first + r
+        rows = block.model.term_rows(code[mine], block.size)
+        for r in range(number[k]):
+            row[begin[mine] + r] = first + rows[:, r]
             weight[begin[mine] + r] = terms[:, r] * response_weight[mine]
     return row, weight, n_factors, constant

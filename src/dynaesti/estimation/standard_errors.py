@@ -30,6 +30,7 @@ from dynaesti.model import STEP, Cohort, ItemBank, ItemBlock
 PEOPLE_EACH = 4  # least number of people for each parameter in the joint estimate
 MOST_WORK = 3e10  # largest people × parameters² in the joint estimate
 CHUNK = 2000
+RANGE = 4.0  # abilities on either side of 0 over which a user's rows are compared
 
 
 @dataclass(frozen=True)
@@ -337,13 +338,40 @@ def _shared(block: ItemBlock, bank: ItemBank, spread: Array) -> Array:
     return np.asarray(np.einsum("ipa,ab,iqb->ipq", moves, spread, moves))
 
 
+def _moves_of_rows(block: ItemBlock, unit_is_free: bool) -> Array:
+    """The same for models of which nothing is known but their rows.
+
+    Parameters move so that the rows stay where they are, as nearly as they can, over the abilities
+    that people have: exactly, where the formula can express every zero and unit.
+    """
+    theta = np.linspace(-RANGE, RANGE, 61)
+    step = 1e-4
+    rows = block.model.log_likelihood(block.u, theta)
+    ahead, behind = (block.model.log_likelihood(block.u, theta + d) for d in (step, -step))
+    rise = (ahead - behind) / (2 * step)
+    weight = np.exp(rows - rows.max(axis=1, keepdims=True))
+    weight = np.sqrt(weight / weight.sum(axis=1, keepdims=True) * np.exp(-0.5 * theta**2))
+    out = np.zeros((*block.u.shape, 2))
+    for k, gradient in enumerate(block.model.log_likelihood_gradient(block.u, theta)):
+        free = block.free[k]
+        by_parameter = (gradient[free] * weight[k]).reshape(int(free.sum()), -1).T
+        by_scale = np.stack([rise[k] * weight[k], rise[k] * theta * weight[k]], axis=2)
+        found = np.linalg.lstsq(by_parameter, -by_scale.reshape(-1, 2), rcond=1e-8)[0]
+        out[k, free] = found
+    if unit_is_free:
+        out[:, :, 1] = 0.0
+    return out
+
+
 def _moves(block: ItemBlock, bank: ItemBank) -> Array:
     """Derivatives of items by the abilities' zero and log unit: (n_items, n_parameters, 2).
 
     They are zero where zero and unit are anchored.
     """
-    if bank.ability_scale.free_location or not block.model.can_be_rescaled:
+    if bank.ability_scale.free_location:
         return np.zeros((*block.u.shape, 2))
+    if not block.model.can_be_rescaled:
+        return _moves_of_rows(block, bank.ability_scale.free_scale)
     moves = []
     # in these cases the unit is a parameter of its own
     held = bank.ability_scale.free_scale or block.model.has_unit_slope

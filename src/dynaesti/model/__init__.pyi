@@ -51,6 +51,8 @@ from .items.base import ItemModel as ItemModel
 from .items.base import log_odds as log_odds
 from .items.custom import MOST_VALUES as MOST_VALUES
 from .items.custom import CustomItemModel as CustomItemModel
+from .items.density import CustomDensity as CustomDensity
+from .items.density import density_on_grid as density_on_grid
 from .items.pivot import PivotPartialCredit as PivotPartialCredit
 from .items.priors import ItemPrior as ItemPrior
 from .items.priors import estimate_hyperprior as estimate_hyperprior

@@ -65,9 +65,12 @@ def item_checks(bank: ItemBank, sums: Array, direction: str) -> ItemChecks:
         Whether more of the response is meant to show more ability.
     """
     is_categorical = np.zeros(bank.item_count, dtype=bool)
+    is_directed = np.full(bank.item_count, direction != "free")
     for block in bank.blocks:
         is_categorical[block.items] = block.model.categorical
-    return ItemChecks(sums, is_categorical, direction != "free")
+        if block.model.needs_row_check:  # a user's formula decides: of times, less is more
+            is_directed[block.items] = False
+    return ItemChecks(sums, is_categorical, is_directed)
 
 
 def item_check_sums(fit: Fit) -> Array:
@@ -114,7 +117,7 @@ class ItemChecks:
 
     sums: Array  # (N_CHECK_SUMS, n_items)
     is_categorical: Bools  # (n_items,)
-    is_directed: bool  # whether more of the response is meant to show more ability
+    is_directed: Bools  # (n_items,) whether more of the response is meant to show more ability
 
     def __getitem__(self, name: str) -> Array:
         """A sum by its name in MOMENTS, (n_items,)."""
@@ -156,6 +159,12 @@ class ItemChecks:
         """Mean square of the standardised residuals."""
         return np.asarray(self["z²"] / self.number)
 
+    @property
+    def misfit(self) -> Array:
+        """Squared standardised residuals of the means in classes of ability, added up."""
+        _, residual, variance = self.sums[len(MOMENTS) :].reshape(3, N_BINS, -1)
+        return np.asarray((residual**2 / np.maximum(variance, LEAST)).sum(axis=0))
+
     def columns(self) -> dict[str, Any]:
         """Columns of the item table."""
         return {"share": self.share, "item_rest": self.correlation, "flag": self.flags()}
@@ -169,8 +178,7 @@ class ItemChecks:
         words[self._is_useless(settings)] = USELESS
         words[low > settings.extreme] = TOO_EASY
         words[high < 1.0 - settings.extreme] = TOO_HARD
-        if self.is_directed:
-            words[self._runs_backward(settings)] = WRONG_KEY
+        words[self._runs_backward(settings) & self.is_directed] = WRONG_KEY
         words[self["n"] < settings.fewest] = ""
         return [str(word) for word in words]
 
@@ -187,8 +195,8 @@ class ItemChecks:
         return np.asarray(np.nan_to_num(r / np.sqrt(reliability), nan=1.0) < settings.useless)
 
     def _misfits(self, settings: CheckSettings) -> Bools:
-        number, residual, variance = self.sums[len(MOMENTS) :].reshape(3, N_BINS, -1)
-        squares = (residual**2 / np.maximum(variance, LEAST)).sum(axis=0)
+        number, residual, _ = self.sums[len(MOMENTS) :].reshape(3, N_BINS, -1)
+        squares = self.misfit
         size = np.sqrt((residual**2 / np.maximum(number, 1.0)).sum(axis=0) / self.number)
         return np.asarray(
             (chdtrc(N_BINS, squares) < settings.misfit_p) & (size > settings.misfit_size)

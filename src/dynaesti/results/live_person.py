@@ -375,8 +375,9 @@ def response_factors(fit: Fit, item: Any, resp: float, weight: float) -> tuple[I
     code = float(fit.coding.code_one(number, float(resp)))
     if block.model.has_value_rows:
         return np.array([first + int(code)]), np.array([float(weight)])
-    terms, _ = block.model.terms(np.array([code]), block.values[[int(index[number])]])
-    return first + np.arange(block.depth), weight * terms[0]
+    amount = np.array([code])
+    terms, _ = block.model.terms(amount, block.values[[int(index[number])]])
+    return first + block.model.term_rows(amount, block.size)[0], weight * terms[0]
 
 
 def with_new_features(live: LivePerson) -> LivePerson:

@@ -299,13 +299,11 @@ def _codes(coding: ResponseCoding, item: Ints, resp: Array) -> Ints:
 def _log_likelihood_of_given(batch: _Batch, coding: ResponseCoding, theta: Array) -> Array:
     """Log-likelihood of the responses given, at the nodes: (n_responses, n_nodes)."""
     model = batch.block.model
-    rows = model.log_likelihood(batch.u, theta)
     if model.has_value_rows:
-        code = np.maximum(_codes(coding, batch.item, batch.resp), 0)
-        return np.asarray(rows[np.arange(code.size), code])
-    resp = np.where(np.isfinite(batch.resp), batch.resp, model.any_response)
-    terms, constant = model.terms(resp, batch.values)
-    return np.asarray(np.einsum("nr,nrg->ng", terms, rows) + constant[:, None])
+        code = np.maximum(_codes(coding, batch.item, batch.resp), 0).astype(np.float64)
+    else:
+        code = np.where(np.isfinite(batch.resp), batch.resp, model.any_response)
+    return model.log_likelihood_of(batch.u, theta, code, batch.values)
 
 
 def item_information(bank: ItemBank, z: Array) -> Array:

@@ -63,13 +63,9 @@ class BankResponses(Emissions):
             if not mine.size:
                 continue
             items = index[self.item[rows[mine]]]
-            basis = block.model.log_likelihood(block.u[items], theta[mine])
-            code = self.code[rows[mine]]
-            if block.model.has_value_rows:
-                out[mine] = basis[np.arange(mine.size), code.astype(np.int64)]
-            else:
-                terms, constant = block.model.terms(code, block.values[items])
-                out[mine] = np.einsum("nr,nrg->ng", terms, basis) + constant[:, None]
+            out[mine] = block.model.log_likelihood_of(
+                block.u[items], theta[mine], self.code[rows[mine]], block.values[items]
+            )
         return np.asarray((out * self.weight[rows][:, None]).reshape(np.shape(at.y)))
 
     def unique_index(self) -> Ints:

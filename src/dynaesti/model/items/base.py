@@ -16,7 +16,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from dynaesti.core import Array, Bools
+from dynaesti.core import Array, Bools, Ints
 from dynaesti.errors import InputError, ResponseError, option
 
 STEP = 1e-5  # of central differences
@@ -264,6 +264,15 @@ class ItemModel:
         """Number of log-likelihood rows of an item with `size` categories."""
         return size
 
+    @property
+    def term_count(self) -> int:
+        """Number of rows that a response has coefficients for, where it has any."""
+        return self.row_count(0)
+
+    def term_rows(self, amount: Array, size: int) -> Ints:
+        """Rows of the item that the coefficients of `terms` belong to, (n_responses, n_terms)."""
+        return np.broadcast_to(np.arange(self.row_count(size)), (amount.size, self.row_count(size)))
+
     def terms(self, amount: Array, values: Array) -> tuple[Array, Array]:
         """Coefficients of the rows for responses that are amounts.
 
@@ -279,12 +288,36 @@ class ItemModel:
 
         Returns
         -------
-        coefficients : array (n_responses, n_rows)
-            One coefficient for each row.
+        coefficients : array (n_responses, n_terms)
+            One coefficient for each of `term_rows`.
         constants : array (n_responses,)
             What does not depend on ability.
         """
         raise NotImplementedError
+
+    def log_likelihood_of(self, u: Array, theta: Array, code: Array, values: Array) -> Array:
+        """Log-likelihood of one response to each item.
+
+        Parameters
+        ----------
+        u : array (n_responses, n_parameters)
+            Unconstrained parameters of each response's item.
+        theta : array (n_points,) or (n_responses, n_points)
+            Abilities.
+        code : array (n_responses,)
+            Category of each response, or its amount.
+        values : array (n_responses, 0) or (n_responses, 2)
+            As in `terms`.
+
+        Returns
+        -------
+        array (n_responses, n_points)
+        """
+        rows = self.log_likelihood(u, theta)
+        if self.has_value_rows:
+            return np.asarray(rows[np.arange(code.size), code.astype(np.int64)])
+        terms, constant = self.terms(code, values)
+        return np.asarray(np.einsum("nr,nrg->ng", terms, rows) + constant[:, None])
 
     def expected(self, u: Array, theta: Array, values: Array) -> Array:
         """Mean response (n_items, n_points).

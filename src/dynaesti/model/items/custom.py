@@ -42,7 +42,8 @@ class CustomItemModel(ContinuousItemModel):
         ``log_prob(theta, resp, params)`` with `theta` an array (n_points,) of abilities, `resp` one
         response and `params` a tuple of numbers in the order of `params` below. Returns log P(resp
         | θ) as an array (n_points,), or a log density for continuous responses. It must be smooth
-        in θ.
+        in θ; where there are more than 400 different responses it is a density, read off a grid
+        of responses, and must be smooth in these too.
     params : mapping of str to (start, lower, upper)
         Starting value and bounds of each parameter, with lower < start < upper. Bounds may be
         infinite.
@@ -182,6 +183,23 @@ class CustomItemModel(ContinuousItemModel):
             for k, value in enumerate(self.values):
                 out[i, k] = self._call(points[i], value, tuple(item.tolist()))
         return out
+
+    def log_likelihood_of(self, u: Array, theta: Array, code: Array, values: Array) -> Array:
+        """Log-likelihood of one response to each item, computed for that response alone."""
+        natural = np.stack(list(self.constrain(u).values()), axis=1)
+        points = np.broadcast_to(theta, (len(u), theta.shape[-1]))
+        rows = [
+            self._call(at, self.values[int(k)], tuple(item.tolist()))
+            for at, k, item in zip(points, code, natural, strict=True)
+        ]
+        return np.array(rows).reshape(len(u), theta.shape[-1])
+
+    def draw(self, u: Array, theta: Array, rng: np.random.Generator) -> Array:
+        """One random response for each item, of the values of the data."""
+        p = np.exp(self.log_likelihood(u, theta[:, None]))[:, :, 0]
+        total = p.cumsum(axis=1)
+        uniform = rng.uniform(size=(theta.size, 1)) * total[:, -1:]
+        return np.asarray(np.array(self.values)[(uniform > total[:, :-1]).sum(axis=1)])
 
     def _call(self, theta: Array, value: float, item: tuple[float, ...]) -> Array:
         """The user's function at abilities (n_points,), with its result checked."""

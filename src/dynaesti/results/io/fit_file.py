@@ -24,6 +24,8 @@ from dynaesti.inference import EPResult, Moments, NaturalGaussian
 from dynaesti.model import (
     MODELS,
     AbilityScale,
+    CustomDensity,
+    CustomItemModel,
     ItemBank,
     ItemBlock,
     ItemModel,
@@ -50,7 +52,11 @@ EP_NAMES = ("precision", "shift", "cav_mean", "cav_var", "log_evidence", "conver
 DRIFT = ("start", "period", "seen", "noise", "level", "level_variance")
 BLOCK = ("items", "u", "free", "values", "prior_mean", "prior_sd")
 # what a model's header keeps beside its name; others keep whether slopes are signed
-MODEL_FIELDS = {"own": ("label", "values"), "golf": ("signed", "pivot", "descending")}
+MODEL_FIELDS = {
+    "own": ("label", "values"),
+    "own density": ("label", "values", "transform"),
+    "golf": ("signed", "pivot", "descending"),
+}
 
 
 def common_header(fit: FittedModel, items: Labels, arrays: Arrays) -> Header:
@@ -353,12 +359,21 @@ def _model_header(model: ItemModel) -> Header:
 
 def _read_model(header: Header, given: Mapping[str, ItemModel]) -> ItemModel:
     rest = {key: value for key, value in header.items() if key != "name"}
-    if header["name"] != "own":
+    if header["name"] not in ("own", "own density"):
         return MODELS[header["name"]](**rest)
     found = given.get(header["label"])
-    if not isinstance(found, ItemModel) or found.name != "own":
+    if not isinstance(found, CustomItemModel):
         raise NeedsFunctionError(
             f"models: the fit uses an item model of your own, {header['label']!r}; pass it again: "
             f"load(path, models={{{header['label']!r}: CustomItemModel(…)}})"
         )
-    return found.with_values(np.array(header["values"], dtype=np.float64))
+    values = np.array(header["values"], dtype=np.float64)
+    if header["name"] == "own":
+        return found.with_values(values)
+    return CustomDensity(
+        found.log_prob,
+        found.params,
+        found.label,
+        tuple(values.tolist()),
+        transform=str(header["transform"]),
+    )

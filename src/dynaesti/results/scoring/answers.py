@@ -190,23 +190,16 @@ class AnswerCoder:
             mine = index[[answers[k].item for k in rows]]
             codes = np.array([answers[k].code for k in rows])
             block = bank.blocks[b]
-            terms = constant = None
-            if not block.model.has_value_rows:
-                terms, constant = block.model.terms(codes, block.values[mine])
-            chosen = (np.arange(len(rows)), codes.astype(np.int64))
-            parts.append((block.model, block.u[mine], rows, chosen, terms, constant))
+            parts.append((block.model, block.u[mine], rows, codes, block.values[mine]))
         weight = np.array([one.weight for one in answers])[:, None]
         is_weighted = any(one.weight != 1.0 for one in answers)
 
         def values(z: Array) -> Array:
             theta = bank.ability_scale.theta(z).reshape(z.shape[0], -1)
             out = np.empty(theta.shape) if len(parts) > 1 else None
-            for model, u, rows, chosen, terms, constant in parts:
-                found = model.log_likelihood(u, theta if out is None else theta[rows])
-                if terms is not None and constant is not None:
-                    own = (terms[:, :, None] * found).sum(axis=1) + constant[:, None]
-                else:
-                    own = found[chosen]
+            for model, u, rows, of_them, units in parts:
+                at = theta if out is None else theta[rows]
+                own = model.log_likelihood_of(u, at, of_them, units)
                 if out is None:  # all answers, in their order
                     out = own
                 else:
