@@ -58,6 +58,7 @@ from .sharded import prepare as prepare
 from .shortcuts import fit as fit
 from .shortcuts import validate as validate
 from .tables import Frame as Frame
+from .tables import Summary as Summary
 from .tables import write_frame as write_frame
 
 __version__: str

@@ -147,7 +147,7 @@ def _fit_shards(args: argparse.Namespace, folder: Path) -> int:
     print_result(
         args,
         facts,
-        f"{fit.summary()}\nWritten to {folder}/: {FIT_NAME}, {', '.join(tables)}, and "
+        f"{' '.join(fit.sentences())}\nWritten to {folder}/: {FIT_NAME}, {', '.join(tables)}, and "
         f"abilities shard by shard in {abilities}/. `dynaesti report {folder}` makes a page.",
     )
     return 0

@@ -230,12 +230,15 @@ class Cohort:
     def effective_parameters(self) -> float:
         """How many coefficients the data decide, rather than the prior.
 
-        p − tr(covariance · precision); all of them before the errors are known.
+        tr((A + P)⁻¹ A), with the data's information A and the prior's precision P; all of them
+        before the errors are known.
         """
         if self.covariance is None:
             return float(self.coefficients.size)
-        held = float(np.einsum("pq,qp->", self.covariance, self.precision))
-        return float(np.clip(self.coefficients.size - held, 0.0, self.coefficients.size))
+        # the covariance is without the learned prior of the trend
+        information = np.linalg.inv(self.covariance) - precision_for(self, self.sizes, 0.0)
+        decided = np.linalg.solve(information + self.precision, information)
+        return float(np.clip(np.trace(decided), 0.0, self.coefficients.size))
 
     @property
     def trend(self) -> Array:

@@ -30,6 +30,7 @@ from .evaluation.static_comparison import static_comparison_of as static_compari
 from .explained import explained_sentences as explained_sentences
 from .fit import Fit as Fit
 from .fit_base import FitBase as FitBase
+from .fit_summary import criteria as criteria
 from .frames import band_columns as band_columns
 from .io.curve_file import read_curve as read_curve
 from .io.fit_file import common_header as common_header

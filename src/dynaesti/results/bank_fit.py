@@ -114,7 +114,7 @@ def _axis(origin: Any) -> TimeAxis:
     return found
 
 
-def bank_summary(fit: Fit) -> str:
+def bank_sentence(fit: Fit) -> str:
     """What a bank states, in a few sentences."""
     mean, sd = fit.shift, fit.gain
     return (

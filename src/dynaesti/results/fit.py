@@ -55,7 +55,7 @@ from dynaesti.results.abilities import (
     people_and_times,
     person_curve,
 )
-from dynaesti.results.bank_fit import as_first_data, bank_fit_fields, bank_summary
+from dynaesti.results.bank_fit import as_first_data, bank_fit_fields, bank_sentence
 from dynaesti.results.cohort import (
     change_columns,
     changes_between,
@@ -74,6 +74,7 @@ from dynaesti.results.explained import (
 )
 from dynaesti.results.filtered import filtered_marginals
 from dynaesti.results.fit_base import FitBase
+from dynaesti.results.fit_summary import criteria
 from dynaesti.results.frames import IDENTITY, band_frame
 from dynaesti.results.io.fit_file import fit_header
 from dynaesti.results.item_checks import item_check_sums
@@ -1047,11 +1048,25 @@ class Fit(FittedModel, FitBase):
         """
         return EStepPosterior(self.ep, self.weights).n_unconverged
 
-    def summary(self) -> str:
-        """Data, convergence, priors and cautions in a few sentences."""
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Numbers of answers, people and items."""
+        r = self.responses
+        return {"answers": len(r), "people": r.people.size, "items": r.items.size}
+
+    def evidence_facts(self) -> dict[str, str]:
+        """Evidence, criteria, and reliability at the answers with its interval."""
+        lower, upper = self.reliability_interval()
+        facts = criteria(self, self.log_evidence)
+        return facts | {
+            "reliability": f"{self.reliability():.2f} (95 %: {lower:.2f} to {upper:.2f})"
+        }
+
+    def sentences(self) -> list[str]:
+        """Data, convergence, priors and cautions in words."""
         r = self.responses
         if not len(r):
-            return bank_summary(self)
+            return [bank_sentence(self)]
         ends = self.from_clock(np.array(self.time_range))
         first, last = (str(t)[:19] if ends.dtype.kind == "M" else f"{t:.6g}" for t in ends)
         clock = ", counted from each start" if r.clock == "person" else ""
@@ -1061,9 +1076,7 @@ class Fit(FittedModel, FitBase):
             f"from {first} to {last} ({r.unit}{clock})."
         )
         verdict = self.convergence_text(self.log_evidence, self.n_unconverged, r.dropped)
-        return " ".join(
-            [size, verdict, *explained_sentences(self), *self.item_sentences(), *self.cautions]
-        )
+        return [size, verdict, *explained_sentences(self), *self.item_sentences(), *self.cautions]
 
     def __repr__(self) -> str:
         if not len(self.responses):

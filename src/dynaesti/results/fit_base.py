@@ -43,11 +43,13 @@ from dynaesti.results.cohort import (
 )
 from dynaesti.results.effects import effect_columns
 from dynaesti.results.evaluation.screening.screen import Screener
+from dynaesti.results.fit_summary import fit_summary
 from dynaesti.results.item_checks import ItemChecks, item_checks
-from dynaesti.results.item_table import interval_columns, item_columns
+from dynaesti.results.item_table import covariance_columns, interval_columns, item_columns
 from dynaesti.results.predictions import item_information
 from dynaesti.results.scoring.make import scorer_of
 from dynaesti.results.scoring.scorer import Scorer
+from dynaesti.tables import Summary
 
 if TYPE_CHECKING:
     from dynaesti.results.fit import Fit
@@ -150,6 +152,29 @@ class FitBase(ABC):
 
         An executor works on shards; default: threads of this process.
         """
+
+    @property
+    @abstractmethod
+    def sizes(self) -> dict[str, int]:
+        """Numbers of answers, people and items."""
+
+    @abstractmethod
+    def sentences(self) -> list[str]:
+        """Data, convergence, priors and cautions in words."""
+
+    @abstractmethod
+    def evidence_facts(self) -> dict[str, str]:
+        """Evidence, criteria and the like, for a summary."""
+
+    def summary(self) -> Summary:
+        """All that there is to say, as text, HTML or LaTeX.
+
+        Returns
+        -------
+        Summary
+            Prints as text, shows in notebooks, and has `to_html`, `to_latex` and `save`.
+        """
+        return fit_summary(self)
 
     @property
     @abstractmethod
@@ -300,6 +325,43 @@ class FitBase(ABC):
         (['item', 'parameter', 'estimate', 'se', 'lower', 'upper'], ['a', 'b', 'intercept'])
         """
         return make_frame(interval_columns(self._item_columns, level), self.frame)
+
+    def item_covariance(self, items: Any = None) -> Any:
+        """Covariances of each item's reported parameters, in both metrics.
+
+        They are what standard errors are the diagonal of: of an item's own parameters with each
+        other. Those of two items with each other are not kept.
+
+        Parameters
+        ----------
+        items : label or sequence of labels, optional
+            Some items. Default: all.
+
+        Returns
+        -------
+        frame
+            Columns item, parameter, other, covariance, correlation: a row for each pair of
+            parameters of an item.
+
+        Raises
+        ------
+        InputError
+            If the fit has no standard errors.
+
+        Examples
+        --------
+        >>> import dynaesti as dy
+        >>> table = dy.simulate.responses(people=40, items=5, per_person=12, seed=1).table
+        >>> frame = dy.DynAEsti("2PL").fit(table).item_covariance("i3")
+        >>> list(frame.columns), len(frame)  # a, b and the intercept
+        (['item', 'parameter', 'other', 'covariance', 'correlation'], 9)
+        """
+        labels = self.item_labels
+        chosen = np.arange(labels.size)
+        if items is not None:
+            chosen = index_of(labels, as_list(items), "items")
+        columns = covariance_columns(self.bank, labels, self.covariance, self.scale, chosen)
+        return make_frame(columns, self.frame)
 
     @property
     def bandwidths(self) -> Any:

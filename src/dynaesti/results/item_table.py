@@ -12,9 +12,12 @@ from dynaesti.estimation import Scale
 from dynaesti.inference import check_level
 from dynaesti.model import STEP, ItemBank, ItemBlock
 
+NO_ERRORS = "the items' standard errors were not computed; fit with standard_errors=True"
+COVARIANCE = ("item", "parameter", "other", "covariance", "correlation")
 
-def standard_errors(block: ItemBlock, cov: Array, scale: Scale) -> dict[str, Array]:
-    """Standard errors of a block's reported parameters, by the delta method.
+
+def reported_covariances(block: ItemBlock, cov: Array, scale: Scale) -> tuple[list[str], Array]:
+    """Covariances of a block's reported parameters, by the delta method.
 
     Parameters
     ----------
@@ -27,8 +30,9 @@ def standard_errors(block: ItemBlock, cov: Array, scale: Scale) -> dict[str, Arr
 
     Returns
     -------
-    dict of str to array (n_items,)
-        Standard errors by reported name.
+    names : list of str
+        Names of the reported parameters.
+    covariances : array (n_items, n_names, n_names)
     """
     moves = [(step, 1.0) for step in STEP * np.eye(block.u.shape[1])]
     if cov.shape[1] > block.u.shape[1]:
@@ -43,12 +47,9 @@ def standard_errors(block: ItemBlock, cov: Array, scale: Scale) -> dict[str, Arr
         )
         for name in ahead:
             slopes.setdefault(name, []).append((ahead[name] - behind[name]) / (2 * STEP))
-    out = {}
-    for name, parts in slopes.items():
-        j = np.stack(parts, axis=1)
-        with np.errstate(invalid="ignore"):
-            out[name] = np.sqrt(np.maximum(np.einsum("ip,ipq,iq->i", j, cov, j), 0.0))
-    return out
+    jacobian = np.stack([np.stack(parts, axis=1) for parts in slopes.values()], axis=1)
+    with np.errstate(invalid="ignore"):
+        return list(slopes), np.einsum("iap,ipq,ibq->iab", jacobian, cov, jacobian)
 
 
 def item_columns(
@@ -71,7 +72,10 @@ def item_columns(
         for name, column in block.reported(block.u, scale.gain, scale.shift).items():
             values.setdefault(name, np.full(size, np.nan))[block.items] = column
         if covariance is not None:
-            for name, column in standard_errors(block, covariance[k], scale).items():
+            names, found = reported_covariances(block, covariance[k], scale)
+            for n, name in enumerate(names):
+                with np.errstate(invalid="ignore"):
+                    column = np.sqrt(np.maximum(found[:, n, n], 0.0))
                 errors.setdefault(f"se_{name}", np.full(size, np.nan))[block.items] = np.where(
                     block.at_bound | (bank.ability_scale.at_bound & block.model.has_unit_slope),
                     np.inf,
@@ -80,14 +84,41 @@ def item_columns(
     return {"item": labels.tolist(), "model": model.tolist(), "n": counts, **values, **errors}
 
 
+def covariance_columns(
+    bank: ItemBank,
+    labels: npt.NDArray[Any],
+    covariance: tuple[Array, ...] | None,
+    scale: Scale,
+    items: Ints,
+) -> dict[str, Any]:
+    """Columns of `FitBase.item_covariance`: item, parameter, other, covariance, correlation."""
+    if covariance is None:
+        raise InputError(NO_ERRORS)
+    columns: dict[str, list[Any]] = {name: [] for name in COVARIANCE}
+    parts = [
+        reported_covariances(block, cov, scale)
+        for block, cov in zip(bank.blocks, covariance, strict=True)
+    ]
+    block_of, index = bank.index_in_blocks()
+    for item in items:
+        names, all_of_block = parts[block_of[item]]
+        found = all_of_block[index[item]]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            correlation = found / np.sqrt(np.outer(np.diagonal(found), np.diagonal(found)))
+        for a, name in enumerate(names):
+            for b, other in enumerate(names):
+                row = (labels[item], name, other, found[a, b], correlation[a, b])
+                for key, value in zip(COVARIANCE, row, strict=True):
+                    columns[key].append(value)
+    return columns
+
+
 def interval_columns(columns: dict[str, Any], level: float) -> dict[str, Any]:
     """Columns of `FitBase.item_intervals`, from those of the item table."""
     check_level(level)
     names = [name for name in columns if f"se_{name}" in columns]
     if not names:
-        raise InputError(
-            "the items' standard errors were not computed; fit with standard_errors=True"
-        )
+        raise InputError(NO_ERRORS)
     z = float(ndtri(0.5 + level / 2))
     estimate = np.array([columns[name] for name in names], dtype=np.float64).T
     se = np.array([columns[f"se_{name}"] for name in names], dtype=np.float64).T

@@ -53,6 +53,7 @@ from dynaesti.results import (
     FitBase,
     LivePerson,
     State,
+    criteria,
     is_positively_oriented,
     reflect_covariance,
     reflect_item_nodes,
@@ -617,22 +618,30 @@ class ShardedFit(FittedModel, FitBase):
 
     # --- summary and files ------------------------------------------------------------------------
 
-    def summary(self) -> str:
-        """The fit in a few sentences."""
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Numbers of answers, people and items."""
+        sizes = {"answers": self.shards.rows, "people": self.shards.people}
+        return {**sizes, "items": self.item_labels.size}
+
+    def evidence_facts(self) -> dict[str, str]:
+        """Evidence and criteria."""
+        return criteria(self, self.log_evidence)
+
+    def sentences(self) -> list[str]:
+        """Data, convergence, priors and cautions in words."""
         size = (
             f"{count_noun(self.shards.rows, 'answers')} of "
             f"{count_noun(self.shards.people, 'people')} to "
             f"{count_noun(self.item_labels.size, 'items')} "
             f"({self.model_names()}) in {count_noun(len(self.shards), 'shards')}."
         )
-        return " ".join(
-            [
-                size,
-                self.convergence_text(self.log_evidence, self.n_unconverged, self.shards.dropped),
-                *self.item_sentences(),
-                *self.cautions,
-            ]
-        )
+        return [
+            size,
+            self.convergence_text(self.log_evidence, self.n_unconverged, self.shards.dropped),
+            *self.item_sentences(),
+            *self.cautions,
+        ]
 
     @property
     def cautions(self) -> list[str]:
@@ -640,10 +649,10 @@ class ShardedFit(FittedModel, FitBase):
         return self.item_cautions()
 
     def __repr__(self) -> str:
-        return f"<ShardedFit: {self.summary()}>"
+        return f"<ShardedFit: {' '.join(self.sentences())}>"
 
     def _repr_html_(self) -> str:
-        return with_table(self.summary(), as_frame(self.items))
+        return with_table(" ".join(self.sentences()), as_frame(self.items))
 
     def save(self) -> str:
         """Write all but the shards into the folder of the fit, atomically; the path of the file."""

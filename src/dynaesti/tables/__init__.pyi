@@ -10,5 +10,6 @@ from .frame import Frame as Frame
 from .frame import as_frame as as_frame
 from .frame import sort_order as sort_order
 from .frame import with_table as with_table
+from .summary import Summary as Summary
 from .text import aligned as aligned
 from .text import printable as printable

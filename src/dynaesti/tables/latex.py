@@ -36,7 +36,7 @@ def latex_text(frame: Frame) -> str:
         r"% \usepackage{booktabs}",
         rf"\begin{{tabular}}{{{layout}}}",
         r"\toprule",
-        " & ".join(_escaped(name) for name in columns) + r" \\",
+        " & ".join(escaped_latex(name) for name in columns) + r" \\",
         r"\midrule",
         *(" & ".join(row) + r" \\" for row in zip(*cells, strict=True)),
         r"\bottomrule",
@@ -52,7 +52,8 @@ def _cells(column: npt.NDArray[Any]) -> list[str]:
         digits = decimals(column)
         return [_number(value, digits) for value in column.tolist()]
     return [
-        "" if value is None or value != value else _escaped(str(value)) for value in column.tolist()
+        "" if value is None or value != value else escaped_latex(str(value))
+        for value in column.tolist()
     ]
 
 
@@ -66,6 +67,6 @@ def _number(value: float, digits: int) -> str:
     return f"${text}$" if text.startswith("-") else text
 
 
-def _escaped(text: str) -> str:
+def escaped_latex(text: str) -> str:
     """A text that LaTeX prints as it is."""
     return "".join(ESCAPED.get(sign, sign) for sign in printable(text).replace("\n", " "))

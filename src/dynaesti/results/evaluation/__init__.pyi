@@ -1,6 +1,8 @@
 from .baselines import constant as constant
 from .baselines import elo as elo
 from .baselines import item_and_person as item_and_person
+from .bootstrap import Bootstrap as Bootstrap
+from .bootstrap import bootstrap as bootstrap
 from .comparison import against_baselines as against_baselines
 from .comparison import held_out as held_out
 from .curve_audits import audit as audit

@@ -11,6 +11,7 @@ from dynaesti.core import Array, Ints, as_rng, whole_number
 from dynaesti.data import make_frame
 from dynaesti.errors import InputError
 from dynaesti.results.abilities import seen_beside_ability
+from dynaesti.results.drawn_responses import draw_responses
 from dynaesti.results.plausible import plausible_curves
 
 if TYPE_CHECKING:
@@ -111,22 +112,8 @@ def _drawn_responses(
         abilities[:, done : done + mine.size] = found[:, at] + beside
         done += mine.size
     z = (abilities - fit.shift) / fit.gain
-    block_of, index = fit.bank.index_in_blocks()
-    out = np.empty(z.shape)
     item = r.item[rows]
-    for k, block in enumerate(fit.bank.blocks):
-        mine = np.flatnonzero(block_of[item] == k)
-        for d in range(draws):
-            theta = fit.bank.ability_scale.theta(z[d, mine])
-            code = block.model.draw(block.u[index[item[mine]]], theta, rng)
-            of_item = block.values[index[item[mine]]]
-            if block.model.categorical:
-                out[d, mine] = of_item[np.arange(mine.size), code.astype(np.int64)]
-            elif block.model.has_response_unit:  # drawn in the unit that the items are fitted in
-                out[d, mine] = of_item[:, 0] + of_item[:, 1] * code
-            else:
-                out[d, mine] = code
-    return rows, out
+    return rows, np.array([draw_responses(fit.bank, item, one, rng) for one in z])
 
 
 def _statistics(person: Ints, item: Ints) -> dict[str, Callable[[Array], float]]:
