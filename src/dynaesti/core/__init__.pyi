@@ -31,6 +31,7 @@ from .parallel import chunks as chunks
 from .parallel import run_in_threads as run_in_threads
 from .parallel import single_blas_thread as single_blas_thread
 from .parameters import Parameters as Parameters
+from .quadrature import even_rule as even_rule
 from .quadrature import gauss_hermite as gauss_hermite
 from .ragged import Ragged as Ragged
 from .ragged import last_of_rows as last_of_rows

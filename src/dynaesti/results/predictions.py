@@ -5,14 +5,14 @@ Also the items' information and location.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from dynaesti.core import Array, Ints, gauss_hermite
+from dynaesti.core import Array, Ints, even_rule, gauss_hermite
 from dynaesti.data import Responses
 from dynaesti.estimation import ItemDrift, ItemNodes, ResponseCoding
 from dynaesti.inference import Marginals
@@ -26,10 +26,19 @@ class Quadrature(NamedTuple):
     weights: Array
 
 
-FINE = Quadrature(*gauss_hermite(31))
-COARSE = Quadrature(*gauss_hermite(9))  # where items are averaged too, which smooths
+FINE = Quadrature(*gauss_hermite(31))  # of amounts
+# Of categories: rules for chances that change within an ability's sd by up to so many logits, each
+# exact to 1e-4. Newcomers' abilities are wide, and roll calls steep: one rule for all would be off
+# by a tenth there, or slow everywhere.
+RULES = (
+    (1.0, Quadrature(*gauss_hermite(9))),
+    (4.0, Quadrature(*even_rule(0.5))),
+    (8.0, Quadrature(*even_rule(0.25))),
+    (np.inf, Quadrature(*even_rule(0.1))),
+)
 BATCH = 4000  # responses at a time: tables of nodes stay small
 MOST_COLUMNS = 12
+ALIKE = 1e-9  # abilities closer than this are the same
 
 
 @dataclass(frozen=True)
@@ -154,13 +163,13 @@ def predict_responses(
     block_of, index = bank.index_in_blocks()
     widest = max([b.size for b in bank.blocks if b.model.categorical] or [0])
     out = Predictions.empty(item.size, widest)
+    steepness = bank.item_steepness[item] * np.max(z.sds, axis=0, initial=0.0)
     for k, block in enumerate(bank.blocks):
-        for rows in _batches(np.flatnonzero(block_of[item] == k)):
+        nodes = None if item_nodes is None else item_nodes[k]
+        for rows, rule in _batches(np.flatnonzero(block_of[item] == k), steepness):
             batch = _Batch(block, index[item[rows]], item[rows], resp[rows])
             if block.model.categorical:
-                chances = _chances(
-                    bank, batch, z, rows, None if item_nodes is None else item_nodes[k]
-                )
+                chances = _chances(bank, batch, z, rows, rule, nodes)
                 out.chances[rows, : block.size] = chances
                 moments = _category_moments(batch, coding, chances)
                 out.category[rows] = _codes(coding, batch.item, batch.resp)
@@ -209,33 +218,44 @@ class _ResponseMoments(NamedTuple):
     upto: Array
 
 
-def _batches(rows: Ints) -> list[Ints]:
-    return [rows[a : a + BATCH] for a in range(0, rows.size, BATCH)]
+def _batches(rows: Ints, steepness: Array) -> Iterator[tuple[Ints, Quadrature]]:
+    """Batches of rows whose chances want the same rule, and that rule."""
+    needed = np.searchsorted([steepest for steepest, _ in RULES], steepness[rows])
+    for k, (_, rule) in enumerate(RULES):
+        mine = rows[needed == k]
+        for begin in range(0, mine.size, BATCH):
+            yield mine[begin : begin + BATCH], rule
 
 
 def _abilities_at_nodes(
     bank: ItemBank, z: Marginals, rows: Ints, rule: Quadrature
 ) -> list[tuple[Array, Array]]:
     """Weight (n_rows,) of each component, and abilities at its nodes (n_rows, n_nodes)."""
+    weights, means, sds = z.weights[:, rows], z.means[:, rows], z.sds[:, rows]
+    if np.allclose(means, means[:1], atol=ALIKE) and np.allclose(sds, sds[:1], atol=ALIKE):
+        # of newcomers, say, who have the population's distribution under every kernel
+        weights, means, sds = weights.sum(axis=0, keepdims=True), means[:1], sds[:1]
     return [
-        (
-            weight[rows],
-            bank.ability_scale.theta(mean[rows][:, None] + sd[rows][:, None] * rule.nodes),
-        )
-        for weight, mean, sd in zip(z.weights, z.means, z.sds, strict=True)
+        (weight, bank.ability_scale.theta(mean[:, None] + sd[:, None] * rule.nodes))
+        for weight, mean, sd in zip(weights, means, sds, strict=True)
     ]
 
 
 def _chances(
-    bank: ItemBank, batch: _Batch, z: Marginals, rows: Ints, nodes: ItemNodes | None
+    bank: ItemBank,
+    batch: _Batch,
+    z: Marginals,
+    rows: Ints,
+    rule: Quadrature,
+    nodes: ItemNodes | None,
 ) -> Array:
     """Probability of each category, averaged over abilities and, with nodes, over items."""
+    abilities = _abilities_at_nodes(bank, z, rows, rule)
     if nodes is None:
-        return _category_chances(batch, batch.u, _abilities_at_nodes(bank, z, rows, FINE), FINE)
-    abilities = _abilities_at_nodes(bank, z, rows, COARSE)
+        return _category_chances(batch, batch.u, abilities, rule)
     total = np.zeros((batch.item.size, batch.block.depth))
     for u, weights in zip(nodes.u, nodes.weights, strict=True):
-        chances = _category_chances(batch, u[batch.index], abilities, COARSE)
+        chances = _category_chances(batch, u[batch.index], abilities, rule)
         total += weights[batch.index][:, None] * chances
     return total
 

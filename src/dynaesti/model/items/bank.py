@@ -26,6 +26,7 @@ from dynaesti.model.items.priors import (
 
 BOUND_TOLERANCE = 1e-3  # a parameter so near its bound is at the bound
 BATCH = 1_000_000  # entries of log-likelihood gradients computed at a time
+CHUNK = 2000  # items at a time, where rows of all are computed
 HYPER_ITEMS = 20  # fewer items than this do not learn their priors from each other
 # sds of the weak priors of a small population's mean and log sd, in the items' unit
 FEW_LOCATION_SD = 2.0
@@ -511,11 +512,24 @@ class ItemBank:
             / 2e-4
         )
         everywhere = [
-            block.model.steepness(block.u) * self.ability_scale.scale
+            float(block.model.steepness(block.u).max(initial=0.0)) * self.ability_scale.scale
             for block in self.blocks
             if block.model.needs_row_check
         ]
         return max([at_zero, *everywhere])
+
+    @cached_property
+    def item_steepness(self) -> Array:
+        """Fastest change of each item's log-likelihoods per unit of z, (n_items,).
+
+        0 for amounts, whose rows are no likelihoods by themselves.
+        """
+        out = np.zeros(self.item_count)
+        for block in self.blocks:
+            if block.model.has_value_rows:
+                for part in np.array_split(np.arange(len(block.u)), len(block.u) // CHUNK + 1):
+                    out[block.items[part]] = block.model.steepness(block.u[part])
+        return out * self.ability_scale.scale
 
     def check_custom_rows(self, rows: Array, z: Array) -> None:
         """Refuse users' models whose rows (n_rows, n_points) at z cannot be computed with."""

@@ -413,16 +413,16 @@ class ItemModel:
         Built-in formulas are smooth and positive: nothing is refused.
         """
 
-    def steepness(self, u: Array) -> float:
-        """Fastest change of any log-likelihood row with ability, where it is not negligible.
+    def steepness(self, u: Array) -> Array:
+        """Fastest change of each item's log-likelihood rows with ability, (n_items,).
 
-        Measured between −5 and 5, for formulas of which nothing else is known.
+        Measured between −5 and 5, where rows are not negligible.
         """
         theta = np.linspace(-MODEL_RANGE, MODEL_RANGE, 201)
         rows = self.log_likelihood(u, theta)
         visible = np.maximum(rows[:, :, 1:], rows[:, :, :-1]) > NEGLIGIBLE
         change = np.abs(np.diff(rows, axis=2)) * visible
-        return float(change.max(initial=0.0) / (theta[1] - theta[0]))
+        return np.asarray(change.max(axis=(1, 2), initial=0.0) / (theta[1] - theta[0]))
 
     # --- M-step
     # -----------------------------------------------------------------------------------
