@@ -16,7 +16,7 @@ from scipy.special import ndtri
 from scipy.stats import qmc
 
 from dynaesti.core import Array
-from dynaesti.estimation.m_step import update_block
+from dynaesti.estimation.m_step import update_block, without_empty_ends
 from dynaesti.model import HYPER_ITEMS, ItemBank, ItemBlock
 
 LOG2_NODES = 6  # 64 points an item
@@ -66,6 +66,7 @@ def item_nodes(bank: ItemBank, counts: Array, grid: Array) -> tuple[ItemNodes, .
     grid : array (n_grid,)
         Standardised abilities.
     """
+    counts, grid = without_empty_ends(counts, grid)
     theta = bank.ability_scale.theta(grid)
     return tuple(
         _nodes_of(block, np.ascontiguousarray(counts[block.first_row : block.end_row]), theta)

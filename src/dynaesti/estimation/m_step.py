@@ -58,9 +58,7 @@ def maximise_items(
     MStepResult
         New bank, weights of its vector and Laplace log volume.
     """
-    seen = np.flatnonzero(np.abs(counts).max(axis=0) > 1e-14)  # counts at the grid's ends are 0
-    counts = np.ascontiguousarray(counts[:, seen[0] : seen[-1] + 1])
-    grid = grid[seen[0] : seen[-1] + 1]
+    counts, grid = without_empty_ends(counts, grid)
     theta = bank.ability_scale.theta(grid)
     moved = [
         update_block(block, counts[block.first_row : block.end_row], theta, threads)
@@ -77,6 +75,13 @@ def maximise_items(
     return MStepResult(
         improved, improved.vector_weights([curvature for _, curvature in moved]), log_volume
     )
+
+
+def without_empty_ends(counts: Array, grid: Array) -> tuple[Array, Array]:
+    """Counts and grid without the ends of the grid that nobody reaches."""
+    seen = np.flatnonzero(np.abs(counts).max(axis=0) > 1e-14)
+    there = slice(seen[0], seen[-1] + 1)
+    return np.ascontiguousarray(counts[:, there]), grid[there]
 
 
 def update_block(
