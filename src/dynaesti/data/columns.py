@@ -7,7 +7,7 @@ are rejected in the log, and their values mean nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from decimal import Decimal
 from difflib import get_close_matches
 from typing import Any
@@ -21,27 +21,11 @@ from dynaesti.data.headings import SYNONYMS, recognise
 from dynaesti.data.labels import display_names
 from dynaesti.data.read_log import ReadLog
 from dynaesti.data.readers.table import Table
+from dynaesti.data.response_words import is_choice, is_no_answer, meanings, written_numbers
 from dynaesti.errors import MissingColumnError, ResponseError, option
 
 ABSENT = "\0"  # stands for "there is no such column"; no column can be called so
 MOST_NAMES_COMPARED = 500  # columns that are searched for a similar name, when one is missing
-MISSING = frozenset(
-    ("", "na", "n/a", "n.a.", "#n/a", "nan", "none", "null", "missing", ".", "-", "--", "–", "—")
-)
-# words that count as responses
-WORDS = {
-    "true": 1.0,
-    "false": 0.0,
-    "yes": 1.0,
-    "no": 0.0,
-    "correct": 1.0,
-    "incorrect": 0.0,
-    "right": 1.0,
-    "wrong": 0.0,
-    "pass": 1.0,
-    "fail": 0.0,
-}
-LONGEST_CHOICE = 3  # letters of an answer to a multiple-choice question
 MOST_TOLD = 10  # words whose meaning is told
 LARGEST_EXACT = 2.0**53  # whole numbers below this differ as floats too
 DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
@@ -138,7 +122,7 @@ def parse_numbers(
 ) -> tuple[Array, Bools]:
     """Parse a column as floats.
 
-    Text is parsed too. Values that are neither numbers, nor words in `code` or WORDS, are
+    Text is parsed too. Values that are neither numbers, nor words in `code` or known ones, are
     rejected, and so are infinite ones.
 
     Returns
@@ -217,38 +201,57 @@ def _parse_number_texts(
     """Text as numbers, and which are missing; each distinct text is parsed once."""
     texts, index = np.unique(as_text(raw, missing), return_inverse=True)
     plain = [text.strip().lower() for text in texts.tolist()]
-    meaning = WORDS | {word.strip().lower(): float(value) for word, value in code.items()}
+    meaning = meanings(set(plain)) | {
+        word.strip().lower(): float(value) for word, value in code.items()
+    }
     values, commas = floats_of_texts(plain)
-    coded = [text for text in plain if text in meaning]
+    coded = {text: meaning[text] for text in plain if text in meaning}
+    written = written_numbers(
+        text
+        for text, value in zip(plain, values, strict=True)
+        if np.isnan(value) and text not in coded
+    )
     for k, text in enumerate(plain):
-        values[k] = meaning.get(text, values[k])
+        values[k] = coded.get(text, written.get(text, values[k]))
     absent = np.array(
-        [np.isnan(meaning[text]) if text in meaning else text in MISSING for text in plain],
+        [np.isnan(coded[text]) if text in coded else is_no_answer(text) for text in plain],
         dtype=bool,
     )
     unreadable = np.isnan(values) & ~absent & np.array([text != "nan" for text in plain])
-    if coded:
-        log.notes.append(
-            f"{name}: "
-            + ", ".join(
-                f"{word!r} is no answer"
-                if np.isnan(meaning[word])
-                else f"{word!r} counts as {meaning[word]:g}"
-                for word in coded[:MOST_TOLD]
-            )
-        )
+    log.notes += _told_meanings(name, coded, written)
     if commas:
         log.notes.append(f"{name}: commas were read as decimal points")
     log.reject(unreadable[index], name, "hold text where numbers belong", raw)
-    log.needs_code |= bool(unreadable.any())
-    letters = [plain[k] for k in np.flatnonzero(unreadable)]
-    log.needs_key |= len(letters) > 1 and all(map(is_choice, letters))
-    return values[index], missing | absent[index]
+    words = [text.strip() for text, bad in zip(texts.tolist(), unreadable, strict=True) if bad]
+    # one word and gaps: a cross for what is right, and nothing for the rest
+    crosses = len(words) == 1 and "" in plain and not np.isfinite(values).any()
+    log.unread_words += ["", *words] if crosses else words
+    log.needs_key |= len(words) > 1 and all(map(is_choice, words))
+    # blanks that stand for something are no gaps
+    return values[index], absent[index] if "" in coded else missing | absent[index]
 
 
-def is_choice(text: str) -> bool:
-    """Whether a text could be the answer to a multiple-choice question: a letter or a few."""
-    return text.isalpha() and len(text) <= LONGEST_CHOICE
+def _told_meanings(
+    name: str, coded: Mapping[str, float], written: Mapping[str, float]
+) -> list[str]:
+    """Notes on words that stand for numbers, and on numbers that were written with words."""
+    notes = []
+    told = [
+        f"{word!r} is no answer" if np.isnan(number) else f"{word!r} counts as {number:g}"
+        for word, number in coded.items()
+    ]
+    if told:
+        notes.append(f"{name}: {_few(told)}")
+    if written:
+        told = [f"{text!r} is {number:g}" for text, number in written.items()]
+        notes.append(f"{name}: numbers are written with words: {_few(told)}")
+    return notes
+
+
+def _few(told: Sequence[str]) -> str:
+    """The first clauses, and how many more there are."""
+    more = f" and {len(told) - MOST_TOLD} more" if len(told) > MOST_TOLD else ""
+    return f"{', '.join(told[:MOST_TOLD])}{more}"
 
 
 def as_text(raw: npt.NDArray[Any], missing: Bools) -> npt.NDArray[np.str_]:

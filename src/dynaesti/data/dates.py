@@ -12,9 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from dynaesti.core import Array, Bools
-from dynaesti.data.columns import MISSING, as_text, floats_of_texts, null_mask, try_floats
+from dynaesti.data.columns import as_text, floats_of_texts, null_mask, try_floats
 from dynaesti.data.date_formats import read_date, read_dates
 from dynaesti.data.read_log import ReadLog
+from dynaesti.data.response_words import MISSING
 from dynaesti.data.time_axis import YEARS, TimeAxis, read_times
 from dynaesti.errors import InputError, ResponseError, option
 

@@ -13,6 +13,7 @@ from dynaesti.data.readers.table import Table
 from dynaesti.errors import ResponseError, option
 
 EXAMPLES = 3  # rows that a message names
+CODED = 2  # words to which a message gives numbers
 
 
 @dataclass
@@ -28,7 +29,7 @@ class ReadLog:
     notes: list[str] = field(default_factory=list)  # decisions, each a clause without a period
     problems: list[str] = field(default_factory=list)  # why rows were rejected, each a clause
     time_format: str | None = None  # how dates are written, where that was found out and is not ISO
-    needs_code: bool = False  # whether responses were words, to which `code` could give numbers
+    unread_words: list[str] = field(default_factory=list)  # to which `code` could give numbers
     needs_key: bool = False  # whether they were letters, which a key could score
 
     def reject(
@@ -79,17 +80,18 @@ class ReadLog:
         if not self.problems:
             return
         if not drop:
-            code = (
-                f", or say what words stand for: {option('code', {'never': 0})}"
-                if self.needs_code
-                else ""
-            )
+            remedy = ""
             if self.needs_key:
-                code = f", or say which answers are right: {option('key', {'Q1': 'A', 'Q2': 'C'})}"
+                key = option("key", {"Q1": "A", "Q2": "C"})
+                remedy = f", or say which answers are right: {key}"
+            elif self.unread_words:
+                words = sorted(self.unread_words, key=len)[:CODED]
+                code = option("code", {word: k for k, word in enumerate(words)})
+                remedy = f", or say what words stand for, such as {code}"
             drop_rows = option("unreadable", "drop", python="Responses.read(…, unreadable='drop')")
             raise ResponseError(
                 ". ".join(self.problems) + ". Repair them, or leave these rows out by "
-                f"{drop_rows}{code}"
+                f"{drop_rows}{remedy}"
             )
         if self.bad.all():
             raise ResponseError(". ".join(self.problems) + ". No row is left")

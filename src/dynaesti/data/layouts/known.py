@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from dynaesti.data.columns import MISSING
 from dynaesti.data.headings import plain_name
 from dynaesti.data.labels import count_noun, label_text
 from dynaesti.data.layouts.layout import column_texts, keep_rows, with_column, with_notes
 from dynaesti.data.readers.table import Table
+from dynaesti.data.response_words import MISSING
 
 NO_ANSWER = float("nan")  # as the meaning of a value
 

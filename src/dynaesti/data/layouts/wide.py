@@ -9,7 +9,7 @@ from typing import Any
 
 import narwhals as nw
 
-from dynaesti.data.columns import MISSING, WORDS, find_column, is_choice
+from dynaesti.data.columns import find_column
 from dynaesti.data.headings import SYNONYMS, plain_name, recognise
 from dynaesti.data.labels import display_names
 from dynaesti.data.layouts.layout import LayoutOptions, is_blank, with_column
@@ -17,6 +17,7 @@ from dynaesti.data.layouts.names import matching_names
 from dynaesti.data.readers.dialect import UNNAMED
 from dynaesti.data.readers.plain import PlainFrame
 from dynaesti.data.readers.table import Table
+from dynaesti.data.response_words import MARKS, WORDS, is_choice, is_no_answer, written_numbers
 from dynaesti.errors import ResponseError, option
 
 NUMBERED = re.compile(r"(?P<stem>.*?)[\s_.#(\[-]*\d+[a-z]?[)\]]?(\s*/\s*[\d.,]+)?")
@@ -200,18 +201,20 @@ def _kind_of_answers(series: nw.Series[Any]) -> str | None:
         str(value).strip().lower()
         for value in series.head(SAMPLED).to_list()
         if not is_blank(value)
-    } - MISSING
+    }
+    if any(values - {""} <= set(marks) for marks in MARKS):
+        return "binary" if values - {""} else "empty"
+    values = {value for value in values if not is_no_answer(value)}
     if not values:
         return "empty"
     if len(values) > MOST_VALUES:
         return None
     if values <= {"0", "1", "0.0", "1.0", *WORDS}:
         return "binary"
-    if all(_is_number(value) for value in values):
+    words = {value for value in values if not _is_number(value)}
+    if words <= written_numbers(words).keys():
         return "numbers"
-    if all(map(is_choice, values)):
-        return "letters"
-    return None
+    return "letters" if all(map(is_choice, values)) else None
 
 
 def _is_number(text: str) -> bool:
