@@ -8,6 +8,7 @@ from datetime import datetime
 import numpy as np
 import numpy.typing as npt
 
+from dynaesti.data.date_texts import plain_date
 from dynaesti.data.labels import count_noun
 from dynaesti.data.read_log import ReadLog
 from dynaesti.errors import ResponseError, option
@@ -23,13 +24,24 @@ DATE_FORMATS = (
     "%d.%m.%y",
     "%d/%m/%y",
     "%m/%d/%y",
-    "%d %B %Y",
+    "%Y.%m.%d",
     "%d %b %Y",
-    "%B %d, %Y",
-    "%b %d, %Y",
+    "%b %d %Y",
+    "%d-%b-%Y",
+    "%d-%b-%y",
+    "%d %b %y",
 )
-CLOCK_FORMATS = ("", " %H:%M", " %H:%M:%S", " %H:%M:%S.%f", " %I:%M %p", " %I:%M:%S %p")
-FORMATS = tuple(date + clock for date in DATE_FORMATS for clock in CLOCK_FORMATS)
+CLOCK_FORMATS = (
+    *("", " %H:%M", " %H:%M:%S", " %H:%M:%S.%f", " %I:%M %p", " %I:%M:%S %p"),
+    *(" %H:%M:%S %z", " %H:%M %z", " %I:%M:%S %p %z", " %I:%M %p %z"),
+)
+MONTH_FORMATS = ("%Y-%m", "%b %Y", "%m/%Y", "%m.%Y", "%b %y")  # whose first day is meant
+JAVA = "%b %d %H:%M:%S %z %Y"
+FORMATS = (
+    *(date + clock for date in DATE_FORMATS for clock in CLOCK_FORMATS),
+    *MONTH_FORMATS,
+    JAVA,
+)
 MOST_SAMPLED = 2000  # distinct texts by which the format of dates is found out
 FIRST_SAMPLED = 100  # of them, by which formats are shortlisted
 MOST_FORMATS = 6  # in one column
@@ -57,6 +69,7 @@ def read_dates(
     ResponseError
         If two formats read as many, but differently.
     """
+    texts = [plain_date(text) for text in texts]
     stamps: list[datetime | None] = [None] * len(texts)
     left = list(range(len(texts)))
     rows: dict[str, int] = {}

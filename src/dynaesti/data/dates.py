@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -14,6 +15,7 @@ import numpy.typing as npt
 from dynaesti.core import Array, Bools
 from dynaesti.data.columns import as_text, floats_of_texts, null_mask, try_floats
 from dynaesti.data.date_formats import read_date, read_dates
+from dynaesti.data.date_texts import occasion_numbers, plain_date
 from dynaesti.data.read_log import ReadLog
 from dynaesti.data.response_words import MISSING
 from dynaesti.data.time_axis import YEARS, TimeAxis, read_times
@@ -40,6 +42,7 @@ DATES_AS_NUMBERS = (
 # fewer numbers all have to
 MOST_ALIKE = 0.9
 MIN_ROWS = 10
+OCCASIONS_TOLD = 3
 PLACEHOLDER = datetime(2000, 1, 1)  # in rejected rows
 
 
@@ -371,6 +374,12 @@ def _parse_time_texts(
         unreadable = ~np.isfinite(numbers) & ~absent
         log.reject(unreadable[code], name, "hold no number where the others do", raw)
         return _interpret_numbers(np.nan_to_num(numbers)[code], name, options, log), False
+    occasions = None
+    if options.time_format is None and given.size:
+        occasions = occasion_numbers([stripped[k] for k in given])
+    if occasions is not None:
+        log.notes.append(_told_occasions(name, occasions))
+        return np.array([occasions.get(text, 0.0) for text in stripped])[code], False
     counts = np.bincount(code, minlength=texts.size)[given]
     stamps, zoned = _parse_stamps([stripped[k] for k in given], counts, name, options, log)
     unread = np.zeros(texts.size, dtype=bool)
@@ -378,6 +387,7 @@ def _parse_time_texts(
     unread[given] = [stamp is None for stamp in stamps]
     too_far[given] = [stamp is not None and not _has_known_year(stamp) for stamp in stamps]
     log.reject(unread[code], name, "hold no time", raw)
+    log.needs_format |= bool(unread.any())
     log.reject(
         too_far[code],
         name,
@@ -391,6 +401,14 @@ def _parse_time_texts(
     return out[code], zoned
 
 
+def _told_occasions(name: str, occasions: Mapping[str, float]) -> str:
+    """The note on occasions that are read as their numbers."""
+    few = sorted(occasions, key=lambda text: occasions[text])[:OCCASIONS_TOLD]
+    told = ", ".join(f"{text!r} is {occasions[text]:g}" for text in few)
+    more = ", …" if len(occasions) > OCCASIONS_TOLD else ""
+    return f"{name}: occasions are read as their numbers: {told}{more}"
+
+
 def _parse_stamps(
     texts: list[str],
     counts: npt.NDArray[np.int64],
@@ -400,7 +418,8 @@ def _parse_stamps(
 ) -> tuple[list[datetime | None], bool]:
     """Timestamps in UTC (None where a text is none), and whether zones were written or given."""
     if options.time_format is not None:
-        stamps = [read_date(text, options.time_format) for text in texts]
+        form = options.time_format
+        stamps = [read_date(text, form) or read_date(plain_date(text), form) for text in texts]
     else:
         stamps = read_dates(texts, counts, name, log)
     known = [stamp for stamp in stamps if stamp is not None]

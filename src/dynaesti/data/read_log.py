@@ -30,6 +30,7 @@ class ReadLog:
     problems: list[str] = field(default_factory=list)  # why rows were rejected, each a clause
     time_format: str | None = None  # how dates are written, where that was found out and is not ISO
     unread_words: list[str] = field(default_factory=list)  # to which `code` could give numbers
+    needs_format: bool = False  # whether dates were written in no known way
     needs_key: bool = False  # whether they were letters, which a key could score
 
     def reject(
@@ -88,6 +89,9 @@ class ReadLog:
                 words = sorted(self.unread_words, key=len)[:CODED]
                 code = option("code", {word: k for k, word in enumerate(words)})
                 remedy = f", or say what words stand for, such as {code}"
+            if self.needs_format:
+                form = option("time_format", "%d.%m.%Y")
+                remedy += f", or say how times are written, such as {form}"
             drop_rows = option("unreadable", "drop", python="Responses.read(…, unreadable='drop')")
             raise ResponseError(
                 ". ".join(self.problems) + ". Repair them, or leave these rows out by "

@@ -41,6 +41,7 @@ MARKS = (
     *(("t", "f"), ("y", "n"), ("c", "i"), ("r", "w"), ("p", "f")),
     *(("w", "f"), ("r", "f"), ("j", "n"), ("v", "f"), ("o", "n"), ("s", "n")),
 )
+PER_CENT = 100
 LONGEST_CHOICE = 3  # letters of an answer to a multiple-choice question
 NUMBER = r"[+-]?\d+(?:[.,]\d+)?"
 PERCENTAGE = re.compile(rf"({NUMBER})\s*%")
@@ -73,15 +74,15 @@ def written_numbers(texts: Iterable[str]) -> dict[str, float]:
     """
     texts = list(texts)
     parts = [match for match in map(OUT_OF.fullmatch, texts) if match]
-    are_points = any(_number(m[1]) in (0.0, _number(m[2])) for m in parts)
+    are_points = any(_number(part[1]) in (0.0, _number(part[2])) for part in parts)
+    forms = (POINTS, LABELLED, *([OUT_OF] if are_points else []))
     found = {}
     for text in texts:
-        if match := PERCENTAGE.fullmatch(text):
-            found[text] = _number(match[1]) / 100
-        elif (match := POINTS.fullmatch(text) or LABELLED.fullmatch(text)) or (
-            are_points and (match := OUT_OF.fullmatch(text))
-        ):
-            found[text] = _number(match[1])
+        whole = next(filter(None, (form.fullmatch(text) for form in forms)), None)
+        if whole is not None:
+            found[text] = _number(whole[1])
+        elif (share := PERCENTAGE.fullmatch(text)) is not None:
+            found[text] = _number(share[1]) / PER_CENT
     return found
 
 

@@ -10,7 +10,8 @@ import numpy as np
 
 from dynaesti.data.columns import find_column
 from dynaesti.data.layouts.answer_key import AnswerKey, read_key, score
-from dynaesti.data.layouts.known import find_known
+from dynaesti.data.layouts.clock_column import with_clock
+from dynaesti.data.layouts.known import KnownLayout, find_known
 from dynaesti.data.layouts.layout import Layout, LayoutOptions, PlainLayout, column_texts, keep_rows
 from dynaesti.data.layouts.names import matching_names
 from dynaesti.data.layouts.totals import without_totals
@@ -57,6 +58,8 @@ class TableReader:
             role: name if name is not None else self.layout.roles.get(role)
             for role, name in given.items()
         }
+        if given.get("time") is None and not isinstance(self.layout, KnownLayout):
+            laid, roles["time"] = with_clock(laid, roles["time"])
         if self.only is not None or self.key is not None:
             laid = self._chosen_and_scored(laid, roles)
         return laid, roles
