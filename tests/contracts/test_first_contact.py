@@ -257,6 +257,13 @@ GERMAN = ["Schüler", "Aufgabe", "Richtig", "Datum"]
 SPANISH = ["alumno", "pregunta", "respuesta", "fecha"]
 
 
+NOUNS = ["Student ID ", "Question No.", "Score (0/1)", "Date of test"]
+CAMEL = ["StudentID", "ItemName", "IsCorrect", "AnsweredAt"]
+COMPOUND = ["Schülernummer", "Aufgabennummer", "Punktzahl", "Testdatum"]
+OF = ["Nom de l'élève", "Question", "Réponse correcte", "Date de passation"]
+EEDI = ["UserId", "QuestionId", "IsCorrect", "DateAnswered"]
+
+
 def in_words(language):
     return lambda long, wide: csv(long.set_axis(language, axis=1), sep=";")
 
@@ -382,6 +389,11 @@ FITTED = {
     ),
     "german": (text("a.csv", in_words(GERMAN)), {}, N, ["id is 'Schüler'", "resp is 'Richtig'"]),
     "french": (text("a.csv", in_words(FRENCH)), {}, N, ["id is 'élève'", "resp is 'réponse'"]),
+    "nouns": (text("a.csv", in_words(NOUNS)), {}, N, ["item is 'Question No.'", "'Date of test'"]),
+    "camel case": (text("a.csv", in_words(CAMEL)), {}, N, ["id is 'StudentID'"]),
+    "compounds": (text("a.csv", in_words(COMPOUND)), {}, N, ["id is 'Schülernummer'"]),
+    "nouns of": (text("a.csv", in_words(OF)), {}, N, ["resp is 'Réponse correcte'"]),
+    "eedi": (text("a.csv", in_words(EEDI)), {}, N, ["time is 'DateAnswered'"]),
     "spanish": (text("a.csv", in_words(SPANISH)), {}, N, ["item is 'pregunta'"]),
     "mixed dates": (
         text("a.csv", mixed_dates),
@@ -481,7 +493,17 @@ REFUSED = {
     "pairs": (
         text("a.csv", lambda t, w: csv(pairs(t))),
         [],
-        "no column for id among home, response, time, away; name it: --id name",
+        "'home' and 'away' seem to be the two sides of matches",
+    ),
+    "no headings": (
+        text("a.csv", lambda t, w: csv(t, header=False)),
+        [],
+        "the first line seems to be an answer already; write a line of headings above it",
+    ),
+    "a matrix without headings": (
+        text("a.csv", lambda t, w: "1,0,1,1\n" * 9),
+        [],
+        "the first line holds numbers, not headings",
     ),
     "unknown headings": (
         text("a.csv", lambda t, w: csv(t.set_axis(list("wxyz"), axis=1))),

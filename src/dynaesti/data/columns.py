@@ -17,7 +17,13 @@ import numpy as np
 import numpy.typing as npt
 
 from dynaesti.core import Array, Bools
-from dynaesti.data.headings import SYNONYMS, recognise
+from dynaesti.data.headings import (
+    SYNONYMS,
+    guess,
+    look_like_data,
+    recognise,
+    sides_of_matches,
+)
 from dynaesti.data.labels import display_names
 from dynaesti.data.read_log import ReadLog
 from dynaesti.data.readers.table import Table
@@ -69,7 +75,7 @@ def find_column(
         if given in names:
             return given
         raise _given_column_missing(role, given, names)
-    found = recognise(names, role)
+    found = guess(names, role)
     if found:
         others = found[1:] if role == "time" else []
         beside = f" (not {', '.join(map(repr, others))})" if others else ""
@@ -78,7 +84,7 @@ def find_column(
         return found[0]
     if optional:
         return None
-    raise _no_column_recognised(role, names)
+    raise _no_column_recognised(role, [name for name in names if name not in table.made])
 
 
 def _given_column_missing(role: str, given: str, names: list[str]) -> MissingColumnError:
@@ -90,6 +96,18 @@ def _given_column_missing(role: str, given: str, names: list[str]) -> MissingCol
 
 
 def _no_column_recognised(role: str, names: list[str]) -> MissingColumnError:
+    found = f"no column for {role} among {display_names(names)}"
+    sides = sides_of_matches(names)
+    if look_like_data(names):
+        return MissingColumnError(
+            f"{found}: the first line seems to be an answer already; write a line of headings "
+            f"above it, such as id,item,resp,date"
+        )
+    if sides is not None and role in ("id", "item"):
+        return MissingColumnError(
+            f"{found}: {sides[0]!r} and {sides[1]!r} seem to be the two sides of matches, which "
+            f"are no answers of a person to an item and cannot be fitted"
+        )
     # a column that is known to be something else is not meant
     taken = {name for other in SYNONYMS if other != role for name in recognise(names, other)}
     free = [name for name in names[:MOST_NAMES_COMPARED] if name not in taken]
@@ -100,12 +118,15 @@ def _no_column_recognised(role: str, names: list[str]) -> MissingColumnError:
     ]
     named = f"; name it: {option(role, 'name')}"
     hint = f"; did you mean {option(role, similar[0])}?" if similar else named
+    if role == "item":
+        columns = option("items", ["Q*"])
+        hint += f", or, where items are columns, name those: {columns}"
     if role == "time":
         hint += (
             f", or fit one constant ability per person ({option('bandwidth', float('inf'))}; when "
             f"preparing shards {option('timeless', True)})"
         )
-    return MissingColumnError(f"no column for {role} among {display_names(names)}{hint}")
+    return MissingColumnError(f"{found}{hint}")
 
 
 def null_mask(series: nw.Series[Any]) -> Bools:

@@ -10,7 +10,7 @@ from typing import Any
 import narwhals as nw
 
 from dynaesti.data.columns import find_column
-from dynaesti.data.headings import SYNONYMS, plain_name, recognise
+from dynaesti.data.headings import SYNONYMS, guess, look_like_data, plain_name
 from dynaesti.data.labels import display_names
 from dynaesti.data.layouts.layout import LayoutOptions, is_blank, with_column
 from dynaesti.data.layouts.names import matching_names
@@ -68,6 +68,7 @@ class WideLayout:
             frame=long,
             notes=(*table.notes, *self._notes(table)),
             origin=origin,
+            made=("item", "resp"),
         )
 
     def _with_person(self, table: Table) -> Table:
@@ -124,9 +125,11 @@ def find_wide(
     if options.wide is False and options.items is None:
         return None
     columns = list(table.frame.columns)
+    if options.wide is None and options.items is None and look_like_data(columns):
+        return None
     named = {role: name for role, name in given.items() if name in columns}
     found = {
-        role: named.get(role) or next(iter(recognise(columns, role)), None)
+        role: named.get(role) or next(iter(guess(columns, role)), None)
         for role in ("id", "item", "resp", "time")
     }
     is_long = found["item"] is not None and found["resp"] is not None

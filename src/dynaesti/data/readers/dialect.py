@@ -17,6 +17,7 @@ MOST_LINES = 0.8  # fraction of them that has to agree
 FEWEST_COLUMNS = 3  # of a table, above which titles are recognised
 SEPARATOR_LINE = re.compile(r"sep=(.)", re.IGNORECASE)  # by which spreadsheets are told
 DATASHOP = "Anon Student Id"  # a heading of DataShop, whose exports repeat some names
+NUMBER = re.compile(r"[+-]?\d+([.,]\d+)?")
 UNNAMED = "unnamed column "  # beginning of the names of columns without a heading
 
 
@@ -76,6 +77,11 @@ def refuse_equal_columns(columns: Sequence[str], label: str) -> None:
     """Raise if columns have the same name."""
     if len(set(columns)) == len(columns):
         return
+    if all(NUMBER.fullmatch(column) or column.startswith(UNNAMED) for column in columns):
+        raise ResponseError(
+            f"{label}: the first line holds numbers, not headings; write a line of headings above "
+            f"it, such as id,Q1,Q2,Q3"
+        )
     twice = [column for column in dict.fromkeys(columns) if columns.count(column) > 1]
     raise ResponseError(
         f"{label}: {len(twice)} columns occur twice (first: {twice[0]!r}); give each a name of its "

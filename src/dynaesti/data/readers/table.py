@@ -42,6 +42,7 @@ class Table:
     notes: tuple[str, ...] = ()  # what was decided while reading
     broken: tuple[str, ...] = ()  # lines that are no rows, as messages name them
     origin: Callable[[int], str] | None = None  # of rows that are no longer those of the sources
+    made: tuple[str, ...] = ()  # columns that the layout made, which messages do not name
 
     def where(self, row: int) -> str:
         """File and line of a row, or its number, for messages."""
