@@ -286,7 +286,7 @@ FITTED = {
         text("a.csv", lambda t, w: "Class 7b, maths\n\n" + csv(t)),
         {},
         N,
-        ["1 lines above the headings"],
+        ["left out 1 line above the headings"],
     ),
     "padded titles": (
         text("a.csv", lambda t, w: "Class 7b,,,\n,,,\n" + csv(t)),
@@ -294,13 +294,13 @@ FITTED = {
         N,
         ["above the headings"],
     ),
-    "totals": (text("a.csv", lambda t, w: csv(t) + "Total,,66,\n"), {}, N, ["totals left out"]),
-    "short totals": (text("a.csv", lambda t, w: csv(t) + "Total,66\n"), {}, N, ["totals left out"]),
+    "totals": (text("a.csv", lambda t, w: csv(t) + "Total,,66,\n"), {}, N, ["of totals"]),
+    "short totals": (text("a.csv", lambda t, w: csv(t) + "Total,66\n"), {}, N, ["of totals"]),
     "ragged": (
         text("a.csv", lambda t, w: csv(t) + "p99,Q1\n"),
         {"unreadable": "drop"},
         N,
-        ["1 lines cannot be read"],
+        ["1 line cannot be read"],
     ),
     "wide": (
         text("a.csv", lambda t, w: csv(w)),
@@ -312,7 +312,7 @@ FITTED = {
         text("a.csv", lambda t, w: csv(w.assign(Total=3), sep=";") + "Summe;;1;2;3;4;5;6\n"),
         {},
         N,
-        ["5 columns are items", "beside the items: Total", "totals left out (Summe)"],
+        ["5 columns are items", "beside the items: Total", "of totals (Summe)"],
     ),
     "wide without dates": (
         text("a.csv", lambda t, w: csv(w.drop(columns="Datum").iloc[::2])),
@@ -341,7 +341,11 @@ FITTED = {
         titled_sheet,
         {},
         N,
-        ["1 rows above the headings", "items (Algebra 1 … Geometrie 2)", "Summe, Mittelwert"],
+        [
+            "left out 1 row above the headings",
+            "items (Algebra 1 … Geometrie 2)",
+            "Summe, Mittelwert",
+        ],
     ),
     "excel, sheet named": (second_sheet, {"sheet": "answers"}, N, []),
     "excel, answers behind": (largest_sheet, {}, N, ["largest sheet, 'answers'"]),

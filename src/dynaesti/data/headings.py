@@ -115,6 +115,11 @@ def guess(names: Sequence[str], role: str) -> list[str]:
     return alike if len(alike) == 1 else []
 
 
+def speaks_of(name: str, role: str) -> bool:
+    """Whether a heading speaks of a role by its noun."""
+    return _role_of(name) == role
+
+
 def sides_of_matches(names: Sequence[str]) -> tuple[str, str] | None:
     """Two columns whose headings are those of the sides of a match, if there are such."""
     plain = {plain_name(name): name for name in reversed(names)}

@@ -9,10 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from dynaesti.core import Bools
+from dynaesti.data.labels import count_noun
 from dynaesti.data.readers.table import Table
 from dynaesti.errors import ResponseError, option
 
 EXAMPLES = 3  # rows that a message names
+LONGEST_WORD = 40  # to which it does
 CODED = 2  # words to which a message gives numbers
 
 
@@ -75,9 +77,8 @@ class ReadLog:
         broken = self.table.broken
         if broken:
             examples = "; ".join(broken[:EXAMPLES]) + ("; …" if len(broken) > EXAMPLES else "")
-            self.problems.insert(
-                0, f"{len(broken):,} lines cannot be read as rows of the table ({examples})"
-            )
+            lines = count_noun(len(broken), "lines")
+            self.problems.insert(0, f"{lines} cannot be read as rows of the table ({examples})")
         if not self.problems:
             return
         if not drop:
@@ -87,6 +88,7 @@ class ReadLog:
                 remedy = f", or say which answers are right: {key}"
             elif self.unread_words:
                 words = sorted(self.unread_words, key=len)[:CODED]
+                words = [word for word in words if len(word) <= LONGEST_WORD] or ["never"]
                 code = option("code", {word: k for k, word in enumerate(words)})
                 remedy = f", or say what words stand for, such as {code}"
             if self.needs_format:

@@ -52,5 +52,7 @@ def test_first_lines_that_are_data():
 
 def test_made_columns_are_not_named_in_messages():
     wide = {"Name": ["a", "b"], "Q1": [1, 0], "Q2": [0, 1]}
-    with pytest.raises(dy.errors.MissingColumnError, match="no column for time among Name; name it"):
+    with pytest.raises(
+        dy.errors.MissingColumnError, match="no column for time among Name; name it"
+    ):
         dy.Responses.read(wide)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -10,24 +9,15 @@ from typing import Any
 import narwhals as nw
 
 from dynaesti.data.columns import find_column
-from dynaesti.data.headings import SYNONYMS, guess, look_like_data, plain_name
-from dynaesti.data.labels import display_names
-from dynaesti.data.layouts.layout import LayoutOptions, is_blank, with_column
-from dynaesti.data.layouts.names import matching_names
+from dynaesti.data.headings import guess, look_like_data, plain_name, speaks_of
+from dynaesti.data.labels import count_noun, display_names
+from dynaesti.data.layouts.item_columns import choose_items, occasions_of
+from dynaesti.data.layouts.layout import LayoutOptions, with_column
 from dynaesti.data.readers.dialect import UNNAMED
 from dynaesti.data.readers.plain import PlainFrame
 from dynaesti.data.readers.table import Table
-from dynaesti.data.response_words import MARKS, WORDS, is_choice, is_no_answer, written_numbers
 from dynaesti.errors import ResponseError, option
 
-NUMBERED = re.compile(r"(?P<stem>.*?)[\s_.#(\[-]*\d+[a-z]?[)\]]?(\s*/\s*[\d.,]+)?")
-SAMPLED = 2000  # rows by which it is judged what a column holds
-MOST_VALUES = 25  # distinct ones of a column of answers
-FEWEST_ALIKE = 3  # columns without numbers in their names that make a wide table
-TOTALS = re.compile(
-    r"(grand[ _])?(total|sum|mean|average|score|points|grade|mark|percent|percentage|summe|gesamt|"
-    r"punkte|note|ergebnis|moyenne|somme|suma|promedio|nota)\b.*|%",
-)
 # columns that together name a person
 FULL_NAMES = (
     ("first_name", "last_name"),
@@ -42,38 +32,52 @@ FULL_NAMES = (
 
 @dataclass(frozen=True)
 class WideLayout:
-    """Columns of items, beside columns that say whose row it is and when."""
+    """Columns of items, beside columns that say whose row it is and when.
 
-    items: tuple[str, ...]
+    Turned round, columns are people and a row is an item.
+    """
+
+    items: tuple[str, ...]  # columns that hold answers
     person: tuple[str, ...]  # columns that name the person; empty for the number of the row
     roles: Mapping[str, str]
     recognised: tuple[str, ...]  # which roles columns were recognised to play, each a clause
+    across: str = "item"  # what is in columns: item, or id
+    occasions: Mapping[str, tuple[str, float]] = field(default_factory=dict)  # of columns
     code: Mapping[str, float] = field(default_factory=dict)
 
     def apply(self, table: Table) -> Table:
         """The table with a row for each cell of the columns of items."""
         whole = self._with_person(table)
         frame = whole.frame
-        beside = [name for name in frame.columns if name not in (*self.items, "item", "resp")]
+        made = (self.across, "resp")
+        beside = [name for name in frame.columns if name not in (*self.items, *made)]
         n_rows = len(frame)
         long = _alike(frame, self.items).unpivot(
-            on=list(self.items), index=beside, variable_name="item", value_name="resp"
+            on=list(self.items), index=beside, variable_name=self.across, value_name="resp"
         )
 
         def origin(row: int) -> str:
             return f"{table.where(row % n_rows)}, column {self.items[row // n_rows]!r}"
 
-        return replace(
+        found = replace(
             whole,
             frame=long,
             notes=(*table.notes, *self._notes(table)),
             origin=origin,
-            made=("item", "resp"),
+            made=made,
         )
+        return self._at_occasions(found) if self.occasions else found
+
+    def _at_occasions(self, table: Table) -> Table:
+        """The table with the items and occasions that its columns stand for."""
+        columns = table.frame["item"].to_list()
+        times = [self.occasions[column][1] for column in columns]
+        table = with_column(table, "item", [self.occasions[column][0] for column in columns])
+        return with_column(table, self.roles["time"], times, nw.Float64)
 
     def _with_person(self, table: Table) -> Table:
         """The table with one column that says whose row it is."""
-        if len(self.person) == 1:
+        if len(self.person) == 1 or self.across == "id":
             return table
         if not self.person:
             numbers = [str(k + 1) for k in range(len(table.frame))]
@@ -89,12 +93,18 @@ class WideLayout:
             for name in table.frame.columns
             if name not in used and not name.startswith(UNNAMED)
         ]
-        note = (
-            f"a wide table: {len(self.items)} columns are items ({_ends(self.items)}); "
-            f"{option('wide', False)} reads one answer a row"
-        )
-        notes = [note]
-        if not self.person:
+        otherwise = f"{option('wide', False)} reads one answer a row"
+        what = f"{len(self.items)} columns are items ({_ends(self.items)})"
+        if self.across == "id":
+            what = f"{len(self.items)} columns are people ({_ends(self.items)}), a row is an item"
+        if self.occasions:
+            items, times = (set(parts) for parts in zip(*self.occasions.values(), strict=True))
+            what = (
+                f"{len(self.items)} columns are {count_noun(len(items), 'items')} at "
+                f"{count_noun(len(times), 'occasions')} ({_ends(self.items)})"
+            )
+        notes = [f"a wide table: {what}; {otherwise}"]
+        if not self.person and self.across == "item":
             notes.append("id: no column names the people; each row is a person of its own")
         if self.recognised:
             notes.append(f"columns: {', '.join(self.recognised)}")
@@ -137,7 +147,9 @@ def find_wide(
         return None
     beside = {*named.values(), found["id"], found["time"]}
     free = [name for name in columns if name not in beside and not name.startswith(UNNAMED)]
-    items = _choose_items(table, free, options, keyed)
+    items = choose_items(table, free, options, keyed)
+    if found["item"] in free and found["id"] is None and _are_people(items, found["item"]):
+        return _turned_round(items, str(found["item"]), found["time"])
     if not items:
         if options.wide:
             raise ResponseError(
@@ -158,74 +170,23 @@ def find_wide(
     roles = {"id": whose, "item": "item", "resp": "resp"}
     if found["time"] is not None:
         roles["time"] = found["time"]
-    return WideLayout(tuple(items), tuple(person), roles, tuple(recognised))
+    occasions = occasions_of(items) if found["time"] is None else {}
+    if occasions:
+        roles["time"] = _free_name("occasion", columns)
+    return WideLayout(tuple(items), tuple(person), roles, tuple(recognised), occasions=occasions)
 
 
-def _choose_items(
-    table: Table, free: Sequence[str], options: LayoutOptions, keyed: Sequence[str]
-) -> list[str]:
-    """Columns of items: as named, as the key has them, numbered alike, or holding 0 and 1."""
-    if options.items is not None:
-        return matching_names(free, options.items, "items")
-    kinds = {name: _kind_of_answers(table.frame[name]) for name in free}
-    numbered = _numbered(free, kinds)
-    with_key = [name for name in free if name in keyed]
-    if len(with_key) > 1 and not set(with_key) <= set(numbered):
-        return with_key
-    if numbered:
-        return numbered
-    answers = [name for name in free if kinds[name] and not TOTALS.fullmatch(plain_name(name))]
-    if options.wide:
-        return answers
-    alike = [name for name in answers if kinds[name] in ("binary", "letters")]
-    return alike if len(alike) >= FEWEST_ALIKE and 2 * len(alike) >= len(free) else []
+def _are_people(items: Sequence[str], heading: str | None) -> bool:
+    """Whether columns of answers are people, as a column beside them has the items."""
+    return bool(items) and heading not in items and speaks_of(str(heading), "item")
 
 
-def _numbered(free: Sequence[str], kinds: Mapping[str, str | None]) -> list[str]:
-    """Columns whose names differ in a number and that hold answers (or nothing)."""
-    stems: dict[str, list[str]] = {}
-    others = {*SYNONYMS["id"], *SYNONYMS["time"], "weight", "cov", "rt"}
-    for name in free:
-        match = NUMBERED.fullmatch(name.strip().lower())
-        if match and plain_name(match["stem"]) not in others and kinds[name]:
-            stems.setdefault(match["stem"], []).append(name)
-    groups = [
-        names
-        for names in stems.values()
-        if len(names) > 1 and any(kinds[name] != "empty" for name in names)
-    ]
-    chosen = {name for names in groups for name in names}
-    return [name for name in free if name in chosen]
-
-
-def _kind_of_answers(series: nw.Series[Any]) -> str | None:
-    """What answers a column holds: binary, numbers, letters, empty; None if it holds others."""
-    values = {
-        str(value).strip().lower()
-        for value in series.head(SAMPLED).to_list()
-        if not is_blank(value)
-    }
-    if any(values - {""} <= set(marks) for marks in MARKS):
-        return "binary" if values - {""} else "empty"
-    values = {value for value in values if not is_no_answer(value)}
-    if not values:
-        return "empty"
-    if len(values) > MOST_VALUES:
-        return None
-    if values <= {"0", "1", "0.0", "1.0", *WORDS}:
-        return "binary"
-    words = {value for value in values if not _is_number(value)}
-    if words <= written_numbers(words).keys():
-        return "numbers"
-    return "letters" if all(map(is_choice, values)) else None
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text.replace(",", "."))
-    except ValueError:
-        return False
-    return True
+def _turned_round(people: Sequence[str], item: str, time: str | None) -> WideLayout:
+    """The layout of a table with a row an item and a column a person."""
+    roles = {"id": "id", "item": item, "resp": "resp"}
+    if time is not None:
+        roles["time"] = time
+    return WideLayout(tuple(people), (), roles, (f"item is {item!r}",), across="id")
 
 
 def _person_columns(

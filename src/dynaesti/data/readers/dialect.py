@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from dynaesti.data.labels import count_noun
 from dynaesti.data.readers.encoding import decode_head, detect_encoding
 from dynaesti.errors import ResponseError
 
@@ -16,7 +17,10 @@ LINES_JUDGED = 20  # by which the delimiter is found
 MOST_LINES = 0.8  # fraction of them that has to agree
 FEWEST_COLUMNS = 3  # of a table, above which titles are recognised
 SEPARATOR_LINE = re.compile(r"sep=(.)", re.IGNORECASE)  # by which spreadsheets are told
-DATASHOP = "Anon Student Id"  # a heading of DataShop, whose exports repeat some names
+# headings of systems whose exports repeat names: DataShop, and Canvas, which heads each score with
+# the points that are possible
+DATASHOP = "Anon Student Id"
+CANVAS = "section_sis_id"
 NUMBER = re.compile(r"[+-]?\d+([.,]\d+)?")
 UNNAMED = "unnamed column "  # beginning of the names of columns without a heading
 
@@ -54,15 +58,27 @@ def detect_dialect(head: bytes, label: str) -> tuple[Dialect, list[str]]:
         notes.append(f"{label}: columns are separated by {delimiter!r}")
     titles = _count_titles(_cells(lines, delimiter))
     if titles:
-        notes.append(f"{label}: {titles} lines above the headings were left out")
+        above = count_noun(titles, "lines")
+        notes.append(f"{label}: left out {above} above the headings")
     columns = [column.strip() for column in next(csv.reader([lines[titles]], delimiter=delimiter))]
     if _rows_end_in_delimiter(lines[titles:], delimiter, len(columns)):
         columns.append("")
     columns = [column or f"{UNNAMED}{k + 1}" for k, column in enumerate(columns)]
+    if CANVAS in columns:
+        columns = _named_scores(columns)
     if DATASHOP in columns:
         columns = _numbered(columns)
     refuse_equal_columns(columns, label)
     return Dialect(encoding, delimiter, tuple(columns), numbered[titles][0]), notes
+
+
+def _named_scores(columns: Sequence[str]) -> list[str]:
+    """Columns whose scores, headed by a number, are called after the question before them."""
+    before = ["", *columns[:-1]]
+    return [
+        f"{question} [Score]" if NUMBER.fullmatch(column) and question else column
+        for question, column in zip(before, columns, strict=True)
+    ]
 
 
 def _numbered(columns: Sequence[str]) -> list[str]:
@@ -84,8 +100,8 @@ def refuse_equal_columns(columns: Sequence[str], label: str) -> None:
         )
     twice = [column for column in dict.fromkeys(columns) if columns.count(column) > 1]
     raise ResponseError(
-        f"{label}: {len(twice)} columns occur twice (first: {twice[0]!r}); give each a name of its "
-        f"own"
+        f"{label}: {count_noun(len(twice), 'headings')} of columns occur twice (first: "
+        f"{twice[0]!r}); give each a name of its own"
     )
 
 

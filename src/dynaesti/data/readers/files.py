@@ -257,7 +257,8 @@ def _reader_of(file: InputFile) -> Reader:
     )
     if found in (read_text, read_json, read_excel):
         refuse_binary(file)
-    return found
+    # text that some systems call .xls
+    return read_text if found is read_excel else found
 
 
 def _read_database_file(file: InputFile, rows: int | None) -> Iterator[Table]:
