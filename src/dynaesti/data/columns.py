@@ -20,8 +20,8 @@ from dynaesti.core import Array, Bools
 from dynaesti.data.headings import (
     SYNONYMS,
     guess,
-    look_like_data,
     recognise,
+    resemble_data,
     sides_of_matches,
 )
 from dynaesti.data.labels import display_names
@@ -98,7 +98,7 @@ def _given_column_missing(role: str, given: str, names: list[str]) -> MissingCol
 def _no_column_recognised(role: str, names: list[str]) -> MissingColumnError:
     found = f"no column for {role} among {display_names(names)}"
     sides = sides_of_matches(names)
-    if look_like_data(names):
+    if resemble_data(names):
         return MissingColumnError(
             f"{found}: the first line seems to be an answer already; write a line of headings "
             f"above it, such as id,item,resp,date"

@@ -128,7 +128,7 @@ def sides_of_matches(names: Sequence[str]) -> tuple[str, str] | None:
     )
 
 
-def look_like_data(names: Sequence[str]) -> bool:
+def resemble_data(names: Sequence[str]) -> bool:
     """Whether a first line is no headings but an answer: half of it or more numbers and dates."""
     alike = sum(LIKE_DATA.fullmatch(name.strip()) is not None for name in names)
     return 2 * alike >= len(names) and not any(recognise(names, role) for role in SYNONYMS)

@@ -3,7 +3,7 @@
 import pytest
 
 import dynaesti as dy
-from dynaesti.data.headings import guess, look_like_data, recognise, sides_of_matches
+from dynaesti.data.headings import guess, recognise, resemble_data, sides_of_matches
 
 
 def test_case_and_what_stands_between_words_do_not_matter():
@@ -45,9 +45,9 @@ def test_sides_of_matches():
 
 
 def test_first_lines_that_are_data():
-    assert look_like_data(["p1", "Q1", "0", "2024-03-01"])
-    assert not look_like_data(["Name", "1", "2", "3"])
-    assert not look_like_data(["w", "x", "y1"])
+    assert resemble_data(["p1", "Q1", "0", "2024-03-01"])
+    assert not resemble_data(["Name", "1", "2", "3"])
+    assert not resemble_data(["w", "x", "y1"])
 
 
 def test_made_columns_are_not_named_in_messages():

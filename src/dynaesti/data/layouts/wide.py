@@ -9,7 +9,7 @@ from typing import Any
 import narwhals as nw
 
 from dynaesti.data.columns import find_column
-from dynaesti.data.headings import guess, look_like_data, plain_name, speaks_of
+from dynaesti.data.headings import guess, plain_name, resemble_data, speaks_of
 from dynaesti.data.labels import count_noun, display_names
 from dynaesti.data.layouts.item_columns import choose_items, occasions_of
 from dynaesti.data.layouts.layout import LayoutOptions, with_column
@@ -135,7 +135,7 @@ def find_wide(
     if options.wide is False and options.items is None:
         return None
     columns = list(table.frame.columns)
-    if options.wide is None and options.items is None and look_like_data(columns):
+    if options.wide is None and options.items is None and resemble_data(columns):
         return None
     named = {role: name for role, name in given.items() if name in columns}
     found = {
@@ -149,7 +149,7 @@ def find_wide(
     free = [name for name in columns if name not in beside and not name.startswith(UNNAMED)]
     items = choose_items(table, free, options, keyed)
     if found["item"] in free and found["id"] is None and _are_people(items, found["item"]):
-        return _turned_round(items, str(found["item"]), found["time"])
+        return _transposed(items, str(found["item"]), found["time"])
     if not items:
         if options.wide:
             raise ResponseError(
@@ -181,7 +181,7 @@ def _are_people(items: Sequence[str], heading: str | None) -> bool:
     return bool(items) and heading not in items and speaks_of(str(heading), "item")
 
 
-def _turned_round(people: Sequence[str], item: str, time: str | None) -> WideLayout:
+def _transposed(people: Sequence[str], item: str, time: str | None) -> WideLayout:
     """The layout of a table with a row an item and a column a person."""
     roles = {"id": "id", "item": item, "resp": "resp"}
     if time is not None:

@@ -46,7 +46,7 @@ def sort_broken(
 def _count_remarks(
     texts: Sequence[str], lines: Sequence[int], last_row: int, delimiter: str
 ) -> int:
-    """How many of the last lines are remarks: below the rows, behind a blank line or of one cell."""
+    """How many of the last lines are remarks: below all rows, behind a blank or of one cell."""
     below = sum(line > last_row for line in lines)
     if below and lines[-below] > last_row + 1:
         return below
