@@ -240,6 +240,9 @@ def _parse_number_texts(
     )
     unreadable = np.isnan(values) & ~absent & np.array([text != "nan" for text in plain])
     log.notes += _told_meanings(name, coded, written)
+    unused = [word for word in code if word.strip().lower() not in coded]
+    if unused:
+        log.notes.append(f"code: no response is {_few([repr(word) for word in unused])}")
     if commas:
         log.notes.append(f"{name}: commas were read as decimal points")
     log.reject(unreadable[index], name, "hold text where numbers belong", raw)

@@ -211,9 +211,14 @@ def _holds_dates(series: nw.Series[Any]) -> bool:
 
 
 def _native_times(series: nw.Series[Any]) -> Any:
-    """The library's own series, or the NumPy array of a pandas series without a zone."""
+    """The library's own series, or the NumPy array of a pandas series without a zone.
+
+    Of periods the first instants.
+    """
     native = series.to_native()
     of_pandas = type(native).__module__.startswith("pandas")
+    if of_pandas and str(native.dtype).startswith("period"):
+        return native.dt.to_timestamp().to_numpy()
     if of_pandas and getattr(native.dtype, "tz", None) is None:
         return native.to_numpy()
     return native

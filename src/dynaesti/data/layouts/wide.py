@@ -49,11 +49,11 @@ class WideLayout:
         """The table with a row for each cell of the columns of items."""
         whole = self._with_person(table)
         frame = whole.frame
-        made = (self.across, "resp")
+        made = (self.roles[self.across], self.roles["resp"])
         beside = [name for name in frame.columns if name not in (*self.items, *made)]
         n_rows = len(frame)
         long = _alike(frame, self.items).unpivot(
-            on=list(self.items), index=beside, variable_name=self.across, value_name="resp"
+            on=list(self.items), index=beside, variable_name=made[0], value_name=made[1]
         )
 
         def origin(row: int) -> str:
@@ -70,9 +70,10 @@ class WideLayout:
 
     def _at_occasions(self, table: Table) -> Table:
         """The table with the items and occasions that its columns stand for."""
-        columns = table.frame["item"].to_list()
-        times = [self.occasions[column][1] for column in columns]
-        table = with_column(table, "item", [self.occasions[column][0] for column in columns])
+        item = self.roles["item"]
+        pairs = [self.occasions[column] for column in table.frame[item].to_list()]
+        table = with_column(table, item, [name for name, _ in pairs])
+        times = [time for _, time in pairs]
         return with_column(table, self.roles["time"], times, nw.Float64)
 
     def _with_person(self, table: Table) -> Table:
@@ -157,6 +158,20 @@ def find_wide(
                 f"of the items by {option('items', ['Q*'])}"
             )
         return None
+    return _with_roles(table, named, found, items)
+
+
+def _with_roles(
+    table: Table,
+    named: Mapping[str, str],
+    found: Mapping[str, str | None],
+    items: Sequence[str],
+) -> WideLayout:
+    """The layout with these columns of items, whose people and times stand beside them.
+
+    `found` are columns by their roles, `named` those that the user named.
+    """
+    columns = list(table.frame.columns)
     recognised: list[str] = []
     person = _person_columns(table, found["id"], items, found["time"])
     if len(person) > 1:
@@ -167,7 +182,8 @@ def find_wide(
         if role not in named and (role == "time" or person == [found["id"]]):
             find_column(table, role, None, recognised, optional=True)
     whose = person[0] if len(person) == 1 else " ".join(person) or _free_name("id", columns)
-    roles = {"id": whose, "item": "item", "resp": "resp"}
+    item, resp = (_free_name(name, columns) for name in ("item", "resp"))
+    roles = {"id": whose, "item": item, "resp": resp}
     if found["time"] is not None:
         roles["time"] = found["time"]
     occasions = occasions_of(items) if found["time"] is None else {}
