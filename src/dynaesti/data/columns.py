@@ -24,7 +24,7 @@ from dynaesti.data.headings import (
     resemble_data,
     sides_of_matches,
 )
-from dynaesti.data.labels import display_names
+from dynaesti.data.labels import display_names, label_text
 from dynaesti.data.read_log import ReadLog
 from dynaesti.data.readers.table import Table
 from dynaesti.data.response_words import is_choice, is_no_answer, meanings, written_numbers
@@ -222,11 +222,12 @@ def _parse_number_texts(
     """Text as numbers, and which are missing; each distinct text is parsed once."""
     texts, index = np.unique(as_text(raw, missing), return_inverse=True)
     plain = [text.strip().lower() for text in texts.tolist()]
-    meaning = meanings(set(plain)) | {
-        word.strip().lower(): float(value) for word, value in code.items()
-    }
+    given = {label_text(word).strip().lower(): float(value) for word, value in code.items()}
+    meaning = meanings(set(plain)) | given
     values, commas = floats_of_texts(plain)
-    coded = {text: meaning[text] for text in plain if text in meaning}
+    coded = {
+        text: meaning[_whole(text, meaning)] for text in plain if _whole(text, meaning) in meaning
+    }
     written = written_numbers(
         text
         for text, value in zip(plain, values, strict=True)
@@ -240,7 +241,8 @@ def _parse_number_texts(
     )
     unreadable = np.isnan(values) & ~absent & np.array([text != "nan" for text in plain])
     log.notes += _told_meanings(name, coded, written)
-    unused = [word for word in code if word.strip().lower() not in coded]
+    used = {_whole(text, meaning) for text in coded}
+    unused = [word for word in given if word not in used]
     if unused:
         log.notes.append(f"code: no response is {_few([repr(word) for word in unused])}")
     if commas:
@@ -253,6 +255,11 @@ def _parse_number_texts(
     log.needs_key |= len(words) > 1 and all(map(is_choice, words))
     # blanks that stand for something are no gaps
     return values[index], absent[index] if "" in coded else missing | absent[index]
+
+
+def _whole(text: str, meaning: Mapping[str, float]) -> str:
+    """A text as its meaning knows it: 9 for 9.0, which frames make of 9 beside gaps."""
+    return text if text in meaning else text.removesuffix(".0")
 
 
 def _told_meanings(
