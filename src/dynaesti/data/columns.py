@@ -32,6 +32,7 @@ from dynaesti.errors import MissingColumnError, ResponseError, option
 
 ABSENT = "\0"  # stands for "there is no such column"; no column can be called so
 MOST_NAMES_COMPARED = 500  # columns that are searched for a similar name, when one is missing
+PROBED = 100  # values that are converted before all are
 MOST_TOLD = 10  # words whose meaning is told
 LARGEST_EXACT = 2.0**53  # whole numbers below this differ as floats too
 DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
@@ -174,6 +175,8 @@ def try_floats(series: nw.Series[Any]) -> Array | None:
     if not (series.dtype.is_numeric() or series.dtype in (nw.Boolean, nw.String)):
         return None
     try:
+        if series.dtype == nw.String:
+            series.head(PROBED).cast(nw.Float64)  # all of them take long to fail
         return np.array(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
     except Exception:  # each frame library has errors of its own
         return None

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import datetime
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
 
 import numpy as np
 import numpy.typing as npt
@@ -77,8 +77,9 @@ def read_dates(
         form = _likeliest([texts[k] for k in left], name, list(rows))
         if form is None:
             break
+        read = date_reader(form)
         for k in left:
-            stamps[k] = read_date(texts[k], form)
+            stamps[k] = read(texts[k])
         rows[form] = sum(int(counts[k]) for k in left if stamps[k] is not None)
         left = [k for k in left if stamps[k] is None]
     if len(rows) == 1 and ISO not in rows:
@@ -88,6 +89,34 @@ def read_dates(
         told = ", ".join(f"{form} ({count_noun(n, 'rows')})" for form, n in rows.items())
         log.notes.append(f"{name}: dates are written in {len(rows)} ways: {told}")
     return stamps
+
+
+def date_reader(form: str) -> Callable[[str], datetime | None]:
+    """What `read_date` does in one format, for many texts.
+
+    Of a date and a clock each is read once: there are fewer of them than of both together.
+    """
+    date_form, space, clock_form = form.partition(" %H")
+    if not space or "%z" in form or form == JAVA:
+        return lambda text: read_date(text, form)
+    n_words = date_form.count(" ") + 1
+    dates: dict[str, datetime | None] = {}
+    clocks: dict[str, timedelta | None] = {}
+
+    def read(text: str) -> datetime | None:
+        words = text.split(" ", n_words)
+        if len(words) != n_words + 1:
+            return None
+        day = text[: -len(words[-1]) - 1]
+        if day not in dates:
+            dates[day] = read_date(day, date_form)
+        if words[-1] not in clocks:
+            clock = read_date(words[-1], f"%H{clock_form}")
+            clocks[words[-1]] = None if clock is None else clock - datetime(1900, 1, 1)
+        date, hours = dates[day], clocks[words[-1]]
+        return None if date is None or hours is None else date + hours
+
+    return read
 
 
 def read_date(text: str, form: str) -> datetime | None:

@@ -35,6 +35,7 @@ DAYS = frozenset(
     "lunes martes miercoles jueves viernes sabado domingo".split()
 )
 BETWEEN = frozenset(("de", "del", "um", "at", "a", "le", "uhr"))  # words that say nothing
+PLAIN = re.compile(r"[\d .:/+-]*|\d{4}-\d\d-\d\dT[\d:.]+(Z|[+-][\d:]+)?")
 WORD = re.compile(r"[^\W\d_]+")
 ORDINAL = re.compile(r"(?<=\d)(st|nd|rd|th|er|º|ª)\b", re.IGNORECASE)
 HALF_OF_DAY = re.compile(r"(?<=\d) ?([ap])\.?m\b\.?", re.IGNORECASE)
@@ -45,7 +46,7 @@ CLOCK = re.compile(r"\d:\d\d")
 
 def plain_date(text: str) -> str:
     """A date with English months, without names of days and commas, the zone as an offset."""
-    if text.isascii() and not any(c.isalpha() or c == "," for c in text):
+    if PLAIN.fullmatch(text):
         return text
     text = unicodedata.normalize("NFKD", " ".join(text.split()))
     text = "".join(c for c in text if not unicodedata.combining(c)).replace(",", " ")
@@ -74,6 +75,7 @@ def _in_english(word: re.Match[str]) -> str:
 # --- occasions that are numbered, not dated
 
 NUMBERED = re.compile(r"(?P<stem>[^\W\d_]*)[\s_.-]*(?P<number>\d+)")
+MOST_OCCASIONS = 500
 BEFORE_AFTER = (
     {"pre": 0.0, "post": 1.0},
     {"pre": 0.0, "mid": 1.0, "post": 2.0},
@@ -89,6 +91,8 @@ SCHOOL_YEAR = re.compile(r"(\d{4})\s*[/–-]\s*(\d{2}|\d{4})")
 
 def occasion_numbers(texts: Sequence[str]) -> dict[str, float] | None:
     """Numbers of occasions: T1 and T2, Week 3, pre and post, 2022/23; None if these are none."""
+    if len(texts) > MOST_OCCASIONS:
+        return None
     plain = {text: _plain_word(text) for text in texts}
     for scale in BEFORE_AFTER:
         if len(set(plain.values())) > 1 and set(plain.values()) <= scale.keys():

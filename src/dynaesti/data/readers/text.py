@@ -18,6 +18,7 @@ from dynaesti.data.readers.quotes import SHOWN, has_stray_quote, holds_rows, unq
 from dynaesti.data.readers.table import Source, Table
 from dynaesti.errors import ResponseError
 
+PROBED = 100  # values that are converted before all are
 csv.field_size_limit(1 << 30)  # names may be long
 
 
@@ -285,6 +286,7 @@ def parse_integers(column: Any) -> Any:
     import pyarrow.compute as pc
 
     try:
+        pc.cast(column.slice(0, PROBED), pa.int64())  # all of them take long to fail
         numbers = pc.cast(column, pa.int64())
     except pa.ArrowInvalid:
         return column
