@@ -8,11 +8,9 @@ from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from typing import Any
 
-import narwhals as nw
-
 from dynaesti.data.labels import count_noun
 from dynaesti.data.readers.dialect import UNNAMED, refuse_equal_columns
-from dynaesti.data.readers.table import Source, Table, from_columns
+from dynaesti.data.readers.table import Source, Table, as_arrow, from_columns
 from dynaesti.errors import ResponseError
 
 Range = tuple[tuple[int, int], tuple[int, int]]  # first and last cell, each (row, column)
@@ -67,7 +65,7 @@ def table_of_grid(cells: list[list[Any]], merged: Sequence[Range], label: str) -
         notes.append(f"{label}: left out {below} below the table")
     if n_merged:
         notes.append(f"{label}: {count_noun(n_merged, 'merged cells')} hold for all of their rows")
-    frame = nw.from_native(from_columns(columns).to_arrow(), eager_only=True)
+    frame = as_arrow(from_columns(columns))
     # rows as the program that made the sheet counts them
     source = Source(label, len(rows), 0, lambda row: rows[row] + 1)
     return Table(frame, None, (source,), tuple(notes))

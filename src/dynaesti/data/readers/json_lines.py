@@ -6,13 +6,12 @@ import codecs
 import io
 import json
 from collections.abc import Iterator
-from importlib.util import find_spec
 from typing import Any
 
 import narwhals as nw
 
 from dynaesti.data.readers.input_file import InputFile
-from dynaesti.data.readers.table import Source, Table, from_rows
+from dynaesti.data.readers.table import Source, Table, as_arrow, from_rows
 from dynaesti.errors import ResponseError
 
 # members of an object that hold its rows
@@ -123,8 +122,7 @@ def _frame(rows: list[Any], label: str) -> nw.DataFrame[Any]:
             f"{label}: expected one JSON object a line, such as "
             f'{{"id": "ada", "item": 3, "resp": 1, "date": 5}}'
         )
-    frame = from_rows([_flat(one) for row in rows for one in _unfolded(row)])
-    return nw.from_native(frame.to_arrow(), eager_only=True) if find_spec("pyarrow") else frame
+    return as_arrow(from_rows([_flat(one) for row in rows for one in _unfolded(row)]))
 
 
 def _unfolded(row: dict[str, Any]) -> list[dict[str, Any]]:

@@ -55,6 +55,11 @@ class Table:
         return f"row {row}"
 
 
+def as_arrow(frame: nw.DataFrame[Any]) -> nw.DataFrame[Any]:
+    """A frame of pyarrow, where that is installed, whatever made it."""
+    return nw.from_native(frame.to_arrow(), eager_only=True) if find_spec("pyarrow") else frame
+
+
 def from_rows(rows: Sequence[Mapping[str, Any]]) -> nw.DataFrame[Any]:
     """Make a frame of dicts, one a row; missing keys are missing values."""
     keys = list(dict.fromkeys(key for row in rows for key in row))
