@@ -101,18 +101,18 @@ ATTENTION = 1  # of `validate`, for what is usable
 
 def write_files(place: Path) -> None:
     """One class, without times, in every format."""
-    table = pd.DataFrame({"name": ["ada", "ben", "cyd"], "Q1": [1, 0, 1], "Q2": [0, 1, 1]})
-    table.to_csv(place / "class.csv", index=False)
-    table.to_json(place / "class.json", orient="records")
-    table.to_parquet(place / "class.parquet")
-    table.to_excel(place / "class.xlsx", index=False)
-    table.to_stata(place / "class.dta", write_index=False)
-    pyreadstat.write_sav(table, str(place / "class.sav"))
+    answers = pd.DataFrame({"name": ["ada", "ben", "cyd"], "Q1": [1, 0, 1], "Q2": [0, 1, 1]})
+    answers.to_csv(place / "class.csv", index=False)
+    answers.to_json(place / "class.json", orient="records")
+    answers.to_parquet(place / "class.parquet")
+    answers.to_excel(place / "class.xlsx", index=False)
+    answers.to_stata(place / "class.dta", write_index=False)
+    pyreadstat.write_sav(answers, str(place / "class.sav"))
     with sqlite3.connect(place / "class.db") as base:
-        table.to_sql("answers", base, index=False)
+        answers.to_sql("answers", base, index=False)
     base.close()
     with duckdb.connect(str(place / "class.duckdb")) as base:
-        base.execute("CREATE TABLE answers AS SELECT * FROM table")
+        base.execute("CREATE TABLE class AS SELECT * FROM answers")
 
 
 def check(extra: str, wheel: Path) -> None:

@@ -14,6 +14,7 @@ from dynaesti.data.labels import count_noun
 from dynaesti.data.responses import Responses
 from dynaesti.errors import option
 
+ROLES = frozenset(("id", "item", "resp", "time", "weight", "model", "group"))  # of columns
 RARE_CATEGORY = 10  # responses, below which a category of an item is called rare
 MOST_CATEGORIES = 60  # distinct values; more are amounts, not categories
 MANY_REPEATS = 0.02  # fraction of exact repeats that is no accident
@@ -153,8 +154,10 @@ def check_responses(responses: Responses) -> DataReport:
 
 def _capitalised(note: str) -> str:
     """A note as a sentence; one that begins with the name of a file or column keeps it as it is."""
-    is_word = note.split(maxsplit=1)[0].rstrip(":,").isalpha()
-    return f"{note[0].upper()}{note[1:]}" if is_word else note
+    first = note.split(maxsplit=1)[0]
+    return (
+        note if first in ROLES or not first.rstrip(":,").isalpha() else note[0].upper() + note[1:]
+    )
 
 
 def _size_remark(r: Responses) -> str:

@@ -17,17 +17,25 @@ import numpy as np
 import numpy.typing as npt
 
 from dynaesti.core import Array, Bools
+from dynaesti.data.date_formats import is_date
 from dynaesti.data.headings import (
     SYNONYMS,
     guess,
     recognise,
     resemble_data,
     sides_of_matches,
+    speaks_of_others,
 )
 from dynaesti.data.labels import display_names, label_text
 from dynaesti.data.read_log import ReadLog
 from dynaesti.data.readers.table import Table
-from dynaesti.data.response_words import is_choice, is_no_answer, meanings, written_numbers
+from dynaesti.data.response_words import (
+    MISSING,
+    is_choice,
+    is_no_answer,
+    meanings,
+    written_numbers,
+)
 from dynaesti.errors import MissingColumnError, ResponseError, option
 
 ABSENT = "\0"  # stands for "there is no such column"; no column can be called so
@@ -76,7 +84,7 @@ def find_column(
         if given in names:
             return given
         raise _given_column_missing(role, given, names)
-    found = guess(names, role)
+    found = guess_columns(table, role)
     if found:
         others = found[1:] if role == "time" else []
         beside = f" (not {', '.join(map(repr, others))})" if others else ""
@@ -86,6 +94,27 @@ def find_column(
     if optional:
         return None
     raise _no_column_recognised(role, [name for name in names if name not in table.made])
+
+
+def guess_columns(table: Table, role: str) -> list[str]:
+    """The columns that a role's usual headings name; else the only column of dates, for times."""
+    names = list(table.frame.columns)
+    found = guess(names, role)
+    if found or role != "time":
+        return found
+    dates = [name for name in names if not speaks_of_others(name) and _holds_dates(table, name)]
+    return dates if len(dates) == 1 else []
+
+
+def _holds_dates(table: Table, name: str) -> bool:
+    """Whether a column holds dates, by its type or its first values."""
+    series = table.frame[name]
+    if series.dtype in (nw.Datetime, nw.Date):
+        return True
+    if series.dtype != nw.String:
+        return False
+    given = [text for text in series.head(PROBED).to_list() if text and text.strip() not in MISSING]
+    return bool(given) and all(is_date(text) for text in given)
 
 
 def _given_column_missing(role: str, given: str, names: list[str]) -> MissingColumnError:

@@ -91,6 +91,14 @@ def read_dates(
     return stamps
 
 
+def is_date(text: str) -> bool:
+    """Whether a text, more than a number, writes a date in some known way."""
+    plain = plain_date(text.strip())
+    if plain.replace(".", "", 1).isdigit():
+        return False
+    return any(read_date(plain, form) is not None for form in (ISO, *FORMATS))
+
+
 def date_reader(form: str) -> Callable[[str], datetime | None]:
     """What `read_date` does in one format, for many texts.
 

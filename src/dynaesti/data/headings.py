@@ -41,7 +41,7 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
         """,
         "time": """
             date time timestamp ts when datetime day days year start_time started_on started
-            started_at start_date startdate created_at submitted_at submitted answered_at
+            started_at start_date startdate created_at submitted_at submitted answered_at answered
             date_answered submitdate datestamp recorded_date time_done completed completed_at
             end_time end_date enddate wave sitting occasion
             datum testdatum prufungsdatum zeit tag zeitstempel zeitpunkt jahr begonnen_am begonnen
@@ -79,7 +79,8 @@ OTHERS = frozenset(
     (
         *("text", "title", "type", "kind", "count", "total", "max", "min", "possible", "mean"),
         *("taken", "spent", "duration", "elapsed", "seconds", "minutes", "ms", "limit", "rt"),
-        *("birth", "geburt", "naissance", "nacimiento", "age", "class", "school", "weight", "sum"),
+        *("birth", "birthday", "born", "geburtsdatum", "geburtstag", "geboren", "naissance"),
+        *("nacimiento", "age", "class", "school", "weight", "sum"),
         *("attempt", "attempts", "hint", "hints", "average", "percent", "rank", "group"),
     )
 )
@@ -118,6 +119,11 @@ def guess(names: Sequence[str], role: str) -> list[str]:
 def speaks_of(name: str, role: str) -> bool:
     """Whether a heading speaks of a role by its noun."""
     return _role_of(name) == role
+
+
+def speaks_of_others(name: str) -> bool:
+    """Whether a heading speaks of something that plays no role, such as a date of birth."""
+    return bool(OTHERS & set(re.findall(r"[a-z]+", plain_name(CAMEL.sub(" ", name)))))
 
 
 def sides_of_matches(names: Sequence[str]) -> tuple[str, str] | None:

@@ -56,3 +56,24 @@ def test_made_columns_are_not_named_in_messages():
         dy.errors.MissingColumnError, match="no column for time among Name; name it"
     ):
         dy.Responses.read(wide)
+
+
+DATES = ["2024-03-01", "2024-03-02"]
+
+
+def test_the_only_column_of_dates_is_the_time():
+    table = {"id": [1, 2], "item": [1, 1], "resp": [0, 1]}
+    found = dy.Responses.read({**table, "handed in": DATES})
+    assert found.columns["time"] == "handed in"
+    assert "columns: time is 'handed in'" in found.notes
+    wide = {"Name": ["a", "b"], "Q1": [1, 0], "Q2": [0, 1], "handed in": ["3. Mai 2024"] * 2}
+    assert dy.Responses.read(wide).columns["time"] == "handed in"
+
+
+@pytest.mark.parametrize(
+    "beside", [{"handed in": DATES, "marked": DATES}, {"Geburtsdatum": DATES}, {"born": DATES}]
+)
+def test_of_several_columns_of_dates_and_of_births_none_is_the_time(beside):
+    table = {"id": [1, 2], "item": [1, 1], "resp": [0, 1], **beside}
+    with pytest.raises(dy.errors.MissingColumnError, match="no column for time"):
+        dy.Responses.read(table)

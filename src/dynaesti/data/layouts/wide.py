@@ -8,8 +8,8 @@ from typing import Any
 
 import narwhals as nw
 
-from dynaesti.data.columns import find_column
-from dynaesti.data.headings import guess, plain_name, resemble_data, speaks_of
+from dynaesti.data.columns import find_column, guess_columns
+from dynaesti.data.headings import plain_name, resemble_data, speaks_of
 from dynaesti.data.labels import count_noun, display_names
 from dynaesti.data.layouts.item_columns import choose_items, occasions_of
 from dynaesti.data.layouts.layout import LayoutOptions, with_column
@@ -140,7 +140,7 @@ def find_wide(
         return None
     named = {role: name for role, name in given.items() if name in columns}
     found = {
-        role: named.get(role) or next(iter(guess(columns, role)), None)
+        role: named.get(role) or next(iter(guess_columns(table, role)), None)
         for role in ("id", "item", "resp", "time")
     }
     is_long = found["item"] is not None and found["resp"] is not None
