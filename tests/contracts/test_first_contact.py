@@ -228,6 +228,12 @@ def voteview(long, wide):
     ) + ("110,Senate,1,99,9\n")
 
 
+def un_votes(long, wide):
+    table = long.assign(resp=np.where(long["resp"] == 1, "yes", "no"))
+    names = {"id": "country", "item": "rcid", "resp": "vote"}
+    return csv(table.rename(columns=names)) + "p00,Q1,abstain,2024-06-01\n"
+
+
 def choices(long, wide, key_row=False):
     """Multiple choice: B is right."""
     table = wide.copy()
@@ -411,6 +417,14 @@ FITTED = {
         N,
         ["read as '%d.%m.%y'"],
     ),
+    "tildes": (text("a.csv", lambda t, w: csv(t, sep="~")), {}, N, ["separated by '~'"]),
+    "spaces": (text("a.txt", lambda t, w: csv(t, sep=" ")), {}, N, ["separated by ' '"]),
+    "un votes": (
+        text("a.csv", un_votes),
+        {},
+        N,
+        ["headings are those of UN votes", "'abstain' is no answer"],
+    ),
     "several times": (
         text("a.csv", lambda t, w: csv(t.assign(end_time=t["date"], start_time=t["date"]))),
         {},
@@ -489,6 +503,26 @@ REFUSED = {
         "postgresql://127.0.0.1/x: the database refused",
     ),
     "choices without a key": (text("a.csv", choices), [], "say which answers are right: --key"),
+    "choices with a row of the key": (
+        text("a.csv", lambda t, w: choices(t, w, key_row=True)),
+        [],
+        "say which answers are right: --key KEY",
+    ),
+    "several answers in a cell": (
+        text("a.csv", lambda t, w: csv(t.assign(resp="1,0,1"))),
+        [],
+        "120 of 120 rows hold several answers each; write one answer a row",
+    ),
+    "lined up": (
+        text("a.txt", lambda t, w: t.to_string(index=False)),
+        [],
+        "the columns seem to be lined up by spaces",
+    ),
+    "crosses": (
+        text("a.csv", lambda t, w: csv(t.assign(resp=np.where(t["resp"] == 1, "x", "")))),
+        [],
+        "say what words stand for, such as --code =0 --code x=1",
+    ),
     "dates both ways": (
         text("a.csv", lambda t, w: csv(t.assign(date="03/04/2024"))),
         [],

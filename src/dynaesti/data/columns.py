@@ -31,6 +31,7 @@ from dynaesti.data.read_log import ReadLog
 from dynaesti.data.readers.table import Table
 from dynaesti.data.response_words import (
     MISSING,
+    SEVERAL,
     is_choice,
     is_no_answer,
     meanings,
@@ -279,11 +280,16 @@ def _parse_number_texts(
         log.notes.append(f"code: no response is {_few([repr(word) for word in unused])}")
     if commas:
         log.notes.append(f"{name}: commas were read as decimal points")
-    log.reject(unreadable[index], name, "hold text where numbers belong", raw)
     words = [text.strip() for text, bad in zip(texts.tolist(), unreadable, strict=True) if bad]
+    several = bool(words) and all(map(SEVERAL.fullmatch, words))
+    what = "hold text where numbers belong"
+    if several:
+        what = "hold several answers each; write one answer a row, or one item a column"
+    log.reject(unreadable[index], name, what, raw)
     # one word and gaps: a cross for what is right, and nothing for the rest
     crosses = len(words) == 1 and "" in plain and not np.isfinite(values).any()
-    log.unread_words += ["", *words] if crosses else words
+    if not several:
+        log.unread_words += ["", *words] if crosses else words
     log.needs_key |= len(words) > 1 and all(map(is_choice, words))
     # blanks that stand for something are no gaps
     return values[index], absent[index] if "" in coded else missing | absent[index]

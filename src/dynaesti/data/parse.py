@@ -14,8 +14,10 @@ from dynaesti.data.columns import ABSENT, find_column, parse_labels, parse_numbe
 from dynaesti.data.covariates import Covariate, parse_covariates
 from dynaesti.data.dates import UNIX, TimeOptions, parse_times
 from dynaesti.data.groups import parse_groups
+from dynaesti.data.labels import label_text
 from dynaesti.data.read_log import ReadLog
 from dynaesti.data.readers.table import Table
+from dynaesti.data.response_words import KEY_ROW
 from dynaesti.data.time_axis import TimeAxis
 from dynaesti.errors import InputError, ResponseError
 
@@ -144,6 +146,7 @@ def parse_columns(
     if not unanswered:
         log.bad |= missing  # dropped and counted, whatever else their rows hold
     ids = _parse_names("id", table, roles, log)
+    log.key_row = _key_row(ids) if log.needs_key else None
     names = _parse_names("item", table, roles, log)
     weight = _parse_weights(table, roles, log) if roles.get("weight") else None
     models = _parse_names("model", table, roles, log) if roles.get("model") else None
@@ -203,6 +206,12 @@ def _parse_names(
     role: str, table: Table, roles: Mapping[str, str | None], log: ReadLog
 ) -> npt.NDArray[Any]:
     return parse_labels(table.frame[str(roles[role])], _column_name(role, roles), log)
+
+
+def _key_row(ids: npt.NDArray[Any]) -> str | None:
+    """The id that people give to the row with the right answers, if there is one."""
+    called = {label_text(label) for label in ids.tolist()}
+    return next((one for one in called if KEY_ROW.fullmatch(one.strip().lower())), None)
 
 
 def _parse_weights(table: Table, roles: Mapping[str, str | None], log: ReadLog) -> Array:

@@ -34,6 +34,7 @@ class ReadLog:
     unread_words: list[str] = field(default_factory=list)  # to which `code` could give numbers
     needs_format: bool = False  # whether dates were written in no known way
     needs_key: bool = False  # whether they were letters, which a key could score
+    key_row: str | None = None  # the id of the row that seems to have the right answers
 
     def reject(
         self, rows: Bools, name: str, what: str, values: npt.NDArray[Any] | None = None
@@ -84,7 +85,7 @@ class ReadLog:
         if not drop:
             remedy = ""
             if self.needs_key:
-                key = option("key", {"Q1": "A", "Q2": "C"})
+                key = option("key", self.key_row or {"Q1": "A", "Q2": "C"})
                 remedy = f", or say which answers are right: {key}"
             elif self.unread_words:
                 words = sorted(self.unread_words, key=len)[:CODED]

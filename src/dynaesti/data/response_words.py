@@ -49,6 +49,12 @@ POINTS = re.compile(
     rf"({NUMBER})\s*(?:pts?|points?|marks?|p|punkte?|pkte?|puntos?|pontos?)\.?",
 )
 OUT_OF = re.compile(rf"({NUMBER})\s*/\s*({NUMBER})")
+SEVERAL = re.compile(r"\[?\s*[\d.]+(\s*[,;]\s*[\d.]+)+\s*\]?")  # 1,0,1: answers to several items
+# what people call the row with the right answers
+KEY_ROW = re.compile(
+    r"(the )?(answer )?keys?|(right|correct) answers?|solutions?|(muster)?l(ö|oe)sung(en)?|"
+    r"(l(ö|oe)sungs)?schl(ü|ue)ssel|corrigé|corrige|clé|solución|soluciones|clave"
+)
 LABELLED = re.compile(r"\(?(\d+)\)?\s*[-–=:.)]\s*[^\W\d].*")  # 5 - strongly agree
 
 

@@ -130,6 +130,21 @@ SOURCES = (
         },
     ),
     _source(
+        "UN votes",
+        "rcid vote",
+        {
+            "id": Origin(("country", "countryname", "country_name", "ccode", "stateabb")),
+            "item": "rcid",
+            "resp": "vote",
+            "time": Origin(("date", "year", "session")),
+        },
+        code={
+            **dict.fromkeys(("1", "yes"), 1.0),
+            **dict.fromkeys(("3", "no"), 0.0),
+            **dict.fromkeys(("2", "abstain", "8", "absent", "9"), NO_ANSWER),
+        },
+    ),
+    _source(
         "xAPI",
         "verb_id object_id",
         {

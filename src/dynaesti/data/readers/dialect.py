@@ -13,6 +13,7 @@ from dynaesti.data.readers.encoding import decode_head, detect_encoding
 from dynaesti.errors import ResponseError
 
 DELIMITERS = ",;\t|"
+RARE_DELIMITERS = "~^: "  # where none of those cuts lines into columns
 LINES_JUDGED = 20  # by which the delimiter is found
 MOST_LINES = 0.8  # fraction of them that has to agree
 FEWEST_COLUMNS = 3  # of a table, above which titles are recognised
@@ -61,6 +62,11 @@ def detect_dialect(head: bytes, label: str) -> tuple[Dialect, list[str]]:
         above = count_noun(titles, "lines")
         notes.append(f"{label}: left out {above} above the headings")
     columns = [column.strip() for column in next(csv.reader([lines[titles]], delimiter=delimiter))]
+    if len(columns) == 1 and len(lines) > 1 and all(len(line.split()) > 1 for line in lines):
+        raise ResponseError(
+            f"{label}: the columns seem to be lined up by spaces ({lines[titles].strip()[:60]!r}); "
+            f"open the file in a spreadsheet and save it as CSV"
+        )
     if _rows_end_in_delimiter(lines[titles:], delimiter, len(columns)):
         columns.append("")
     columns = [column or f"{UNNAMED}{k + 1}" for k, column in enumerate(columns)]
@@ -99,9 +105,9 @@ def refuse_equal_columns(columns: Sequence[str], label: str) -> None:
             f"it, such as id,Q1,Q2,Q3"
         )
     twice = [column for column in dict.fromkeys(columns) if columns.count(column) > 1]
+    more = f" (and {len(twice) - 1} other headings occur twice)" if len(twice) > 1 else ""
     raise ResponseError(
-        f"{label}: {count_noun(len(twice), 'headings')} of columns occur twice (first: "
-        f"{twice[0]!r}); give each a name of its own"
+        f"{label}: several columns are called {twice[0]!r}{more}; give each a name of its own"
     )
 
 
@@ -124,7 +130,11 @@ def _find_delimiter(lines: Sequence[str]) -> str:
         even = body.count(usual) >= MOST_LINES * len(body) and abs(counts[0] - usual) <= 1
         return usual > 1 and counts[0] > 1 and even, counts[0] == usual, counts[0]
 
-    return max(DELIMITERS, key=quality)
+    usual = max(DELIMITERS, key=quality)
+    if quality(usual)[0] or usual in lines[0]:
+        return usual
+    rare = max(RARE_DELIMITERS, key=quality)
+    return rare if quality(rare)[:2] == (True, True) else usual
 
 
 def _count_titles(rows: Sequence[Sequence[str]]) -> int:
