@@ -145,8 +145,7 @@ def parse_columns(
     resp, missing = _parse_responses(table, roles, log, unanswered, code)
     if not unanswered:
         log.bad |= missing  # dropped and counted, whatever else their rows hold
-    ids = _parse_names("id", table, roles, log)
-    log.key_row = _key_row(ids) if log.needs_key else None
+    ids = _parse_ids(table, roles, log)
     names = _parse_names("item", table, roles, log)
     weight = _parse_weights(table, roles, log) if roles.get("weight") else None
     models = _parse_names("model", table, roles, log) if roles.get("model") else None
@@ -208,10 +207,14 @@ def _parse_names(
     return parse_labels(table.frame[str(roles[role])], _column_name(role, roles), log)
 
 
-def _key_row(ids: npt.NDArray[Any]) -> str | None:
-    """The id that people give to the row with the right answers, if there is one."""
-    called = {label_text(label) for label in ids.tolist()}
-    return next((one for one in called if KEY_ROW.fullmatch(one.strip().lower())), None)
+def _parse_ids(table: Table, roles: Mapping[str, str | None], log: ReadLog) -> npt.NDArray[Any]:
+    """People's labels; where a key is needed, the log learns which seems to have the answers."""
+    ids = _parse_names("id", table, roles, log)
+    if log.needs_key:
+        called = {label_text(label) for label in ids.tolist()}
+        named = (one for one in called if KEY_ROW.fullmatch(one.strip().lower()))
+        log.key_row = next(named, None)
+    return ids
 
 
 def _parse_weights(table: Table, roles: Mapping[str, str | None], log: ReadLog) -> Array:
