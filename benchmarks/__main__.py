@@ -1,4 +1,4 @@
-"""Run a benchmark: `python -m benchmarks {accuracy,recovery,cohort,effects,screening,logs,sharded,gold,before_after,peers} …`.
+"""Run a benchmark: `python -m benchmarks {accuracy,recovery,cohort,effects,screening,logs,sharded,tables,gold,before_after,peers} …`.
 
 Each has a `main(arguments)` and a help of its own; nothing heavy is imported before it is chosen.
 """
@@ -15,6 +15,7 @@ BENCHMARKS = {
     "screening": ("benchmarks.screening", "DIF and drift: false alarms, power, cost"),
     "logs": ("benchmarks.logs", "ours alone on real logs: log loss, calibration, convergence"),
     "sharded": ("benchmarks.sharded", "time and memory of fits of shards against size"),
+    "tables": ("benchmarks.tables", "reading a million answers from CSV, writing tables"),
     "gold": ("benchmarks.gold", "grafted curves against long importance sampling"),
     "before_after": ("benchmarks.before_after", "CPU time of this tree against another commit"),
     "peers": ("benchmarks.peers.run", "ours beside other packages"),

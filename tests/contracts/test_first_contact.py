@@ -228,6 +228,12 @@ def voteview(long, wide):
     ) + ("110,Senate,1,99,9\n")
 
 
+def un_votes(long, wide):
+    table = long.assign(resp=np.where(long["resp"] == 1, "yes", "no"))
+    names = {"id": "country", "item": "rcid", "resp": "vote"}
+    return csv(table.rename(columns=names)) + "p00,Q1,abstain,2024-06-01\n"
+
+
 def choices(long, wide, key_row=False):
     """Multiple choice: B is right."""
     table = wide.copy()
@@ -257,6 +263,13 @@ GERMAN = ["Schüler", "Aufgabe", "Richtig", "Datum"]
 SPANISH = ["alumno", "pregunta", "respuesta", "fecha"]
 
 
+NOUNS = ["Student ID ", "Question No.", "Score (0/1)", "Date of test"]
+CAMEL = ["StudentID", "ItemName", "IsCorrect", "AnsweredAt"]
+COMPOUND = ["Schülernummer", "Aufgabennummer", "Punktzahl", "Testdatum"]
+OF = ["Nom de l'élève", "Question", "Réponse correcte", "Date de passation"]
+EEDI = ["UserId", "QuestionId", "IsCorrect", "DateAnswered"]
+
+
 def in_words(language):
     return lambda long, wide: csv(long.set_axis(language, axis=1), sep=";")
 
@@ -279,7 +292,7 @@ FITTED = {
         text("a.csv", lambda t, w: "Class 7b, maths\n\n" + csv(t)),
         {},
         N,
-        ["1 lines above the headings"],
+        ["left out 1 line above the headings"],
     ),
     "padded titles": (
         text("a.csv", lambda t, w: "Class 7b,,,\n,,,\n" + csv(t)),
@@ -287,13 +300,13 @@ FITTED = {
         N,
         ["above the headings"],
     ),
-    "totals": (text("a.csv", lambda t, w: csv(t) + "Total,,66,\n"), {}, N, ["totals left out"]),
-    "short totals": (text("a.csv", lambda t, w: csv(t) + "Total,66\n"), {}, N, ["totals left out"]),
+    "totals": (text("a.csv", lambda t, w: csv(t) + "Total,,66,\n"), {}, N, ["of totals"]),
+    "short totals": (text("a.csv", lambda t, w: csv(t) + "Total,66\n"), {}, N, ["of totals"]),
     "ragged": (
         text("a.csv", lambda t, w: csv(t) + "p99,Q1\n"),
         {"unreadable": "drop"},
         N,
-        ["1 lines cannot be read"],
+        ["1 line cannot be read"],
     ),
     "wide": (
         text("a.csv", lambda t, w: csv(w)),
@@ -305,7 +318,7 @@ FITTED = {
         text("a.csv", lambda t, w: csv(w.assign(Total=3), sep=";") + "Summe;;1;2;3;4;5;6\n"),
         {},
         N,
-        ["5 columns are items", "beside the items: Total", "totals left out (Summe)"],
+        ["5 columns are items", "beside the items: Total", "of totals (Summe)"],
     ),
     "wide without dates": (
         text("a.csv", lambda t, w: csv(w.drop(columns="Datum").iloc[::2])),
@@ -334,7 +347,11 @@ FITTED = {
         titled_sheet,
         {},
         N,
-        ["1 rows above the headings", "items (Algebra 1 … Geometrie 2)", "Summe, Mittelwert"],
+        [
+            "left out 1 row above the headings",
+            "items (Algebra 1 … Geometrie 2)",
+            "Summe, Mittelwert",
+        ],
     ),
     "excel, sheet named": (second_sheet, {"sheet": "answers"}, N, []),
     "excel, answers behind": (largest_sheet, {}, N, ["largest sheet, 'answers'"]),
@@ -382,6 +399,11 @@ FITTED = {
     ),
     "german": (text("a.csv", in_words(GERMAN)), {}, N, ["id is 'Schüler'", "resp is 'Richtig'"]),
     "french": (text("a.csv", in_words(FRENCH)), {}, N, ["id is 'élève'", "resp is 'réponse'"]),
+    "nouns": (text("a.csv", in_words(NOUNS)), {}, N, ["item is 'Question No.'", "'Date of test'"]),
+    "camel case": (text("a.csv", in_words(CAMEL)), {}, N, ["id is 'StudentID'"]),
+    "compounds": (text("a.csv", in_words(COMPOUND)), {}, N, ["id is 'Schülernummer'"]),
+    "nouns of": (text("a.csv", in_words(OF)), {}, N, ["resp is 'Réponse correcte'"]),
+    "eedi": (text("a.csv", in_words(EEDI)), {}, N, ["time is 'DateAnswered'"]),
     "spanish": (text("a.csv", in_words(SPANISH)), {}, N, ["item is 'pregunta'"]),
     "mixed dates": (
         text("a.csv", mixed_dates),
@@ -394,6 +416,14 @@ FITTED = {
         {},
         N,
         ["read as '%d.%m.%y'"],
+    ),
+    "tildes": (text("a.csv", lambda t, w: csv(t, sep="~")), {}, N, ["separated by '~'"]),
+    "spaces": (text("a.txt", lambda t, w: csv(t, sep=" ")), {}, N, ["separated by ' '"]),
+    "un votes": (
+        text("a.csv", un_votes),
+        {},
+        N,
+        ["headings are those of UN votes", "'abstain' is no answer"],
     ),
     "several times": (
         text("a.csv", lambda t, w: csv(t.assign(end_time=t["date"], start_time=t["date"]))),
@@ -473,6 +503,26 @@ REFUSED = {
         "postgresql://127.0.0.1/x: the database refused",
     ),
     "choices without a key": (text("a.csv", choices), [], "say which answers are right: --key"),
+    "choices with a row of the key": (
+        text("a.csv", lambda t, w: choices(t, w, key_row=True)),
+        [],
+        "say which answers are right: --key KEY",
+    ),
+    "several answers in a cell": (
+        text("a.csv", lambda t, w: csv(t.assign(resp="1,0,1"))),
+        [],
+        "120 of 120 rows hold several answers each; write one answer a row",
+    ),
+    "lined up": (
+        text("a.txt", lambda t, w: t.to_string(index=False)),
+        [],
+        "the columns seem to be lined up by spaces",
+    ),
+    "crosses": (
+        text("a.csv", lambda t, w: csv(t.assign(resp=np.where(t["resp"] == 1, "x", "")))),
+        [],
+        "say what words stand for, such as --code =0 --code x=1",
+    ),
     "dates both ways": (
         text("a.csv", lambda t, w: csv(t.assign(date="03/04/2024"))),
         [],
@@ -481,7 +531,17 @@ REFUSED = {
     "pairs": (
         text("a.csv", lambda t, w: csv(pairs(t))),
         [],
-        "no column for id among home, response, time, away; name it: --id name",
+        "'home' and 'away' seem to be the two sides of matches",
+    ),
+    "no headings": (
+        text("a.csv", lambda t, w: csv(t, header=False)),
+        [],
+        "the first line seems to be an answer already; write a line of headings above it",
+    ),
+    "a matrix without headings": (
+        text("a.csv", lambda t, w: "1,0,1,1\n" * 9),
+        [],
+        "the first line holds numbers, not headings",
     ),
     "unknown headings": (
         text("a.csv", lambda t, w: csv(t.set_axis(list("wxyz"), axis=1))),

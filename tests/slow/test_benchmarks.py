@@ -1,6 +1,7 @@
 """Benchmarks can be started: their names are those of the package."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -8,7 +9,7 @@ from pathlib import Path
 from dynaesti.sharded.simulate import simulate_shards
 
 ROOT = Path(__file__).parents[2]
-MODULES = ("accuracy", "recovery", "logs", "sharded", "gold", "peers.run")
+MODULES = ("accuracy", "recovery", "logs", "sharded", "tables", "gold", "peers.run")
 PEERS = ("contenders", "growth", "missing", "page", "prediction", "speed", "truth")
 
 
@@ -32,3 +33,10 @@ def test_the_parts_of_a_sharded_fit_are_timed(tmp_path):
     told = json.loads(run("-m", "benchmarks", "sharded", *options).splitlines()[-1])
     for name in ("passes", "look_seconds", "m_step_seconds", "site_sweeps"):
         assert told[name] > 0, name
+
+
+def test_a_million_answers_are_read_and_their_tables_written_within_the_bars():
+    told = run("-m", "benchmarks", "tables")
+    found = re.findall(r"([\d.]+) CPU s   ≤ ([\d.]+)", told)
+    assert len(found) == 6, told
+    assert all(float(seconds) <= float(bar) for seconds, bar in found), told

@@ -52,6 +52,18 @@ BAD_DATA = 3
 NO_FILE = 4
 FAULT = 5
 INTERRUPTED = 130
+# packages that verbs may lack, and the extras that bring them
+EXTRAS = {
+    "plot": "matplotlib",
+    "files": "pyarrow",
+    "excel": "xlsxwriter python_calamine",
+    "spss": "pyreadstat",
+    "databases": "sqlalchemy psycopg",
+    "scale": "duckdb fsspec",
+    "dask": "distributed dask",
+    "xarray": "xarray",
+    "serve": "fastapi fastapi_offline starlette pydantic uvicorn prometheus_client",
+}
 EXIT_CODES = """exit codes:
   0    done
   1    validate: usable, but something needs attention
@@ -148,6 +160,9 @@ def _run(args: argparse.Namespace) -> int:
             _show_traceback(error, args)
             print_error(f"dynaesti {args.verb}: {with_flag(str(error), args.flags)}")
             return NO_FILE if isinstance(error, StorageError | MissingExtraError) else BAD_DATA
+        except ModuleNotFoundError as error:
+            _show_traceback(error, args)
+            return _tell_missing_package(error, args.verb)
         except OSError as error:
             if isinstance(error, BrokenPipeError):
                 raise
@@ -165,12 +180,27 @@ def _run(args: argparse.Namespace) -> int:
             return BAD_DATA
         except Exception as error:
             _show_traceback(error, args)
-            print_error(
-                f"dynaesti {args.verb}: a fault of the program itself ({type(error).__name__}: "
-                f"{error}); --debug shows where. Nothing "
-                "that was written before is lost; please tell the developers"
-            )
-            return FAULT
+            return _tell_fault(error, args.verb)
+
+
+def _tell_missing_package(error: ModuleNotFoundError, verb: str) -> int:
+    """Say which extra brings a package that is missing; return the exit code."""
+    package = (error.name or "").partition(".")[0]
+    extra = next((name for name, brought in EXTRAS.items() if package in brought.split()), None)
+    if extra is None:
+        return _tell_fault(error, verb)
+    print_error(f"dynaesti {verb}: it needs {package}: pip install 'dynaesti[{extra}]'")
+    return NO_FILE
+
+
+def _tell_fault(error: Exception, verb: str) -> int:
+    """Say that the program itself is at fault; return the exit code."""
+    print_error(
+        f"dynaesti {verb}: a fault of the program itself ({type(error).__name__}: "
+        f"{error}); --debug shows where. Nothing "
+        "that was written before is lost; please tell the developers"
+    )
+    return FAULT
 
 
 def _show_traceback(error: Exception, args: argparse.Namespace) -> None:

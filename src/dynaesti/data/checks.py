@@ -14,12 +14,18 @@ from dynaesti.data.labels import count_noun
 from dynaesti.data.responses import Responses
 from dynaesti.errors import option
 
+ROLES = frozenset(("id", "item", "resp", "time", "weight", "model", "group"))  # of columns
 RARE_CATEGORY = 10  # responses, below which a category of an item is called rare
 MOST_CATEGORIES = 60  # distinct values; more are amounts, not categories
 MANY_REPEATS = 0.02  # fraction of exact repeats that is no accident
 MANY_LONE_PEOPLE = 0.1  # fraction of people with one response that deserves attention
 MIN_RESPONSES_TIMED = 5  # of an item, from which on it counts in `_time_variance_between_items`
 NEGLIGIBLE_WEIGHT = 1e-3  # a response of this weight or less links no person to an item
+# numbers by which surveys write that there is no answer
+MISSING_CODES = frozenset((-9999, -999, -99, -98, -97, -9, -8, -7, -1, 8, 9, 77, 88, 97, 98, 99))
+MISSING_CODES |= {888, 997, 998, 999, 8888, 9998, 9999}
+MOST_GRADES = 12  # different responses among which such numbers are searched
+FARTHEST_GRADE = 2  # steps beyond the other responses that are no gap
 MOST_BETWEEN_ITEMS = 0.9  # fraction of the variance of time between items
 
 
@@ -30,6 +36,7 @@ class CautionKind(StrEnum):
     UNLINKED_GROUPS = "unlinked_groups"  # of people and items: no common scale
     REPEATED_RESPONSES = "repeated_responses"  # exact duplicates
     BACKWARD_ITEMS = "backward_items"  # run against the rest
+    MISSING_CODES = "missing_codes"  # numbers that often stand for no answer
     OWN_TIMES = "own_times"  # each item is met at a time of its own
 
 
@@ -120,6 +127,7 @@ def check_responses(responses: Responses) -> DataReport:
         *_caution_unlinked(groups),
         *(_caution_repeated(r, repeated) if too_many_repeats else ()),
         *_caution_backward(r, backward),
+        *_caution_missing_codes(r),
         *_caution_own_times(r),
     )
     return DataReport(
@@ -146,8 +154,10 @@ def check_responses(responses: Responses) -> DataReport:
 
 def _capitalised(note: str) -> str:
     """A note as a sentence; one that begins with the name of a file or column keeps it as it is."""
-    is_word = note.split(maxsplit=1)[0].rstrip(":,").isalpha()
-    return f"{note[0].upper()}{note[1:]}" if is_word else note
+    first = note.split(maxsplit=1)[0]
+    return (
+        note if first in ROLES or not first.rstrip(":,").isalpha() else note[0].upper() + note[1:]
+    )
 
 
 def _size_remark(r: Responses) -> str:
@@ -164,15 +174,15 @@ def _size_remark(r: Responses) -> str:
 def _small_findings(dropped: int, lone: int, rare: int, rare_example: str) -> list[str]:
     out = []
     if dropped:
-        out.append(f"{dropped:,} rows without a response were dropped.")
+        out.append(f"Left out {count_noun(dropped, 'rows')} without a response.")
     if lone:
         out.append(
-            f"{lone:,} people have one answer only: they say little, and their curves are mostly "
-            f"the prior."
+            f"{count_noun(lone, 'people')} with one answer only: they say little, and their curves "
+            f"are mostly the prior."
         )
     if rare:
         out.append(
-            f"{rare:,} categories have fewer than {RARE_CATEGORY} answers (first: "
+            f"{count_noun(rare, 'categories')} with fewer than {RARE_CATEGORY} answers (first: "
             f"{rare_example}); merge them with {option('rare', RARE_CATEGORY)}."
         )
     return out
@@ -239,6 +249,21 @@ def _caution_backward(r: Responses, backward: Ints) -> list[Caution]:
     return [Caution(CautionKind.BACKWARD_ITEMS, text)]
 
 
+def _caution_missing_codes(r: Responses) -> list[Caution]:
+    codes = _missing_codes(r)
+    if not codes:
+        return []
+    count = int(np.isin(r.resp, list(codes)).sum())
+    rest = r.resp[~np.isin(r.resp, list(codes))]
+    given = " and ".join(f"{code:g}" for code in sorted(codes))
+    text = (
+        f"{count_noun(count, 'responses')} of {given} lie far from the others ({rest.min():g} to "
+        f"{rest.max():g}), as numbers that stand for no answer do. If these do, leave them out by "
+        f"{option('code', {f'{code:g}': float('nan') for code in sorted(codes)})}."
+    )
+    return [Caution(CautionKind.MISSING_CODES, text)]
+
+
 def _caution_own_times(r: Responses) -> list[Caution]:
     between = _time_variance_between_items(r)
     if not between > MOST_BETWEEN_ITEMS:
@@ -283,6 +308,26 @@ def _count_unlinked_groups(r: Responses) -> int:
     links = coo_array((counts, (r.person, r.item + r.people.size)), shape=(n_nodes,) * 2).tocsr()
     links.eliminate_zeros()
     return int(connected_components(links, directed=False)[0])
+
+
+def _missing_codes(r: Responses) -> set[float]:
+    """Responses that are far from a few whole grades, and are numbers that say "no answer"."""
+    values, counts = np.unique(r.resp, return_counts=True)
+    if not 2 < values.size <= MOST_GRADES or not np.all(values == np.rint(values)):
+        return set()
+    suspects = {value for value in values.tolist() if value in MISSING_CODES}
+    grades = [value for value in values.tolist() if value not in suspects]
+    if len(grades) < 2:
+        return set()
+    often = dict(zip(values.tolist(), counts.tolist(), strict=True))
+    return {
+        value
+        for value in suspects
+        if value > grades[-1] + FARTHEST_GRADE
+        or value < min(grades[0], 0.0) - FARTHEST_GRADE
+        # one below none is a grade where it is as usual as others
+        or (value < 0 <= grades[0] and often[value] < min(often[grade] for grade in grades))
+    }
 
 
 def _rare_categories(r: Responses) -> tuple[int, str]:

@@ -7,7 +7,7 @@ are rejected in the log, and their values mean nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from decimal import Decimal
 from difflib import get_close_matches
 from typing import Any
@@ -17,31 +17,31 @@ import numpy as np
 import numpy.typing as npt
 
 from dynaesti.core import Array, Bools
-from dynaesti.data.headings import SYNONYMS, recognise
-from dynaesti.data.labels import display_names
+from dynaesti.data.date_formats import is_date
+from dynaesti.data.headings import (
+    SYNONYMS,
+    guess,
+    recognise,
+    resemble_data,
+    sides_of_matches,
+    speaks_of_others,
+)
+from dynaesti.data.labels import display_names, label_text
 from dynaesti.data.read_log import ReadLog
 from dynaesti.data.readers.table import Table
+from dynaesti.data.response_words import (
+    MISSING,
+    SEVERAL,
+    is_choice,
+    is_no_answer,
+    meanings,
+    written_numbers,
+)
 from dynaesti.errors import MissingColumnError, ResponseError, option
 
 ABSENT = "\0"  # stands for "there is no such column"; no column can be called so
 MOST_NAMES_COMPARED = 500  # columns that are searched for a similar name, when one is missing
-MISSING = frozenset(
-    ("", "na", "n/a", "n.a.", "#n/a", "nan", "none", "null", "missing", ".", "-", "--", "–", "—")
-)
-# words that count as responses
-WORDS = {
-    "true": 1.0,
-    "false": 0.0,
-    "yes": 1.0,
-    "no": 0.0,
-    "correct": 1.0,
-    "incorrect": 0.0,
-    "right": 1.0,
-    "wrong": 0.0,
-    "pass": 1.0,
-    "fail": 0.0,
-}
-LONGEST_CHOICE = 3  # letters of an answer to a multiple-choice question
+PROBED = 100  # values that are converted before all are
 MOST_TOLD = 10  # words whose meaning is told
 LARGEST_EXACT = 2.0**53  # whole numbers below this differ as floats too
 DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
@@ -85,7 +85,7 @@ def find_column(
         if given in names:
             return given
         raise _given_column_missing(role, given, names)
-    found = recognise(names, role)
+    found = guess_columns(table, role)
     if found:
         others = found[1:] if role == "time" else []
         beside = f" (not {', '.join(map(repr, others))})" if others else ""
@@ -94,7 +94,28 @@ def find_column(
         return found[0]
     if optional:
         return None
-    raise _no_column_recognised(role, names)
+    raise _no_column_recognised(role, [name for name in names if name not in table.made])
+
+
+def guess_columns(table: Table, role: str) -> list[str]:
+    """The columns that a role's usual headings name; else the only column of dates, for times."""
+    names = list(table.frame.columns)
+    found = guess(names, role)
+    if found or role != "time":
+        return found
+    dates = [name for name in names if not speaks_of_others(name) and _holds_dates(table, name)]
+    return dates if len(dates) == 1 else []
+
+
+def _holds_dates(table: Table, name: str) -> bool:
+    """Whether a column holds dates, by its type or its first values."""
+    series = table.frame[name]
+    if series.dtype in (nw.Datetime, nw.Date):
+        return True
+    if series.dtype != nw.String:
+        return False
+    given = [text for text in series.head(PROBED).to_list() if text and text.strip() not in MISSING]
+    return bool(given) and all(is_date(text) for text in given)
 
 
 def _given_column_missing(role: str, given: str, names: list[str]) -> MissingColumnError:
@@ -106,6 +127,18 @@ def _given_column_missing(role: str, given: str, names: list[str]) -> MissingCol
 
 
 def _no_column_recognised(role: str, names: list[str]) -> MissingColumnError:
+    found = f"no column for {role} among {display_names(names)}"
+    sides = sides_of_matches(names)
+    if resemble_data(names):
+        return MissingColumnError(
+            f"{found}: the first line seems to be an answer already; write a line of headings "
+            f"above it, such as id,item,resp,date"
+        )
+    if sides is not None and role in ("id", "item"):
+        return MissingColumnError(
+            f"{found}: {sides[0]!r} and {sides[1]!r} seem to be the two sides of matches, which "
+            f"are no answers of a person to an item and cannot be fitted"
+        )
     # a column that is known to be something else is not meant
     taken = {name for other in SYNONYMS if other != role for name in recognise(names, other)}
     free = [name for name in names[:MOST_NAMES_COMPARED] if name not in taken]
@@ -116,12 +149,15 @@ def _no_column_recognised(role: str, names: list[str]) -> MissingColumnError:
     ]
     named = f"; name it: {option(role, 'name')}"
     hint = f"; did you mean {option(role, similar[0])}?" if similar else named
+    if role == "item":
+        columns = option("items", ["Q*"])
+        hint += f", or, where items are columns, name those: {columns}"
     if role == "time":
         hint += (
             f", or fit one constant ability per person ({option('bandwidth', float('inf'))}; when "
             f"preparing shards {option('timeless', True)})"
         )
-    return MissingColumnError(f"no column for {role} among {display_names(names)}{hint}")
+    return MissingColumnError(f"{found}{hint}")
 
 
 def null_mask(series: nw.Series[Any]) -> Bools:
@@ -138,7 +174,7 @@ def parse_numbers(
 ) -> tuple[Array, Bools]:
     """Parse a column as floats.
 
-    Text is parsed too. Values that are neither numbers, nor words in `code` or WORDS, are
+    Text is parsed too. Values that are neither numbers, nor words in `code` or known ones, are
     rejected, and so are infinite ones.
 
     Returns
@@ -169,6 +205,8 @@ def try_floats(series: nw.Series[Any]) -> Array | None:
     if not (series.dtype.is_numeric() or series.dtype in (nw.Boolean, nw.String)):
         return None
     try:
+        if series.dtype == nw.String:
+            series.head(PROBED).cast(nw.Float64)  # all of them take long to fail
         return np.array(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
     except Exception:  # each frame library has errors of its own
         return None
@@ -217,38 +255,72 @@ def _parse_number_texts(
     """Text as numbers, and which are missing; each distinct text is parsed once."""
     texts, index = np.unique(as_text(raw, missing), return_inverse=True)
     plain = [text.strip().lower() for text in texts.tolist()]
-    meaning = WORDS | {word.strip().lower(): float(value) for word, value in code.items()}
+    given = {label_text(word).strip().lower(): float(value) for word, value in code.items()}
+    meaning = meanings(set(plain)) | given
     values, commas = floats_of_texts(plain)
-    coded = [text for text in plain if text in meaning]
+    coded = {
+        text: meaning[_whole(text, meaning)] for text in plain if _whole(text, meaning) in meaning
+    }
+    written = written_numbers(
+        text
+        for text, value in zip(plain, values, strict=True)
+        if np.isnan(value) and text not in coded
+    )
     for k, text in enumerate(plain):
-        values[k] = meaning.get(text, values[k])
+        values[k] = coded.get(text, written.get(text, values[k]))
     absent = np.array(
-        [np.isnan(meaning[text]) if text in meaning else text in MISSING for text in plain],
+        [np.isnan(coded[text]) if text in coded else is_no_answer(text) for text in plain],
         dtype=bool,
     )
     unreadable = np.isnan(values) & ~absent & np.array([text != "nan" for text in plain])
-    if coded:
-        log.notes.append(
-            f"{name}: "
-            + ", ".join(
-                f"{word!r} is no answer"
-                if np.isnan(meaning[word])
-                else f"{word!r} counts as {meaning[word]:g}"
-                for word in coded[:MOST_TOLD]
-            )
-        )
+    log.notes += _told_meanings(name, coded, written)
+    used = {_whole(text, meaning) for text in coded}
+    unused = [word for word in given if word not in used]
+    if unused:
+        log.notes.append(f"code: no response is {_few([repr(word) for word in unused])}")
     if commas:
         log.notes.append(f"{name}: commas were read as decimal points")
-    log.reject(unreadable[index], name, "hold text where numbers belong", raw)
-    log.needs_code |= bool(unreadable.any())
-    letters = [plain[k] for k in np.flatnonzero(unreadable)]
-    log.needs_key |= len(letters) > 1 and all(map(is_choice, letters))
-    return values[index], missing | absent[index]
+    words = [text.strip() for text, bad in zip(texts.tolist(), unreadable, strict=True) if bad]
+    several = bool(words) and all(map(SEVERAL.fullmatch, words))
+    what = "hold text where numbers belong"
+    if several:
+        what = "hold several answers each; write one answer a row, or one item a column"
+    log.reject(unreadable[index], name, what, raw)
+    # one word and gaps: a cross for what is right, and nothing for the rest
+    crosses = len(words) == 1 and "" in plain and not np.isfinite(values).any()
+    if not several:
+        log.unread_words += ["", *words] if crosses else words
+    log.needs_key |= len(words) > 1 and all(map(is_choice, words))
+    # blanks that stand for something are no gaps
+    return values[index], absent[index] if "" in coded else missing | absent[index]
 
 
-def is_choice(text: str) -> bool:
-    """Whether a text could be the answer to a multiple-choice question: a letter or a few."""
-    return text.isalpha() and len(text) <= LONGEST_CHOICE
+def _whole(text: str, meaning: Mapping[str, float]) -> str:
+    """A text as its meaning knows it: 9 for 9.0, which frames make of 9 beside gaps."""
+    return text if text in meaning else text.removesuffix(".0")
+
+
+def _told_meanings(
+    name: str, coded: Mapping[str, float], written: Mapping[str, float]
+) -> list[str]:
+    """Notes on words that stand for numbers, and on numbers that were written with words."""
+    notes = []
+    told = [
+        f"{word!r} is no answer" if np.isnan(number) else f"{word!r} counts as {number:g}"
+        for word, number in coded.items()
+    ]
+    if told:
+        notes.append(f"{name}: {_few(told)}")
+    if written:
+        told = [f"{text!r} is {number:g}" for text, number in written.items()]
+        notes.append(f"{name}: numbers are written with words: {_few(told)}")
+    return notes
+
+
+def _few(told: Sequence[str]) -> str:
+    """The first clauses, and how many more there are."""
+    more = f" and {len(told) - MOST_TOLD} more" if len(told) > MOST_TOLD else ""
+    return f"{', '.join(told[:MOST_TOLD])}{more}"
 
 
 def as_text(raw: npt.NDArray[Any], missing: Bools) -> npt.NDArray[np.str_]:

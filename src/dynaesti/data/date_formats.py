@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import datetime
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
 
 import numpy as np
 import numpy.typing as npt
 
+from dynaesti.data.date_texts import plain_date
 from dynaesti.data.labels import count_noun
 from dynaesti.data.read_log import ReadLog
 from dynaesti.errors import ResponseError, option
@@ -23,13 +24,24 @@ DATE_FORMATS = (
     "%d.%m.%y",
     "%d/%m/%y",
     "%m/%d/%y",
-    "%d %B %Y",
+    "%Y.%m.%d",
     "%d %b %Y",
-    "%B %d, %Y",
-    "%b %d, %Y",
+    "%b %d %Y",
+    "%d-%b-%Y",
+    "%d-%b-%y",
+    "%d %b %y",
 )
-CLOCK_FORMATS = ("", " %H:%M", " %H:%M:%S", " %H:%M:%S.%f", " %I:%M %p", " %I:%M:%S %p")
-FORMATS = tuple(date + clock for date in DATE_FORMATS for clock in CLOCK_FORMATS)
+CLOCK_FORMATS = (
+    *("", " %H:%M", " %H:%M:%S", " %H:%M:%S.%f", " %I:%M %p", " %I:%M:%S %p"),
+    *(" %H:%M:%S %z", " %H:%M %z", " %I:%M:%S %p %z", " %I:%M %p %z"),
+)
+MONTH_FORMATS = ("%Y-%m", "%b %Y", "%m/%Y", "%m.%Y", "%b %y")  # whose first day is meant
+JAVA = "%b %d %H:%M:%S %z %Y"
+FORMATS = (
+    *(date + clock for date in DATE_FORMATS for clock in CLOCK_FORMATS),
+    *MONTH_FORMATS,
+    JAVA,
+)
 MOST_SAMPLED = 2000  # distinct texts by which the format of dates is found out
 FIRST_SAMPLED = 100  # of them, by which formats are shortlisted
 MOST_FORMATS = 6  # in one column
@@ -57,6 +69,7 @@ def read_dates(
     ResponseError
         If two formats read as many, but differently.
     """
+    texts = [plain_date(text) for text in texts]
     stamps: list[datetime | None] = [None] * len(texts)
     left = list(range(len(texts)))
     rows: dict[str, int] = {}
@@ -64,8 +77,9 @@ def read_dates(
         form = _likeliest([texts[k] for k in left], name, list(rows))
         if form is None:
             break
+        read = date_reader(form)
         for k in left:
-            stamps[k] = read_date(texts[k], form)
+            stamps[k] = read(texts[k])
         rows[form] = sum(int(counts[k]) for k in left if stamps[k] is not None)
         left = [k for k in left if stamps[k] is None]
     if len(rows) == 1 and ISO not in rows:
@@ -75,6 +89,42 @@ def read_dates(
         told = ", ".join(f"{form} ({count_noun(n, 'rows')})" for form, n in rows.items())
         log.notes.append(f"{name}: dates are written in {len(rows)} ways: {told}")
     return stamps
+
+
+def is_date(text: str) -> bool:
+    """Whether a text, more than a number, writes a date in some known way."""
+    plain = plain_date(text.strip())
+    if plain.replace(".", "", 1).isdigit():
+        return False
+    return any(read_date(plain, form) is not None for form in (ISO, *FORMATS))
+
+
+def date_reader(form: str) -> Callable[[str], datetime | None]:
+    """What `read_date` does in one format, for many texts.
+
+    Of a date and a clock each is read once: there are fewer of them than of both together.
+    """
+    date_form, space, clock_form = form.partition(" %H")
+    if not space or "%z" in form or form == JAVA:
+        return lambda text: read_date(text, form)
+    n_words = date_form.count(" ") + 1
+    dates: dict[str, datetime | None] = {}
+    clocks: dict[str, timedelta | None] = {}
+
+    def read(text: str) -> datetime | None:
+        words = text.split(" ", n_words)
+        if len(words) != n_words + 1:
+            return None
+        day = text[: -len(words[-1]) - 1]
+        if day not in dates:
+            dates[day] = read_date(day, date_form)
+        if words[-1] not in clocks:
+            clock = read_date(words[-1], f"%H{clock_form}")
+            clocks[words[-1]] = None if clock is None else clock - datetime(1900, 1, 1)
+        date, hours = dates[day], clocks[words[-1]]
+        return None if date is None or hours is None else date + hours
+
+    return read
 
 
 def read_date(text: str, form: str) -> datetime | None:

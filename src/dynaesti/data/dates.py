@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -12,9 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from dynaesti.core import Array, Bools
-from dynaesti.data.columns import MISSING, as_text, floats_of_texts, null_mask, try_floats
+from dynaesti.data.columns import PROBED, as_text, floats_of_texts, null_mask, try_floats
 from dynaesti.data.date_formats import read_date, read_dates
+from dynaesti.data.date_texts import occasion_numbers, plain_date
 from dynaesti.data.read_log import ReadLog
+from dynaesti.data.response_words import MISSING
 from dynaesti.data.time_axis import YEARS, TimeAxis, read_times
 from dynaesti.errors import InputError, ResponseError, option
 
@@ -39,6 +42,7 @@ DATES_AS_NUMBERS = (
 # fewer numbers all have to
 MOST_ALIKE = 0.9
 MIN_ROWS = 10
+OCCASIONS_TOLD = 3
 PLACEHOLDER = datetime(2000, 1, 1)  # in rejected rows
 
 
@@ -107,16 +111,18 @@ def _parse_as_they_are(
     """Parse a column as offsets on an axis of numbers, or of timestamps."""
     blank = null_mask(series)
     zoned = False
-    stamps = _plain_iso(series, options)
-    numbers = try_floats(series) if stamps is None and options.time_format is None else None
+    iso = _plain_iso(series, options)
+    numbers = try_floats(series) if iso is None and options.time_format is None else None
     if numbers is not None:
         if options.timezone is not None:
             raise InputError(f"timezone: {name} holds numbers, which have no zone; leave it out")
         log.reject(~np.isfinite(numbers), name, "have no time")
         raw = _interpret_numbers(numbers, name, options, log)
-    elif stamps is not None:
+    elif iso is not None:
         log.reject(blank, name, "have no time")
-        raw = stamps
+        raw, zoned = iso
+        if zoned:
+            log.notes.append(f"{name}: times are reported in UTC")
     elif series.dtype in (nw.String, nw.Object, nw.Categorical) and not _holds_dates(series):
         texts = np.asarray(series.to_numpy(), dtype=object)
         raw, zoned = _parse_time_texts(texts, blank, name, options, log)
@@ -172,10 +178,13 @@ def _in_stated_zone(
     return replace(moved, zoned=True), offsets
 
 
-def _plain_iso(series: nw.Series[Any], options: TimeOptions) -> npt.NDArray[Any] | None:
-    """Text that is ISO without zones throughout, as datetime64[ns]; None if it is anything else.
+def _plain_iso(
+    series: nw.Series[Any], options: TimeOptions
+) -> tuple[npt.NDArray[Any], bool] | None:
+    """Text that is ISO throughout, as datetime64[ns] in UTC, and whether it has zones.
 
-    Arrow reads it many times faster than one by one.
+    None if it is anything else, or some texts have a zone and others lack one. Arrow reads it many
+    times faster than one by one.
     """
     if series.dtype != nw.String or options.timezone is not None or options.time_format is not None:
         return None
@@ -186,17 +195,22 @@ def _plain_iso(series: nw.Series[Any], options: TimeOptions) -> npt.NDArray[Any]
         return None
     if not hasattr(series, "to_arrow"):  # columns of a table without any library
         return None
-    try:
-        stamps = pc.cast(series.to_arrow(), pa.timestamp("us"))
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        return None
-    out = np.asarray(stamps.to_numpy(zero_copy_only=False), dtype="datetime64[us]")
-    given = out[~np.isnat(out)]
-    if not given.size or not (
-        _has_known_year(given.min().item()) and _has_known_year(given.max().item())
-    ):
-        return None
-    return np.where(np.isnat(out), np.datetime64(PLACEHOLDER, "us"), out).astype("datetime64[ns]")
+    texts = series.to_arrow()
+    for zone in (None, "UTC"):
+        try:
+            pc.cast(
+                texts.slice(0, PROBED), pa.timestamp("us", zone)
+            )  # all of them take long to fail
+            stamps = pc.cast(texts, pa.timestamp("us", zone)).cast(pa.timestamp("us"))
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            continue
+        out = np.asarray(stamps.to_numpy(zero_copy_only=False), dtype="datetime64[us]")
+        years = out[~np.isnat(out)].astype("datetime64[Y]").astype(np.int64) + 1970
+        if not years.size or years.min() < YEARS[0] or years.max() > YEARS[1]:
+            return None
+        out = np.where(np.isnat(out), np.datetime64(PLACEHOLDER, "us"), out)
+        return out.astype("datetime64[ns]"), zone is not None
+    return None
 
 
 def _holds_dates(series: nw.Series[Any]) -> bool:
@@ -207,9 +221,14 @@ def _holds_dates(series: nw.Series[Any]) -> bool:
 
 
 def _native_times(series: nw.Series[Any]) -> Any:
-    """The library's own series, or the NumPy array of a pandas series without a zone."""
+    """The library's own series, or the NumPy array of a pandas series without a zone.
+
+    Of periods the first instants.
+    """
     native = series.to_native()
     of_pandas = type(native).__module__.startswith("pandas")
+    if of_pandas and str(native.dtype).startswith("period"):
+        return native.dt.to_timestamp().to_numpy()
     if of_pandas and getattr(native.dtype, "tz", None) is None:
         return native.to_numpy()
     return native
@@ -370,6 +389,12 @@ def _parse_time_texts(
         unreadable = ~np.isfinite(numbers) & ~absent
         log.reject(unreadable[code], name, "hold no number where the others do", raw)
         return _interpret_numbers(np.nan_to_num(numbers)[code], name, options, log), False
+    occasions = None
+    if options.time_format is None and given.size:
+        occasions = occasion_numbers([stripped[k] for k in given])
+    if occasions is not None:
+        log.notes.append(_told_occasions(name, occasions))
+        return np.array([occasions.get(text, 0.0) for text in stripped])[code], False
     counts = np.bincount(code, minlength=texts.size)[given]
     stamps, zoned = _parse_stamps([stripped[k] for k in given], counts, name, options, log)
     unread = np.zeros(texts.size, dtype=bool)
@@ -377,6 +402,7 @@ def _parse_time_texts(
     unread[given] = [stamp is None for stamp in stamps]
     too_far[given] = [stamp is not None and not _has_known_year(stamp) for stamp in stamps]
     log.reject(unread[code], name, "hold no time", raw)
+    log.needs_format |= bool(unread.any())
     log.reject(
         too_far[code],
         name,
@@ -384,10 +410,20 @@ def _parse_time_texts(
         raw,
     )
     out = np.full(texts.size, np.datetime64(PLACEHOLDER, "ns"))
-    for k, stamp in zip(given, stamps, strict=True):
-        if stamp is not None and not too_far[k]:
-            out[k] = np.datetime64(stamp, "ns")
+    usable = [
+        PLACEHOLDER if stamp is None or far else stamp
+        for stamp, far in zip(stamps, too_far[given].tolist(), strict=True)
+    ]
+    out[given] = np.array(usable, dtype="datetime64[us]").astype("datetime64[ns]")
     return out[code], zoned
+
+
+def _told_occasions(name: str, occasions: Mapping[str, float]) -> str:
+    """The note on occasions that are read as their numbers."""
+    few = sorted(occasions, key=lambda text: occasions[text])[:OCCASIONS_TOLD]
+    told = ", ".join(f"{text!r} is {occasions[text]:g}" for text in few)
+    more = ", …" if len(occasions) > OCCASIONS_TOLD else ""
+    return f"{name}: occasions are read as their numbers: {told}{more}"
 
 
 def _parse_stamps(
@@ -399,7 +435,8 @@ def _parse_stamps(
 ) -> tuple[list[datetime | None], bool]:
     """Timestamps in UTC (None where a text is none), and whether zones were written or given."""
     if options.time_format is not None:
-        stamps = [read_date(text, options.time_format) for text in texts]
+        form = options.time_format
+        stamps = [read_date(text, form) or read_date(plain_date(text), form) for text in texts]
     else:
         stamps = read_dates(texts, counts, name, log)
     known = [stamp for stamp in stamps if stamp is not None]

@@ -14,7 +14,7 @@ from dynaesti.errors import InputError
 Labels: TypeAlias = npt.NDArray[Any]
 DIGITS = re.compile("[0-9]+")
 LONGEST_NUMBER = 20  # digits in a label; longer numbers are sorted as text
-SINGULAR = {"people": "person"}  # of nouns that do not only lose an s
+SINGULAR = {"people": "person", "categories": "category"}  # of nouns that do not only lose an s
 
 
 def count_noun(count: int, what: str) -> str:

@@ -14,8 +14,10 @@ from dynaesti.data.columns import ABSENT, find_column, parse_labels, parse_numbe
 from dynaesti.data.covariates import Covariate, parse_covariates
 from dynaesti.data.dates import UNIX, TimeOptions, parse_times
 from dynaesti.data.groups import parse_groups
+from dynaesti.data.labels import label_text
 from dynaesti.data.read_log import ReadLog
 from dynaesti.data.readers.table import Table
+from dynaesti.data.response_words import KEY_ROW
 from dynaesti.data.time_axis import TimeAxis
 from dynaesti.errors import InputError, ResponseError
 
@@ -143,7 +145,7 @@ def parse_columns(
     resp, missing = _parse_responses(table, roles, log, unanswered, code)
     if not unanswered:
         log.bad |= missing  # dropped and counted, whatever else their rows hold
-    ids = _parse_names("id", table, roles, log)
+    ids = _parse_ids(table, roles, log)
     names = _parse_names("item", table, roles, log)
     weight = _parse_weights(table, roles, log) if roles.get("weight") else None
     models = _parse_names("model", table, roles, log) if roles.get("model") else None
@@ -203,6 +205,16 @@ def _parse_names(
     role: str, table: Table, roles: Mapping[str, str | None], log: ReadLog
 ) -> npt.NDArray[Any]:
     return parse_labels(table.frame[str(roles[role])], _column_name(role, roles), log)
+
+
+def _parse_ids(table: Table, roles: Mapping[str, str | None], log: ReadLog) -> npt.NDArray[Any]:
+    """People's labels; where a key is needed, the log learns which seems to have the answers."""
+    ids = _parse_names("id", table, roles, log)
+    if log.needs_key:
+        called = {label_text(label) for label in ids.tolist()}
+        named = (one for one in called if KEY_ROW.fullmatch(one.strip().lower()))
+        log.key_row = next(named, None)
+    return ids
 
 
 def _parse_weights(table: Table, roles: Mapping[str, str | None], log: ReadLog) -> Array:

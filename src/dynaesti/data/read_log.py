@@ -9,10 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from dynaesti.core import Bools
+from dynaesti.data.labels import count_noun
 from dynaesti.data.readers.table import Table
 from dynaesti.errors import ResponseError, option
 
 EXAMPLES = 3  # rows that a message names
+LONGEST_WORD = 40  # to which it does
+CODED = 2  # words to which a message gives numbers
 
 
 @dataclass
@@ -28,8 +31,10 @@ class ReadLog:
     notes: list[str] = field(default_factory=list)  # decisions, each a clause without a period
     problems: list[str] = field(default_factory=list)  # why rows were rejected, each a clause
     time_format: str | None = None  # how dates are written, where that was found out and is not ISO
-    needs_code: bool = False  # whether responses were words, to which `code` could give numbers
+    unread_words: list[str] = field(default_factory=list)  # to which `code` could give numbers
+    needs_format: bool = False  # whether dates were written in no known way
     needs_key: bool = False  # whether they were letters, which a key could score
+    key_row: str | None = None  # the id of the row that seems to have the right answers
 
     def reject(
         self, rows: Bools, name: str, what: str, values: npt.NDArray[Any] | None = None
@@ -73,23 +78,27 @@ class ReadLog:
         broken = self.table.broken
         if broken:
             examples = "; ".join(broken[:EXAMPLES]) + ("; …" if len(broken) > EXAMPLES else "")
-            self.problems.insert(
-                0, f"{len(broken):,} lines cannot be read as rows of the table ({examples})"
-            )
+            lines = count_noun(len(broken), "lines")
+            self.problems.insert(0, f"{lines} cannot be read as rows of the table ({examples})")
         if not self.problems:
             return
         if not drop:
-            code = (
-                f", or say what words stand for: {option('code', {'never': 0})}"
-                if self.needs_code
-                else ""
-            )
+            remedy = ""
             if self.needs_key:
-                code = f", or say which answers are right: {option('key', {'Q1': 'A', 'Q2': 'C'})}"
+                key = option("key", self.key_row or {"Q1": "A", "Q2": "C"})
+                remedy = f", or say which answers are right: {key}"
+            elif self.unread_words:
+                words = sorted(self.unread_words, key=len)[:CODED]
+                words = [word for word in words if len(word) <= LONGEST_WORD] or ["never"]
+                code = option("code", {word: k for k, word in enumerate(words)})
+                remedy = f", or say what words stand for, such as {code}"
+            if self.needs_format:
+                form = option("time_format", "%d.%m.%Y")
+                remedy += f", or say how times are written, such as {form}"
             drop_rows = option("unreadable", "drop", python="Responses.read(…, unreadable='drop')")
             raise ResponseError(
                 ". ".join(self.problems) + ". Repair them, or leave these rows out by "
-                f"{drop_rows}{code}"
+                f"{drop_rows}{remedy}"
             )
         if self.bad.all():
             raise ResponseError(". ".join(self.problems) + ". No row is left")

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from dynaesti.core import Array, as_vector, raise_where
 from dynaesti.data.date_formats import FORMATS, ISO, read_date
+from dynaesti.data.date_texts import plain_date
 from dynaesti.errors import InputError
 
 UNSTATED = "the unit of the times given"
@@ -127,10 +128,11 @@ def parse_iso(texts: Any, name: str) -> Any:
 
 def _date_of(text: str, name: str) -> datetime:
     """The date that a text writes, in ISO or in any way that can be read as one date only."""
-    iso = read_date(text, ISO)
+    plain = plain_date(text)
+    iso = read_date(plain, ISO)
     if iso is not None:
         return iso
-    found = {stamp for form in FORMATS if (stamp := read_date(text, form)) is not None}
+    found = {stamp for form in FORMATS if (stamp := read_date(plain, form)) is not None}
     if len(found) == 1:
         return found.pop()
     why = "can be read as several dates" if found else "is no time"

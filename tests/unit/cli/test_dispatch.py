@@ -87,3 +87,36 @@ def test_wrong_options_are_refused_before_the_work(run, answers, tmp_path, capsy
         ["--trials", "y"],
     ):
         assert spoken(capsys, "curve", tmp_path / "c.csv", "--votes", "y", *more)[0] == 3
+
+
+@pytest.mark.parametrize(
+    ("package", "code", "told"),
+    [
+        ("uvicorn", 4, "it needs uvicorn: pip install 'dynaesti[serve]'"),
+        ("duckdb.functional", 4, "it needs duckdb: pip install 'dynaesti[scale]'"),
+        ("dynaesti.nothing", 5, "a fault of the program itself (ModuleNotFoundError"),
+    ],
+)
+def test_a_package_that_is_missing_is_named_with_its_extra(
+    package, code, told, capsys, monkeypatch
+):
+    def fail(args):
+        raise ModuleNotFoundError(f"No module named {package!r}", name=package)
+
+    monkeypatch.setattr("dynaesti.cli.validate.run", fail)
+    assert main(["validate", "a.csv"]) == code
+    assert told in capsys.readouterr().err
+
+
+def test_every_package_of_an_extra_is_known():
+    """An extra of pyproject.toml brings what `EXTRAS` says."""
+    import tomllib
+    from pathlib import Path
+
+    from dynaesti.cli.dispatch import EXTRAS
+
+    file = Path(__file__).parents[3] / "pyproject.toml"
+    extras = tomllib.loads(file.read_text())["project"]["optional-dependencies"]
+    for extra, packages in EXTRAS.items():
+        brought = " ".join(extras[extra]).lower().replace("-", "_")
+        assert any(package in brought for package in packages.split()), extra

@@ -70,7 +70,7 @@ def test_an_error_names_the_same_option_in_both_languages(tmp_path, capsys):
     assert words.strip() == (
         f"dynaesti validate: {refused.value}".replace(
             "Responses.read(…, unreadable='drop')", "--drop-unreadable"
-        ).replace("code={'never': 0}", "--code never=0")
+        ).replace("code={'x': 0}", "--code x=0")
     )
 
 

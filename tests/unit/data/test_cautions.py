@@ -99,3 +99,29 @@ def test_free_directions_say_that_up_is_arbitrary_unless_it_was_said():
 
 def test_guessing_that_nobody_shows_is_told():
     assert "guessing" in told(lambda: dy.DynAEsti("3PL").fit(cohort()))[0]
+
+
+@pytest.mark.parametrize(
+    ("grades", "code", "share"),
+    [([0, 1], 9, 0.1), ([0, 1], -99, 0.1), ([1, 2, 3, 4, 5], 8, 0.05), ([0, 1], -1, 0.05)],
+)
+def test_numbers_that_stand_for_no_answer_are_told_and_left_out(grades, code, share):
+    rng = np.random.default_rng(1)
+    resp = np.where(rng.random(600) < share, code, rng.choice(grades, 600))
+    table = {"id": np.arange(600) // 10, "item": np.arange(600) % 10, "resp": resp}
+    found = dy.validate(table)
+    caution = next(str(one) for one in found.report.cautions if "no answer" in str(one))
+    assert f"responses of {code} lie far from the others ({grades[0]} to {grades[-1]})" in caution
+    assert f"code={{'{code}': nan}}" in caution
+    for column in (resp, np.where(np.arange(600) == 3, np.nan, resp)):
+        read = dy.Responses.read({**table, "resp": column}, code={code: np.nan}, timeless=True)
+        assert set(read.resp.tolist()) == set(map(float, grades))
+
+
+@pytest.mark.parametrize(
+    "values", [[0, 1], [-1, 0, 1], [3, 4, 5, 6, 7, 8], [1, 2, 3, 4, 5, 6, 7, 9]]
+)
+def test_grades_are_no_codes(values):
+    resp = np.random.default_rng(2).permutation(np.repeat(values, 60))
+    table = {"id": np.arange(resp.size) // 10, "item": np.arange(resp.size) % 10, "resp": resp}
+    assert not any("no answer" in str(one) for one in dy.validate(table).report.cautions)

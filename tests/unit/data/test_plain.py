@@ -33,7 +33,7 @@ def bare(monkeypatch):
 
     def call(function, *args, **options):
         with monkeypatch.context() as hidden:
-            for module in ("table", "input_file", "files", "json_lines"):
+            for module in ("table", "input_file", "files"):
                 hidden.setattr(f"dynaesti.data.readers.{module}.find_spec", lambda name: None)
             return function(*args, **options)
 

@@ -58,7 +58,7 @@ def test_a_messy_file_is_refused_by_line_or_read_with_every_decision_told(tmp_pa
         read(path)
     words = str(caught.value)
     for part in (
-        "1 lines cannot be read as rows",
+        "1 line cannot be read as rows",
         "'banana' in messy.csv, line 6",
         "id (column 'student_id'): 1 of 9 rows have none",
         "'never' in messy.csv, line 8",
@@ -88,7 +88,7 @@ def test_a_messy_file_is_refused_by_line_or_read_with_every_decision_told(tmp_pa
         ("a.parquet", b"PAR1 and then nothing", "could not be read"),
         ("a.csv", b"", "the file is empty"),
         ("a.csv", b"id,item,resp,date\n", "no rows"),
-        ("a.csv", b"id,id,resp,date\n1,2,3,4\n", "occur twice"),
+        ("a.csv", b"id,id,resp,date\n1,2,3,4\n", "several columns are called 'id'"),
         ("a.jsonl", b"[1, 2, 3]", "one JSON object a line"),
         ("a.json", b"[{", "no valid JSON"),
     ],

@@ -12,12 +12,13 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from dynaesti.data.columns import MISSING, as_text, null_mask
+from dynaesti.data.columns import as_text, null_mask
 from dynaesti.data.headings import plain_name
 from dynaesti.data.labels import as_list, count_noun, display_names, label_text, loose_label_text
 from dynaesti.data.layouts.layout import column_texts, keep_rows, with_column, with_notes
 from dynaesti.data.readers.read import read_table
 from dynaesti.data.readers.table import Table
+from dynaesti.data.response_words import is_no_answer
 from dynaesti.errors import FileError, ResponseError, option
 
 ITEM_HEADINGS = ("item", "question", "item_id", "question_id", "problem", "problem_id", "aufgabe")
@@ -137,7 +138,7 @@ def score(
     items, item = _distinct_texts(table, str(roles["item"]))
     _refuse_items_without_key(items, right)
     answers, answer = _distinct_texts(table, resp)
-    missing = np.array([text.strip().lower() in MISSING for text in answers], dtype=bool)
+    missing = np.array([is_no_answer(text.strip().lower()) for text in answers], dtype=bool)
     pairs, pair = np.unique(item * len(answers) + answer, return_inverse=True)
     points = np.array(
         [

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from dynaesti.data.columns import MISSING
 from dynaesti.data.headings import plain_name
 from dynaesti.data.labels import count_noun, label_text
 from dynaesti.data.layouts.layout import column_texts, keep_rows, with_column, with_notes
 from dynaesti.data.readers.table import Table
+from dynaesti.data.response_words import MISSING
 
 NO_ANSWER = float("nan")  # as the meaning of a value
 
@@ -127,6 +127,21 @@ SOURCES = (
             **dict.fromkeys("123", 1.0),
             **dict.fromkeys("456", 0.0),
             **dict.fromkeys("0789", NO_ANSWER),
+        },
+    ),
+    _source(
+        "UN votes",
+        "rcid vote",
+        {
+            "id": Origin(("country", "countryname", "country_name", "ccode", "stateabb")),
+            "item": "rcid",
+            "resp": "vote",
+            "time": Origin(("date", "year", "session")),
+        },
+        code={
+            **dict.fromkeys(("1", "yes"), 1.0),
+            **dict.fromkeys(("3", "no"), 0.0),
+            **dict.fromkeys(("2", "abstain", "8", "absent", "9"), NO_ANSWER),
         },
     ),
     _source(

@@ -10,10 +10,11 @@ import numpy as np
 
 from dynaesti.data.columns import find_column
 from dynaesti.data.layouts.answer_key import AnswerKey, read_key, score
-from dynaesti.data.layouts.known import find_known
+from dynaesti.data.layouts.clock_column import with_clock
+from dynaesti.data.layouts.known import KnownLayout, find_known
 from dynaesti.data.layouts.layout import Layout, LayoutOptions, PlainLayout, column_texts, keep_rows
 from dynaesti.data.layouts.names import matching_names
-from dynaesti.data.layouts.totals import without_totals
+from dynaesti.data.layouts.other_rows import without_other_rows
 from dynaesti.data.layouts.wide import WideLayout, find_wide
 from dynaesti.data.readers.table import Table
 
@@ -40,7 +41,7 @@ class TableReader:
         options : LayoutOptions
         """
         key = read_key(options.key)
-        table = without_totals(table)
+        table = without_other_rows(table)
         layout: Layout | None = None
         if options.wide is None and options.items is None:
             layout = find_known(table, given)
@@ -52,11 +53,13 @@ class TableReader:
         self, table: Table, given: Mapping[str, str | None]
     ) -> tuple[Table, dict[str, str | None]]:
         """A table with one row an answer, and the columns of all roles that are known."""
-        laid = self.layout.apply(without_totals(table))
+        laid = self.layout.apply(without_other_rows(table))
         roles = {
             role: name if name is not None else self.layout.roles.get(role)
             for role, name in given.items()
         }
+        if given.get("time") is None and not isinstance(self.layout, KnownLayout):
+            laid, roles["time"] = with_clock(laid, roles["time"])
         if self.only is not None or self.key is not None:
             laid = self._chosen_and_scored(laid, roles)
         return laid, roles
@@ -80,6 +83,6 @@ class TableReader:
 
     def _items(self, texts: Sequence[str]) -> list[str]:
         """All items in their order."""
-        if isinstance(self.layout, WideLayout):
+        if isinstance(self.layout, WideLayout) and set(texts) <= set(self.layout.items):
             return list(self.layout.items)
         return sorted({text for text in texts if text})

@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import narwhals as nw
 
-from dynaesti.data.columns import MISSING, WORDS, find_column, is_choice
-from dynaesti.data.headings import SYNONYMS, plain_name, recognise
-from dynaesti.data.labels import display_names
-from dynaesti.data.layouts.layout import LayoutOptions, is_blank, with_column
-from dynaesti.data.layouts.names import matching_names
+from dynaesti.data.columns import find_column, guess_columns
+from dynaesti.data.headings import plain_name, resemble_data, speaks_of
+from dynaesti.data.labels import count_noun, display_names
+from dynaesti.data.layouts.item_columns import choose_items, occasions_of
+from dynaesti.data.layouts.layout import LayoutOptions, with_column
 from dynaesti.data.readers.dialect import UNNAMED
 from dynaesti.data.readers.plain import PlainFrame
 from dynaesti.data.readers.table import Table
 from dynaesti.errors import ResponseError, option
 
-NUMBERED = re.compile(r"(?P<stem>.*?)[\s_.#(\[-]*\d+[a-z]?[)\]]?(\s*/\s*[\d.,]+)?")
-SAMPLED = 2000  # rows by which it is judged what a column holds
-MOST_VALUES = 25  # distinct ones of a column of answers
-FEWEST_ALIKE = 3  # columns without numbers in their names that make a wide table
-TOTALS = re.compile(
-    r"(grand[ _])?(total|sum|mean|average|score|points|grade|mark|percent|percentage|summe|gesamt|"
-    r"punkte|note|ergebnis|moyenne|somme|suma|promedio|nota)\b.*|%",
-)
 # columns that together name a person
 FULL_NAMES = (
     ("first_name", "last_name"),
@@ -41,37 +32,53 @@ FULL_NAMES = (
 
 @dataclass(frozen=True)
 class WideLayout:
-    """Columns of items, beside columns that say whose row it is and when."""
+    """Columns of items, beside columns that say whose row it is and when.
 
-    items: tuple[str, ...]
+    Turned round, columns are people and a row is an item.
+    """
+
+    items: tuple[str, ...]  # columns that hold answers
     person: tuple[str, ...]  # columns that name the person; empty for the number of the row
     roles: Mapping[str, str]
     recognised: tuple[str, ...]  # which roles columns were recognised to play, each a clause
+    across: str = "item"  # what is in columns: item, or id
+    occasions: Mapping[str, tuple[str, float]] = field(default_factory=dict)  # of columns
     code: Mapping[str, float] = field(default_factory=dict)
 
     def apply(self, table: Table) -> Table:
         """The table with a row for each cell of the columns of items."""
         whole = self._with_person(table)
         frame = whole.frame
-        beside = [name for name in frame.columns if name not in (*self.items, "item", "resp")]
+        made = (self.roles[self.across], self.roles["resp"])
+        beside = [name for name in frame.columns if name not in (*self.items, *made)]
         n_rows = len(frame)
         long = _alike(frame, self.items).unpivot(
-            on=list(self.items), index=beside, variable_name="item", value_name="resp"
+            on=list(self.items), index=beside, variable_name=made[0], value_name=made[1]
         )
 
         def origin(row: int) -> str:
             return f"{table.where(row % n_rows)}, column {self.items[row // n_rows]!r}"
 
-        return replace(
+        found = replace(
             whole,
             frame=long,
             notes=(*table.notes, *self._notes(table)),
             origin=origin,
+            made=made,
         )
+        return self._at_occasions(found) if self.occasions else found
+
+    def _at_occasions(self, table: Table) -> Table:
+        """The table with the items and occasions that its columns stand for."""
+        item = self.roles["item"]
+        pairs = [self.occasions[column] for column in table.frame[item].to_list()]
+        table = with_column(table, item, [name for name, _ in pairs])
+        times = [time for _, time in pairs]
+        return with_column(table, self.roles["time"], times, nw.Float64)
 
     def _with_person(self, table: Table) -> Table:
         """The table with one column that says whose row it is."""
-        if len(self.person) == 1:
+        if len(self.person) == 1 or self.across == "id":
             return table
         if not self.person:
             numbers = [str(k + 1) for k in range(len(table.frame))]
@@ -87,12 +94,18 @@ class WideLayout:
             for name in table.frame.columns
             if name not in used and not name.startswith(UNNAMED)
         ]
-        note = (
-            f"a wide table: {len(self.items)} columns are items ({_ends(self.items)}); "
-            f"{option('wide', False)} reads one answer a row"
-        )
-        notes = [note]
-        if not self.person:
+        otherwise = f"{option('wide', False)} reads one answer a row"
+        what = f"{len(self.items)} columns are items ({_ends(self.items)})"
+        if self.across == "id":
+            what = f"{len(self.items)} columns are people ({_ends(self.items)}), a row is an item"
+        if self.occasions:
+            items, times = (set(parts) for parts in zip(*self.occasions.values(), strict=True))
+            what = (
+                f"{len(self.items)} columns are {count_noun(len(items), 'items')} at "
+                f"{count_noun(len(times), 'occasions')} ({_ends(self.items)})"
+            )
+        notes = [f"a wide table: {what}; {otherwise}"]
+        if not self.person and self.across == "item":
             notes.append("id: no column names the people; each row is a person of its own")
         if self.recognised:
             notes.append(f"columns: {', '.join(self.recognised)}")
@@ -123,9 +136,11 @@ def find_wide(
     if options.wide is False and options.items is None:
         return None
     columns = list(table.frame.columns)
+    if options.wide is None and options.items is None and resemble_data(columns):
+        return None
     named = {role: name for role, name in given.items() if name in columns}
     found = {
-        role: named.get(role) or next(iter(recognise(columns, role)), None)
+        role: named.get(role) or next(iter(guess_columns(table, role)), None)
         for role in ("id", "item", "resp", "time")
     }
     is_long = found["item"] is not None and found["resp"] is not None
@@ -133,7 +148,9 @@ def find_wide(
         return None
     beside = {*named.values(), found["id"], found["time"]}
     free = [name for name in columns if name not in beside and not name.startswith(UNNAMED)]
-    items = _choose_items(table, free, options, keyed)
+    items = choose_items(table, free, options, keyed)
+    if found["item"] in free and found["id"] is None and _are_people(items, found["item"]):
+        return _transposed(items, str(found["item"]), found["time"])
     if not items:
         if options.wide:
             raise ResponseError(
@@ -141,6 +158,20 @@ def find_wide(
                 f"of the items by {option('items', ['Q*'])}"
             )
         return None
+    return _with_roles(table, named, found, items)
+
+
+def _with_roles(
+    table: Table,
+    named: Mapping[str, str],
+    found: Mapping[str, str | None],
+    items: Sequence[str],
+) -> WideLayout:
+    """The layout with these columns of items, whose people and times stand beside them.
+
+    `found` are columns by their roles, `named` those that the user named.
+    """
+    columns = list(table.frame.columns)
     recognised: list[str] = []
     person = _person_columns(table, found["id"], items, found["time"])
     if len(person) > 1:
@@ -151,75 +182,27 @@ def find_wide(
         if role not in named and (role == "time" or person == [found["id"]]):
             find_column(table, role, None, recognised, optional=True)
     whose = person[0] if len(person) == 1 else " ".join(person) or _free_name("id", columns)
-    roles = {"id": whose, "item": "item", "resp": "resp"}
+    item, resp = (_free_name(name, columns) for name in ("item", "resp"))
+    roles = {"id": whose, "item": item, "resp": resp}
     if found["time"] is not None:
         roles["time"] = found["time"]
-    return WideLayout(tuple(items), tuple(person), roles, tuple(recognised))
+    occasions = occasions_of(items) if found["time"] is None else {}
+    if occasions:
+        roles["time"] = _free_name("occasion", columns)
+    return WideLayout(tuple(items), tuple(person), roles, tuple(recognised), occasions=occasions)
 
 
-def _choose_items(
-    table: Table, free: Sequence[str], options: LayoutOptions, keyed: Sequence[str]
-) -> list[str]:
-    """Columns of items: as named, as the key has them, numbered alike, or holding 0 and 1."""
-    if options.items is not None:
-        return matching_names(free, options.items, "items")
-    kinds = {name: _kind_of_answers(table.frame[name]) for name in free}
-    numbered = _numbered(free, kinds)
-    with_key = [name for name in free if name in keyed]
-    if len(with_key) > 1 and not set(with_key) <= set(numbered):
-        return with_key
-    if numbered:
-        return numbered
-    answers = [name for name in free if kinds[name] and not TOTALS.fullmatch(plain_name(name))]
-    if options.wide:
-        return answers
-    alike = [name for name in answers if kinds[name] in ("binary", "letters")]
-    return alike if len(alike) >= FEWEST_ALIKE and 2 * len(alike) >= len(free) else []
+def _are_people(items: Sequence[str], heading: str | None) -> bool:
+    """Whether columns of answers are people, as a column beside them has the items."""
+    return bool(items) and heading not in items and speaks_of(str(heading), "item")
 
 
-def _numbered(free: Sequence[str], kinds: Mapping[str, str | None]) -> list[str]:
-    """Columns whose names differ in a number and that hold answers (or nothing)."""
-    stems: dict[str, list[str]] = {}
-    others = {*SYNONYMS["id"], *SYNONYMS["time"], "weight", "cov", "rt"}
-    for name in free:
-        match = NUMBERED.fullmatch(name.strip().lower())
-        if match and plain_name(match["stem"]) not in others and kinds[name]:
-            stems.setdefault(match["stem"], []).append(name)
-    groups = [
-        names
-        for names in stems.values()
-        if len(names) > 1 and any(kinds[name] != "empty" for name in names)
-    ]
-    chosen = {name for names in groups for name in names}
-    return [name for name in free if name in chosen]
-
-
-def _kind_of_answers(series: nw.Series[Any]) -> str | None:
-    """What answers a column holds: binary, numbers, letters, empty; None if it holds others."""
-    values = {
-        str(value).strip().lower()
-        for value in series.head(SAMPLED).to_list()
-        if not is_blank(value)
-    } - MISSING
-    if not values:
-        return "empty"
-    if len(values) > MOST_VALUES:
-        return None
-    if values <= {"0", "1", "0.0", "1.0", *WORDS}:
-        return "binary"
-    if all(_is_number(value) for value in values):
-        return "numbers"
-    if all(map(is_choice, values)):
-        return "letters"
-    return None
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text.replace(",", "."))
-    except ValueError:
-        return False
-    return True
+def _transposed(people: Sequence[str], item: str, time: str | None) -> WideLayout:
+    """The layout of a table with a row an item and a column a person."""
+    roles = {"id": "id", "item": item, "resp": "resp"}
+    if time is not None:
+        roles["time"] = time
+    return WideLayout(tuple(people), (), roles, (f"item is {item!r}",), across="id")
 
 
 def _person_columns(

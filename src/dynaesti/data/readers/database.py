@@ -12,10 +12,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
-import narwhals as nw
-
 from dynaesti.data.labels import display_names
-from dynaesti.data.readers.table import Source, Table, from_columns
+from dynaesti.data.readers.table import Source, Table, as_arrow, from_columns
 from dynaesti.errors import FileError, MissingExtraError, ResponseError, option
 
 SCHEMES = ("sqlite", "duckdb", "postgresql", "postgres", "mysql", "mariadb", "mssql", "oracle")
@@ -71,7 +69,7 @@ def read_database(database: Database, rows: int | None) -> Iterator[Table]:
     pieces: list[Table] = []
     for names, found in _READERS[database.scheme](database, rows or PIECE):
         columns = {name: [_plain(row[k]) for row in found] for k, name in enumerate(names)}
-        frame = nw.from_native(from_columns(columns).to_arrow(), eager_only=True)
+        frame = as_arrow(from_columns(columns))
         pieces.append(Table(frame, None, (Source(database.label, len(frame), start),)))
         start += len(frame)
         if rows is not None:

@@ -8,15 +8,21 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from dynaesti.data.labels import count_noun
 from dynaesti.data.readers.encoding import decode_head, detect_encoding
 from dynaesti.errors import ResponseError
 
 DELIMITERS = ",;\t|"
+RARE_DELIMITERS = "~^: "  # where none of those cuts lines into columns
 LINES_JUDGED = 20  # by which the delimiter is found
 MOST_LINES = 0.8  # fraction of them that has to agree
 FEWEST_COLUMNS = 3  # of a table, above which titles are recognised
 SEPARATOR_LINE = re.compile(r"sep=(.)", re.IGNORECASE)  # by which spreadsheets are told
-DATASHOP = "Anon Student Id"  # a heading of DataShop, whose exports repeat some names
+# headings of systems whose exports repeat names: DataShop, and Canvas, which heads each score with
+# the points that are possible
+DATASHOP = "Anon Student Id"
+CANVAS = "section_sis_id"
+NUMBER = re.compile(r"[+-]?\d+([.,]\d+)?")
 UNNAMED = "unnamed column "  # beginning of the names of columns without a heading
 
 
@@ -53,15 +59,32 @@ def detect_dialect(head: bytes, label: str) -> tuple[Dialect, list[str]]:
         notes.append(f"{label}: columns are separated by {delimiter!r}")
     titles = _count_titles(_cells(lines, delimiter))
     if titles:
-        notes.append(f"{label}: {titles} lines above the headings were left out")
+        above = count_noun(titles, "lines")
+        notes.append(f"{label}: left out {above} above the headings")
     columns = [column.strip() for column in next(csv.reader([lines[titles]], delimiter=delimiter))]
+    if len(columns) == 1 and len(lines) > 1 and all(len(line.split()) > 1 for line in lines):
+        raise ResponseError(
+            f"{label}: the columns seem to be lined up by spaces ({lines[titles].strip()[:60]!r}); "
+            f"open the file in a spreadsheet and save it as CSV"
+        )
     if _rows_end_in_delimiter(lines[titles:], delimiter, len(columns)):
         columns.append("")
     columns = [column or f"{UNNAMED}{k + 1}" for k, column in enumerate(columns)]
+    if CANVAS in columns:
+        columns = _named_scores(columns)
     if DATASHOP in columns:
         columns = _numbered(columns)
     refuse_equal_columns(columns, label)
     return Dialect(encoding, delimiter, tuple(columns), numbered[titles][0]), notes
+
+
+def _named_scores(columns: Sequence[str]) -> list[str]:
+    """Columns whose scores, headed by a number, are called after the question before them."""
+    before = ["", *columns[:-1]]
+    return [
+        f"{question} [Score]" if NUMBER.fullmatch(column) and question else column
+        for question, column in zip(before, columns, strict=True)
+    ]
 
 
 def _numbered(columns: Sequence[str]) -> list[str]:
@@ -76,10 +99,15 @@ def refuse_equal_columns(columns: Sequence[str], label: str) -> None:
     """Raise if columns have the same name."""
     if len(set(columns)) == len(columns):
         return
+    if all(NUMBER.fullmatch(column) or column.startswith(UNNAMED) for column in columns):
+        raise ResponseError(
+            f"{label}: the first line holds numbers, not headings; write a line of headings above "
+            f"it, such as id,Q1,Q2,Q3"
+        )
     twice = [column for column in dict.fromkeys(columns) if columns.count(column) > 1]
+    more = f" (and {len(twice) - 1} other headings occur twice)" if len(twice) > 1 else ""
     raise ResponseError(
-        f"{label}: {len(twice)} columns occur twice (first: {twice[0]!r}); give each a name of its "
-        f"own"
+        f"{label}: several columns are called {twice[0]!r}{more}; give each a name of its own"
     )
 
 
@@ -102,7 +130,11 @@ def _find_delimiter(lines: Sequence[str]) -> str:
         even = body.count(usual) >= MOST_LINES * len(body) and abs(counts[0] - usual) <= 1
         return usual > 1 and counts[0] > 1 and even, counts[0] == usual, counts[0]
 
-    return max(DELIMITERS, key=quality)
+    usual = max(DELIMITERS, key=quality)
+    if quality(usual)[0] or usual in lines[0]:
+        return usual
+    rare = max(RARE_DELIMITERS, key=quality)
+    return rare if quality(rare)[:2] == (True, True) else usual
 
 
 def _count_titles(rows: Sequence[Sequence[str]]) -> int:

@@ -15,7 +15,9 @@ _decoding = threading.local()
 
 
 def detect_encoding(head: bytes) -> str:
-    """The encoding of a file that begins so: that of UTF-8 or UTF-16, or REPAIRED."""
+    """The encoding of a file that begins so: that of UTF-8, UTF-16 or UTF-32, or REPAIRED."""
+    if head.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
+        return "utf-32"
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16"
     unmarked = unmarked_utf16(head)

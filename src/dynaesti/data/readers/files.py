@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import glob
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
+from io import IOBase
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,7 @@ import narwhals as nw
 from dynaesti.data.labels import display_names
 from dynaesti.data.readers.database import Database, database_at, is_database, read_database
 from dynaesti.data.readers.excel import read_excel
-from dynaesti.data.readers.input_file import STANDARD_INPUT, InputFile, find_input
+from dynaesti.data.readers.input_file import STANDARD_INPUT, InputFile, find_input, unpacked
 from dynaesti.data.readers.json_lines import read_json
 from dynaesti.data.readers.parquet import count_parquet_rows, read_parquet
 from dynaesti.data.readers.plain import read_plain_text, stack_plain
@@ -44,6 +46,7 @@ SUFFIXES: dict[str, Reader] = {
     **dict.fromkeys(STATISTICS_SUFFIXES, read_statistics),
 }
 FIRST_BYTES: dict[bytes, Reader] = {b"PAR1": read_parquet, b"{": read_json, b"[": read_json}
+ADDRESS = re.compile(r"(https?|ftp|s3|gs|az)://", re.IGNORECASE)
 BYTES_PER_ROW = 40  # of text, roughly
 GZIP_RATIO = 5  # by which gzip shrinks such text, roughly
 
@@ -93,6 +96,17 @@ def read_files(patterns: Sequence[str], parts: FileParts = ALL_PARTS) -> Table:
         tuple(dict.fromkeys([*notes, *(note for table in tables for note in table.notes)])),
         tuple(line for table in tables for line in table.broken),
     )
+
+
+def read_stream(stream: IOBase, parts: FileParts = ALL_PARTS) -> Table:
+    """All that an open file of bytes or text holds, as one table."""
+    read = stream.read()
+    content = read.encode() if isinstance(read, str) else bytes(read)
+    name = Path(str(getattr(stream, "name", "file"))).name
+    file = InputFile(name, unpacked(content), parts.sheet, parts.query)
+    if not file.content:
+        raise ResponseError(f"{name}: it is empty, or was read to its end before")
+    return next(_read_input(file, None))
 
 
 def _stack(frames: list[Any], columns: Sequence[str]) -> Any:
@@ -190,6 +204,11 @@ def _expand(pattern: str) -> list[str]:
             f"{display_names([pattern])}: no such file "
             f"({getattr(error, 'strerror', None) or error})"
         ) from None
+    if ADDRESS.match(pattern):
+        raise FileError(
+            f"{display_names([pattern])}: addresses of the web are not fetched; download the file, "
+            f"and name that"
+        )
     found = sorted(glob.glob(pattern, recursive=True)) if glob.has_magic(pattern) else []
     if not found:
         raise FileError(
@@ -228,14 +247,7 @@ def _read_file(name: str, rows: int | None, parts: FileParts) -> Iterator[Table]
         if is_database(name):
             yield from read_database(database_at(name, parts.sheet, parts.query), rows)
             return
-        file = find_input(name, parts.sheet, parts.query)
-        reader = _reader_of(file)
-        _refuse_idle_options(file, reader)
-        if reader is read_parquet:
-            _require_pyarrow(name)
-        elif reader is read_text and not find_spec("pyarrow"):
-            reader = read_plain_text
-        yield from reader(file, rows)
+        yield from _read_input(find_input(name, parts.sheet, parts.query), rows)
     except (ResponseError, MissingExtraError, MemoryError):
         raise
     except Exception as error:  # each reader has errors of its own
@@ -243,6 +255,17 @@ def _read_file(name: str, rows: int | None, parts: FileParts) -> Iterator[Table]
         raise ResponseError(
             f"{name}: could not be read ({type(error).__name__}: {first_line})"
         ) from error
+
+
+def _read_input(file: InputFile, rows: int | None) -> Iterator[Table]:
+    """A file that was found, by the reader of its format."""
+    reader = _reader_of(file)
+    _refuse_idle_options(file, reader)
+    if reader is read_parquet:
+        _require_pyarrow(file.name)
+    elif reader is read_text and not find_spec("pyarrow"):
+        reader = read_plain_text
+    yield from reader(file, rows)
 
 
 def _reader_of(file: InputFile) -> Reader:
@@ -257,7 +280,8 @@ def _reader_of(file: InputFile) -> Reader:
     )
     if found in (read_text, read_json, read_excel):
         refuse_binary(file)
-    return found
+    # text that some systems call .xls
+    return read_text if found is read_excel else found
 
 
 def _read_database_file(file: InputFile, rows: int | None) -> Iterator[Table]:

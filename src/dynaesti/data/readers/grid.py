@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from typing import Any
 
-import narwhals as nw
-
+from dynaesti.data.labels import count_noun
 from dynaesti.data.readers.dialect import UNNAMED, refuse_equal_columns
-from dynaesti.data.readers.table import Source, Table, from_columns
+from dynaesti.data.readers.table import Source, Table, as_arrow, from_columns
 from dynaesti.errors import ResponseError
 
 Range = tuple[tuple[int, int], tuple[int, int]]  # first and last cell, each (row, column)
 HEADING_ROWS = 20  # among which the headings are searched
+REMARK_CELLS = 2  # most of a row of a legend
 HEADING_SHARE = 0.5  # of the columns, which a row of headings fills more of
 
 
@@ -42,7 +42,10 @@ def table_of_grid(cells: list[list[Any]], merged: Sequence[Range], label: str) -
     if not any(value is not None for row in cells for value in row):
         raise ResponseError(f"{label}: the sheet is empty")
     headings = _find_headings(cells, merged)
+    n_merged = _fill_merged(cells, merged, headings.body)
     rows = [k for k in range(headings.body, len(cells)) if any(v is not None for v in cells[k])]
+    n_rows = len(rows)
+    rows = _without_remarks(cells, rows, len(headings.names))
     kept = [
         j
         for j, name in enumerate(headings.names)
@@ -56,11 +59,39 @@ def table_of_grid(cells: list[list[Any]], merged: Sequence[Range], label: str) -
     notes = []
     above = sum(any(v is not None for v in row) for row in cells[: headings.first])
     if above:
-        notes.append(f"{label}: {above} rows above the headings were left out")
-    frame = nw.from_native(from_columns(columns).to_arrow(), eager_only=True)
+        notes.append(f"{label}: left out {count_noun(above, 'rows')} above the headings")
+    if len(rows) < n_rows:
+        below = count_noun(n_rows - len(rows), "rows")
+        notes.append(f"{label}: left out {below} below the table")
+    if n_merged:
+        notes.append(f"{label}: {count_noun(n_merged, 'merged cells')} hold for all of their rows")
+    frame = as_arrow(from_columns(columns))
     # rows as the program that made the sheet counts them
     source = Source(label, len(rows), 0, lambda row: rows[row] + 1)
     return Table(frame, None, (source,), tuple(notes))
+
+
+def _fill_merged(cells: list[list[Any]], merged: Sequence[Range], body: int) -> int:
+    """Write cells that are merged over rows of the body into each of them; how many there are."""
+    tall = [
+        ((top, left), bottom)
+        for (top, left), (bottom, right) in merged
+        if body <= top < bottom and left == right
+    ]
+    for (top, column), bottom in tall:
+        for row in range(top + 1, bottom + 1):
+            cells[row][column] = cells[top][column]
+    return len(tall)
+
+
+def _without_remarks(cells: Sequence[Sequence[Any]], rows: list[int], width: int) -> list[int]:
+    """Rows of the table, without a legend behind an empty row that fills few of its columns."""
+    gaps = [k for k in range(1, len(rows)) if rows[k] > rows[k - 1] + 1]
+    for gap in gaps:
+        sizes = [sum(value is not None for value in cells[row]) for row in rows[gap:]]
+        if max(sizes) <= REMARK_CELLS and 2 * max(sizes) < width:
+            return rows[:gap]
+    return rows
 
 
 def _find_headings(cells: list[list[Any]], merged: Sequence[Range]) -> Headings:

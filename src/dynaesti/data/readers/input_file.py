@@ -64,7 +64,7 @@ class InputFile:
         return Path(self.name).open("rb")
 
 
-def _unpacked(path: Path) -> bytes | None:
+def _unpacked_file(path: Path) -> bytes | None:
     """What a gzipped file holds whose name does not say that it is one; None for other files."""
     if path.suffix.lower() == ".gz":
         return None  # unpacked as it is read
@@ -74,15 +74,19 @@ def _unpacked(path: Path) -> bytes | None:
     return gzip.decompress(path.read_bytes())
 
 
+def unpacked(raw: bytes) -> bytes:
+    """Bytes that may be gzipped, unpacked."""
+    return gzip.decompress(raw) if raw.startswith(GZIP_MAGIC) else raw
+
+
 def find_input(name: str, part: str | None = None, query: str | None = None) -> InputFile:
     """The file of that path; standard input, pipes and devices are read at once."""
     if name != STANDARD_INPUT and Path(name).is_file():
-        return InputFile(name, _unpacked(Path(name)), part, query)
+        return InputFile(name, _unpacked_file(Path(name)), part, query)
     if name != STANDARD_INPUT:
         raw = Path(name).read_bytes()
     elif sys.stdin is None:
         raise ResponseError("standard input is closed; name a file")
     else:
         raw = sys.stdin.buffer.read()
-    content = gzip.decompress(raw) if raw.startswith(GZIP_MAGIC) else raw
-    return InputFile(name, content, part, query)
+    return InputFile(name, unpacked(raw), part, query)

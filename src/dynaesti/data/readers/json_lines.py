@@ -6,13 +6,12 @@ import codecs
 import io
 import json
 from collections.abc import Iterator
-from importlib.util import find_spec
 from typing import Any
 
 import narwhals as nw
 
 from dynaesti.data.readers.input_file import InputFile
-from dynaesti.data.readers.table import Source, Table, from_rows
+from dynaesti.data.readers.table import Source, Table, as_arrow, from_rows
 from dynaesti.errors import ResponseError
 
 # members of an object that hold its rows
@@ -62,11 +61,29 @@ def _is_one_object(file: InputFile) -> bool:
     if not begin.startswith("{"):
         return False
     first, _, rest = begin.partition("\n")
+    if not rest.strip():
+        return True
     try:
         members = json.loads(first).items()
         return any(key in WRAPPERS and _is_list_of_objects(value) for key, value in members)
     except json.JSONDecodeError:
         return not rest.lstrip().startswith("{")
+
+
+def _rows_of(whole: dict[str, Any]) -> list[Any]:
+    """The rows of one object: a list that it holds, its columns, or itself."""
+    lists = [whole[key] for key in WRAPPERS if _is_list_of_objects(whole.get(key))]
+    if lists:
+        return list(lists[0])
+    columns, data = whole.get("columns"), whole.get("data")
+    if isinstance(columns, list) and isinstance(data, list):
+        return [dict(zip(columns, row, strict=False)) for row in data]
+    values = [list(one.values()) if isinstance(one, dict) else one for one in whole.values()]
+    sizes = {len(one) if isinstance(one, list) else None for one in values}
+    keys = {tuple(one) for one in whole.values() if isinstance(one, dict)}
+    if len(values) > 1 and len(sizes) == 1 and None not in sizes and len(keys) <= 1:
+        return [dict(zip(whole, row, strict=True)) for row in zip(*values, strict=True)]
+    return [whole]
 
 
 def _is_list_of_objects(value: Any) -> bool:
@@ -86,9 +103,7 @@ def _read_list(file: InputFile) -> Table:
         rows = json.loads(text)
     except json.JSONDecodeError as error:
         raise ResponseError(f"{file.label}: no valid JSON ({error})") from None
-    if isinstance(rows, dict):
-        lists = [rows[key] for key in WRAPPERS if _is_list_of_objects(rows.get(key))]
-        rows = lists[0] if lists else [rows]
+    rows = _rows_of(rows) if isinstance(rows, dict) else rows
     return Table(_frame(rows, file.label), None, (Source(file.label, len(rows)),))
 
 
@@ -107,8 +122,16 @@ def _frame(rows: list[Any], label: str) -> nw.DataFrame[Any]:
             f"{label}: expected one JSON object a line, such as "
             f'{{"id": "ada", "item": 3, "resp": 1, "date": 5}}'
         )
-    frame = from_rows([_flat(row) for row in rows])
-    return nw.from_native(frame.to_arrow(), eager_only=True) if find_spec("pyarrow") else frame
+    return as_arrow(from_rows([_flat(one) for row in rows for one in _unfolded(row)]))
+
+
+def _unfolded(row: dict[str, Any]) -> list[dict[str, Any]]:
+    """An object for each object in the only list of objects that a row holds, such as answers."""
+    lists = [key for key, value in row.items() if key in WRAPPERS and _is_list_of_objects(value)]
+    if len(lists) != 1:
+        return [row]
+    beside = {key: value for key, value in row.items() if key != lists[0]}
+    return [{**beside, **one} for one in row[lists[0]]]
 
 
 def _flat(row: dict[str, Any], prefix: str = "") -> dict[str, Any]:

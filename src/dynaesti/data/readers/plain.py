@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dynaesti.core import Bools
+from dynaesti.data.readers.broken_lines import sort_broken
 from dynaesti.data.readers.dialect import UNNAMED, Dialect, detect_dialect
 from dynaesti.data.readers.encoding import REPAIRED, RepairedStream, text_encoding
 from dynaesti.data.readers.input_file import InputFile
@@ -132,6 +133,12 @@ class PlainFrame:
         """The rows, each a tuple of values."""
         return list(zip(*(series.to_list() for series in self.series.values()), strict=True))
 
+    def head(self, n: int) -> PlainFrame:
+        """The first rows."""
+        return PlainFrame(
+            {name: replace(one, values=one.values[:n]) for name, one in self.series.items()}
+        )
+
     def tail(self, n: int) -> PlainFrame:
         """The last rows."""
         start = max(len(self) - n, 0)
@@ -191,7 +198,14 @@ def read_plain_text(file: InputFile, rows: int | None) -> Iterator[Table]:
         if not name.startswith(UNNAMED) or any(column)
     }
     source = Source(file.label, len(read.rows), 0, lambda row: read.lines[row])
-    broken = tuple(f"{file.label}, line {line} {text!r}" for line, text in read.broken)
+    broken, about_broken = sort_broken(
+        [text for _, text in read.broken],
+        [line for line, _ in read.broken],
+        max(read.lines, default=0),
+        dialect.delimiter,
+        file.label,
+    )
+    notes += about_broken
     yield Table(PlainFrame(named), None, (source,), tuple(notes), broken)  # type: ignore[arg-type]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from io import IOBase
 from os import PathLike
 from typing import Any
 
@@ -11,15 +12,24 @@ import narwhals as nw
 from narwhals.exceptions import NarwhalsError
 
 from dynaesti.data.frames import frame_kind
-from dynaesti.data.readers.arrays import is_matrix, read_matrix, read_tuples
-from dynaesti.data.readers.files import FileParts, read_files
+from dynaesti.data.readers.arrays import (
+    are_tuples,
+    is_matrix,
+    read_matrix,
+    read_records,
+    read_tuples,
+    refuse_ambiguous,
+)
+from dynaesti.data.readers.files import FileParts, read_files, read_stream
 from dynaesti.data.readers.table import Table, from_columns, from_rows
 from dynaesti.errors import ResponseError
 from dynaesti.tables import Frame
 
 
 def read_table(data: Any, sheet: str | None = None, query: str | None = None) -> Table:
-    """Make a table of a frame, a path, a mapping, a matrix, or an iterable of dicts or tuples.
+    """Make a table of a frame, a path, a mapping, a matrix, or an iterable of rows.
+
+    Rows are dicts, tuples, dataclasses, or lists below one of headings. An open file is read too.
 
     Paths may be several, patterns, addresses of databases, or "-" for standard input.
 
@@ -37,16 +47,22 @@ def read_table(data: Any, sheet: str | None = None, query: str | None = None) ->
         If the data are of another kind, or cannot be read.
     """
     parts = FileParts(sheet, query)
+    refuse_ambiguous(data)
     if isinstance(data, str | PathLike):
         return read_files([str(data)], parts)
     if isinstance(data, Frame):
         return Table(from_columns(data.to_arrays()))
+    records = read_records(data)
+    if records is not None:
+        return records
     if isinstance(data, Mapping):
         return Table(from_columns(data))
+    if isinstance(data, IOBase):
+        return read_stream(data, parts)
     if is_matrix(data):
         return read_matrix(data)
     try:
-        frame = nw.from_native(data)
+        frame = nw.from_native(_with_one_heading(data))
     except TypeError:
         frame = None
     except NarwhalsError as error:
@@ -63,12 +79,24 @@ def read_table(data: Any, sheet: str | None = None, query: str | None = None) ->
             return read_files([str(row) for row in rows], parts)
         if rows and all(isinstance(row, Mapping) for row in rows):
             return Table(from_rows(rows))
-        if rows and all(isinstance(row, tuple) for row in rows):
+        records = read_records(rows)
+        if records is not None:
+            return records
+        if rows and are_tuples(rows):
             return read_tuples(rows)
     raise ResponseError(
         f"data: expected a data frame, a path, a matrix, or an iterable of dicts or tuples; got "
         f"{type(data).__name__}"
     )
+
+
+def _with_one_heading(data: Any) -> Any:
+    """A frame of pandas whose levels of headings are one; anything else as it is."""
+    if getattr(getattr(data, "columns", None), "nlevels", 1) == 1:
+        return data
+    flat = data.copy(deep=False)
+    flat.columns = [" ".join(str(part) for part in name if part != "") for name in data.columns]
+    return flat
 
 
 def _with_index(frame: nw.DataFrame[Any]) -> nw.DataFrame[Any]:

@@ -37,6 +37,22 @@ REFUSED = (
     (b"\xfd7zXZ", "an xz archive", "unpack it"),
     (b"(\xb5/\xfd", "a zstd archive", "unpack it"),
 )
+# what begins like this, in lower case
+MARKUP = (
+    (b"<?xml", "an XML file", "open it in a spreadsheet and save its table as CSV or Excel"),
+    *(
+        (start, "a web page", "open it in a spreadsheet and save its table as .xlsx; if it shows a "
+         "page for signing in, download the file again")
+        for start in (b"<!doctype html", b"<html", b"<table", b"<head", b"<body")
+    ),
+)  # fmt: skip
+MARKUP_BYTES = 20
+WIDE_TEXT = (
+    codecs.BOM_UTF32_LE,
+    codecs.BOM_UTF32_BE,
+    codecs.BOM_UTF16_LE,
+    codecs.BOM_UTF16_BE,
+)
 # by a part of the names within a ZIP archive
 WITHIN_ZIP = (
     ("word/", "a Word document", "copy its table into a spreadsheet and save that as CSV"),
@@ -82,7 +98,11 @@ def refuse_binary(file: InputFile) -> None:
             if any(part in name for name in names):
                 raise _refusal(file, what, remedy)
         raise _refusal(file, "a ZIP archive", "unpack it, and name the file of answers in it")
-    is_wide_text = file.head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    begin = file.head.lstrip(b"\xef\xbb\xbf \t\r\n")[:MARKUP_BYTES].lower()
+    for start, what, remedy in MARKUP:
+        if begin.startswith(start):
+            raise _refusal(file, what, remedy)
+    is_wide_text = file.head.startswith(WIDE_TEXT)
     n_controls = len(file.head) - len(file.head.translate(None, CONTROLS))
     is_binary = n_controls > MOST_CONTROLS * len(file.head)
     if is_binary and not is_wide_text and unmarked_utf16(file.head) is None:

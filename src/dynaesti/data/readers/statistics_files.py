@@ -6,10 +6,8 @@ import io
 from collections.abc import Iterator
 from typing import Any
 
-import narwhals as nw
-
 from dynaesti.data.readers.input_file import InputFile
-from dynaesti.data.readers.table import Source, Table, from_columns
+from dynaesti.data.readers.table import Source, Table, as_arrow, from_columns
 from dynaesti.errors import MissingExtraError
 
 READERS = {
@@ -34,7 +32,7 @@ def read_statistics(file: InputFile, rows: int | None) -> Iterator[Table]:  # no
     source = file.name if file.content is None else io.BytesIO(file.content)
     found, _ = read(source, output_format="dict")
     columns = {name: [_plain(value) for value in values] for name, values in found.items()}
-    frame = nw.from_native(from_columns(columns).to_arrow(), eager_only=True)
+    frame = as_arrow(from_columns(columns))
     yield Table(frame, None, (Source(file.label, len(frame)),))
 
 

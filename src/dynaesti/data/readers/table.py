@@ -42,6 +42,7 @@ class Table:
     notes: tuple[str, ...] = ()  # what was decided while reading
     broken: tuple[str, ...] = ()  # lines that are no rows, as messages name them
     origin: Callable[[int], str] | None = None  # of rows that are no longer those of the sources
+    made: tuple[str, ...] = ()  # columns that the layout made, which messages do not name
 
     def where(self, row: int) -> str:
         """File and line of a row, or its number, for messages."""
@@ -52,6 +53,11 @@ class Table:
                 return source.where(row)
             row -= source.rows
         return f"row {row}"
+
+
+def as_arrow(frame: nw.DataFrame[Any]) -> nw.DataFrame[Any]:
+    """A frame of pyarrow, where that is installed, whatever made it."""
+    return nw.from_native(frame.to_arrow(), eager_only=True) if find_spec("pyarrow") else frame
 
 
 def from_rows(rows: Sequence[Mapping[str, Any]]) -> nw.DataFrame[Any]:

@@ -10,15 +10,15 @@ from typing import Any
 
 import narwhals as nw
 
-from dynaesti.data.labels import count_noun
+from dynaesti.data.readers.broken_lines import sort_broken
 from dynaesti.data.readers.dialect import UNNAMED, Dialect, detect_dialect
 from dynaesti.data.readers.encoding import BLOCK_BYTES, REPAIRED, RepairedStream, text_encoding
 from dynaesti.data.readers.input_file import InputFile
 from dynaesti.data.readers.quotes import SHOWN, has_stray_quote, holds_rows, unquoted
 from dynaesti.data.readers.table import Source, Table
-from dynaesti.data.readers.totals import is_total
 from dynaesti.errors import ResponseError
 
+PROBED = 100  # values that are converted before all are
 csv.field_size_limit(1 << 30)  # names may be long
 
 
@@ -214,9 +214,11 @@ class TextReader:
                 f"Windows-1252"
             )
             self.repaired.n_repaired = 0
-        n_totals = sum(map(self._is_total, self.broken))
-        if n_totals:
-            notes.append(f"{label}: {count_noun(n_totals, 'lines')} of totals left out")
+        lines, last_row = self._scan_lines() if self.broken and self.rows is None else ([], 0)
+        broken, about_broken = sort_broken(
+            self.broken, lines, last_row, self.dialect.delimiter, label
+        )
+        notes += about_broken
         named = {
             column: parse_integers(found[column])
             for column in self.dialect.columns
@@ -224,25 +226,7 @@ class TextReader:
         }
         source = Source(label, found.num_rows, start, self._line_of_row)
         frame = nw.from_native(pa.table(named), eager_only=True)
-        return Table(frame, None, (source,), tuple(notes), self._broken_lines())
-
-    def _broken_lines(self) -> tuple[str, ...]:
-        """Lines that are no rows, with their numbers if the file is read as one table."""
-        label = self.file.label
-        numbers = []
-        if self.broken and self.rows is None:
-            numbers = self._lines_of_broken(len(self.broken))
-        named = [
-            f"{label}, line {number} {text!r}"
-            for text, number in zip(self.broken, numbers, strict=False)
-        ] or [f"{label}, the line {text!r}" for text in self.broken]
-        return tuple(
-            name for name, text in zip(named, self.broken, strict=False) if not self._is_total(text)
-        )
-
-    def _is_total(self, line: str) -> bool:
-        """Whether a line that is no row sums up the rows above it."""
-        return is_total(line.split(self.dialect.delimiter)[0].strip().strip('"'))
+        return Table(frame, None, (source,), tuple(notes), broken)
 
     def _line_of_row(self, row: int) -> int:
         """The line in which a row begins; the last line if there is no such row."""
@@ -255,15 +239,16 @@ class TextReader:
                 break
         return last_line
 
-    def _lines_of_broken(self, most: int) -> list[int]:
-        """The lines of the first `most` that are no rows."""
+    def _scan_lines(self) -> tuple[list[int], int]:
+        """The lines of those that are no rows, and the line of the last row."""
         broken = []
+        last_row = 0
         for line, is_row in self._scan():
-            if not is_row:
+            if is_row:
+                last_row = line
+            else:
                 broken.append(line)
-                if len(broken) == most:
-                    break
-        return broken
+        return broken, last_row
 
     def _scan(self) -> Iterator[tuple[int, bool]]:
         """Read the file again: for each line below the heading its number, and if it is a row.
@@ -301,6 +286,7 @@ def parse_integers(column: Any) -> Any:
     import pyarrow.compute as pc
 
     try:
+        pc.cast(column.slice(0, PROBED), pa.int64())  # all of them take long to fail
         numbers = pc.cast(column, pa.int64())
     except pa.ArrowInvalid:
         return column
