@@ -73,6 +73,14 @@ SOUND: dict[str, tuple[dict[str, Any], str, bool]] = {
 }
 
 
+ODD: dict[str, dict[str, Any]] = {
+    "DIF of 0.5": {"dif": 0.5},
+    # what tells the groups' abilities and slopes apart is lost to the test
+    "DIF of 0.5, groups 0.5 sd apart": {"dif": 0.5, "impact": 0.5},
+    "leak of 1": {"leak": 1.0, "impact": 0.5},
+}
+
+
 def fitted(table: Table, model: str, with_groups: bool) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -111,12 +119,12 @@ def false_alarms(least: int) -> dict[str, dict[str, float]]:
 def power(replications: int) -> dict[str, float]:
     """How often an odd item is found (p < 0.05, and flagged among all), with 500 answers a side."""
     out: dict[str, float] = {}
-    for kind, odd in {"DIF of 0.5": {"dif": 0.5}, "leak of 1": {"leak": 1.0}}.items():
+    for kind, odd in ODD.items():
         hits, flags, effects, false = [], [], [], []
         for seed in range(replications):
             # DIF: 1,000 answers an item, 500 of each group; leak: 500 answers an item
-            people = 2000 if "dif" in odd else 1000
-            table = draw(seed, people, 40, 20, impact=0.5, odd_items=2, **odd)
+            per_person = 40 if "dif" in odd else 20
+            table = draw(seed, 1000, 40, per_person, odd_items=2, **odd)
             fit = fitted(table, "2PL", "dif" in odd)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
