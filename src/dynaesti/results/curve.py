@@ -427,13 +427,13 @@ class Curve:
         return make_frame(columns, self.frame)
 
     def influence(self) -> Any:
-        """How far each emission moves the latent curve at its own time.
+        """How far each emission moves the latent curve, and the effects, that it sees.
 
         Returns
         -------
         frame
             A row for each emission: time, loo (see `loo`), shift (latent mean with the emission
-            minus that without it) and shift_in_sd.
+            minus that without it) and shift_in_sd, in standard deviations of the curve.
         """
         return make_frame(influence_columns(self, self.left_out), self.frame)
 
