@@ -38,6 +38,7 @@ nb_execution_raise_on_error = True
 nb_execution_in_temp = True
 nb_execution_timeout = 900
 nb_merge_streams = True
+nb_output_stderr = "remove"  # warnings are told in the pages' own words
 
 myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3

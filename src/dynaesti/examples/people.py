@@ -9,7 +9,7 @@ from dynaesti.examples.drawing import dates, graded, right, stamps
 from dynaesti.model import curves
 from dynaesti.tables import Frame
 
-HARDER_AT_HOME = {"t07": 0.9, "t19": 0.7}  # tasks harder for those who speak another language
+HARDER_AT_HOME = {"t07": 1.6, "t19": 1.3}  # tasks harder for those who speak another language
 FEELINGS = ("tense", "worried", "irritable", "calm")
 
 

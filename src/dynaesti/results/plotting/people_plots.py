@@ -9,6 +9,7 @@ import numpy as np
 
 from dynaesti.data import as_list, index_of, make_frame
 from dynaesti.results.frames import IDENTITY, band
+from dynaesti.results.item_checks import origin_and_width
 from dynaesti.tables import as_frame
 
 if TYPE_CHECKING:
@@ -87,17 +88,13 @@ class PeoplePlots:
         -------
         frame
             Columns id, time, item, resp, mean (of ability), share (of the way from the item's
-            lowest to its highest response).
+            worst to its best response).
         """
         fit = self.fit
         r = fit.responses
         people = index_of(r.people, as_list(ids), "ids")
         rows = np.concatenate([np.arange(r.person_start[p], r.person_start[p + 1]) for p in people])
-        low = np.full(r.items.size, np.inf)
-        high = np.full(r.items.size, -np.inf)
-        np.minimum.at(low, r.item, r.resp)
-        np.maximum.at(high, r.item, r.resp)
-        span = np.maximum(high - low, 1e-12)
+        origin, width = origin_and_width(fit.bank)
         labels = r.people.tolist()
         items = r.items.tolist()
         return make_frame(
@@ -107,7 +104,7 @@ class PeoplePlots:
                 "item": [items[i] for i in r.item[rows]],
                 "resp": r.resp[rows],
                 "mean": fit.marginals(r.person[rows], r.clock_times[rows]).mean(IDENTITY),
-                "share": (r.resp[rows] - low[r.item[rows]]) / span[r.item[rows]],
+                "share": (r.resp[rows] - origin[r.item[rows]]) / width[r.item[rows]],
             },
             fit.frame,
         )
