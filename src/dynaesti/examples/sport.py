@@ -15,7 +15,7 @@ PARS = (4, 5, 4, 3, 4, 3, 4, 5, 4, 4, 4, 3, 5, 4, 5, 3, 4, 4)
 def golf(players: int = 60, seed: Any = 6) -> Frame:
     """Draw the scorecards of a yearly tournament on one course: two rounds of 18 holes, 20 years.
 
-    Players come and go; careers rise to their middle and fall after. "Palm" has the best decade.
+    Players come and go; careers rise to their middle and fall after. "Palm" is the best of all.
 
     Parameters
     ----------
