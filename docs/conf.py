@@ -2,6 +2,7 @@
 
 import os
 import sys
+import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -33,6 +34,12 @@ exclude_patterns = ["_build", "_templates", "extensions", "**.ipynb_checkpoints"
 templates_path = ["_templates"]
 
 # Pages that begin as notebooks are executed, always all of them: an error in one ends the build.
+# the kernels' log: that they talk over TCP, which on this machine alone is no news
+kernels = Path(tempfile.mkdtemp(), "profile_default")
+kernels.mkdir()
+(kernels / "ipython_kernel_config.py").write_text("c.Application.log_level = 40\n")
+os.environ["IPYTHONDIR"] = str(kernels.parent)
+
 nb_execution_mode = os.environ.get("DOCS_EXECUTION", "force")
 nb_execution_raise_on_error = True
 nb_execution_in_temp = True

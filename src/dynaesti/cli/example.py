@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from dynaesti.cli.output import print_result
 
@@ -25,10 +27,10 @@ def run(args: argparse.Namespace) -> int:
     from dynaesti.tables import write_frame
 
     names = sorted(dir(examples))
-    first = {name: str(getattr(examples, name).__doc__).partition("\n")[0] for name in names}
+    first = {name: what_is_drawn(getattr(examples, name)) for name in names}
     if args.name is None:
         wide = max(map(len, names))
-        lines = [f"{name:{wide}}  {said.removeprefix('Draw ')}" for name, said in first.items()]
+        lines = [f"{name:{wide}}  {said}" for name, said in first.items()]
         print_result(args, {"examples": names}, "\n".join(lines))
         return 0
     if args.name not in names:
@@ -39,3 +41,8 @@ def run(args: argparse.Namespace) -> int:
         args, {"out": str(target), "rows": len(frame)}, f"Wrote {target}: {first[args.name]}"
     )
     return 0
+
+
+def what_is_drawn(draw: Callable[..., Any]) -> str:
+    """The first line of a function's docstring, without the verb that it begins with."""
+    return str(draw.__doc__).partition("\n")[0].removeprefix("Draw ")

@@ -74,7 +74,7 @@ def diary(students: int = 50, seed: Any = 7) -> Frame:
     Returns
     -------
     Frame
-        Columns student, feeling, answer, time, exam ("yes" or "no").
+        Columns student, feeling, answer, time, group ("exam" or "no exam").
 
     Examples
     --------
@@ -96,7 +96,7 @@ def diary(students: int = 50, seed: Any = 7) -> Frame:
         + sits[:, None] * wave
     )
     columns: dict[str, list[Any]] = {
-        name: [] for name in ("student", "feeling", "answer", "time", "exam")
+        name: [] for name in ("student", "feeling", "answer", "time", "group")
     }
     for k in range(students):
         beeps = (np.arange(14)[:, None] + np.array([9.0, 12.5, 16.0, 20.0]) / 24).ravel()
@@ -108,5 +108,5 @@ def diary(students: int = 50, seed: Any = 7) -> Frame:
         columns["feeling"] += list(FEELINGS) * beeps.size
         columns["answer"] += answers.ravel().tolist()
         columns["time"] += np.repeat(stamps("2025-06-02", beeps), 4).tolist()
-        columns["exam"] += ["yes" if sits[k] else "no"] * answers.size
+        columns["group"] += ["exam" if sits[k] else "no exam"] * answers.size
     return Frame(columns)

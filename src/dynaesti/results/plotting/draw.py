@@ -331,9 +331,16 @@ def plot_drift_map(frame: Any, ax: Any = None) -> Any:
     return ax
 
 
+LONG = 4.0  # span of times from which on their labels are whole numbers
+
+
 def time_axis(ax: Any, times: Any) -> None:
-    """Label the axis of times; dates have few and short labels."""
+    """Label the axis of times; dates have few and short labels, years no decimals."""
     ax.set_xlabel("time")
+    if np.asarray(times).dtype.kind != "M" and np.ptp(times) >= LONG:
+        from matplotlib.ticker import MaxNLocator
+
+        ax.xaxis.set_major_locator(MaxNLocator(9, integer=True, steps=[1, 2, 5, 10]))
     if np.asarray(times).dtype.kind == "M":
         from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 
