@@ -1,22 +1,33 @@
-# `make demo` and `make test` need only Python 3.11+ and make: the rest is set up in .venv on first use.
+# `make demo` and `make test` need only Python 3.11+ and make: the rest is set up on first use, in .venv-demo what users install, in .venv
+# the developers' tools too.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+# what the demonstrations run in: the developers' environment where there is one
+USERS := $(if $(wildcard $(READY)),$(VENV),.venv-demo)
+NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11) and 'dynaesti needs Python 3.11 or newer; set PYTHON=')
 
 .PHONY: demo demo-live check quick test lint types contract tests nojit packages examples docs screenshot attack bench bench-scale bench-peers gold wheel clean
 
 # A class over a term is simulated, fitted and reported: open demo/report.html.
-demo: $(READY)
-	$(BIN)/dynaesti demo --out demo
+demo: $(USERS)/.ready
+	$(USERS)/bin/dynaesti demo --out demo
 
 # A simulated class answers in real time: open the address it prints, and watch.
-demo-live: $(READY)
-	$(BIN)/dynaesti serve --demo
+demo-live: $(USERS)/.ready
+	$(USERS)/bin/dynaesti serve --demo
 
-examples: $(READY)
-	$(BIN)/python examples/polling.py
-	$(BIN)/python examples/learning.py
+examples: $(USERS)/.ready
+	$(USERS)/bin/python examples/polling.py
+	$(USERS)/bin/python examples/learning.py
+
+.venv-demo/.ready: pyproject.toml
+	$(PYTHON) -c "$(NEW_ENOUGH)"
+	$(PYTHON) -m venv .venv-demo
+	.venv-demo/bin/python -m pip install -q --upgrade pip
+	.venv-demo/bin/pip install -q -e '.[cli,serve]'
+	touch $@
 
 # The documentation site, in an environment of its own: docs/_build/html/index.html. Every page is executed (the cells of tutorials while the
 # site is built, the blocks of the others by the tests), warnings are errors, and the search is tried where there is a Chromium.
@@ -56,15 +67,17 @@ tests: $(READY) packages
 	$(BIN)/pytest -n 2
 
 # The report's tests need a browser, those of databases a server: Debian's Chromium and PostgreSQL, installed where that is allowed,
-# else their tests are skipped.
-packages:
-	@{ command -v chromium >/dev/null && { command -v postgres || ls /usr/lib/postgresql/*/bin/postgres; } >/dev/null 2>&1; } \
+# else their tests are skipped. axe-core, by npm, judges whether everyone can use the page.
+packages: $(READY)
+	@{ command -v chromium >/dev/null && command -v pdftotext >/dev/null && { command -v postgres || ls /usr/lib/postgresql/*/bin/postgres; } >/dev/null 2>&1; } \
 	  || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
-	  && apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core postgresql >/dev/null; } \
-	  || echo "no Chromium or no PostgreSQL, and no right to install them: their tests will be skipped"
+	  && apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core poppler-utils postgresql >/dev/null; } \
+	  || echo "no Chromium, pdftotext or PostgreSQL, and no right to install them: their tests will be skipped"
+	@test -e $(VENV)/npm/node_modules/axe-core || npm install --silent --no-fund --no-audit --prefix $(VENV)/npm axe-core \
+	  || echo "no npm: whether everyone can use the page is not tested"
 
 screenshot: demo packages
-	$(BIN)/python tests/support/browser.py demo/report.html docs/img/report.png
+	$(BIN)/python tests/support/browser.py demo/report.html docs/img
 
 nojit: $(READY)
 	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -m nojit
@@ -108,11 +121,11 @@ wheel: $(READY)
 	$(BIN)/python tests/wheel $(EXTRAS)
 
 $(READY): pyproject.toml
-	$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'dynaesti needs Python 3.11 or newer; set PYTHON=')"
+	$(PYTHON) -c "$(NEW_ENOUGH)"
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install -q --upgrade pip
 	$(BIN)/pip install -q -e '.[dev]'
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(PEERS) $(DOCS) dist build demo docs/_build docs/reference/generated
+	rm -rf $(VENV) .venv-demo $(PEERS) $(DOCS) dist build demo docs/_build docs/reference/generated

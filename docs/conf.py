@@ -2,6 +2,7 @@
 
 import os
 import sys
+import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -33,11 +34,18 @@ exclude_patterns = ["_build", "_templates", "extensions", "**.ipynb_checkpoints"
 templates_path = ["_templates"]
 
 # Pages that begin as notebooks are executed, always all of them: an error in one ends the build.
+# the kernels' log: that they talk over TCP, which on this machine alone is no news
+kernels = Path(tempfile.mkdtemp(), "profile_default")
+kernels.mkdir()
+(kernels / "ipython_kernel_config.py").write_text("c.Application.log_level = 40\n")
+os.environ["IPYTHONDIR"] = str(kernels.parent)
+
 nb_execution_mode = os.environ.get("DOCS_EXECUTION", "force")
 nb_execution_raise_on_error = True
 nb_execution_in_temp = True
 nb_execution_timeout = 900
 nb_merge_streams = True
+nb_output_stderr = "remove"  # warnings are told in the pages' own words
 
 myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
@@ -64,7 +72,7 @@ html_theme_options = {
     "show_toc_level": 2,
     "footer_start": ["copyright"],
     "footer_end": [],
-    "pygments_light_style": "friendly",
-    "pygments_dark_style": "github-dark",
+    "pygments_light_style": "a11y-high-contrast-light",
+    "pygments_dark_style": "a11y-high-contrast-dark",
 }
 copybutton_exclude = ".linenos, .gp, .go"

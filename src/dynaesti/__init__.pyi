@@ -1,4 +1,5 @@
 from . import errors as errors
+from . import examples as examples
 from .ability_estimator import DynAEsti as DynAEsti
 from .ability_estimator import refit_items as refit_items
 from .curve_estimator import CurvFiFE as CurvFiFE

@@ -386,3 +386,42 @@ def spell_options(spelling: Spelling) -> Iterator[None]:
 
 
 _spelling: Spelling | None = None
+
+
+# --- notices: what whoever waits should know, and a program should not hear
+
+
+def notify(sentence: str) -> None:
+    """Say something to whoever waits: a console, a notebook, the command line.
+
+    Programs that use the library hear nothing, unless they ask by `notices_to`.
+
+    Parameters
+    ----------
+    sentence : str
+    """
+    if _say is not None:
+        _say(sentence)
+    elif hasattr(sys, "ps1"):  # a console or a notebook
+        print(sentence, file=sys.stderr, flush=True)  # noqa: T201  nobody else would tell
+
+
+@contextmanager
+def notices_to(say: Callable[[str], None]) -> Iterator[None]:
+    """Send notices to a function, until the block ends.
+
+    Parameters
+    ----------
+    say : callable
+        Takes a sentence.
+    """
+    global _say
+    before = _say
+    _say = say
+    try:
+        yield
+    finally:
+        _say = before
+
+
+_say: Callable[[str], None] | None = None

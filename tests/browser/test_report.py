@@ -170,8 +170,15 @@ class TestInTheBrowser:
             "[...document.querySelectorAll('.scroll')]"
             ".filter(b => b.offsetParent && b.scrollHeight > b.clientHeight + 2).length"
         )
+        shown = (
+            "[...document.querySelectorAll('#chips li')].filter(c => c.offsetParent)"
+            ".map(c => c.innerText)"
+        )
+        legend = browser.run(shown)
         browser.call("Emulation.setEmulatedMedia", media="")
         assert clipped == 0
+        assert len(legend) == browser.run("document.querySelectorAll('#chips li').length") > 0
+        assert not any("×" in text for text in legend)  # nothing to click on paper
         assert browser.printed().startswith(b"%PDF")
         browser.run("document.getElementById('item-filter').value = ''")
         browser.run("window.dispatchEvent(new Event('afterprint'))")

@@ -1,6 +1,7 @@
 """The documentation site in a browser, where `make docs` has built it."""
 
 import http.server
+import json
 import re
 import threading
 from functools import partial
@@ -10,7 +11,10 @@ import pytest
 
 from support.browser import CHROMIUM, Browser
 
-SITE = Path(__file__).parents[2] / "docs" / "_build" / "html"
+ROOT = Path(__file__).parents[2]
+SITE = ROOT / "docs" / "_build" / "html"
+AXE = ROOT / ".venv/npm/node_modules/axe-core/axe.min.js"
+TUTORIALS = [path for path in (ROOT / "docs/tutorials").glob("*.md") if path.stem != "index"]
 
 pytestmark = [
     pytest.mark.skipif(not (SITE / "index.html").exists(), reason="`make docs` has not been run"),
@@ -53,6 +57,9 @@ def visit(browser, address):
         ("cohort groups growth", "how-to/cohort.html"),
         ("Matern32", "reference/generated/dynaesti.Matern32.html"),
         ("timezone", "reference/files.html"),
+        ("wrong key", "tutorials/class.html"),
+        ("discrimination guessing", "explanation/item-models.html"),
+        ("warmup", "start/install.html"),
     ],
 )
 def test_the_search_finds(browser, site, words, page):
@@ -81,6 +88,37 @@ def test_the_button_opens_a_search_by_keyboard(browser, site):
     browser.press("Enter")
     browser.wait("location.pathname.endsWith('search.html')")
     browser.wait("document.querySelectorAll('#search-results li a').length > 0")
+
+
+@pytest.mark.skipif(not AXE.exists(), reason="axe-core is not installed; see `make packages`")
+@pytest.mark.parametrize("dark", [False, True])
+def test_everyone_can_use_the_pages(site, dark):
+    browser = Browser(dark=dark)
+    try:
+        for page in ("index", "tutorials/class", "explanation/item-models", "start/first-hour"):
+            visit(browser, f"{site}/{page}.html")
+            browser.run(AXE.read_text(encoding="utf-8") + "; 0")
+            found = browser.run(
+                "axe.run('main').then(r => r.violations.filter(v => ['serious', 'critical']"
+                ".includes(v.impact)).map(v => [v.id, v.nodes.slice(0, 3).map(n => n.html)]))"
+            )
+            assert found == [], page
+    finally:
+        browser.close()
+
+
+@pytest.mark.parametrize("page", sorted(path.stem for path in TUTORIALS))
+def test_every_tutorial_ends_with_a_picture_and_has_a_notebook(page):
+    text = (SITE / "tutorials" / f"{page}.html").read_text(encoding="utf-8")
+    article = text.split("<article", 1)[1].split("</article>")[0]
+    outputs = article.split('class="cell_output')[1:]
+    assert "<img" in outputs[-1]
+    assert article.count("<img") >= 1
+    notebook = re.search(r'href="(\.\./_downloads/[^"]+\.ipynb)"', article)[1]
+    cells = json.loads((SITE / "tutorials" / notebook).read_text(encoding="utf-8"))["cells"]
+    code = [cell for cell in cells if cell["cell_type"] == "code"]
+    assert len(code) >= 5
+    assert all(cell["execution_count"] for cell in code)
 
 
 @pytest.mark.parametrize("page", ["index", "how-to/cohort", "reference/api"])

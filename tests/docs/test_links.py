@@ -41,6 +41,6 @@ def test_public_names_are_in_the_reference():
     listed = set(
         re.findall(r"^   ([A-Za-z]\w*)$", (DOCS / "reference" / "api.rst").read_text(), re.M)
     )
-    modules = {"errors", "evaluation", "simulate"}
+    modules = {"errors", "evaluation", "examples", "simulate"}
     assert set(dy.__all__) - modules <= listed
     assert set(dy.evaluation.__all__) <= listed

@@ -5,6 +5,7 @@ import shlex
 from pathlib import Path
 
 import matplotlib as mpl
+import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
 
@@ -37,7 +38,8 @@ def desk(tmp_path, monkeypatch):
         {"id": ["p01", "new"], "item": ["i1", "i2"], "resp": [1, 0], "date": [101.0, 102.0]}
     ).to_csv("more.csv", index=False)
     pd.DataFrame({"day": range(12), "yes": range(12), "n": 20}).to_csv("polls.csv", index=False)
-    return tmp_path
+    yield tmp_path
+    plt.close("all")
 
 
 @pytest.mark.parametrize("page", PAGES)

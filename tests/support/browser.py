@@ -196,9 +196,9 @@ class Browser:
         shutil.rmtree(self.profile, ignore_errors=True)
 
 
-def photograph(page, target, width=1280, height=1180):
+def photograph(page, target, width=1280, height=1180, dark=False):
     """The top of a page as a picture."""
-    browser = Browser(width, height)
+    browser = Browser(width, height, dark=dark)
     try:
         browser.open(Path(page))
         browser.run("new Promise(done => setTimeout(done, 500))")
@@ -207,5 +207,13 @@ def photograph(page, target, width=1280, height=1180):
         browser.close()
 
 
-if __name__ == "__main__":  # browser.py PAGE PICTURE
-    photograph(*sys.argv[1:3])
+SIZES = {
+    "report": (1280, 1180, False),
+    "report-dark": (1280, 1180, True),
+    "report-tablet": (820, 1180, False),
+    "report-phone": (390, 1180, False),
+}
+
+if __name__ == "__main__":  # browser.py PAGE FOLDER
+    for name, size in SIZES.items():
+        photograph(sys.argv[1], Path(sys.argv[2], f"{name}.png"), *size)

@@ -44,6 +44,8 @@ VERBS = {
     "curve": "a smooth curve from a file of votes, counts, successes or values",
     "reproduce": "the paper's studies, beside the paper's numbers",
     "demo": "simulate a class over a term, fit it, write the report",
+    "example": "write the data of a tutorial",
+    "warmup": "compile the inner loops ahead of the first fit",
 }
 # exit codes; argparse has 2 as well, and `validate` 1
 DONE = 0
@@ -150,9 +152,17 @@ def _open_streams() -> None:
 
 def _run(args: argparse.Namespace) -> int:
     """Run a verb; print its errors and return the exit code."""
-    from dynaesti.errors import DynaestiError, MissingExtraError, StorageError, spell_options
+    from dynaesti.errors import (
+        DynaestiError,
+        MissingExtraError,
+        StorageError,
+        notices_to,
+        spell_options,
+    )
 
-    with warnings.catch_warnings(), spell_options(flag):
+    quiet = args.json or getattr(args, "quiet", False)
+    say = _unsaid if quiet else print_notes
+    with warnings.catch_warnings(), spell_options(flag), notices_to(say):
         warnings.showwarning = _warning_printer(args.debug)
         try:
             return int(args.run(args) or DONE)
@@ -201,6 +211,10 @@ def _tell_fault(error: Exception, verb: str) -> int:
         "that was written before is lost; please tell the developers"
     )
     return FAULT
+
+
+def _unsaid(sentence: str) -> None:
+    """Where nobody waits, notices are not printed."""
 
 
 def _show_traceback(error: Exception, args: argparse.Namespace) -> None:

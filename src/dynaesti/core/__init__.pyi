@@ -16,6 +16,7 @@ from .atomic_files import atomic_path as atomic_path
 from .atomic_files import atomic_paths as atomic_paths
 from .atomic_files import remove_partial_files as remove_partial_files
 from .atomic_files import umask as umask
+from .compile_notice import COMPILING as COMPILING
 from .compiled import jit as jit
 from .compiled import jit_internal as jit_internal
 from .folder import Folder as Folder

@@ -6,8 +6,12 @@ from functools import cache
 from typing import Any, ParamSpec, TypeVar, cast
 
 import numba
+from numba.core import event
 
+from dynaesti.core.compile_notice import COMPILING
 from dynaesti.errors import DynaestiWarning
+
+event.register("numba:compile", COMPILING)  # type: ignore[no-untyped-call]
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -403,9 +403,10 @@ def _response_functions(
 
 def _wright(fit: Fit, people: Ints) -> dict[str, Any]:
     """Abilities of people, averaged over their answers, and locations of items, on one scale."""
-    found = fit.plot.wright_data()
-    shown = found["people"][people]
-    items = found["items"][np.isfinite(found["items"])]
+    found = as_frame(fit.plot.wright_data()).to_arrays()
+    is_person = found["what"] == "person"
+    shown = found["location"][is_person][people]
+    items = found["location"][~is_person & np.isfinite(found["location"])]
     both = np.concatenate([shown, items])
     low = float(both.min())
     high = float(both.max())

@@ -58,7 +58,7 @@ from dynaesti.results.curve_values import (
 )
 from dynaesti.results.frames import band, median_columns
 from dynaesti.results.io.curve_file import curve_header
-from dynaesti.results.plotting.curve_data import curve_plot_data
+from dynaesti.results.plotting.curve_data import curve_plot_data, influence_data, observed_data
 from dynaesti.tables import as_frame, with_table
 
 if TYPE_CHECKING:
@@ -427,13 +427,13 @@ class Curve:
         return make_frame(columns, self.frame)
 
     def influence(self) -> Any:
-        """How far each emission moves the latent curve at its own time.
+        """How far each emission moves the latent curve, and the effects, that it sees.
 
         Returns
         -------
         frame
             A row for each emission: time, loo (see `loo`), shift (latent mean with the emission
-            minus that without it) and shift_in_sd.
+            minus that without it) and shift_in_sd, in standard deviations of the curve.
         """
         return make_frame(influence_columns(self, self.left_out), self.frame)
 
@@ -587,10 +587,11 @@ class Curve:
         """
         from dynaesti.results.plotting.draw import plot_curve
 
-        return plot_curve(self.plot_data(t, level), level, ax)
+        data = self.plot_data(t, level)
+        return plot_curve(data, self.observed_data(), self.link.name, level, ax)
 
-    def plot_data(self, t: Any = None, level: float = 0.7) -> dict[str, Any]:
-        """What `plot` draws.
+    def plot_data(self, t: Any = None, level: float = 0.7) -> Any:
+        """Median and band, as `plot` draws them.
 
         Parameters
         ----------
@@ -601,11 +602,49 @@ class Curve:
 
         Returns
         -------
-        dict
-            Arrays time, median, lower, upper; emission_time and emission (None where emissions
-            have no values to show); the link's name.
+        frame
+            Columns time, median, lower, upper.
         """
         return curve_plot_data(self, self.grid() if t is None else t, level)
+
+    def observed_data(self) -> Any:
+        """The emissions that have values to show, as `plot` draws them.
+
+        Returns
+        -------
+        frame
+            Columns time, value; without rows where emissions have none, or the curve is shown on
+            another scale than theirs.
+        """
+        return observed_data(self)
+
+    def plot_influence(self, ax: Any = None, level: float = 0.7) -> Any:
+        """Draw how far each emission moves the curve: marks on its median, larger for more.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Default: new ones.
+        level : float, default 0.7
+            Probability of the equal-tailed band.
+
+        Returns
+        -------
+        matplotlib axes
+        """
+        from dynaesti.results.plotting.draw_people import plot_influence
+
+        return plot_influence(self.plot_data(level=level), self.plot_influence_data(), ax)
+
+    def plot_influence_data(self) -> Any:
+        """What each emission does to the curve, as `plot_influence` draws it.
+
+        Returns
+        -------
+        frame
+            That of `influence`, and the curve's median.
+        """
+        return influence_data(self)
 
     def save(self, path: str | PathLike[str]) -> Path:
         """Save the curve as one file without pickles, which `dynaesti.load` opens.

@@ -10,6 +10,7 @@ import numpy as np
 from dynaesti.core import Array, single_blas_thread
 from dynaesti.errors import ConvergenceWarning, warn_user
 from dynaesti.inference import GraftedCurve, LeaveOneOut, leave_one_out_densities
+from dynaesti.results.curve_effects import effects_at_emissions
 from dynaesti.results.curve_priors import MIN_WEIGHT, reweighted
 
 if TYPE_CHECKING:
@@ -51,7 +52,8 @@ def influence_columns(curve: Curve, left_out: LeaveOneOutMixture) -> dict[str, A
     without = np.einsum("ki,ki->i", left_out.weights, means)
     times = curve.observations.axis.restore(curve.observations.offsets)
     latent = curve.latent
-    shift = latent.mean(times) - without
+    # without an emission, what it sees is known: the curve and the effects together
+    shift = latent.mean(times) + effects_at_emissions(curve) - without
     return {
         "time": times,
         "loo": left_out.log_density,

@@ -44,6 +44,16 @@ def curve_effect_columns(curve: Curve) -> dict[str, Any]:
     return table
 
 
+def effects_at_emissions(curve: Curve) -> Array:
+    """Posterior mean of what the effects add to each emission, (n_emissions,); 0 without any."""
+    x = curve.observations.columns
+    if x is None:
+        return np.zeros(len(curve.observations.emissions))
+    weights, _, components = curve.weighted_components()
+    means = np.array([_moments(one.posterior, one.kernel)[0] for one in components])
+    return np.asarray(x @ (weights @ means))
+
+
 def noise_sd(kernel: Kernel) -> float:
     """Standard deviation of the noise of single emissions, 0 where there is none."""
     parts = [summand.variance for summand in kernel.summands if isinstance(summand, Noise)]

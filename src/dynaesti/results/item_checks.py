@@ -77,7 +77,7 @@ def item_check_sums(fit: Fit) -> Array:
     """Sums over a fit's answers, (N_CHECK_SUMS, n_items); those of parts of the people add up."""
     item = fit.responses.item
     found = residuals_of(fit)
-    origin, width = _origin_and_width(fit.bank)
+    origin, width = origin_and_width(fit.bank)
     y = (fit.responses.resp - origin[item]) / width[item]
     theta = (found.ability - fit.shift) / fit.gain
     residual = found.residual / width[item]
@@ -95,19 +95,23 @@ def item_check_sums(fit: Fit) -> Array:
     return np.concatenate([np.stack(moments), *binned])
 
 
-def _origin_and_width(bank: ItemBank) -> tuple[Array, Array]:
-    """What each item's responses are counted from, and in: its points, or its spread of amounts."""
+def origin_and_width(bank: ItemBank) -> tuple[Array, Array]:
+    """What each item's responses are counted from, and in: its points, or its spread of amounts.
+
+    Points go from the lowest category to the highest: where lower responses are better, as strokes
+    are, the width is negative.
+    """
     origin = np.zeros(bank.item_count)
     width = np.ones(bank.item_count)
     for block in bank.blocks:
         if block.model.categorical:
-            low, high = block.values.min(axis=1), block.values.max(axis=1)
+            low, high = block.values[:, 0], block.values[:, -1]
         else:
             middle = bank.ability_scale.theta(np.zeros(1))
             low = block.model.expected(block.u, middle, block.values)[:, 0]
             high = low + np.sqrt(block.model.variance(block.u, middle, block.values)[:, 0])
         origin[block.items] = low
-        width[block.items] = np.maximum(high - low, LEAST)
+        width[block.items] = np.where(np.abs(high - low) < LEAST, LEAST, high - low)
     return origin, width
 
 

@@ -16,6 +16,7 @@ from dynaesti.estimation import build_coding, count_responses, resolve_item_mode
 from dynaesti.model import BUILT_IN, PivotPartialCredit
 from dynaesti.results import Fit
 from dynaesti.studies.base import BLUE, GREEN, GREY, ORANGE, Options, Row, Stopwatch, Study, canvas
+from dynaesti.tables import as_frame
 
 IDENTITY = BUILT_IN["identity"]
 MORE_THAN = 100  # stroke counts seen no more often than this join their neighbour
@@ -395,15 +396,13 @@ def _holes(fit: Fit) -> Any:
     """Response functions of two holes."""
     figure, axes = canvas(1, 2, 11.0, 4.0)
     for ax, hole, name in ((axes[0], 6, "hole 6, Juniper"), (axes[1], 13, "hole 13, Azalea")):
-        data = fit.plot.item_data(hole)
-        lines = {key: value for key, value in data.items() if key not in ("ability", "item")}
+        data = as_frame(fit.plot.item_data(hole)).to_arrays()
+        ability = data.pop("ability")
         for k, (strokes, probability) in enumerate(
-            sorted(lines.items(), key=lambda pair: float(pair[0]))
+            sorted(data.items(), key=lambda pair: float(pair[0]))
         ):
             colour = (BLUE, ORANGE, GREEN, "#990000", "#674ea7", GREY)[k % 6]
-            ax.plot(
-                data["ability"], probability, linewidth=2, color=colour, label=f"{strokes} strokes"
-            )
+            ax.plot(ability, probability, linewidth=2, color=colour, label=f"{strokes} strokes")
         ax.set(title=name, xlabel="ability", ylabel="probability", ylim=(0, 1), xlim=(-3, 3))
         ax.legend(frameon=False, fontsize=8)
     return figure

@@ -64,6 +64,9 @@ def test_every_verb_has_a_schema():
         ("validate", "DATA"),
         ("prepare", "DATA", "--unit", "days", "--out", "shards", "--shards", "2"),
         ("simulate", "--people", "5", "--items", "3", "--out", "drawn"),
+        ("example",),
+        ("example", "polls", "--out", "polls.csv"),
+        ("warmup",),
     ],
     ids=lambda words: " ".join(words[:2]),
 )

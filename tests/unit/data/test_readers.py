@@ -194,3 +194,12 @@ def test_odd_corners_of_text_files(tmp_path):
     found = read(tmp_path / "mixdate.csv")
     assert found.offsets.tolist() == [0, 1, 2, 3]
     assert any("2 ways: %d.%m.%Y (2 rows), %m/%d/%Y (2 rows)" in note for note in found.notes)
+
+
+def test_files_whose_columns_are_numbers_here_and_text_there_are_read_together(tmp_path):
+    """One file writes its responses as 1.0, the other as 1."""
+    for name, one, more in (("a", "1.0", "p1"), ("b", "1", "p2")):
+        rows = "".join(f"{more},{item},{one},{day}\n" for day, item in enumerate("xyz"))
+        (tmp_path / f"{name}.csv").write_text(f"id,item,resp,date\n{rows}")
+    read = dy.Responses.read([str(tmp_path / "a.csv"), str(tmp_path / "b.csv")])
+    assert (len(read), read.people.tolist(), set(read.resp.tolist())) == (6, ["p1", "p2"], {1.0})

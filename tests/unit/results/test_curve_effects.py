@@ -191,3 +191,19 @@ def test_command_line(tmp_path, capsys):
     assert capsys.readouterr().out.count("\nA,") + capsys.readouterr().out.count("\nA,") >= 2
     assert main(given) == 0
     assert "--noise" in capsys.readouterr().err
+
+
+def test_influence_is_the_change_of_what_an_emission_sees():
+    """Of the curve plus the effects, as a fit without the emission says."""
+    t, y, _, x = measured()
+    chosen = dy.CurvFiFE(dy.RBF(3.0, amplitude=1.0, nugget=0.0), mean=0.0, effects="x")
+    left_out = int(np.argmax(np.abs(x)))
+    seen = []
+    for rest in (np.ones(t.size, dtype=bool), np.arange(t.size) != left_out):
+        curve = chosen.fit(t[rest], dy.Gaussian(y[rest], 0.5), {"x": x[rest]})
+        effect = curve.effects["estimate"][0] * (x[left_out] - x[rest].mean())
+        seen.append(curve.mean(t[[left_out]])[0] + effect)
+    shift = chosen.fit(t, dy.Gaussian(y, 0.5), {"x": x}).influence()["shift"]
+    assert abs(shift[left_out]) > 0.05
+    # columns are centred over the emissions there are, and the zero of the curve is pulled to 0
+    assert_allclose(shift[left_out], seen[0] - seen[1], atol=0.01)

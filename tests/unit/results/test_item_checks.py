@@ -106,3 +106,16 @@ def test_drift_joins_where_it_is_asked_for(drift):
     table["resp"] = np.where(leaked & (rng.random(leaked.size) < 0.6), 1, table["resp"])
     found = dy.evaluation.flag_items(static(table), drift=drift)
     assert ("drifts" in found["flag"][12]) is drift
+
+
+def test_fewer_strokes_are_better():
+    """Items whose lower responses are better are not taken for wrongly keyed."""
+    fit = dy.DynAEsti(dy.PivotPartialCredit(), unit="years").fit(
+        dy.examples.golf(players=30), id="player", item="hole", resp="strokes", time="year"
+    )
+    items = fit.items
+    assert set(items["flag"].tolist()) == {""}
+    assert (items["item_rest"] > 0).all()
+    marks = fit.plot.answers_data(["Palm"])
+    best = marks["share"][np.asarray(marks["resp"]) <= 2]
+    assert best.min() > marks["share"][np.asarray(marks["resp"]) >= 6].max()

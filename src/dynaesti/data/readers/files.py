@@ -120,7 +120,7 @@ def _stack(frames: list[Any], columns: Sequence[str]) -> Any:
     tables = [frame.select(columns).to_native() for frame in frames]
     try:
         whole = pa.concat_tables(tables, promote_options="permissive")
-    except pa.ArrowInvalid:  # a column is numbers in one file and text in another
+    except (pa.ArrowInvalid, pa.ArrowTypeError):  # numbers in one file and text in another
         texts = pa.schema([(name, pa.string()) for name in tables[0].column_names])
         whole = pa.concat_tables([table.cast(texts) for table in tables])
     return nw.from_native(whole, eager_only=True)

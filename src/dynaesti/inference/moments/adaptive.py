@@ -211,7 +211,7 @@ def adaptive_moments(
     first, gap, nodes : float, float, int
         The last nodes: first + gap·k.
     """
-    n = NODES
+    n = int(np.int64(NODES))  # a constant would have what is called below compiled twice
     verdict = RETRY
     log_sum = 0.0
     m = 0.0

@@ -101,7 +101,7 @@ class TwoPL(ItemModel):
         curvature = np.empty((len(u), 2, 2))
         evaluate_lines(
             *slope_intercept(u, self.signed),
-            u[:, 1],
+            np.ascontiguousarray(u[:, 1]),  # strided only for several items: compiled twice
             self.signed,
             theta,
             counts,

@@ -152,7 +152,7 @@ const Charts = (() => {
     list.className = "legend";
     for (const { name, colour, shape } of entries) {
       const item = document.createElement("li"), sample = make("svg", { width: 22, height: 12, "aria-hidden": "true" });
-      sample.append(shape === "area" ? make("rect", { width: 22, height: 12, rx: 2 }, { fill: colour, opacity: 0.35 })
+      sample.append(shape === "area" || shape === "bars" ? make("rect", { width: 22, height: 12, rx: 2 }, { fill: colour, opacity: shape === "bars" ? 1 : 0.35 })
         : shape === "up" || shape === "down" ? make("path", { d: triangle(11, 6, 5, shape === "up") }, { fill: colour })
           : make("line", { x1: 0, x2: 22, y1: 6, y2: 6 }, { stroke: colour, "stroke-width": 3, "stroke-dasharray": shape && shape !== "line" ? shape : "none" }));
       item.append(sample, name);

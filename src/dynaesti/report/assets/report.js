@@ -168,7 +168,7 @@
       return row;
     }));
     const more = total > rows.length ? ` The first ${rows.length} of ${whole(total)} rows; filter or sort to see others.` : total ? "" : " Nobody.";
-    $("table-changes").replaceChildren(el("table", {}, el("caption", {}, el("span", {}, `Press a heading to sort, a name to see the curve.${more}`)), el("thead", {}, headings(heads, changeOrder, columns, by => { changeOrder = by; drawChanges(); })), body));
+    $("table-changes").replaceChildren(el("table", {}, el("caption", {}, el("span", {}, el("span", { class: "screen" }, "Press a heading to sort, a name to see the curve."), more)), el("thead", {}, headings(heads, changeOrder, columns, by => { changeOrder = by; drawChanges(); })), body));
   }
 
   // --- curves of single people
@@ -217,7 +217,7 @@
     const names = selected.map(k => D.people.names[k]).join(", ");
     $("chips").replaceChildren(...selected.map((k, j) => {
       const sample = el("span", { class: "swatch", style: `border-top: 4px ${["solid", "dashed", "dotted"][Math.floor(j / COLOURS) % 3]} ${colour(j)}` });
-      const button = el("button", { type: "button", "aria-label": `Remove ${D.people.names[k]}` }, sample, `${D.people.names[k]} ×`);
+      const button = el("button", { type: "button", "aria-label": `Remove ${D.people.names[k]}` }, sample, D.people.names[k], el("span", { class: "close", "aria-hidden": "true" }, " ×"));
       button.addEventListener("click", () => { selected = selected.filter(other => other !== k); drawPeople(); });
       return el("li", {}, button);
     }));
@@ -279,7 +279,7 @@
       return el("tr", k === chosen ? { class: "chosen" } : {}, ...heads.map((name, j) => j ? el("td", {}, cell(k, name)) : el("th", { scope: "row" }, pick)));
     }));
     const more = total > rows.length ? ` The first ${rows.length} of ${whole(total)} rows; filter or sort to see others.` : "";
-    $("table-items").replaceChildren(el("table", {}, el("caption", {}, el("span", {}, `Press a heading to sort, a name to see the item's curves below.${more}`)), el("thead", {}, headings(heads, order, columns, by => { order = by; drawItemTable(); })), body));
+    $("table-items").replaceChildren(el("table", {}, el("caption", {}, el("span", {}, el("span", { class: "screen" }, "Press a heading to sort, a name to see the item's curves below."), more)), el("thead", {}, headings(heads, order, columns, by => { order = by; drawItemTable(); })), body));
   }
 
   function drawItem() {
@@ -303,7 +303,7 @@
     const bars = D.wright.bars, most = what => Math.max(...bars.filter(b => b.what === what).map(b => b.count), 1), top = { people: most("people"), items: most("items") };
     const ticks = ["people", "items"].flatMap(what => [...new Set([Math.floor(top[what] / 2), top[what]])].filter(n => n).map(n => ({ what, n })));
     const layers = bars.filter(b => b.count).map(b => ({ kind: "bar", x0: b.from, x1: b.to, y0: 0, y1: (b.what === "people" ? 1 : -1) * b.count / top[b.what], colour: colour(b.what === "people" ? 0 : 1), words: () => [[b.what, whole(b.count)], ["ability", range(b.from, b.to)]] }));
-    return { height: 300, label: "Two histograms on one scale: abilities of people above, locations of items below.", x: { low: bars[0].from, high: bars[bars.length - 1].to, title: "ability, and location of items" }, y: { low: -1.05, high: 1.05, title: null, ticks: [{ at: 0, text: "0", strong: true }, ...ticks.map(t => ({ at: (t.what === "people" ? 1 : -1) * t.n / top[t.what], text: whole(t.n) }))] }, layers, legend: [{ name: "people", colour: colour(0), shape: "area" }, { name: "items", colour: colour(1), shape: "area" }] };
+    return { height: 300, label: "Two histograms on one scale: abilities of people above, locations of items below.", x: { low: bars[0].from, high: bars[bars.length - 1].to, title: "ability, and location of items" }, y: { low: -1.05, high: 1.05, title: null, ticks: [{ at: 0, text: "0", strong: true }, ...ticks.map(t => ({ at: (t.what === "people" ? 1 : -1) * t.n / top[t.what], text: whole(t.n) }))] }, layers, legend: [{ name: "people", colour: colour(0), shape: "bars" }, { name: "items", colour: colour(1), shape: "bars" }] };
   }
 
   function priorsChart() {
@@ -352,7 +352,7 @@
     const f = D.facts;
     $("changes-note").replaceChildren(...phrase(D.changes.note));
     $("items-note").replaceChildren(...phrase(D.items.note));
-    $("people-note").textContent = f.shown < f.people ? `A page cannot hold everybody: ${whole(f.shown)} of ${whole(f.people)} people are here, spread evenly over how much they answered. The tables beside this page have all.` : `Up to ${MOST_SHOWN} people at once.`;
+    $("people-note").textContent = f.shown < f.people ? `A page cannot hold everybody: ${whole(f.shown)} of ${whole(f.people)} people are here, spread evenly over how much they answered. The tables beside this page have all.` : `Up to ${MOST_SHOWN} people are drawn together.`;
     $("term-list").replaceChildren(...Object.entries(D.terms).flatMap(([key, [name, text]]) => [el("dt", { id: `term-${key}` }, name), el("dd", {}, text)]));
     list("cite-words", D.cite.words);
     $("bibtex").textContent = D.cite.bibtex;

@@ -13,40 +13,38 @@ BAND = "#9fc5e8"
 POINT = "#444444"
 
 
-def plot_curve(data: dict[str, Any], level: float, ax: Any = None) -> Any:
+def plot_curve(frame: Any, observed: Any, link: str, level: float, ax: Any = None) -> Any:
     """A curve's median, its band and its emissions. Yes/no answers are ticks at the edges."""
     if ax is None:
-        ax = _axes()
-    ax.fill_between(
-        data["time"],
-        data["lower"],
-        data["upper"],
-        color=BAND,
-        alpha=0.6,
-        linewidth=0,
-        label=f"{level:.0%} band",
+        ax = new_axes()
+    table = as_frame(frame)
+    time, median, lower, upper = (
+        np.asarray(table[name].to_numpy()) for name in ("time", "median", "lower", "upper")
     )
-    ax.plot(data["time"], data["median"], color=INK, linewidth=2, label="median")
-    seen = data["emission"]
-    if seen is not None:
-        votes = np.isin(seen, (0, 1)).all() and data["link"] in ("probit", "logit")
+    ax.fill_between(
+        time, lower, upper, color=BAND, alpha=0.6, linewidth=0, label=f"{level:.0%} band"
+    )
+    ax.plot(time, median, color=INK, linewidth=2, label="median")
+    values = np.asarray(as_frame(observed)["value"].to_numpy())
+    if values.size:
+        votes = np.isin(values, (0, 1)).all() and link in ("probit", "logit")
         marker = (
             {"marker": "|", "markersize": 7}
             if votes
             else {"marker": "o", "markersize": 3.5, "markeredgewidth": 0}
         )
         ax.plot(
-            data["emission_time"],
-            seen,
+            np.asarray(as_frame(observed)["time"].to_numpy()),
+            values,
             linestyle="none",
             color=POINT,
             alpha=0.6,
             label="emissions",
             **marker,
         )
-    _time_axis(ax, data["time"])
-    ax.set_ylabel("curve" if data["link"] == "identity" else f"curve ({data['link']} link)")
-    return _finished(ax)
+    time_axis(ax, time)
+    ax.set_ylabel("curve" if link == "identity" else f"curve ({link} link)")
+    return finished(ax)
 
 
 COLOURS = (
@@ -59,29 +57,6 @@ COLOURS = (
     "#0c8599",
     "#a64d79",
 )  # apart in lightness too
-
-
-def plot_curves(frame: Any, level: float, ax: Any = None, answers: Any = None) -> Any:
-    """Abilities over time of several people, each with a band.
-
-    Answers as triangles, filled by how good they were.
-    """
-    ax = _axes() if ax is None else ax
-    table = as_frame(frame)
-    ids = np.asarray(table["id"].to_numpy())
-    for k, label in enumerate(dict.fromkeys(ids.tolist())):
-        mine = np.flatnonzero(ids == label)
-        time, mean, lower, upper = (
-            np.asarray(table[name].to_numpy())[mine] for name in ("time", "mean", "lower", "upper")
-        )
-        colour = COLOURS[k % len(COLOURS)]
-        ax.fill_between(time, lower, upper, color=colour, alpha=0.18, linewidth=0)
-        ax.plot(time, mean, color=colour, linewidth=2, label=str(label))
-        if answers is not None:
-            _mark_answers(ax, as_frame(answers), label, colour)
-    _time_axis(ax, table["time"].to_numpy())
-    ax.set_ylabel(f"ability ({level:.0%} bands)")
-    return _finished(ax)
 
 
 MOST_PANELS = 24
@@ -102,7 +77,7 @@ def plot_groups(frame: Any, level: float) -> Any:
     labels = list(dict.fromkeys(group.tolist()))
     shown = labels[:MOST_PANELS]
     wide = min(4, len(shown))
-    panels = _panels(-(-len(shown) // wide), wide)
+    panels = new_panels(-(-len(shown) // wide), wide)
     for label, ax in zip(shown, panels, strict=False):
         mine = np.flatnonzero(group == label)
         time, median, lower, upper = (
@@ -112,7 +87,7 @@ def plot_groups(frame: Any, level: float) -> Any:
         ax.fill_between(time, lower, upper, color=BAND, alpha=0.6, linewidth=0)
         ax.plot(time, median, color=INK, linewidth=2)
         ax.set_title(str(label), fontsize=10)
-        _time_axis(ax, time)
+        time_axis(ax, time)
         if shown.index(label) + wide < len(shown):  # the one below has the labels
             ax.set_xlabel("")
         else:
@@ -130,76 +105,36 @@ def plot_groups(frame: Any, level: float) -> Any:
     return panels[0]
 
 
-def _mark_answers(ax: Any, answers: Any, label: Any, colour: str) -> None:
-    """Better answers as triangles above the curve, worse ones below."""
-    mine = np.flatnonzero(np.asarray(answers["id"].to_numpy()) == label)
-    time, mean, share = (
-        np.asarray(answers[name].to_numpy())[mine] for name in ("time", "mean", "share")
-    )
-    for good, marker in ((True, "^"), (False, "v")):
-        at = (share >= 0.5) == good
-        ax.plot(
-            time[at],
-            mean[at] + (0.12 if good else -0.12),
-            linestyle="none",
-            marker=marker,
-            markersize=4,
-            markeredgewidth=0,
-            color=colour,
-            alpha=0.55,
-        )
-
-
-def plot_many(frame: Any, highlight: list[Any], ax: Any = None) -> Any:
-    """Everyone's curve in grey, the median over time, and some in colour."""
-    from matplotlib.collections import LineCollection
-    from matplotlib.dates import date2num
-
-    ax = _axes() if ax is None else ax
-    table = as_frame(frame)
-    ids, time, mean = (np.asarray(table[name].to_numpy()) for name in ("id", "time", "mean"))
-    x = date2num(time) if time.dtype.kind == "M" else time  # type: ignore[no-untyped-call]
-    starts = np.flatnonzero(np.concatenate([[True], ids[1:] != ids[:-1]]))
-    ends = np.append(starts[1:], ids.size)
-    if time.dtype.kind == "M":
-        ax.xaxis_date()
-    segments = [np.column_stack([x[a:b], mean[a:b]]) for a, b in zip(starts, ends, strict=True)]
-    ax.add_collection(LineCollection(segments, colors=POINT, linewidths=0.5, alpha=0.25))
-    edges = np.linspace(x.min(), x.max(), 41)
-    cell = np.clip(np.searchsorted(edges, x, side="right") - 1, 0, 39)
-    middle = [np.median(mean[cell == k]) if np.any(cell == k) else np.nan for k in range(40)]
-    ax.plot(0.5 * (edges[1:] + edges[:-1]), middle, color="black", linewidth=2, label="median")
-    for k, label in enumerate(highlight):
-        at = ids == label
-        ax.plot(x[at], mean[at], color=COLOURS[k % len(COLOURS)], linewidth=2, label=str(label))
-    ax.autoscale_view()
-    _time_axis(ax, time)
-    ax.set_ylabel("ability")
-    return _finished(ax)
-
-
-def plot_information_over_time(data: dict[str, Any], ax: Any = None) -> Any:
+def plot_information_over_time(frame: Any, ax: Any = None) -> Any:
     """A map of information over time and ability."""
-    ax = _axes() if ax is None else ax
-    ability = data["ability"]
+    ax = new_axes() if ax is None else ax
+    table = as_frame(frame)
+    starts, ends, ability, information = (
+        np.asarray(table[name].to_numpy()) for name in ("from", "until", "ability", "information")
+    )
+    points = int(np.argmax(starts != starts[0])) or starts.size
+    edges = np.append(starts[::points], ends[-1])
     half = 0.5 * (ability[1] - ability[0])
-    rows = np.append(ability - half, ability[-1] + half)
+    rows = np.append(ability[:points] - half, ability[points - 1] + half)
     mesh = ax.pcolormesh(
-        data["edges"], rows, data["information"].T, cmap="cividis", rasterized=True
+        edges, rows, information.reshape(-1, points).T, cmap="cividis", rasterized=True
     )
     ax.figure.colorbar(mesh, ax=ax, label="information per person answering")
-    _time_axis(ax, data["edges"])
+    time_axis(ax, edges)
     ax.set_ylabel("ability")
     return ax
 
 
-def plot_wright(data: dict[str, Any], ax: Any = None) -> Any:
+def plot_wright(frame: Any, ax: Any = None) -> Any:
     """People above, items below, on one scale."""
-    ax = _axes() if ax is None else ax
-    items = data["items"][np.isfinite(data["items"])]
-    both = np.concatenate([data["people"], items])
+    ax = new_axes() if ax is None else ax
+    table = as_frame(frame)
+    what, location = (np.asarray(table[name].to_numpy()) for name in ("what", "location"))
+    people = location[what == "person"]
+    items = location[(what == "item") & np.isfinite(location)]
+    both = np.concatenate([people, items])
     edges = np.linspace(both.min(), both.max(), 37)
-    up, _ = np.histogram(data["people"], edges)
+    up, _ = np.histogram(people, edges)
     down, _ = np.histogram(items, edges)
     width = edges[1] - edges[0]
     centre = 0.5 * (edges[1:] + edges[:-1])
@@ -208,7 +143,7 @@ def plot_wright(data: dict[str, Any], ax: Any = None) -> Any:
         up / max(up.max(), 1),
         width=0.92 * width,
         color=COLOURS[0],
-        label=f"{data['people'].size:,} people",
+        label=f"{people.size:,} people",
     )
     ax.bar(
         centre,
@@ -220,12 +155,12 @@ def plot_wright(data: dict[str, Any], ax: Any = None) -> Any:
     ax.axhline(0, color="black", linewidth=0.8)
     ax.set_yticks([])
     ax.set_xlabel("ability, and location of items")
-    return _finished(ax)
+    return finished(ax)
 
 
 def plot_calibration(frame: Any, ax: Any = None) -> Any:
     """Observed against predicted mean responses with two standard errors."""
-    ax = _axes() if ax is None else ax
+    ax = new_axes() if ax is None else ax
     table = as_frame(frame)
     predicted, observed, se = (
         np.asarray(table[name].to_numpy()) for name in ("predicted", "observed", "se")
@@ -244,28 +179,55 @@ def plot_calibration(frame: Any, ax: Any = None) -> Any:
     )
     ax.set_xlabel("predicted mean response")
     ax.set_ylabel("observed")
-    return _finished(ax)
+    return finished(ax)
 
 
-def plot_item(data: dict[str, Any], ax: Any = None) -> Any:
+def plot_item(frame: Any, item: Any, ax: Any = None) -> Any:
     """Chances of an item's categories over ability."""
-    ax = _axes() if ax is None else ax
-    lines = {key: value for key, value in data.items() if key not in ("ability", "item")}
-    for k, (name, chance) in enumerate(lines.items()):
-        ax.plot(data["ability"], chance, color=COLOURS[k % len(COLOURS)], linewidth=2, label=name)
+    ax = new_axes() if ax is None else ax
+    table = as_frame(frame)
+    names = [name for name in table.columns if name != "ability"]
+    for k, name in enumerate(names):
+        chance = table[name].to_numpy()
+        colour = COLOURS[k % len(COLOURS)]
+        ax.plot(table["ability"].to_numpy(), chance, color=colour, linewidth=2, label=name)
     ax.set_xlabel("ability")
-    ax.set_ylabel("expected response" if "expected" in lines else "chance of each response")
-    ax.set_title(f"item {data['item']}")
-    if "expected" not in lines:
+    ax.set_ylabel("expected response" if names == ["expected"] else "chance of each response")
+    ax.set_title(f"item {item}")
+    if names != ["expected"]:
         ax.set_ylim(0, 1)
-        _finished(ax).legend(frameon=False, title="response")
+        finished(ax).legend(frameon=False, title="response")
         return ax
-    return _finished(ax)
+    return finished(ax)
+
+
+def plot_item_fit(frame: Any, item: Any, ax: Any = None) -> Any:
+    """Mean responses to an item in groups of ability, beside those that the fit expects."""
+    ax = new_axes() if ax is None else ax
+    table = as_frame(frame)
+    ability, observed, expected, se = (
+        np.asarray(table[name].to_numpy()) for name in ("ability", "observed", "expected", "se")
+    )
+    ax.plot(ability, expected, color=INK, linewidth=2, label="expected")
+    ax.errorbar(
+        ability,
+        observed,
+        2 * se,
+        linestyle="none",
+        marker="o",
+        color=POINT,
+        capsize=2,
+        label="observed, ± 2 se",
+    )
+    ax.set_xlabel("ability, as known without the response")
+    ax.set_ylabel("mean response")
+    ax.set_title(f"item {item}")
+    return finished(ax)
 
 
 def plot_information(frame: Any, ax: Any = None) -> Any:
     """Test information over ability."""
-    ax = _axes() if ax is None else ax
+    ax = new_axes() if ax is None else ax
     table = as_frame(frame)
     ax.plot(
         table["ability"].to_numpy(),
@@ -277,7 +239,7 @@ def plot_information(frame: Any, ax: Any = None) -> Any:
     ax.set_xlabel("ability")
     ax.set_ylabel("information")
     ax.set_ylim(bottom=0)
-    return _finished(ax)
+    return finished(ax)
 
 
 FLAGGED = "#990000"
@@ -301,7 +263,7 @@ def plot_item_effects(frame: Any, name: str, ax: Any = None, most: int = 40) -> 
     known = np.flatnonzero(np.isfinite(columns[name]))
     order = known[np.argsort(columns["p"][known], kind="stable")][:most]
     height = 1.2 + 0.2 * order.size
-    ax = _axes(height) if ax is None else ax
+    ax = new_axes(height) if ax is None else ax
     rows = np.arange(order.size)
     several = "group" in columns and len(set(columns["group"].tolist())) > 1
     labels = [
@@ -333,7 +295,7 @@ def plot_item_effects(frame: Any, name: str, ax: Any = None, most: int = 40) -> 
         groups = " or ".join(dict.fromkeys(map(str, columns["group"].tolist())))
         whom = f" for {groups} than for {columns['reference'][0]}"
     ax.set_xlabel(f"easier{whom}, on the scale of abilities (95 % interval)")
-    _finished(ax).legend(frameon=False, loc="lower right")
+    finished(ax).legend(frameon=False, loc="lower right")
     return ax
 
 
@@ -345,7 +307,7 @@ def plot_drift_map(frame: Any, ax: Any = None) -> Any:
     values = np.asarray(table["easier"].to_numpy()).reshape(len(names), -1)
     times = np.asarray(table["time"].to_numpy())[: values.shape[1]]
     flags = np.asarray(table["flag"].to_numpy()).reshape(len(names), -1)[:, 0]
-    ax = _axes(1.4 + 0.22 * len(names)) if ax is None else ax
+    ax = new_axes(1.4 + 0.22 * len(names)) if ax is None else ax
     reach = float(np.nanmax(np.abs(values))) if np.isfinite(values).any() else 1.0
     drawn = ax.pcolormesh(
         times,
@@ -361,7 +323,7 @@ def plot_drift_map(frame: Any, ax: Any = None) -> Any:
         label.set_color(FLAGGED if flagged else POINT)
         label.set_fontweight("bold" if flagged else "normal")
     ax.invert_yaxis()
-    _time_axis(ax, times)
+    time_axis(ax, times)
     ax.set_ylabel("item (flagged ones in bold)")
     ax.figure.colorbar(drawn, ax=ax, label="easier than on average")
     for side in ("top", "right"):
@@ -369,9 +331,16 @@ def plot_drift_map(frame: Any, ax: Any = None) -> Any:
     return ax
 
 
-def _time_axis(ax: Any, times: Any) -> None:
-    """Label the axis of times; dates have few and short labels."""
+LONG = 4.0  # span of times from which on their labels are whole numbers
+
+
+def time_axis(ax: Any, times: Any) -> None:
+    """Label the axis of times; dates have few and short labels, years no decimals."""
     ax.set_xlabel("time")
+    if np.asarray(times).dtype.kind != "M" and np.ptp(times) >= LONG:
+        from matplotlib.ticker import MaxNLocator
+
+        ax.xaxis.set_major_locator(MaxNLocator(9, integer=True, steps=[1, 2, 5, 10]))
     if np.asarray(times).dtype.kind == "M":
         from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 
@@ -380,7 +349,7 @@ def _time_axis(ax: Any, times: Any) -> None:
         ax.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
 
 
-def _finished(ax: Any) -> Any:
+def finished(ax: Any) -> Any:
     """Legend without a frame, no box around the axes."""
     ax.margins(x=0.01)
     ax.legend(frameon=False)
@@ -389,21 +358,22 @@ def _finished(ax: Any) -> Any:
     return ax
 
 
-def _axes(height: float = 4.2) -> Any:
+def new_axes(height: float = 4.2) -> Any:
     """New axes of a figure."""
-    return _pyplot().subplots(figsize=(7.2, height), layout="constrained")[1]
+    return pyplot().subplots(figsize=(7.2, height), layout="constrained")[1]
 
 
-def _panels(rows: int, columns: int) -> Any:
+def new_panels(rows: int, columns: int) -> Any:
     """New axes of a figure with several panels, (rows · columns,), on common scales."""
     size = (max(7.2, 2.6 * columns), max(3.2, 2.2 * rows))
-    grid = _pyplot().subplots(
+    grid = pyplot().subplots(
         rows, columns, figsize=size, sharex=True, sharey=True, squeeze=False, layout="constrained"
     )[1]
     return grid.ravel()
 
 
-def _pyplot() -> Any:
+def pyplot() -> Any:
+    """Matplotlib, or what brings it."""
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:

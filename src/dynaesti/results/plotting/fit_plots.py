@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dynaesti.core import whole_number
-from dynaesti.data import as_list, index_of, make_frame
+from dynaesti.data import index_of, make_frame
 from dynaesti.results.frames import IDENTITY
+from dynaesti.results.plotting.people_plots import PeoplePlots
 from dynaesti.results.predictions import item_locations
 
 if TYPE_CHECKING:
-    from dynaesti.results.fit import Fit
+    pass
 
 
 @dataclass(frozen=True)
-class FitPlots:
+class FitPlots(PeoplePlots):
     """Figures of a fit for papers, drawn with matplotlib: ``fit.plot``.
 
     Every figure has a method ``…_data`` that returns what it draws. Figures take matplotlib axes
@@ -35,148 +36,16 @@ class FitPlots:
     >>> list(fit.plot.curves_data(["p00"], at=[0, 50]).columns)
     ['id', 'time', 'mean', 'sd', 'lower', 'upper']
     >>> sorted(fit.plot.item_data("i0", points=20))
-    ['0', '1', 'ability', 'item']
-    >>> fit.plot.information_over_time_data(bins=4, points=9)["information"].shape
-    (4, 9)
-    >>> fit.plot.wright_data()["people"].shape
-    (12,)
+    ['0', '1', 'ability']
+    >>> fit.plot.information_over_time_data(bins=4, points=9).columns
+    ['time', 'from', 'until', 'ability', 'information']
+    >>> len(fit.plot.wright_data())  # 12 people, 5 items
+    17
     >>> list(fit.plot.calibration_data(bins=4).columns)
     ['predicted', 'observed', 'se', 'n']
     """
 
-    fit: Fit
-
-    def curves_data(self, ids: Any, at: Any = None, level: float = 0.7) -> Any:
-        """Abilities of some people over time, as `curves` draws them.
-
-        Parameters
-        ----------
-        ids : label or sequence of labels
-        at : times, optional
-            Default: 200 times over the data's span.
-        level : float, default 0.7
-            Probability of the equal-tailed band.
-
-        Returns
-        -------
-        frame
-            Columns id, time, mean, sd, lower, upper.
-        """
-        fit = self.fit
-        if at is None:
-            at = fit.from_clock(np.linspace(*fit.time_range, 200))
-        return fit.ability(at, ids, level=level)
-
-    def curves(
-        self, ids: Any, at: Any = None, level: float = 0.7, ax: Any = None, *, answers: bool = False
-    ) -> Any:
-        """Draw ability curves of some people with their bands.
-
-        Parameters
-        ----------
-        ids : label or sequence of labels
-        at : times, optional
-            Default: 200 times over the data's span.
-        level : float, default 0.7
-            Probability of the equal-tailed band.
-        ax : matplotlib axes, optional
-        answers : bool, default False
-            Whether to mark the answers, upwards for a success and downwards for a failure.
-
-        Returns
-        -------
-        matplotlib axes
-        """
-        from dynaesti.results.plotting.draw import plot_curves
-
-        return plot_curves(
-            self.curves_data(ids, at, level), level, ax, self.answers_data(ids) if answers else None
-        )
-
-    def answers_data(self, ids: Any) -> Any:
-        """Answers of some people and the ability at their times.
-
-        Parameters
-        ----------
-        ids : label or sequence of labels
-
-        Returns
-        -------
-        frame
-            Columns id, time, item, resp, mean (of ability), share (of the way from the item's
-            lowest to its highest response).
-        """
-        fit = self.fit
-        r = fit.responses
-        people = index_of(r.people, as_list(ids), "ids")
-        rows = np.concatenate([np.arange(r.person_start[p], r.person_start[p + 1]) for p in people])
-        low = np.full(r.items.size, np.inf)
-        high = np.full(r.items.size, -np.inf)
-        np.minimum.at(low, r.item, r.resp)
-        np.maximum.at(high, r.item, r.resp)
-        span = np.maximum(high - low, 1e-12)
-        labels = r.people.tolist()
-        items = r.items.tolist()
-        return make_frame(
-            {
-                "id": [labels[p] for p in r.person[rows]],
-                "time": fit.from_clock(r.clock_times[rows]),
-                "item": [items[i] for i in r.item[rows]],
-                "resp": r.resp[rows],
-                "mean": fit.marginals(r.person[rows], r.clock_times[rows]).mean(IDENTITY),
-                "share": (r.resp[rows] - low[r.item[rows]]) / span[r.item[rows]],
-            },
-            fit.frame,
-        )
-
-    def many_data(self, points: int = 60) -> Any:
-        """Everyone's ability between their first and last answer, as `many` draws it.
-
-        Parameters
-        ----------
-        points : int, default 60
-            Number of times for each person.
-
-        Returns
-        -------
-        frame
-            Columns id, time, mean.
-        """
-        fit = self.fit
-        fit.require_people()
-        first, last = fit.sites.layout.spans
-        offsets = first[:, None] + (last - first)[:, None] * np.linspace(0, 1, points)
-        person = np.repeat(np.arange(first.size), points)
-        labels = fit.responses.people.tolist()
-        return make_frame(
-            {
-                "id": [labels[p] for p in person],
-                "time": fit.from_clock(offsets.ravel()),
-                "mean": fit.marginals(person, offsets.ravel()).mean(IDENTITY),
-            },
-            fit.frame,
-        )
-
-    def many(self, highlight: Any = (), ax: Any = None) -> Any:
-        """Draw all curves in grey, their median over time, and some people in colour.
-
-        As in the paper's golf figure.
-
-        Parameters
-        ----------
-        highlight : label or sequence of labels, optional
-            People to draw in colour.
-        ax : matplotlib axes, optional
-
-        Returns
-        -------
-        matplotlib axes
-        """
-        from dynaesti.results.plotting.draw import plot_many
-
-        return plot_many(self.many_data(), as_list(highlight), ax)
-
-    def item_data(self, item: Any, points: int = 200) -> dict[str, Any]:
+    def item_data(self, item: Any, points: int = 200) -> Any:
         """Response curves of an item over ability, as `item` draws them.
 
         Parameters
@@ -187,9 +56,9 @@ class FitPlots:
 
         Returns
         -------
-        dict
-            Arrays ability and, by response, the probability of each category (for amounts:
-            expected, the mean response); item, the label.
+        frame
+            Columns ability and, by response, the probability of each category (for amounts:
+            expected, the mean response).
         """
         fit = self.fit
         number = index_of(fit.responses.items, [item], "item")
@@ -200,17 +69,11 @@ class FitPlots:
         u = block.u[index[number]]
         values = block.values[index[number]]
         if not block.model.categorical:
-            return {
-                "ability": ability,
-                "expected": block.model.expected(u, theta, values)[0],
-                "item": item,
-            }
+            expected = block.model.expected(u, theta, values)[0]
+            return make_frame({"ability": ability, "expected": expected}, fit.frame)
         chances = np.exp(block.model.log_likelihood(u, theta))[0]
-        return {
-            "ability": ability,
-            "item": item,
-            **{f"{value:g}": chances[k] for k, value in enumerate(values[0])},
-        }
+        columns = {f"{value:g}": chances[k] for k, value in enumerate(values[0])}
+        return make_frame({"ability": ability, **columns}, fit.frame)
 
     def item(self, item: Any, ax: Any = None) -> Any:
         """Draw the response curves of an item.
@@ -226,7 +89,59 @@ class FitPlots:
         """
         from dynaesti.results.plotting.draw import plot_item
 
-        return plot_item(self.item_data(item), ax)
+        return plot_item(self.item_data(item), item, ax)
+
+    def item_fit_data(self, item: Any, bins: int = 8) -> Any:
+        """Responses to an item beside what the fit expects, as `item_fit` draws them.
+
+        Each response is set against the ability of its person as known without it.
+
+        Parameters
+        ----------
+        item : label
+        bins : int, default 8
+            Number of groups of responses, equally large, by ability.
+
+        Returns
+        -------
+        frame
+            Columns ability (mean of the group), observed and expected (mean responses), se (of
+            observed, if the model holds), n.
+        """
+        fit = self.fit
+        number = index_of(fit.responses.items, [item], "item")[0]
+        rows = np.flatnonzero(fit.responses.item == number)
+        found, ability = fit.leave_one_out
+        order = rows[np.argsort(ability[rows], kind="stable")]
+        parts = np.array_split(order, min(whole_number(bins, "bins", 1), order.size))
+        return make_frame(
+            {
+                "ability": [float(ability[k].mean()) for k in parts],
+                "observed": [float(fit.responses.resp[k].mean()) for k in parts],
+                "expected": [float(found.expected[k].mean()) for k in parts],
+                "se": [float(np.sqrt(found.variance[k].sum()) / k.size) for k in parts],
+                "n": [k.size for k in parts],
+            },
+            fit.frame,
+        )
+
+    def item_fit(self, item: Any, bins: int = 8, ax: Any = None) -> Any:
+        """Draw an item's mean response over ability, as observed and as expected.
+
+        Parameters
+        ----------
+        item : label
+        bins : int, default 8
+            Number of groups of responses, equally large, by ability.
+        ax : matplotlib axes, optional
+
+        Returns
+        -------
+        matplotlib axes
+        """
+        from dynaesti.results.plotting.draw import plot_item_fit
+
+        return plot_item_fit(self.item_fit_data(item, bins), item, ax)
 
     def information_data(self, points: int = 200) -> Any:
         """Information of all items over ability, as `information` draws it.
@@ -261,7 +176,7 @@ class FitPlots:
 
         return plot_information(self.information_data(), ax)
 
-    def information_over_time_data(self, bins: int = 24, points: int = 61) -> dict[str, Any]:
+    def information_over_time_data(self, bins: int = 24, points: int = 61) -> Any:
         """Information of the answers given in each stretch of time, per person answering then.
 
         Parameters
@@ -273,9 +188,9 @@ class FitPlots:
 
         Returns
         -------
-        dict
-            Arrays time (bins,) of the middles, edges (bins + 1,), ability (points,) and information
-            (bins, points).
+        frame
+            Columns time (the middle of a stretch), from, until, ability, information: a row for
+            each stretch and ability.
         """
         fit = self.fit
         r = fit.responses
@@ -286,12 +201,16 @@ class FitPlots:
         np.add.at(asked, (stretch, r.item), 1.0)
         pairs = np.unique(stretch * r.people.size + r.person) // r.people.size
         active = np.maximum(np.bincount(pairs, minlength=bins), 1)
-        return {
-            "time": fit.from_clock(0.5 * (edges[1:] + edges[:-1])),
-            "edges": fit.from_clock(edges),
-            "ability": ability,
-            "information": asked @ fit.information_at(ability) / active[:, None],
-        }
+        information = asked @ fit.information_at(ability) / active[:, None]
+        stretches = {"time": 0.5 * (edges[1:] + edges[:-1]), "from": edges[:-1], "until": edges[1:]}
+        return make_frame(
+            {
+                **{k: np.repeat(fit.from_clock(v), points) for k, v in stretches.items()},
+                "ability": np.tile(ability, bins),
+                "information": information.ravel(),
+            },
+            fit.frame,
+        )
 
     def information_over_time(self, ax: Any = None) -> Any:
         """Draw where on the scale, and when, the answers distinguish people.
@@ -308,22 +227,27 @@ class FitPlots:
 
         return plot_information_over_time(self.information_over_time_data(), ax)
 
-    def wright_data(self) -> dict[str, Any]:
+    def wright_data(self) -> Any:
         """Mean ability of each person and location of each item, as `wright` draws them.
 
         Returns
         -------
-        dict
-            Arrays people (n_people,) and items (n_items,), NaN where an item lies beyond the scale.
+        frame
+            Columns what ("person" or "item"), label, location; NaN where an item lies beyond the
+            scale.
         """
         fit = self.fit
         r = fit.responses
         mean = fit.marginals(r.person, r.clock_times).mean(IDENTITY)
-        return {
-            "people": np.bincount(r.person, mean, r.people.size)
-            / np.maximum(np.diff(r.person_start), 1),
-            "items": item_locations(fit.bank, fit.gain, fit.shift),
-        }
+        people = np.bincount(r.person, mean, r.people.size) / np.maximum(np.diff(r.person_start), 1)
+        return make_frame(
+            {
+                "what": ["person"] * people.size + ["item"] * r.items.size,
+                "label": [*r.people.tolist(), *r.items.tolist()],
+                "location": np.append(people, item_locations(fit.bank, fit.gain, fit.shift)),
+            },
+            fit.frame,
+        )
 
     def wright(self, ax: Any = None) -> Any:
         """Draw people and items on one scale (a Wright map).

@@ -1,0 +1,5 @@
+"""Simulated data sets of the tutorials, each as somebody would have it: `dynaesti.examples`."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
