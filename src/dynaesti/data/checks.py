@@ -242,7 +242,8 @@ def _caution_backward(r: Responses, backward: Ints) -> list[Caution]:
     if not backward.size:
         return []
     text = (
-        f"{count_noun(backward.size, 'items')} of {r.items.size:,} run against the rest (first: "
+        f"{count_noun(backward.size, 'items')} of {r.items.size:,} "
+        f"{'runs' if backward.size == 1 else 'run'} against the rest (first: "
         f"{_label(r.items, backward[0])}): those who do well on the others do badly there. If "
         f"that is meant, use {option('direction', 'free')}; else recode them."
     )

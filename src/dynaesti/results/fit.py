@@ -36,6 +36,7 @@ from dynaesti.data import (
     frame_kind,
     index_of,
     make_frame,
+    time_text,
     warn_new_people,
 )
 from dynaesti.errors import InputError
@@ -1068,15 +1069,20 @@ class Fit(FittedModel, FitBase):
         if not len(r):
             return [bank_sentence(self)]
         ends = self.from_clock(np.array(self.time_range))
-        first, last = (str(t)[:19] if ends.dtype.kind == "M" else f"{t:.6g}" for t in ends)
+        first, last = map(time_text, ends)
         clock = ", counted from each start" if r.clock == "person" else ""
         size = (
             f"{count_noun(len(r), 'answers')} of {count_noun(r.people.size, 'people')} to "
             f"{count_noun(r.items.size, 'items')} ({self.model_names()}), "
             f"from {first} to {last} ({r.unit}{clock})."
         )
-        verdict = self.convergence_text(self.log_evidence, self.n_unconverged, r.dropped)
-        return [size, verdict, *explained_sentences(self), *self.item_sentences(), *self.cautions]
+        return [
+            size,
+            *self.convergence_sentences(self.log_evidence, self.n_unconverged, r.dropped),
+            *explained_sentences(self),
+            *self.item_sentences(),
+            *self.cautions,
+        ]
 
     def __repr__(self) -> str:
         if not len(self.responses):

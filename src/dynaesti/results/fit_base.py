@@ -754,7 +754,9 @@ class FitBase(ABC):
         """Names of the items' models, in one line."""
         return ", ".join(sorted({block.model.name for block in self.bank.blocks}))
 
-    def convergence_text(self, log_evidence: float, n_unconverged: int, dropped: int) -> str:
+    def convergence_sentences(
+        self, log_evidence: float, n_unconverged: int, dropped: int
+    ) -> list[str]:
         """Convergence, evidence, scale and priors in a few sentences.
 
         Parameters
@@ -768,25 +770,28 @@ class FitBase(ABC):
 
         Returns
         -------
-        str
+        list of str
         """
         heavy = int(np.argmax(self.population))
         verdict = f"The fit did NOT converge (raise {option('iterations')})"
         if self.converged:
             verdict = "The fit converged"
-        learned = f"{verdict} after {len(self.trace)} iterations"
+        learned = f"{verdict} after {count_noun(len(self.trace), 'iterations')}"
         if not self.trace:
             learned = "Items and population are as stated"
-        cohort = "".join(f"{sentence} " for sentence in cohort_sentences(self))
-        return (
-            f"{learned}; log evidence {log_evidence:.2f}. "
-            f"{cohort}Scale: {self.scale.name}. Priors: {self.kernels[heavy].describe()} carries "
-            f"{self.population[heavy]:.0%} of the population, {len(self.kernels)} in all."
-            + (f" EP did not converge for {n_unconverged} curves." if n_unconverged else "")
-            + (f" {dropped:,} rows without a response were dropped." if dropped else "")
-            + (
-                f" {len(self.coding.merged)} items had rare categories merged."
-                if self.coding.merged
-                else ""
-            )
-        )
+        others = f", the heaviest of {len(self.kernels)}" if len(self.kernels) > 1 else ""
+        merged = len(self.coding.merged)
+        told = [
+            f"{learned}; log evidence {log_evidence:.2f}.",
+            *cohort_sentences(self),
+            f"Scale: {self.scale.name}.",
+            f"Kernel of abilities: {self.kernels[heavy].describe()}, of "
+            f"{self.population[heavy]:.0%} of the population{others}.",
+        ]
+        if n_unconverged:
+            told.append(f"EP did not converge for {count_noun(n_unconverged, 'curves')}.")
+        if dropped:
+            told.append(f"Without a response, and left out: {count_noun(dropped, 'cells')}.")
+        if merged:
+            told.append(f"Rare categories were merged in {count_noun(merged, 'items')}.")
+        return told

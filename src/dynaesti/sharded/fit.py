@@ -638,7 +638,7 @@ class ShardedFit(FittedModel, FitBase):
         )
         return [
             size,
-            self.convergence_text(self.log_evidence, self.n_unconverged, self.shards.dropped),
+            *self.convergence_sentences(self.log_evidence, self.n_unconverged, self.shards.dropped),
             *self.item_sentences(),
             *self.cautions,
         ]

@@ -52,7 +52,8 @@ class Summary:
     tables: Mapping[str, Frame] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        parts = [printable(self.title), fill(printable(" ".join(self.sentences)), WIDTH)]
+        words = "\n".join(fill(printable(sentence), WIDTH) for sentence in self.sentences)
+        parts = [printable(self.title), words]
         if self.facts:
             longest = max(map(len, self.facts))
             lines = (f"{name.ljust(longest)}  {value}" for name, value in self.facts.items())
@@ -87,9 +88,9 @@ class Summary:
             f"<h4>{escape(printable(name))}</h4>{as_html(table.to_dict(), rows)}"
             for name, table in self.tables.items()
         )
-        words = escape(printable(" ".join(self.sentences)))
+        words = "".join(f"<li>{escape(printable(sentence))}</li>" for sentence in self.sentences)
         return (
-            f"<section><h3>{escape(printable(self.title))}</h3><p>{words}</p>"
+            f"<section><h3>{escape(printable(self.title))}</h3><ul>{words}</ul>"
             f"<table><tbody>{facts}</tbody></table>{tables}</section>"
         )
 

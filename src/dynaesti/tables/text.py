@@ -30,6 +30,17 @@ def short(value: Any) -> str:
     return str(value)[:19] if hasattr(value, "isoformat") else str(value)
 
 
+def shown(values: Sequence[Any]) -> list[str]:
+    """The cells of a column as text: without decimals where all numbers are whole."""
+    numbers = [value for value in values if isinstance(value, float) and value == value]
+    if numbers and all(value.is_integer() and abs(value) < LARGE for value in numbers):
+        return [
+            ("" if value != value else f"{value:.0f}") if isinstance(value, float) else short(value)
+            for value in values
+        ]
+    return [short(value) for value in values]
+
+
 def is_numeric(values: Sequence[Any]) -> bool:
     """Whether a column stands to the right: it holds numbers only."""
     return all(isinstance(value, int | float) for value in values)
@@ -74,7 +85,7 @@ def aligned(
 
 def _aligned_column(name: str, values: Sequence[Any]) -> list[str]:
     """The heading and the cells of a column, all of one width."""
-    cells = [name, *(printable(short(value)) for value in values)]
+    cells = [name, *map(printable, shown(values))]
     width = max(map(len, cells))
     if is_numeric(values):
         return [cell.rjust(width) for cell in cells]
@@ -101,10 +112,10 @@ def as_html(columns: Mapping[str, Sequence[Any]], most: int) -> str:
     ]
     rows = [
         "".join(
-            f"<td{align}>{escape(printable(short(value)))}</td>"
-            for align, value in zip(aligns, row, strict=True)
+            f"<td{align}>{escape(printable(cell))}</td>"
+            for align, cell in zip(aligns, row, strict=True)
         )
-        for row in zip(*(values[:most] for values in columns.values()), strict=True)
+        for row in zip(*(shown(values[:most]) for values in columns.values()), strict=True)
     ]
     body = "".join(f"<tr>{row}</tr>" for row in rows)
     more = f"<p>… {total - most:,} rows more</p>" if total > most else ""
