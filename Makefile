@@ -62,6 +62,9 @@ packages:
 	  || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
 	  && apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core postgresql >/dev/null; } \
 	  || echo "no Chromium or no PostgreSQL, and no right to install them: their tests will be skipped"
+	@test -d $(VENV)/npm/node_modules/axe-core || { command -v npm >/dev/null \
+	  && npm install --silent --no-audit --no-fund --prefix $(VENV)/npm axe-core >/dev/null; } \
+	  || echo "no npm: whether everyone can use the pages (axe-core) will not be tested"
 
 screenshot: demo packages
 	$(BIN)/python tests/support/browser.py demo/report.html docs/img/report.png

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from dynaesti.errors import DynaestiError
@@ -53,17 +53,17 @@ def take_in(tx: Transaction, served: ServedScorer, answers: Sequence[AnswerRow])
     for row in touched:
         added[row.id].sort(key=lambda one: one.order)
         row.total += len(added[row.id])
-    stale = [row for row in touched if state_in(row, served) is None]
-    late = [
-        row
+    states = {row.id: state_in(row, served) for row in touched}
+    stale = {one for one, state in states.items() if state is None}
+    late = {
+        row.id
         for row in touched
-        if row not in stale and row.order is not None and added[row.id][0].order < row.order
-    ]
-    whole = {row.id for row in (*stale, *late)}
-    replay(tx, served, [people[one] for one in whole])
-    ahead = [row for row in touched if row.id not in whole]
-    paths = [Path(_known_state(row, served), added[row.id]) for row in ahead]
-    _finish(served, ahead, paths)
+        if row.id not in stale and row.order is not None and added[row.id][0].order < row.order
+    }
+    replay(tx, served, [people[one] for one in sorted(stale | late)])
+    ahead = dict(_known(states, late))
+    paths = [Path(state, added[one]) for one, state in ahead.items()]
+    _finish(served, [people[one] for one in ahead], paths)
     tx.write_people(touched)
     changes = [Change(row, before[row.id], added[row.id][-1]) for row in touched]
     return Intake(new, changes, len(late), len(stale))
@@ -119,7 +119,8 @@ def state_in(row: PersonRow, served: ServedScorer) -> State | None:
         return None
 
 
-def _known_state(row: PersonRow, served: ServedScorer) -> State:
-    found = state_in(row, served)
-    assert found is not None
-    return found
+def _known(states: Mapping[str, State | None], late: Set[str]) -> Iterator[tuple[str, State]]:
+    """States that only need the new answers."""
+    for one, state in states.items():
+        if state is not None and one not in late:
+            yield one, state

@@ -23,12 +23,20 @@ def _printable(value: str) -> str:
     return value
 
 
+def _addressable(value: str) -> str:
+    """An id stands in addresses, where programs take these endings for something else."""
+    if value in (".", "..") or value.endswith("/next"):
+        raise ValueError("must not be . or .., nor end with /next: addresses cannot hold it")
+    return value
+
+
 Name = Annotated[
     str,
     BeforeValidator(_text),
     Field(min_length=1, max_length=LONGEST),
     AfterValidator(_printable),
 ]
+PersonId = Annotated[Name, AfterValidator(_addressable)]
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Time = Number | Annotated[str, Field(min_length=1, max_length=50)]
 Plain = Annotated[str, Field(max_length=LONGEST)] | Number
@@ -44,7 +52,7 @@ class Shape(BaseModel):
 class Answer(Shape):
     """One answer. An answer with a key counts once, however often it is posted."""
 
-    id: Name = Field(description="the person")
+    id: PersonId = Field(description="the person")
     item: Name
     resp: Number = Field(description="the response: 0 or 1, a category, a count, …")
     time: Time = Field(description="as in the fit's data: a number, or an ISO date")
