@@ -35,7 +35,7 @@ from dynaesti.serve.shapes import (
 MOST_CURVES = 100  # people of a list with curves
 MOST_TOLD = 20  # refused answers that are named
 REFUSALS: dict[int | str, dict[str, Any]] = {
-    code: {"model": Refusal} for code in (401, 403, 413, 422, 429, 503)
+    code: {"model": Refusal} for code in (400, 401, 403, 413, 422, 429, 503)
 }
 UNKNOWN: dict[int | str, dict[str, Any]] = {404: {"model": Refusal}}
 reading = [Depends(needs("read"))]
@@ -137,7 +137,8 @@ async def list_people(
     return await _service(request).read(ask)
 
 
-@router.get("/people/{id:path}/next", response_model=Next, dependencies=reading)
+@router.get("/people/{id:path}/next", response_model=Next, responses=UNKNOWN,
+            dependencies=reading)  # fmt: skip
 async def next_items(
     id: Id,
     request: Request,

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from typing import Annotated, Any
+from unicodedata import category
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 MOST_ANSWERS = 10_000  # of one request
 LONGEST = 200  # characters of an id, item or key
+NO_CHARACTERS = ("Cc", "Cs")  # control characters, such as line ends, and halves of characters
 
 
 def _text(value: Any) -> Any:
@@ -18,7 +20,7 @@ def _text(value: Any) -> Any:
 
 
 def _printable(value: str) -> str:
-    if "\0" in value or value != value.strip() or any("\ud800" <= c <= "\udfff" for c in value):
+    if value != value.strip() or any(category(c) in NO_CHARACTERS for c in value):
         raise ValueError("must not begin or end with blanks, nor hold what is no character")
     return value
 
