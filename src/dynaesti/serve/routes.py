@@ -233,15 +233,24 @@ async def list_items(
 ) -> Facts:
     """Items: parameters, what a refit found, and those that wait for one."""
     service = _service(request)
-    return await service.read(
-        lambda tx, served: questions.items(tx, served, service.report, search, limit, offset)
-    )
+
+    def ask(tx: Transaction, served: ServedScorer) -> Facts:
+        counts, _ = service.counts.read(tx)
+        return questions.items(served, counts, service.report, search, limit, offset)
+
+    return await service.read(ask)
 
 
 @router.get("/cohort", response_model=Cohort, dependencies=reading)
 async def get_cohort(request: Request) -> Facts:
     """Everyone now."""
-    return await _service(request).read(questions.cohort)
+    service = _service(request)
+
+    def ask(tx: Transaction, served: ServedScorer) -> Facts:
+        _, first = service.counts.read(tx)
+        return questions.cohort(tx, served, first)
+
+    return await service.read(ask)
 
 
 @router.get("/events", response_class=StreamingResponse, dependencies=reading)

@@ -19,6 +19,7 @@ from dynaesti.serve.database import Database, Transaction
 from dynaesti.serve.events import Broker
 from dynaesti.serve.intake import Change, Intake, refresh, state_in, take_in
 from dynaesti.serve.keys import Key, all_keys
+from dynaesti.serve.log_counts import LogCounts
 from dynaesti.serve.metrics import Metrics
 from dynaesti.serve.rows import AnswerRow, PersonRow
 from dynaesti.serve.scorers import current_number, read_scorer_of
@@ -59,6 +60,7 @@ class Service:
     def __init__(self, database: Database) -> None:
         self.database = database
         self.metrics = Metrics()
+        self.counts = LogCounts()
         self.keys: list[Key] = []
         self.report: dict[str, Any] = {}
         self._posted: queue.SimpleQueue[Posted | None] = queue.SimpleQueue()
@@ -70,6 +72,7 @@ class Service:
         self._threads: list[threading.Thread] = []
         with database.reading() as tx:
             self.served, self.report = read_scorer_of(tx, current_number(tx))
+            self.counts.read(tx)
         self._notice_changes()
         self.served.warm()
 
