@@ -124,9 +124,11 @@ def next_answers(data: Path, name: str, seed: int) -> dict[str, Any]:
     table = table.rename(columns={"person": "id", "response": "resp"})[
         ["id", "item", "time", "resp"]
     ]
-    train, test = dy.evaluation.split(table, 0.15, by="people", seed=seed)
-    known = test["item"].isin(train["item"].unique())
-    test = test[known].sort_values(["id", "time"], kind="stable").reset_index(drop=True)
+    people = np.random.default_rng(seed).permutation(table["id"].unique())
+    held_out = table["id"].isin(people[: round(0.15 * people.size)])
+    train, test = table[~held_out], table[held_out]
+    test = test[test["item"].isin(train["item"].unique())]
+    test = test.sort_values(["id", "time"], kind="stable").reset_index(drop=True)
     fit = dy.DynAEsti("2PL", unit="days", threads=1).fit(train)
     whole = np.asarray(dy.evaluation.next_answers(fit, test)["p"], dtype=float)
     apart = _by_states(fit.scorer(), test)

@@ -9,8 +9,8 @@ from collections import Counter
 from dynaesti.serve.database import Transaction
 
 # Seconds, and numbers, after which no transaction is under way that took an earlier number.
-SETTLED = 60.0
-NUMBERS = 100_000
+SETTLED = 10.0
+NUMBERS = 10_000
 
 
 class LogCounts:

@@ -240,8 +240,8 @@ class Service:
                 while not self._stop.is_set():
                     with self.database.reading() as tx:
                         found = tx.rows(
-                            "SELECT id FROM dynaesti_people WHERE scorer <> :number "
-                            "ORDER BY id LIMIT :most",
+                            "SELECT id FROM dynaesti_people "  # <> would not use its index
+                            "WHERE scorer < :number OR scorer > :number LIMIT :most",
                             number=self.served.number,
                             most=REFRESH,
                         )
