@@ -38,7 +38,9 @@ def _followed(
     waits = []
     try:
         browser.open(f"{base}/")
-        browser.wait("document.querySelectorAll('#tiles li').length > 3")
+        browser.wait(
+            "[...document.querySelectorAll('#tiles .now')].every(n => n.textContent !== '…')"
+        )
         for k, given in enumerate(live[:ANSWERS]):
             post(client, {**given, "key": f"seen {k}"})
         browser.wait("document.querySelectorAll('#feed li').length > 8")

@@ -62,7 +62,7 @@ def _opened(file: Path, other: Path, env: dict[str, str] | None = None) -> tuple
 
 
 def _small() -> Any:
-    table = dy.simulate.responses(people=300, items=100, per_person=60, span=100.0, seed=1).table
+    table = dy.simulate.responses(people=400, items=300, per_person=60, span=100.0, seed=5).table
     return dy.DynAEsti("2PL").fit(table).scorer()
 
 
@@ -74,7 +74,7 @@ def seconds() -> dict[str, Any]:
     state, done, out = scorer.start(), 0, {"kernels": len(scorer.model.kernels)}
     for wanted in AT:
         for k in range(done, wanted):
-            state = scorer.add(state, 50.0 + 0.01 * k, labels[rng.integers(100)], k % 2)
+            state = scorer.add(state, 50.0 + 0.01 * k, labels[rng.integers(300)], k % 2)
         done = wanted
         now, data = 50.0 + 0.01 * wanted, state.to_bytes()
 

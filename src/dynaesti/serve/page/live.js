@@ -21,6 +21,8 @@
   const at = t => dated(t) ? Date.parse(/Z$|[+-]\d\d:?\d\d$/.test(t) ? t : `${t}Z`) : t;
   const told = t => t === null ? "never" : dated(t) ? Charts.timeText(at(t), true, 60e3) : fixed(t, 2);
 
+  const brief = t => told(t).replace(/ \d{4},/, ",");  // without the year
+
   // --- asking the service
 
   const key = () => sessionStorage.getItem(KEY);
@@ -104,7 +106,11 @@
     if (!tiles.size) $("tiles").append(el("li", { class: "nothing" }, "Nobody has answered yet."));
     drawTiles();
     drawClass(cohort);
+    if (last.people.some(one => one.mean === null)) later();
   }
+
+  // Right after a refit states are made anew, and numbers are missing for a moment.
+  const later = gently(async () => { await sleep(1000); if (view === "class" || view === "people") await VIEWS[view](); }, 0);
 
   const refreshCohort = gently(async () => { if (view === "class") drawClass(await ask("cohort")); }, 3000);
 
@@ -112,15 +118,15 @@
     $("class-title").textContent = cohort.people ? `${plural(cohort.people, "learner", "learners")}, ${plural(cohort.answers, "answer", "answers")}` : "Nobody has answered yet";
     $("class-lead").textContent = cohort.mean === null ? "" : `The last answer is of ${told(cohort.time)}. Mean ability ${fixed(cohort.mean, 2)}; the middle 70 % of learners are between ${fixed(cohort.lower, 2)} and ${fixed(cohort.upper, 2)}.`;
     const bins = cohort.bins, most = Math.max(1, ...bins.map(b => b.people));
+    const curve = cohort.curve, box = $("cohort-chart").closest("figure");
     $("class-chart").closest("figure").hidden = !bins.length;
+    box.hidden = curve.length < 2;  // both first: charts are as wide as their places
     if (bins.length) Charts.draw($("class-chart"), {
       label: "Learners by ability", height: 240,
       x: { low: bins[0].lower, high: bins[bins.length - 1].upper, title: "ability now" }, y: { low: 0, high: most, whole: true, title: "learners" },
       layers: bins.map(b => ({ kind: "bar", x0: b.lower, x1: b.upper, y0: 0, y1: b.people, colour: "var(--c0)", anywhere: true, words: () => [["ability", `${fixed(b.lower, 2)} to ${fixed(b.upper, 2)}`], ["learners", String(b.people)]] })),
     });
     $("class-caption").textContent = bins.length ? "Where everyone is now, by the mean of what is known of each." : "";
-    const curve = cohort.curve, box = $("cohort-chart").closest("figure");
-    box.hidden = curve.length < 2;
     if (!box.hidden) drawCurve($("cohort-chart"), curve, { label: "What to expect of a newcomer over time", height: 240, colour: "var(--c2)" });
     $("cohort-caption").textContent = box.hidden ? "" : "What to expect of someone of whom nothing is known, over time.";
   }
@@ -220,6 +226,7 @@
       el("td", {}, one.answers.toLocaleString("en")), el("td", {}, told(one.time))));
     $("people-table").replaceChildren(el("thead", {}, el("tr", {}, ...head)), el("tbody", {}, ...rows));
     $("found").textContent = `${plural(found.total, "learner", "learners")}`;
+    if (found.people.some(one => one.mean === null)) later();
     $("more-people").hidden = found.total <= found.people.length || shown >= 500;
   }
 
@@ -263,7 +270,7 @@
   }
 
   function drawMoves(moved) {
-    const rows = moved.map(one => [one.item, String(one.resp), fixed(one.expected, 2), { text: signed(one.change), class: one.change < 0 ? "down" : "up" }, told(one.time)]);
+    const rows = moved.map(one => [one.item, String(one.resp), fixed(one.expected, 2), { text: signed(one.change), class: one.change < 0 ? "down" : "up" }, brief(one.time)]);
     table($("moves-table"), ["item", "response", "expected", "moved by", "when"], rows, "Nothing yet.");
   }
 
