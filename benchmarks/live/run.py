@@ -98,9 +98,9 @@ def of_service(args: argparse.Namespace, part: str, name: str) -> dict[str, Any]
             (address,) = stack.enter_context(service.databases(name, folder, 1))
         if part == "refit":
             return service.refit(name, folder, address)
-        run = service.make_run(folder)
         if part == "kills":
-            return service.kills(name, run, address, args.kills)
+            return service.kills(name, folder, address, args.kills)
+        run = service.make_run(folder)
         if part == "openapi":
             return service.requests_drawn(run, address, args.examples)
         stored = service.fill(address, run) if part == "million" else 0

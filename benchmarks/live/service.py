@@ -150,10 +150,12 @@ def summary(replies: Replies) -> dict[str, Any]:
     }
 
 
-def kills(name: str, run: Path, address: str, count: int) -> dict[str, Any]:
+def kills(name: str, folder: Path, address: str, count: int) -> dict[str, Any]:
     """Kill the service at random moments under load; the comparison raises where it fails."""
+    table = dy.simulate.responses(people=25, items=8, per_person=12, span=50.0, seed=5).table
+    scorer = dy.DynAEsti("2PL").fit(table).scorer()
+    run = scorer.save(folder / "run.dynscore")
     begun = time.perf_counter()
-    scorer = open_run(str(run))[0]
     words = words_of(name, address)[2:]
     kept = kill_under_load(run, scorer, count, address, *words, seed=7)
     return {"kills": count, "acknowledged": kept, "seconds": time.perf_counter() - begun}

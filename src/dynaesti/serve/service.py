@@ -24,6 +24,7 @@ from dynaesti.serve.metrics import Metrics
 from dynaesti.serve.rows import AnswerRow, PersonRow
 from dynaesti.serve.scorers import current_number, read_scorer_of
 from dynaesti.serve.served import ServedScorer
+from dynaesti.serve.snapshots import Snapshots
 
 GROUP = 1000  # answers that are made durable together, at most
 WAITING = 50_000  # answers that may wait before further ones are refused
@@ -64,6 +65,7 @@ class Service:
         self.keys: list[Key] = []
         self.report: dict[str, Any] = {}
         self._posted: queue.SimpleQueue[Posted | None] = queue.SimpleQueue()
+        self._snapshots = Snapshots()
         self._waiting = 0
         self._numbers = itertools.count()
         self._origin = os.urandom(4).hex()
@@ -205,7 +207,7 @@ class Service:
     def _commit(self, answers: Sequence[AnswerRow]) -> Intake:
         with self.database.transaction() as tx:
             served = self._current(tx)
-            found = take_in(tx, served, answers)
+            found = take_in(tx, served, answers, self._snapshots)
             if self.database.workers and found.changes:
                 tx.notify(_messages([event_of(one, served) for one in found.changes]))
         return found
