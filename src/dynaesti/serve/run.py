@@ -29,6 +29,9 @@ from dynaesti.serve.service import Service
 
 PATIENCE = 3.0  # seconds for a port that a server killed just now still holds
 KEEP_ALIVE = 65  # seconds that idle connections stay open
+# Seconds in which a worker must show that it lives. Its imports come first: on a machine that is
+# busy they take longer than uvicorn's 5 s, and workers would be ended and begun for ever.
+ALIVE = 120
 GRACE = 3  # seconds that open event streams may take to end
 # Seconds for which a thread may reckon before another one has its turn: a question about a long
 # history would else hold up each step of the answers that come meanwhile by Python's 5 ms.
@@ -152,6 +155,7 @@ def _serve(settings: Settings, bound: socket.socket, open_to_all: bool | None) -
         server_header=False,
         timeout_keep_alive=KEEP_ALIVE,
         timeout_graceful_shutdown=GRACE,
+        timeout_worker_healthcheck=ALIVE,
     )
     if several:
         bound.set_inheritable(True)
