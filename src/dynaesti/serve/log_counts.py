@@ -9,7 +9,7 @@ from collections import Counter
 from dynaesti.serve.database import Transaction
 
 # Seconds, and numbers, after which no transaction is under way that took an earlier number.
-SETTLED = 10.0
+OVER_AFTER = 10.0
 NUMBERS = 10_000
 
 
@@ -36,7 +36,7 @@ class LogCounts:
             if self._seen is None:
                 self._seen = (now, end)
                 self._count(tx, max(end - NUMBERS, 0))
-            elif now - self._seen[0] > SETTLED:
+            elif now - self._seen[0] > OVER_AFTER:
                 self._count(tx, self._seen[1])
                 self._seen = (now, end)
             items, first = _between(tx, self._end, end)

@@ -10,9 +10,9 @@ from dynaesti.serve.log_counts import LogCounts
 from dynaesti.serve.rows import AnswerRow
 
 
-@pytest.mark.parametrize(("settled", "numbers"), [(0.0, 0), (0.0, 7), (1e9, 5), (1e9, 10**6)])
-def test_counts_are_those_of_the_whole_log(settled, numbers, tmp_path, monkeypatch):
-    monkeypatch.setattr(log_counts, "SETTLED", settled)
+@pytest.mark.parametrize(("over_after", "numbers"), [(0.0, 0), (0.0, 7), (1e9, 5), (1e9, 10**6)])
+def test_counts_are_those_of_the_whole_log(over_after, numbers, tmp_path, monkeypatch):
+    monkeypatch.setattr(log_counts, "OVER_AFTER", over_after)
     monkeypatch.setattr(log_counts, "NUMBERS", numbers)
     database = open_database(f"sqlite:///{tmp_path}/a.db")
     draw = random.Random(1)
