@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 USERS := $(if $(wildcard $(READY)),$(VENV),.venv-demo)
 NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11) and 'dynaesti needs Python 3.11 or newer; set PYTHON=')
 
-.PHONY: demo demo-live check quick test lint types contract tests nojit packages examples docs screenshot attack bench bench-scale bench-peers gold wheel clean
+.PHONY: demo demo-live check quick test lint types contract tests nojit packages examples docs screenshot attack bench bench-scale bench-live bench-peers gold wheel clean
 
 # A class over a term is simulated, fitted and reported: open demo/report.html.
 demo: $(USERS)/.ready
@@ -97,6 +97,12 @@ bench: $(READY)
 SIZES ?= 1e5 1e6 1e7
 bench-scale: $(READY)
 	$(BIN)/python -m benchmarks sharded --sizes $(SIZES) --dask 1e7 --kills 20 --out docs/evidence/scale.json
+
+# States, the service under load, kills, refits and the page; an hour, on loopback. LIVE="--parts kills --kills 5" for some of it, LIVE=--realtime on
+# a machine that others share. Writes docs/evidence/live.json, which docs/evidence/live.md speaks of.
+LIVE ?=
+bench-live: $(READY) packages
+	$(BIN)/python -m benchmarks live --data $(DATA) --pictures docs/img $(LIVE)
 
 # Ours beside other packages, in an environment of its own; hours. DATA: folder of the real logs. PARTS="truth speed" for some of it.
 DATA ?= ../shared/data

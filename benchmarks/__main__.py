@@ -1,4 +1,4 @@
-"""Run a benchmark: `python -m benchmarks {accuracy,recovery,cohort,effects,screening,logs,sharded,tables,gold,before_after,peers} …`.
+"""Run a benchmark: `python -m benchmarks {accuracy,recovery,cohort,effects,screening,logs,sharded,tables,gold,before_after,live,peers} …`.
 
 Each has a `main(arguments)` and a help of its own; nothing heavy is imported before it is chosen.
 """
@@ -18,6 +18,7 @@ BENCHMARKS = {
     "tables": ("benchmarks.tables", "reading a million answers from CSV, writing tables"),
     "gold": ("benchmarks.gold", "grafted curves against long importance sampling"),
     "before_after": ("benchmarks.before_after", "CPU time of this tree against another commit"),
+    "live": ("benchmarks.live.run", "states, the service under load, kills, refits, its page"),
     "peers": ("benchmarks.peers.run", "ours beside other packages"),
 }
 

@@ -2,15 +2,13 @@
 
 import shutil
 import subprocess
-from pathlib import Path
 
 import pytest
 
 from dynaesti.report import write_report
-from support.browser import CHROMIUM, Browser
+from support.browser import AXE, CHROMIUM, Browser, violations
 from support.simulated import EVIL, ODD
 
-AXE = Path(__file__).parents[2] / ".venv/npm/node_modules/axe-core/axe.min.js"
 CHARTS = ("people", "cohort", "item", "information", "wright", "priors", "calibration", "trace")
 
 
@@ -201,12 +199,7 @@ class TestInTheBrowser:
         try:
             browser.open(page[0])
             browser.run("document.querySelectorAll('details').forEach(d => { d.open = true; })")
-            browser.run(AXE.read_text(encoding="utf-8") + "; 0")
-            found = browser.run(
-                "axe.run().then(r => r.violations.filter(v => ['serious', 'critical']"
-                ".includes(v.impact)).map(v => [v.id, v.nodes.slice(0, 3).map(n => n.html)]))"
-            )
-            assert found == []
+            assert violations(browser) == []
         finally:
             browser.close()
 

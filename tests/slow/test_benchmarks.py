@@ -9,7 +9,8 @@ from pathlib import Path
 from dynaesti.sharded.simulate import simulate_shards
 
 ROOT = Path(__file__).parents[2]
-MODULES = ("accuracy", "recovery", "logs", "sharded", "tables", "gold", "peers.run")
+MODULES = ("accuracy", "recovery", "logs", "sharded", "tables", "gold", "live.run", "peers.run")
+LIVE = ("load", "page", "scoring", "service")
 PEERS = ("contenders", "growth", "missing", "page", "prediction", "speed", "truth")
 
 
@@ -20,7 +21,14 @@ def run(*words):
 
 
 def test_every_benchmark_can_be_imported_and_asked_for_help():
-    names = [f"benchmarks.{name}" for name in (*MODULES, *(f"peers.{peer}" for peer in PEERS))]
+    names = [
+        f"benchmarks.{name}"
+        for name in (
+            *MODULES,
+            *(f"live.{part}" for part in LIVE),
+            *(f"peers.{peer}" for peer in PEERS),
+        )
+    ]
     run("-c", f"import {', '.join(names)}")
     told = run("-m", "benchmarks", "--help")
     for name in MODULES:

@@ -40,12 +40,12 @@ def database(server, request):
     return server.rpartition("/")[0] + f"/{name}"
 
 
-def test_a_killed_service_on_sqlite_loses_nothing(run, scorer):
-    assert kill_under_load(run, scorer, 1) > 20
+def test_a_killed_service_on_sqlite_loses_nothing(run, scorer, tmp_path):
+    assert kill_under_load(run, scorer, 1, f"sqlite:///{tmp_path}/answers.db") > 20
 
 
 def test_a_killed_service_on_postgresql_loses_nothing(run, scorer, database):
-    assert kill_under_load(run, scorer, 1, "--db", database, "--workers", 2) > 20
+    assert kill_under_load(run, scorer, 1, database, "--workers", 2) > 20
 
 
 def test_an_acknowledged_answer_is_in_the_file_already(run, tmp_path):

@@ -22,6 +22,16 @@ CHROMIUM = next(
     ),
     None,
 )
+AXE = Path(__file__).parents[2] / ".venv/npm/node_modules/axe-core/axe.min.js"
+
+
+def violations(browser):
+    """What keeps people from using a page, as axe-core finds it: rules and places."""
+    browser.run(AXE.read_text(encoding="utf-8") + "; 0")
+    return browser.run(
+        "axe.run().then(r => r.violations.filter(v => ['serious', 'critical']"
+        ".includes(v.impact)).map(v => [v.id, v.nodes.slice(0, 3).map(n => n.html)]))"
+    )
 
 
 class Browser:
@@ -115,13 +125,15 @@ class Browser:
         elif method == "Log.entryAdded" and event["entry"]["level"] in ("error", "warning"):
             self.errors.append(event["entry"])
 
-    def open(self, path):
-        self.call("Page.navigate", url=path.resolve().as_uri())
+    def open(self, page):
+        """Open a file, or an address."""
+        url = page if isinstance(page, str) else page.resolve().as_uri()
+        self.call("Page.navigate", url=url)
         self.wait("document.documentElement?.dataset.ready === 'yes'")
 
     def wait(self, condition, patience=40):
         end = time.monotonic() + patience
-        while not self.run(condition):
+        while not self.run(f"!!({condition})"):
             assert time.monotonic() < end, f"never came true: {condition}"
             time.sleep(0.1)
 

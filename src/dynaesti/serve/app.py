@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from os import PathLike, fspath
@@ -25,6 +26,8 @@ from dynaesti.serve.scorers import attach, default_address, open_run
 from dynaesti.serve.service import Service, Unavailable
 
 PAGE = Path(__file__).with_name("page")
+REPORTS = PAGE.parents[1] / "report" / "assets"  # charts and style are those of the report
+SHARED = ("charts.js", "report.css")
 POLICY = b"default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'"
 
 
@@ -131,8 +134,18 @@ def app_of(
     app.add_exception_handler(HTTPException, _plain)
     app.add_middleware(Guard, limits=limits, metrics=service.metrics)
     if page:
-        app.mount("/", _Page(StaticFiles(directory=PAGE, html=True)))
+        app.mount("/", _Page(_Files(directory=PAGE, html=True)))
     return app
+
+
+class _Files(StaticFiles):
+    """The page's own files, and those that it shares with reports."""
+
+    def lookup_path(self, path: str) -> tuple[str, os.stat_result | None]:
+        if path in SHARED:
+            file = REPORTS / path
+            return str(file), file.stat()
+        return super().lookup_path(path)
 
 
 class _Page:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from dynaesti.errors import DynaestiError
@@ -12,6 +12,7 @@ from dynaesti.serve.database import Transaction
 from dynaesti.serve.follow import Path, follow, from_start, write_abilities, write_state
 from dynaesti.serve.rows import AnswerRow, PersonRow
 from dynaesti.serve.served import ServedScorer
+from dynaesti.serve.snapshots import Snapshot, Snapshots
 
 
 @dataclass(frozen=True)
@@ -33,11 +34,17 @@ class Intake:
     rebuilt: int  # people whose state was lost, or of another scorer
 
 
-def take_in(tx: Transaction, served: ServedScorer, answers: Sequence[AnswerRow]) -> Intake:
+def take_in(
+    tx: Transaction,
+    served: ServedScorer,
+    answers: Sequence[AnswerRow],
+    snapshots: Snapshots,
+) -> Intake:
     """Log answers and bring the states of their people up to date.
 
     An answer whose key the person has used already is not new. Answers that come late, before
-    others that a state has taken in, are put in their place: the person's log is replayed.
+    others that a state has taken in, are put in their place: the person's log is replayed, from the
+    latest snapshot that lies before them.
     """
     people = tx.lock_people(sorted({one.id for one in answers}))
     new = tx.add_answers(answers)
@@ -53,34 +60,54 @@ def take_in(tx: Transaction, served: ServedScorer, answers: Sequence[AnswerRow])
     for row in touched:
         added[row.id].sort(key=lambda one: one.order)
         row.total += len(added[row.id])
-    stale = [row for row in touched if state_in(row, served) is None]
-    late = [
-        row
+    states = {row.id: state_in(row, served) for row in touched}
+    stale = {one for one, state in states.items() if state is None}
+    late = {
+        row.id
         for row in touched
-        if row not in stale and row.order is not None and added[row.id][0].order < row.order
-    ]
-    whole = {row.id for row in (*stale, *late)}
-    replay(tx, served, [people[one] for one in whole])
-    ahead = [row for row in touched if row.id not in whole]
-    paths = [Path(_known_state(row, served), added[row.id]) for row in ahead]
-    _finish(served, ahead, paths)
+        if row.id not in stale and row.order is not None and added[row.id][0].order < row.order
+    }
+    replay(tx, served, [people[one] for one in sorted(stale | late)], snapshots)
+    ahead = dict(_known(states, late))
+    for who, state in ahead.items():
+        place = people[who].order
+        # only where the state holds all answers before these: none lies in the log beyond its place
+        if place is not None and state.answers == people[who].total - len(added[who]):
+            snapshots.note(who, Snapshot(served.number, place, state))
+    paths = [Path(state, added[who]) for who, state in ahead.items()]
+    _finish(served, [people[who] for who in ahead], paths)
     tx.write_people(touched)
     changes = [Change(row, before[row.id], added[row.id][-1]) for row in touched]
     return Intake(new, changes, len(late), len(stale))
 
 
-def replay(tx: Transaction, served: ServedScorer, rows: Sequence[PersonRow]) -> None:
+def replay(
+    tx: Transaction,
+    served: ServedScorer,
+    rows: Sequence[PersonRow],
+    snapshots: Snapshots | None = None,
+) -> None:
     """Make the states in people's rows anew, from all their answers."""
     if not rows:
         return
     logs = tx.logs([row.id for row in rows])
-    paths = {row.id: from_start(served, logs[row.id]) for row in rows}
+    begun = []
+    paths = []
     for row in rows:
+        log = logs[row.id]
         row.time = row.key = row.state = None
         row.mean = row.sd = row.lower = row.upper = None
-        row.scorer, row.answers, row.total = served.number, 0, len(logs[row.id])
-    begun = [row for row in rows if paths[row.id] is not None]
-    _finish(served, begun, [path for path in paths.values() if path is not None])
+        row.scorer, row.answers, row.total = served.number, 0, len(log)
+        known = None if snapshots is None else snapshots.find(row.id, served.number, log)
+        if known is not None:
+            row.time, row.key = known.order
+            path: Path | None = Path(known.state, log[known.total :])
+        else:
+            path = from_start(served, log)
+        if path is not None:
+            begun.append(row)
+            paths.append(path)
+    _finish(served, begun, paths)
 
 
 def refresh(tx: Transaction, served: ServedScorer, ids: Iterable[str]) -> int:
@@ -119,7 +146,8 @@ def state_in(row: PersonRow, served: ServedScorer) -> State | None:
         return None
 
 
-def _known_state(row: PersonRow, served: ServedScorer) -> State:
-    found = state_in(row, served)
-    assert found is not None
-    return found
+def _known(states: Mapping[str, State | None], late: Set[str]) -> Iterator[tuple[str, State]]:
+    """States that only need the new answers."""
+    for one, state in states.items():
+        if state is not None and one not in late:
+            yield one, state

@@ -182,8 +182,8 @@ def predictions(
 # --- everyone
 
 
-def cohort(tx: Transaction, served: ServedScorer) -> Facts:
-    """The class now: how many, how able, and what to expect of a newcomer."""
+def cohort(tx: Transaction, served: ServedScorer, first: float | None) -> Facts:
+    """The class now: how many, how able, and what to expect of a newcomer since the first time."""
     total, answers, last = tx.rows(
         "SELECT COUNT(*), COALESCE(SUM(total), 0), MAX(time) FROM dynaesti_people WHERE total > 0"
     )[0]
@@ -204,14 +204,18 @@ def cohort(tx: Transaction, served: ServedScorer) -> Facts:
             {"lower": float(a), "upper": float(b), "people": int(n)}
             for a, b, n in zip(edges[:-1], edges[1:], counts, strict=True)
         ]
-    return facts | {"curve": _population(tx, served, last)}
+    return facts | {"curve": _population(served, first, last)}
 
 
-def _population(tx: Transaction, served: ServedScorer, last: float | None) -> list[Facts]:
+def _population(served: ServedScorer, first: float | None, last: float | None) -> list[Facts]:
     """Ability of someone of whom nothing is known, from the first answer of all to the last."""
-    if last is None or served.scorer.personal_columns or served.scorer.template.clock == "person":
+    if (
+        first is None
+        or last is None
+        or served.scorer.personal_columns
+        or served.scorer.template.clock == "person"
+    ):
         return []
-    (first,) = tx.rows("SELECT MIN(time) FROM dynaesti_answers")[0]
     stored = np.linspace(first, last, CURVE if last > first else 1).tolist()
     stored = [float(int(time)) for time in stored] if served.stamps else stored
     state = served.scorer.start()
@@ -224,17 +228,14 @@ def _population(tx: Transaction, served: ServedScorer, last: float | None) -> li
 
 
 def items(
-    tx: Transaction,
     served: ServedScorer,
+    counts: Mapping[str, int],
     report: Mapping[str, Any],
     search: str,
     limit: int,
     offset: int,
 ) -> Facts:
     """Items with their parameters, what a refit said of them, and items not yet calibrated."""
-    counts: dict[str, int] = dict(
-        tx.rows("SELECT item, COUNT(*) FROM dynaesti_answers GROUP BY item")
-    )
     labels = served.scorer.item_labels.tolist()
     wanted = [k for k, label in enumerate(labels) if search.lower() in str(label).lower()]
     parameters = item_parameters(served)

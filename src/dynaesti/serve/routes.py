@@ -35,7 +35,7 @@ from dynaesti.serve.shapes import (
 MOST_CURVES = 100  # people of a list with curves
 MOST_TOLD = 20  # refused answers that are named
 REFUSALS: dict[int | str, dict[str, Any]] = {
-    code: {"model": Refusal} for code in (401, 403, 413, 422, 429, 503)
+    code: {"model": Refusal} for code in (400, 401, 403, 413, 422, 429, 503)
 }
 UNKNOWN: dict[int | str, dict[str, Any]] = {404: {"model": Refusal}}
 reading = [Depends(needs("read"))]
@@ -137,7 +137,8 @@ async def list_people(
     return await _service(request).read(ask)
 
 
-@router.get("/people/{id:path}/next", response_model=Next, dependencies=reading)
+@router.get("/people/{id:path}/next", response_model=Next, responses=UNKNOWN,
+            dependencies=reading)  # fmt: skip
 async def next_items(
     id: Id,
     request: Request,
@@ -232,15 +233,24 @@ async def list_items(
 ) -> Facts:
     """Items: parameters, what a refit found, and those that wait for one."""
     service = _service(request)
-    return await service.read(
-        lambda tx, served: questions.items(tx, served, service.report, search, limit, offset)
-    )
+
+    def ask(tx: Transaction, served: ServedScorer) -> Facts:
+        counts, _ = service.counts.read(tx)
+        return questions.items(served, counts, service.report, search, limit, offset)
+
+    return await service.read(ask)
 
 
 @router.get("/cohort", response_model=Cohort, dependencies=reading)
 async def get_cohort(request: Request) -> Facts:
     """Everyone now."""
-    return await _service(request).read(questions.cohort)
+    service = _service(request)
+
+    def ask(tx: Transaction, served: ServedScorer) -> Facts:
+        _, first = service.counts.read(tx)
+        return questions.cohort(tx, served, first)
+
+    return await service.read(ask)
 
 
 @router.get("/events", response_class=StreamingResponse, dependencies=reading)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import ipaddress
 import logging
 import os
 import signal
 import socket
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -27,7 +29,13 @@ from dynaesti.serve.service import Service
 
 PATIENCE = 3.0  # seconds for a port that a server killed just now still holds
 KEEP_ALIVE = 65  # seconds that idle connections stay open
+# Seconds in which a worker must show that it lives. Its imports come first: on a machine that is
+# busy they take longer than uvicorn's 5 s, and workers would be ended and begun for ever.
+ALIVE = 120
 GRACE = 3  # seconds that open event streams may take to end
+# Seconds for which a thread may reckon before another one has its turn: a question about a long
+# history would else hold up each step of the answers that come meanwhile by Python's 5 ms.
+TURN = 0.0005
 PARENT = 0.2  # seconds between checks whether the parent lives
 
 
@@ -75,9 +83,13 @@ class Worker:
         """The application."""
         if self.parent is not None:
             threading.Thread(target=self._end_with_parent, daemon=True).start()
+        sys.setswitchinterval(TURN)
         service = Service(open_database(self.settings.address))
         chosen = self.settings
-        return app_of(service, chosen.unknown_items, self.open_to_all, chosen.limits, page=True)
+        app = app_of(service, chosen.unknown_items, self.open_to_all, chosen.limits, page=True)
+        gc.collect()
+        gc.freeze()  # modules and the scorer stay: collections need not walk over them
+        return app
 
     def _end_with_parent(self) -> None:
         while os.getppid() == self.parent:
@@ -143,6 +155,7 @@ def _serve(settings: Settings, bound: socket.socket, open_to_all: bool | None) -
         server_header=False,
         timeout_keep_alive=KEEP_ALIVE,
         timeout_graceful_shutdown=GRACE,
+        timeout_worker_healthcheck=ALIVE,
     )
     if several:
         bound.set_inheritable(True)

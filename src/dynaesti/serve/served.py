@@ -139,14 +139,17 @@ class ServedScorer:
     # --- answers
 
     def warm(self) -> None:
-        """Compile what answers need, before the first one comes."""
+        """Compile and load what answers and questions need, before the first one comes."""
         if not (self.personal or self.of_answers):
             block = self.scorer.model.bank.blocks[0]
             value = float(block.values[0].ravel()[0]) if block.values.size else 0.0
             item = self.scorer.item_labels[block.items[0]]
             with suppress(InputError):
                 state = self.scorer.start()
-                self.scorer.add(state, self.given_time(self.stored_origin), item, value)
+                state = self.scorer.add(state, self.given_time(self.stored_origin), item, value)
+                self.scorer.ability([state, state])
+                self.scorer.ability(state)
+                self.scorer.next_item(state)
 
     @property
     def stored_origin(self) -> float:

@@ -19,10 +19,12 @@ from dynaesti.serve.database import Database, Transaction
 from dynaesti.serve.events import Broker
 from dynaesti.serve.intake import Change, Intake, refresh, state_in, take_in
 from dynaesti.serve.keys import Key, all_keys
+from dynaesti.serve.log_counts import LogCounts
 from dynaesti.serve.metrics import Metrics
 from dynaesti.serve.rows import AnswerRow, PersonRow
 from dynaesti.serve.scorers import current_number, read_scorer_of
 from dynaesti.serve.served import ServedScorer
+from dynaesti.serve.snapshots import Snapshots
 
 GROUP = 1000  # answers that are made durable together, at most
 WAITING = 50_000  # answers that may wait before further ones are refused
@@ -59,9 +61,11 @@ class Service:
     def __init__(self, database: Database) -> None:
         self.database = database
         self.metrics = Metrics()
+        self.counts = LogCounts()
         self.keys: list[Key] = []
         self.report: dict[str, Any] = {}
         self._posted: queue.SimpleQueue[Posted | None] = queue.SimpleQueue()
+        self._snapshots = Snapshots()
         self._waiting = 0
         self._numbers = itertools.count()
         self._origin = os.urandom(4).hex()
@@ -70,6 +74,7 @@ class Service:
         self._threads: list[threading.Thread] = []
         with database.reading() as tx:
             self.served, self.report = read_scorer_of(tx, current_number(tx))
+            self.counts.read(tx)
         self._notice_changes()
         self.served.warm()
 
@@ -202,7 +207,7 @@ class Service:
     def _commit(self, answers: Sequence[AnswerRow]) -> Intake:
         with self.database.transaction() as tx:
             served = self._current(tx)
-            found = take_in(tx, served, answers)
+            found = take_in(tx, served, answers, self._snapshots)
             if self.database.workers and found.changes:
                 tx.notify(_messages([event_of(one, served) for one in found.changes]))
         return found
@@ -237,8 +242,8 @@ class Service:
                 while not self._stop.is_set():
                     with self.database.reading() as tx:
                         found = tx.rows(
-                            "SELECT id FROM dynaesti_people WHERE scorer <> :number "
-                            "ORDER BY id LIMIT :most",
+                            "SELECT id FROM dynaesti_people "  # <> would not use its index
+                            "WHERE scorer < :number OR scorer > :number LIMIT :most",
                             number=self.served.number,
                             most=REFRESH,
                         )

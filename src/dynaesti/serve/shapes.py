@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from typing import Annotated, Any
+from unicodedata import category
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 MOST_ANSWERS = 10_000  # of one request
 LONGEST = 200  # characters of an id, item or key
+NO_CHARACTERS = ("Cc", "Cs")  # control characters, such as line ends, and halves of characters
 
 
 def _text(value: Any) -> Any:
@@ -18,8 +20,15 @@ def _text(value: Any) -> Any:
 
 
 def _printable(value: str) -> str:
-    if "\0" in value or value != value.strip() or any("\ud800" <= c <= "\udfff" for c in value):
+    if value != value.strip() or any(category(c) in NO_CHARACTERS for c in value):
         raise ValueError("must not begin or end with blanks, nor hold what is no character")
+    return value
+
+
+def _addressable(value: str) -> str:
+    """An id stands in addresses, where programs take these endings for something else."""
+    if value in (".", "..") or value.endswith("/next"):
+        raise ValueError("must not be . or .., nor end with /next: addresses cannot hold it")
     return value
 
 
@@ -29,6 +38,7 @@ Name = Annotated[
     Field(min_length=1, max_length=LONGEST),
     AfterValidator(_printable),
 ]
+PersonId = Annotated[Name, AfterValidator(_addressable)]
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Time = Number | Annotated[str, Field(min_length=1, max_length=50)]
 Plain = Annotated[str, Field(max_length=LONGEST)] | Number
@@ -44,7 +54,7 @@ class Shape(BaseModel):
 class Answer(Shape):
     """One answer. An answer with a key counts once, however often it is posted."""
 
-    id: Name = Field(description="the person")
+    id: PersonId = Field(description="the person")
     item: Name
     resp: Number = Field(description="the response: 0 or 1, a category, a count, …")
     time: Time = Field(description="as in the fit's data: a number, or an ISO date")

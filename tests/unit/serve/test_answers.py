@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import dynaesti as dy
+from dynaesti.serve import snapshots
 from support.service import answer, assert_same_ability, post, replayed, service
 
 
@@ -42,6 +43,32 @@ def test_any_order_and_any_batches_give_the_replayed_states(small_run, scorer):
             assert_same_ability(client.get(f"/people/s{k}").json(), scorer, replayed(scorer, mine))
             row = client.get(f"/people/s{k}", params={"points": 0, "moves": 0}).json()
             assert_same_ability(row, scorer, replayed(scorer, mine))
+
+
+def test_late_answers_are_put_in_place_from_a_snapshot(small_run, scorer, monkeypatch):
+    """Late ones, and later ones that make a snapshot worthless, among answers of unknown items."""
+    monkeypatch.setattr(snapshots, "APART", 3)
+    inner, used = snapshots.Snapshots.find, []
+
+    def find(self, *arguments):
+        used.append(inner(self, *arguments))
+        return used[-1]
+
+    monkeypatch.setattr(snapshots.Snapshots, "find", find)
+    draw = random.Random(5)
+    sent = []
+    with service(small_run, unknown_items="queue") as client:
+        for k in range(80):
+            back = draw.choice([0, 0, 0, 2, 6, 30])
+            item = "new" if k > 60 and draw.random() < 0.3 else f"i{draw.randrange(8)}"
+            sent.append(answer("ada", item, draw.randrange(2), 60.0 + k - back, f"k{k:02d}"))
+            post(client, sent[-1])
+            known = [one for one in sent if one["item"] != "new"]
+            row = client.get("/people/ada", params={"points": 0, "moves": 0}).json()
+            if known:
+                assert_same_ability(row, scorer, replayed(scorer, known))
+    assert sum(one is not None for one in used) > 5
+    assert sum(one is None for one in used) > 2
 
 
 def test_a_key_counts_once_for_a_person(small_run):

@@ -91,7 +91,7 @@ def from_columns(columns: Mapping[Any, Any]) -> nw.DataFrame[Any]:
         shown = ", ".join(f"{key} {n}" for key, n in list(lengths.items())[:12])
         raise ResponseError(f"columns differ in length: {shown}")
     named = {
-        str(key): _of_one_type(value, str(key)) if isinstance(value, list | tuple) else value
+        str(key): _of_one_type(value, str(key)) if _may_be_mixed(value) else value
         for key, value in columns.items()
     }
     backend = _backend()
@@ -104,6 +104,11 @@ def from_columns(columns: Mapping[Any, Any]) -> nw.DataFrame[Any]:
             f"data: the columns cannot be made into a table "
             f"({(str(error).splitlines() or [''])[0]})"
         ) from error
+
+
+def _may_be_mixed(values: Any) -> bool:
+    """Whether values may be of several types: in lists, and in arrays of objects."""
+    return isinstance(values, list | tuple) or getattr(values, "dtype", None) == np.dtype(object)
 
 
 def _of_one_type(values: Sequence[Any], name: str) -> Any:

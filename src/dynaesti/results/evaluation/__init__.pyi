@@ -1,3 +1,4 @@
+from .adaptive_sessions import adaptive as adaptive
 from .baselines import constant as constant
 from .baselines import elo as elo
 from .baselines import item_and_person as item_and_person

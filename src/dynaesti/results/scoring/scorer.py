@@ -39,6 +39,8 @@ from dynaesti.results.predictions import Predictions, predict_responses, with_dr
 from dynaesti.results.scoring.ability import Ability, probabilities_above, summarised
 from dynaesti.results.scoring.answers import AnswerCoder, counted, is_number
 from dynaesti.results.scoring.choice import Content, ItemTables, choose_items, item_tables
+from dynaesti.results.scoring.columns import ability_column, follow_column
+from dynaesti.results.scoring.engines import PolarsScorer, register
 from dynaesti.results.scoring.planning import first_time
 from dynaesti.results.scoring.scorer_file import fingerprint_of, scorer_header
 from dynaesti.results.scoring.state import State, read_state
@@ -298,6 +300,86 @@ class Scorer:
             )
             for k, (state, one) in enumerate(zip(states, found, strict=True))
         ]
+
+    # --- columns of states
+
+    @property
+    def beginning_columns(self) -> tuple[str, ...]:
+        """Columns that `start` takes: those of the effects that belong to a person, the group."""
+        group = (str(self.template.columns.get("group")),) if self.template.groups else ()
+        return (*self.personal_columns, *group)
+
+    def add_column(
+        self,
+        states: Any,
+        times: Any,
+        items: Any,
+        resps: Any,
+        weights: Any = None,
+        **columns: Any,
+    ) -> list[bytes]:
+        """A column of states as bytes, each with one answer more, or with a list of them.
+
+        Parameters
+        ----------
+        states : sequence of bytes or None
+            None stands for someone of whom nothing is known.
+        times, items, resps, weights : sequence
+            A row a learner: one answer, or a list of answers in the order of their times.
+        **columns : sequence
+            Columns that the fit's effects need: those of people one value a row, which only
+            newcomers need; those of answers as the answers.
+
+        Returns
+        -------
+        list of bytes
+        """
+        answers = {"time": list(times), "item": as_list(items), "resp": as_list(resps)}
+        if weights is not None:
+            answers["weight"] = as_list(weights)
+        beside = {name: as_list(column) for name, column in columns.items()}
+        return follow_column(self, as_list(states), answers, beside)
+
+    def ability_column(
+        self, states: Any, at: Any = None, *, level: float = 0.7
+    ) -> dict[str, list[float]]:
+        """Abilities of a column of states as bytes.
+
+        Parameters
+        ----------
+        states : sequence of bytes
+        at : time or times, optional
+            One for all, or one each. Default: the times of the last answers.
+        level : float, default 0.7
+            Probability of the equal-tailed band.
+
+        Returns
+        -------
+        dict of list
+            Columns mean, sd, lower, upper.
+        """
+        return ability_column(self, as_list(states), at, level)
+
+    @property
+    def polars(self) -> PolarsScorer:
+        """Expressions of Polars that change and read columns of states."""
+        return PolarsScorer(self)
+
+    def register(self, connection: Any, prefix: str = "dynaesti") -> None:
+        """Make functions of states in a DuckDB connection.
+
+        ``dynaesti_add(state, time, item, resp)`` gives the state as a BLOB after one answer (NULL:
+        of someone of whom nothing is known), ``dynaesti_follow`` after lists of answers in the
+        order of their times, ``dynaesti_ability(state)`` a struct of mean, sd, lower and upper.
+        Fits with effects need further columns: see `add_column`.
+
+        Parameters
+        ----------
+        connection : duckdb.DuckDBPyConnection
+        prefix : str, default "dynaesti"
+            Of the functions' names.
+        """
+        register(self, connection, prefix)
 
     # --- questions
 

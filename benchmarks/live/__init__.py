@@ -1,0 +1,1 @@
+"""The live parts measured: scorer and states, the service under load, its page."""
