@@ -18,6 +18,15 @@ def test_a_data_set_is_the_same_every_time(name):
     assert first.to_dict() != other.to_dict()
 
 
+def test_a_frame_of_objects_is_read_as_its_file_is(tmp_path):
+    """Dates, numbers and blanks are arrays of objects, on which a frame library crashed."""
+    frame = dy.examples.quizzes()
+    direct = dy.Responses.read(frame)
+    sheet = dy.Responses.read(dy.write_frame(frame, tmp_path / "quizzes.xlsx"))
+    assert direct.items.tolist() == sheet.items.tolist()
+    np.testing.assert_array_equal(direct.resp, sheet.resp)
+
+
 def test_the_gradebook_is_read_as_one(tmp_path):
     sheet = dy.write_frame(dy.examples.quizzes(), tmp_path / "quizzes.xlsx")
     found = dy.Responses.read(sheet)
