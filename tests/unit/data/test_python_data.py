@@ -101,3 +101,21 @@ def test_codes_for_words_that_nobody_answered_are_told():
     table = {"id": [1, 1], "item": [1, 2], "resp": ["never", "often"]}
     found = dy.Responses.read(table, timeless=True, code={"never": 0, "often": 1, "always": 2})
     assert "code: no response is 'always'" in found.notes
+
+
+@pytest.mark.parametrize("part", ["values", "array"])
+def test_arrays_of_pandas_columns_are_columns(part):
+    """`frame["id"].values` of text, of numbers with gaps and of categories are no NumPy arrays."""
+    frame = pd.DataFrame(
+        {
+            "id": ["ada", "ada", "bob", "bob"],
+            "item": pd.Categorical(["q", "r", "q", "r"]),
+            "resp": pd.array([1, 0, None, 1], dtype="Int64"),
+            "date": pd.to_datetime(["2024-01-01", "2024-02-01"] * 2),
+        }
+    )
+    found = dy.Responses.read({name: getattr(frame[name], part) for name in frame})
+    whole = dy.Responses.read(frame)
+    assert (found.people.tolist(), found.items.tolist()) == (["ada", "bob"], ["q", "r"])
+    np.testing.assert_array_equal(found.resp, whole.resp)
+    np.testing.assert_array_equal(found.offsets, whole.offsets)

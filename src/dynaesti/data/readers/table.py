@@ -90,10 +90,7 @@ def from_columns(columns: Mapping[Any, Any]) -> nw.DataFrame[Any]:
     if len(set(lengths.values())) > 1:
         shown = ", ".join(f"{key} {n}" for key, n in list(lengths.items())[:12])
         raise ResponseError(f"columns differ in length: {shown}")
-    named = {
-        str(key): _of_one_type(value, str(key)) if _may_be_mixed(value) else value
-        for key, value in columns.items()
-    }
+    named = {str(key): _column(value, str(key)) for key, value in columns.items()}
     backend = _backend()
     if backend is None:
         return _plain_frame(named)
@@ -106,9 +103,15 @@ def from_columns(columns: Mapping[Any, Any]) -> nw.DataFrame[Any]:
         ) from error
 
 
-def _may_be_mixed(values: Any) -> bool:
-    """Whether values may be of several types: in lists, and in arrays of objects."""
-    return isinstance(values, list | tuple) or getattr(values, "dtype", None) == np.dtype(object)
+def _column(values: Any, name: str) -> Any:
+    """Values as frame libraries take them: series and plain arrays as they are, else of one type."""
+    if isinstance(values, np.ndarray):
+        return values if values.dtype != np.dtype(object) else _of_one_type(values.tolist(), name)
+    if isinstance(nw.from_native(values, series_only=True, pass_through=True), nw.Series):
+        return values
+    if hasattr(values, "to_numpy"):  # what pandas calls extension arrays, with a missing value
+        values = values.to_numpy(dtype=object, na_value=None)
+    return _of_one_type(list(values), name)
 
 
 def _of_one_type(values: Sequence[Any], name: str) -> Any:
