@@ -104,7 +104,7 @@ def from_columns(columns: Mapping[Any, Any]) -> nw.DataFrame[Any]:
 
 
 def _column(values: Any, name: str) -> Any:
-    """Values as frame libraries take them: series and plain arrays as they are, else of one type."""
+    """Values as frame libraries take them: series and plain arrays as is, else of one type."""
     if isinstance(values, np.ndarray):
         return values if values.dtype != np.dtype(object) else _of_one_type(values.tolist(), name)
     if isinstance(nw.from_native(values, series_only=True, pass_through=True), nw.Series):
