@@ -91,6 +91,8 @@ class ItemsAlone:
         )
         if self.explains:
             return f"Knowing who answers helps: {figures}"
+        if self.gain > self.se:
+            return f"Knowing who answers may help, but so few answers cannot show it: {figures}"
         return f"Ability explains nothing that the items alone do not: {figures}"
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import dynaesti as dy
+from dynaesti.results.explained import ItemsAlone
 from support.simulated import classroom
 
 
@@ -53,3 +54,11 @@ def _draw(seed, people=40, items=12):
         "resp": (rng.uniform(size=chance.shape) < chance).ravel() * 1,
         "date": np.zeros(people * items),
     }
+
+
+@pytest.mark.parametrize(
+    ("gain", "words"),
+    [(0.09, "helps"), (0.04, "may help"), (0.02, "explains nothing"), (-0.05, "explains nothing")],
+)
+def test_as_much_is_said_as_the_numbers_say(gain, words):
+    assert words in ItemsAlone(0.6, 0.6 + gain, 0.03).verdict()
