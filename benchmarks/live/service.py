@@ -208,7 +208,7 @@ def requests_drawn(run: Path, address: str, examples: int) -> dict[str, Any]:
     """Requests drawn from the OpenAPI page; raises where one meets a fault."""
     program = Program(run, "--db", address, "--rate", "100000", "--unknown-items", "queue")
     try:
-        told = draw_requests(program.url, examples)
+        told = draw_requests(program.url, examples, {})
     finally:
         program.end()
     return {

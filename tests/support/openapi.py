@@ -1,7 +1,8 @@
 """Requests drawn from a service's OpenAPI page, valid ones and others."""
 
 from collections import Counter
-from contextlib import nullcontext, suppress
+from contextlib import suppress
+from functools import partial
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis.errors import Unsatisfiable
@@ -23,8 +24,18 @@ CHECKS = [
 ENDLESS = "/events"  # a stream, which ends when the listener goes
 
 
-def draw_requests(url, examples, number=1):
+def draw_requests(url, examples, known, number=1):
     """Send drawn requests to every route, and hold the responses against the page.
+
+    Parameters
+    ----------
+    url : str
+    examples : int
+        Of each route and kind.
+    known : dict
+        By route, fields of bodies that only who knows the service fills rightly: these routes are
+        drawn with them too.
+    number : int
 
     Returns
     -------
@@ -35,13 +46,21 @@ def draw_requests(url, examples, number=1):
     told = {}
     for found in schema.get_all_operations():
         operation = found.ok()
-        for mode in (GenerationMode.POSITIVE, GenerationMode.NEGATIVE):
-            cases = operation.as_strategy(generation_mode=mode)
-            codes = told.setdefault(operation.label, Counter())
-            # routes without parameters have no wrong ones
-            with suppress(Unsatisfiable) if mode == GenerationMode.NEGATIVE else nullcontext():
-                _send_all(cases, examples, number, codes)
+        codes = told.setdefault(operation.label, Counter())
+        valid = operation.as_strategy(generation_mode=GenerationMode.POSITIVE)
+        _send_all(valid, examples, number, codes)
+        if fields := known.get(operation.label):
+            _send_all(valid.map(partial(_with_fields, fields)), examples, number, codes)
+        with suppress(Unsatisfiable):  # routes without parameters have no wrong ones
+            wrong = operation.as_strategy(generation_mode=GenerationMode.NEGATIVE)
+            _send_all(wrong, examples, number, codes)
     return told
+
+
+def _with_fields(fields, case):
+    """The request with some fields of its body given."""
+    case.body = {**case.body, **fields}
+    return case
 
 
 def _send_all(cases, examples, number, codes):
