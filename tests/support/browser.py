@@ -168,7 +168,8 @@ class Browser:
             ".scrollIntoView({block: 'center', behavior: 'instant'})"
         )
         x, y, width, height = self.run(
-            f"(() => {{ const r = document.querySelector({selector!r}).getBoundingClientRect(); "
+            # the first line of words that are wrapped: their middle may lie on neither line
+            f"(() => {{ const r = document.querySelector({selector!r}).getClientRects()[0]; "
             "return [r.x, r.y, r.width, r.height]; })()"
         )
         self.call(
