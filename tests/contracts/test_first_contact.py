@@ -354,7 +354,7 @@ FITTED = {
         ],
     ),
     "excel, sheet named": (second_sheet, {"sheet": "answers"}, N, []),
-    "excel, answers behind": (largest_sheet, {}, N, ["largest sheet, 'answers'"]),
+    "excel, answers behind": (largest_sheet, {}, N, ["the largest, 'answers'"]),
     "sqlite": (sqlite_file, {"sheet": "answers"}, N, []),
     "sqlite address": (sqlite_address, {}, N, []),
     "sqlite query": (

@@ -8,9 +8,9 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from dynaesti.core import Ints
+from dynaesti.core import Array, Ints
 from dynaesti.data.item_direction import backward_items
-from dynaesti.data.labels import count_noun
+from dynaesti.data.labels import count_noun, loose_label_text
 from dynaesti.data.responses import Responses
 from dynaesti.errors import option
 
@@ -18,6 +18,7 @@ ROLES = frozenset(("id", "item", "resp", "time", "weight", "model", "group"))  #
 RARE_CATEGORY = 10  # responses, below which a category of an item is called rare
 MOST_CATEGORIES = 60  # distinct values; more are amounts, not categories
 MANY_REPEATS = 0.02  # fraction of exact repeats that is no accident
+MANY_BLANK = 0.3  # fraction of rows without a response that is no matter of course
 MANY_LONE_PEOPLE = 0.1  # fraction of people with one response that deserves attention
 MIN_RESPONSES_TIMED = 5  # of an item, from which on it counts in `_time_variance_between_items`
 NEGLIGIBLE_WEIGHT = 1e-3  # a response of this weight or less links no person to an item
@@ -26,6 +27,10 @@ MISSING_CODES = frozenset((-9999, -999, -99, -98, -97, -9, -8, -7, -1, 8, 9, 77,
 MISSING_CODES |= {888, 997, 998, 999, 8888, 9998, 9999}
 MOST_GRADES = 12  # different responses among which such numbers are searched
 FARTHEST_GRADE = 2  # steps beyond the other responses that are no gap
+FEW_ODD = 3  # answers that may be mistakes, or FEW_ODD_SHARE of all
+FEW_ODD_SHARE = 0.005
+FEWEST_SOUND = 20  # other answers, beside which they are odd
+ODD_GAP = 3.0  # between odd times and the others, in spans of the others
 MOST_BETWEEN_ITEMS = 0.9  # fraction of the variance of time between items
 
 
@@ -36,6 +41,9 @@ class CautionKind(StrEnum):
     UNLINKED_GROUPS = "unlinked_groups"  # of people and items: no common scale
     REPEATED_RESPONSES = "repeated_responses"  # exact duplicates
     BACKWARD_ITEMS = "backward_items"  # run against the rest
+    ODD_RESPONSES = "odd_responses"  # a few far from all others: typing errors
+    ODD_TIMES = "odd_times"  # a few far from all others
+    SIMILAR_NAMES = "similar_names"  # of people or items: alike but for case, space or accents
     MISSING_CODES = "missing_codes"  # numbers that often stand for no answer
     OWN_TIMES = "own_times"  # each item is met at a time of its own
 
@@ -94,7 +102,7 @@ class DataReport:
         """Whether something deserves attention before fitting."""
         return bool(
             self.cautions
-            or self.dropped
+            or self.dropped > MANY_BLANK * (self.rows + self.dropped)
             or self.rare_categories
             or self.duplicates
             or self.padded_names
@@ -128,6 +136,9 @@ def check_responses(responses: Responses) -> DataReport:
         *(_caution_repeated(r, repeated) if too_many_repeats else ()),
         *_caution_backward(r, backward),
         *_caution_missing_codes(r),
+        *_caution_odd_responses(r),
+        *_caution_odd_times(r),
+        *_caution_similar_names(r),
         *_caution_own_times(r),
     )
     return DataReport(
@@ -156,7 +167,9 @@ def _capitalised(note: str) -> str:
     """A note as a sentence; one that begins with the name of a file or column keeps it as it is."""
     first = note.split(maxsplit=1)[0]
     return (
-        note if first in ROLES or not first.rstrip(":,").isalpha() else note[0].upper() + note[1:]
+        note
+        if first.rstrip(":,") in ROLES or not first.rstrip(":,").isalpha()
+        else note[0].upper() + note[1:]
     )
 
 
@@ -265,6 +278,57 @@ def _caution_missing_codes(r: Responses) -> list[Caution]:
     return [Caution(CautionKind.MISSING_CODES, text)]
 
 
+def _caution_odd_responses(r: Responses) -> list[Caution]:
+    odd = _odd_responses(r)
+    if not odd.size:
+        return []
+    values = np.unique(r.resp[odd])
+    rest = np.delete(r.resp, odd)
+    given = " and ".join(f"{value:g}" for value in values)
+    code = option("code", {f"{value:g}": float("nan") for value in values})
+    text = (
+        f"{count_noun(odd.size, 'responses')} of {given} {'lies' if odd.size == 1 else 'lie'} far "
+        f"from all others ({rest.min():g} to {rest.max():g}; first: person "
+        f"{_label(r.people, r.person[odd[0]])}, item {_label(r.items, r.item[odd[0]])}): a typing "
+        f"error? Mend the data, or leave these out by {code}."
+    )
+    return [Caution(CautionKind.ODD_RESPONSES, text)]
+
+
+def _caution_odd_times(r: Responses) -> list[Caution]:
+    odd = _odd_times(r)
+    if not odd.size:
+        return []
+    rest = np.delete(r.offsets, odd)
+    first, low, high = (
+        str(one)[:10]
+        for one in r.axis.restore(np.array([r.offsets[odd[0]], rest.min(), rest.max()]))
+    )
+    text = (
+        f"{count_noun(odd.size, 'answers')} {'lies' if odd.size == 1 else 'lie'} far in time from "
+        f"all others ({first}, person {_label(r.people, r.person[odd[0]])}; the others from {low} "
+        f"to {high}): a mistyped date? Curves go on to there, without answers to hold them. Mend "
+        f"the data, or leave these answers out."
+    )
+    return [Caution(CautionKind.ODD_TIMES, text)]
+
+
+def _caution_similar_names(r: Responses) -> list[Caution]:
+    out = []
+    for labels, what in ((r.people, "people"), (r.items, "items")):
+        pairs = _similar_names(labels)
+        if pairs:
+            first, second = pairs[0]
+            text = (
+                f"{count_noun(len(pairs), 'names')} of {what} {'is' if len(pairs) == 1 else 'are'} "
+                f"written in several ways, which differ in case, space or how accents are stored "
+                f"only (first: {first!a} and {second!a}): each way counts as another. If "
+                f"they are the same, write them in one way."
+            )
+            out.append(Caution(CautionKind.SIMILAR_NAMES, text))
+    return out
+
+
 def _caution_own_times(r: Responses) -> list[Caution]:
     between = _time_variance_between_items(r)
     if not between > MOST_BETWEEN_ITEMS:
@@ -329,6 +393,60 @@ def _missing_codes(r: Responses) -> set[float]:
         # one below none is a grade where it is as usual as others
         or (value < 0 <= grades[0] and often[value] < min(often[grade] for grade in grades))
     }
+
+
+def _odd_responses(r: Responses) -> Ints:
+    """A few responses far above a few whole grades, as 11 is among 0 and 1."""
+    values, counts = np.unique(r.resp, return_counts=True)
+    is_few = counts <= max(FEW_ODD, FEW_ODD_SHARE * len(r))
+    if not 2 < values.size <= MOST_GRADES or not np.all(values == np.rint(values)):
+        return np.empty(0, dtype=np.int64)
+    grades = values[~is_few]
+    if grades.size < 2 or counts[~is_few].sum() < FEWEST_SOUND:
+        return np.empty(0, dtype=np.int64)
+    beyond = grades[-1] + max(FARTHEST_GRADE, 2 * (grades[-1] - grades[0]))
+    is_code = np.isin(values, list(_missing_codes(r)))  # which have a caution of their own
+    return np.flatnonzero(np.isin(r.resp, values[is_few & (values > beyond) & ~is_code]))
+
+
+def _odd_times(r: Responses) -> Ints:
+    """Answers of a few sittings far before or after all others."""
+    is_sitting = np.ones(len(r), dtype=bool)  # of one person, at one time
+    is_sitting[1:] = (np.diff(r.person) != 0) | (np.diff(r.offsets) != 0)
+    times = r.offsets[is_sitting]
+    return np.flatnonzero(np.isin(np.cumsum(is_sitting) - 1, _far_from_others(times)))
+
+
+def _far_from_others(times: Array) -> Ints:
+    """A few times before or after a gap of several spans of the others."""
+    order = np.argsort(times, kind="stable")
+    few = int(max(FEW_ODD, FEW_ODD_SHARE * times.size))
+    if times.size < FEWEST_SOUND + few:
+        return np.empty(0, dtype=np.int64)
+    t = times[order]
+    middle = t[few : t.size - few]
+    allowed = ODD_GAP * float(np.ptp(middle))
+    if not allowed > 0:
+        return np.empty(0, dtype=np.int64)
+    gaps = np.diff(t) > allowed
+    early = int(gaps[:few].nonzero()[0].max(initial=-1)) + 1
+    late = gaps[t.size - 1 - few :].nonzero()[0]
+    n_late = few - int(late.min()) if late.size else 0
+    return np.sort(np.concatenate([order[:early], order[t.size - n_late :]]))
+
+
+def _similar_names(labels: Any) -> list[tuple[str, str]]:
+    """Pairs of labels that people would read as one."""
+    seen: dict[str, str] = {}
+    pairs: dict[str, tuple[str, str]] = {}
+    for label in labels.tolist():
+        if isinstance(label, str):
+            loose = " ".join(loose_label_text(label).split())
+            other = seen.setdefault(loose, label)
+            # space around names has a remark of its own
+            if other.strip() != label.strip():
+                pairs.setdefault(loose, (other, label))
+    return list(pairs.values())
 
 
 def _rare_categories(r: Responses) -> tuple[int, str]:

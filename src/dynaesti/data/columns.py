@@ -274,6 +274,9 @@ def _parse_number_texts(
     )
     unreadable = np.isnan(values) & ~absent & np.array([text != "nan" for text in plain])
     log.notes += _told_meanings(name, coded, written)
+    for_none = [text for text in plain if is_no_answer(text) and text not in {*MISSING, *coded}]
+    if for_none:
+        log.notes.append(f"{name}: {_few(list(map(repr, for_none)))} counted as no answer")
     used = {_whole(text, meaning) for text in coded}
     unused = [word for word in given if word not in used]
     if unused:
@@ -286,6 +289,7 @@ def _parse_number_texts(
     if several:
         what = "hold several answers each; write one answer a row, or one item a column"
     log.reject(unreadable[index], name, what, raw)
+    log.beside_numbers |= bool(words) and bool(np.isfinite(values).any())
     # one word and gaps: a cross for what is right, and nothing for the rest
     crosses = len(words) == 1 and "" in plain and not np.isfinite(values).any()
     if not several:

@@ -154,6 +154,8 @@ def parse_columns(
         groups = parse_groups(table.frame[str(roles["group"])])
     axis = TimeAxis(0.0, 0, stamps=False, zoned=False)
     offsets = np.zeros(len(table.frame))
+    if log.bad.all() and log.problems:
+        log.raise_or_drop(drop)  # times of no answers would be the smaller problem
     if roles["time"] is not None:
         axis, offsets = parse_times(
             table.frame[roles["time"]], _column_name("time", roles), times, log

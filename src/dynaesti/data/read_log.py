@@ -33,6 +33,7 @@ class ReadLog:
     time_format: str | None = None  # how dates are written, where that was found out and is not ISO
     unread_words: list[str] = field(default_factory=list)  # to which `code` could give numbers
     needs_format: bool = False  # whether dates were written in no known way
+    beside_numbers: bool = False  # whether these words stand among numbers
     needs_key: bool = False  # whether they were letters, which a key could score
     key_row: str | None = None  # the id of the row that seems to have the right answers
 
@@ -67,6 +68,13 @@ class ReadLog:
         )
         self.bad |= rows
 
+    def _code(self, words: list[str]) -> str:
+        """Numbers that could be given to words; among numbers they often say that there is none."""
+        if self.beside_numbers:
+            none = option("code", {words[0]: float("nan")})
+            return f"{none} (no answer) or {option('code', {words[0]: 0})}"
+        return option("code", {word: k for k, word in enumerate(words)})
+
     def raise_or_drop(self, drop: bool) -> None:
         """Raise an error if rows were rejected, or with `drop` only note that they are left out.
 
@@ -90,8 +98,7 @@ class ReadLog:
             elif self.unread_words:
                 words = sorted(self.unread_words, key=len)[:CODED]
                 words = [word for word in words if len(word) <= LONGEST_WORD] or ["never"]
-                code = option("code", {word: k for k, word in enumerate(words)})
-                remedy = f", or say what words stand for, such as {code}"
+                remedy = f", or say what words stand for, such as {self._code(words)}"
             if self.needs_format:
                 form = option("time_format", "%d.%m.%Y")
                 remedy += f", or say how times are written, such as {form}"

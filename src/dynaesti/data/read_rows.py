@@ -89,7 +89,7 @@ def read_rows(
     if not len(table.frame):
         raise ResponseError("the table has no rows")
     reader = TableReader.of(table, given, layout)
-    laid, named = reader.read(table, given)
+    laid, named = reader.read(table, given, options.code)
     if reuse_columns:
         named = _without_missing(named, laid, options.unanswered)
     notes: list[str] = []

@@ -17,8 +17,10 @@ NO_ANSWER = MISSING | frozenset(
     (
         *("#div/0!", "#name?", "#null!", "#num!", "#ref!", "#value!"),
         *("no answer", "no response", "not answered", "skipped", "omitted", "absent"),
+        *("abs", "abs.", "ill", "sick", "excused", "away", "not present"),
         *("k.a.", "keine angabe", "keine antwort", "nicht beantwortet", "abwesend"),
-        *("sans réponse", "pas de réponse", "sin respuesta", "ausente"),
+        *("abw", "abw.", "krank", "fehlt", "gefehlt", "fehlend", "entschuldigt", "unentschuldigt"),
+        *("sans réponse", "pas de réponse", "malade", "sin respuesta", "ausente", "enfermo"),
     )
 )
 RIGHT = (

@@ -40,8 +40,10 @@ class CheckSettings:
 
     fewest: int = 30  # answers; fewer say too little
     against: float = 2.0  # standard errors below 0 of a correlation that speaks of a wrong key
-    # a correlation with ability itself below which an item is useless, beyond doubt (95 %)
+    # a correlation with ability itself below which an item is useless, beyond doubt (95 %): so
+    # large, or so large a part of the median item's
     useless: float = 0.1
+    useless_part: float = 0.5
     extreme: float = 0.95  # share of the points beyond which an item is too easy, beyond doubt
     # probability of so large residuals where the model holds, and how large they must be: root mean
     # square over bins of ability, as a part of the item's range
@@ -196,7 +198,10 @@ class ItemChecks:
         r = np.tanh(np.arctanh(np.clip(np.abs(self.correlation), 0.0, 0.999)) + reach)
         # abilities that are known badly correlate less than the true ones
         reliability = np.clip(self._ability_variance, LEAST, 1.0)
-        return np.asarray(np.nan_to_num(r / np.sqrt(reliability), nan=1.0) < settings.useless)
+        size = np.abs(self.correlation) / np.sqrt(reliability)
+        usual = float(np.median(size[np.isfinite(size)])) if np.isfinite(size).any() else 0.0
+        small = max(settings.useless, settings.useless_part * usual)
+        return np.asarray(np.nan_to_num(r / np.sqrt(reliability), nan=1.0) < small)
 
     def _misfits(self, settings: CheckSettings) -> Bools:
         number, residual, _ = self.sums[len(MOMENTS) :].reshape(3, N_BINS, -1)

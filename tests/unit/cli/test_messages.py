@@ -70,7 +70,9 @@ def test_an_error_names_the_same_option_in_both_languages(tmp_path, capsys):
     assert words.strip() == (
         f"dynaesti validate: {refused.value}".replace(
             "Responses.read(…, unreadable='drop')", "--drop-unreadable"
-        ).replace("code={'x': 0}", "--code x=0")
+        )
+        .replace("code={'x': nan}", "--code x=nan")
+        .replace("code={'x': 0}", "--code x=0")
     )
 
 

@@ -18,7 +18,7 @@ from dynaesti.data.labels import as_list, count_noun, display_names, label_text,
 from dynaesti.data.layouts.layout import column_texts, keep_rows, with_column, with_notes
 from dynaesti.data.readers.read import read_table
 from dynaesti.data.readers.table import Table
-from dynaesti.data.response_words import is_no_answer
+from dynaesti.data.response_words import KEY_ROW, MISSING, is_no_answer
 from dynaesti.errors import FileError, ResponseError, option
 
 ITEM_HEADINGS = ("item", "question", "item_id", "question_id", "problem", "problem_id", "aufgabe")
@@ -36,6 +36,7 @@ ANSWER_HEADINGS = (
     "respuesta",
 )
 SEPARATORS = re.compile(r"[|;/]")  # between several right answers
+MOST_TOLD = 5  # answers that a message names
 KEYED_EACH = re.compile(r"[^=,;]+=[^=,;]+([,;][^=,;]+=[^=,;]+)*")
 
 
@@ -113,7 +114,11 @@ def _key_of_table(table: Table, label: str) -> AnswerKey:
 
 
 def score(
-    table: Table, key: AnswerKey, roles: Mapping[str, str | None], order: Sequence[str]
+    table: Table,
+    key: AnswerKey,
+    roles: Mapping[str, str | None],
+    order: Sequence[str],
+    code: Mapping[str, float],
 ) -> Table:
     """A table of one row an answer, with 1 for right answers and 0 for others.
 
@@ -125,11 +130,14 @@ def score(
         With id, item and resp.
     order : sequence of str
         The items in the order of a key without their names.
+    code : mapping of word to number
+        What some answers stand for, whatever the key says; NaN: they are none.
 
     Raises
     ------
     ResponseError
-        If answered items have no right answer.
+        If answered items have no right answer, answers are none that could be chosen, or not one
+        of them is right.
     """
     resp = str(roles["resp"])
     if key.row_of is not None:
@@ -138,22 +146,75 @@ def score(
     items, item = _distinct_texts(table, str(roles["item"]))
     _refuse_items_without_key(items, right)
     answers, answer = _distinct_texts(table, resp)
-    missing = np.array([is_no_answer(text.strip().lower()) for text in answers], dtype=bool)
+    plain = [_plain_answer(text) for text in answers]
+    stated = {loose_label_text(word): float(points) for word, points in code.items()}
+    points_of = np.array([stated.get(text, np.nan) for text in plain])
+    missing = np.array(
+        [np.isnan(stated[text]) if text in stated else is_no_answer(text) for text in plain],
+        dtype=bool,
+    )
+    _refuse_odd_answers(plain, np.bincount(answer, minlength=len(answers)), right, stated)
     pairs, pair = np.unique(item * len(answers) + answer, return_inverse=True)
     points = np.array(
         [
-            _plain_answer(answers[k % len(answers)]) in right.get(items[k // len(answers)], ())
+            plain[k % len(answers)] in right.get(items[k // len(answers)], ())
             for k in pairs.tolist()
         ],
         dtype=np.float64,
     )[pair]
+    points = np.where(np.isnan(points_of[answer]), points, points_of[answer])
+    if not (points * ~missing[answer]).any() and not missing.all():
+        raise ResponseError(
+            f"key: not one of {count_noun(len(points), 'answers')} is right by this key "
+            f"({_shown(right)}); is it the key of these items?"
+        )
     values = [None if gone else point for point, gone in zip(points, missing[answer], strict=True)]
     scored = with_column(table, resp, values, nw.Float64)
     unused = [name for name in right if name not in set(items)]
     notes = [f"resp: scored by the key of {count_noun(len(right), 'items')}"]
+    words = [repr(text) for text in plain if is_no_answer(text) and text not in MISSING]
+    if words:
+        notes.append(f"resp: {', '.join(words[:MOST_TOLD])} counted as no answer")
     if unused:
         notes.append(f"key: nobody answered {display_names(unused, most=6)}")
     return with_notes(scored, *notes)
+
+
+def _refuse_odd_answers(
+    answers: Sequence[str],
+    counts: np.ndarray[Any, Any],
+    right: Mapping[str, set[str]],
+    stated: Mapping[str, float],
+) -> None:
+    """Where the right answers are letters, refuse what is neither letters to choose nor none.
+
+    Several letters are an answer, if a wrong one: somebody chose two.
+    """
+    letters = {text for texts in right.values() for text in texts}
+    if not all(len(text) == 1 and text.isalpha() for text in letters):
+        return
+    letters |= {text for text in answers if len(text) == 1 and text.isalpha()}
+    odd = [
+        (text, int(count))
+        for text, count in zip(answers, counts, strict=True)
+        if not (text in stated or is_no_answer(text) or set(re.sub(r"[\W_]", "", text)) <= letters)
+        or (text not in stated and not is_no_answer(text) and not any(c.isalpha() for c in text))
+    ]
+    if not odd:
+        return
+    told = ", ".join(f"{text!r} ({count:,} times)" for text, count in odd[:MOST_TOLD])
+    none = option("code", {odd[0][0]: float("nan")})
+    wrong = option("code", {odd[0][0]: 0})
+    raise ResponseError(
+        f"key: some answers are no letters to choose: {told}; say what they stand for, such as "
+        f"{none} (no answer) or {wrong} (wrong)"
+    )
+
+
+def _shown(right: Mapping[str, set[str]]) -> str:
+    """The first right answers of a key."""
+    told = [f"{item}={'|'.join(sorted(texts))}" for item, texts in right.items()]
+    return ", ".join(told[:MOST_TOLD]) + (", …" if len(told) > MOST_TOLD else "")
 
 
 def _take_key_row(
@@ -162,7 +223,8 @@ def _take_key_row(
     """The key in the rows of one id, and the table without them; or a letter for each item."""
     ids = np.array([loose_label_text(text) for text in column_texts(table, str(roles["id"]))])
     of_key = ids == loose_label_text(name)
-    if not of_key.any() and len(name) == n_items:
+    is_word = KEY_ROW.fullmatch(name.strip().lower()) is not None
+    if not of_key.any() and len(name) == n_items and not is_word:
         return table, AnswerKey(in_order=tuple(name))
     if not of_key.any():
         raise ResponseError(

@@ -22,6 +22,8 @@ SCORED = re.compile(
 POINTS = frozenset(("points", "point", "pts", "score", "correct", "is_correct", "punkte", "result"))
 SAMPLED = 2000  # rows by which it is judged what a column holds
 MOST_VALUES = 25  # distinct ones of a column of answers
+MOST_ODD = 4  # distinct texts among a column's answers that are mistakes in it
+ODD_SHARE = 0.2  # of its cells that are
 FEWEST_ALIKE = 3  # columns without numbers in their names that make a wide table
 TOTALS = re.compile(
     r"(grand[ _])?(total|sum|mean|average|score|points|grade|mark|percent|percentage|summe|gesamt|"
@@ -142,12 +144,25 @@ def _numbered(
 
 
 def _kind_of_answers(series: nw.Series[Any]) -> str | None:
-    """What answers a column holds: binary, numbers, letters, empty; None if it holds others."""
-    values = {
+    """What answers a column holds: binary, numbers, letters, empty; None if it holds others.
+
+    A few odd cells among answers are mistakes in a column of answers, for the parser to name.
+    """
+    cells = [
         str(value).strip().lower()
         for value in series.head(SAMPLED).to_list()
         if not is_blank(value)
-    }
+    ]
+    kind = _kind_of_values(set(cells))
+    odd = {cell for cell in set(cells) if not _is_number(cell) and not is_no_answer(cell)}
+    if kind is not None or len(odd) > MOST_ODD or len(odd) == len(set(cells)):
+        return kind
+    n_odd = sum(cell in odd for cell in cells)
+    return _kind_of_values(set(cells) - odd) if n_odd <= ODD_SHARE * len(cells) else None
+
+
+def _kind_of_values(values: set[str]) -> str | None:
+    """What answers distinct texts are, see `_kind_of_answers`."""
     if any(values - {""} <= set(marks) for marks in MARKS):
         return "binary" if values - {""} else "empty"
     values = {value for value in values if not is_no_answer(value)}

@@ -50,9 +50,20 @@ class TableReader:
         return cls(layout, key, options.only)
 
     def read(
-        self, table: Table, given: Mapping[str, str | None]
+        self,
+        table: Table,
+        given: Mapping[str, str | None],
+        code: Mapping[str, float] | None = None,
     ) -> tuple[Table, dict[str, str | None]]:
-        """A table with one row an answer, and the columns of all roles that are known."""
+        """A table with one row an answer, and the columns of all roles that are known.
+
+        Parameters
+        ----------
+        table : Table
+        given : mapping of role to column
+        code : mapping of word to number, optional
+            What the user says that words stand for; a key takes it into account.
+        """
         laid = self.layout.apply(without_other_rows(table))
         roles = {
             role: name if name is not None else self.layout.roles.get(role)
@@ -61,14 +72,21 @@ class TableReader:
         if given.get("time") is None and not isinstance(self.layout, KnownLayout):
             laid, roles["time"] = with_clock(laid, roles["time"])
         if self.only is not None or self.key is not None:
-            laid = self._chosen_and_scored(laid, roles)
+            laid = self._chosen_and_scored(laid, roles, code or {})
         return laid, roles
 
     def code_with(self, code: Mapping[str, float] | None) -> Mapping[str, float] | None:
-        """Numbers for values of responses: as the layout has them, and the user's own."""
+        """Numbers for values of responses: as the layout has them, and the user's own.
+
+        Where a key scored them, nothing is left to be said.
+        """
+        if self.key is not None:
+            return None
         return {**self.layout.code, **(code or {})} or None
 
-    def _chosen_and_scored(self, table: Table, roles: Mapping[str, str | None]) -> Table:
+    def _chosen_and_scored(
+        self, table: Table, roles: Mapping[str, str | None], code: Mapping[str, float]
+    ) -> Table:
         """The rows of chosen items, scored by the key."""
         columns = {
             role: find_column(table, role, roles[role], []) for role in ("id", "item", "resp")
@@ -79,7 +97,7 @@ class TableReader:
             wanted = set(matching_names(items, self.only, "only"))
             items = [name for name in items if name in wanted]
             table = keep_rows(table, np.array([text in wanted for text in texts], dtype=bool))
-        return table if self.key is None else score(table, self.key, columns, items)
+        return table if self.key is None else score(table, self.key, columns, items, code)
 
     def _items(self, texts: Sequence[str]) -> list[str]:
         """All items in their order."""

@@ -83,7 +83,11 @@ def read_files(patterns: Sequence[str], parts: FileParts = ALL_PARTS) -> Table:
         If files cannot be read, are all empty, or differ in their columns.
     """
     files, notes = _nonempty_files(patterns)
-    tables = [table for name in files for table in _read_file(name, None, parts)]
+    return _stacked([table for name in files for table in _read_file(name, None, parts)], notes)
+
+
+def _stacked(tables: Sequence[Table], notes: Sequence[str] = ()) -> Table:
+    """Tables with the same columns as one, one below the other."""
     columns = tables[0].frame.columns
     for table in tables[1:]:
         _require_same_columns(
@@ -106,7 +110,7 @@ def read_stream(stream: IOBase, parts: FileParts = ALL_PARTS) -> Table:
     file = InputFile(name, unpacked(content), parts.sheet, parts.query)
     if not file.content:
         raise ResponseError(f"{name}: it is empty, or was read to its end before")
-    return next(_read_input(file, None))
+    return _stacked(list(_read_input(file, None)))
 
 
 def _stack(frames: list[Any], columns: Sequence[str]) -> Any:

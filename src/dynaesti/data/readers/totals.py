@@ -14,6 +14,7 @@ WORD = re.compile(
     r"standardabweichung|anzahl|moyenne|somme|ecart_type|promedio|suma|media|totales|scoring)"
     r"(_(total|general|generale|score|points|de_la_classe))?:?|"
     r"(%|percent|percentage|per_cent)(_(correct|right|richtig))?:?|"
+    r"(punkte|points?|score|punktzahl)_(gesamt|total|summe|sum)|ø|∅|"
     r"(klassen|gesamt)(schnitt|durchschnitt|mittel|mittelwert)|"
     r"difficulty|p_value|schwierigkeit|(losungs|loesungs)quote|taux_de_reussite|dificultad"
 )
