@@ -7,6 +7,7 @@ is a key, the service asks for one.
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from dynaesti.cli.output import print_result, show
 from dynaesti.cli.serve import database_option
@@ -29,7 +30,7 @@ def options(parser: argparse.ArgumentParser) -> None:
         "--role",
         nargs="+",
         choices=("write", "read", "admin"),
-        default=["read"],
+        default=None,
         help="what the new key opens: write posts answers, read asks, admin does all (default: "
         "read)",
     )
@@ -37,14 +38,21 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Make, revoke or list keys."""
+    from dynaesti.core import is_address
+    from dynaesti.errors import FileError, InputError
     from dynaesti.serve import all_keys, default_address, make_key, open_database, revoke_key
     from dynaesti.tables import Frame
 
+    if args.role is not None and args.make is None:
+        raise InputError("--role says what a new key opens; name the key by --make")
+    if not is_address(args.fit) and not Path(args.fit).exists():
+        raise FileError(f"{args.fit}: no such run")
+    roles = args.role or ["read"]
     database = open_database(args.db or default_address(args.fit))
     try:
         if args.make is not None:
-            text = make_key(database, args.make, args.role)
-            print_result(args, {"name": args.make, "roles": args.role, "key": text}, text)
+            text = make_key(database, args.make, roles)
+            print_result(args, {"name": args.make, "roles": roles, "key": text}, text)
         elif args.revoke is not None:
             revoke_key(database, args.revoke)
             print_result(args, {"revoked": args.revoke}, f"revoked {args.revoke}")

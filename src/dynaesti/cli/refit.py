@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dynaesti.cli.output import print_result
@@ -44,9 +45,14 @@ def options(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Refit, and report what moved."""
     from dynaesti.core import whole_number
+    from dynaesti.errors import FileError
     from dynaesti.serve import default_address, open_database, refit_log
 
-    database = open_database(args.db or default_address(args.fit))
+    address = args.db or default_address(args.fit)
+    scheme, _, file = address.partition(":///")
+    if args.db is not None and scheme == "sqlite" and not Path(file).exists():
+        raise FileError(f"--db: {file}: no such database; `dynaesti serve` makes it")
+    database = open_database(address)
     try:
         report = refit_log(
             database,
@@ -73,6 +79,13 @@ def _told(report: RefitReport) -> str:
         f"The old items hold the scale (largest change {report.scale_shift:.2g}); abilities "
         f"changed by {report.mean_change:+.3f} on average (sd {report.sd_change:.3f}).",
     ]
+    if report.odd_times:
+        first = report.odd_times[0]
+        lines.append(
+            f"Left out of the fit, since they lie far in time from all others: "
+            f"{count_noun(len(report.odd_times), 'answers')} (first: {first['id']}, "
+            f"{first['item']}, {first['time']})."
+        )
     if report.flagged:
         lines.append(f"ALARM, items drift: {_named(report.flagged)}.")
         lines += [f"  {item}: {report.drift[item]['sentence']}" for item in report.flagged[:SHOWN]]

@@ -98,7 +98,9 @@ def run(args: argparse.Namespace) -> int:
     """Serve until interrupted."""
     from dynaesti.errors import InputError
 
-    if args.demo == (args.fit is not None):
+    if args.demo and args.fit is not None:
+        raise InputError("--demo: it serves a simulated class; give it or a RUN, not both")
+    if not args.demo and args.fit is None:
         raise InputError("name a RUN, or give --demo for a simulated class")
     if args.demo:
         return _demonstrate(args)

@@ -1,6 +1,7 @@
 from .checks import CautionKind as CautionKind
 from .checks import DataReport as DataReport
 from .checks import check_responses as check_responses
+from .checks import far_from_others as far_from_others
 from .columns import find_column as find_column
 from .columns import parse_labels as parse_labels
 from .columns import parse_numbers as parse_numbers

@@ -414,11 +414,11 @@ def _odd_times(r: Responses) -> Ints:
     is_sitting = np.ones(len(r), dtype=bool)  # of one person, at one time
     is_sitting[1:] = (np.diff(r.person) != 0) | (np.diff(r.offsets) != 0)
     times = r.offsets[is_sitting]
-    return np.flatnonzero(np.isin(np.cumsum(is_sitting) - 1, _far_from_others(times)))
+    return np.flatnonzero(np.isin(np.cumsum(is_sitting) - 1, far_from_others(times)))
 
 
-def _far_from_others(times: Array) -> Ints:
-    """A few times before or after a gap of several spans of the others."""
+def far_from_others(times: Array) -> Ints:
+    """Places of a few times before or after a gap of several spans of the others."""
     order = np.argsort(times, kind="stable")
     few = int(max(FEW_ODD, FEW_ODD_SHARE * times.size))
     if times.size < FEWEST_SOUND + few:

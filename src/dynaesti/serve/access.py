@@ -27,7 +27,7 @@ def needs(role: str) -> Callable[..., Awaitable[None]]:
         open_to_all: bool | None = request.app.state.open_to_all
         if open_to_all:
             return
-        if not service.keys and open_to_all is None:
+        if not service.asks_for_keys and open_to_all is None:
             _only_from_here(request)
             return
         key = None if credentials is None else find_key(service.keys, credentials.credentials)

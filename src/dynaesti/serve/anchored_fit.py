@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from dynaesti.ability_estimator import DynAEsti
-from dynaesti.data import UNSTATED
+from dynaesti.data import UNSTATED, far_from_others
 from dynaesti.errors import ConvergenceWarning, HealthWarning, InputError
 from dynaesti.model import ItemModel
 from dynaesti.results import Fit, Scorer
@@ -32,7 +32,24 @@ def calibrated(
         if one.item in counts:
             kinds.setdefault(one.item, set()).add(one.resp)
     waiting = sorted(item for item, n in counts.items() if n < least or len(kinds[item]) < 2)
-    return [one for one in rows if one.item not in waiting], waiting
+    too_few = set(waiting)
+    return [one for one in rows if one.item not in too_few], waiting
+
+
+def without_odd_times(
+    served: ServedScorer, rows: Sequence[AnswerRow]
+) -> tuple[list[AnswerRow], list[dict[str, Any]]]:
+    """Answers but for a few that lie far in time from all others, and these, as they are told.
+
+    A device whose clock was never set dates an answer at 1970; a curve that went on to there would
+    be no ability of anyone.
+    """
+    odd = set(far_from_others(np.array([one.time for one in rows])).tolist())
+    told = [
+        {"id": rows[k].id, "item": rows[k].item, "time": served.shown_time(rows[k].time)}
+        for k in sorted(odd)
+    ]
+    return [one for k, one in enumerate(rows) if k not in odd], told
 
 
 def anchored_fit(
@@ -109,7 +126,7 @@ def _table(
         names["resp"]: [one.resp for one in rows],
         names["time"]: [served.shown_time(one.time) for one in rows],
     }
-    first = _first_columns(served, rows)
+    of_person = _personal_columns(served, rows)
     given = [columns_of(one) for one in rows]
     weights = [found.get(names["weight"], 1.0) for found in given]
     table[names["weight"]] = [
@@ -118,19 +135,20 @@ def _table(
     for name in extra:
         own = name in served.personal
         table[name] = [
-            (first[one.id] if own else found).get(name)
+            (of_person[one.id] if own else found).get(name)
             for one, found in zip(rows, given, strict=True)
         ]
     return table
 
 
-def _first_columns(served: ServedScorer, rows: Sequence[AnswerRow]) -> dict[str, Mapping[str, Any]]:
-    """What the first answer of each person tells of the person, as states have it."""
-    first: dict[str, AnswerRow] = {}
-    for one in rows:
-        if one.id not in first or one.order < first[one.id].order:
-            first[one.id] = one
-    return {who: columns_of(one) if served.personal else {} for who, one in first.items()}
+def _personal_columns(
+    served: ServedScorer, rows: Sequence[AnswerRow]
+) -> dict[str, Mapping[str, Any]]:
+    """What each person's answers tell of the person, as states have it."""
+    logs: dict[str, list[AnswerRow]] = {}
+    for one in sorted(rows, key=lambda one: one.order):
+        logs.setdefault(one.id, []).append(one)
+    return {who: served.personal_of(log) for who, log in logs.items()}
 
 
 def _of_nobody(served: ServedScorer, rows: Sequence[AnswerRow]) -> list[AnswerRow]:

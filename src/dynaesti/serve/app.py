@@ -132,7 +132,12 @@ def app_of(
     app.add_exception_handler(Refused, _refused)
     app.add_exception_handler(Unavailable, _unavailable)
     app.add_exception_handler(HTTPException, _plain)
-    app.add_middleware(Guard, limits=limits, metrics=service.metrics)
+    app.add_middleware(
+        Guard,
+        limits=limits,
+        metrics=service.metrics,
+        is_key=lambda digest: any(key.digest == digest for key in service.keys),
+    )
     if page:
         app.mount("/", _Page(_Files(directory=PAGE, html=True)))
     return app
@@ -188,7 +193,7 @@ async def _refused(_: Request, error: Exception) -> JSONResponse:
     told = [{"answer": k, "detail": _written(text)} for k, text in error.errors[:MOST_TOLD]]
     detail = (
         f"{len(error.errors):,} of {error.posted:,} answers cannot be used, so none was kept "
-        f"(first: number {error.errors[0][0]}: {error.errors[0][1]})"
+        f"(first: answer {error.errors[0][0] + 1} of {error.posted:,}: {error.errors[0][1]})"
     )
     return JSONResponse({"detail": _written(detail), "errors": told}, 422)
 

@@ -54,6 +54,10 @@ class Transaction(ABC):
     def within(self, name: str) -> str:
         """The end of a condition: is one of the list of texts of this name."""
 
+    def lower(self, column: str) -> str:
+        """A column of text in lower case, letters with accents too."""
+        return f"LOWER({column})"
+
     @abstractmethod
     def lock_people(self, ids: Sequence[str]) -> dict[str, PersonRow]:
         """The rows of people, made where absent; nobody else writes them until the end."""

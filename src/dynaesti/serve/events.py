@@ -53,9 +53,10 @@ class Broker:
         """Events as text/event-stream, until the listener goes or the service ends."""
         one = Listener(ids)
         self.listeners.add(one)
+        closed = asyncio.ensure_future(self.closed.wait())
+        got: asyncio.Future[str] | None = None
         try:
             yield ": listening\n\n"
-            closed = asyncio.ensure_future(self.closed.wait())
             while not self.closed.is_set():
                 got = asyncio.ensure_future(one.queue.get())
                 await asyncio.wait(
@@ -72,3 +73,5 @@ class Broker:
         finally:
             self.listeners.discard(one)
             closed.cancel()
+            if got is not None:
+                got.cancel()

@@ -72,13 +72,13 @@ def _take_in(served: ServedScorer, paths: Sequence[Path], k: int) -> None:
 def from_start(
     served: ServedScorer, answers: Sequence[AnswerRow], trail: bool = False
 ) -> Path | None:
-    """The path over a whole history, which begins with what its first answer tells of the person.
+    """The path over a whole history, which begins with what its answers tell of the person.
 
-    None where the scorer needs more of a person than that answer tells.
+    None where the scorer needs more of a person than they tell.
     """
     known = [one for one in answers if served.knows(one.item)]
     try:
-        start = served.start(known[0] if known else None)
+        start = served.start(known)
     except InputError:
         return None
     return Path(start, known, trail=[] if trail else None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
@@ -61,13 +60,19 @@ def take_in(
         added[row.id].sort(key=lambda one: one.order)
         row.total += len(added[row.id])
     states = {row.id: state_in(row, served) for row in touched}
-    stale = {one for one, state in states.items() if state is None}
+    stale = {
+        who
+        for who, state in states.items()
+        if state is None or served.tells_more(state, added[who])
+    }
+    states = {who: None if who in stale else state for who, state in states.items()}
     late = {
         row.id
         for row in touched
         if row.id not in stale and row.order is not None and added[row.id][0].order < row.order
     }
-    replay(tx, served, [people[one] for one in sorted(stale | late)], snapshots)
+    replay(tx, served, [people[one] for one in sorted(stale)])
+    replay(tx, served, [people[one] for one in sorted(late)], snapshots)
     ahead = dict(_known(states, late))
     for who, state in ahead.items():
         place = people[who].order
@@ -115,17 +120,18 @@ def refresh(tx: Transaction, served: ServedScorer, ids: Iterable[str]) -> int:
     people = tx.lock_people(sorted(ids))
     stale = [row for row in people.values() if state_in(row, served) is None]
     ahead = tx.prepared([row.id for row in stale], served.number)
-    ready = [ahead[row.id] for row in stale if row.id in ahead and ahead[row.id].total == row.total]
+    ready = [
+        found
+        for row in stale
+        if (found := ahead.get(row.id)) is not None
+        and found.total == row.total
+        and state_in(found, served) is not None
+    ]
     done = {row.id for row in ready}
     rest = [row for row in stale if row.id not in done]
     replay(tx, served, rest)
     tx.write_people([*ready, *rest])
     return len(stale)
-
-
-def count_queued(served: ServedScorer, answers: Iterable[AnswerRow]) -> Counter[str]:
-    """Answers to each item that the scorer does not know."""
-    return Counter(one.item for one in answers if not served.knows(one.item))
 
 
 def _finish(served: ServedScorer, rows: Sequence[PersonRow], paths: Sequence[Path]) -> None:

@@ -16,6 +16,7 @@ ROLES = ("write", "read", "admin")
 PREFIX = "dyn_"
 BYTES = 32  # of chance in a key, which is why a plain digest is enough
 LONGEST_NAME = 100
+MADE = "keys were made"  # name of that fact in the database
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ def make_key(database: Database, name: str, roles: Sequence[str]) -> str:
         raise InputError(f"name: expected 1 to {LONGEST_NAME} printable characters")
     text = PREFIX + secrets.token_urlsafe(BYTES)
     with database.exclusive() as tx:
-        if any(key.name == name for key in _keys(tx)):
+        if any(key.name == name for key in keys_in(tx)):
             raise InputError(f"name: there is a key {name!r} already; revoke it, or name another")
         tx.run(
             "INSERT INTO dynaesti_keys (name, digest, roles, made) "
@@ -66,6 +67,7 @@ def make_key(database: Database, name: str, roles: Sequence[str]) -> str:
             roles=" ".join(role for role in ROLES if role in roles),
             made=datetime.now(UTC).isoformat(timespec="seconds"),
         )
+        tx.set_meta(MADE, "yes")
     return text
 
 
@@ -78,18 +80,25 @@ def revoke_key(database: Database, name: str) -> None:
         If there is none of that name.
     """
     with database.exclusive() as tx:
-        if all(key.name != name for key in _keys(tx)):
+        if all(key.name != name for key in keys_in(tx)):
             raise InputError(f"name: there is no key {name!r}")
         tx.run("DELETE FROM dynaesti_keys WHERE name = :name", name=name)
+        tx.set_meta(MADE, "yes")  # of a database whose keys an earlier version made
+
+
+def were_made(tx: Transaction) -> bool:
+    """Whether keys were ever made: from then on nothing is open, though all were revoked."""
+    return tx.meta(MADE) is not None or bool(keys_in(tx))
 
 
 def all_keys(database: Database) -> list[Key]:
     """The keys, by name."""
     with database.reading() as tx:
-        return _keys(tx)
+        return keys_in(tx)
 
 
-def _keys(tx: Transaction) -> list[Key]:
+def keys_in(tx: Transaction) -> list[Key]:
+    """The keys that a transaction sees, by name."""
     found = tx.rows("SELECT name, roles, made, digest FROM dynaesti_keys ORDER BY name")
     return [Key(name, tuple(roles.split()), made, digest) for name, roles, made, digest in found]
 

@@ -6,6 +6,7 @@ import json
 import logging
 import time
 from collections import OrderedDict
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -48,8 +49,11 @@ class TooLarge(Exception):  # noqa: N818  a reason, not a fault
 class Guard:
     """What every request passes first and last; it also counts and times requests."""
 
-    def __init__(self, app: ASGIApp, limits: Limits, metrics: Metrics) -> None:
+    def __init__(
+        self, app: ASGIApp, limits: Limits, metrics: Metrics, is_key: Callable[[str], bool]
+    ) -> None:
         self.app = app
+        self.is_key = is_key  # whether a digest is that of a key: one that is made up has no rate
         self.limits = limits
         self.metrics = metrics
         self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
@@ -118,9 +122,11 @@ class Guard:
 
     def _is_within_rate(self, scope: Scope, headers: dict[bytes, bytes]) -> bool:
         """A bucket for each caller, which fills at the rate and holds twice a second's worth."""
-        key = headers.get(b"authorization")
+        _, _, key = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
         client = scope.get("client")
-        caller = digest_of(key.decode("latin-1")) if key else str(client[0] if client else "")
+        caller = digest_of(key.strip())
+        if not self.is_key(caller):
+            caller = str(client[0] if client else "")
         now = time.monotonic()
         most = 2 * self.limits.rate
         left, then = self._left.pop(caller, (most, now))

@@ -22,6 +22,7 @@ except ImportError:
 WAIT = 10  # seconds to connect
 LOCK = 0x64796E61  # of what only one process does at a time
 CHANNEL = "dynaesti"
+LETTERS = "und-x-icu"  # a collation that knows all letters, where the server was built with it
 WORDS = {
     "serial": "BIGSERIAL PRIMARY KEY",
     "text": 'TEXT COLLATE "C"',
@@ -59,6 +60,10 @@ class PostgreSQLTransaction(Transaction):
 
     def within(self, name: str) -> str:
         return f"= ANY(:{name})"
+
+    def lower(self, column: str) -> str:
+        known = self.rows("SELECT 1 FROM pg_collation WHERE collname = :name", name=LETTERS)
+        return f'LOWER({column} COLLATE "{LETTERS}")' if known else super().lower(column)
 
     def lock_people(self, ids: Sequence[str]) -> dict[str, PersonRow]:
         # always in the same order, so that two workers never wait for each other

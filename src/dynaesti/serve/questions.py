@@ -11,7 +11,7 @@ from dynaesti.errors import InputError
 from dynaesti.results import State
 from dynaesti.serve.database import PERSON, Transaction, person_row
 from dynaesti.serve.follow import Path, follow, from_start
-from dynaesti.serve.intake import state_in
+from dynaesti.serve.intake import replay, state_in
 from dynaesti.serve.rows import PersonRow
 from dynaesti.serve.served import ServedScorer
 from dynaesti.tables import as_frame
@@ -35,7 +35,7 @@ def people(
     pattern = "%" + "".join(f"\\{c}" if c in "%_\\" else c for c in search.lower()) + "%"
     where = "WHERE total > 0"
     if search:
-        where += " AND LOWER(id) LIKE :pattern ESCAPE '\\'"
+        where += f" AND {tx.lower('id')} LIKE :pattern ESCAPE '\\'"
     given: dict[str, Any] = {"pattern": pattern} if search else {}
     (total,) = tx.rows(f"SELECT COUNT(*) FROM dynaesti_people {where}", **given)[0]
     found = tx.rows(
@@ -91,7 +91,7 @@ def moves_of(served: ServedScorer, path: Path, n: int) -> list[Facts]:
     first = max(len(trail) - n, 0)
     if first == len(trail):
         return []
-    start = served.start(path.taken[0])
+    start = served.start(path.answers)
     before = [trail[k - 1] if k else start for k in range(first, len(trail))]
     asked = path.taken[first:]
     # before the first answer of all the learner's own clock has not begun
@@ -126,9 +126,17 @@ def ability_at(served: ServedScorer, state: State, at: float | None) -> Facts:
     return {"mean": found.mean, "sd": found.sd, "lower": found.lower, "upper": found.upper}
 
 
-def state_of(served: ServedScorer, row: PersonRow | None, columns: Mapping[str, Any]) -> State:
-    """The state of a person; of someone of whom nothing is known where there is no row."""
+def state_of(
+    tx: Transaction, served: ServedScorer, row: PersonRow | None, columns: Mapping[str, Any]
+) -> State:
+    """The state of a person; of someone of whom nothing is known where there are no answers.
+
+    A state of another scorer, as one is while a refit's is swapped in, is made anew from the log.
+    """
     found = None if row is None else state_in(row, served)
+    if found is None and row is not None and row.total:
+        replay(tx, served, [row])
+        found = state_in(row, served)
     if found is not None:
         return found
     return served.scorer.start(**{k: v for k, v in columns.items() if k in served.personal})
@@ -144,9 +152,6 @@ def next_items(
     served: ServedScorer, state: State, at: float | None, exclude: Sequence[str], **options: Any
 ) -> list[Facts]:
     """What to ask next, best first."""
-    unknown = [item for item in exclude if not served.knows(item)]
-    if unknown:
-        raise InputError(f"exclude: the scorer knows no item {unknown[0]!r}")
     when = None if at is None else served.question_time(state, at)
     barred = [served.labels[item] for item in exclude]
     frame = as_frame(served.scorer.next_item(state, when, exclude=barred, **options)).to_dict()

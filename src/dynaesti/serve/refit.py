@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Sequence
 from dataclasses import asdict
 
 from dynaesti.errors import InputError
 from dynaesti.results import Scorer
-from dynaesti.serve.anchored_fit import anchored_fit, calibrated
-from dynaesti.serve.database import Database, Transaction
+from dynaesti.serve.anchored_fit import anchored_fit, calibrated, without_odd_times
+from dynaesti.serve.database import Database
 from dynaesti.serve.intake import replay
 from dynaesti.serve.refit_report import Move, RefitReport, changes_of, drift_of, scale_shift
 from dynaesti.serve.rows import AnswerRow, PersonRow
 from dynaesti.serve.scorers import add_scorer, attach, current_number, open_run, read_scorer_of
 from dynaesti.serve.served import ServedScorer
 
+DRAFT_BITS = 62  # of the number under which a refit keeps what it prepares
 PREPARED = 200  # people whose states are made ahead in one transaction
 
 
@@ -61,14 +63,16 @@ def refit_log(
     if served.scorer.model.options.get("free"):
         raise InputError("refit: items of this fit are split, which a refit cannot hold; fit anew")
     chosen, waiting = calibrated(served, rows, least)
+    chosen, odd = without_odd_times(served, chosen)
     if not chosen:
         raise InputError("refit: the log has no answers to fit")
     fit = anchored_fit(served, chosen, threads, progress)
     new = ServedScorer(served.number + 1, fit.scorer())
     shift = scale_shift(served, new)
     drift = drift_of(fit)
+    draft = -1 - secrets.randbits(DRAFT_BITS)  # its own: another refit may run beside
     try:
-        moves = _prepare(database, served, new, sorted({one.id for one in rows}))
+        moves = _prepare(database, served, new, sorted({one.id for one in rows}), draft)
         report = RefitReport(
             new.number,
             len(rows),
@@ -79,12 +83,12 @@ def refit_log(
             shift,
             *changes_of(moves),
             drift,
+            odd,
         )
-        _swap(database, new.scorer, new.number, report)
+        _swap(database, new.scorer, new.number, report, draft)
     except BaseException:
         with database.transaction() as tx:
-            if current_number(tx) < new.number:
-                _forget(tx, new.number)
+            tx.run("DELETE FROM dynaesti_prepared WHERE scorer = :draft", draft=draft)
         raise
     return report
 
@@ -101,11 +105,9 @@ def _read(database: Database) -> tuple[ServedScorer, list[AnswerRow]]:
 
 
 def _prepare(
-    database: Database, old: ServedScorer, new: ServedScorer, ids: Sequence[str]
+    database: Database, old: ServedScorer, new: ServedScorer, ids: Sequence[str], draft: int
 ) -> list[Move]:
-    """Make states of the new scorer ahead; abilities of each person by both."""
-    with database.transaction() as tx:
-        _forget(tx, new.number)
+    """Make states of the new scorer ahead, as a draft; abilities of each person by both."""
     moves: list[Move] = []
     for first in range(0, len(ids), PREPARED):
         part = ids[first : first + PREPARED]
@@ -119,7 +121,7 @@ def _prepare(
                 "INSERT INTO dynaesti_prepared (id, scorer, total, state, answers, time, key, "
                 "mean, sd, lower, upper) VALUES (:id, :scorer, :total, :state, :answers, :time, "
                 ":key, :mean, :sd, :lower, :upper)",
-                [asdict(row) for row in after if row.state is not None],
+                [asdict(row) | {"scorer": draft} for row in after if row.state is not None],
             )
         moves += [
             (a.id, a.mean, b.mean)
@@ -129,16 +131,17 @@ def _prepare(
     return moves
 
 
-def _swap(database: Database, scorer: Scorer, number: int, report: RefitReport) -> None:
+def _swap(database: Database, scorer: Scorer, number: int, report: RefitReport, draft: int) -> None:
     """Let the new scorer be served, in one transaction."""
     with database.exclusive() as tx:
         if current_number(tx) != number - 1:
             raise InputError("refit: another refit came first; run this one again")
         made = add_scorer(tx, scorer, asdict(report))
         assert made == number
-        tx.run("DELETE FROM dynaesti_prepared WHERE scorer < :number", number=number)
-
-
-def _forget(tx: Transaction, number: int) -> None:
-    """Drop states that were made ahead for a scorer that is not served."""
-    tx.run("DELETE FROM dynaesti_prepared WHERE scorer = :number", number=number)
+        # those of earlier scorers, and drafts of refits that ended before their swap
+        tx.run("DELETE FROM dynaesti_prepared WHERE scorer <> :draft", draft=draft)
+        tx.run(
+            "UPDATE dynaesti_prepared SET scorer = :number WHERE scorer = :draft",
+            number=number,
+            draft=draft,
+        )

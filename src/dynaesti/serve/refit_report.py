@@ -45,6 +45,8 @@ class RefitReport:
         The people whose ability changed most: id, before, after, change.
     drift : dict of dict
         What the test for drift found of each item: flagged, shift, se, sentence.
+    odd_times : list of dict
+        Answers so far in time from all others that they were left out of the fit: id, item, time.
     """
 
     scorer: int
@@ -58,6 +60,7 @@ class RefitReport:
     sd_change: float
     moved: list[dict[str, Any]]
     drift: dict[str, dict[str, Any]]
+    odd_times: list[dict[str, Any]]
 
     @property
     def flagged(self) -> list[str]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, HTTPException, Path, Query, Request, Response
@@ -33,6 +35,7 @@ from dynaesti.serve.shapes import (
 )
 
 MOST_CURVES = 100  # people of a list with curves
+MOST_AT_ONCE = 100  # answers that are checked between other requests
 MOST_TOLD = 20  # refused answers that are named
 REFUSALS: dict[int | str, dict[str, Any]] = {
     code: {"model": Refusal} for code in (400, 401, 403, 413, 422, 429, 503)
@@ -70,9 +73,33 @@ async def post_answers(body: Answers, request: Request) -> Facts:
     """Keep answers. The response comes when they are on disk."""
     service = _service(request)
     queues = request.app.state.unknown_items == "queue"
+    if len(body.answers) > MOST_AT_ONCE:  # others are served meanwhile
+        checked = await asyncio.to_thread(_checked, body.answers, service, queues)
+    else:
+        checked = _checked(body.answers, service, queues)
+    rows, errors, queued = checked
+    if errors:
+        service.metrics.answers.labels("refused").inc(len(body.answers))
+        raise Refused(errors, len(body.answers))
+    new = await service.post(rows)
+    known = len(rows) - len(new)
+    waiting = len(queued & new)
+    count = service.metrics.answers.labels
+    count("new").inc(len(new))
+    count("repeated").inc(known)
+    count("queued").inc(waiting)
+    return {"new": len(new), "repeated": known, "queued": waiting}
+
+
+def _checked(
+    answers: Sequence[Answer], service: Service, queues: bool
+) -> tuple[list[AnswerRow], list[tuple[int, str]], set[tuple[str, str]]]:
+    """Answers as the log keeps them; places and reasons of those refused; those to be queued."""
     served = service.served
-    rows, errors, queued = [], [], set()
-    for k, one in enumerate(body.answers):
+    rows: list[AnswerRow] = []
+    errors: list[tuple[int, str]] = []
+    queued: set[tuple[str, str]] = set()
+    for k, one in enumerate(answers):
         try:
             row = _row(one, served, service)
             if served.knows(row.item):
@@ -84,17 +111,7 @@ async def post_answers(body: Answers, request: Request) -> Facts:
             rows.append(row)
         except InputError as error:
             errors.append((k, str(error)))
-    if errors:
-        service.metrics.answers.labels("refused").inc(len(body.answers))
-        raise Refused(errors, len(body.answers))
-    new = await service.post(rows)
-    known = len(rows) - new
-    count = service.metrics.answers.labels
-    count("new").inc(new)
-    count("repeated").inc(known)
-    waiting = min(len(queued), new)
-    count("queued").inc(waiting)
-    return {"new": new, "repeated": known, "queued": waiting}
+    return rows, errors, queued
 
 
 def _row(one: Answer, served: ServedScorer, service: Service) -> AnswerRow:
@@ -154,7 +171,7 @@ async def next_items(
     row = await _service(request).person(_storable(id))
 
     def ask(tx: Transaction, served: ServedScorer) -> Facts:
-        state = questions.state_of(served, row, {})
+        state = questions.state_of(tx, served, row, {})
         barred = [one for one in exclude or () if served.knows(one) or _refuse_item(one)]
         if unseen:
             barred += [one for one in questions.asked_items(tx, id) if served.knows(one)]
@@ -191,7 +208,7 @@ async def get_person(
             # answers may have come since the row was read: curve and numbers are of one moment
             facts |= {"answers": path.state.answers, "time": curve[-1]["time"]}
         if facts["answers"] or at is not None:
-            state = path.state if path is not None else questions.state_of(served, row, {})
+            state = path.state if path is not None else questions.state_of(tx, served, row, {})
             stored = None if at is None else served.stored_time(_time(at, served))
             facts |= questions.ability_at(served, state, stored)
         end = curve if points else []
@@ -206,15 +223,15 @@ async def predict(body: Question, request: Request) -> Facts:
     """Chances of a person's answers to items."""
     row = await _service(request).person(body.id)
 
-    def ask(_: Transaction, served: ServedScorer) -> Facts:
+    def ask(tx: Transaction, served: ServedScorer) -> Facts:
         columns = body.columns or {}
-        state = questions.state_of(served, row, columns)
+        state = questions.state_of(tx, served, row, columns)
         if body.time is not None:
             stored = served.stored_time(body.time)
         elif row is not None and row.time is not None:
             stored = row.time
         else:
-            raise InputError("time: needed of someone who has not answered yet")
+            raise InputError("time: needed of someone who has not answered a known item yet")
         found = questions.predictions(served, state, body.items, stored, columns)
         return {"id": body.id, "time": served.shown_time(stored), "items": found}
 
@@ -236,7 +253,7 @@ async def list_items(
 
     def ask(tx: Transaction, served: ServedScorer) -> Facts:
         counts, _ = service.counts.read(tx)
-        return questions.items(served, counts, service.report, search, limit, offset)
+        return questions.items(served, counts, service.report_of(served), search, limit, offset)
 
     return await service.read(ask)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
+from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -21,6 +22,7 @@ from dynaesti.serve.database import CHUNK, Database, Transaction
 from dynaesti.serve.rows import AnswerRow
 from dynaesti.serve.served import ServedScorer
 
+ANSWERS = "answers of the run"  # name of their print among the facts of a database
 BESIDE = "answers.db"  # the database of a run, in its folder
 
 
@@ -58,8 +60,8 @@ def attach(database: Database, scorer: Scorer, fit: Fit | None) -> int:
     """Let a database serve a run, once; the number of the scorer that is served.
 
     The answers of the fit's people join the log, but for those that it has already (the same
-    person, item, time and response). A run that the database knows changes nothing: a scorer that
-    a refit made since stays.
+    person, item, time and response); after an update of the run, the further ones do. A run that
+    the database knows with its answers changes nothing: a scorer that a refit made since stays.
 
     Raises
     ------
@@ -73,12 +75,25 @@ def attach(database: Database, scorer: Scorer, fit: Fit | None) -> int:
             "SELECT scorer FROM dynaesti_scorers WHERE fingerprint = :fingerprint",
             fingerprint=fingerprint,
         )
+        if fit is not None:
+            print_of_answers = _print_of(fit.responses)
+            if tx.meta(ANSWERS) != print_of_answers:
+                _add_fits_answers(tx, ServedScorer(0, scorer), fit, print_of_answers)
+                tx.set_meta(ANSWERS, print_of_answers)
         if not known:
-            if fit is not None:
-                _add_fits_answers(tx, ServedScorer(0, scorer), fit)
             add_scorer(tx, scorer, {})
         _drop_foreign_states(tx)
         return current_number(tx)
+
+
+def _print_of(responses: Responses) -> str:
+    """What tells the answers of a fit from those after an update."""
+    found = sha256()
+    for part in (responses.person, responses.item, responses.resp, responses.offsets):
+        found.update(np.ascontiguousarray(part).tobytes())
+    for labels in (responses.people, responses.items):
+        found.update("\n".join(map(str, labels.tolist())).encode("utf-8", "surrogateescape"))
+    return found.hexdigest()[:16]
 
 
 def _drop_foreign_states(tx: Transaction) -> None:
@@ -135,9 +150,11 @@ def read_scorer_of(tx: Transaction, number: int) -> tuple[ServedScorer, dict[str
         return ServedScorer(number, load(file)), json.loads(report)
 
 
-def _add_fits_answers(tx: Transaction, served: ServedScorer, fit: Fit) -> None:
+def _add_fits_answers(
+    tx: Transaction, served: ServedScorer, fit: Fit, print_of_answers: str
+) -> None:
     """Log the answers of a fit's people."""
-    prefix = f" fit {served.scorer.fingerprint.hex()} "  # before senders' keys of the same time
+    prefix = f" fit {print_of_answers} "  # before senders' keys of the same time
     people = [str(label) for label in fit.responses.people.tolist()]
     rows = list(_rows_of(fit.responses, served, prefix))
     for first in range(0, len(people), CHUNK):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -16,6 +17,7 @@ from dynaesti.errors import InputError
 from dynaesti.results import Scorer, State
 from dynaesti.serve.rows import AnswerRow
 
+LIKE = 0.7  # how alike a misspelt name is, from 0 to 1
 KNOWN_PAIRS = 200_000  # pairs of item and response that were checked already
 
 
@@ -157,10 +159,29 @@ class ServedScorer:
         axis = self.scorer.template.axis
         return float(axis.origin_ns // 1000) if axis.stamps else axis.origin
 
-    def start(self, answer: AnswerRow | None) -> State:
-        """The state before someone's first answer, which tells what belongs to the person."""
-        given = columns_of(answer)
-        return self.scorer.start(**{k: v for k, v in given.items() if k in self.personal})
+    def personal_of(self, answers: Iterable[AnswerRow]) -> dict[str, Any]:
+        """What answers, in their order, tell of the person: of each column what was told first."""
+        found: dict[str, Any] = {}
+        for one in answers if self.personal else ():
+            for name, value in columns_of(one).items():
+                if name in self.personal and value not in (None, ""):
+                    found.setdefault(name, value)
+        return found
+
+    def start(self, answers: Iterable[AnswerRow]) -> State:
+        """The state before someone's first answer; all answers tell what belongs to the person."""
+        return self.scorer.start(**self.personal_of(answers))
+
+    def tells_more(self, state: State, answers: Iterable[AnswerRow]) -> bool:
+        """Whether answers tell of the person what a state does not know, or has otherwise."""
+        given = self.personal_of(answers)
+        if not given:
+            return False
+        try:
+            told = self.scorer.start(**given)
+        except InputError:  # not all that a start needs
+            return True
+        return (told.group, told.personal) != (state.group, state.personal)
 
     def arguments(self, answer: AnswerRow) -> Arguments:
         """What `Scorer.add_each` takes of an answer."""
@@ -181,15 +202,29 @@ class ServedScorer:
         InputError
             If the response is not one of the item's own, or a column is absent or unknown.
         """
+        self._refuse_misspelt_columns(answer)
         pair = (answer.item, answer.resp)
         if not self._reads_columns and pair in self._known_pairs:
             return
         found = self.arguments(answer)
         self.scorer.add(
-            self.start(answer), found.time, found.item, found.resp, found.weight, **found.columns
+            self.start([answer]), found.time, found.item, found.resp, found.weight, **found.columns
         )
         if not self._reads_columns and len(self._known_pairs) < KNOWN_PAIRS:
             self._known_pairs.add(pair)
+
+    def _refuse_misspelt_columns(self, answer: AnswerRow) -> None:
+        """Raise if a column is nearly called as one that the fit needs; others are just kept."""
+        if not answer.columns:
+            return
+        known = {*self.personal, *self.of_answers, *([self.weight] if self.weight else [])}
+        for name in columns_of(answer):
+            meant = [] if name in known else get_close_matches(name, known, n=1, cutoff=LIKE)
+            if meant:
+                raise InputError(
+                    f"columns: the fit knows no {name!r}; did you mean {meant[0]!r}? It takes "
+                    f"{', '.join(sorted(known))}"
+                )
 
 
 def columns_of(answer: AnswerRow | None) -> Mapping[str, Any]:

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 from dynaesti.serve.database import Database, Transaction
 from dynaesti.serve.events import Broker
 from dynaesti.serve.intake import Change, Intake, refresh, state_in, take_in
-from dynaesti.serve.keys import Key, all_keys
+from dynaesti.serve.keys import Key, keys_in, were_made
 from dynaesti.serve.log_counts import LogCounts
 from dynaesti.serve.metrics import Metrics
 from dynaesti.serve.rows import AnswerRow, PersonRow
@@ -46,7 +46,7 @@ class Posted:
     """The answers of one request, until they are durable."""
 
     answers: Sequence[AnswerRow]
-    done: asyncio.Future[int]  # how many were new
+    done: asyncio.Future[set[tuple[str, str]]]  # id and key of those that were new
 
 
 class Service:
@@ -63,7 +63,8 @@ class Service:
         self.metrics = Metrics()
         self.counts = LogCounts()
         self.keys: list[Key] = []
-        self.report: dict[str, Any] = {}
+        self.asks_for_keys = False
+        self._swapping = threading.Lock()
         self._posted: queue.SimpleQueue[Posted | None] = queue.SimpleQueue()
         self._snapshots = Snapshots()
         self._waiting = 0
@@ -73,7 +74,7 @@ class Service:
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="dynaesti-read")
         self._threads: list[threading.Thread] = []
         with database.reading() as tx:
-            self.served, self.report = read_scorer_of(tx, current_number(tx))
+            self._serving = read_scorer_of(tx, current_number(tx))
             self.counts.read(tx)
         self._notice_changes()
         self.served.warm()
@@ -108,8 +109,8 @@ class Service:
         """A key for an answer without one: later ones come later."""
         return f"~{time.time_ns():020d}{next(self._numbers) % 10**6:06d}{self._origin}"
 
-    async def post(self, answers: Sequence[AnswerRow]) -> int:
-        """Keep answers; how many were new, once these are durable.
+    async def post(self, answers: Sequence[AnswerRow]) -> set[tuple[str, str]]:
+        """Keep answers; id and key of those that were new, once these are durable.
 
         Raises
         ------
@@ -215,11 +216,23 @@ class Service:
     def _current(self, tx: Transaction) -> ServedScorer:
         """The scorer to serve by; a refit may have brought another one."""
         number = current_number(tx)
-        if number != self.served.number:
-            self.served, self.report = read_scorer_of(tx, number)
-            self.metrics.scorer.set(number)
-            self._call(self._publish, "scorer", {"scorer": number})
-        return self.served
+        with self._swapping:
+            # a thread that reads as of a moment before does not bring the old one back
+            if number > self.served.number:
+                self._serving = read_scorer_of(tx, number)
+                self.metrics.scorer.set(number)
+                self._call(self._publish, "scorer", {"scorer": number})
+            return self.served
+
+    @property
+    def served(self) -> ServedScorer:
+        """The scorer that is served."""
+        return self._serving[0]
+
+    def report_of(self, served: ServedScorer) -> dict[str, Any]:
+        """The report of the refit that made a scorer; empty where it is served no more."""
+        scorer, report = self._serving
+        return report if scorer is served else {}
 
     def _tell(self, group: Sequence[Posted], found: Intake) -> None:
         """Answer the senders, and tell listeners; in the event loop."""
@@ -229,7 +242,7 @@ class Service:
             mine = names & left
             left -= mine
             if not posted.done.done():
-                posted.done.set_result(len(mine))
+                posted.done.set_result(mine)
         if not self.database.workers and self.broker.listeners:
             for change in found.changes:
                 self.broker.publish("answer", event_of(change, self.served))
@@ -255,8 +268,8 @@ class Service:
                 log.error("watching the database failed: %s", type(error).__name__)
 
     def _notice_changes(self) -> None:
-        self.keys = all_keys(self.database)
         with self.database.reading() as tx:
+            self.keys, self.asks_for_keys = keys_in(tx), were_made(tx)
             self._current(tx)
         self.metrics.scorer.set(self.served.number)
 

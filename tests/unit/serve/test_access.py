@@ -127,7 +127,7 @@ def test_refusals_repeat_no_data(small_run, caplog):
 def test_a_fault_is_told_without_data(small_run, caplog, monkeypatch):
     with service(small_run) as client:
         inner = client.app.state.service
-        monkeypatch.setattr(inner, "served", None)
+        monkeypatch.setattr(inner, "_serving", (None, {}))
         found = client.get("/items")
         assert found.status_code == 500
         assert "fault" in found.json()["detail"]
@@ -165,3 +165,22 @@ def test_the_verb_makes_lists_and_revokes(small_run, capsys):
     assert main(["keys", str(small_run), "--revoke", "lms"]) == 3
     assert main(["keys", str(small_run), "--db", "mysql://x"]) == 3
     assert "--db" in capsys.readouterr().err
+
+
+def test_a_service_that_had_keys_stays_closed(small_run, tmp_path):
+    address = f"sqlite:///{tmp_path}/a.db"
+    database = open_database(address)
+    make_key(database, "solo", ["read"])
+    revoke_key(database, "solo")
+    database.close()
+    with service(small_run, address) as client:
+        assert client.get("/people").status_code == 401
+
+
+def test_invented_keys_have_no_rate_of_their_own(small_run):
+    with service(small_run, limits=Limits(rate=5)) as client:
+        codes = [
+            client.get("/items", headers={"Authorization": f"Bearer {k}"}).status_code
+            for k in range(40)
+        ]
+    assert codes.count(429) > 10

@@ -247,3 +247,68 @@ def test_each_persons_own_clock(tmp_path):
         assert abs(found["mean"] - scorer.ability(state, 10.0).mean) < 1e-10
         assert found["time"] == 507.0
         assert len(found["moved"]) == 2
+
+
+def test_misspelt_columns_are_refused_and_groups_may_come_later(tmp_path):
+    table = dy.simulate.responses(people=60, items=6, per_person=10, seed=2).table
+    table["school"] = ["east" if int(name[1:]) % 2 else "west" for name in table["id"]]
+    scorer = dy.DynAEsti("2PL", groups="school").fit(table).scorer()
+    run = scorer.save(tmp_path / "run.dynscore")
+    state = scorer.start(school="west")
+    state = scorer.add(state, 119.0, "i2", 1)
+    state = scorer.add(state, 120.0, "i1", 1)
+    with service(run) as client:
+        wrong = client.post(
+            "/answers", json={"answers": [answer("ada", "i1", 1, 120.0, "a", shcool="west")]}
+        )
+        assert wrong.status_code == 422
+        assert "did you mean 'school'" in wrong.json()["detail"]
+        post(client, answer("ada", "i1", 1, 120.0, "a"))  # of no known group yet
+        post(client, answer("ada", "i2", 1, 119.0, "b", school="west"))  # and late
+        assert_same_ability(client.get("/people/ada").json(), scorer, state)
+        post(client, answer("bob", "i2", 1, 119.0, "b"))
+        post(client, answer("bob", "i1", 1, 120.0, "a", school="west"))
+        post(client, answer("eve", "i2", 1, 119.0, "b", school="west"))
+        post(client, answer("eve", "i1", 1, 120.0, "a", school="east"))  # the earlier one decides
+        for who in ("bob", "eve"):
+            found = client.get(f"/people/{who}", params={"points": 0, "moves": 0}).json()
+            assert_same_ability(found, scorer, state)
+
+
+def test_only_new_answers_count_as_queued(small_run):
+    unknown = answer("ada", "new", 1, 50.0, "a")
+    with service(small_run, unknown_items="queue") as client:
+        assert post(client, unknown) == {"new": 1, "repeated": 0, "queued": 1}
+        both = post(client, unknown, answer("ada", "i1", 1, 51.0, "b"))
+        assert both == {"new": 1, "repeated": 1, "queued": 0}
+
+
+def test_answers_of_an_update_join_the_log(fit, tmp_path):
+    run = tmp_path / "run.dyn"
+    fit.save(run)
+    with service(run) as client:
+        before = client.get("/people/p03").json()["answers"]
+    more = {"id": ["p03"] * 3, "item": ["i0", "i1", "i2"], "resp": [1, 1, 1]}
+    updated = fit.update(more | {"date": [60.0, 61.0, 62.0]})
+    updated.save(run)
+    for _ in range(2):  # once, however often the service begins
+        with service(run) as client:
+            assert client.get("/people/p03").json()["answers"] == before + 3
+
+
+def test_a_state_of_another_scorer_is_made_anew_not_taken_for_a_newcomers(small_run):
+    with service(small_run) as client:
+        post(client, answer("ada", "i1", 1, 50.0, "a"), answer("ada", "i2", 1, 51.0, "b"))
+        question = {"id": "ada", "items": ["i3"], "time": 52.0}
+        known = client.post("/predict", json=question).json()["items"]
+        inner = client.app.state.service
+        row = inner.database
+        with row.transaction() as tx:
+            tx.run("UPDATE dynaesti_people SET scorer = 77")  # as while a swap goes on
+        with row.reading() as tx:
+            from dynaesti.serve import questions
+
+            stale = tx.people(["ada"])["ada"]
+            state = questions.state_of(tx, inner.served, stale, {})
+            again = questions.predictions(inner.served, state, ["i3"], 52.0, {})
+        assert again == known

@@ -185,3 +185,45 @@ def test_nothing_to_fit(early, tmp_path, capsys):
     run = early.scorer().save(tmp_path / "run.dynscore")
     assert main(["refit", str(run), "--quiet"]) == 3
     assert "no answers" in capsys.readouterr().err
+
+
+def test_refits_side_by_side_leave_the_states_of_one(early, later, tmp_path, monkeypatch):
+    """The one that swaps first is served, with its own states; the other one says so and goes."""
+    run = early.save(tmp_path / "run.dyn")
+    address = f"sqlite:///{tmp_path / 'answers.db'}"
+    with service(run, address, unknown_items="queue") as client:
+        post(client, *later[:60])
+        database, other = open_database(address), open_database(address)
+        prepare = refit_module._prepare
+
+        def meanwhile(*given):
+            found = prepare(*given)
+            monkeypatch.setattr(refit_module, "_prepare", prepare)
+            post(client, *later[60:120])
+            refit_log(other, str(run))
+            return found
+
+        monkeypatch.setattr(refit_module, "_prepare", meanwhile)
+        with pytest.raises(dy.InputError, match="another refit came first"):
+            refit_log(database, str(run))
+        until_scorer(client, 2)
+        settled(client)
+        for who in {one["id"] for one in later[:120]}:
+            whole = client.get(f"/people/{who}", params={"points": 1}).json()
+            kept = client.get(f"/people/{who}", params={"points": 0, "moves": 0}).json()
+            assert abs(whole["mean"] - kept["mean"]) < 1e-10
+        with database.reading() as tx:
+            assert {row[0] for row in tx.rows("SELECT scorer FROM dynaesti_prepared")} <= {2}
+        database.close()
+        other.close()
+
+
+def test_an_answer_of_a_wrong_clock_does_not_stop_refits(early, later, tmp_path, capsys):
+    run = early.save(tmp_path / "run.dyn")
+    address = f"sqlite:///{tmp_path / 'answers.db'}"
+    with service(run, address, unknown_items="queue") as client:
+        post(client, *later[:80], answer("p01", "i1", 1, -20000.0, "clock"))
+    assert main(["refit", str(run), "--db", address, "--quiet"]) == 0
+    assert "far in time from all others: 1 answer (first: p01, i1" in capsys.readouterr().out
+    assert main(["refit", str(run), "--db", f"sqlite:///{tmp_path}/typo.db", "--quiet"]) == 4
+    assert not (tmp_path / "typo.db").exists()

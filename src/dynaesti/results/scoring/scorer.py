@@ -273,6 +273,10 @@ class Scorer:
             self._check(state)
         n = len(states)
         given = columns or [{}] * n
+        named = {"times": times, "items": items, "resps": resps, "columns": given}
+        for name, values in (named | {"weights": weights or [1.0] * n}).items():
+            if len(values) != n:
+                raise InputError(f"{name}: expected one for each of {n} states, got {len(values)}")
         found = [
             self._coder.answer(*one)
             for one in zip(states, times, items, resps, weights or [1.0] * n, given, strict=True)
@@ -512,6 +516,8 @@ class Scorer:
             probabilities of the responses 0, 1, ….
         """
         labels = as_list(items)
+        if not labels:
+            raise InputError("items: name at least one")
         (_,), (now,) = self._points([state], at)
         on_axis = now + (state.origin if state.origin == state.origin else 0.0)
         item = self._coder.item
