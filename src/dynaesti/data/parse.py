@@ -149,13 +149,10 @@ def parse_columns(
     names = _parse_names("item", table, roles, log)
     weight = _parse_weights(table, roles, log) if roles.get("weight") else None
     models = _parse_names("model", table, roles, log) if roles.get("model") else None
-    groups = None
-    if roles.get("group"):
-        groups = parse_groups(table.frame[str(roles["group"])])
+    groups = parse_groups(table.frame[str(roles["group"])]) if roles.get("group") else None
     axis = TimeAxis(0.0, 0, stamps=False, zoned=False)
     offsets = np.zeros(len(table.frame))
-    if log.bad.all() and log.problems:
-        log.raise_or_drop(drop)  # times of no answers would be the smaller problem
+    log.raise_if_none_is_left(drop)
     if roles["time"] is not None:
         axis, offsets = parse_times(
             table.frame[roles["time"]], _column_name("time", roles), times, log

@@ -13,7 +13,13 @@ from dynaesti.data.formulas import ANY
 from dynaesti.data.labels import Labels, count_noun, try_index_of
 from dynaesti.data.read_log import ReadLog
 from dynaesti.data.readers.read import read_table
-from dynaesti.errors import InputError, MissingColumnError, ResponseError
+from dynaesti.errors import (
+    HealthWarning,
+    InputError,
+    MissingColumnError,
+    ResponseError,
+    warn_user,
+)
 
 
 def read_person_column(data: Any, column: str, people: Labels, id_column: str | None) -> Covariate:
@@ -72,12 +78,18 @@ def read_person_column(data: Any, column: str, people: Labels, id_column: str | 
 def _with_missing(column: str, found: Covariate, values: Array) -> Covariate:
     """The values of people; those without one have a category of their own."""
     missing = np.isnan(values)
-    if not missing.any():
+    n_missing = int(missing.sum())
+    if not n_missing:
         return Covariate(values, found.levels)
     if found.levels is None:
         raise InputError(
-            f"{column}: {count_noun(int(missing.sum()), 'people')} of {values.size:,} have no "
+            f"{column}: {count_noun(n_missing, 'people')} of {values.size:,} have no "
             "number; give theirs, or leave these people out of the fit"
         )
+    warn_user(
+        f"{column}: the table says nothing of {count_noun(n_missing, 'people')} of "
+        f"{values.size:,}; they are a group of their own, {NO_LEVEL!r}",
+        HealthWarning,
+    )
     levels = found.levels if NO_LEVEL in found.levels else (*found.levels, NO_LEVEL)
     return Covariate(np.where(missing, levels.index(NO_LEVEL), values), levels)

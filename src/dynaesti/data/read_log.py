@@ -75,6 +75,11 @@ class ReadLog:
             return f"{none} (no answer) or {option('code', {words[0]: 0})}"
         return option("code", {word: k for k, word in enumerate(words)})
 
+    def raise_if_none_is_left(self, drop: bool) -> None:
+        """Raise if all rows were rejected: what else is wrong with them is the smaller problem."""
+        if self.bad.all() and self.problems:
+            self.raise_or_drop(drop)
+
     def raise_or_drop(self, drop: bool) -> None:
         """Raise an error if rows were rejected, or with `drop` only note that they are left out.
 

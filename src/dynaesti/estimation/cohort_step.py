@@ -147,7 +147,8 @@ def choose_trend_precision(cohort: Cohort, sizes: Array, held: Array, pull: Arra
     estimate, which a normal prior of the precision (1 − w) / (w se²) gives too. A line of five
     standard errors keeps 99 % of itself.
     """
-    if not cohort.trend.any():
+    # in products with time the line is a main effect: shrunk, the products would take its place
+    if not cohort.trend.any() or (cohort.effects is not None and cohort.effects.involve_time):
         return 0.0
     covariance = np.linalg.inv(held + precision_for(cohort, sizes, 0.0))
     variance = float(cohort.trend @ covariance @ cohort.trend)

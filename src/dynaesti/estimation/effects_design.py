@@ -134,6 +134,8 @@ def _lost_columns(
             why = "is the same in all answers to an item, so that difficulties take it over"
         else:
             why = "follows from the cohort's curve, the items or other columns"
+            if len(column.factors) > 1:
+                why += " (a factor far from 0, such as a year, may be why: take 2000 away from it)"
         reasons.setdefault(why, []).append(column.name)
     words = [f"{_listed(names)} {why}" for why, names in reasons.items()]
     return lost, f"Effects that cannot be learned: {'; '.join(words)}." if words else ""

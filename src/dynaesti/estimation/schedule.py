@@ -356,11 +356,13 @@ def _needs_counts(bank: ItemBank) -> bool:
 
 
 def _learned_parameters(priors: PriorMixture, grids: Grids) -> int:
-    """Number of hyper-parameters that were learned: those of each kernel, and their weights."""
-    if not _is_open(grids):
-        return 0
-    moving = sum(not kernel.static for kernel in priors.kernels)
-    return moving * len(grids[0].axes) + len(priors.kernels) - 1
+    """Number of hyper-parameters that were learned of the population's distribution of kernels.
+
+    However many kernels are left of the grid, they stand for one distribution on it: its centre and
+    its spread along each axis. Their own number would make nested fits differ by what was pruned.
+    """
+    is_moving = any(not kernel.static for kernel in priors.kernels)
+    return 2 * len(grids[0].axes) if _is_open(grids) and is_moving else 0
 
 
 def _is_open(grids: Grids) -> bool:

@@ -100,6 +100,11 @@ class Effects:
             first += len(levels)
         return tuple(out)
 
+    @cached_property
+    def involve_time(self) -> bool:
+        """Whether time is part of some column."""
+        return any(factor.is_time for column in self.fixed for factor, _ in column.factors)
+
     @property
     def n_columns(self) -> int:
         """Number of all columns."""

@@ -7,6 +7,7 @@ from numpy.testing import assert_allclose
 
 import dynaesti as dy
 from dynaesti import evaluation as evaluate
+from dynaesti.results.evaluation.model_comparison import leave_one_out_logs
 from dynaesti.results.updates import NewResponses, fit_new_people
 from support.simulated import classroom
 
@@ -52,8 +53,11 @@ def test_two_fits_side_by_side():
     shown = evaluate.compare(one, two, table)
     moving = [fit.priors.cohort.effective_parameters for fit in (one, two)]
     assert list(shown["parameters"]) == [10 + moving[0], 15 + moving[1]]
-    losses = [-np.log(fit.leave_one_out[0].given) for fit in (one, two)]
+    losses = [-leave_one_out_logs(fit) for fit in (one, two)]
     assert_allclose(shown["loo"], [-loss.sum() for loss in losses])
+    for fit, loss in zip((one, two), losses, strict=True):  # items pay for what they learned
+        gain = loss.sum() + np.log(fit.leave_one_out[0].given).sum()
+        assert 0.4 * 5 < gain < 2 * 15
     assert_allclose(shown["loo_difference"][1], shown["loo"][1] - shown["loo"][0], atol=1e-9)
     assert shown["loo_difference"][0] == 0
     assert_allclose(shown["aic"], -2 * shown["log_evidence"] + 2 * shown["parameters"])
@@ -71,8 +75,33 @@ def test_all_that_is_learned_counts():
     anchored = dy.DynAEsti(fixed={"i00": {"a": 1.0, "b": 0.0}}, **fixed).fit(table)
     assert anchored.n_parameters == 8 + 2
     learned = dy.DynAEsti(cohort=None).fit(table)
-    moving = sum(not kernel.static for kernel in learned.kernels)
-    assert learned.n_parameters == 10 + 2 * moving + len(learned.kernels) - 1
+    # centre and spread of bandwidth and share of the level, however many kernels are left
+    assert learned.n_parameters == 10 + 4
+
+
+@pytest.mark.parametrize(("model", "priors"), [("2PL", "weak"), ("2PL", None), ("1PL", "weak")])
+def test_leave_one_out_is_that_of_fits_without_the_answer(model, priors):
+    """Refitted without it, each of some answers is predicted as the jackknife says."""
+    drawn = dy.simulate.responses(people=60, items=6, per_person=8, seed=3).table
+    table = {name: np.array(column) for name, column in drawn.items()}
+    static = dy.DynAEsti(model, bandwidth=np.inf, priors=priors, standard_errors=False)
+    fit = static.fit(table)
+    r = fit.responses
+    labels = (r.people[r.person], r.items[r.item], r.axis.restore(r.offsets), r.resp)
+    place = {row: k for k, row in enumerate(zip(*(one.tolist() for one in labels), strict=True))}
+    found = leave_one_out_logs(fit)
+    rough = np.log(fit.leave_one_out[0].given)
+    errors = []
+    for row in np.random.default_rng(0).choice(table["id"].size, 25, replace=False):
+        kept = np.arange(table["id"].size) != row
+        left = {name: column[[row]] for name, column in table.items()}
+        right = static.fit({k: column[kept] for k, column in table.items()}).predict(left)["p1"][0]
+        exact = np.log(right if left["resp"][0] else 1 - right)
+        k = place[tuple(left[name][0].item() for name in ("id", "item", "date", "resp"))]
+        errors.append((found[k] - exact, rough[k] - exact))
+    jackknife, without = np.sqrt(np.mean(np.square(errors), axis=0))
+    assert jackknife < 0.45 * without
+    assert abs(np.mean(errors, axis=0)[0]) < 0.35 * np.mean(errors, axis=0)[1]
 
 
 def test_fits_of_other_answers_are_not_compared_by_leave_one_out():

@@ -154,15 +154,9 @@ def score(
         dtype=bool,
     )
     _refuse_odd_answers(plain, np.bincount(answer, minlength=len(answers)), right, stated)
-    pairs, pair = np.unique(item * len(answers) + answer, return_inverse=True)
-    points = np.array(
-        [
-            plain[k % len(answers)] in right.get(items[k // len(answers)], ())
-            for k in pairs.tolist()
-        ],
-        dtype=np.float64,
-    )[pair]
-    points = np.where(np.isnan(points_of[answer]), points, points_of[answer])
+    points = np.where(
+        np.isnan(points_of[answer]), _marked(items, item, plain, answer, right), points_of[answer]
+    )
     if not (points * ~missing[answer]).any() and not missing.all():
         raise ResponseError(
             f"key: not one of {count_noun(len(points), 'answers')} is right by this key "
@@ -178,6 +172,19 @@ def score(
     if unused:
         notes.append(f"key: nobody answered {display_names(unused, most=6)}")
     return with_notes(scored, *notes)
+
+
+def _marked(
+    items: Sequence[str],
+    item: np.ndarray[Any, Any],
+    plain: Sequence[str],
+    answer: np.ndarray[Any, Any],
+    right: Mapping[str, set[str]],
+) -> np.ndarray[Any, Any]:
+    """1 for rows with a right answer, 0 for others; rows hold numbers of items and answers."""
+    pairs, pair = np.unique(item * len(plain) + answer, return_inverse=True)
+    marks = [plain[k % len(plain)] in right.get(items[k // len(plain)], ()) for k in pairs.tolist()]
+    return np.array(marks, dtype=np.float64)[pair]
 
 
 def _refuse_odd_answers(
@@ -197,8 +204,7 @@ def _refuse_odd_answers(
     odd = [
         (text, int(count))
         for text, count in zip(answers, counts, strict=True)
-        if not (text in stated or is_no_answer(text) or set(re.sub(r"[\W_]", "", text)) <= letters)
-        or (text not in stated and not is_no_answer(text) and not any(c.isalpha() for c in text))
+        if not (text in stated or is_no_answer(text) or _can_be_chosen(text, letters))
     ]
     if not odd:
         return
@@ -209,6 +215,12 @@ def _refuse_odd_answers(
         f"key: some answers are no letters to choose: {told}; say what they stand for, such as "
         f"{none} (no answer) or {wrong} (wrong)"
     )
+
+
+def _can_be_chosen(text: str, letters: set[str]) -> bool:
+    """Whether a text is one or more of some letters."""
+    chosen = set(re.sub(r"[\W_]", "", text))
+    return bool(chosen) and chosen <= letters
 
 
 def _shown(right: Mapping[str, set[str]]) -> str:
