@@ -257,8 +257,8 @@ def _caution_backward(r: Responses, backward: Ints) -> list[Caution]:
     text = (
         f"{count_noun(backward.size, 'items')} of {r.items.size:,} "
         f"{'runs' if backward.size == 1 else 'run'} against the rest (first: "
-        f"{_label(r.items, backward[0])}): those who do well on the others do badly there. If "
-        f"that is meant, use {option('direction', 'free')}; else recode them."
+        f"{_label(r.items, backward[0])}): those who do well on the others do badly there. A wrong "
+        f"key? Then mend it. If that is meant, use {option('direction', 'free')}; else recode them."
     )
     return [Caution(CautionKind.BACKWARD_ITEMS, text)]
 

@@ -12,9 +12,12 @@ from dynaesti.core import Array, Ints
 from dynaesti.data import UNSTATED
 from dynaesti.errors import option
 from dynaesti.model import BUILT_IN, BandwidthKernel, Kernel, Level
+from dynaesti.report import constant
 from dynaesti.report.citation import how_to_cite
+from dynaesti.report.observed import observed_shares
 from dynaesti.report.summary import (
     Phrase,
+    beside_others,
     findings_for_all,
     headline,
     lead,
@@ -55,14 +58,23 @@ def page_data(fit: Fit, static_comparison: StaticComparison | None) -> dict[str,
     """Everything that the page shows, by section, as plain lists and dictionaries."""
     people = _sample(np.diff(fit.responses.person_start), MOST_PEOPLE)
     movers, all_changes = _everyones_changes(fit)
-    changes = _changes(fit, people, movers, all_changes)
+    still = constant.is_constant(fit)
+    changes = (
+        constant.abilities(fit, people) if still else _changes(fit, people, movers, all_changes)
+    )
     items = _items(fit)
+    heads = headings([*changes["columns"], *items["columns"]])
     return {
         "facts": _facts(fit, people),
         "lead": lead(fit),
         "headline": headline(fit, all_changes),
-        "findings": findings_for_all(fit, static_comparison, all_changes),
-        "caption": _caption(fit),
+        "findings": findings_for_all(
+            fit,
+            static_comparison,
+            all_changes,
+            (constant.of_the_whole(fit), constant.of_people(fit)) if still else None,
+        ),
+        "caption": constant.caption() if still else _caption(fit),
         "words": [typographic(sentence) for sentence in findings(fit, static_comparison)[1:]],
         "cautions": [typographic(str(caution)) for caution in _cautions(fit)],
         "health": list(fit.health.remarks),
@@ -71,7 +83,7 @@ def page_data(fit: Fit, static_comparison: StaticComparison | None) -> dict[str,
         "means": _means(fit),
         "changes": changes,
         "items": items,
-        "headings": headings([*changes["columns"], *items["columns"]]),
+        "headings": heads | constant.HEADINGS if still else heads,
         "wright": _wright(fit, people),
         "priors": _priors(fit),
         "calibration": _calibration(fit, static_comparison),
@@ -134,6 +146,7 @@ def _facts(fit: Fit, people: Ints) -> dict[str, Any]:
         "time_title": ""
         if dates
         else (f"{unit} since each one's start" if r.clock == "person" else unit or "time"),
+        "still": constant.is_constant(fit),
         "few": int(r.people.size) <= FEW_PEOPLE,
         "span": max(ends[1] - ends[0], 1e-9),
         "level": LEVEL,
@@ -283,6 +296,9 @@ def _changes(fit: Fit, people: Ints, movers: Ints, found: Changes | None) -> dic
         "with the cohort": _rounded(found.cohort[at], 2),
         "beyond it": _rounded((found.mean - found.cohort)[at], 2),
     }
+    beside = beside_others(found)[at].tolist()
+    if any(beside):
+        by_cohort["beside"] = beside
     return {
         "columns": {
             "who": [str(labels[p]) for p in who],
@@ -330,6 +346,7 @@ def _items(fit: Fit) -> dict[str, Any]:
         "curves": curves,
         "categories": names,
         "information": [_rounded(row, 3) for row in information],
+        "observed": observed_shares(fit, shown),
         "labels": labels,
         "amount": amounts,
         "note": _note_on_items(fit, len(shown), columns.get("flag", [])),

@@ -15,11 +15,13 @@ from typing import Any
 
 from dynaesti.core import atomic_path
 from dynaesti.errors import InputError
+from dynaesti.report.constant import is_constant
 from dynaesti.report.data import page_data
 from dynaesti.report.printing import find_browser, print_page
 from dynaesti.results import Fit, StaticComparison
 
 TITLE = "Abilities over time"  # unless another is given
+TITLE_OF_CONSTANT = "Abilities"  # where they do not move
 PAGES = (".html", ".htm")
 PAPER = ".pdf"
 TITLE_WITHIN = 20_000  # characters of a page: its style comes after the title
@@ -42,8 +44,8 @@ def write_report(
         The page, which ends in .html or .htm; or a PDF, which Chromium, Chrome or Edge prints.
     static_comparison : StaticComparison, optional
         The fit beside the same with constant abilities, from `evaluation.compare_with_static`.
-    title : str, default "Abilities over time"
-        The page's title.
+    title : str, optional
+        The page's title. Default: "Abilities over time", or "Abilities" where none moves.
 
     Returns
     -------
@@ -67,7 +69,8 @@ def write_report(
     is_paper = target.suffix.lower() == PAPER
     if is_paper:
         find_browser()  # before anything is computed
-    text = report_page(fit, static_comparison, title or TITLE)
+    default = TITLE_OF_CONSTANT if is_constant(fit) else TITLE
+    text = report_page(fit, static_comparison, title or default)
     target.parent.mkdir(parents=True, exist_ok=True)
     if is_paper:
         print_page(text, target)

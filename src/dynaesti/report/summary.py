@@ -9,9 +9,11 @@ import re
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtr
 
 from dynaesti.core import Array
 from dynaesti.data import UNSTATED
+from dynaesti.model import BUILT_IN
 from dynaesti.report.terms import SURE
 from dynaesti.results import (
     Changes,
@@ -26,6 +28,9 @@ Phrase = list[str | tuple[str, str]]
 
 MOST_GROUPS = 4  # that a finding names
 MOST_ITEMS = 3
+MOST_NAMED = 4  # people whom a finding names
+TINY = 1e-12  # sd of what does not move
+IDENTITY = BUILT_IN["identity"]
 MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 REVERSED_SHARE = 0.1  # of the items that fall with ability: beyond, high points mean nothing
 
@@ -42,6 +47,8 @@ def span_text(fit: Fit) -> str:
     if ends.dtype.kind == "M":
         first, last = (_day_text(t) for t in ends)
         return f"on {first}" if first == last else f"between {first} and {last}"
+    if ends[0] == ends[1] == 0.0 and r.unit == UNSTATED:
+        return ""  # there was no column of times
     digits = int(np.clip(np.ceil(2 - np.log10(max(float(np.ptp(ends)), 1e-9))), 0, 9))
     first, last = (f"{t:.{digits}f}" for t in ends)
     unit = "time" if r.unit == UNSTATED else r.unit
@@ -60,10 +67,9 @@ def _day_text(time: Any) -> str:
 def lead(fit: Fit) -> Phrase:
     """What the data are, in one sentence."""
     r = fit.responses
-    return [
-        f"{len(r):,} answers of {r.people.size:,} people to {r.items.size:,} items, "
-        f"{span_text(fit)}."
-    ]
+    span = span_text(fit)
+    sizes = f"{len(r):,} answers of {r.people.size:,} people to {r.items.size:,} items"
+    return [f"{sizes}, {span}." if span else f"{sizes}."]
 
 
 def verdicts(rose: Array) -> list[str]:
@@ -71,6 +77,15 @@ def verdicts(rose: Array) -> list[str]:
     return [
         "rose" if p >= SURE else "fell" if p <= 1.0 - SURE else "not sure" for p in rose.tolist()
     ]
+
+
+def beside_others(changes: Changes) -> Array:
+    """Who pulled "ahead" of the cohort, and who fell "behind" it, beyond doubt: (n_people,)."""
+    z = (changes.mean - changes.cohort) / np.maximum(changes.marginals.sd(IDENTITY), TINY)
+    words = np.full(z.size, "", dtype=object)
+    words[ndtr(z) >= SURE] = "ahead"
+    words[ndtr(z) <= 1.0 - SURE] = "behind"
+    return words
 
 
 def headline(fit: Fit, changes: Changes | None) -> str:
@@ -141,12 +156,19 @@ def _clearest_pair(fit: Fit) -> dict[str, Any] | None:
 
 
 def findings_for_all(
-    fit: Fit, static_comparison: StaticComparison | None, changes: Changes | None
+    fit: Fit,
+    static_comparison: StaticComparison | None,
+    changes: Changes | None,
+    constant: tuple[Phrase, Phrase] | None,
 ) -> list[dict[str, Any]]:
-    """Three findings with their titles: the whole, the people, and how sure they are."""
+    """Three findings with their titles: the whole, the people, and how sure they are.
+
+    `constant` are the first two where abilities do not move.
+    """
+    whole, people = constant or (_of_the_whole(fit), _of_people(fit, changes))
     return [
-        {"title": "On the whole", "parts": _of_the_whole(fit)},
-        {"title": "Person by person", "parts": _of_people(fit, changes)},
+        {"title": "On the whole", "parts": whole},
+        {"title": "Person by person", "parts": people},
         {"title": "How far to trust it", "parts": _of_trust(fit, static_comparison)},
     ]
 
@@ -253,7 +275,25 @@ def _of_people(fit: Fit, changes: Changes | None) -> Phrase:
         " and ",
         (f"{_count(fell)} clearly fell", "rose"),
         f"; for {unsure:,} the answers cannot tell." if unsure else ".",
+        *(_of_those_beside(fit, changes) if fit.has_cohort else []),
     ]
+
+
+def _of_those_beside(fit: Fit, changes: Changes) -> Phrase:
+    """Who fell behind the others, whatever all of them did, and who pulled ahead."""
+    words = beside_others(changes)
+    own = changes.mean - changes.cohort
+    first, last = fit.sites.layout.spans
+    who = fit.responses.people[np.flatnonzero(last > first)]
+    said = (("behind", "fell behind the others", 1.0), ("ahead", "pulled ahead of them", -1.0))
+    found: Phrase = []
+    for word, verb, sign in said:
+        at = np.flatnonzero(words == word)
+        if at.size:
+            named = [str(who[k]) for k in at[np.argsort(sign * own[at])][:MOST_NAMED]]
+            more = f" and {at.size - MOST_NAMED:,} more" if at.size > MOST_NAMED else ""
+            found += [" ", (f"Clearly {verb}", "beside"), f": {', '.join(named)}{more}."]
+    return found
 
 
 def _of_trust(fit: Fit, static_comparison: StaticComparison | None) -> Phrase:

@@ -20,7 +20,12 @@ def terms(scale: str) -> dict[str, tuple[str, str]]:
 
     `scale` names the zero and unit of ability, see `SCALES`.
     """
-    return {**_terms_of_the_whole(scale), **_terms_of_people(), **_terms_of_items()}
+    return {
+        **_terms_of_the_whole(scale),
+        **_terms_of_people(),
+        **_terms_of_trust(),
+        **_terms_of_items(),
+    }
 
 
 def _terms_of_the_whole(scale: str) -> dict[str, tuple[str, str]]:
@@ -60,7 +65,7 @@ def _terms_of_the_whole(scale: str) -> dict[str, tuple[str, str]]:
 
 
 def _terms_of_people() -> dict[str, tuple[str, str]]:
-    """What is said of single people, and of how well they are known."""
+    """What is said of single people."""
     return {
         "rose": (
             "Rose, fell, not sure",
@@ -87,6 +92,19 @@ def _terms_of_people() -> dict[str, tuple[str, str]]:
             "The part of a change that the person's cohort or group made in the same time.",
         ),
         "beyond": ("Beyond them", "The rest of the change: one's own."),
+        "beside": (
+            "Ahead, behind",
+            "Somebody fell behind the others where the change was smaller than theirs with a "
+            f"probability of at least {SURE:.0%}, and pulled ahead where it was larger. Who rose, "
+            "but less than the others, may be behind.".replace("%", " %"),
+        ),
+        "n_answers": ("Answers of a person", "How many responses somebody gave."),
+    }
+
+
+def _terms_of_trust() -> dict[str, tuple[str, str]]:
+    """What is said of how well people are known."""
+    return {
         "reliability": (
             "Reliability",
             "The share of the differences between people that the answers know, from 0 (nothing) "
@@ -159,6 +177,7 @@ COLUMN_TERMS = {
     "with the cohort": ("with the others", "with_cohort"),
     "beyond it": ("beyond them", "beyond"),
     "ability": ("at the end", "ability"),
+    "beside": ("beside them", "beside"),
     "n": ("answers", "answers"),
     "share": ("share of points", "share"),
     "item_rest": ("item–rest", "item_rest"),

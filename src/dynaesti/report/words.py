@@ -19,10 +19,12 @@ def findings(fit: Fit, static_comparison: StaticComparison | None = None) -> lis
     unit = "units of time" if r.unit == UNSTATED else r.unit
     ends = fit.from_clock(np.array([r.clock_times.min(), r.clock_times.max()]))
     first, last = (str(t)[:10] if ends.dtype.kind == "M" else time_text(t) for t in ends)
+    # a table without times has one instant, 0
+    when = "" if (first, last) == ("0", "0") else f", from {first} to {last}"
     models = sorted({block.model.name for block in fit.bank.blocks})
     words = [
         f"{len(r):,} answers of {r.people.size:,} people to {r.items.size:,} items "
-        f"({', '.join(models)}), from {first} to {last}.",
+        f"({', '.join(models)}){when}.",
         f"The fit {'converged' if fit.converged else 'did NOT converge'} after "
         f"{len(fit.trace)} iterations"
         + ("." if fit.converged else f"; raise {option('iterations')}."),

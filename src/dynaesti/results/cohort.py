@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 MOST_PAIRS = 3  # of groups that are compared in sentences
 POINTS = 50  # of the cohort's curve, unless times are asked for
+NO_MOVE = 1e-100  # sd of a change below which nothing can have moved
 
 
 def cohort_of(fit: FitBase) -> Cohort:
@@ -268,7 +269,8 @@ def change_columns(fit: Fit, people: Ints, found: Changes, level: float) -> dict
         keys["group"] = [names[g] for g in fit.group_of(people)]
     columns = band_columns(found.marginals, keys, level)
     mean = columns.pop("mean")
-    rest = {name: columns.pop(name) for name in ("sd", "lower", "upper")}
+    moves = columns["sd"] > NO_MOVE  # the variance of what does not move is the smallest number
+    rest = {name: np.where(moves, columns.pop(name), 0.0) for name in ("sd", "lower", "upper")}
     return {
         **columns,
         "change": mean,

@@ -249,7 +249,7 @@ class FitBase(ABC):
         if not flagged:
             return []
         labels = self.item_labels.tolist()
-        shown = ", ".join(f"{labels[k]} {flags[k]}" for k in flagged[:SHOWN_FLAGS])
+        shown = ", ".join(f"{labels[k]} ({flags[k]})" for k in flagged[:SHOWN_FLAGS])
         more = f", and {len(flagged) - SHOWN_FLAGS:,} more" if len(flagged) > SHOWN_FLAGS else ""
         return [f"{count_noun(len(flagged), 'items')} of {len(flags):,} flagged: {shown}{more}."]
 

@@ -94,7 +94,7 @@ def test_amounts_have_no_share():
 def test_tables_and_summaries_tell():
     fit = static(answers(7, slopes=[-1.5, *np.linspace(0.8, 1.6, 14)]))
     assert fit.items["flag"][0] == "wrong key?"
-    assert "1 item of 15 flagged: 0 wrong key?." in fit.summary()
+    assert "1 item of 15 flagged: 0 (wrong key?)." in fit.summary()
 
 
 @pytest.mark.parametrize("drift", [False, True])

@@ -1,7 +1,7 @@
 "use strict";
 (() => {
   const MOST_SHOWN = 24, MOST_LINES = 12, MOST_ROWS = 400, COLOURS = 8, DASHES = ["none", "7 4", "2 3"];
-  let D, printing = false, selected = [], order = { column: null, down: false }, changeOrder = { column: "change", down: true }, chosen = 0, verdict = null;
+  let D, printing = false, selected = [], order = { column: null, down: false }, changeOrder = { column: null, down: true }, chosen = 0, verdict = null;
   const drawn = new Map(), { draw, tip, fixed } = Charts;
   const $ = id => document.getElementById(id);
 
@@ -77,7 +77,28 @@
     const lines = quantiles.length ? [] : D.people.curves.slice(0, MOST_LINES);
     $("chart-cohort").closest("section").querySelector("details").hidden = !means.length && !quantiles.length;
     $("cap-cohort").replaceChildren(...phrase(D.caption));
+    if (f.still) return still();
     chart("cohort", () => cohortChart(means, quantiles, lines));
+  }
+
+  // Abilities that do not move: everyone in a row, and no curves.
+  function still() {
+    $("h-changes").textContent = "Everyone's ability";
+    document.querySelector('nav a[href="#changes"]').textContent = "Everyone's ability";
+    document.querySelector('nav a[href="#people"]').closest("li").hidden = true;
+    $("people").hidden = true;
+    $("chart-cohort").closest("section").querySelector("details").hidden = true;
+    chart("cohort", abilitiesChart);
+  }
+
+  function abilitiesChart() {
+    const { columns, bands } = D.changes, rows = columns.who.map((_, k) => k).sort((a, b) => columns.ability[a] - columns.ability[b]), n = rows.length, layers = [];
+    const words = k => [["who", columns.who[k]], ["ability", number(columns.ability[k])], [band(), range(...bands[k])]];
+    if (n > 150) {
+      layers.push({ kind: "band", points: rows.map((k, j) => [j, columns.ability[k], ...bands[k]]), colour: colour(0), opacity: 0.25 });
+      layers.push({ kind: "line", points: rows.map((k, j) => [j, columns.ability[k]]), colour: colour(0), words: v => words(rows[Math.round(v[0])]) });
+    } else rows.forEach((k, j) => layers.push({ kind: "stroke", x0: j, x1: j, y0: bands[k][0], y1: bands[k][1], colour: "var(--grey)", width: 3 }, { kind: "dot", x: j, y: columns.ability[k], r: 4, reach: 14, colour: colour(0), words: () => words(k) }));
+    return { height: 330, label: "Everyone's ability with its band, from the least to the most able.", x: { low: -0.7, high: n - 0.3, title: `${whole(n)} people, from the least to the most able`, ticks: [] }, y: abilityAxis(bands.flat()), layers };
   }
 
   function cohortChart(means, quantiles, lines) {
@@ -139,6 +160,7 @@
   }
 
   function verdicts() {
+    $("verdicts").hidden = !D.changes.columns.verdict;
     const all = D.changes.columns.verdict || [], kinds = ["rose", "not sure", "fell"];
     $("verdicts").replaceChildren(...[null, ...kinds].map(kind => {
       const button = el("button", { type: "button", "aria-pressed": String(verdict === kind) }, `${kind || "everyone"} (${whole(kind ? all.filter(v => v === kind).length : all.length)})`);
@@ -148,7 +170,8 @@
   }
 
   function drawChanges() {
-    const columns = D.changes.columns, heads = Object.keys(columns);
+    const columns = D.changes.columns, heads = Object.keys(columns), main = D.facts.still ? "ability" : "change";
+    changeOrder.column = changeOrder.column || main;
     if (!heads.length) {
       $("changes").querySelector(".tools").hidden = true;
       $("table-changes").replaceChildren(el("p", { class: "note" }, "Everybody answered at one time only, so no change can be seen."));
@@ -159,16 +182,16 @@
     let rows = sortedRows(columns, columns.who.map((_, k) => k).filter(k => (!wanted || named(k).includes(wanted)) && (printing || !verdict || columns.verdict[k] === verdict)), changeOrder);
     const total = rows.length, ends = D.changes.bands.flat(), widest = [Math.min(...ends, -0.1), Math.max(...ends, 0.1)];
     rows = printing ? rows : rows.slice(0, MOST_ROWS);
-    const cells = (k, name) => typeof columns[name][k] === "string" ? columns[name][k] : name === "probability" ? percentage(columns[name][k]) : name === "±" || name === "ability" ? number(columns[name][k]) : signed(columns[name][k]);
+    const cells = (k, name) => typeof columns[name][k] === "string" ? columns[name][k] : name === "probability" ? percentage(columns[name][k]) : name === "answers" ? whole(columns[name][k]) : name === "±" || name === "ability" ? number(columns[name][k]) : signed(columns[name][k]);
     const body = el("tbody", {}, ...rows.map(k => {
-      const pick = el("button", { type: "button", "aria-label": `Show the curve of ${columns.who[k]}` }, columns.who[k]);
-      pick.addEventListener("click", () => { add(D.changes.shown[k]); $("people").scrollIntoView(); });
+      const pick = D.facts.still ? el("span", {}, columns.who[k]) : el("button", { type: "button", "aria-label": `Show the curve of ${columns.who[k]}` }, columns.who[k]);
+      if (!D.facts.still) pick.addEventListener("click", () => { add(D.changes.shown[k]); $("people").scrollIntoView(); });
       const row = el("tr", {}, ...heads.map((name, j) => j ? el("td", name === "verdict" ? { class: `verdict ${columns.verdict[k].replace(" ", "-")}` } : {}, cells(k, name)) : el("th", { scope: "row" }, pick)));
-      row.children[heads.indexOf("change")].append(" ", spark(D.changes.bands[k], columns.change[k], widest));
+      row.children[heads.indexOf(main)].append(" ", spark(D.changes.bands[k], columns[main][k], widest));
       return row;
     }));
     const more = total > rows.length ? ` The first ${rows.length} of ${whole(total)} rows; filter or sort to see others.` : total ? "" : " Nobody.";
-    $("table-changes").replaceChildren(el("table", {}, el("caption", {}, el("span", {}, el("span", { class: "screen" }, "Press a heading to sort, a name to see the curve."), more)), el("thead", {}, headings(heads, changeOrder, columns, by => { changeOrder = by; drawChanges(); })), body));
+    $("table-changes").replaceChildren(el("table", {}, el("caption", {}, el("span", {}, el("span", { class: "screen" }, D.facts.still ? "Press a heading to sort." : "Press a heading to sort, a name to see the curve."), more)), el("thead", {}, headings(heads, changeOrder, columns, by => { changeOrder = by; drawChanges(); })), body));
   }
 
   // --- curves of single people
@@ -176,8 +199,8 @@
   function pickFirst() {
     const n = D.people.n.map((n, k) => [n, k]).sort((a, b) => b[0] - a[0]);
     if (n.length <= 6) { selected = n.map(pair => pair[1]).sort((a, b) => a - b); return; }
-    const change = k => { const m = D.people.curves[k].m; return m[m.length - 1] - m[0]; };
-    const busy = n.slice(0, Math.max(5, Math.ceil(n.length / 3))).map(pair => pair[1]).sort((a, b) => change(b) - change(a));
+    const change = k => { const m = D.people.curves[k].m; return m[m.length - 1] - m[0]; };  // who rose most, who fell most, and one between; of those who answered much
+    const busy = n.filter((pair, j) => j < 5 || pair[0] >= 0.5 * n[Math.floor(n.length / 2)][0]).map(pair => pair[1]).sort((a, b) => change(b) - change(a));
     selected = [...new Set([busy[0], busy[Math.floor(busy.length / 2)], busy[busy.length - 1]])];
   }
 
@@ -286,11 +309,12 @@
     const name = D.items.columns.item[chosen], ability = D.items.ability, categories = D.items.categories[chosen], curves = D.items.curves[chosen], amount = D.items.amount[chosen];
     const information = ability.map((x, k) => [x, D.items.information[chosen][k]]), x = { low: ability[0], high: ability[ability.length - 1], title: "ability" };
     $("item-title").textContent = `Item ${name}`;
-    $("cap-item").textContent = amount ? "Mean response to the item at each ability." : "Probability of each response to the item at each ability.";
+    $("cap-item").textContent = amount ? "Mean response to the item at each ability." : `Probability of each response to the item at each ability.${D.items.observed[chosen].length ? " Dots: what people of about that ability answered, with two standard errors; the curve should pass among them." : ""}`;
     $("cap-information").replaceChildren(term("Information", "information"), ": at which abilities the item tells people apart.");
     $("table-item").replaceChildren(table(`Curves of ${name}`, ["ability", ...categories, "information"], ability.map((x, k) => [number(x), ...categories.map((_, c) => number(curves[c][k], 3)), number(D.items.information[chosen][k], 3)])));
     const layers = categories.map((category, c) => ({ kind: "line", colour: colour(c), dash: DASHES[Math.floor(c / COLOURS) % 3], points: ability.map((x, k) => [x, curves[c][k]]), words: (v, at) => [["response", category], ["at ability", at], [amount ? "mean response" : "probability", number(v[1])]] }));
-    const legend = categories.map((category, c) => ({ name: amount ? category : `response ${category}`, colour: colour(c) }));
+    const legend = categories.map((category, c) => ({ name: amount ? category : `response ${category}`, colour: colour(c) })), observed = D.items.observed[chosen];
+    for (const [at, share, error, n] of observed) layers.push({ kind: "stroke", x0: at, x1: at, y0: Math.max(0, share - 2 * error), y1: Math.min(1, share + 2 * error), colour: colour(1), width: 1.5 }, { kind: "dot", x: at, y: share, r: 4, reach: 12, colour: colour(1), words: () => [["people of ability about", number(at)], [`answered ${categories[1]}`, `${Math.round(100 * share)} % of ${whole(n)}`]] });
     const y = amount ? { ...reach(curves.flat()), title: "mean response" } : { low: 0, high: 1, title: "probability" };
     chart("item", () => ({ height: 250, label: `Line chart: response curves of item ${name}.`, x, y, layers, legend }));
     const most = Math.max(...information.map(p => p[1]), 1e-6);
