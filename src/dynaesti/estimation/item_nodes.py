@@ -3,8 +3,9 @@
 The parameters of an item that a few people met are known badly, and not as a normal distribution:
 predictions at their maximum are too sure. Their posterior given everyone's abilities follows from
 the expected counts, and is integrated by importance sampling: points drawn around the maximum by
-its curvature, weighted by what the counts and the prior say. The prior's centre and spread are
-learned again from the weighted points, since those of the fit rest on the curvature.
+its curvature, then around the mean that these have, weighted by what the counts and the prior say.
+The prior is learned again, from weighted points of a sample of the items, since that of the fit
+rests on the curvature and is a single normal distribution.
 """
 
 from __future__ import annotations
@@ -16,13 +17,17 @@ from scipy.special import ndtri
 from scipy.stats import qmc
 
 from dynaesti.core import Array
+from dynaesti.estimation.item_prior_mixture import learn_item_prior, posterior_weights
 from dynaesti.estimation.m_step import update_block, without_empty_ends
-from dynaesti.model import HYPER_ITEMS, ItemBank, ItemBlock
+from dynaesti.model import ItemBank, ItemBlock
 
-LOG2_NODES = 6  # 64 points an item
-WIDER = 1.6  # spread of the points over that of the curvature: tails must be reached
-ROUNDS = 30  # of EM for the prior's centre and spread
-LEAST_SPREAD = 0.05  # of a prior: with few points an empty direction would collapse
+LOG2_FIRST = 8  # 256 points an item to find where its posterior is
+LOG2_NODES = 6  # 64 points to keep
+LEARNERS = 1500  # items, at most, from which the prior is learned
+FINEST = 400  # points of the grid of ability on which responses are weighed
+# Spread of the points, over that of the curvature and then of the posterior: tails must be reached.
+WIDER_FIRST = 1.6
+WIDER = 1.3
 CHUNK = 2000  # items at a time
 
 
@@ -66,7 +71,7 @@ def item_nodes(bank: ItemBank, counts: Array, grid: Array) -> tuple[ItemNodes, .
     grid : array (n_grid,)
         Standardised abilities.
     """
-    counts, grid = without_empty_ends(counts, grid)
+    counts, grid = coarser(*without_empty_ends(counts, grid))
     theta = bank.ability_scale.theta(grid)
     return tuple(
         _nodes_of(block, np.ascontiguousarray(counts[block.first_row : block.end_row]), theta)
@@ -75,20 +80,77 @@ def item_nodes(bank: ItemBank, counts: Array, grid: Array) -> tuple[ItemNodes, .
 
 
 def _nodes_of(block: ItemBlock, counts: Array, theta: Array) -> ItemNodes:
+    """Points of a block's items, about the maxima and then about the means of their posteriors."""
     curvature = update_block(block, counts, theta)[1]
-    values, vectors = np.linalg.eigh(np.where(_both(block), curvature, np.eye(block.u.shape[1])))
-    spread = vectors / np.sqrt(np.maximum(values, 1e-8))[:, None, :]
-    e = WIDER * _normal_points(block.u.shape[1])
-    off = np.einsum("ipq,kq->kip", spread, e) * block.free
-    u = np.stack([block.clipped(block.u + one) for one in off])
     shaped = counts.reshape(len(block.u), block.depth, -1)
-    log_weights = np.stack([_log_likelihood(block, one, shaped, theta) for one in u])
-    log_weights += 0.5 * (e**2).sum(axis=1)[:, None] / WIDER**2
-    weights = _weights_under_prior(block, u, log_weights)
+    root = _inverse_root(block, curvature)
+    u, log_weights = _drawn(block, block.u, root, LOG2_FIRST, WIDER_FIRST, (shaped, theta))
+    some = np.linspace(0, len(block.u) - 1, min(len(block.u), LEARNERS)).astype(np.int64)
+    prior = learn_item_prior(block, some, u[:, some], log_weights[:, some])
+    weights = posterior_weights(prior, u, log_weights, block.free).sum(axis=0)
+    mean, covariance = _moments(u, weights)
+    u, log_weights = _drawn(
+        block, mean, _root(block, covariance), LOG2_NODES, WIDER, (shaped, theta)
+    )
+    weights = posterior_weights(prior, u, log_weights, block.free).sum(axis=0)
     # files keep them in single precision: so a fit predicts alike before it is saved
     return ItemNodes(
         u.astype(np.float32).astype(np.float64), weights.astype(np.float32).astype(np.float64)
     )
+
+
+def coarser(counts: Array, grid: Array) -> tuple[Array, Array]:
+    """Counts on every second, fourth, … point of a grid that is finer than need be.
+
+    What is left out goes to its two neighbours, half and half: sums over smooth functions stay.
+    """
+    while grid.size > FINEST:
+        counts = counts if grid.size % 2 else np.pad(counts, ((0, 0), (0, 1)))
+        grid = grid if grid.size % 2 else np.append(grid, 2 * grid[-1] - grid[-2])
+        half = 0.5 * counts[:, 1::2]
+        kept = counts[:, ::2].copy()
+        kept[:, :-1] += half
+        kept[:, 1:] += half
+        counts, grid = kept, grid[::2]
+    return counts, grid
+
+
+def _inverse_root(block: ItemBlock, curvature: Array) -> Array:
+    """A root of the inverse of each item's curvature, on its free parameters."""
+    values, vectors = np.linalg.eigh(np.where(_both(block), curvature, np.eye(block.u.shape[1])))
+    return np.asarray(vectors / np.sqrt(np.maximum(values, 1e-8))[:, None, :])
+
+
+def _root(block: ItemBlock, covariance: Array) -> Array:
+    """A root of each item's covariance, on its free parameters."""
+    values, vectors = np.linalg.eigh(np.where(_both(block), covariance, np.eye(block.u.shape[1])))
+    return np.asarray(vectors * np.sqrt(np.maximum(values, 1e-8))[:, None, :])
+
+
+def _drawn(
+    block: ItemBlock,
+    mean: Array,
+    root: Array,
+    log2_points: int,
+    wider: float,
+    counts: tuple[Array, Array],
+) -> tuple[Array, Array]:
+    """Points about a mean (n_items, n_parameters), spread by a root of a covariance.
+
+    With how likely each is over the density that it was drawn from, (n_nodes, n_items).
+    """
+    e = wider * _normal_points(block.u.shape[1], log2_points)
+    off = np.einsum("ipq,kq->kip", root, e) * block.free
+    u = np.stack([block.clipped(mean + one) for one in off])
+    log_weights = np.stack([_log_likelihood(block, one, *counts) for one in u])
+    return u, log_weights + 0.5 * (e**2).sum(axis=1)[:, None] / wider**2
+
+
+def _moments(u: Array, weights: Array) -> tuple[Array, Array]:
+    """Mean (n_items, n_parameters) and covariance of weighted points."""
+    mean = np.einsum("ki,kip->ip", weights, u)
+    away = u - mean
+    return mean, np.einsum("ki,kip,kiq->ipq", weights, away, away, optimize=True)
 
 
 def _both(block: ItemBlock) -> Array:
@@ -96,11 +158,10 @@ def _both(block: ItemBlock) -> Array:
     return np.asarray(block.free[:, :, None] & block.free[:, None, :])
 
 
-def _normal_points(width: int) -> Array:
+def _normal_points(width: int, log2_points: int) -> Array:
     """Low-discrepancy standard normal points, the same each time: (n_nodes, width)."""
-    return np.asarray(
-        ndtri(qmc.Sobol(width, rng=np.random.default_rng(1)).random_base2(LOG2_NODES))
-    )
+    drawn = qmc.Sobol(width, rng=np.random.default_rng(1)).random_base2(log2_points)
+    return np.asarray(ndtri(drawn))
 
 
 def _log_likelihood(block: ItemBlock, u: Array, counts: Array, theta: Array) -> Array:
@@ -109,18 +170,3 @@ def _log_likelihood(block: ItemBlock, u: Array, counts: Array, theta: Array) -> 
     return np.concatenate(
         [(block.model.log_likelihood(u[p], theta) * counts[p]).sum(axis=(1, 2)) for p in parts]
     )
-
-
-def _weights_under_prior(block: ItemBlock, u: Array, log_weights: Array) -> Array:
-    """Weights of the points under a normal prior, whose centre and spread they teach by EM."""
-    mean, sd = block.prior_mean, np.where(np.isfinite(block.prior_sd), block.prior_sd, 1e6)
-    rounds = ROUNDS if len(block.u) >= HYPER_ITEMS else 1
-    for _ in range(rounds):
-        total = log_weights - 0.5 * (((u - mean) / sd) ** 2 * block.free).sum(axis=2)
-        weights = np.exp(total - total.max(axis=0))
-        weights /= weights.sum(axis=0)
-        n_free = np.maximum(block.free.sum(axis=0), 1)
-        mean = np.einsum("ki,kip,ip->p", weights, u, block.free) / n_free
-        square = np.einsum("ki,kip,ip->p", weights, (u - mean) ** 2, block.free) / n_free
-        sd = np.maximum(np.sqrt(square), LEAST_SPREAD)
-    return np.asarray(weights)

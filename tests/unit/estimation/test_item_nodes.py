@@ -7,7 +7,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 import dynaesti as dy
-from dynaesti.estimation.item_nodes import _weights_under_prior, item_nodes
+from dynaesti.estimation.item_nodes import FINEST, coarser, item_nodes
+from dynaesti.estimation.item_prior_mixture import learn_item_prior, posterior_weights
 from dynaesti.estimation.m_step import update_block
 from dynaesti.model import MODELS, AbilityScale, ItemBank, ItemBlock
 
@@ -69,18 +70,67 @@ def test_averages_over_points_match_brute_force(responses):
         assert_allclose(nodes.weights[:, 0] @ p, brute_force(bank, counts, at), atol=0.01)
 
 
-def test_the_priors_spread_is_learned_from_the_points():
-    """EM over points: with flat likelihoods the spread of the points' parents comes back."""
-    rng = np.random.default_rng(0)
-    truth = np.array([1.0, 0.5]) + np.array([0.3, 2.0]) * rng.standard_normal((400, 2))
-    u = truth + 0.4 * rng.standard_normal((64, 400, 2)) * 1.6
+def points_about(truth, rng):
+    """Weighted points of items whose parameters were measured with an error of 0.4."""
+    u = truth + 0.4 * rng.standard_normal((64, *truth.shape)) * 1.6
     log_weights = -0.5 * (((u - truth) / 0.4) ** 2).sum(axis=2)
-    log_weights += 0.5 * (((u - truth) / 0.64) ** 2).sum(axis=2)
+    return u, log_weights + 0.5 * (((u - truth) / 0.64) ** 2).sum(axis=2)
+
+
+def learned(truth, rng):
+    """The prior learned from all items, and the means of their posteriors."""
+    u, log_weights = points_about(truth, rng)
     block = thin_bank(truth).blocks[0]
-    weights = _weights_under_prior(block, u, log_weights)
-    mean = np.einsum("ki,kip->ip", weights, u)
+    prior = learn_item_prior(block, np.arange(len(truth)), u, log_weights)
+    weights = posterior_weights(prior, u, log_weights, block.free).sum(axis=0)
+    return prior, np.einsum("ki,kip->ip", weights, u)
+
+
+def test_the_priors_spread_is_learned_from_the_points():
+    """EM over points: the spread of the points' parents comes back."""
+    rng = np.random.default_rng(0)
+    truth = np.array([1.0, 0.5]) + np.array([0.3, 2.0]) * rng.standard_normal((2000, 2))
+    prior, mean = learned(truth, rng)
+    assert_allclose(prior.shares.sum(), 1.0)
     assert_allclose(mean.mean(axis=0), truth.mean(axis=0), atol=0.05)
     assert_allclose(mean[:, 1].std(), truth[:, 1].std(), rtol=0.05)
+    centre = prior.shares @ prior.means
+    assert_allclose(centre, truth.mean(axis=0), atol=0.1)
+    away = prior.means - centre
+    whole = np.einsum("c,cpq->pq", prior.shares, prior.covariances)
+    whole += np.einsum("c,cp,cq->pq", prior.shares, away, away)
+    assert_allclose(np.sqrt(whole[1, 1]), truth[:, 1].std(), rtol=0.05)
+
+
+def test_items_of_two_kinds_are_not_drawn_to_a_middle_where_none_is():
+    """Half of the items are easy, half hard; one normal prior would draw them together."""
+    rng = np.random.default_rng(1)
+    truth = 0.1 * rng.standard_normal((600, 2))
+    truth[:, 1] += np.where(np.arange(600) % 2, 2.5, -2.5)
+    prior, mean = learned(truth, rng)
+    error = np.sqrt(np.mean((mean - truth)[:, 1] ** 2))
+    assert error < 0.15  # 0.1 of the kind's own spread; the measurement alone has 0.4
+    middle, kind = (
+        np.exp(prior.log_densities(np.array([[[0.0, at]]]), np.ones((1, 2), dtype=bool))).sum()
+        for at in (0.0, 2.5)
+    )
+    assert middle < 0.05 * kind
+
+
+def test_few_items_keep_the_prior_of_the_fit():
+    rng = np.random.default_rng(2)
+    prior, _ = learned(rng.standard_normal((3, 2)), rng)
+    assert_allclose(prior.means, [PRIOR_MEAN])
+    assert_allclose(prior.covariances, [np.diag(PRIOR_SD**2)])
+
+
+def test_coarser_grids_keep_sums_over_smooth_functions():
+    grid = np.linspace(-8, 8, 1282)
+    counts = np.exp(-0.5 * ((grid - np.array([[0.3], [-1.0]])) / 0.2) ** 2)
+    fewer, wide = coarser(counts, grid)
+    assert wide.size <= FINEST
+    for smooth in (np.ones_like, np.tanh, lambda x: -np.logaddexp(0, -3 * x)):
+        assert_allclose(fewer @ smooth(wide), counts @ smooth(grid), rtol=2e-3)
 
 
 @pytest.fixture(scope="module")
