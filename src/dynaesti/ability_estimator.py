@@ -26,6 +26,7 @@ from dynaesti.data import (
     Responses,
     check_splits,
     columns_needed,
+    of_all_parts,
     parse_formula,
     split_items,
 )
@@ -520,7 +521,7 @@ class DynAEsti(Parameters, AbilityOptions):
         """Item model of each item; ``direction="free"`` needs models with signed slopes."""
         items = source.items
         named = source.item_models
-        model = self.model
+        model = of_all_parts(self.free, self.model, items)
         if model is None and named is None:
             model = default_model(source.values())
         models = resolve_item_models(model, items, named, self.direction == "free")

@@ -119,7 +119,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     if wanted is None and not given[0].startswith("-"):
         print_error(_unknown_verb(given[0]))
         raise SystemExit(WRONG_COMMAND)  # as argparse does
-    args = parser(wanted or "").parse_args(given)
+    top = parser(wanted or "")
+    args, unknown = top.parse_known_args(given)
+    if unknown:
+        top.error(f"unrecognized arguments: {' '.join(unknown)}{_meant(unknown, args)}")
     try:
         return _run(args)
     except KeyboardInterrupt:
@@ -135,6 +138,14 @@ def _unknown_verb(word: str) -> str:
     similar = get_close_matches(word, VERBS, n=1)
     hint = f"did you mean `dynaesti {similar[0]}`?" if similar else "`dynaesti` alone lists them"
     return f"dynaesti: there is no verb {word!r}; {hint}"
+
+
+def _meant(words: Sequence[str], args: argparse.Namespace) -> str:
+    """The flag that the first unknown one resembles, as a question; or nothing."""
+    flags = [word for word in words if word.startswith("--")]
+    known = sorted(set(getattr(args, "flags", {}).values()))
+    similar = get_close_matches(flags[0].partition("=")[0], known, n=1) if flags else []
+    return f"; did you mean {similar[0]}?" if similar else ""
 
 
 def _open_streams() -> None:

@@ -126,6 +126,8 @@ def read_archive(file: Path | IO[bytes], source: str) -> tuple[str, Header, Arra
     try:
         with zipfile.ZipFile(file) as archive:
             _refuse_zip_bomb(archive, source)
+            if HEADER not in archive.namelist():  # a workbook, say, which is a zip file too
+                raise StorageError(f"{source}: not a file saved by dynaesti")
             header = json.loads(archive.read(HEADER))
             _check_format(header, source)
             arrays = {

@@ -22,6 +22,7 @@ from .free_items import check_free as check_free
 from .free_items import check_splits as check_splits
 from .free_items import columns_needed as columns_needed
 from .free_items import freed_label as freed_label
+from .free_items import of_all_parts as of_all_parts
 from .free_items import split_items as split_items
 from .groups import NO_GROUP as NO_GROUP
 from .groups import refuse_changing_groups as refuse_changing_groups

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -41,6 +42,7 @@ DATES_AS_NUMBERS = (
 # of MIN_ROWS numbers or more this fraction has to look like dates for all to be read as dates; of
 # fewer numbers all have to
 MOST_ALIKE = 0.9
+HAS_YEAR = re.compile(r"%[-#]?[YyGcxDs]")  # a format of dates
 MIN_ROWS = 10
 OCCASIONS_TOLD = 3
 PLACEHOLDER = datetime(2000, 1, 1)  # in rejected rows
@@ -64,6 +66,13 @@ class TimeOptions:
     unit: str | None = None
     timezone: str | None = None
     time_format: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.time_format and "%" in self.time_format and not HAS_YEAR.search(self.time_format):
+            raise InputError(
+                f"time_format: {self.time_format!r} has no year (%Y or %y), and dates need one: "
+                f"write it into the data"
+            )
 
     def zone(self) -> ZoneInfo | None:
         """The zone of timestamps that lack one, if it was given.

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dynaesti.data.formulas import CATEGORY, parse_formula
-from dynaesti.data.labels import as_labels, encode, index_of, label_text, try_index_of
+from dynaesti.data.labels import Labels, as_labels, encode, index_of, label_text, try_index_of
 from dynaesti.data.responses import Responses
 from dynaesti.data.time_axis import parse_iso
 from dynaesti.errors import InputError
@@ -145,6 +145,24 @@ def freed_label(free: Free | None, item: Any, late: Callable[[Any], bool], given
 
 def _part_name(item: Any, part: str) -> str:
     return f"{item} [{part}]"
+
+
+def of_all_parts(free: Free | None, by_item: Any, items: Labels) -> Any:
+    """A mapping from items, with what it says of a freed item said of each of its parts.
+
+    Anything else than a mapping is returned as it is.
+    """
+    if not free or not isinstance(by_item, Mapping):
+        return by_item
+    freed = {label_text(item) for item in free}
+    out = {item: value for item, value in by_item.items() if label_text(item) not in freed}
+    for item, value in by_item.items():
+        if label_text(item) in freed:
+            parts = [
+                one for one in items.tolist() if str(one).startswith(_part_name(item, "")[:-1])
+            ]
+            out |= dict.fromkeys(parts, value)
+    return out
 
 
 def _parts(r: Responses, rows: npt.NDArray[np.int64], by: Any) -> list[str]:

@@ -94,6 +94,7 @@ def read_rows(
         named = _without_missing(named, laid, options.unanswered)
     notes: list[str] = []
     roles = find_column_roles(laid, named, notes, options.timeless, options.unanswered)
+    _refuse_what_is_explained(options.kinds, roles)
     rows = parse_columns(
         laid,
         roles,
@@ -107,6 +108,16 @@ def read_rows(
     unused = unused_covariates(laid.frame.columns, [*roles.values(), *options.kinds])
     whole = (*laid.notes, *notes, *([unused] if unused else []))
     return FoundRows(rows, roles, whole, table.kind)
+
+
+def _refuse_what_is_explained(kinds: Mapping[str, str], roles: Mapping[str, str | None]) -> None:
+    """Raise if a further column is the response, the person or the item itself."""
+    meant = {"resp": "the response", "id": "the person", "item": "the item"}
+    for role, what in meant.items():
+        if roles.get(role) in kinds:
+            raise InputError(
+                f"effects: {roles[role]!r} is the column of {what}, which is explained already"
+            )
 
 
 def _without_missing(

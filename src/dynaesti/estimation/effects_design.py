@@ -119,6 +119,8 @@ def _lost_columns(
     within = root * within_items(np.concatenate([curve, fixed], axis=1), responses)
     basis = np.linalg.qr(within[:, : curve.shape[1]])[0] if curve.shape[1] else within[:, :0]
     reasons: dict[str, list[str]] = {}
+    if effects.constant:
+        reasons["has one value only"] = effects.constant
     for k, column in enumerate(effects.fixed):
         own = within[:, curve.shape[1] + k]
         length = float(whole[:, k] @ whole[:, k])

@@ -100,6 +100,17 @@ class Effects:
             first += len(levels)
         return tuple(out)
 
+    @property
+    def constant(self) -> list[str]:
+        """Terms without columns, since a factor of theirs has one category only."""
+        return [
+            ":".join(map(str, term))
+            for term in self.formula.terms
+            if any(
+                self._is_category(factor) and len(self.levels[factor.column]) < 2 for factor in term
+            )
+        ]
+
     @cached_property
     def involve_time(self) -> bool:
         """Whether time is part of some column."""

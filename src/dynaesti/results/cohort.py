@@ -39,7 +39,13 @@ def cohort_of(fit: FitBase) -> Cohort:
 def cohort_times(fit: FitBase, at: Any) -> Array:
     """Times on the fit's clock at which the cohort is asked for; by default, over all the data."""
     if at is None:
-        return np.linspace(*fit.time_range, POINTS)
+        times = np.linspace(*fit.time_range, POINTS)
+        shown = fit.from_clock(times)
+        if shown.dtype.kind != "M":
+            return times
+        # dates that can be read: whole days where there are as many, else whole seconds
+        unit = "D" if shown[-1] - shown[0] >= np.timedelta64(POINTS, "D") else "s"
+        return fit.to_clock(shown.astype(f"datetime64[{unit}]").astype(shown.dtype))
     return fit.to_clock(at)
 
 

@@ -1,13 +1,14 @@
 """Messages name options in the language of whoever reads them."""
 
 import re
+import zipfile
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import dynaesti as dy
-from dynaesti.cli.dispatch import parser
+from dynaesti.cli.dispatch import main, parser
 from dynaesti.errors import ResponseError
 from support.saying import spoken
 
@@ -87,3 +88,18 @@ def test_the_library_knows_no_flags_and_the_command_line_has_those_it_names():
     flags = {flag for verb in verbs for action in verb._actions for flag in action.option_strings}
     assert {messages.flag(name) for name in messages.SAME_NAME} <= flags
     assert set(messages.OTHER_NAME.values()) <= flags
+
+
+def test_misspelt_flags_and_other_files_are_named(tmp_path, capsys):
+    table = tmp_path / "a.csv"
+    table.write_text("id,item,resp,time\na,q,1,05.02.\n")
+    with pytest.raises(SystemExit):
+        main(["validate", str(table), "--tiem", "time"])
+    assert "did you mean --time?" in capsys.readouterr().err
+    _, _, words = spoken(capsys, "validate", table, "--time-format", "%d.%m.")
+    assert "has no year" in words
+    workbook = tmp_path / "a.xlsx"
+    with zipfile.ZipFile(workbook, "w") as archive:
+        archive.writestr("xl/workbook.xml", "")
+    _, _, words = spoken(capsys, "items", workbook)
+    assert words.strip().endswith("a.xlsx: not a file saved by dynaesti")

@@ -82,3 +82,12 @@ def test_command_line(table, tmp_path, capsys):
     capsys.readouterr()
     assert main(["items", run]) == 0
     assert "i0 [a]" in capsys.readouterr().out
+
+
+def test_models_of_items_hold_for_their_parts():
+    table = dy.simulate.responses(people=40, items=5, per_person=15, seed=1).table
+    models = {f"i{k}": "GRM" if k == 3 else "2PL" for k in range(5)}
+    fit = dy.DynAEsti(models, free={"i3": 50.0}).fit(table)
+    found = dict(zip(fit.items["item"], fit.items["model"], strict=True))
+    assert found["i3 [from 50.0]"] == found["i3 [until 50.0]"] == "GRM"
+    assert found["i1"] == "2PL"

@@ -229,3 +229,28 @@ def test_order_of_rows_and_units_of_columns_do_not_matter():
     one, other = (fit.effects.set_index("term")["estimate"] for fit in (first, second))
     assert_allclose(other["age"] * 365.0, one["age"], rtol=1e-4, atol=1e-6)
     assert_allclose(other.drop("age"), one.drop("age"), rtol=1e-3, atol=1e-4)
+
+
+def test_terms_of_one_category_are_told_and_responses_explain_nothing():
+    table = dict(dy.simulate.responses(people=40, items=5, per_person=15, seed=1).table)
+    table["one"] = ["x"] * len(table["id"])
+    table["g"] = ["m" if int(name[1:]) % 2 else "f" for name in table["id"]]
+    fit = dy.DynAEsti("2PL", effects="one + g").fit(table)
+    assert "Effects that cannot be learned: 'one' has one value only." in fit.cautions
+    assert list(fit.effects["term"]) == ["g[m]"]
+    for formula, what in (("resp", "response"), ("id", "person"), ("C(item)", "item")):
+        with pytest.raises(dy.InputError, match=f"is the column of the {what}"):
+            dy.DynAEsti("2PL", effects=formula).fit(table)
+
+
+def test_products_with_time_do_not_depend_on_how_a_column_is_coded():
+    """0 and 1 or 1 and 0: the slope only changes its sign, and the evidence stays."""
+    table = dict(dy.simulate.responses(people=60, items=6, per_person=15, seed=2).table)
+    own = np.array([int(name[1:]) % 2 for name in table["id"]])
+    found = []
+    for x in (own, 1 - own):
+        fit = dy.DynAEsti("2PL", effects="x * time").fit({**table, "x": x})
+        slope = dict(zip(fit.effects["term"], fit.effects["estimate"], strict=True))["x:time"]
+        found.append((slope, fit.log_evidence))
+    assert abs(found[0][0] + found[1][0]) < 0.02 * abs(found[0][0])
+    assert abs(found[0][1] - found[1][1]) < 0.02
