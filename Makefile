@@ -64,7 +64,7 @@ quick: $(READY)
 	  -m "not slow and not statistical and not browser"
 
 tests: $(READY) packages
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 2 --dist worksteal
 
 # The report's tests need a browser, those of databases a server: Debian's Chromium and PostgreSQL, installed where that is allowed,
 # else their tests are skipped. axe-core, by npm, judges whether everyone can use the page.

@@ -5,6 +5,7 @@ import pandas as pd
 from scipy.special import expit, ndtr
 
 import dynaesti as dy
+from dynaesti.core import single_blas_thread
 from dynaesti.data.responses import Responses
 from dynaesti.estimation.coding import build_coding, resolve_item_models
 from dynaesti.estimation.response_counts import count_responses
@@ -24,6 +25,7 @@ def polling(seed: int, n: int = 100):
     return x, truth, (np.random.default_rng(seed).random(n) < truth).astype(float)
 
 
+@single_blas_thread()  # two processes of tests on two cores would wait for each other's threads
 def draw_curve(rng, x, h):
     """One curve from a unit RBF prior."""
     if np.isinf(h):
