@@ -22,6 +22,7 @@ CHROMIUM = next(
     ),
     None,
 )
+A_FRAME = "new Promise(done => requestAnimationFrame(() => setTimeout(done, 60)))"
 AXE = Path(__file__).parents[2] / ".venv/npm/node_modules/axe-core/axe.min.js"
 
 
@@ -167,6 +168,7 @@ class Browser:
             f"document.querySelector({selector!r})"
             ".scrollIntoView({block: 'center', behavior: 'instant'})"
         )
+        self.run(A_FRAME)  # scrolling hides tooltips, in the next frame
         x, y, width, height = self.run(
             # the first line of words that are wrapped: their middle may lie on neither line
             f"(() => {{ const r = document.querySelector({selector!r}).getClientRects()[0]; "
@@ -175,7 +177,7 @@ class Browser:
         self.call(
             "Input.dispatchMouseEvent", type="mouseMoved", x=x + across * width, y=y + down * height
         )
-        self.run("new Promise(done => requestAnimationFrame(() => setTimeout(done, 60)))")
+        self.run(A_FRAME)
         return self.run(
             "(() => { const tip = document.getElementById('tip'); return tip.hidden ? null : "
             "tip.innerText; })()"
