@@ -60,17 +60,16 @@ def take_in(
         added[row.id].sort(key=lambda one: one.order)
         row.total += len(added[row.id])
     states = {row.id: state_in(row, served) for row in touched}
+    late = {
+        row.id for row in touched if row.order is not None and added[row.id][0].order < row.order
+    }
     stale = {
         who
         for who, state in states.items()
-        if state is None or served.tells_more(state, added[who])
+        if state is None or served.tells_more(state, added[who], who in late)
     }
     states = {who: None if who in stale else state for who, state in states.items()}
-    late = {
-        row.id
-        for row in touched
-        if row.id not in stale and row.order is not None and added[row.id][0].order < row.order
-    }
+    late -= stale
     replay(tx, served, [people[one] for one in sorted(stale)])
     replay(tx, served, [people[one] for one in sorted(late)], snapshots)
     ahead = dict(_known(states, late))

@@ -172,8 +172,13 @@ class ServedScorer:
         """The state before someone's first answer; all answers tell what belongs to the person."""
         return self.scorer.start(**self.personal_of(answers))
 
-    def tells_more(self, state: State, answers: Iterable[AnswerRow]) -> bool:
-        """Whether answers tell of the person what a state does not know, or has otherwise."""
+    def tells_more(self, state: State, answers: Iterable[AnswerRow], are_late: bool) -> bool:
+        """Whether answers tell of the person what a state does not know, or has otherwise.
+
+        What comes after answers that told already changes nothing: the first one decides.
+        """
+        if not are_late and state.group >= 0:
+            return False
         given = self.personal_of(answers)
         if not given:
             return False

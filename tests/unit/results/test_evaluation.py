@@ -154,3 +154,15 @@ def test_scores_take_lists_and_refuse_what_is_no_score():
     responses = dy.Responses.read(table)
     with pytest.raises(dy.InputError, match="pairs of training and test"):
         dy.evaluation.against_baselines(dy.DynAEsti("2PL"), responses)
+
+
+def test_items_of_which_nothing_is_known_are_compared():
+    """Without priors, an item that everybody solved has no information."""
+    table = {k: np.array(v) for k, v in classroom(40, 5, 20).items()}
+    table["resp"] = np.where(table["item"] == table["item"][0], 1, table["resp"])
+    fits = [
+        dy.DynAEsti(model, bandwidth=np.inf, priors=None).fit(table) for model in ("1PL", "2PL")
+    ]
+    shown = evaluate.compare(*fits)
+    assert np.isfinite(shown["loo"]).all()
+    assert np.isfinite(shown["loo_se"]).all()

@@ -57,25 +57,29 @@ def compare(first: Fit, second: Fit, data: Any = None) -> Any:
     >>> bool(abs(found["loo_difference"][1]) < 5 * found["loo_se"][1])
     True
     """
-    if not _are_of_the_same(first, second):
+    same = _are_of_the_same(first, second)
+    if not same:
         warn_user(
             "the fits are of different answers: evidence, AIC, BIC and leave-one-out of one say "
             "nothing beside the other's",
             HealthWarning,
         )
-    rows = [_row(fit, first, data) for fit in (first, second)]
+    known = leave_one_out_logs(first)
+    rows = [
+        _row(first, known, known, data),
+        _row(second, leave_one_out_logs(second), known if same else None, data),
+    ]
     columns = {key: [row[key] for row in rows] for key in rows[0]}
     return make_frame({"fit": ["first", "second"], **columns}, first.frame)
 
 
-def _row(fit: Fit, first: Fit, data: Any) -> dict[str, float]:
-    """What is told of one fit."""
+def _row(fit: Fit, logs: Array, others: Array | None, data: Any) -> dict[str, float]:
+    """What is told of one fit, with the leave-one-out logs of it and of the first one's answers."""
     parameters = fit.n_parameters
     deviance = -2 * fit.log_evidence
-    logs = leave_one_out_logs(fit)
     difference, error = np.nan, np.nan
-    if _are_of_the_same(fit, first):
-        apart = logs - leave_one_out_logs(first)
+    if others is not None:
+        apart = logs - others
         known = np.flatnonzero(np.isfinite(apart))
         difference = float(apart[known].sum())
         error = person_error(apart[known], fit.responses.person[known]) * known.size
@@ -123,13 +127,15 @@ def _gain_of_items(fit: Fit) -> Array:
         held = block.item_prior.value_gradient_curvature(block.u, block.item_prior.slope)[2]
         information[block.items, :width, :width] += held
     both = is_free[:, :, None] & is_free[:, None, :]
-    information = np.where(both, information, np.eye(found.n_parameters))
+    # of answers that are all alike nothing may be known without priors
+    information = np.where(both, information, 0.0) + LEAST * np.eye(found.n_parameters)
+    information += np.eye(found.n_parameters) * ~is_free[:, :, None]
     gain = _share_of_own(information[found.item], np.where(is_free[found.item], item_scores, 0.0))
     scale = fit.bank.ability_scale
     shared = found.scores[:, found.n_parameters :] * [scale.free_location, scale.free_scale]
     free = np.flatnonzero([scale.free_location, scale.free_scale])
     if free.size:
-        gram = shared[:, free].T @ shared[:, free]
+        gram = shared[:, free].T @ shared[:, free] + LEAST * np.eye(free.size)
         whole = np.broadcast_to(gram, (shared.shape[0], free.size, free.size))
         gain = gain + _share_of_own(whole, shared[:, free])
     return np.asarray(gain)
