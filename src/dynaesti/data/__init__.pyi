@@ -1,7 +1,6 @@
 from .checks import CautionKind as CautionKind
 from .checks import DataReport as DataReport
 from .checks import check_responses as check_responses
-from .checks import far_from_others as far_from_others
 from .columns import find_column as find_column
 from .columns import parse_labels as parse_labels
 from .columns import parse_numbers as parse_numbers
@@ -39,6 +38,7 @@ from .labels import label_text as label_text
 from .labels import try_index_of as try_index_of
 from .layouts.lay_out import TableReader as TableReader
 from .layouts.layout import LayoutOptions as LayoutOptions
+from .mistakes import far_from_others as far_from_others
 from .new_people import describe_left_out as describe_left_out
 from .new_people import describe_new_people as describe_new_people
 from .new_people import warn_already_added as warn_already_added

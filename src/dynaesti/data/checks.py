@@ -8,9 +8,16 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from dynaesti.core import Array, Ints
+from dynaesti.core import Ints
 from dynaesti.data.item_direction import backward_items
-from dynaesti.data.labels import count_noun, loose_label_text
+from dynaesti.data.labels import count_noun
+from dynaesti.data.mistakes import (
+    FARTHEST_GRADE,
+    MOST_GRADES,
+    odd_responses,
+    odd_times,
+    similar_names,
+)
 from dynaesti.data.responses import Responses
 from dynaesti.errors import option
 
@@ -25,12 +32,6 @@ NEGLIGIBLE_WEIGHT = 1e-3  # a response of this weight or less links no person to
 # numbers by which surveys write that there is no answer
 MISSING_CODES = frozenset((-9999, -999, -99, -98, -97, -9, -8, -7, -1, 8, 9, 77, 88, 97, 98, 99))
 MISSING_CODES |= {888, 997, 998, 999, 8888, 9998, 9999}
-MOST_GRADES = 12  # different responses among which such numbers are searched
-FARTHEST_GRADE = 2  # steps beyond the other responses that are no gap
-FEW_ODD = 3  # answers that may be mistakes, or FEW_ODD_SHARE of all
-FEW_ODD_SHARE = 0.005
-FEWEST_SOUND = 20  # other answers, beside which they are odd
-ODD_GAP = 3.0  # between odd times and the others, in spans of the others
 MOST_BETWEEN_ITEMS = 0.9  # fraction of the variance of time between items
 
 
@@ -279,7 +280,7 @@ def _caution_missing_codes(r: Responses) -> list[Caution]:
 
 
 def _caution_odd_responses(r: Responses) -> list[Caution]:
-    odd = _odd_responses(r)
+    odd = odd_responses(r, _missing_codes(r))
     if not odd.size:
         return []
     values = np.unique(r.resp[odd])
@@ -296,7 +297,7 @@ def _caution_odd_responses(r: Responses) -> list[Caution]:
 
 
 def _caution_odd_times(r: Responses) -> list[Caution]:
-    odd = _odd_times(r)
+    odd = odd_times(r)
     if not odd.size:
         return []
     rest = np.delete(r.offsets, odd)
@@ -316,7 +317,7 @@ def _caution_odd_times(r: Responses) -> list[Caution]:
 def _caution_similar_names(r: Responses) -> list[Caution]:
     out = []
     for labels, what in ((r.people, "people"), (r.items, "items")):
-        pairs = _similar_names(labels)
+        pairs = similar_names(labels)
         if pairs:
             first, second = pairs[0]
             text = (
@@ -393,60 +394,6 @@ def _missing_codes(r: Responses) -> set[float]:
         # one below none is a grade where it is as usual as others
         or (value < 0 <= grades[0] and often[value] < min(often[grade] for grade in grades))
     }
-
-
-def _odd_responses(r: Responses) -> Ints:
-    """A few responses far above a few whole grades, as 11 is among 0 and 1."""
-    values, counts = np.unique(r.resp, return_counts=True)
-    is_few = counts <= max(FEW_ODD, FEW_ODD_SHARE * len(r))
-    if not 2 < values.size <= MOST_GRADES or not np.all(values == np.rint(values)):
-        return np.empty(0, dtype=np.int64)
-    grades = values[~is_few]
-    if grades.size < 2 or counts[~is_few].sum() < FEWEST_SOUND:
-        return np.empty(0, dtype=np.int64)
-    beyond = grades[-1] + max(FARTHEST_GRADE, 2 * (grades[-1] - grades[0]))
-    is_code = np.isin(values, list(_missing_codes(r)))  # which have a caution of their own
-    return np.flatnonzero(np.isin(r.resp, values[is_few & (values > beyond) & ~is_code]))
-
-
-def _odd_times(r: Responses) -> Ints:
-    """Answers of a few sittings far before or after all others."""
-    is_sitting = np.ones(len(r), dtype=bool)  # of one person, at one time
-    is_sitting[1:] = (np.diff(r.person) != 0) | (np.diff(r.offsets) != 0)
-    times = r.offsets[is_sitting]
-    return np.flatnonzero(np.isin(np.cumsum(is_sitting) - 1, far_from_others(times)))
-
-
-def far_from_others(times: Array) -> Ints:
-    """Places of a few times before or after a gap of several spans of the others."""
-    order = np.argsort(times, kind="stable")
-    few = int(max(FEW_ODD, FEW_ODD_SHARE * times.size))
-    if times.size < FEWEST_SOUND + few:
-        return np.empty(0, dtype=np.int64)
-    t = times[order]
-    middle = t[few : t.size - few]
-    allowed = ODD_GAP * float(np.ptp(middle))
-    if not allowed > 0:
-        return np.empty(0, dtype=np.int64)
-    gaps = np.diff(t) > allowed
-    early = int(gaps[:few].nonzero()[0].max(initial=-1)) + 1
-    late = gaps[t.size - 1 - few :].nonzero()[0]
-    n_late = few - int(late.min()) if late.size else 0
-    return np.sort(np.concatenate([order[:early], order[t.size - n_late :]]))
-
-
-def _similar_names(labels: Any) -> list[tuple[str, str]]:
-    """Pairs of labels that people would read as one."""
-    seen: dict[str, str] = {}
-    pairs: dict[str, tuple[str, str]] = {}
-    for label in labels.tolist():
-        if isinstance(label, str):
-            loose = " ".join(loose_label_text(label).split())
-            other = seen.setdefault(loose, label)
-            # space around names has a remark of its own
-            if other.strip() != label.strip():
-                pairs.setdefault(loose, (other, label))
-    return list(pairs.values())
 
 
 def _rare_categories(r: Responses) -> tuple[int, str]:
